@@ -1,0 +1,4 @@
+//! The router daemon.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -1,0 +1,4 @@
+//! The command-line client.
+#![forbid(unsafe_code)]
+
+fn main() {}

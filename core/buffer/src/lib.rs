@@ -1,0 +1,1 @@
+//! Packet buffers: pools, headroom, chains and the linear token.

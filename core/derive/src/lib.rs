@@ -1,0 +1,2 @@
+//! Derives for node declarations.
+#![forbid(unsafe_code)]

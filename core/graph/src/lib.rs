@@ -1,0 +1,1 @@
+//! The graph runtime: nodes, frames, dispatch, feature arcs, threads, handoff, trace and counters.

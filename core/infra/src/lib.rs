@@ -1,0 +1,1 @@
+//! Pools, tries, rings, QSBR and hugepage memory: raw structures behind safe APIs.

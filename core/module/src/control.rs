@@ -1,0 +1,40 @@
+//! The control plane's shelf: every feature keeps its control object here, found by its type.
+
+use std::any::{Any, TypeId, type_name};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The control plane of one router, owned by its main thread.
+///
+/// A feature puts one object of its own type here when it starts; others ask for it by that type. Objects
+/// are shared ([`Rc`]) and look after their own interior mutability; the whole control plane is one thread.
+#[derive(Default)]
+pub struct Control {
+    parts: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
+}
+
+/// A feature asked for the control object of another that is not part of this router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not part of this router")]
+pub struct Missing(pub &'static str);
+
+impl Control {
+    /// An empty shelf.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a feature's control object on the shelf, replacing one of the same type.
+    pub fn put<T: 'static>(&self, part: T) -> Rc<T> {
+        let part = Rc::new(part);
+        self.parts.borrow_mut().insert(TypeId::of::<T>(), Rc::clone(&part) as Rc<dyn Any>);
+        part
+    }
+
+    /// The control object of type `T`, or an error that names the type.
+    pub fn get<T: 'static>(&self) -> Result<Rc<T>, Missing> {
+        let part = self.parts.borrow().get(&TypeId::of::<T>()).cloned();
+        part.and_then(|p| p.downcast::<T>().ok()).ok_or(Missing(type_name::<T>()))
+    }
+}

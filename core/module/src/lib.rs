@@ -1,0 +1,10 @@
+//! What a feature may declare: nodes, arcs, CLI commands, counters and start-up sections.
+//!
+//! A feature exports one [`Module`]. The daemon lists all modules in one table; the CLI, the API and the
+//! start-up file reach a feature's control plane through [`Control`], and nothing else.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+mod control;
+
+pub use control::{Control, Missing};

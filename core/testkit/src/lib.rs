@@ -1,0 +1,1 @@
+//! The whole router in one process, with a virtual clock, for tests.

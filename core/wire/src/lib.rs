@@ -1,0 +1,2 @@
+//! Packet headers, checksums and capture files: one file per protocol.
+#![forbid(unsafe_code)]

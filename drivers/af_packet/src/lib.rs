@@ -1,0 +1,1 @@
+//! AF_PACKET: the interfaces the kernel already has.

@@ -1,0 +1,1 @@
+//! TAP: interfaces shared with the host kernel.

@@ -1,0 +1,3 @@
+//! Clocks and instructions per packet of the graph paths.
+
+fn main() {}

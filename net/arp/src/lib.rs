@@ -1,0 +1,2 @@
+//! ARP and the IPv4 neighbour table.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! ethernet-input: from a frame to the protocol it carries.
+#![forbid(unsafe_code)]

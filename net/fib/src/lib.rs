@@ -1,0 +1,2 @@
+//! The forwarding table: prefixes, sources, paths and the trie packets read.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! ICMP: echo, errors and their rate limit.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Interfaces: hardware and software, state, MTU, MAC, counters, output.
+#![forbid(unsafe_code)]

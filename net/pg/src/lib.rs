@@ -1,0 +1,2 @@
+//! The packet generator: streams, interfaces and captures.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! ping and traceroute from the router.
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! What is too long for make.
+#![forbid(unsafe_code)]
+
+fn main() {}
