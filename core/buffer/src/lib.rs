@@ -1,1 +1,40 @@
 //! Packet buffers: pools, headroom, chains and the linear token.
+//!
+//! A [`Buffer`] is the right to one packet's memory. Safe code can neither copy nor forge one, and one that is
+//! dropped instead of being sent on or freed is caught, counted and given back ([`lost`]). A [`Frame`] holds up
+//! to 256 of them. What a node sees of a buffer is a borrowed [`Packet`].
+//!
+//! Memory: one process-wide reserved range, grown chunk by chunk, in hugepages where there are any. Each
+//! buffer is, in order: a header line ([`Meta`]), a line of per-feature scratch, 128 bytes of headroom,
+//! 2,048 bytes of data and one line of padding, so that neighbouring buffers start in different cache sets.
+//!
+//! All `unsafe` of this crate rests on one invariant: **an index is in exactly one place** (a token, a frame, a
+//! chain's link, a cache or a pool's free list), and whoever holds that place mutably has the only access.
+//! Indices become tokens only here.
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod cache;
+mod frame;
+mod memory;
+mod meta;
+mod packet;
+mod pool;
+mod token;
+
+pub use cache::{Cache, Full};
+pub use frame::{FRAME_SIZE, Frame, Split};
+pub use memory::{Backing, Memory};
+pub use meta::{Flags, Meta, SwIfIndex};
+pub use packet::{Packet, SegmentsMut};
+pub use pool::{Pool, PoolConfig, PoolStats};
+pub use token::{Buffer, lost};
+
+/// Bytes of data a buffer holds behind its headroom.
+pub const DATA_SIZE: usize = 2048;
+/// Bytes in front of the data into which headers may be pushed.
+pub const HEADROOM: usize = 128;
+/// Bytes from a buffer's start to its data: header line, scratch line, headroom.
+pub(crate) const DATA_OFFSET: usize = 64 + 64 + HEADROOM;
+/// Bytes from one buffer to the next: 37 cache lines, an odd number, so that all sets are used.
+pub const STRIDE: usize = DATA_OFFSET + DATA_SIZE + 64;
+const _: () = assert!(STRIDE.is_multiple_of(64) && (STRIDE / 64) % 2 == 1);

@@ -1,0 +1,107 @@
+//! The one range of memory all buffers live in.
+
+use std::io;
+use std::num::NonZeroU32;
+use std::ptr::NonNull;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+pub use shoal_infra::Backing;
+use shoal_infra::Region;
+
+use crate::{DATA_OFFSET, Frame, Meta, Packet, STRIDE};
+
+/// Virtual space reserved; buffers are numbered in cache lines from its start.
+const RESERVED: usize = 64 << 30;
+
+struct Whole {
+    base: NonNull<u8>,
+    /// The region and how many bytes of it are cut into buffers.
+    region: Mutex<(Region, usize)>,
+}
+
+// SAFETY: `base` is only an address; what lies behind it is reached through tokens, each of which is in one
+// place only (the crate's invariant).
+unsafe impl Send for Whole {}
+// SAFETY: as above; `region` is behind its lock.
+unsafe impl Sync for Whole {}
+
+static WHOLE: OnceLock<Result<Whole, String>> = OnceLock::new();
+
+/// A handle on buffer memory: a base address, copied freely and kept in a register by loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    base: NonNull<u8>,
+}
+
+// SAFETY: the handle gives access only through tokens and frames, which it borrows.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// The process's buffer memory, reserved on the first call.
+    pub fn get() -> io::Result<Memory> {
+        whole().map(|w| Memory { base: w.base })
+    }
+
+    /// Address of a buffer. Numbers come only from tokens, frames and links, and so are always in range.
+    #[inline(always)]
+    pub(crate) fn at(self, index: u32) -> NonNull<u8> {
+        // SAFETY: `index` was handed out by `grow`, which keeps index * 64 + STRIDE inside the region.
+        unsafe { self.base.add(index as usize * 64) }
+    }
+
+    /// A view of the packet in slot `i` of a frame; `None` past its end.
+    #[inline(always)]
+    pub fn packet(self, frame: &mut Frame, i: usize) -> Option<Packet<'_>> {
+        let index = frame.index(i)?;
+        // SAFETY: the frame owns the token and is borrowed mutably for as long as the view lives.
+        Some(unsafe { Packet::new(self, self.at(index)) })
+    }
+
+    /// Starts loading the header line and first data line of slot `i`; nothing past the frame's end.
+    #[inline(always)]
+    pub fn prefetch(self, frame: &Frame, i: usize) {
+        if let Some(index) = frame.index(i) {
+            let p = self.at(index);
+            // SAFETY: both addresses lie inside the buffer `index` names.
+            let (meta, data) = unsafe { (p.as_ref(), p.add(DATA_OFFSET).as_ref()) };
+            shoal_infra::prefetch_read(meta);
+            shoal_infra::prefetch_read(data);
+        }
+    }
+
+    /// Header of a buffer named by an index the caller holds the one place of.
+    ///
+    /// # Safety
+    /// The caller owns `index` and keeps no other reference into its buffer.
+    #[inline(always)]
+    pub(crate) unsafe fn meta<'a>(self, index: u32) -> &'a mut Meta {
+        // SAFETY: upheld by the caller; the header line is aligned to 64 and always initialised.
+        unsafe { self.at(index).cast::<Meta>().as_mut() }
+    }
+}
+
+fn whole() -> io::Result<&'static Whole> {
+    let made = WHOLE.get_or_init(|| {
+        let region = Region::reserve(RESERVED).map_err(|e| e.to_string())?;
+        // The first line is never a buffer, so that index 0 means none.
+        Ok(Whole { base: region.base(), region: Mutex::new((region, 64)) })
+    });
+    made.as_ref().map_err(|e| io::Error::other(e.clone()))
+}
+
+/// Commits memory for `count` more buffers and returns their indices.
+pub(crate) fn grow(count: usize, hugepages: bool) -> io::Result<(Vec<NonZeroU32>, Backing)> {
+    let mut guard = whole()?.region.lock().unwrap_or_else(PoisonError::into_inner);
+    let (region, used) = &mut *guard;
+    let start = *used;
+    let end = start + count * STRIDE;
+    if end > RESERVED {
+        return Err(io::Error::other(format!("buffer memory is limited to {} GiB", RESERVED >> 30)));
+    }
+    let backing = if end > region.committed() { region.grow(end - region.committed(), hugepages)? } else { region.backing() };
+    *used = end;
+    let index = |k: usize| NonZeroU32::new(((start + k * STRIDE) / 64) as u32);
+    Ok(((0..count).filter_map(index).collect(), backing))
+}

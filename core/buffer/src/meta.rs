@@ -1,0 +1,139 @@
+//! The header line of a buffer: what the graph knows about a packet besides its bytes.
+
+use std::fmt;
+
+/// A software interface: the index operators and clients see (`local0` is 0).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(transparent)]
+pub struct SwIfIndex(pub u32);
+
+impl SwIfIndex {
+    /// No interface.
+    pub const NONE: SwIfIndex = SwIfIndex(u32::MAX);
+}
+
+impl fmt::Display for SwIfIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Facts about a packet, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Flags(pub u32);
+
+impl Flags {
+    /// The packet is being traced; its trace handle is valid.
+    pub const TRACED: Flags = Flags(1);
+    /// The layer-4 checksum holds only the pseudo-header sum and must be completed on the way out.
+    pub const L4_CHECKSUM_OFFLOAD: Flags = Flags(1 << 1);
+    /// The packet is larger than the wire allows and is cut into `gso_size` pieces on the way out.
+    pub const GSO: Flags = Flags(1 << 2);
+    /// With [`Flags::GSO`]: the pieces are TCP over IPv4.
+    pub const GSO_TCP4: Flags = Flags(1 << 3);
+    /// With [`Flags::GSO`]: the pieces are TCP over IPv6.
+    pub const GSO_TCP6: Flags = Flags(1 << 4);
+    /// With [`Flags::GSO`]: the pieces are UDP.
+    pub const GSO_UDP: Flags = Flags(1 << 5);
+    /// With [`Flags::GSO`]: the TCP segments carry ECN's CWR bit on the first piece only.
+    pub const GSO_ECN: Flags = Flags(1 << 6);
+    /// The packet was made by this router, not received.
+    pub const LOCALLY_ORIGINATED: Flags = Flags(1 << 7);
+    /// The packet came as an Ethernet broadcast or multicast: nothing may answer it with an error.
+    pub const LINK_MULTICAST: Flags = Flags(1 << 8);
+    /// The layer-4 checksum was verified by whoever gave us the packet.
+    pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
+
+    /// Whether any bit of `other` is set.
+    #[inline(always)]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// These bits and those of `other`.
+    #[inline(always)]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// These bits without those of `other`.
+    #[inline(always)]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+}
+
+/// One cache line in front of each buffer's bytes.
+///
+/// `current` and `length` describe the valid bytes of this segment and are changed only through
+/// [`Packet`](crate::Packet), which keeps them inside the buffer; the other fields are the graph's.
+///
+/// It is neither `Clone` nor `Default`: a copied link to the next segment would be a second right to it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Meta {
+    /// First valid byte, relative to the data area; negative inside the headroom.
+    pub(crate) current: i16,
+    /// Valid bytes of this segment.
+    pub(crate) length: u16,
+    /// See [`Flags`].
+    pub flags: Flags,
+    /// The interface the packet came in by.
+    pub rx: SwIfIndex,
+    /// The interface it goes out by; before the lookup, `NONE` or a forwarding table to use instead of the
+    /// receiving interface's.
+    pub tx: SwIfIndex,
+    /// What the lookup found: an adjacency index.
+    pub adj: u32,
+    /// Why the packet is dropped: a global error index, meaningful on the way to `error-drop`.
+    pub error: u32,
+    /// The next segment's index, 0 for none.
+    pub(crate) next: u32,
+    /// Bytes in all later segments together.
+    pub(crate) rest: u32,
+    /// Which trace record belongs to the packet, when [`Flags::TRACED`].
+    pub trace: u32,
+    /// Start of the network header, relative to the data area.
+    pub l3: i16,
+    /// Start of the transport header, relative to the data area.
+    pub l4: i16,
+    /// Where the layer-4 checksum lies, counted from `l4`.
+    pub checksum_offset: u16,
+    /// Payload bytes of each piece of a [`Flags::GSO`] packet.
+    pub gso_size: u16,
+    /// The feature arc the packet is on.
+    pub arc: u8,
+    /// Its position on that arc.
+    pub feature: u8,
+    /// Bytes of all headers of a [`Flags::GSO`] packet.
+    pub gso_header: u16,
+    /// Hash of the packet's flow, 0 when not computed.
+    pub flow_hash: u32,
+}
+
+const _: () = assert!(size_of::<Meta>() == 64);
+
+impl Meta {
+    /// What a fresh buffer starts with.
+    pub(crate) const FRESH: Meta = Meta {
+        current: 0,
+        length: 0,
+        flags: Flags(0),
+        rx: SwIfIndex(0),
+        tx: SwIfIndex::NONE,
+        adj: 0,
+        error: 0,
+        next: 0,
+        rest: 0,
+        trace: 0,
+        l3: 0,
+        l4: 0,
+        checksum_offset: 0,
+        gso_size: 0,
+        arc: 0,
+        feature: 0,
+        gso_header: 0,
+        flow_hash: 0,
+    };
+}
