@@ -1,0 +1,180 @@
+//! Behaviour of the reclamation domain. The domain is one per process and tests share it, so each
+//! test waits for its own effects with a deadline.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use shoal_infra::qsbr::{Grace, OwnReaderOnline, Published, Reader, pending, reclaim, retire, synchronize};
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn synchronize_refuses_while_the_own_reader_is_online() {
+    let mut reader = Reader::register();
+    assert_eq!(synchronize(), Err(OwnReaderOnline));
+    reader.offline();
+    assert_eq!(synchronize(), Ok(()));
+    let _ = reader.guard();
+    assert!(reader.is_online(), "a guard brings its reader online");
+    assert_eq!(synchronize(), Err(OwnReaderOnline));
+    drop(reader);
+    assert_eq!(synchronize(), Ok(()));
+}
+
+#[test]
+fn quiescent_leaves_an_offline_reader_offline() {
+    let mut reader = Reader::register();
+    reader.offline();
+    reader.quiescent();
+    assert!(!reader.is_online());
+}
+
+#[test]
+fn a_grace_period_ends_only_after_the_reader_was_quiescent() {
+    let (to_reader, orders) = channel::<()>();
+    let (done, answers) = channel();
+    let worker = thread::spawn(move || {
+        let mut reader = Reader::register();
+        done.send(()).unwrap();
+        while orders.recv().is_ok() {
+            reader.quiescent();
+            done.send(()).unwrap();
+        }
+    });
+    answers.recv().unwrap();
+    let grace = Grace::start();
+    assert!(!grace.is_over());
+    to_reader.send(()).unwrap();
+    answers.recv().unwrap();
+    eventually("grace", || grace.is_over());
+    drop(to_reader);
+    worker.join().unwrap();
+}
+
+#[test]
+fn retired_garbage_waits_for_the_reader() {
+    let freed = Arc::new(AtomicBool::new(false));
+    let mut reader = Reader::register();
+    let flag = Arc::clone(&freed);
+    retire(move || flag.store(true, Ordering::SeqCst));
+    reclaim();
+    reclaim();
+    assert!(!freed.load(Ordering::SeqCst));
+    assert!(pending() > 0);
+    eventually("garbage is freed", || {
+        reader.quiescent();
+        reclaim();
+        freed.load(Ordering::SeqCst)
+    });
+}
+
+#[test]
+fn garbage_may_retire_more_garbage() {
+    let freed = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&freed);
+    retire(move || retire(move || flag.store(true, Ordering::SeqCst)));
+    eventually("nested garbage is freed", || {
+        reclaim();
+        freed.load(Ordering::SeqCst)
+    });
+}
+
+struct Canary {
+    value: u64,
+    live: Arc<AtomicUsize>,
+    poison: AtomicU64,
+}
+
+impl Canary {
+    fn new(value: u64, live: &Arc<AtomicUsize>) -> Self {
+        live.fetch_add(1, Ordering::SeqCst);
+        let poison = AtomicU64::new(0);
+        Canary { value, live: Arc::clone(live), poison }
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        self.poison.store(u64::MAX, Ordering::SeqCst);
+        self.live.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_reference_survives_the_drop_of_its_published() {
+    let live = Arc::new(AtomicUsize::new(0));
+    let reader = Reader::register();
+    let published = Published::new(Canary::new(7, &live));
+    let seen = published.load(reader.guard());
+    published.replace(Canary::new(8, &live));
+    assert_eq!(published.get().value, 8);
+    drop(published);
+    reclaim();
+    assert_eq!(seen.value, 7);
+    assert_eq!(seen.poison.load(Ordering::SeqCst), 0);
+    drop(reader);
+    eventually("all values are freed", || {
+        reclaim();
+        live.load(Ordering::SeqCst) == 0
+    });
+}
+
+#[test]
+fn readers_never_see_a_freed_value() {
+    let live = Arc::new(AtomicUsize::new(0));
+    let published = Arc::new(Published::new(Canary::new(0, &live)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|n| {
+            let (published, stop) = (Arc::clone(&published), Arc::clone(&stop));
+            thread::spawn(move || {
+                let mut reader = Reader::register();
+                let mut last = 0;
+                let mut loops = 0_u64;
+                while !stop.load(Ordering::Relaxed) {
+                    let canary = published.load(reader.guard());
+                    assert_eq!(canary.poison.load(Ordering::Relaxed), 0);
+                    assert!(canary.value >= last);
+                    last = canary.value;
+                    loops += 1;
+                    match loops % (64 + n) {
+                        0 => {
+                            reader.offline();
+                            thread::yield_now();
+                            reader.online();
+                        }
+                        _ => reader.quiescent(),
+                    }
+                }
+            })
+        })
+        .collect();
+    for value in 1..5_000 {
+        published.replace(Canary::new(value, &live));
+        if value % 16 == 0 {
+            reclaim();
+        }
+        if value % 512 == 0 {
+            synchronize().unwrap();
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    drop(published);
+    eventually("all values are freed", || {
+        reclaim();
+        live.load(Ordering::SeqCst) == 0
+    });
+}
