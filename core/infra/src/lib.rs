@@ -5,6 +5,7 @@
 //! and structures that never move and are updated in place.
 //!
 //! All `unsafe` of this crate is under `raw/`; each file there begins with its invariant.
+//! With `--cfg loom` only the lock-free pieces are built, on loom's atomics, for model checking.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
@@ -14,3 +15,7 @@ mod sync;
 pub mod qsbr;
 
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
+#[cfg(not(loom))]
+pub use raw::arena::StableArena;
+pub use raw::prefetch::prefetch_read;
+pub use raw::zeroable::Zeroable;

@@ -1,3 +1,9 @@
 //! The crate's only unsafe code. Each file states its invariant first.
 
+#[cfg(not(loom))]
+pub(crate) mod arena;
+#[cfg(not(loom))]
+pub(crate) mod map;
+pub(crate) mod prefetch;
 pub(crate) mod published;
+pub(crate) mod zeroable;
