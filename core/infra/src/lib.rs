@@ -13,9 +13,13 @@ mod raw;
 mod sync;
 
 pub mod qsbr;
+pub mod twin;
 
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
 pub use raw::arena::StableArena;
 pub use raw::prefetch::prefetch_read;
 pub use raw::zeroable::Zeroable;
+#[cfg(not(loom))]
+pub use twin::{StoreError, TwinTable, TwinTableWriter};
+pub use twin::{TwinCell, TwinWriter, twin_cell};

@@ -2,8 +2,12 @@
 
 #[cfg(not(loom))]
 pub(crate) mod arena;
+pub(crate) mod cell;
 #[cfg(not(loom))]
 pub(crate) mod map;
 pub(crate) mod prefetch;
 pub(crate) mod published;
+pub(crate) mod twin;
+#[cfg(not(loom))]
+pub(crate) mod twin_table;
 pub(crate) mod zeroable;
