@@ -13,6 +13,7 @@ mod raw;
 mod sync;
 
 pub mod qsbr;
+pub mod spsc;
 pub mod twin;
 
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};

@@ -1,4 +1,5 @@
 //! The stable arena.
+#![cfg(not(loom))]
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

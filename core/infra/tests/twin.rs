@@ -1,4 +1,5 @@
 //! Twin cells and tables.
+#![cfg(not(loom))]
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

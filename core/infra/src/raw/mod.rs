@@ -7,6 +7,7 @@ pub(crate) mod cell;
 pub(crate) mod map;
 pub(crate) mod prefetch;
 pub(crate) mod published;
+pub(crate) mod ring;
 pub(crate) mod twin;
 #[cfg(not(loom))]
 pub(crate) mod twin_table;

@@ -50,8 +50,8 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     ///
     /// # Safety
     ///
-    /// No store may happen during 'a.
-    pub(super) unsafe fn peek<'a>(&'a self) -> &'a T {
+    /// No store may happen while the reference lives.
+    pub(super) unsafe fn peek(&self) -> &T {
         let copy = match self.active.load(Ordering::Relaxed) {
             0 => &self.first,
             _ => &self.second,
