@@ -13,6 +13,8 @@ mod raw;
 mod sync;
 
 pub mod qsbr;
+#[cfg(not(loom))]
+pub mod segment;
 pub mod spsc;
 pub mod twin;
 
@@ -20,7 +22,11 @@ pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
 pub use raw::arena::StableArena;
 pub use raw::prefetch::prefetch_read;
+#[cfg(not(loom))]
+pub use raw::region::{Backing, Pages, Region};
 pub use raw::zeroable::Zeroable;
+#[cfg(not(loom))]
+pub use segment::{Full, SharedSegment, U64Slice};
 #[cfg(not(loom))]
 pub use twin::{StoreError, TwinTable, TwinTableWriter};
 pub use twin::{TwinCell, TwinWriter, twin_cell};

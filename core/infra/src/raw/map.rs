@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     ZeroMemory,
     /// Anonymous, address space only: no access.
     Reserved,
+    /// As `ZeroMemory`, of reserved 2 MB pages; fails when the system has too few free.
+    Huge,
     /// Shared memory of this file descriptor, readable and writable.
     Shared(i32),
 }
@@ -62,9 +64,53 @@ impl Mapping {
         self.bytes
     }
 
+    /// Makes `[start, start + bytes)` of reserved address space readable and writable, zero.
+    pub(crate) fn commit(&self, start: usize, bytes: usize) -> io::Result<()> {
+        self.check(start, bytes)?;
+        // SAFETY: the range is inside this mapping; giving more access invalidates nothing.
+        let result = unsafe {
+            libc::mprotect(self.base.add(start).as_ptr().cast(), bytes, libc::PROT_READ | libc::PROT_WRITE)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// As `commit`, with reserved 2 MB pages, all faulted in. Only for a range that was never
+    /// committed: on failure it is reserved address space again.
+    pub(crate) fn commit_huge(&self, start: usize, bytes: usize) -> io::Result<()> {
+        self.check(start, bytes)?;
+        if !start.is_multiple_of(HUGE) || !bytes.is_multiple_of(HUGE) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: `check`: start is within the mapping.
+        let at = unsafe { self.base.add(start) };
+        let huge = map(at.as_ptr(), bytes, Kind::Huge);
+        // Faulting in now turns a later SIGBUS (a cgroup's or NUMA node's limit) into an error.
+        // Kernels before 5.14 do not know the request, and say EINVAL.
+        let error = match huge {
+            Err(error) => error,
+            // SAFETY: the range was just mapped by us; populating changes no contents.
+            Ok(at) => match unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } {
+                0 => return Ok(()),
+                _ => match io::Error::last_os_error() {
+                    error if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
+                    error => error,
+                },
+            },
+        };
+        map(at.as_ptr(), bytes, Kind::Reserved)?;
+        Err(error)
+    }
+
+    fn check(&self, start: usize, bytes: usize) -> io::Result<()> {
+        match start.checked_add(bytes) {
+            Some(end) if end <= self.bytes => Ok(()),
+            _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        }
+    }
+
     /// Asks for transparent huge pages in `[start, start + bytes)`; false when the kernel has none.
     pub(crate) fn advise_huge(&self, start: usize, bytes: usize) -> bool {
-        if start.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+        if self.check(start, bytes).is_err() {
             return false;
         }
         // SAFETY: the range is inside this mapping; the advice does not change its contents.
@@ -85,13 +131,18 @@ fn map(at: *mut u8, bytes: usize, kind: Kind) -> io::Result<NonNull<u8>> {
     let (protection, mut flags, fd) = match kind {
         Kind::ZeroMemory => (read_write, private, -1),
         Kind::Reserved => (libc::PROT_NONE, private, -1),
+        Kind::Huge => {
+            // Without NORESERVE: the pages are set aside now or the call fails.
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
+            (read_write, flags | libc::MAP_HUGE_2MB, -1)
+        }
         Kind::Shared(fd) => (read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
     };
     if !at.is_null() {
         flags |= libc::MAP_FIXED;
     }
-    // SAFETY: without an address the kernel picks free address space; with one, the only caller
-    // passes a range it has just reserved and that nobody else knows.
+    // SAFETY: without an address the kernel picks free address space; with one, callers
+    // pass a range inside their own reservation that nobody has been given yet.
     let address = unsafe { libc::mmap(at.cast(), bytes, protection, flags, fd, 0) };
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());

@@ -7,7 +7,11 @@ pub(crate) mod cell;
 pub(crate) mod map;
 pub(crate) mod prefetch;
 pub(crate) mod published;
+#[cfg(not(loom))]
+pub(crate) mod region;
 pub(crate) mod ring;
+#[cfg(not(loom))]
+pub(crate) mod segment;
 pub(crate) mod twin;
 #[cfg(not(loom))]
 pub(crate) mod twin_table;
