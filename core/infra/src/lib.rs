@@ -12,12 +12,16 @@
 mod raw;
 mod sync;
 
+#[cfg(not(loom))]
+pub mod mtrie4;
 pub mod qsbr;
 #[cfg(not(loom))]
 pub mod segment;
 pub mod spsc;
 pub mod twin;
 
+#[cfg(not(loom))]
+pub use mtrie4::{Mtrie4, Mtrie4Writer};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
 pub use raw::arena::StableArena;
