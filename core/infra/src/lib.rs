@@ -5,12 +5,32 @@
 //! and structures that never move and are updated in place.
 //!
 //! All `unsafe` of this crate is under `raw/`; each file there begins with its invariant.
+//! With `--cfg loom` only the lock-free pieces are built, on loom's atomics, for model checking.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
 mod raw;
 mod sync;
 
+#[cfg(not(loom))]
+pub mod mtrie4;
 pub mod qsbr;
+#[cfg(not(loom))]
+pub mod segment;
+pub mod spsc;
+pub mod twin;
 
+#[cfg(not(loom))]
+pub use mtrie4::{Mtrie4, Mtrie4Writer};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
+#[cfg(not(loom))]
+pub use raw::arena::StableArena;
+pub use raw::prefetch::prefetch_read;
+#[cfg(not(loom))]
+pub use raw::region::{Backing, Pages, Region};
+pub use raw::zeroable::Zeroable;
+#[cfg(not(loom))]
+pub use segment::{Full, SharedSegment, U64Slice};
+#[cfg(not(loom))]
+pub use twin::{StoreError, TwinTable, TwinTableWriter};
+pub use twin::{TwinCell, TwinWriter, twin_cell};

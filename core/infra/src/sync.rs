@@ -4,7 +4,7 @@
 pub(crate) use std::{
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicPtr, AtomicU64, fence},
+        atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence},
     },
     thread::yield_now,
     thread_local,
@@ -14,7 +14,7 @@ pub(crate) use std::{
 pub(crate) use loom::{
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicPtr, AtomicU64, fence},
+        atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence},
     },
     thread::yield_now,
     thread_local,

@@ -1,5 +1,6 @@
 //! Behaviour of the reclamation domain. The domain is one per process and tests share it, so each
 //! test waits for its own effects with a deadline.
+#![cfg(not(loom))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;

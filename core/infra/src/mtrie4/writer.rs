@@ -1,0 +1,359 @@
+//! The trie's one writer.
+//!
+//! For each slot it remembers the length of the prefix that filled it. So a prefix may be inserted
+//! in any order: it fills the slots whose prefix is not longer. And it is removed by giving the
+//! slots it filled to the prefix that covers it.
+//!
+//! A node (the root or a ply) is named by `Node`; level 0 is the root, whose slots stand for /16s,
+//! level 1 for /24s, level 2 for addresses.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use super::{Entry, Mtrie4, PLY, ROOT};
+use crate::qsbr;
+use crate::raw::arena::StableArena;
+use crate::sync::{Arc, Mutex, lock};
+
+/// The one writer of a [`Mtrie4`].
+pub struct Mtrie4Writer {
+    trie: Arc<Mtrie4>,
+    /// Per slot of the root: the length of the prefix that filled it, 0 when none.
+    root_lengths: StableArena<AtomicU8>,
+    /// The same per slot of each ply.
+    ply_lengths: StableArena<[AtomicU8; PLY]>,
+    /// Per ply: how many slots hold a ply or were filled by a prefix longer than the ply's own
+    /// address. At none, all slots are alike and the ply can go.
+    deeper: StableArena<AtomicU32>,
+    /// Plies that readers are done with.
+    free: Arc<Mutex<Vec<u32>>>,
+    /// Plies up to here were used at least once.
+    highest: u32,
+    in_use: usize,
+}
+
+/// Why nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateError {
+    /// No ply is left of this many. Some may come back by `qsbr::reclaim`.
+    Full {
+        /// How many plies the trie was made for.
+        max_plies: usize,
+    },
+    /// A prefix length above 32, or a cover that is not shorter than the prefix.
+    BadLength(u8),
+    /// A value above 2^31 - 1.
+    BadValue(u32),
+}
+
+impl fmt::Display for UpdateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UpdateError::Full { max_plies } => write!(f, "all {max_plies} plies are in use"),
+            UpdateError::BadLength(len) => write!(f, "prefix length {len} is not possible here"),
+            UpdateError::BadValue(value) => write!(f, "value {value} is above {}", u32::MAX >> 1),
+        }
+    }
+}
+
+impl std::error::Error for UpdateError {}
+
+#[derive(Clone, Copy)]
+enum Node {
+    Root,
+    Ply(u32),
+}
+
+/// A change of the slots of one prefix.
+#[derive(Clone, Copy)]
+struct Change {
+    len: u8,
+    new: Entry,
+    new_len: u8,
+    /// Only slots filled by exactly `len` (a removal), or all up to it (an insertion).
+    only_own: bool,
+}
+
+impl Change {
+    fn applies_to(self, filled_by: u8) -> bool {
+        if self.only_own { filled_by == self.len } else { filled_by <= self.len }
+    }
+}
+
+impl Mtrie4Writer {
+    pub(super) fn new(trie: Arc<Mtrie4>) -> io::Result<Self> {
+        let plies = trie.plies.capacity();
+        Ok(Mtrie4Writer {
+            trie,
+            root_lengths: StableArena::with_capacity(ROOT)?,
+            ply_lengths: StableArena::with_capacity(plies)?,
+            deeper: StableArena::with_capacity(plies)?,
+            free: Arc::default(),
+            highest: 0,
+            in_use: 0,
+        })
+    }
+
+    /// Adds a prefix or changes its value. Bits of `addr` (host order) beyond `len` are ignored.
+    /// A value of 0 reads as no route but hides shorter prefixes.
+    pub fn insert(&mut self, addr: u32, len: u8, value: u32) -> Result<(), UpdateError> {
+        let addr = network(addr, len)?;
+        let new = leaf(value)?;
+        let change = Change { len, new, new_len: len, only_own: false };
+        let wanted = self.missing_plies(addr, len);
+        let mut fresh = self.take_plies(wanted)?;
+        self.update(Node::Root, 0, addr, change, &mut fresh);
+        Ok(())
+    }
+
+    /// Removes a prefix that was inserted. `cover` is the value and length of the longest shorter
+    /// prefix that covers it, if there is one. Removing what is not there changes nothing.
+    pub fn remove(&mut self, addr: u32, len: u8, cover: Option<(u32, u8)>) -> Result<(), UpdateError> {
+        let addr = network(addr, len)?;
+        let (new, new_len) = match cover {
+            None => (Entry::NONE, 0),
+            Some((_, cover_len)) if cover_len >= len => {
+                return Err(UpdateError::BadLength(cover_len));
+            }
+            Some((value, cover_len)) => (leaf(value)?, cover_len),
+        };
+        let change = Change { len, new, new_len, only_own: true };
+        if self.missing_plies(addr, len) == 0 {
+            self.update(Node::Root, 0, addr, change, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory in use: entries and what the writer keeps per slot.
+    pub fn bytes(&self) -> usize {
+        let per_slot = size_of::<u32>() + size_of::<u8>();
+        (ROOT + self.in_use * PLY) * per_slot + self.in_use * size_of::<u32>()
+    }
+
+    /// How many plies the trie is made of.
+    pub fn plies(&self) -> usize {
+        self.in_use
+    }
+
+    /// The trie, for one more reader.
+    pub fn trie(&self) -> Arc<Mtrie4> {
+        Arc::clone(&self.trie)
+    }
+
+    /// Applies `change` to the slots of `node` (at `level`) that the prefix covers, and to
+    /// everything below them.
+    fn update(&mut self, node: Node, level: u8, addr: u32, change: Change, fresh: &mut Vec<u32>) {
+        let boundary = slot_length(level);
+        let slots = covered(level, addr, change.len);
+        if change.len > boundary {
+            // Exactly one slot, and the change is inside of it.
+            let child = match self.entry(node, slots.start).as_ply() {
+                Some(child) => child as u32,
+                None => match fresh.pop() {
+                    Some(child) => {
+                        self.fill(node, slots.start, child);
+                        child
+                    }
+                    None => return,
+                },
+            };
+            self.update(Node::Ply(child), level + 1, addr, change, fresh);
+            // Linked only now, so that a reader finds it with the change made.
+            self.link(node, level, slots.start, child);
+            self.collapse(node, level, slots.start, child);
+            return;
+        }
+        for slot in slots {
+            match self.entry(node, slot).as_ply() {
+                Some(child) => {
+                    let child = child as u32;
+                    for below in 0..PLY {
+                        self.update_below(child, level + 1, below, change);
+                    }
+                    self.collapse(node, level, slot, child);
+                }
+                None => self.set_if(node, level, slot, change),
+            }
+        }
+    }
+
+    /// Applies `change` to a slot that the prefix covers wholly, and to everything below it.
+    fn update_below(&mut self, ply: u32, level: u8, slot: usize, change: Change) {
+        let node = Node::Ply(ply);
+        match self.entry(node, slot).as_ply() {
+            Some(child) => {
+                for below in 0..PLY {
+                    self.set_if(Node::Ply(child as u32), level + 1, below, change);
+                }
+                self.collapse(node, level, slot, child as u32);
+            }
+            None => self.set_if(node, level, slot, change),
+        }
+    }
+
+    fn set_if(&self, node: Node, level: u8, slot: usize, change: Change) {
+        if change.applies_to(self.length(node, slot)) {
+            self.set(node, level, slot, change.new, change.new_len);
+        }
+    }
+
+    /// Makes `child` a ply whose slots are all what `node`'s `slot` is now.
+    fn fill(&self, node: Node, slot: usize, child: u32) {
+        let (entry, length) = (self.entry(node, slot), self.length(node, slot));
+        for below in 0..PLY {
+            store(self.slot(Node::Ply(child), below), entry.0);
+            if let Some(to) = self.length_slot(Node::Ply(child), below) {
+                to.store(length, Ordering::Relaxed);
+            }
+        }
+        store(self.deeper.get(child as usize), 0);
+    }
+
+    /// Puts `child` into a slot, if it is not there already.
+    fn link(&self, node: Node, level: u8, slot: usize, child: u32) {
+        if self.entry(node, slot) != Entry::ply(child) {
+            self.set(node, level, slot, Entry::ply(child), slot_length(level) + 1);
+        }
+    }
+
+    /// Replaces `child` by a leaf when all its slots are alike, and retires it.
+    fn collapse(&mut self, node: Node, level: u8, slot: usize, child: u32) {
+        let uniform =
+            self.deeper.get(child as usize).is_some_and(|deeper| deeper.load(Ordering::Relaxed) == 0);
+        if !uniform {
+            return;
+        }
+        let leaf = self.entry(Node::Ply(child), 0);
+        let length = self.length(Node::Ply(child), 0);
+        self.set(node, level, slot, leaf, length);
+        // Readers may still be in it; its entries stay as they are until they have left.
+        self.in_use -= 1;
+        let free = Arc::clone(&self.free);
+        qsbr::retire(move || lock(&free).push(child));
+    }
+
+    /// Changes a slot and counts it. A slot that holds a ply has a length beyond its own.
+    fn set(&self, node: Node, level: u8, slot: usize, entry: Entry, length: u8) {
+        let old = self.length(node, slot);
+        if let Some(to) = self.length_slot(node, slot) {
+            to.store(length, Ordering::Relaxed);
+        }
+        if let Node::Ply(ply) = node
+            && let Some(deeper) = self.deeper.get(ply as usize)
+        {
+            let above = slot_length(level - 1);
+            let count = deeper.load(Ordering::Relaxed);
+            let count = count + u32::from(length > above) - u32::from(old > above);
+            deeper.store(count, Ordering::Relaxed);
+        }
+        store(self.slot(node, slot), entry.0);
+    }
+
+    fn slot(&self, node: Node, slot: usize) -> Option<&AtomicU32> {
+        match node {
+            Node::Root => self.trie.root.get(slot),
+            Node::Ply(ply) => self.trie.plies.get(ply as usize)?.get(slot),
+        }
+    }
+
+    fn length_slot(&self, node: Node, slot: usize) -> Option<&AtomicU8> {
+        match node {
+            Node::Root => self.root_lengths.get(slot),
+            Node::Ply(ply) => self.ply_lengths.get(ply as usize)?.get(slot),
+        }
+    }
+
+    fn entry(&self, node: Node, slot: usize) -> Entry {
+        self.slot(node, slot).map_or(Entry::NONE, |entry| Entry(entry.load(Ordering::Relaxed)))
+    }
+
+    fn length(&self, node: Node, slot: usize) -> u8 {
+        self.length_slot(node, slot).map_or(0, |length| length.load(Ordering::Relaxed))
+    }
+
+    /// How many plies the way down to a prefix lacks.
+    fn missing_plies(&self, addr: u32, len: u8) -> usize {
+        let needed = match len {
+            0..=16 => 0,
+            17..=24 => 1,
+            _ => 2,
+        };
+        let mut node = Node::Root;
+        for level in 0..needed {
+            match self.entry(node, covered(level, addr, 32).start).as_ply() {
+                Some(child) => node = Node::Ply(child as u32),
+                None => return usize::from(needed - level),
+            }
+        }
+        0
+    }
+
+    /// Takes plies out of the free list or the untouched rest; all or none.
+    fn take_plies(&mut self, wanted: usize) -> Result<Vec<u32>, UpdateError> {
+        if wanted == 0 {
+            return Ok(Vec::new());
+        }
+        let max_plies = self.trie.plies.capacity() - 1;
+        let mut free = lock(&self.free);
+        let untouched = max_plies - self.highest as usize;
+        if free.len() + untouched < wanted {
+            return Err(UpdateError::Full { max_plies });
+        }
+        let mut taken = Vec::with_capacity(wanted);
+        for _ in 0..wanted {
+            taken.push(free.pop().unwrap_or_else(|| {
+                self.highest += 1;
+                self.highest
+            }));
+        }
+        drop(free);
+        self.in_use += wanted;
+        Ok(taken)
+    }
+}
+
+fn store(slot: Option<&AtomicU32>, value: u32) {
+    if let Some(slot) = slot {
+        slot.store(value, Ordering::Release);
+    }
+}
+
+/// Length of the prefix that a slot of this level stands for.
+fn slot_length(level: u8) -> u8 {
+    16 + 8 * level
+}
+
+/// The slots of one node of this level, on the way to `addr`, that a prefix covers: one when the
+/// prefix is as long as the slots or longer.
+fn covered(level: u8, addr: u32, len: u8) -> Range<usize> {
+    let boundary = slot_length(level);
+    let size = if level == 0 { ROOT } else { PLY };
+    let first = (addr >> (32 - boundary)) as usize % size;
+    first..first + (1 << boundary.saturating_sub(len))
+}
+
+fn network(addr: u32, len: u8) -> Result<u32, UpdateError> {
+    match len {
+        0 => Ok(0),
+        1..=32 => Ok(addr & (u32::MAX << (32 - len))),
+        _ => Err(UpdateError::BadLength(len)),
+    }
+}
+
+fn leaf(value: u32) -> Result<Entry, UpdateError> {
+    if value > u32::MAX >> 1 {
+        return Err(UpdateError::BadValue(value));
+    }
+    Ok(Entry::leaf(value))
+}
+
+impl fmt::Debug for Mtrie4Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mtrie4Writer")
+            .field("plies", &self.in_use)
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
+    }
+}

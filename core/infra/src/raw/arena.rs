@@ -1,0 +1,73 @@
+//! Invariant: the mapping holds `capacity` elements of `T` from its base, each of which has been a
+//! valid `T` since the mapping was made (zero bytes are valid: `T: Zeroable`) and is only reached by
+//! shared reference. So any index below `capacity` may be dereferenced at any time.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+
+use super::map::{HUGE, Kind, Mapping};
+use super::zeroable::Zeroable;
+
+/// A table of `capacity` elements that never move and start as zero.
+///
+/// Address space for all of it is reserved at once; memory is used only for pages that were
+/// written, so reserve generously. Large arenas ask for transparent huge pages.
+/// Elements change through their own interior mutability (atomics).
+pub struct StableArena<T> {
+    memory: Mapping,
+    capacity: usize,
+    _elements: PhantomData<T>,
+}
+
+// SAFETY: the arena owns its elements, as a `Box<[T]>` would.
+unsafe impl<T: Send> Send for StableArena<T> {}
+// SAFETY: it gives out shared references only, as a `Box<[T]>` would.
+unsafe impl<T: Sync> Sync for StableArena<T> {}
+
+impl<T: Zeroable> StableArena<T> {
+    /// Reserves address space for `capacity` elements.
+    pub fn with_capacity(capacity: usize) -> io::Result<Self> {
+        const {
+            assert!(align_of::<T>() <= 4096, "a page is the largest alignment mmap gives");
+            assert!(!std::mem::needs_drop::<T>(), "elements are never dropped");
+        }
+        let bytes = size_of::<T>()
+            .checked_mul(capacity)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "arena is larger than memory"))?;
+        let memory = Mapping::new(bytes, Kind::ZeroMemory)?;
+        if memory.bytes() >= HUGE {
+            memory.advise_huge(0, memory.bytes());
+        }
+        Ok(StableArena { memory, capacity, _elements: PhantomData })
+    }
+
+    /// The element at `index`, or `None` at or beyond the capacity.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        if index < self.capacity {
+            // SAFETY: index < capacity, and the file's invariant.
+            Some(unsafe { &*self.memory.base().cast::<T>().add(index).as_ptr() })
+        } else {
+            None
+        }
+    }
+
+    /// How many elements there are.
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Asks the CPU to fetch the first cache line of the element at `index`.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        super::prefetch::prefetch_address(self.memory.base().cast::<T>().as_ptr().wrapping_add(index));
+    }
+}
+
+impl<T> fmt::Debug for StableArena<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StableArena").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}

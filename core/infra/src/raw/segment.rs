@@ -1,0 +1,85 @@
+//! Invariant: the mapping is shared memory of the file, whose size is sealed at `words * 8` bytes, so no
+//! access faults. This process reaches it only as an array of `AtomicU64`, whoever wrote the bytes,
+//! here or in another process; every bit pattern is valid.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use super::map::{Kind, Mapping};
+
+/// A memfd mapped as words.
+pub(crate) struct Words {
+    file: OwnedFd,
+    mapping: Mapping,
+    count: usize,
+}
+
+impl Words {
+    /// A sparse memfd called `name`, of `bytes` rounded up to a page.
+    pub(crate) fn create(name: &CStr, bytes: usize) -> io::Result<Words> {
+        let bytes = bytes
+            .max(1)
+            .checked_next_multiple_of(4096)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: `name` is a C string; the call has no other precondition.
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a descriptor just opened, which nobody else owns.
+        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        let length =
+            libc::off_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: plain system call on our descriptor.
+        if unsafe { libc::ftruncate(fd, length) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // A client that holds the descriptor must not be able to shrink the file under us.
+        // SAFETY: plain system call on our descriptor.
+        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // `Mapping` may round up to 2 MB: pages past the file's end are mapped but never touched.
+        let mapping = Mapping::new(bytes, Kind::Shared(fd))?;
+        Ok(Words { file, mapping, count: bytes / 8 })
+    }
+
+    /// The words `[start, start + count)`; `None` when they are not all inside.
+    #[inline(always)]
+    pub(crate) fn get(&self, start: usize, count: usize) -> Option<&[AtomicU64]> {
+        if start.checked_add(count)? > self.count {
+            return None;
+        }
+        // SAFETY: the range is inside the file, mapped as long as `self` lives, aligned (the base
+        // is a page), and valid as words (file invariant). Atomics need no exclusive access.
+        Some(unsafe {
+            let first = self.mapping.base().cast::<AtomicU64>().add(start);
+            std::slice::from_raw_parts(first.as_ptr(), count)
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Gives the pages of `[start, start + count)` words back to the kernel: they read as zero.
+    /// Both must be multiples of a page; false when the kernel cannot.
+    pub(crate) fn discard(&self, start: usize, count: usize) -> bool {
+        if self.get(start, count).is_none() || !start.is_multiple_of(512) || !count.is_multiple_of(512) {
+            return false;
+        }
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (Ok(offset), Ok(length)) = (libc::off_t::try_from(start * 8), libc::off_t::try_from(count * 8))
+        else {
+            return false;
+        };
+        // SAFETY: plain system call on our descriptor; to atomics it looks like stores of zero.
+        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset, length) == 0 }
+    }
+}

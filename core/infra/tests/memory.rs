@@ -1,0 +1,102 @@
+//! Regions and shared segments.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+use proptest::prelude::*;
+use shoal_infra::{Backing, Pages, Region, SharedSegment};
+
+const MB: usize = 1 << 20;
+
+#[test]
+fn a_region_grows_in_place_up_to_its_limit() {
+    for pages in [Pages::Huge, Pages::Transparent, Pages::Small] {
+        let mut region = Region::reserve(6 * MB, pages).unwrap();
+        let base = region.base();
+        assert_eq!(base.addr().get() % (2 * MB), 0);
+        let backing = region.grow(1).unwrap();
+        if pages == Pages::Small {
+            assert_eq!(backing, Backing::Small);
+        }
+        assert_eq!(region.committed(), 2 * MB);
+        region.grow(4 * MB).unwrap();
+        assert_eq!(region.committed(), 6 * MB);
+        assert_eq!(region.base(), base);
+        assert!(region.grow(1).is_err());
+        assert!(region.grow(usize::MAX).is_err());
+    }
+}
+
+#[test]
+fn pieces_are_lines_and_the_first_is_at_zero() {
+    let segment = SharedSegment::create("test", 16 << 30).unwrap();
+    let header = segment.alloc_u64s(3).unwrap();
+    let counters = segment.alloc_u64s(100).unwrap();
+    assert_eq!((header.offset(), header.len()), (0, 3));
+    assert_eq!((counters.offset(), counters.len()), (64, 100));
+    assert_eq!(segment.size(), 16 << 30);
+}
+
+#[test]
+fn another_process_would_see_the_counters() {
+    let segment = SharedSegment::create("test", MB).unwrap();
+    let piece = segment.alloc_u64s(4).unwrap();
+    piece[2].store(77, Ordering::Relaxed);
+    let file = std::fs::File::from(segment.read_only_fd().unwrap());
+    assert!(file.write_at(&[1], 16).is_err());
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 16).unwrap();
+    assert_eq!(u64::from_ne_bytes(bytes), 77);
+}
+
+#[test]
+fn a_freed_piece_comes_back_zeroed_and_only_once() {
+    let segment = SharedSegment::create("test", MB).unwrap();
+    let _first = segment.alloc_u64s(3).unwrap();
+    let piece = segment.alloc_u64s(2_000).unwrap();
+    let offset = piece.offset();
+    for word in piece.iter() {
+        word.store(9, Ordering::Relaxed);
+    }
+    let clone = piece.clone();
+    assert!(segment.free(piece));
+    assert!(!segment.free(clone), "freed twice");
+    let again = segment.alloc_u64s(2_000).unwrap();
+    assert_eq!(again.offset(), offset);
+    assert!(again.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    let other = SharedSegment::create("other", MB).unwrap();
+    assert!(!other.free(again));
+}
+
+#[test]
+fn a_full_segment_is_an_error() {
+    let segment = SharedSegment::create("test", 4096).unwrap();
+    assert!(segment.alloc_u64s(512).is_ok());
+    let full = segment.alloc_u64s(1).unwrap_err();
+    assert_eq!((full.wanted, full.left), (8, 0));
+    assert!(segment.alloc_u64s(usize::MAX).is_err());
+    assert!(segment.write_bytes(4090, &[0; 7]).is_err());
+    assert!(segment.write_bytes(usize::MAX, &[0; 7]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn bytes_are_written_where_asked_and_nowhere_else(
+        writes in prop::collection::vec((0_usize..200, prop::collection::vec(any::<u8>(), 0..40)), 0..20),
+    ) {
+        let segment = SharedSegment::create("test", 4096).unwrap();
+        let mut model = [0_u8; 256];
+        for (offset, bytes) in writes {
+            segment.write_bytes(offset, &bytes).unwrap();
+            model[offset..offset + bytes.len()].copy_from_slice(&bytes);
+        }
+        let mut all = [0; 256];
+        segment.read_bytes(0, &mut all).unwrap();
+        prop_assert_eq!(all, model);
+        let mut some = [0; 33];
+        segment.read_bytes(13, &mut some).unwrap();
+        prop_assert_eq!(&some[..], &model[13..46]);
+    }
+}
