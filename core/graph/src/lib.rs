@@ -1,1 +1,46 @@
 //! The graph runtime: nodes, frames, dispatch, feature arcs, threads, handoff, trace and counters.
+//!
+//! A node author writes what happens to one packet ([`PacketNode`]); the runtime owns the vector loop,
+//! prefetching, enqueueing, counting and tracing. The engine knows no protocols.
+//!
+//! Where to look: [`node`] for what a node is, [`Cx`] for what it may ask for while a packet is in its hands,
+//! [`Graph`] for how nodes, edges and arcs are put together and changed, [`Worker`] for the loop a thread
+//! runs, [`superpath`] for chains of nodes fused at compile time.
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod counter;
+mod cx;
+mod dispatch;
+mod error_drop;
+pub mod event_log;
+mod feature;
+mod graph;
+pub mod handoff;
+mod lane;
+pub mod node;
+pub mod process;
+#[allow(unsafe_code)]
+mod raw;
+mod rx;
+pub mod superpath;
+pub mod thread;
+mod topology;
+pub mod trace;
+mod worker;
+
+pub use clock::Clock;
+pub use cx::{Cx, FrameCx};
+pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
+pub use graph::{Graph, GraphConfig, GraphError};
+pub use lane::{GraphCounters, Lane};
+pub use node::{
+    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode, Severity,
+    StagedNode,
+};
+pub use rx::{RxMode, RxQueue};
+pub use topology::{NodeInfo, NodeKind};
+pub use worker::{Round, Worker};
+
+/// Most threads a router has: the main thread and 63 workers.
+pub const MAX_THREADS: usize = 64;

@@ -1,0 +1,421 @@
+//! Counters: kept per thread in shared memory, added up when somebody looks.
+//!
+//! Each thread owns one row of every counter and is the only one to write it, with a plain load and store; rows
+//! never move (address space for the largest table is reserved at once), so growing costs nobody a lock.
+//! [`Counters`] is the directory: names to counters. The stats segment publishes it in VPP's layout, `show`
+//! commands read it directly.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use shoal_infra::{SharedSegment, U64Slice};
+
+use crate::MAX_THREADS;
+
+/// Rows of one counter: per thread, `width` numbers for each of up to `capacity` objects.
+#[derive(Debug)]
+struct Rows {
+    segment: Arc<SharedSegment>,
+    threads: [OnceLock<U64Slice>; MAX_THREADS],
+    width: usize,
+    capacity: usize,
+    len: AtomicUsize,
+}
+
+impl Rows {
+    fn new(segment: &Arc<SharedSegment>, width: usize, capacity: usize) -> Arc<Self> {
+        let threads = [const { OnceLock::new() }; MAX_THREADS];
+        let segment = Arc::clone(segment);
+        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0) })
+    }
+
+    fn ensure_thread(&self, thread: usize) -> io::Result<()> {
+        let Some(row) = self.threads.get(thread) else { return Ok(()) };
+        if row.get().is_none() {
+            let slice = self.segment.alloc_u64s(self.width * self.capacity).map_err(io::Error::other)?;
+            let _ = row.set(slice);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn cell(&self, thread: usize, at: usize) -> Option<&AtomicU64> {
+        self.threads.get(thread)?.get()?.as_slice().get(at)
+    }
+
+    #[inline(always)]
+    fn add(&self, thread: usize, at: usize, n: u64) {
+        if let Some(cell) = self.cell(thread, at) {
+            // Only this thread writes the row, so load and store suffice.
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self, thread: usize, at: usize) -> u64 {
+        self.cell(thread, at).map_or(0, |c| c.load(Ordering::Relaxed))
+    }
+
+    fn sum(&self, at: usize) -> u64 {
+        (0..MAX_THREADS).map(|t| self.get(t, at)).fold(0, u64::wrapping_add)
+    }
+
+    fn clear(&self, thread: usize) {
+        if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
+            let used = (self.len.load(Ordering::Relaxed) * self.width).min(row.as_slice().len());
+            row.as_slice().iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
+        }
+    }
+
+    fn zero(&self, index: usize) {
+        for thread in 0..MAX_THREADS {
+            for at in index * self.width..(index + 1) * self.width {
+                if let Some(cell) = self.cell(thread, at) {
+                    cell.store(0, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn ensure(&self, len: usize) {
+        self.len.fetch_max(len.min(self.capacity), Ordering::Relaxed);
+    }
+}
+
+macro_rules! shared_rows {
+    ($name:ident) => {
+        impl $name {
+            /// Objects counted so far; the second index of a reader goes up to here.
+            pub fn len(&self) -> usize {
+                self.0.len.load(Ordering::Relaxed)
+            }
+
+            /// Whether nothing is counted yet.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Most objects it can count.
+            pub fn capacity(&self) -> usize {
+                self.0.capacity
+            }
+
+            /// Makes room for objects `0..len`. Never shrinks.
+            pub fn ensure(&self, len: usize) {
+                self.0.ensure(len);
+            }
+
+            /// Sets one thread's row to zero; called on that thread.
+            pub fn clear_thread(&self, thread: usize) {
+                self.0.clear(thread);
+            }
+
+            /// Sets one object to zero on all threads: for an index that is used anew and not counted now.
+            pub fn zero(&self, index: usize) {
+                self.0.zero(index);
+            }
+
+            /// One thread's numbers, where they lie in the segment; `None` for a thread that never ran.
+            pub fn row(&self, thread: usize) -> Option<&U64Slice> {
+                self.0.threads.get(thread)?.get()
+            }
+        }
+    };
+}
+
+/// A counter of events, per thread and object.
+#[derive(Clone, Debug)]
+pub struct Simple(Arc<Rows>);
+
+/// A counter of packets and bytes, per thread and object.
+#[derive(Clone, Debug)]
+pub struct Combined(Arc<Rows>);
+
+shared_rows!(Simple);
+shared_rows!(Combined);
+
+impl Simple {
+    /// Adds on the calling thread's row.
+    #[inline(always)]
+    pub fn add(&self, thread: usize, index: usize, n: u64) {
+        self.0.add(thread, index, n);
+    }
+
+    /// One thread's count.
+    pub fn get(&self, thread: usize, index: usize) -> u64 {
+        self.0.get(thread, index)
+    }
+
+    /// All threads' count.
+    pub fn sum(&self, index: usize) -> u64 {
+        self.0.sum(index)
+    }
+}
+
+impl Combined {
+    /// Adds on the calling thread's row.
+    #[inline(always)]
+    pub fn add(&self, thread: usize, index: usize, packets: u64, bytes: u64) {
+        self.0.add(thread, index * 2, packets);
+        self.0.add(thread, index * 2 + 1, bytes);
+    }
+
+    /// One thread's packets and bytes.
+    pub fn get(&self, thread: usize, index: usize) -> (u64, u64) {
+        (self.0.get(thread, index * 2), self.0.get(thread, index * 2 + 1))
+    }
+
+    /// All threads' packets and bytes.
+    pub fn sum(&self, index: usize) -> (u64, u64) {
+        (self.0.sum(index * 2), self.0.sum(index * 2 + 1))
+    }
+}
+
+/// What a name in the directory stands for.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Events per thread and object.
+    Simple(Simple),
+    /// Packets and bytes per thread and object.
+    Combined(Combined),
+    /// One number that goes up.
+    Scalar(Number),
+    /// One number that may go down.
+    Gauge(Number),
+    /// Names of objects by index.
+    Names(Names),
+    /// One column of another counter.
+    Symlink {
+        /// The counter's name.
+        target: String,
+        /// The object's index in it.
+        index: usize,
+    },
+}
+
+/// One number in the segment.
+#[derive(Clone, Debug)]
+pub struct Number(U64Slice);
+
+impl Number {
+    /// Sets it.
+    pub fn set(&self, value: u64) {
+        if let Some(cell) = self.0.as_slice().first() {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads it.
+    pub fn get(&self) -> u64 {
+        self.0.as_slice().first().map_or(0, |c| c.load(Ordering::Relaxed))
+    }
+}
+
+/// Names of objects by their index.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Arc<Mutex<Vec<String>>>);
+
+impl Names {
+    /// Names an object.
+    pub fn set(&self, index: usize, name: &str) {
+        let mut names = lock(&self.0);
+        if names.len() <= index {
+            names.resize(index + 1, String::new());
+        }
+        if let Some(slot) = names.get_mut(index) {
+            slot.clear();
+            slot.push_str(name);
+        }
+    }
+
+    /// All names.
+    pub fn all(&self) -> Vec<String> {
+        lock(&self.0).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name and what it stands for.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Path-like name: `/if/rx`.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// The directory of all counters of one router.
+#[derive(Debug)]
+pub struct Counters {
+    segment: Arc<SharedSegment>,
+    entries: Mutex<Vec<Entry>>,
+    threads: AtomicUsize,
+    /// Changes whenever a name comes or goes or a table gets longer.
+    generation: AtomicU64,
+}
+
+impl Counters {
+    /// A directory in a fresh segment of `bytes` of address space.
+    ///
+    /// # Errors
+    /// The system gives no shared memory.
+    pub fn new(bytes: usize) -> io::Result<Arc<Self>> {
+        let segment = SharedSegment::create("shoal-stats", bytes)?;
+        let counters = Counters {
+            segment,
+            entries: Mutex::default(),
+            threads: AtomicUsize::new(1),
+            generation: AtomicU64::new(0),
+        };
+        Ok(Arc::new(counters))
+    }
+
+    /// The memory the counters live in.
+    pub fn segment(&self) -> &Arc<SharedSegment> {
+        &self.segment
+    }
+
+    /// A number that changes with the directory's structure.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Tells readers of the directory that a table got longer or a name vector changed.
+    pub fn touch(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Threads that have rows.
+    pub fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
+    }
+
+    /// Gives every counter a row for `thread` and those before it.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn ensure_threads(&self, threads: usize) -> io::Result<()> {
+        for entry in lock(&self.entries).iter() {
+            for thread in 0..threads {
+                match &entry.kind {
+                    Kind::Simple(Simple(rows)) | Kind::Combined(Combined(rows)) => rows.ensure_thread(thread)?,
+                    _ => {}
+                }
+            }
+        }
+        self.threads.fetch_max(threads, Ordering::Relaxed);
+        self.touch();
+        Ok(())
+    }
+
+    fn rows(&self, width: usize, capacity: usize) -> io::Result<Arc<Rows>> {
+        let rows = Rows::new(&self.segment, width, capacity);
+        for thread in 0..self.threads() {
+            rows.ensure_thread(thread)?;
+        }
+        Ok(rows)
+    }
+
+    /// A counter of events for up to `capacity` objects; the one that is there already if the name is taken.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn simple(&self, name: &str, capacity: usize) -> io::Result<Simple> {
+        if let Some(Kind::Simple(there)) = self.find(name) {
+            return Ok(there);
+        }
+        let counter = Simple(self.rows(1, capacity)?);
+        self.add(name, Kind::Simple(counter.clone()));
+        Ok(counter)
+    }
+
+    /// A counter of packets and bytes for up to `capacity` objects; the one that is there already if the name is
+    /// taken.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn combined(&self, name: &str, capacity: usize) -> io::Result<Combined> {
+        if let Some(Kind::Combined(there)) = self.find(name) {
+            return Ok(there);
+        }
+        let counter = Combined(self.rows(2, capacity)?);
+        self.add(name, Kind::Combined(counter.clone()));
+        Ok(counter)
+    }
+
+    /// One number that goes up.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn scalar(&self, name: &str) -> io::Result<Number> {
+        let number = Number(self.segment.alloc_u64s(8).map_err(io::Error::other)?);
+        self.add(name, Kind::Scalar(number.clone()));
+        Ok(number)
+    }
+
+    /// One number that goes up and down.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn gauge(&self, name: &str) -> io::Result<Number> {
+        let number = Number(self.segment.alloc_u64s(8).map_err(io::Error::other)?);
+        self.add(name, Kind::Gauge(number.clone()));
+        Ok(number)
+    }
+
+    /// A vector of names.
+    pub fn names(&self, name: &str) -> Names {
+        let names = Names::default();
+        self.add(name, Kind::Names(names.clone()));
+        names
+    }
+
+    /// A name for one object of another counter.
+    pub fn symlink(&self, name: &str, target: &str, index: usize) {
+        self.add(name, Kind::Symlink { target: target.to_owned(), index });
+    }
+
+    fn add(&self, name: &str, kind: Kind) {
+        let mut entries = lock(&self.entries);
+        match entries.iter_mut().find(|e| e.name == name) {
+            Some(entry) => entry.kind = kind,
+            None => entries.push(Entry { name: name.to_owned(), kind }),
+        }
+        drop(entries);
+        self.touch();
+    }
+
+    /// Takes away all names that begin with `prefix`.
+    pub fn remove_prefix(&self, prefix: &str) {
+        lock(&self.entries).retain(|e| !e.name.starts_with(prefix));
+        self.touch();
+    }
+
+    /// What a name stands for.
+    pub fn find(&self, name: &str) -> Option<Kind> {
+        lock(&self.entries).iter().find(|e| e.name == name).map(|e| e.kind.clone())
+    }
+
+    /// The value behind a name: a counter's sum over threads and objects, a symlink's sum over threads.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        match self.find(name)? {
+            Kind::Simple(c) => Some((0..c.len()).map(|i| c.sum(i)).sum()),
+            Kind::Combined(c) => Some((0..c.len()).map(|i| c.sum(i).0).sum()),
+            Kind::Scalar(n) | Kind::Gauge(n) => Some(n.get()),
+            Kind::Names(_) => None,
+            Kind::Symlink { target, index } => match self.find(&target)? {
+                Kind::Simple(c) => Some(c.sum(index)),
+                Kind::Combined(c) => Some(c.sum(index).0),
+                _ => None,
+            },
+        }
+    }
+
+    /// The whole directory, in order of creation.
+    pub fn entries(&self) -> Vec<Entry> {
+        lock(&self.entries).clone()
+    }
+}

@@ -1,0 +1,349 @@
+//! What a node may ask for while packets are in its hands.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+
+use shoal_buffer::{Buffer, Cache, Frame, Memory, Packet, SwIfIndex};
+use shoal_infra::Guard;
+
+use crate::clock::Time;
+use crate::feature::{Arc as FeatureArc, ArcSide, edge_to, next_position};
+use crate::lane::{GraphCounters, Lane};
+use crate::node::{Edge, ErrorCounters, NodeIndex, PacketNode};
+use crate::topology::{NodeEntry, Topology};
+use crate::trace::Tracer;
+
+/// Packets and bytes of one interface, added up until the interface changes.
+#[derive(Default)]
+pub(crate) struct Tally {
+    interface: Cell<u32>,
+    packets: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
+impl Tally {
+    #[inline(always)]
+    fn add(&self, interface: SwIfIndex, bytes: usize, flush: impl Fn(u32, u64, u64)) {
+        if self.interface.get() != interface.0 {
+            self.flush(flush);
+            self.interface.set(interface.0);
+        }
+        self.packets.set(self.packets.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+
+    #[inline(always)]
+    fn flush(&self, flush: impl Fn(u32, u64, u64)) {
+        let packets = self.packets.take();
+        if packets != 0 {
+            flush(self.interface.get(), packets, self.bytes.take());
+        }
+    }
+}
+
+/// What is the same for all packets of one frame.
+pub(crate) struct Common<'a> {
+    pub(crate) guard: Guard<'a>,
+    pub(crate) thread: usize,
+    pub(crate) now: Time,
+    pub(crate) topology: &'a Topology,
+    pub(crate) counters: &'a GraphCounters,
+    pub(crate) tx: Tally,
+    /// Present when a traced packet may be in the frame.
+    pub(crate) tracer: Option<&'a RefCell<&'a mut Tracer>>,
+}
+
+impl Common<'_> {
+    #[inline(always)]
+    pub(crate) fn flush(&self) {
+        self.tx.flush(|i, p, b| self.counters.tx.add(self.thread, i as usize, p, b));
+    }
+}
+
+/// The runtime, as a node sees it while it holds one packet.
+pub struct Cx<'a, N: ?Sized> {
+    common: &'a Common<'a>,
+    entry: &'a NodeEntry,
+    node: PhantomData<fn(&N)>,
+}
+
+impl<'a, N: ?Sized> Cx<'a, N> {
+    #[inline(always)]
+    pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
+        Cx { common, entry, node: PhantomData }
+    }
+
+    /// The same view, for the node behind a wrapper.
+    #[inline(always)]
+    pub(crate) fn retype<M: ?Sized>(&self) -> Cx<'a, M> {
+        Cx::new(self.common, self.entry)
+    }
+
+    /// Proof that tables may be read.
+    #[inline(always)]
+    pub fn guard(&self) -> Guard<'a> {
+        self.common.guard
+    }
+
+    /// The calling thread: 0 is the main thread.
+    #[inline(always)]
+    pub fn thread(&self) -> usize {
+        self.common.thread
+    }
+
+    /// When this round of the loop began.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.common.now
+    }
+
+    /// Whether traced packets may be about; only then is [`Cx::trace`]'s closure run.
+    #[inline(always)]
+    pub fn tracing(&self) -> bool {
+        self.common.tracer.is_some()
+    }
+
+    /// Says something about a traced packet. The closure is not run for others.
+    #[inline(always)]
+    pub fn trace<T: fmt::Display + Send + 'static>(&self, pkt: &Packet<'_>, line: impl FnOnce() -> T) {
+        if let Some(tracer) = self.common.tracer
+            && pkt.flags().has(shoal_buffer::Flags::TRACED)
+        {
+            tracer.borrow().add(pkt, self.entry.index, self.common.now, Some(Box::new(line())));
+        }
+    }
+
+    /// Counts a packet that leaves by an interface.
+    #[inline(always)]
+    pub fn count_tx(&self, interface: SwIfIndex, bytes: usize) {
+        let Common { counters, thread, tx, .. } = self.common;
+        tx.add(interface, bytes, |i, p, b| counters.tx.add(*thread, i as usize, p, b));
+    }
+
+    /// The counters of interfaces and nodes.
+    #[inline(always)]
+    pub fn counters(&self) -> &'a GraphCounters {
+        self.common.counters
+    }
+
+    /// Starts a packet on an arc if any feature is enabled on `interface`: the way to the first of them. `None`
+    /// is the common case: go where the arc ends.
+    #[inline(always)]
+    pub fn start_arc(&self, arc: &FeatureArc, interface: SwIfIndex, pkt: &mut Packet<'_>) -> Option<Edge> {
+        let enabled = arc.enabled(interface);
+        if enabled == 0 { None } else { Some(self.first_feature(arc, enabled, pkt)) }
+    }
+
+    #[cold]
+    fn first_feature(&self, arc: &FeatureArc, enabled: u64, pkt: &mut Packet<'_>) -> Edge {
+        let meta = pkt.meta_mut();
+        meta.arc = arc.number;
+        meta.feature = enabled.trailing_zeros() as u8;
+        self.arc_edge(arc.number, usize::from(meta.feature))
+    }
+
+    /// The way to the packet's next feature on the arc it is on, or to the arc's end.
+    #[inline(always)]
+    pub fn next_feature(&self, pkt: &mut Packet<'_>) -> Edge {
+        let number = pkt.meta().arc;
+        let Some(table) = self.common.topology.arcs.get(usize::from(number)) else { return Edge::DROP };
+        let interface = match table.side {
+            ArcSide::Receive => pkt.rx(),
+            ArcSide::Send => pkt.tx(),
+        };
+        let from = usize::from(pkt.meta().feature) + 1;
+        let position = next_position(table.handle.enabled(interface), from, table.features.len());
+        pkt.meta_mut().feature = position as u8;
+        self.arc_edge(number, position)
+    }
+
+    #[inline(always)]
+    fn arc_edge(&self, arc: u8, position: usize) -> Edge {
+        let base = self.entry.arcs.iter().find(|(number, _)| *number == arc);
+        base.map_or(Edge::DROP, |(_, base)| edge_to(*base, position))
+    }
+}
+
+impl<N: PacketNode> Cx<'_, N> {
+    /// Adds to a counter without dropping a packet.
+    #[inline(always)]
+    pub fn count(&self, what: N::Error, n: u64) {
+        self.common.counters.errors.add(self.common.thread, (self.entry.error_base + what.index()) as usize, n);
+    }
+}
+
+/// The runtime, as a [`FrameNode`](crate::FrameNode) or a receive queue sees it.
+pub struct FrameCx<'a> {
+    pub(crate) lane: &'a mut Lane,
+    pub(crate) entry: &'a NodeEntry,
+    pub(crate) topology: &'a Topology,
+    pub(crate) guard: Guard<'a>,
+}
+
+impl<'a> FrameCx<'a> {
+    /// Proof that tables may be read.
+    #[inline(always)]
+    pub fn guard(&self) -> Guard<'a> {
+        self.guard
+    }
+
+    /// The calling thread: 0 is the main thread.
+    #[inline(always)]
+    pub fn thread(&self) -> usize {
+        self.lane.thread
+    }
+
+    /// When this round of the loop began.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.lane.now
+    }
+
+    /// Where buffers come from and go to.
+    #[inline(always)]
+    pub fn cache(&mut self) -> &mut Cache {
+        &mut self.lane.cache
+    }
+
+    /// The memory handle for [`Frame::packet`].
+    #[inline(always)]
+    pub fn memory(&self) -> Memory {
+        self.lane.memory
+    }
+
+    /// The counters of interfaces and nodes.
+    #[inline(always)]
+    pub fn counters(&self) -> &GraphCounters {
+        &self.lane.counters
+    }
+
+    /// An empty frame to fill.
+    #[inline(always)]
+    pub fn blank(&mut self) -> Box<Frame> {
+        self.lane.blank()
+    }
+
+    /// Puts a frame from [`FrameCx::blank`] back; packets inside are freed.
+    #[inline(always)]
+    pub fn recycle(&mut self, frame: Box<Frame>) {
+        self.lane.recycle(frame);
+    }
+
+    /// Sends one packet along an edge.
+    #[inline(always)]
+    pub fn send(&mut self, edge: Edge, buffer: Buffer) {
+        let node = Lane::target(self.topology, self.entry, edge);
+        self.lane.send(node, buffer);
+    }
+
+    /// Sends all packets of a frame along an edge and leaves it empty.
+    #[inline(always)]
+    pub fn send_frame(&mut self, edge: Edge, frame: &mut Frame) {
+        let node = Lane::target(self.topology, self.entry, edge);
+        self.move_all(node, frame);
+    }
+
+    /// Sends a whole frame to a node by its index: for receive queues, whose next node is their interface's.
+    #[inline(always)]
+    pub fn forward(&mut self, node: NodeIndex, frame: Box<Frame>) {
+        let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
+        self.lane.forward(node, frame);
+    }
+
+    /// Sends one packet to a node by its index.
+    pub fn send_to(&mut self, node: NodeIndex, buffer: Buffer) {
+        let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
+        self.lane.send(node, buffer);
+    }
+
+    #[inline(always)]
+    fn move_all(&mut self, node: NodeIndex, frame: &mut Frame) {
+        while !frame.is_empty() {
+            self.lane.frame_for(node).append(frame);
+        }
+    }
+
+    /// Adds to one of the node's counters without dropping a packet. `what` is of the node's own error type.
+    #[inline(always)]
+    pub fn count(&self, what: impl ErrorCounters, n: u64) {
+        let index = self.entry.error_base + what.index();
+        self.lane.counters.errors.add(self.lane.thread, index as usize, n);
+    }
+
+    /// Drops one packet for a reason of the node's own error type.
+    pub fn drop(&mut self, mut buffer: Buffer, why: impl ErrorCounters) {
+        self.lane.cache.packet(&mut buffer).meta_mut().error = self.entry.error_base + why.index();
+        let node = self.topology.drop;
+        self.lane.send(node, buffer);
+    }
+
+    /// Drops all packets of a frame for one reason.
+    pub fn drop_frame(&mut self, frame: &mut Frame, why: impl ErrorCounters) {
+        let error = self.entry.error_base + why.index();
+        for i in 0..frame.len() {
+            if let Some(mut pkt) = frame.packet(self.lane.memory, i) {
+                pkt.meta_mut().error = error;
+            }
+        }
+        let node = self.topology.drop;
+        self.move_all(node, frame);
+    }
+
+    /// Frees all packets of a frame: they were sent, or end here in good order.
+    #[inline(always)]
+    pub fn free_frame(&mut self, frame: &mut Frame) {
+        self.lane.cache.free_frame(frame);
+    }
+
+    /// Whether packets entering by this node are to be traced. Ask once a frame.
+    #[inline(always)]
+    pub fn wants_trace(&self) -> bool {
+        self.entry.trace.wanted()
+    }
+
+    /// Begins the trace of a packet that enters here, if it is wanted.
+    pub fn begin_trace(&mut self, pkt: &mut Packet<'_>, line: impl fmt::Display + Send + 'static) {
+        let Lane { tracer, now, .. } = &mut *self.lane;
+        tracer.begin(&self.entry.trace, self.entry.index, *now, pkt, line);
+    }
+
+    /// Whether traced packets may be about.
+    #[inline(always)]
+    pub fn tracing(&self) -> bool {
+        self.lane.tracer.active
+    }
+
+    /// Says something about a traced packet. The closure is not run for others.
+    #[inline(always)]
+    pub fn trace<T: fmt::Display + Send + 'static>(&self, pkt: &Packet<'_>, line: impl FnOnce() -> T) {
+        if self.lane.tracer.active && pkt.flags().has(shoal_buffer::Flags::TRACED) {
+            self.lane.tracer.add(pkt, self.entry.index, self.lane.now, Some(Box::new(line())));
+        }
+    }
+
+    /// The way to the packet's next feature on the arc it is on, or to the arc's end.
+    pub fn next_feature(&self, pkt: &mut Packet<'_>) -> Edge {
+        let common = Common {
+            guard: self.guard,
+            thread: self.lane.thread,
+            now: self.lane.now,
+            topology: self.topology,
+            counters: &self.lane.counters,
+            tx: Tally::default(),
+            tracer: None,
+        };
+        Cx::<()>::new(&common, self.entry).next_feature(pkt)
+    }
+
+    /// Hands a packet to `node` on another thread; it arrives there in the next round, or is counted as dropped
+    /// if that thread's ring is full.
+    pub fn handoff(&mut self, thread: usize, node: NodeIndex, buffer: Buffer) {
+        self.lane.handoff(thread, node, buffer, self.topology);
+    }
+
+    /// Where an edge leads.
+    pub fn target(&self, edge: Edge) -> NodeIndex {
+        Lane::target(self.topology, self.entry, edge)
+    }
+}

@@ -1,0 +1,236 @@
+//! The loops: how each kind of node is run over a frame.
+
+use std::cell::RefCell;
+
+use shoal_buffer::{FRAME_SIZE, Frame, Packet};
+use shoal_infra::Guard;
+
+use crate::cx::{Common, Cx, FrameCx, Tally};
+use crate::lane::Lane;
+use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
+use crate::topology::{NodeEntry, Topology};
+
+/// How far ahead of the packet in hand headers are prefetched.
+const AHEAD: usize = 4;
+
+/// What a node is run with.
+pub(crate) struct Run<'a> {
+    pub(crate) lane: &'a mut Lane,
+    pub(crate) entry: &'a NodeEntry,
+    pub(crate) topology: &'a Topology,
+    pub(crate) guard: Guard<'a>,
+}
+
+/// A node of any kind, run over one frame.
+pub(crate) trait Dispatch: Send + Sync {
+    fn dispatch(&self, frame: Box<Frame>, run: Run<'_>);
+}
+
+/// One packet's verdict as a number: the edge. A drop leaves its reason in the packet.
+#[inline(always)]
+pub(crate) fn verdict<X: NextNodes, E: ErrorCounters>(
+    result: Result<X, E>,
+    pkt: &mut Packet<'_>,
+    entry: &NodeEntry,
+) -> Edge {
+    match result {
+        Ok(next) => next.edge(),
+        Err(error) => mark(pkt, entry.error_base + error.index()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn mark(pkt: &mut Packet<'_>, error: u32) -> Edge {
+    pkt.meta_mut().error = error;
+    Edge::DROP
+}
+
+/// Runs `each` over a frame with the headers of the next packets on their way, collects where packets go, and
+/// sends them there.
+#[inline(always)]
+fn run_packets<const TRACE: bool>(
+    mut frame: Box<Frame>,
+    run: Run<'_>,
+    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>) -> Edge,
+) {
+    let Run { lane, entry, topology, guard } = run;
+    let n = frame.len();
+    let mut same = true;
+    let mut first = 0;
+    {
+        let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
+        let memory = *memory;
+        let tracer = RefCell::new(tracer);
+        let common = Common {
+            guard,
+            thread: *thread,
+            now: *now,
+            topology,
+            counters,
+            tx: Tally::default(),
+            tracer: if TRACE { Some(&tracer) } else { None },
+        };
+        let mut one = |i: usize, frame: &mut Frame| {
+            let Some(mut pkt) = memory.packet(frame, i) else { return };
+            let edge = each(i, &mut pkt, &common).0;
+            if let Some(slot) = nexts.get_mut(i) {
+                *slot = edge;
+            }
+            if i == 0 {
+                first = edge;
+            }
+            same &= edge == first;
+        };
+        let mut i = 0;
+        while i + 2 * AHEAD <= n {
+            for k in AHEAD..2 * AHEAD {
+                memory.prefetch(&frame, i + k);
+            }
+            for k in 0..AHEAD {
+                one(i + k, &mut frame);
+            }
+            i += AHEAD;
+        }
+        while i < n {
+            one(i, &mut frame);
+            i += 1;
+        }
+        common.flush();
+    }
+    if same {
+        let node = Lane::target(topology, entry, Edge(first));
+        lane.forward(node, frame);
+    } else {
+        lane.scatter(frame, |next| Lane::target(topology, entry, Edge(next)));
+    }
+}
+
+/// Runs a [`PacketNode`].
+pub(crate) struct PacketRunner<N>(pub(crate) N);
+
+impl<N: PacketNode> PacketRunner<N> {
+    #[inline(always)]
+    fn go<const TRACE: bool>(&self, frame: Box<Frame>, run: Run<'_>) {
+        let entry = run.entry;
+        run_packets::<TRACE>(frame, run, |_, pkt, common| {
+            let result = self.0.packet(pkt, &mut Cx::new(common, entry));
+            verdict(result, pkt, entry)
+        });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn traced(&self, frame: Box<Frame>, run: Run<'_>) {
+        self.go::<true>(frame, run);
+    }
+}
+
+impl<N: PacketNode> Dispatch for PacketRunner<N> {
+    fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
+        if run.lane.tracer.active { self.traced(frame, run) } else { self.go::<false>(frame, run) }
+    }
+}
+
+/// Runs a [`StagedNode`].
+pub(crate) struct StagedRunner<N>(pub(crate) N);
+
+impl<N: StagedNode> StagedRunner<N> {
+    #[inline(always)]
+    fn go<const TRACE: bool>(&self, mut frame: Box<Frame>, run: Run<'_>) {
+        let entry = run.entry;
+        let mut keys = [N::Key::default(); FRAME_SIZE];
+        self.prepare(&mut frame, &run, &mut keys);
+        run_packets::<TRACE>(frame, run, |i, pkt, common| {
+            let key = keys.get(i).copied().unwrap_or_default();
+            let result = self.0.packet(key, pkt, &mut Cx::new(common, entry));
+            verdict(result, pkt, entry)
+        });
+    }
+
+    /// All stages but the last, each over the whole frame.
+    #[inline(always)]
+    fn prepare(&self, frame: &mut Frame, run: &Run<'_>, keys: &mut [N::Key; FRAME_SIZE]) {
+        let memory = run.lane.memory;
+        let common = Common {
+            guard: run.guard,
+            thread: run.lane.thread,
+            now: run.lane.now,
+            topology: run.topology,
+            counters: &run.lane.counters,
+            tx: Tally::default(),
+            tracer: None,
+        };
+        let n = frame.len();
+        for (i, key) in keys.iter_mut().enumerate().take(n) {
+            memory.prefetch(frame, i + AHEAD);
+            if let Some(pkt) = memory.packet(frame, i) {
+                *key = self.0.prepare(&pkt, &mut Cx::new(&common, run.entry));
+            }
+        }
+        for stage in 0..N::STAGES {
+            for key in keys.iter_mut().take(n) {
+                *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry));
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn traced(&self, frame: Box<Frame>, run: Run<'_>) {
+        self.go::<true>(frame, run);
+    }
+}
+
+impl<N: StagedNode> Dispatch for StagedRunner<N> {
+    fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
+        if run.lane.tracer.active { self.traced(frame, run) } else { self.go::<false>(frame, run) }
+    }
+}
+
+/// Runs a [`FrameNode`].
+pub(crate) struct FrameRunner<N>(pub(crate) N);
+
+impl<N: FrameNode> Dispatch for FrameRunner<N> {
+    fn dispatch(&self, mut frame: Box<Frame>, run: Run<'_>) {
+        let Run { lane, entry, topology, guard } = run;
+        self.0.frame(&mut frame, &mut FrameCx { lane, entry, topology, guard });
+        if !frame.is_empty() {
+            forgotten(&mut frame, lane, entry);
+        }
+        lane.recycle(frame);
+    }
+}
+
+/// A frame node left packets behind: a defect, counted under its name, but no leak.
+#[cold]
+fn forgotten(frame: &mut Frame, lane: &mut Lane, entry: &NodeEntry) {
+    let n = frame.len();
+    lane.cache.free_frame(frame);
+    lane.counters.errors.add(lane.thread, crate::error_drop::FORGOTTEN as usize, n as u64);
+    tracing::error!(node = entry.name, packets = n, "packets were left in a frame");
+}
+
+/// What takes the place of a node that was deleted: frees what still comes.
+pub(crate) struct Deleted;
+
+impl Dispatch for Deleted {
+    fn dispatch(&self, mut frame: Box<Frame>, run: Run<'_>) {
+        for i in 0..frame.len() {
+            if let Some(mut pkt) = frame.packet(run.lane.memory, i) {
+                pkt.meta_mut().error = crate::error_drop::DELETED;
+            }
+        }
+        let node = run.topology.drop;
+        run.lane.forward(node, frame);
+    }
+}
+
+/// For nodes that are only names: inputs, whose queues are polled, and processes.
+pub(crate) struct NotDispatched;
+
+impl Dispatch for NotDispatched {
+    fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
+        Deleted.dispatch(frame, run);
+    }
+}

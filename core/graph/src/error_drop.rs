@@ -1,0 +1,134 @@
+//! `error-drop` and `drop`: where every dropped packet ends.
+//! any node -> **error-drop** -> **drop**
+//!
+//! Frame nodes, because they count runs of packets with the same reason at once and free whole frames.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shoal_buffer::{Frame, SwIfIndex};
+
+use crate::cx::FrameCx;
+use crate::node::{Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, Severity};
+
+/// Number of the counter for packets a frame node left behind.
+pub(crate) const FORGOTTEN: u32 = 0;
+/// Number of the counter for packets that came to a deleted node.
+pub(crate) const DELETED: u32 = 1;
+/// Number of the counter for packets another thread's ring had no room for.
+pub(crate) const CONGESTION: u32 = 2;
+
+/// Reasons that are the runtime's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Error {}
+
+impl ErrorCounters for Error {
+    const COUNTERS: &'static [ErrorCounter] = &[
+        ErrorCounter { name: "forgotten", description: "left in a frame by a node", severity: Severity::Error },
+        ErrorCounter { name: "deleted", description: "interface or node was deleted", severity: Severity::Error },
+        ErrorCounter { name: "handoff_congestion", description: "handoff ring full", severity: Severity::Error },
+    ];
+
+    fn index(self) -> u32 {
+        match self {}
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    Drop,
+}
+
+impl NextNodes for Next {
+    const NAMES: &'static [&'static str] = &["drop"];
+
+    fn edge(self) -> Edge {
+        match self {
+            Next::Drop => Edge(1),
+        }
+    }
+}
+
+/// Counts each packet under its reason and under its receiving interface.
+pub(crate) struct ErrorDrop {
+    pub(crate) names: Arc<ErrorNames>,
+}
+
+/// What all error numbers mean: `node: description`.
+#[derive(Default)]
+pub(crate) struct ErrorNames(Mutex<Vec<(String, &'static ErrorCounter)>>);
+
+impl ErrorNames {
+    pub(crate) fn add(&self, node: &str, counters: &'static [ErrorCounter]) -> u32 {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = names.len();
+        names.extend(counters.iter().map(|c| (node.to_owned(), c)));
+        base as u32
+    }
+
+    pub(crate) fn all(&self) -> Vec<(String, &'static ErrorCounter)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn describe(&self, error: u32) -> String {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(error as usize).map_or_else(
+            || format!("unknown reason {error}"),
+            |(node, counter)| format!("{node}: {}", counter.description),
+        )
+    }
+}
+
+struct ReceivedOn(SwIfIndex);
+
+impl fmt::Display for ReceivedOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rx: sw_if_index {}", self.0)
+    }
+}
+
+impl FrameNode for ErrorDrop {
+    const NAME: &'static str = "error-drop";
+    type Next = Next;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let (memory, thread) = (cx.memory(), cx.thread());
+        let mut run = (0u32, SwIfIndex(0), 0u64);
+        let count = |(error, rx, n): (u32, SwIfIndex, u64), cx: &FrameCx<'_>| {
+            if n > 0 {
+                cx.counters().errors.add(thread, error as usize, n);
+                cx.counters().drops.add(thread, rx.0 as usize, n);
+            }
+        };
+        for i in 0..frame.len() {
+            let Some(pkt) = frame.packet(memory, i) else { continue };
+            let (error, rx) = (pkt.meta().error, pkt.rx());
+            if (error, rx) != (run.0, run.1) {
+                count(run, cx);
+                run = (error, rx, 0);
+            }
+            run.2 += 1;
+            cx.trace(&pkt, || ReceivedOn(rx));
+            if cx.tracing() {
+                let why = self.names.describe(error);
+                cx.trace(&pkt, || why);
+            }
+        }
+        count(run, cx);
+        cx.send_frame(Next::Drop.edge(), frame);
+    }
+}
+
+/// Frees.
+pub(crate) struct Drop;
+
+impl FrameNode for Drop {
+    const NAME: &'static str = "drop";
+    type Next = NoNext;
+    type Error = NoError;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        cx.free_frame(frame);
+    }
+}

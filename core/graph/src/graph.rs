@@ -1,0 +1,739 @@
+//! The control side of the graph: nodes, edges and arcs are put together here and changed while packets flow.
+//!
+//! Every change makes a new [`Topology`] and waits until all threads have taken it over, so that whatever is
+//! published afterwards (an adjacency, a bit of an arc) finds the edges it names.
+
+use std::any::TypeId;
+use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
+
+use crate::clock::Clock;
+use crate::counter::{Counters, Names};
+use crate::dispatch::{Deleted, Dispatch, FrameRunner, NotDispatched, PacketRunner, StagedRunner};
+use crate::error_drop::{Drop, ErrorDrop, ErrorNames};
+use crate::event_log::EventLog;
+use crate::feature::{Arc as FeatureArc, ArcSpec, ArcTable, FeatureSpec, MAX_FEATURES, order};
+use crate::lane::{GraphCounters, Lane};
+use crate::node::{
+    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
+};
+use crate::superpath::{self, ChainRunner, Link};
+use crate::thread::ThreadShared;
+use crate::topology::{NodeEntry, NodeInfo, NodeKind, Topology};
+use crate::trace::{Filter, TraceRequest, TraceStore, Tracer};
+use crate::worker::Worker;
+
+mod threads;
+
+pub use threads::QueueInfo;
+
+/// Most nodes a graph holds.
+const MAX_NODES: usize = 1 << 16;
+/// Most error counters of all nodes together.
+const MAX_ERRORS: usize = 1 << 16;
+/// Most interfaces counted.
+const MAX_INTERFACES: usize = 1 << 16;
+
+/// What can be wrong with a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GraphError {
+    /// Nodes name next nodes, or features name nodes and arcs, that do not exist.
+    Unknown(Vec<String>),
+    /// A node of this name exists already.
+    Exists(String),
+    /// No node of this name; the nearest there is.
+    NoNode(String, Option<String>),
+    /// No arc of this name; the arcs there are.
+    NoArc(String, Vec<&'static str>),
+    /// No feature of this name on the arc; the features there are.
+    NoFeature(String, Vec<String>),
+    /// Features whose constraints form a circle.
+    Circle(&'static str, Vec<&'static str>),
+    /// More of something than the graph can hold.
+    TooMany(&'static str, usize),
+    /// No thread of this number; how many there are.
+    NoThread(usize, usize),
+    /// No such receive queue.
+    NoQueue(u32),
+    /// The system refused.
+    System(String),
+}
+
+impl std::fmt::Display for GraphError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            GraphError::Unknown(list) => write!(f, "unknown in the graph: {}", list.join(", ")),
+            GraphError::Exists(name) => write!(f, "node `{name}' exists already"),
+            GraphError::NoNode(name, Some(nearest)) => write!(f, "no node `{name}', did you mean `{nearest}'?"),
+            GraphError::NoNode(name, None) => write!(f, "no node `{name}'"),
+            GraphError::NoArc(name, arcs) => write!(f, "no feature arc `{name}', there are: {}", arcs.join(", ")),
+            GraphError::NoFeature(name, there) => write!(f, "no feature `{name}', there are: {}", there.join(", ")),
+            GraphError::Circle(arc, names) => {
+                write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))
+            }
+            GraphError::TooMany(what, most) => write!(f, "more than {most} {what}"),
+            GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
+            GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
+            GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
+            GraphError::System(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
+
+impl From<io::Error> for GraphError {
+    fn from(e: io::Error) -> Self {
+        GraphError::System(e.to_string())
+    }
+}
+
+/// How a graph is made.
+#[derive(Clone, Debug)]
+pub struct GraphConfig {
+    /// The buffer pool.
+    pub buffers: PoolConfig,
+    /// Address space of the stats segment in bytes.
+    pub stats_bytes: usize,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl Default for GraphConfig {
+    fn default() -> Self {
+        GraphConfig { buffers: PoolConfig::default(), stats_bytes: 8 << 30, clock: Clock::real() }
+    }
+}
+
+struct Draft {
+    name: String,
+    kind: NodeKind,
+    logic: Arc<dyn Dispatch>,
+    next_names: &'static [&'static str],
+    edges: Vec<NodeIndex>,
+    errors: &'static [ErrorCounter],
+    error_base: u32,
+    arcs: Vec<(u8, u16)>,
+    fan: Option<TypeId>,
+    trace: Arc<TraceRequest>,
+    deleted: bool,
+}
+
+#[derive(Default)]
+struct Arcs {
+    specs: Vec<ArcSpec>,
+    features: Vec<FeatureSpec>,
+    tables: Vec<Arc<ArcTable>>,
+}
+
+/// The graph of one router, owned by its main thread.
+pub struct Graph {
+    clock: Clock,
+    pool: Arc<Pool>,
+    counters: Arc<Counters>,
+    graph_counters: GraphCounters,
+    if_names: Names,
+    error_names: Arc<ErrorNames>,
+    traces: Arc<TraceStore>,
+    events: Arc<EventLog>,
+    nodes: RefCell<Vec<Draft>>,
+    by_name: RefCell<HashMap<String, NodeIndex>>,
+    arcs: RefCell<Arcs>,
+    built: Cell<bool>,
+    drop: Cell<NodeIndex>,
+    topology: RefCell<Arc<Topology>>,
+    main: RefCell<Worker>,
+    threads: RefCell<threads::Threads>,
+}
+
+fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
+    Ok(GraphCounters {
+        rx: counters.combined("/if/rx", MAX_INTERFACES)?,
+        tx: counters.combined("/if/tx", MAX_INTERFACES)?,
+        drops: counters.simple("/if/drops", MAX_INTERFACES)?,
+        punt: counters.simple("/if/punt", MAX_INTERFACES)?,
+        ip4: counters.simple("/if/ip4", MAX_INTERFACES)?,
+        ip6: counters.simple("/if/ip6", MAX_INTERFACES)?,
+        rx_no_buf: counters.simple("/if/rx-no-buf", MAX_INTERFACES)?,
+        rx_miss: counters.simple("/if/rx-miss", MAX_INTERFACES)?,
+        rx_error: counters.simple("/if/rx-error", MAX_INTERFACES)?,
+        tx_error: counters.simple("/if/tx-error", MAX_INTERFACES)?,
+        errors: counters.simple("/node/errors", MAX_ERRORS)?,
+        calls: counters.simple("/sys/node/calls", MAX_NODES)?,
+        vectors: counters.simple("/sys/node/vectors", MAX_NODES)?,
+        clocks: counters.simple("/sys/node/clocks", MAX_NODES)?,
+        suspends: counters.simple("/sys/node/suspends", MAX_NODES)?,
+    })
+}
+
+impl Graph {
+    /// A graph with the drop nodes and the main thread, nothing else.
+    ///
+    /// # Errors
+    /// The system gives no memory.
+    pub fn new(config: GraphConfig) -> Result<Rc<Self>, GraphError> {
+        let pool = Pool::new(config.buffers)?;
+        let counters = Counters::new(config.stats_bytes)?;
+        // VPP's clients expect these three first.
+        for name in ["/sys/heartbeat", "/sys/last_stats_clear", "/sys/boottime"] {
+            counters.scalar(name)?;
+        }
+        let graph_counters = graph_counters(&counters)?;
+        let if_names = counters.names("/if/names");
+        let traces = Arc::new(TraceStore::default());
+        let shared = ThreadShared::new(0, "vpp_main".into())?;
+        let topology = Arc::new(Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) });
+        let lane = Lane::new(0, pool.cache(), graph_counters.clone(), Tracer::new(0, Arc::clone(&traces)));
+        let main = Worker::new(lane, Arc::clone(&topology), Arc::clone(&shared), config.clock.clone());
+        let graph = Graph {
+            events: Arc::new(EventLog::new(config.clock.clone())),
+            clock: config.clock,
+            pool,
+            counters,
+            graph_counters,
+            if_names,
+            error_names: Arc::default(),
+            traces,
+            nodes: RefCell::default(),
+            by_name: RefCell::default(),
+            arcs: RefCell::default(),
+            built: Cell::new(false),
+            drop: Cell::new(NodeIndex(0)),
+            topology: RefCell::new(topology),
+            main: RefCell::new(main),
+            threads: RefCell::new(threads::Threads::new(shared)),
+        };
+        let names = Arc::clone(&graph.error_names);
+        graph.drop.set(graph.add_frame(ErrorDrop { names })?);
+        graph.add_frame(Drop)?;
+        Ok(Rc::new(graph))
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The buffer pool.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The directory of counters.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Counters of interfaces and nodes.
+    pub fn graph_counters(&self) -> &GraphCounters {
+        &self.graph_counters
+    }
+
+    /// The names of interfaces in the stats segment.
+    pub fn if_names(&self) -> &Names {
+        &self.if_names
+    }
+
+    /// All traces.
+    pub fn traces(&self) -> &Arc<TraceStore> {
+        &self.traces
+    }
+
+    /// The event log.
+    pub fn events(&self) -> &Arc<EventLog> {
+        &self.events
+    }
+
+    fn add(&self, name: String, kind: NodeKind, logic: Arc<dyn Dispatch>, next: &'static [&'static str], errors: &'static [ErrorCounter], fan: Option<TypeId>) -> Result<NodeIndex, GraphError> {
+        if self.by_name.borrow().contains_key(&name) {
+            return Err(GraphError::Exists(name));
+        }
+        let error_base = self.error_names.add(&name, errors);
+        let total = error_base as usize + errors.len();
+        if total > MAX_ERRORS {
+            return Err(GraphError::TooMany("error counters", MAX_ERRORS));
+        }
+        self.graph_counters.errors.ensure(total);
+        for (i, counter) in errors.iter().enumerate() {
+            let link = format!("/err/{name}/{}", counter.name);
+            self.counters.symlink(&link, "/node/errors", error_base as usize + i);
+        }
+        let draft = Draft {
+            name: name.clone(),
+            kind,
+            logic,
+            next_names: next,
+            edges: vec![self.drop.get()],
+            errors,
+            error_base,
+            arcs: Vec::new(),
+            fan,
+            trace: Arc::default(),
+            deleted: false,
+        };
+        let index = self.place(draft)?;
+        self.by_name.borrow_mut().insert(name, index);
+        if self.built.get() {
+            if let Err(e) = self.resolve(index) {
+                let _ = self.remove(index);
+                return Err(e);
+            }
+        }
+        Ok(index)
+    }
+
+    /// Finds a place for a node: that of a deleted one, or a new one.
+    fn place(&self, draft: Draft) -> Result<NodeIndex, GraphError> {
+        let mut nodes = self.nodes.borrow_mut();
+        let at = nodes.iter().position(|n| n.deleted).unwrap_or(nodes.len());
+        if at >= MAX_NODES {
+            return Err(GraphError::TooMany("nodes", MAX_NODES));
+        }
+        let index = NodeIndex(at as u32);
+        match nodes.get_mut(at) {
+            Some(slot) => *slot = draft,
+            None => nodes.push(draft),
+        }
+        let c = &self.graph_counters;
+        for counter in [&c.calls, &c.vectors, &c.clocks, &c.suspends] {
+            counter.zero(at);
+            counter.ensure(at + 1);
+        }
+        Ok(index)
+    }
+
+    /// Adds a node under its type's name.
+    ///
+    /// # Errors
+    /// The name is taken; after [`Graph::build`] also: a next node is unknown.
+    pub fn add_packet<N: PacketNode>(&self, node: N) -> Result<NodeIndex, GraphError> {
+        self.add_packet_named(N::NAME, node)
+    }
+
+    /// Adds a node under a name of its own.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_packet_named<N: PacketNode>(&self, name: &str, node: N) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(PacketRunner(node));
+        let fan = Some(TypeId::of::<N>());
+        self.add(name.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, fan)
+    }
+
+    /// Adds a node that is also part of a chain and so shared with it.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_packet_shared<N: PacketNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(PacketRunner(SharedPacket(node)));
+        self.add(N::NAME.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+    }
+
+    /// Adds a staged node.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_staged<N: StagedNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(StagedRunner(SharedStaged(node)));
+        self.add(N::NAME.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+    }
+
+    /// Adds a frame node under its type's name.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_frame<N: FrameNode>(&self, node: N) -> Result<NodeIndex, GraphError> {
+        self.add_frame_named(N::NAME, node)
+    }
+
+    /// Adds a frame node under a name of its own.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_frame_named<N: FrameNode>(&self, name: &str, node: N) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(FrameRunner(node));
+        self.add(name.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+    }
+
+    /// Adds the name that receive queues run under, with its counters and next nodes.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_input<X: NextNodes, E: ErrorCounters>(&self, name: &str) -> Result<NodeIndex, GraphError> {
+        self.add(name.to_owned(), NodeKind::Input, Arc::new(NotDispatched), X::NAMES, E::COUNTERS, None)
+    }
+
+    /// Adds a superpath; its nodes must have been added, the graph built.
+    ///
+    /// # Errors
+    /// A node of the chain is not in the graph.
+    pub fn add_superpath<L: Link>(&self, name: &str, chain: L) -> Result<NodeIndex, GraphError> {
+        let nodes = superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
+        let logic = Arc::new(ChainRunner { chain, nodes });
+        self.add(name.to_owned(), NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)
+    }
+
+    /// Takes a node away. Packets that still come to it are dropped and counted.
+    ///
+    /// # Errors
+    /// The system refused to publish the change.
+    pub fn remove(&self, node: NodeIndex) -> Result<(), GraphError> {
+        let name = {
+            let mut nodes = self.nodes.borrow_mut();
+            let Some(draft) = nodes.get_mut(node.at()) else { return Ok(()) };
+            draft.logic = Arc::new(Deleted);
+            draft.fan = None;
+            draft.deleted = true;
+            draft.edges.truncate(1);
+            draft.arcs.clear();
+            std::mem::take(&mut draft.name)
+        };
+        self.by_name.borrow_mut().remove(&name);
+        self.counters.remove_prefix(&format!("/err/{name}/"));
+        if self.built.get() { self.publish() } else { Ok(()) }
+    }
+
+    /// A node by its name.
+    ///
+    /// # Errors
+    /// There is none; the nearest name is told.
+    pub fn node(&self, name: &str) -> Result<NodeIndex, GraphError> {
+        self.by_name.borrow().get(name).copied().ok_or_else(|| {
+            let near = self.by_name.borrow().keys().filter(|k| k.contains(name) || name.contains(k.as_str())).min().cloned();
+            GraphError::NoNode(name.to_owned(), near)
+        })
+    }
+
+    /// A node's name.
+    pub fn node_name(&self, node: NodeIndex) -> String {
+        self.nodes.borrow().get(node.at()).map(|n| n.name.clone()).unwrap_or_default()
+    }
+
+    /// Declares an arc; before [`Graph::build`].
+    pub fn add_arc(&self, spec: ArcSpec) {
+        self.arcs.borrow_mut().specs.push(spec);
+    }
+
+    /// Declares a feature; before [`Graph::build`].
+    pub fn add_feature(&self, spec: FeatureSpec) {
+        self.arcs.borrow_mut().features.push(spec);
+    }
+
+    /// A handle on an arc, for nodes where it starts. May be asked for before [`Graph::build`], as long as the arc
+    /// was declared.
+    ///
+    /// # Errors
+    /// The arc is unknown, or there is no memory for it.
+    pub fn arc(&self, name: &str) -> Result<FeatureArc, GraphError> {
+        let mut arcs = self.arcs.borrow_mut();
+        if let Some(table) = arcs.tables.iter().find(|t| t.name == name) {
+            return Ok(table.handle.clone());
+        }
+        let Some(spec) = arcs.specs.iter().find(|s| s.name == name).copied() else {
+            return Err(GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
+        };
+        let handle = FeatureArc::new(arcs.tables.len() as u8)?;
+        let table = ArcTable { name: spec.name, features: Vec::new(), handle: handle.clone(), side: spec.side };
+        arcs.tables.push(Arc::new(table));
+        Ok(handle)
+    }
+
+    /// Connects everything: next nodes by name, arcs with their features in order; then publishes.
+    ///
+    /// # Errors
+    /// All names that are unknown; features that want to come before each other.
+    pub fn build(&self) -> Result<(), GraphError> {
+        let mut unknown = Vec::new();
+        let count = self.nodes.borrow().len();
+        for at in 0..count {
+            if let Err(GraphError::Unknown(list)) = self.connect(NodeIndex(at as u32)) {
+                unknown.extend(list);
+            }
+        }
+        let specs = self.arcs.borrow().specs.clone();
+        for spec in specs {
+            self.arc(spec.name)?;
+            match self.build_arc(spec) {
+                Err(GraphError::Unknown(list)) => unknown.extend(list),
+                other => other?,
+            }
+        }
+        for feature in &self.arcs.borrow().features {
+            if !self.arcs.borrow().specs.iter().any(|s| s.name == feature.arc) {
+                unknown.push(format!("arc `{}' of feature `{}'", feature.arc, feature.node));
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(GraphError::Unknown(unknown));
+        }
+        self.built.set(true);
+        self.publish()
+    }
+
+    fn build_arc(&self, spec: ArcSpec) -> Result<(), GraphError> {
+        let features: Vec<FeatureSpec> =
+            self.arcs.borrow().features.iter().filter(|f| f.arc == spec.name).copied().collect();
+        if features.len() > MAX_FEATURES {
+            return Err(GraphError::TooMany("features on an arc", MAX_FEATURES));
+        }
+        let order = order(&features).map_err(|names| GraphError::Circle(spec.name, names))?;
+        let mut unknown = Vec::new();
+        let mut find = |name: &str, of: &str| {
+            self.node(name).map_err(|_| unknown.push(format!("node `{name}' {of} arc {}", spec.name))).ok()
+        };
+        let ordered: Vec<(String, NodeIndex)> = order
+            .into_iter()
+            .filter_map(|i| features.get(i))
+            .filter_map(|f| Some((f.node.to_owned(), find(f.node, "on")?)))
+            .collect();
+        let end = find(spec.end, "at the end of");
+        let starts: Vec<NodeIndex> = spec.starts.iter().filter_map(|s| find(s, "at the start of")).collect();
+        let Some(end) = end.filter(|_| unknown.is_empty()) else { return Err(GraphError::Unknown(unknown)) };
+        let mut arcs = self.arcs.borrow_mut();
+        let Some(slot) = arcs.tables.iter_mut().find(|t| t.name == spec.name) else { return Ok(()) };
+        let handle = slot.handle.clone();
+        let mut nodes = self.nodes.borrow_mut();
+        for node in starts.iter().chain(ordered.iter().map(|(_, n)| n)) {
+            if let Some(draft) = nodes.get_mut(node.at()) {
+                draft.arcs.retain(|(number, _)| *number != handle.number);
+                draft.arcs.push((handle.number, draft.edges.len() as u16));
+                draft.edges.extend(ordered.iter().map(|(_, n)| *n).chain([end]));
+            }
+        }
+        *slot = Arc::new(ArcTable { name: spec.name, features: ordered, handle, side: spec.side });
+        Ok(())
+    }
+
+    /// Gives a node its edges to the nodes it names.
+    fn connect(&self, node: NodeIndex) -> Result<(), GraphError> {
+        let (name, names) = match self.nodes.borrow().get(node.at()) {
+            Some(draft) if draft.edges.len() <= draft.next_names.len() => (draft.name.clone(), draft.next_names),
+            _ => return Ok(()),
+        };
+        let mut unknown = Vec::new();
+        let mut edges = vec![self.drop.get()];
+        for next in names {
+            match self.node(next) {
+                Ok(index) => edges.push(index),
+                Err(_) => unknown.push(format!("node `{next}', next of `{name}'")),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(GraphError::Unknown(unknown));
+        }
+        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
+            draft.edges = edges;
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, node: NodeIndex) -> Result<(), GraphError> {
+        self.connect(node)?;
+        self.publish()
+    }
+
+    /// An edge from one node to another, made if there is none, and known to all threads when this returns.
+    ///
+    /// # Errors
+    /// More edges than a node can have.
+    pub fn add_edge(&self, from: NodeIndex, to: NodeIndex) -> Result<Edge, GraphError> {
+        let edge = {
+            let mut nodes = self.nodes.borrow_mut();
+            let Some(draft) = nodes.get_mut(from.at()) else {
+                return Err(GraphError::NoNode(from.0.to_string(), None));
+            };
+            // Not among the declared ones: those mean something of their own.
+            let first = 1 + draft.next_names.len();
+            let there = draft.edges.iter().enumerate().skip(first).find(|(_, n)| **n == to);
+            if let Some((at, _)) = there {
+                return Ok(Edge(at as u16));
+            }
+            if draft.edges.len() > usize::from(u16::MAX) {
+                return Err(GraphError::TooMany("edges of one node", usize::from(u16::MAX)));
+            }
+            draft.edges.push(to);
+            Edge((draft.edges.len() - 1) as u16)
+        };
+        if self.built.get() {
+            self.publish()?;
+        }
+        Ok(edge)
+    }
+
+    /// Makes a picture of the graph as it is now and gives it to all threads.
+    fn publish(&self) -> Result<(), GraphError> {
+        let entry = |(at, d): (usize, &Draft)| {
+            Arc::new(NodeEntry {
+                index: NodeIndex(at as u32),
+                name: d.name.clone(),
+                kind: d.kind,
+                logic: Arc::clone(&d.logic),
+                edges: d.edges.clone(),
+                error_base: d.error_base,
+                errors: d.errors,
+                arcs: d.arcs.clone(),
+                fan: d.fan,
+                trace: Arc::clone(&d.trace),
+            })
+        };
+        let nodes = self.nodes.borrow().iter().enumerate().map(entry).collect();
+        let arcs = self.arcs.borrow().tables.clone();
+        let topology = Arc::new(Topology { nodes, arcs, drop: self.drop.get() });
+        *self.topology.borrow_mut() = Arc::clone(&topology);
+        self.on_every_thread(move |worker| worker.set_topology(Arc::clone(&topology)))
+    }
+
+    /// Enables or disables a feature on an interface.
+    ///
+    /// # Errors
+    /// The arc, the feature or the interface is unknown.
+    pub fn enable_feature(&self, arc: &str, feature: &str, interface: SwIfIndex, on: bool) -> Result<(), GraphError> {
+        let arcs = self.arcs.borrow();
+        let Some(table) = arcs.tables.iter().find(|t| t.name == arc) else {
+            return Err(GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
+        };
+        let Some(position) = table.features.iter().position(|(name, _)| name == feature) else {
+            let there = table.features.iter().map(|(name, _)| name.clone()).collect();
+            return Err(GraphError::NoFeature(feature.to_owned(), there));
+        };
+        if table.handle.set(interface, position, on) {
+            Ok(())
+        } else {
+            Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES))
+        }
+    }
+
+    /// Disables everything on an interface that goes away.
+    pub fn clear_features(&self, interface: SwIfIndex) {
+        self.arcs.borrow().tables.iter().for_each(|t| t.handle.clear(interface));
+    }
+
+    /// All arcs with their features in order and whether each is enabled on `interface`.
+    pub fn features(&self, interface: Option<SwIfIndex>) -> Vec<(&'static str, Vec<(String, bool)>)> {
+        let arcs = self.arcs.borrow();
+        let enabled = |t: &ArcTable| interface.map_or(0, |i| t.handle.enabled(i));
+        let of = |t: &Arc<ArcTable>| {
+            let bits = enabled(t);
+            let names = t.features.iter().enumerate().map(|(i, (n, _))| (n.clone(), bits >> i & 1 == 1)).collect();
+            (t.name, names)
+        };
+        arcs.tables.iter().map(of).collect()
+    }
+
+    /// Asks for a trace of the next `count` packets that enter by `node` and pass `filter`.
+    ///
+    /// # Errors
+    /// The node is unknown or is not an input.
+    pub fn trace_add(&self, node: NodeIndex, count: u32, filter: Option<Filter>) -> Result<(), GraphError> {
+        let nodes = self.nodes.borrow();
+        let draft = nodes.get(node.at()).ok_or_else(|| GraphError::NoNode(node.0.to_string(), None))?;
+        draft.trace.ask(count, filter);
+        Ok(())
+    }
+
+    /// Ends all requests for traces and forgets what was traced.
+    pub fn trace_clear(&self) {
+        self.nodes.borrow().iter().for_each(|n| n.trace.ask(0, None));
+        self.traces.clear();
+    }
+
+    /// All nodes, by index.
+    pub fn nodes(&self) -> Vec<NodeInfo> {
+        let nodes = self.nodes.borrow();
+        let name = |n: &NodeIndex| nodes.get(n.at()).map(|d| d.name.clone()).unwrap_or_default();
+        let live = nodes.iter().enumerate().filter(|(_, d)| !d.deleted);
+        live.map(|(at, d)| {
+            let index = NodeIndex(at as u32);
+            let leads_here = |p: &&Draft| !p.deleted && p.edges.iter().skip(1).any(|e| *e == index);
+            NodeInfo {
+                index,
+                name: d.name.clone(),
+                kind: d.kind,
+                next: d.edges.iter().map(name).collect(),
+                previous: nodes.iter().filter(leads_here).map(|p| p.name.clone()).collect(),
+                errors: d.errors,
+                error_base: d.error_base,
+            }
+        })
+        .collect()
+    }
+
+    /// All error counters by their number: node and counter.
+    pub fn error_counters(&self) -> Vec<(String, &'static ErrorCounter)> {
+        self.error_names.all()
+    }
+
+    /// Sum over all threads of one node's error counter, by the counter's name or description.
+    pub fn error_count(&self, node: &str, what: &str) -> Option<u64> {
+        let all = self.error_names.all();
+        let at = all.iter().rposition(|(n, c)| n == node && (c.name == what || c.description == what))?;
+        Some(self.graph_counters.errors.sum(at))
+    }
+
+    /// The main thread's worker, for control code on that thread between rounds.
+    pub fn main(&self) -> RefMut<'_, Worker> {
+        self.main.borrow_mut()
+    }
+
+    /// What `show threads` prints.
+    pub fn threads(&self) -> Vec<Arc<ThreadShared>> {
+        self.threads.borrow().all()
+    }
+
+    /// All threads' registry.
+    fn registry(&self) -> Ref<'_, threads::Threads> {
+        self.threads.borrow()
+    }
+}
+
+/// A packet node shared with a chain.
+struct SharedPacket<N>(Arc<N>);
+
+impl<N: PacketNode> PacketNode for SharedPacket<N> {
+    const NAME: &'static str = N::NAME;
+    type Next = N::Next;
+    type Error = N::Error;
+    type Trace = N::Trace;
+
+    #[inline(always)]
+    fn packet(&self, pkt: &mut shoal_buffer::Packet<'_>, cx: &mut crate::Cx<'_, Self>) -> Result<N::Next, N::Error> {
+        self.0.packet(pkt, &mut cx.retype())
+    }
+}
+
+/// A staged node shared with a chain.
+struct SharedStaged<N>(Arc<N>);
+
+impl<N: StagedNode> StagedNode for SharedStaged<N> {
+    const NAME: &'static str = N::NAME;
+    const STAGES: usize = N::STAGES;
+    type Next = N::Next;
+    type Error = N::Error;
+    type Trace = N::Trace;
+    type Key = N::Key;
+
+    #[inline(always)]
+    fn prepare(&self, pkt: &shoal_buffer::Packet<'_>, cx: &mut crate::Cx<'_, Self>) -> N::Key {
+        self.0.prepare(pkt, &mut cx.retype())
+    }
+
+    #[inline(always)]
+    fn stage(&self, stage: usize, key: N::Key, cx: &mut crate::Cx<'_, Self>) -> N::Key {
+        self.0.stage(stage, key, &mut cx.retype())
+    }
+
+    #[inline(always)]
+    fn packet(
+        &self,
+        key: N::Key,
+        pkt: &mut shoal_buffer::Packet<'_>,
+        cx: &mut crate::Cx<'_, Self>,
+    ) -> Result<N::Next, N::Error> {
+        self.0.packet(key, pkt, &mut cx.retype())
+    }
+}

@@ -1,0 +1,141 @@
+//! Handoff: frames from one thread to another through bounded rings.
+//!
+//! Every ordered pair of threads has a ring. A full ring drops what was meant for it and counts it
+//! (`error-drop`: `handoff ring full`); a thread that sleeps is woken.
+
+use std::sync::Arc;
+
+use shoal_buffer::{Buffer, Frame};
+use shoal_infra::spsc::{Consumer, Producer};
+
+use crate::error_drop::CONGESTION;
+use crate::lane::Lane;
+use crate::node::NodeIndex;
+use crate::thread::ThreadShared;
+use crate::topology::Topology;
+
+/// Frames a ring holds.
+pub const RING_FRAMES: usize = 64;
+
+/// A frame on its way to another thread.
+pub struct Handed {
+    pub(crate) node: NodeIndex,
+    pub(crate) traced: bool,
+    pub(crate) frame: Frame,
+}
+
+/// The way to one other thread.
+pub(crate) struct Lead {
+    pub(crate) thread: usize,
+    pub(crate) ring: Producer<Handed>,
+    pub(crate) shared: Arc<ThreadShared>,
+    /// The frame that is filling up, and for which node.
+    filling: Frame,
+    node: NodeIndex,
+}
+
+/// One thread's ways to all others.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    leads: Vec<Lead>,
+}
+
+impl Outbox {
+    pub(crate) fn connect(&mut self, thread: usize, ring: Producer<Handed>, shared: Arc<ThreadShared>) {
+        self.leads.retain(|l| l.thread != thread);
+        self.leads.push(Lead { thread, ring, shared, filling: Frame::new(), node: NodeIndex(0) });
+    }
+
+    pub(crate) fn disconnect(&mut self, thread: usize) {
+        self.leads.retain(|l| l.thread != thread);
+    }
+}
+
+impl Lane {
+    /// Puts a packet into the frame that is filling up for `thread`; it leaves when full or at the round's end.
+    pub(crate) fn handoff(&mut self, thread: usize, node: NodeIndex, buffer: Buffer, topology: &Topology) {
+        let Some(at) = self.outbox.leads.iter().position(|l| l.thread == thread) else {
+            // Not another thread, or one that has gone: the packet stays here.
+            self.send(node, buffer);
+            return;
+        };
+        let full = self.outbox.leads.get(at).is_some_and(|l| l.filling.is_full() || l.node != node);
+        if full {
+            self.ship(at, topology);
+        }
+        if let Some(lead) = self.outbox.leads.get_mut(at) {
+            lead.node = node;
+            if let Err(buffer) = lead.filling.push(buffer) {
+                self.cache.free(buffer);
+            }
+        }
+    }
+
+    fn ship(&mut self, at: usize, topology: &Topology) {
+        let Some(lead) = self.outbox.leads.get_mut(at) else { return };
+        if lead.filling.is_empty() {
+            return;
+        }
+        let frame = std::mem::take(&mut lead.filling);
+        let handed = Handed { node: lead.node, traced: self.tracer.active, frame };
+        match lead.ring.push(handed) {
+            Ok(()) => lead.shared.wake_if_asleep(),
+            Err(mut back) => {
+                for i in 0..back.frame.len() {
+                    if let Some(mut pkt) = back.frame.packet(self.memory, i) {
+                        pkt.meta_mut().error = CONGESTION;
+                    }
+                }
+                while !back.frame.is_empty() {
+                    self.frame_for(topology.drop).append(&mut back.frame);
+                }
+            }
+        }
+    }
+
+    /// Sends all frames that are filling up on their way; tells whether packets were dropped for it, which then
+    /// wait to be dispatched.
+    pub(crate) fn ship_all(&mut self, topology: &Topology) {
+        for at in 0..self.outbox.leads.len() {
+            self.ship(at, topology);
+        }
+    }
+}
+
+/// One thread's ways from all others.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    rings: Vec<(usize, Consumer<Handed>)>,
+}
+
+impl Inbox {
+    pub(crate) fn connect(&mut self, thread: usize, ring: Consumer<Handed>) {
+        self.rings.push((thread, ring));
+    }
+
+    /// Takes what has come; tells how many packets.
+    pub(crate) fn receive(&mut self, lane: &mut Lane) -> usize {
+        let mut packets = 0;
+        for (_, ring) in &mut self.rings {
+            // No more than a ring's worth, so that a busy neighbour cannot keep this thread here.
+            for _ in 0..RING_FRAMES {
+                let Some(mut handed) = ring.pop() else { break };
+                packets += handed.frame.len();
+                lane.tracer.active |= handed.traced;
+                while !handed.frame.is_empty() {
+                    lane.frame_for(handed.node).append(&mut handed.frame);
+                }
+            }
+        }
+        packets
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rings.iter().all(|(_, ring)| ring.is_empty())
+    }
+
+    /// Forgets a thread that has gone, once its ring is empty.
+    pub(crate) fn disconnect(&mut self, thread: usize) {
+        self.rings.retain(|(t, ring)| *t != thread || !ring.is_empty());
+    }
+}

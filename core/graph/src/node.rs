@@ -1,0 +1,175 @@
+//! What a node is.
+
+use std::fmt;
+
+use shoal_buffer::{Frame, Packet};
+
+use crate::{Cx, FrameCx};
+
+/// A node's place in the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(transparent)]
+pub struct NodeIndex(pub(crate) u32);
+
+impl NodeIndex {
+    /// The number `show node` prints.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One way out of a node: a position in its list of next nodes.
+///
+/// Edge 0 of every node leads to `error-drop`; the variants of [`NextNodes`] follow from 1 on, then edges added
+/// while the router runs (an interface's output node, the features of an arc).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(transparent)]
+pub struct Edge(pub u16);
+
+impl Edge {
+    /// The way every drop takes.
+    pub const DROP: Edge = Edge(0);
+}
+
+/// Where a node's packets go next. Derive it: `#[derive(NextNodes)]` with `#[node("ip4-rewrite")]` on each unit
+/// variant, the common one first; a variant that holds an [`Edge`] goes wherever that edge leads.
+pub trait NextNodes: Copy + 'static {
+    /// Names of the next nodes, in the order of their edges from 1 on.
+    const NAMES: &'static [&'static str];
+
+    /// The edge this value stands for.
+    fn edge(self) -> Edge;
+}
+
+/// How grave a counted event is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// A packet was lost.
+    Error,
+    /// Something an operator may want to look at.
+    Warn,
+    /// Ordinary life.
+    Info,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Severity::Error => "error",
+            Severity::Warn => "warn",
+            Severity::Info => "info",
+        })
+    }
+}
+
+/// One counter of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorCounter {
+    /// Its name in the stats segment: `/err/<node>/<name>`.
+    pub name: &'static str,
+    /// What an operator reads in `show errors`.
+    pub description: &'static str,
+    /// How grave it is.
+    pub severity: Severity,
+}
+
+/// Why packets are dropped by a node, and what else it counts. Derive it: `#[derive(ErrorCounters)]`; the doc
+/// line of each variant is its description, `#[severity(info)]` marks one that is not a loss.
+pub trait ErrorCounters: Copy + 'static {
+    /// All counters, in the order of the variants.
+    const COUNTERS: &'static [ErrorCounter];
+
+    /// This variant's position.
+    fn index(self) -> u32;
+}
+
+/// For nodes that send everything on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoError {}
+
+impl ErrorCounters for NoError {
+    const COUNTERS: &'static [ErrorCounter] = &[];
+
+    fn index(self) -> u32 {
+        match self {}
+    }
+}
+
+/// For nodes at the end of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoNext {}
+
+impl NextNodes for NoNext {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn edge(self) -> Edge {
+        match self {}
+    }
+}
+
+/// A node that looks at one packet at a time. Most nodes.
+pub trait PacketNode: Send + Sync + Sized + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// Why packets are dropped.
+    type Error: ErrorCounters;
+    /// What `show trace` says about one packet.
+    type Trace: fmt::Display + Send + 'static;
+
+    /// What happens to one packet. An `Err` is the drop: counted, traced and freed by the runtime.
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Self::Next, Self::Error>;
+}
+
+/// A node whose tables miss the cache: the stages run over the whole frame before the packets do, so that the
+/// misses of up to 256 packets overlap.
+pub trait StagedNode: Send + Sync + Sized + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Stages after [`StagedNode::prepare`], each of which may follow one pointer.
+    const STAGES: usize = 0;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// Why packets are dropped.
+    type Error: ErrorCounters;
+    /// What `show trace` says about one packet.
+    type Trace: fmt::Display + Send + 'static;
+    /// What one packet carries from stage to stage.
+    type Key: Copy + Default;
+
+    /// Computes a packet's key and starts loading what it will need first.
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Self::Key;
+
+    /// Follows one pointer and starts loading what comes behind it; called for stages `0..STAGES`.
+    #[inline(always)]
+    fn stage(&self, _stage: usize, key: Self::Key, _cx: &mut Cx<'_, Self>) -> Self::Key {
+        key
+    }
+
+    /// What happens to one packet.
+    fn packet(
+        &self,
+        key: Self::Key,
+        pkt: &mut Packet<'_>,
+        cx: &mut Cx<'_, Self>,
+    ) -> Result<Self::Next, Self::Error>;
+}
+
+/// A node that needs the frame itself: drivers, handoff, replication, crypto batches. Its file says why.
+pub trait FrameNode: Send + Sync + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// Why packets are dropped.
+    type Error: ErrorCounters;
+
+    /// Takes every packet out of the frame: sends it on, drops it or frees it through `cx`. What is left inside is
+    /// counted as a defect of this node and freed.
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>);
+}

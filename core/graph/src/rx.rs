@@ -1,0 +1,68 @@
+//! Receive queues: where packets enter the graph.
+
+use std::fmt;
+use std::os::fd::RawFd;
+use std::str::FromStr;
+
+use crate::FrameCx;
+use crate::clock::Time;
+
+/// How a thread waits for a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RxMode {
+    /// Never wait: look all the time.
+    Polling,
+    /// Sleep as soon as there is nothing.
+    Interrupt,
+    /// Look while packets come, nap when they stop, sleep when they stay away.
+    #[default]
+    Adaptive,
+}
+
+impl fmt::Display for RxMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RxMode::Polling => "polling",
+            RxMode::Interrupt => "interrupt",
+            RxMode::Adaptive => "adaptive",
+        })
+    }
+}
+
+impl FromStr for RxMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "polling" => Ok(RxMode::Polling),
+            "interrupt" => Ok(RxMode::Interrupt),
+            "adaptive" => Ok(RxMode::Adaptive),
+            _ => Err(format!("`{text}' is no receive mode: polling, interrupt or adaptive")),
+        }
+    }
+}
+
+/// A queue of received packets, owned by the thread it is placed on and moved between threads as a whole.
+pub trait RxQueue: Send {
+    /// Takes up to a frame's worth of packets and sends them on; tells how many.
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize;
+
+    /// Becomes readable when packets come, so that the thread may sleep. `None`: look again after a nap.
+    fn wait_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// When the queue has work of its own to do next (a paced generator); `None` when only packets bring work.
+    fn deadline(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
+    /// Whether the queue has nothing to wait for at all (a stopped generator).
+    fn is_parked(&self) -> bool {
+        false
+    }
+}
+
+/// A receive queue's number, for placement.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct QueueId(pub u32);

@@ -1,0 +1,277 @@
+//! The loop a thread runs: mail, queues, handoff, dispatch; and how it goes to rest.
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags};
+use shoal_infra::Reader;
+
+use crate::clock::{Clock, Time, tsc};
+use crate::cx::FrameCx;
+use crate::dispatch::Run;
+use crate::handoff::Inbox;
+use crate::lane::Lane;
+use crate::node::NodeIndex;
+use crate::rx::{QueueId, RxMode, RxQueue};
+use crate::thread::ThreadShared;
+use crate::topology::Topology;
+
+/// Empty rounds before a thread naps between two looks.
+const SPIN_ROUNDS: u32 = 200;
+/// Naps before it sleeps until something wakes it.
+const NAP_ROUNDS: u32 = 20;
+/// How long a nap is meant to take; the kernel adds some fifty microseconds.
+const NAP: Duration = Duration::from_micros(20);
+/// Longest sleep, so that slow housekeeping goes on.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// What one round of the loop did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Packets taken from queues and other threads.
+    pub packets: usize,
+    /// Whether anything was dispatched or any mail done.
+    pub worked: bool,
+}
+
+struct Slot {
+    id: QueueId,
+    node: NodeIndex,
+    mode: RxMode,
+    queue: Box<dyn RxQueue>,
+}
+
+/// One thread's replica of the graph: its lane, its queues, its picture of the topology.
+pub struct Worker {
+    pub(crate) lane: Lane,
+    topology: Arc<Topology>,
+    reader: Reader,
+    queues: Vec<Slot>,
+    pub(crate) inbox: Inbox,
+    shared: Arc<ThreadShared>,
+    clock: Clock,
+    empty_rounds: u32,
+}
+
+impl Worker {
+    /// A worker for the calling thread, off line until its first round.
+    pub(crate) fn new(lane: Lane, topology: Arc<Topology>, shared: Arc<ThreadShared>, clock: Clock) -> Self {
+        let mut reader = Reader::register();
+        reader.offline();
+        let mut worker = Worker {
+            lane,
+            topology,
+            reader,
+            queues: Vec::new(),
+            inbox: Inbox::default(),
+            shared,
+            clock,
+            empty_rounds: 0,
+        };
+        worker.lane.fit(worker.topology.nodes.len());
+        worker
+    }
+
+    /// Replaces the picture of the graph. Only between rounds, when nothing is on its way.
+    pub(crate) fn set_topology(&mut self, topology: Arc<Topology>) {
+        self.lane.fit(topology.nodes.len());
+        self.topology = topology;
+    }
+
+    pub(crate) fn adopt(&mut self, id: QueueId, node: NodeIndex, mode: RxMode, queue: Box<dyn RxQueue>) {
+        self.queues.push(Slot { id, node, mode, queue });
+        self.empty_rounds = 0;
+    }
+
+    pub(crate) fn release(&mut self, id: QueueId) -> Option<Box<dyn RxQueue>> {
+        let at = self.queues.iter().position(|s| s.id == id)?;
+        Some(self.queues.remove(at).queue)
+    }
+
+    pub(crate) fn set_mode(&mut self, id: QueueId, mode: RxMode) {
+        self.queues.iter_mut().filter(|s| s.id == id).for_each(|s| s.mode = mode);
+        self.empty_rounds = 0;
+    }
+
+    /// The shared face of this thread.
+    pub(crate) fn shared(&self) -> &Arc<ThreadShared> {
+        &self.shared
+    }
+
+    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round.
+    pub fn inject(&mut self, node: NodeIndex, buffer: shoal_buffer::Buffer) {
+        let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
+        self.lane.send(node, buffer);
+    }
+
+    /// The thread's buffer cache.
+    pub fn cache(&mut self) -> &mut shoal_buffer::Cache {
+        &mut self.lane.cache
+    }
+
+    fn read_mail(&mut self) -> bool {
+        if !self.shared.has_mail() {
+            return false;
+        }
+        for job in self.shared.take_mail() {
+            job(self);
+        }
+        true
+    }
+
+    /// One round: everything that can be done now, to the end.
+    pub fn round(&mut self) -> Round {
+        let mail = self.read_mail();
+        let start = tsc();
+        if !self.reader.is_online() {
+            self.reader.online();
+        }
+        let mut packets = self.poll_queues(start);
+        packets += self.inbox.receive(&mut self.lane);
+        let dispatched = self.dispatch_all();
+        self.reader.quiescent();
+        self.shared.loops.fetch_add(1, Ordering::Relaxed);
+        let worked = mail || packets > 0 || dispatched;
+        if worked {
+            self.empty_rounds = 0;
+            self.shared.busy.fetch_add(tsc().wrapping_sub(start), Ordering::Relaxed);
+        } else {
+            self.empty_rounds = self.empty_rounds.saturating_add(1);
+        }
+        Round { packets, worked }
+    }
+
+    /// Takes what other threads have sent and handles it, without looking at queues: before a thread is forgotten.
+    pub(crate) fn round_inbox(&mut self) {
+        self.reader.online();
+        self.inbox.receive(&mut self.lane);
+        self.dispatch_all();
+        self.reader.offline();
+    }
+
+    /// Goes off line for the control plane: nothing of the tables is in use until the next round.
+    pub fn offline(&mut self) {
+        self.reader.offline();
+    }
+
+    fn poll_queues(&mut self, start: u64) -> usize {
+        self.lane.now = self.clock.now();
+        let mut packets = 0;
+        let mut before = start;
+        let thread = self.lane.thread;
+        for slot in &mut self.queues {
+            let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
+            let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
+            let after = tsc();
+            let counters = &self.lane.counters;
+            counters.calls.add(thread, slot.node.at(), 1);
+            if n > 0 {
+                counters.vectors.add(thread, slot.node.at(), n as u64);
+                counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
+            }
+            before = after;
+            packets += n;
+        }
+        packets
+    }
+
+    fn dispatch_all(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            self.drain_pending(&mut any);
+            self.lane.ship_all(&self.topology);
+            // A full ring turned packets into drops, which are to be dispatched too.
+            if !self.lane.has_pending() {
+                break;
+            }
+        }
+        if any {
+            self.lane.tracer.active = false;
+        }
+        any
+    }
+
+    fn drain_pending(&mut self, any: &mut bool) {
+        let mut before = tsc();
+        let thread = self.lane.thread;
+        while let Some((node, frame)) = self.lane.next_pending() {
+            *any = true;
+            let Some(entry) = self.topology.nodes.get(node.at()) else {
+                self.lane.recycle(frame);
+                continue;
+            };
+            let n = frame.len() as u64;
+            let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
+            let after = tsc();
+            let counters = &self.lane.counters;
+            counters.calls.add(thread, node.at(), 1);
+            counters.vectors.add(thread, node.at(), n);
+            counters.clocks.add(thread, node.at(), after.wrapping_sub(before));
+            before = after;
+        }
+    }
+
+    /// Rests after an empty round, the longer the more of them there were: first not at all, then a nap, then
+    /// until a queue, another thread or a deadline wakes it.
+    pub fn rest(&mut self, deadline: Option<Time>, may_sleep: impl Fn() -> bool) {
+        let has_queues = self.queues.iter().any(|s| !s.queue.is_parked());
+        let polling = self.queues.iter().any(|s| s.mode == RxMode::Polling && !s.queue.is_parked());
+        let eager = self.queues.iter().all(|s| s.mode == RxMode::Interrupt);
+        if polling || (has_queues && !eager && self.empty_rounds < SPIN_ROUNDS) {
+            std::hint::spin_loop();
+            return;
+        }
+        if has_queues && !eager && self.empty_rounds < SPIN_ROUNDS + NAP_ROUNDS {
+            self.reader.offline();
+            std::thread::sleep(NAP);
+            return;
+        }
+        self.sleep(deadline, may_sleep);
+    }
+
+    fn sleep(&mut self, deadline: Option<Time>, may_sleep: impl Fn() -> bool) {
+        self.reader.offline();
+        self.shared.set_asleep(true);
+        if !self.shared.has_mail() && self.inbox.is_empty() && !self.shared.is_stopping() && may_sleep() {
+            let now = self.clock.now();
+            let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline).min();
+            let blind = self.queues.iter().any(|s| s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none());
+            let longest = if blind { Duration::from_millis(1) } else { LONGEST_SLEEP };
+            let wait = due.map_or(longest, |due| due.since(now).min(longest));
+            self.wait(wait);
+        }
+        self.shared.set_asleep(false);
+    }
+
+    fn wait(&self, wait: Duration) {
+        let mut fds = vec![PollFd::new(self.shared.wake_fd(), PollFlags::POLLIN)];
+        for fd in self.queues.iter().filter_map(|s| s.queue.wait_fd()) {
+            if let Some(fd) = borrow(fd) {
+                fds.push(PollFd::new(fd, PollFlags::POLLIN));
+            }
+        }
+        let wait = nix::sys::time::TimeSpec::from_duration(wait);
+        // An interrupted or failed wait is an early wake-up: the next round looks again.
+        let _ = nix::poll::ppoll(&mut fds, Some(wait), None);
+    }
+
+    /// The loop of a worker thread, until it is asked to stop.
+    pub(crate) fn run(&mut self) {
+        while !self.shared.is_stopping() {
+            let round = self.round();
+            if !round.worked {
+                self.rest(None, || true);
+            }
+        }
+        self.reader.offline();
+        self.lane.cache.flush();
+    }
+}
+
+fn borrow<'a>(fd: RawFd) -> Option<BorrowedFd<'a>> {
+    crate::raw::borrow_fd(fd)
+}
