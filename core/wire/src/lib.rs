@@ -12,6 +12,7 @@
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums | [`checksum`] |
 //! | text | [`describe`] |
+//! | capture files | [`pcap`] |
 #![forbid(unsafe_code)]
 
 pub mod arp;
@@ -23,6 +24,7 @@ pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
 pub mod mac;
+pub mod pcap;
 pub mod protocol;
 pub mod tcp;
 pub mod udp;
