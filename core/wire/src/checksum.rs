@@ -59,7 +59,7 @@ impl Sum {
     pub fn add(&mut self, bytes: &[u8]) {
         let part = sum_ne(bytes);
         self.acc += u64::from(if self.odd { part.swap_bytes() } else { part });
-        self.odd ^= bytes.len() % 2 != 0;
+        self.odd ^= !bytes.len().is_multiple_of(2);
     }
 
     /// Adds one 16-bit number of the message.

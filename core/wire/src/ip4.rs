@@ -499,7 +499,7 @@ mod tests {
         assert!(ip.to_string().contains(&format!(" (should be 0x{right:04x}) dscp")), "{ip}");
         ip.set_version_ihl(0x62);
         assert!(ip.to_string().contains("\n  version 6, header length 8\n"), "{ip}");
-        ip.set_flags_and_fragment_offset(Ip4Header::MORE_FRAGMENTS | 185);
+        ip.set_flags_and_fragment_offset(Ip4Header::MORE_FRAGMENTS | 0xb9);
         assert!(ip.to_string().ends_with("fragment id 0x0000 offset 1480, flags MORE_FRAGMENTS"), "{ip}");
     }
 }

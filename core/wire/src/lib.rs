@@ -12,6 +12,7 @@
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums | [`checksum`] |
 //! | text | [`describe`] |
+//! | building packets, right and wrong | [`packet`] |
 //! | capture files | [`pcap`] |
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
 pub mod mac;
+pub mod packet;
 pub mod pcap;
 pub mod protocol;
 pub mod tcp;
@@ -38,6 +40,7 @@ pub use ip4::Ip4Header;
 pub use ip4_options::{Ip4Option, Ip4Options};
 pub use ip6::Ip6Header;
 pub use mac::MacAddress;
+pub use packet::Packet;
 pub use protocol::IpProtocol;
 pub use tcp::{TcpFlags, TcpHeader};
 pub use udp::UdpHeader;

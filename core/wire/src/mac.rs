@@ -1,4 +1,5 @@
 //! Ethernet MAC addresses, written the two ways VPP accepts them.
+#![allow(clippy::many_single_char_names, reason = "the six bytes of an address")]
 
 use std::error::Error;
 use std::fmt;

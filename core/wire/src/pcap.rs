@@ -398,7 +398,7 @@ mod tests {
         let error = reader.next().unwrap().unwrap_err();
         assert_eq!(error.to_string(), "pcap: offset 32: record length 4294967295, at most 262144");
         assert!(reader.next().is_none());
-        let long = file(true, MAGIC_USEC, &[(0, 0, 65_537, &[0; 65_537])]);
+        let long = file(true, MAGIC_USEC, &[(0, 0, 65_537, &vec![0; 65_537])]);
         assert!(Reader::with_max_record(&long[..], 0).unwrap().read().is_err());
         assert!(Reader::new(&long[..]).unwrap().read().is_ok());
     }
