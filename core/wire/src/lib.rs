@@ -10,7 +10,8 @@
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`ip6`], [`protocol`] |
 //! | layer 4 | [`udp`], [`tcp`] |
-//! | sums | [`checksum`] |
+//! | sums and hashes | [`checksum`], [`hash`] |
+//! | what operators write | [`prefix`], [`mac`] |
 //! | text | [`describe`] |
 //! | building packets, right and wrong | [`packet`] |
 //! | capture files | [`pcap`] |
@@ -20,6 +21,7 @@ pub mod arp;
 pub mod checksum;
 pub mod describe;
 pub mod ethernet;
+pub mod hash;
 pub mod icmp4;
 pub mod ip4;
 pub mod ip4_options;
@@ -27,6 +29,7 @@ pub mod ip6;
 pub mod mac;
 pub mod packet;
 pub mod pcap;
+pub mod prefix;
 pub mod protocol;
 pub mod tcp;
 pub mod udp;
@@ -41,6 +44,7 @@ pub use ip4_options::{Ip4Option, Ip4Options};
 pub use ip6::Ip6Header;
 pub use mac::MacAddress;
 pub use packet::Packet;
+pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix};
 pub use protocol::IpProtocol;
 pub use tcp::{TcpFlags, TcpHeader};
 pub use udp::UdpHeader;
