@@ -52,3 +52,8 @@ pub use vlan::VlanHeader;
 
 /// The traits a user of these headers needs in scope.
 pub use zerocopy::{self, FromBytes, IntoBytes};
+
+/// The example of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
