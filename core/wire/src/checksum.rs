@@ -85,12 +85,11 @@ impl Sum {
 /// Folds 64 bits to 16 with end-around carry.
 #[inline(always)]
 pub(crate) const fn fold(acc: u64) -> u16 {
-    let acc = (acc & 0xffff_ffff) + (acc >> 32);
-    // At most 33 bits now; a second pass leaves 32.
-    fold32(((acc & 0xffff_ffff) + (acc >> 32)) as u32)
+    // The upper half of x + rotate(x) is high + low + the carry of low + high; so in fold32.
+    fold32((acc.wrapping_add(acc.rotate_left(32)) >> 32) as u32)
 }
 
-/// Folds 32 bits to 16: the upper half of `x + rotate(x)` is high + low + the carry of low + high.
+/// Folds 32 bits to 16 with end-around carry.
 #[inline(always)]
 pub(crate) const fn fold32(x: u32) -> u16 {
     (x.wrapping_add(x.rotate_left(16)) >> 16) as u16

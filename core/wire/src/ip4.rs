@@ -1,7 +1,7 @@
 //! The IPv4 header (RFC 791) without its options, which are in [`ip4_options`](crate::ip4_options).
 //!
 //! This file is on the hot path of every routed packet: getters are single loads, the checksum is
-//! five adds and a fold, the TTL costs one add to the checksum.
+//! two wide adds and a fold, the TTL costs one add to the checksum.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -27,6 +27,21 @@ pub struct Ip4Header {
     checksum: U16,
     src: [u8; 4],
     dst: [u8; 4],
+}
+
+/// The header as the checksum reads it.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Words {
+    wide: [[u8; 8]; 2],
+    last: [u8; 4],
+}
+
+/// Ones' complement addition of 64-bit numbers.
+#[inline(always)]
+const fn add_carry(a: u64, b: u64) -> u64 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum + carry as u64
 }
 
 impl Ip4Header {
@@ -242,12 +257,14 @@ impl Ip4Header {
         self.dst = addr.octets();
     }
 
-    /// The ones' complement sum of the 20 bytes in machine order, not folded: at most 35 bits.
+    /// The ones' complement sum of the 20 bytes in machine order, folded to 64 bits.
     #[inline(always)]
     fn sum(&self) -> u64 {
-        let words: &[[u8; 4]; 5] = zerocopy::transmute_ref!(self);
-        // The length is known, so this is five loads and four adds.
-        words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
+        // Two wide adds with end-around carry. Five adds of 32 bits would be vectorised, with a
+        // horizontal sum: 18 instructions instead of 15 (rustc 1.95, x86-64-v3), not timed.
+        let words: &Words = zerocopy::transmute_ref!(self);
+        let [first, second] = words.wide.map(u64::from_ne_bytes);
+        add_carry(add_carry(first, second), u64::from(u32::from_ne_bytes(words.last)))
     }
 
     /// Whether the checksum of a header *without options* is right (RFC 1071); for one with options
