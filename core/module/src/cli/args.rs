@@ -17,6 +17,8 @@ pub struct Item {
     pub text: String,
     /// Where it stands in the input line, in bytes.
     pub span: Range<usize>,
+    /// A word of the syntax, not an argument. `table <table:u32>` gives one of each with the same name.
+    pub word: bool,
 }
 
 /// What was given to a command: a typed bag of the items after its path, in input order.
@@ -35,9 +37,19 @@ impl Args {
         Self { control, line: line.into(), items: Vec::new() }
     }
 
-    /// The same bag with one more item; for the parser and for tests.
-    pub fn with(mut self, name: &'static str, text: impl Into<String>, span: Range<usize>) -> Self {
-        self.items.push(Item { name, text: text.into(), span });
+    /// The same bag with one more argument; for tests.
+    pub fn with(self, name: &'static str, text: impl Into<String>, span: Range<usize>) -> Self {
+        self.with_item(Item { name, text: text.into(), span, word: false })
+    }
+
+    /// The same bag with one more word; for tests.
+    pub fn with_word(self, name: &'static str, span: Range<usize>) -> Self {
+        self.with_item(Item { name, text: name.to_owned(), span, word: true })
+    }
+
+    /// The same bag with one more item.
+    pub fn with_item(mut self, item: Item) -> Self {
+        self.items.push(item);
         self
     }
 
@@ -53,17 +65,18 @@ impl Args {
 
     /// Whether the word or argument was given.
     pub fn has(&self, name: &str) -> bool {
-        self.item(name).is_some()
+        self.items.iter().any(|item| item.name == name)
     }
 
     /// The text of an argument, the first if there are several.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.item(name).map(|item| item.text.as_str())
+        self.values(name).next().map(|item| item.text.as_str())
     }
 
-    /// Where the word or argument stands in the input line, in bytes.
+    /// Where the argument, or else the word, stands in the input line, in bytes.
     pub fn span(&self, name: &str) -> Option<Range<usize>> {
-        self.item(name).map(|item| item.span.clone())
+        let word = || self.items.iter().find(|item| item.name == name);
+        self.values(name).next().or_else(word).map(|item| item.span.clone())
     }
 
     /// The value of an argument that must be there.
@@ -73,7 +86,7 @@ impl Args {
 
     /// The value of an argument that may be left out.
     pub fn opt<T: FromArg>(&self, name: &str) -> Result<Option<T>, CliError> {
-        self.item(name).map(|item| self.read(item)).transpose()
+        self.values(name).next().map(|item| self.read(item)).transpose()
     }
 
     /// The value of an argument, or `default` if it was left out.
@@ -83,7 +96,7 @@ impl Args {
 
     /// The values of an argument that may be repeated, in input order.
     pub fn all<T: FromArg>(&self, name: &str) -> Result<Vec<T>, CliError> {
-        self.items.iter().filter(|item| item.name == name).map(|item| self.read(item)).collect()
+        self.values(name).map(|item| self.read(item)).collect()
     }
 
     /// The value of an argument whose type has [`FromStr`] but not [`FromArg`].
@@ -96,7 +109,7 @@ impl Args {
 
     /// As [`Args::parse`], for an argument that may be left out.
     pub fn parse_opt<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, CliError> {
-        let Some(item) = self.item(name) else { return Ok(None) };
+        let Some(item) = self.values(name).next() else { return Ok(None) };
         item.text.parse().map(Some).map_err(|_| refused(item, Expected::new(expected)))
     }
 
@@ -105,8 +118,9 @@ impl Args {
     /// Items before the first `name` belong to none. `via 10.0.0.1 weight 2 via 10.0.0.2` gives two bags.
     pub fn groups(&self, name: &str) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
+        let by_word = self.items.iter().any(|item| item.word && item.name == name);
         for item in &self.items {
-            if item.name == name {
+            if item.name == name && item.word == by_word {
                 groups.push(Self {
                     control: Rc::clone(&self.control),
                     line: Rc::clone(&self.line),
@@ -120,8 +134,9 @@ impl Args {
         groups
     }
 
-    fn item(&self, name: &str) -> Option<&Item> {
-        self.items.iter().find(|item| item.name == name)
+    /// The arguments of a name, in input order.
+    fn values<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a Item> + use<'a, 'n> {
+        self.items.iter().filter(move |item| !item.word && item.name == name)
     }
 
     fn read<T: FromArg>(&self, item: &Item) -> Result<T, CliError> {
@@ -146,12 +161,13 @@ mod tests {
 
     fn args() -> Args {
         Args::new(Rc::new(Control::new()), "add 300 via a weight 2 via b")
-            .with("add", "add", 0..3)
+            .with_word("add", 0..3)
             .with("n", "300", 4..7)
-            .with("via", "via", 8..11)
+            .with_word("via", 8..11)
             .with("next", "a", 12..13)
+            .with_word("weight", 14..20)
             .with("weight", "2", 21..22)
-            .with("via", "via", 23..26)
+            .with_word("via", 23..26)
             .with("next", "b", 27..28)
     }
 
