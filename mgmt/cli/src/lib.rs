@@ -1,2 +1,32 @@
-//! The command line: parser, completion, server and the commands of the runtime itself.
+//! The command line: parser, completion, help and the socket behind `shoalctl` and `vppctl`.
+//!
+//! Features declare [commands](shoal_module::cli) as data. [`Cli`] merges those of all modules into one tree
+//! of words and runs lines against it; it needs no socket. [`server`] puts it on one.
+//!
+//! A line's way: [`lex`] finds words, [`table`] and [`parse`] find the command by VPP's rules, [`matcher`]
+//! matches the rest against the command's [`grammar`], [`session`] runs it, [`complaint`] explains what went
+//! wrong. [`complete`] and [`help`] ask the same matcher what could have come next, so they cannot disagree
+//! with the parser.
 #![forbid(unsafe_code)]
+
+mod builtin;
+mod complaint;
+mod complete;
+mod exec;
+mod grammar;
+mod help;
+mod lex;
+mod matcher;
+mod parse;
+mod reference;
+mod reply;
+pub mod server;
+mod session;
+mod table;
+
+pub use complaint::Complaint;
+pub use complete::{Candidate, Completion};
+pub use grammar::SyntaxError;
+pub use reply::Reply;
+pub use session::Cli;
+pub use table::TableError;

@@ -1,0 +1,58 @@
+//! Where a slow command prints while it runs.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// The client has left, or has interrupted the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Gone;
+
+/// The reading end of a [`Sink`]; the CLI's sessions implement it.
+pub trait Reader {
+    /// Takes text to be shown. Fails once the client has left or does not read.
+    fn write(&self, text: &str) -> Result<(), Gone>;
+    /// Ready when the client has left or has interrupted the command.
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()>;
+    /// Whether the client has left or has interrupted the command.
+    fn is_gone(&self) -> bool;
+}
+
+/// Prints to the client of a running command.
+#[derive(Clone)]
+pub struct Sink(Rc<dyn Reader>);
+
+impl Sink {
+    /// A sink that prints to `reader`.
+    pub fn new(reader: Rc<dyn Reader>) -> Self {
+        Self(reader)
+    }
+
+    /// Prints one line, without waiting for the client.
+    pub fn line(&self, line: impl fmt::Display) -> Result<(), Gone> {
+        self.0.write(&format!("{line}\n"))
+    }
+
+    /// Prints text as it stands.
+    pub fn text(&self, text: &str) -> Result<(), Gone> {
+        self.0.write(text)
+    }
+
+    /// Whether the client has left or has interrupted the command.
+    pub fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+
+    /// Waits until the client leaves or interrupts the command; race it against the work.
+    pub async fn gone(&self) {
+        poll_fn(|cx| self.0.poll_gone(cx)).await;
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").field("gone", &self.is_gone()).finish()
+    }
+}

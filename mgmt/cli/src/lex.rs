@@ -1,0 +1,189 @@
+//! Words of an input line, by byte position.
+//!
+//! The parser works on positions, not on a list of words, because some arguments take the raw text.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One word of the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// Its text; quotes are gone.
+    pub text: Cow<'a, str>,
+    /// Where it stands, quotes included.
+    pub span: Range<usize>,
+    /// Whether it was quoted, and so is never a brace or a comma.
+    pub quoted: bool,
+}
+
+/// Bytes from `at` up to the next one that is no white space.
+pub fn skip_blanks(line: &str, at: usize) -> usize {
+    let rest = line.get(at..).unwrap_or("");
+    at + (rest.len() - rest.trim_start().len())
+}
+
+/// The word that begins at or after `at`. Braces and, if `commas`, commas are words of their own.
+pub fn next(line: &str, at: usize, commas: bool) -> Option<Token<'_>> {
+    let start = skip_blanks(line, at);
+    let rest = line.get(start..)?;
+    let first = rest.chars().next()?;
+    match first {
+        '"' | '\'' => return Some(quoted(rest, start, first)),
+        '{' | '}' => return Some(plain(rest, start, 1)),
+        ',' if commas => return Some(plain(rest, start, 1)),
+        _ => {}
+    }
+    let ends = |c: char| c.is_whitespace() || c == '{' || c == '}' || (commas && c == ',');
+    Some(plain(rest, start, rest.find(ends).unwrap_or(rest.len())))
+}
+
+fn plain(rest: &str, start: usize, len: usize) -> Token<'_> {
+    Token { text: Cow::Borrowed(rest.get(..len).unwrap_or("")), span: start..start + len, quoted: false }
+}
+
+/// A backslash keeps the character after it. A quote that is never closed runs to the end.
+fn quoted(rest: &str, start: usize, quote: char) -> Token<'_> {
+    let mut text = String::new();
+    let mut chars = rest.char_indices().skip(1);
+    let mut end = rest.len();
+    while let Some((i, c)) = chars.next() {
+        if c == quote {
+            end = i + c.len_utf8();
+            break;
+        }
+        match c {
+            '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
+            _ => text.push(c),
+        }
+    }
+    Token { text: Cow::Owned(text), span: start..start + end, quoted: true }
+}
+
+/// The position of the `}` that closes the `{` at `open`.
+pub fn closing_brace(line: &str, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (i, byte) in line.bytes().enumerate().skip(open) {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth <= 1 => return Some(i),
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// One command of a block of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// Its text; several lines if it holds braces.
+    pub text: &'a str,
+    /// The number of its first line, from 1.
+    pub line: usize,
+}
+
+/// Cuts a block of lines into commands: one a line, except that open braces take in the lines up to the
+/// closing one. Blank lines and lines that begin with `#` are left out.
+pub fn statements(block: &str) -> Vec<Statement<'_>> {
+    let mut found = Vec::new();
+    let mut number = 0;
+    let mut rest = block;
+    while !rest.is_empty() {
+        number += 1;
+        let end = statement_end(rest);
+        let (text, after) = rest.split_at(end);
+        let shown = text.trim();
+        if !shown.is_empty() && !shown.starts_with('#') {
+            found.push(Statement { text: shown, line: number });
+        }
+        number += text.matches('\n').count();
+        rest = after.strip_prefix('\n').unwrap_or("");
+    }
+    found
+}
+
+/// The end of the first line, or of the line on which its open braces close. If they never do, the first
+/// line stands alone, so that one missing brace does not swallow the file.
+fn statement_end(text: &str) -> usize {
+    let first = text.find('\n').unwrap_or(text.len());
+    let line = text.get(..first).unwrap_or("");
+    if is_comment(line) || open_braces(line) <= 0 {
+        return first;
+    }
+    let mut depth = 0i64;
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b'\n' if depth <= 0 => return i,
+            _ => {}
+        }
+    }
+    if depth <= 0 { text.len() } else { first }
+}
+
+/// Braces opened and not closed in this text.
+pub fn open_braces(text: &str) -> i64 {
+    text.bytes().fold(0, |depth, byte| match byte {
+        b'{' => depth + 1,
+        b'}' => depth - 1,
+        _ => depth,
+    })
+}
+
+/// Whether the line is a remark, whose braces mean nothing.
+pub fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with('#') || line.split_whitespace().next() == Some("comment")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str, commas: bool) -> Vec<String> {
+        let mut at = 0;
+        let mut words = Vec::new();
+        while let Some(token) = next(line, at, commas) {
+            at = token.span.end;
+            words.push(token.text.into_owned());
+        }
+        words
+    }
+
+    #[test]
+    fn braces_are_words_without_blanks_around_them() {
+        assert_eq!(words("plugin x {enable}", false), ["plugin", "x", "{", "enable", "}"]);
+    }
+
+    #[test]
+    fn commas_are_words_only_where_the_syntax_has_them() {
+        assert_eq!(words("a, b", true), ["a", ",", "b"]);
+        assert_eq!(words("a, b", false), ["a,", "b"]);
+    }
+
+    #[test]
+    fn quotes_hold_blanks_and_may_be_left_open() {
+        assert_eq!(words(r#"filter "tcp port 80" x"#, false), ["filter", "tcp port 80", "x"]);
+        assert_eq!(words(r#""a\"b" 'c"d'"#, false), ["a\"b", "c\"d"]);
+        assert_eq!(words("'open end", false), ["open end"]);
+    }
+
+    #[test]
+    fn a_statement_takes_the_lines_up_to_its_closing_brace() {
+        let block = "# first\nshow version\n\npacket-generator new {\n  name x\n}\nshow errors";
+        let found: Vec<_> = statements(block).iter().map(|s| (s.line, s.text)).collect();
+        assert_eq!(
+            found,
+            [(2, "show version"), (4, "packet-generator new {\n  name x\n}"), (7, "show errors")]
+        );
+    }
+
+    #[test]
+    fn a_missing_brace_spoils_one_line_only() {
+        let found: Vec<_> = statements("a {\nb\nc").iter().map(|s| s.text).collect();
+        assert_eq!(found, ["a {", "b", "c"]);
+        let found: Vec<_> = statements("comment {\nb }").iter().map(|s| s.text).collect();
+        assert_eq!(found, ["comment {", "b }"]);
+    }
+}

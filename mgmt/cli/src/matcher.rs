@@ -1,0 +1,337 @@
+//! Matches the input after a command's path against its syntax.
+//!
+//! A small backtracking machine with an explicit stack: input never recurses. It remembers what was
+//! expected at the furthest place it reached; error messages and completion both come from that.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use shoal_module::Control;
+use shoal_module::cli::{Expected, Item as Taken};
+
+use crate::grammar::{Arg, ArgKind, Item, Part};
+use crate::lex;
+use crate::table::Types;
+
+/// Work allowed for one line; only a syntax with many overlapping arguments comes near it.
+const MAX_STEPS: usize = 200_000;
+/// Abbreviated options in one line.
+const MAX_ABBREVIATIONS: usize = 64;
+
+/// How arguments are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Against the router as it is now.
+    Now,
+    /// By their shape only: what they name may exist later.
+    Shape,
+}
+
+/// What is matched.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The whole line.
+    pub line: &'a str,
+    /// Where the arguments begin.
+    pub from: usize,
+    /// Completion: the word that begins here is still being typed, and nothing matches it.
+    pub cursor: Option<usize>,
+    /// Whether a comma is a word of its own.
+    pub commas: bool,
+    /// How arguments are checked.
+    pub check: Check,
+}
+
+/// Something that could have stood at the furthest place.
+#[derive(Debug, Clone)]
+pub enum Want {
+    /// This word.
+    Word(&'static str),
+    /// This argument; with the reason if what stands there was refused.
+    Arg(Arg, Option<Expected>),
+    /// The end of the line.
+    End,
+}
+
+/// Why the input does not match.
+#[derive(Debug, Clone)]
+pub struct Mismatch {
+    /// The furthest place that was reached: the wrong word, or the end of the line.
+    pub span: Range<usize>,
+    /// What could have stood there.
+    pub wants: Vec<Want>,
+    /// The options that the word there abbreviates, if several.
+    pub ambiguous: Vec<&'static str>,
+}
+
+/// Matches the input, allowing options to be abbreviated where only one fits.
+pub fn run(
+    items: &[Item],
+    input: Input<'_>,
+    types: &Types,
+    control: &Control,
+) -> Result<Vec<Taken>, Mismatch> {
+    let mut full_words: Vec<(usize, &'static str)> = Vec::new();
+    loop {
+        let mut machine = Machine::new(input, types, control, &full_words);
+        let mut mismatch = match machine.run(items) {
+            Ok(taken) => return Ok(taken),
+            Err(mismatch) => mismatch,
+        };
+        let typed = lex::next(input.line, mismatch.span.start, input.commas).filter(|t| !t.quoted);
+        let at_cursor = input.cursor.is_some_and(|c| mismatch.span.start >= c);
+        let Some(typed) = typed.filter(|_| !at_cursor) else { return Err(mismatch) };
+        let mut fits: Vec<&'static str> = Vec::new();
+        for want in &mismatch.wants {
+            if let Want::Word(word) = want
+                && word.starts_with(typed.text.as_ref())
+                && !fits.contains(word)
+            {
+                fits.push(word);
+            }
+        }
+        match fits.as_slice() {
+            [one] if full_words.len() < MAX_ABBREVIATIONS && *one != typed.text => {
+                full_words.push((typed.span.start, one));
+            }
+            [_, _, ..] => {
+                mismatch.ambiguous = fits;
+                return Err(mismatch);
+            }
+            _ => return Err(mismatch),
+        }
+    }
+}
+
+/// What remains to be matched: a list that shares its tail with other branches.
+type Todo<'g> = Option<Rc<Cons<'g>>>;
+
+struct Cons<'g> {
+    step: Step<'g>,
+    next: Todo<'g>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'g> {
+    Items(&'g [Item]),
+    Run { parts: &'g [Part], used: u64, since: Option<usize> },
+}
+
+struct Branch<'g> {
+    todo: Todo<'g>,
+    at: usize,
+    taken: usize,
+}
+
+struct Machine<'a, 'g> {
+    input: Input<'a>,
+    types: &'a Types,
+    control: &'a Control,
+    full_words: &'a [(usize, &'static str)],
+    branches: Vec<Branch<'g>>,
+    taken: Vec<Taken>,
+    span: Range<usize>,
+    wants: Vec<Want>,
+}
+
+impl<'a, 'g> Machine<'a, 'g> {
+    fn new(
+        input: Input<'a>,
+        types: &'a Types,
+        control: &'a Control,
+        full_words: &'a [(usize, &'static str)],
+    ) -> Self {
+        let (branches, taken, wants) = (Vec::new(), Vec::new(), Vec::new());
+        Self { input, types, control, full_words, branches, taken, span: input.from..input.from, wants }
+    }
+
+    fn run(&mut self, items: &'g [Item]) -> Result<Vec<Taken>, Mismatch> {
+        self.span = self.input.from..self.input.from;
+        self.branch(&None, Step::Items(items), self.input.from, 0);
+        let mut steps = 0;
+        while let Some(Branch { todo, at, taken }) = self.branches.pop() {
+            steps += 1;
+            if steps > MAX_STEPS {
+                break;
+            }
+            self.taken.truncate(taken);
+            let Some(cons) = todo else {
+                if self.at_end(at) {
+                    return Ok(std::mem::take(&mut self.taken));
+                }
+                continue;
+            };
+            match cons.step {
+                Step::Items([]) => self.branches.push(Branch { todo: cons.next.clone(), at, taken }),
+                Step::Items([first, rest @ ..]) => self.item(first, rest, &cons.next, at),
+                Step::Run { parts, used, since } => self.parts(parts, used, since, &cons.next, at),
+            }
+        }
+        Err(Mismatch {
+            span: self.span.clone(),
+            wants: std::mem::take(&mut self.wants),
+            ambiguous: Vec::new(),
+        })
+    }
+
+    fn branch(&mut self, next: &Todo<'g>, step: Step<'g>, at: usize, taken: usize) {
+        self.branches.push(Branch { todo: Some(Rc::new(Cons { step, next: next.clone() })), at, taken });
+    }
+
+    fn item(&mut self, item: &'g Item, rest: &'g [Item], next: &Todo<'g>, at: usize) {
+        let taken = self.taken.len();
+        match item {
+            Item::Word(word) => {
+                if let Some(end) = self.word(word, at) {
+                    self.branch(next, Step::Items(rest), end, taken + 1);
+                }
+            }
+            Item::Arg(arg) => {
+                if let Some(end) = self.arg(*arg, at) {
+                    self.branch(next, Step::Items(rest), end, taken + 1);
+                }
+            }
+            Item::OneOf(choices) => {
+                let then = Some(Rc::new(Cons { step: Step::Items(rest), next: next.clone() }));
+                // The stack is last in, first out: the first choice goes on top.
+                for choice in choices.iter().rev() {
+                    self.branch(&then, Step::Items(choice), at, taken);
+                }
+            }
+            Item::AnyOrder(parts) => {
+                let then = Some(Rc::new(Cons { step: Step::Items(rest), next: next.clone() }));
+                self.branch(&then, Step::Run { parts, used: 0, since: None }, at, taken);
+            }
+        }
+    }
+
+    fn parts(&mut self, parts: &'g [Part], used: u64, since: Option<usize>, next: &Todo<'g>, at: usize) {
+        let taken = self.taken.len();
+        let bits = || parts.iter().zip(0u32..64).map(|(part, i)| (part, 1u64 << i));
+        if bits().all(|(part, bit)| part.optional || used & bit != 0) {
+            self.branches.push(Branch { todo: next.clone(), at, taken });
+        }
+        // A round that took nothing would take nothing for ever.
+        if since == Some(at) {
+            return;
+        }
+        for (part, bit) in bits().rev() {
+            if used & bit == 0 || part.repeat {
+                let again = Step::Run { parts, used: used | bit, since: Some(at) };
+                let then = Some(Rc::new(Cons { step: again, next: next.clone() }));
+                self.branch(&then, Step::Items(&part.items), at, taken);
+            }
+        }
+    }
+
+    /// The word at a place, unless the cursor is on it.
+    fn token(&self, at: usize) -> (Range<usize>, Option<lex::Token<'a>>) {
+        let start = lex::skip_blanks(self.input.line, at);
+        if self.input.cursor.is_some_and(|c| start >= c) {
+            let start = self.input.cursor.unwrap_or(start);
+            return (start..start, None);
+        }
+        let token = lex::next(self.input.line, at, self.input.commas);
+        (token.as_ref().map_or(start..start, |t| t.span.clone()), token)
+    }
+
+    fn at_end(&mut self, at: usize) -> bool {
+        let (span, token) = self.token(at);
+        if token.is_none() && self.input.cursor.is_none() {
+            return true;
+        }
+        self.want(span, Want::End);
+        false
+    }
+
+    fn word(&mut self, word: &'static str, at: usize) -> Option<usize> {
+        let (span, token) = self.token(at);
+        let fits = token.as_ref().is_some_and(|t| {
+            !t.quoted && (t.text == word || self.full_words.contains(&(t.span.start, word)))
+        });
+        if fits && let Some(t) = token {
+            self.taken.push(Taken { name: word, text: t.text.into_owned(), span: span.clone(), word: true });
+            return Some(span.end);
+        }
+        self.want(span, Want::Word(word));
+        None
+    }
+
+    fn arg(&mut self, arg: Arg, at: usize) -> Option<usize> {
+        let (span, token) = self.token(at);
+        let Some(token) = token else {
+            self.want(span, Want::Arg(arg, None));
+            return None;
+        };
+        let raw = match arg.kind {
+            ArgKind::Type(ty) => return self.typed(arg, ty, token),
+            ArgKind::Block if token.text == "{" && !token.quoted => {
+                let Some(close) = lex::closing_brace(self.input.line, span.start) else {
+                    self.want(span, Want::Arg(arg, Some("a closing `}'".into())));
+                    return None;
+                };
+                self.take(arg.name, span.start + 1..close);
+                return Some(close + 1);
+            }
+            ArgKind::RestOrQuoted if token.quoted => {
+                self.taken.push(Taken {
+                    name: arg.name,
+                    text: token.text.into_owned(),
+                    span: span.clone(),
+                    word: false,
+                });
+                return Some(span.end);
+            }
+            ArgKind::Rest | ArgKind::RestOrQuoted | ArgKind::Block => span.start..self.input.line.len(),
+        };
+        let end = raw.end;
+        self.take(arg.name, raw);
+        Some(end)
+    }
+
+    fn take(&mut self, name: &'static str, raw: Range<usize>) {
+        let text = self.input.line.get(raw.clone()).unwrap_or("").trim().to_owned();
+        self.taken.push(Taken { name, text, span: raw, word: false });
+    }
+
+    fn typed(&mut self, arg: Arg, ty: &'static str, token: lex::Token<'a>) -> Option<usize> {
+        let bracket = !token.quoted && matches!(token.text.as_ref(), "{" | "}" | ",");
+        // An option given in short belongs to the option, not to an argument that takes any word.
+        let abbreviates = self.full_words.iter().any(|(at, _)| *at == token.span.start);
+        let verdict = match self.types.get(ty) {
+            _ if bracket || abbreviates => Err(None),
+            Some(ty) if ty.live && self.input.check == Check::Shape => Ok(()),
+            Some(ty) => (ty.check)(self.control, &token.text).map_err(Some),
+            None => Ok(()),
+        };
+        match verdict {
+            Ok(()) => {
+                let end = token.span.end;
+                self.taken.push(Taken {
+                    name: arg.name,
+                    text: token.text.into_owned(),
+                    span: token.span,
+                    word: false,
+                });
+                Some(end)
+            }
+            Err(expected) => {
+                self.want(token.span, Want::Arg(arg, expected));
+                None
+            }
+        }
+    }
+
+    fn want(&mut self, span: Range<usize>, want: Want) {
+        if span.start > self.span.start || self.wants.is_empty() {
+            self.wants.clear();
+            self.span = span;
+        } else if span.start < self.span.start {
+            return;
+        }
+        // A repeated failure at one place is one failure; the list stays short.
+        if self.wants.len() < 256 {
+            self.wants.push(want);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From an input line to a command and its arguments, by VPP's rules.
+//!
+//! A word is matched against the words that may follow: the equal one wins, else the only one that begins
+//! with it. Sub-commands are tried before the function of the place itself; where they fail, that function
+//! gets the rest of the line.
+
+use std::ops::Range;
+
+use shoal_module::Control;
+use shoal_module::cli::{Item as Taken, nearest};
+
+use crate::complaint::Complaint;
+use crate::lex;
+use crate::matcher::{self, Check, Input, Mismatch, Want};
+use crate::table::{Entry, Found, Node, Table};
+
+/// A line that is a command.
+#[derive(Debug)]
+pub struct Parsed<'t> {
+    /// The command.
+    pub entry: &'t Entry,
+    /// What followed its words.
+    pub taken: Vec<Taken>,
+}
+
+/// How far the words of a line lead into the tree.
+pub struct Walk<'t> {
+    /// The words so far, in full.
+    pub path: Vec<&'static str>,
+    /// The commands on the way, with the place where their arguments begin; the deepest is last.
+    pub reached: Vec<(&'t Entry, usize)>,
+    /// Where it ended.
+    pub node: &'t Node,
+    /// The word that leads no further; empty at the end of the line.
+    pub span: Range<usize>,
+    /// The words it abbreviates, if several.
+    pub several: Vec<&'static str>,
+}
+
+impl Table {
+    /// Follows the words of a line up to one that leads no further, or up to `end`.
+    pub fn walk(&self, line: &str, end: usize) -> Walk<'_> {
+        let mut walk = Walk {
+            path: Vec::new(),
+            reached: Vec::new(),
+            node: &self.root,
+            span: end..end,
+            several: Vec::new(),
+        };
+        let mut at = 0;
+        loop {
+            let token = lex::next(line, at, false).filter(|t| t.span.start < end);
+            let Some(token) = token else {
+                walk.span = end..end;
+                return walk;
+            };
+            let found = if token.quoted { Found::None } else { walk.node.find(&token.text) };
+            match found {
+                Found::One(word, node) => {
+                    at = token.span.end;
+                    walk.path.push(word);
+                    walk.node = node;
+                    walk.reached.extend(self.entry(node).map(|entry| (entry, at)));
+                }
+                Found::Several(all) => {
+                    (walk.span, walk.several) = (token.span, all);
+                    return walk;
+                }
+                Found::None => {
+                    walk.span = token.span;
+                    return walk;
+                }
+            }
+        }
+    }
+
+    /// Finds the command of a line and its arguments.
+    pub fn parse(&self, control: &Control, line: &str, check: Check) -> Result<Parsed<'_>, Complaint> {
+        let walk = self.walk(line, line.trim_end().len());
+        let mut worst: Option<(&Entry, Mismatch)> = None;
+        for (entry, from) in walk.reached.iter().rev() {
+            match self.arguments(entry, control, line, *from, check) {
+                Ok(taken) => return Ok(Parsed { entry, taken }),
+                Err(m) if worst.as_ref().is_none_or(|(_, w)| m.span.start > w.span.start) => {
+                    worst = Some((entry, m));
+                }
+                Err(_) => {}
+            }
+        }
+        match worst {
+            Some((entry, mismatch))
+                if mismatch.span.start >= walk.span.start || walk.node.children.is_empty() =>
+            {
+                // Where the tree ends at the same word, its words were possible there too.
+                let words = if mismatch.span.start == walk.span.start { Some(&walk) } else { None };
+                Err(self.arguments_complaint(line, entry, &mismatch, words))
+            }
+            _ => Err(walk_complaint(line, &walk)),
+        }
+    }
+
+    fn arguments(
+        &self,
+        entry: &Entry,
+        control: &Control,
+        line: &str,
+        from: usize,
+        check: Check,
+    ) -> Result<Vec<Taken>, Mismatch> {
+        let input = Input { line, from, cursor: None, commas: entry.commas, check };
+        let mismatch = match matcher::run(&entry.items, input, &self.types, control) {
+            Ok(taken) => return Ok(taken),
+            Err(mismatch) => mismatch,
+        };
+        // Braces may wrap the whole of the arguments: match what is inside them.
+        let open = lex::skip_blanks(line, from);
+        let close =
+            lex::closing_brace(line, open).filter(|_| line.get(open..).is_some_and(|r| r.starts_with('{')));
+        match close {
+            Some(close) if line.get(close + 1..).is_some_and(|rest| rest.trim().is_empty()) => {
+                let inner = line.get(..close).unwrap_or("");
+                let input = Input { line: inner, from: open + 1, ..input };
+                matcher::run(&entry.items, input, &self.types, control)
+            }
+            _ => Err(mismatch),
+        }
+    }
+
+    fn arguments_complaint(
+        &self,
+        line: &str,
+        entry: &Entry,
+        mismatch: &Mismatch,
+        walk: Option<&Walk<'_>>,
+    ) -> Complaint {
+        let typed = line.get(mismatch.span.clone()).unwrap_or("");
+        let mut expected: Vec<String> = Vec::new();
+        let mut words: Vec<&'static str> = Vec::new();
+        let mut suggestion = None;
+        for want in &mismatch.wants {
+            let text = match want {
+                Want::Word(word) => {
+                    words.push(word);
+                    (*word).to_owned()
+                }
+                Want::Arg(arg, Some(refused)) => {
+                    suggestion = suggestion.or_else(|| refused.nearest.clone());
+                    format!("{} for {arg}", refused.what)
+                }
+                Want::Arg(arg, None) => arg.to_string(),
+                Want::End => "the end of the line".to_owned(),
+            };
+            if !expected.contains(&text) {
+                expected.push(text);
+            }
+        }
+        let mut several: Vec<String> = mismatch.ambiguous.iter().map(|w| (*w).to_owned()).collect();
+        if let Some(walk) = walk {
+            words.extend(walk.node.children.keys());
+            several.extend(walk.several.iter().map(|w| (*w).to_owned()));
+            // The end of the line alone says nothing once there are words that could follow.
+            expected.extend(walk.node.children.keys().map(|w| (*w).to_owned()));
+        }
+        let suggestion = suggestion.or_else(|| nearest(typed, words).map(str::to_owned));
+        Complaint::parse(&entry.path, line, mismatch.span.clone())
+            .expected(expected)
+            .several(several)
+            .nearest(suggestion)
+    }
+}
+
+fn walk_complaint(line: &str, walk: &Walk<'_>) -> Complaint {
+    let typed = line.get(walk.span.clone()).unwrap_or("");
+    let words = || walk.node.children.keys().copied();
+    Complaint::parse(&walk.path.join(" "), line, walk.span.clone())
+        .expected(words().map(str::to_owned).collect())
+        .several(walk.several.iter().map(|w| (*w).to_owned()).collect())
+        .nearest(nearest(typed, words()).map(str::to_owned))
+}
