@@ -26,6 +26,8 @@ pub use frame::{FRAME_SIZE, Frame, Split};
 pub use memory::{Backing, Memory};
 pub use meta::{Flags, Meta, SwIfIndex};
 pub use packet::{Packet, SegmentsMut};
+pub use shoal_infra::Pages;
+
 pub use pool::{Pool, PoolConfig, PoolStats};
 pub use token::{Buffer, lost};
 

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub use shoal_infra::Backing;
-use shoal_infra::Region;
+use shoal_infra::{Pages, Region};
 
 use crate::{DATA_OFFSET, Frame, Meta, Packet, STRIDE};
 
@@ -15,8 +15,8 @@ const RESERVED: usize = 64 << 30;
 
 struct Whole {
     base: NonNull<u8>,
-    /// The region and how many bytes of it are cut into buffers.
-    region: Mutex<(Region, usize)>,
+    /// The region, how many bytes of it are cut into buffers, and what the last chunk is made of.
+    region: Mutex<(Region, usize, Backing)>,
 }
 
 // SAFETY: `base` is only an address; what lies behind it is reached through tokens, each of which is in one
@@ -40,8 +40,9 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// The process's buffer memory, reserved on the first call.
-    pub fn get() -> io::Result<Memory> {
-        whole().map(|w| Memory { base: w.base })
+    /// `pages` is what to ask the kernel for; the first caller's wish holds for the process.
+    pub fn get(pages: Pages) -> io::Result<Memory> {
+        whole(pages).map(|w| Memory { base: w.base })
     }
 
     /// Address of a buffer. Numbers come only from tokens, frames and links, and so are always in range.
@@ -82,26 +83,25 @@ impl Memory {
     }
 }
 
-fn whole() -> io::Result<&'static Whole> {
+fn whole(pages: Pages) -> io::Result<&'static Whole> {
     let made = WHOLE.get_or_init(|| {
-        let region = Region::reserve(RESERVED).map_err(|e| e.to_string())?;
+        let region = Region::reserve(RESERVED, pages).map_err(|e| e.to_string())?;
         // The first line is never a buffer, so that index 0 means none.
-        Ok(Whole { base: region.base(), region: Mutex::new((region, 64)) })
+        Ok(Whole { base: region.base(), region: Mutex::new((region, 64, Backing::Small)) })
     });
     made.as_ref().map_err(|e| io::Error::other(e.clone()))
 }
 
 /// Commits memory for `count` more buffers and returns their indices.
-pub(crate) fn grow(count: usize, hugepages: bool) -> io::Result<(Vec<NonZeroU32>, Backing)> {
-    let mut guard = whole()?.region.lock().unwrap_or_else(PoisonError::into_inner);
-    let (region, used) = &mut *guard;
+pub(crate) fn grow(count: usize, pages: Pages) -> io::Result<(Vec<NonZeroU32>, Backing)> {
+    let mut guard = whole(pages)?.region.lock().unwrap_or_else(PoisonError::into_inner);
+    let (region, used, backing) = &mut *guard;
     let start = *used;
     let end = start + count * STRIDE;
-    if end > RESERVED {
-        return Err(io::Error::other(format!("buffer memory is limited to {} GiB", RESERVED >> 30)));
+    if end > region.committed() {
+        *backing = region.grow(end - region.committed())?;
     }
-    let backing = if end > region.committed() { region.grow(end - region.committed(), hugepages)? } else { region.backing() };
     *used = end;
     let index = |k: usize| NonZeroU32::new(((start + k * STRIDE) / 64) as u32);
-    Ok(((0..count).filter_map(index).collect(), backing))
+    Ok(((0..count).filter_map(index).collect(), *backing))
 }

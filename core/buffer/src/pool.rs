@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shoal_infra::Pages;
+
 use crate::cache::Cached;
 use crate::memory::{self, Backing};
 use crate::{Cache, DATA_SIZE, Memory, STRIDE};
@@ -18,13 +20,13 @@ pub struct PoolConfig {
     pub buffers: usize,
     /// Buffers it may grow to.
     pub most: usize,
-    /// Whether to ask for hugepages; without any, transparent huge pages are used.
-    pub hugepages: bool,
+    /// What memory to ask for; without hugepages, transparent huge pages are used.
+    pub pages: Pages,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        PoolConfig { name: "default-numa-0".into(), buffers: 16_384, most: 16 * 16_384, hugepages: true }
+        PoolConfig { name: "default-numa-0".into(), buffers: 16_384, most: 16 * 16_384, pages: Pages::Huge }
     }
 }
 
@@ -73,7 +75,7 @@ impl Pool {
     /// # Errors
     /// The system gives no memory.
     pub fn new(config: PoolConfig) -> io::Result<Arc<Pool>> {
-        let memory = Memory::get()?;
+        let memory = Memory::get(config.pages)?;
         let state = State { free: Vec::new(), total: 0, backing: Backing::Small, caches: Vec::new() };
         let pool = Pool { config, memory, state: Mutex::new(state), available: AtomicU32::new(0) };
         pool.grow(pool.config.buffers)?;
@@ -94,7 +96,7 @@ impl Pool {
         if count == 0 {
             return Ok(0);
         }
-        let (fresh, backing) = memory::grow(count, self.config.hugepages)?;
+        let (fresh, backing) = memory::grow(count, self.config.pages)?;
         state.backing = backing;
         state.total += fresh.len();
         // The free list never needs more room than there are buffers, so giving back never allocates.

@@ -13,10 +13,13 @@ use shoal_infra::{SharedSegment, U64Slice};
 
 use crate::MAX_THREADS;
 
+/// Words kept at the segment's start.
+const HEADER_WORDS: usize = 512;
+
 /// Rows of one counter: per thread, `width` numbers for each of up to `capacity` objects.
 #[derive(Debug)]
 struct Rows {
-    segment: Arc<SharedSegment>,
+    segment: SharedSegment,
     threads: [OnceLock<U64Slice>; MAX_THREADS],
     width: usize,
     capacity: usize,
@@ -24,9 +27,9 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(segment: &Arc<SharedSegment>, width: usize, capacity: usize) -> Arc<Self> {
+    fn new(segment: &SharedSegment, width: usize, capacity: usize) -> Arc<Self> {
         let threads = [const { OnceLock::new() }; MAX_THREADS];
-        let segment = Arc::clone(segment);
+        let segment = segment.clone();
         Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0) })
     }
 
@@ -41,7 +44,7 @@ impl Rows {
 
     #[inline(always)]
     fn cell(&self, thread: usize, at: usize) -> Option<&AtomicU64> {
-        self.threads.get(thread)?.get()?.as_slice().get(at)
+        self.threads.get(thread)?.get()?.get(at)
     }
 
     #[inline(always)]
@@ -62,8 +65,8 @@ impl Rows {
 
     fn clear(&self, thread: usize) {
         if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
-            let used = (self.len.load(Ordering::Relaxed) * self.width).min(row.as_slice().len());
-            row.as_slice().iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
+            let used = (self.len.load(Ordering::Relaxed) * self.width).min(row.len());
+            row.iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
         }
     }
 
@@ -200,14 +203,14 @@ pub struct Number(U64Slice);
 impl Number {
     /// Sets it.
     pub fn set(&self, value: u64) {
-        if let Some(cell) = self.0.as_slice().first() {
+        if let Some(cell) = self.0.first() {
             cell.store(value, Ordering::Relaxed);
         }
     }
 
     /// Reads it.
     pub fn get(&self) -> u64 {
-        self.0.as_slice().first().map_or(0, |c| c.load(Ordering::Relaxed))
+        self.0.first().map_or(0, |c| c.load(Ordering::Relaxed))
     }
 }
 
@@ -250,7 +253,8 @@ pub struct Entry {
 /// The directory of all counters of one router.
 #[derive(Debug)]
 pub struct Counters {
-    segment: Arc<SharedSegment>,
+    segment: SharedSegment,
+    header: U64Slice,
     entries: Mutex<Vec<Entry>>,
     threads: AtomicUsize,
     /// Changes whenever a name comes or goes or a table gets longer.
@@ -264,8 +268,11 @@ impl Counters {
     /// The system gives no shared memory.
     pub fn new(bytes: usize) -> io::Result<Arc<Self>> {
         let segment = SharedSegment::create("shoal-stats", bytes)?;
+        // The first piece lies at the segment's start and is the published directory's header.
+        let header = segment.alloc_u64s(HEADER_WORDS).map_err(io::Error::other)?;
         let counters = Counters {
             segment,
+            header,
             entries: Mutex::default(),
             threads: AtomicUsize::new(1),
             generation: AtomicU64::new(0),
@@ -274,8 +281,13 @@ impl Counters {
     }
 
     /// The memory the counters live in.
-    pub fn segment(&self) -> &Arc<SharedSegment> {
+    pub fn segment(&self) -> &SharedSegment {
         &self.segment
+    }
+
+    /// The first page of the segment, for whoever publishes the directory.
+    pub fn header(&self) -> &U64Slice {
+        &self.header
     }
 
     /// A number that changes with the directory's structure.

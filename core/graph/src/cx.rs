@@ -1,6 +1,6 @@
 //! What a node may ask for while packets are in its hands.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -51,7 +51,7 @@ pub(crate) struct Common<'a> {
     pub(crate) counters: &'a GraphCounters,
     pub(crate) tx: Tally,
     /// Present when a traced packet may be in the frame.
-    pub(crate) tracer: Option<&'a RefCell<&'a mut Tracer>>,
+    pub(crate) tracer: Option<&'a Tracer>,
 }
 
 impl Common<'_> {
@@ -110,7 +110,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         if let Some(tracer) = self.common.tracer
             && pkt.flags().has(shoal_buffer::Flags::TRACED)
         {
-            tracer.borrow().add(pkt, self.entry.index, self.common.now, Some(Box::new(line())));
+            tracer.add(pkt, self.entry.index, self.common.now, Some(Box::new(line())));
         }
     }
 

@@ -1,7 +1,5 @@
 //! The loops: how each kind of node is run over a frame.
 
-use std::cell::RefCell;
-
 use shoal_buffer::{FRAME_SIZE, Frame, Packet};
 use shoal_infra::Guard;
 
@@ -61,7 +59,6 @@ fn run_packets<const TRACE: bool>(
     {
         let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
         let memory = *memory;
-        let tracer = RefCell::new(tracer);
         let common = Common {
             guard,
             thread: *thread,
@@ -69,7 +66,7 @@ fn run_packets<const TRACE: bool>(
             topology,
             counters,
             tx: Tally::default(),
-            tracer: if TRACE { Some(&tracer) } else { None },
+            tracer: if TRACE { Some(&*tracer) } else { None },
         };
         let mut one = |i: usize, frame: &mut Frame| {
             let Some(mut pkt) = memory.packet(frame, i) else { return };
