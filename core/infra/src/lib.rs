@@ -12,16 +12,21 @@
 mod raw;
 mod sync;
 
+pub mod bitmap;
 #[cfg(not(loom))]
 pub mod mtrie4;
+pub mod pool;
 pub mod qsbr;
 #[cfg(not(loom))]
 pub mod segment;
 pub mod spsc;
+pub mod timer_wheel;
 pub mod twin;
 
+pub use bitmap::Bitmap;
 #[cfg(not(loom))]
 pub use mtrie4::{Mtrie4, Mtrie4Writer};
+pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
 pub use raw::arena::StableArena;
@@ -31,6 +36,7 @@ pub use raw::region::{Backing, Pages, Region};
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
 pub use segment::{Full, SharedSegment, U64Slice};
+pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]
 pub use twin::{StoreError, TwinTable, TwinTableWriter};
 pub use twin::{TwinCell, TwinWriter, twin_cell};
