@@ -1,4 +1,5 @@
 //! Start-up text in, typed settings or the exact message out.
+#![allow(clippy::panic, clippy::expect_used)] // helpers of tests
 
 use proptest::prelude::*;
 use shoal_config::{CliListen, Group, Machine, Source, StartUp, check, markdown};
