@@ -1,4 +1,71 @@
-//! What is too long for make.
+//! What is too long for make: the checks of the house.
+//!
+//! Each subcommand prints every violation with a hint, then one line that sums up, and fails if there was one.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod docs;
+mod files;
+mod layers;
+mod sizes;
+mod unsafe_count;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The checks of the house.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Crates depend inward only.
+    Layers,
+    /// Unsafe code is on its islands, and UNSAFE.md counts it right.
+    Unsafe {
+        /// Write the counts into UNSAFE.md.
+        #[arg(long)]
+        write: bool,
+    },
+    /// No file is longer than people can hold in their heads.
+    Sizes,
+    /// Documents are there, and name no path of somebody's machine.
+    DocsCheck,
+}
+
+/// What a check found: violations, and a line for when there are none.
+pub struct Outcome {
+    violations: Vec<String>,
+    summary: String,
+}
+
+/// The error of anything that should just work: reading files, running cargo.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let (name, outcome) = match Arguments::parse().task {
+        Task::Layers => ("layers", layers::check()),
+        Task::Unsafe { write } => ("unsafe", unsafe_count::check(write)),
+        Task::Sizes => ("sizes", sizes::check()),
+        Task::DocsCheck => ("docs-check", docs::check()),
+    };
+    match outcome {
+        Ok(Outcome { violations, summary }) if violations.is_empty() => {
+            println!("{name}: {summary}");
+            ExitCode::SUCCESS
+        }
+        Ok(Outcome { violations, .. }) => {
+            for violation in &violations {
+                println!("{violation}");
+            }
+            println!("{name}: {} to mend", violations.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

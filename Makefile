@@ -1,0 +1,49 @@
+# The entry point for people and CI. `make` alone prints the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(PATH):$(HOME)/.cargo/bin
+PREFIX ?= /usr/local
+DESTDIR ?=
+S ?= 60
+
+help: ## print this
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what is missing (FULL=1: cargo-deny and cargo-fuzz too)
+	@scripts/setup.sh
+
+build: setup ## build the router and its client
+	cargo build --locked --release -p shoal -p shoalctl
+
+demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
+	@scripts/in-namespace.sh scripts/demo.sh
+
+test: setup ## quick lints, all tests, real hosts in namespaces (V=1 shows all output)
+	@scripts/run-tests.sh lint unit netns
+
+unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
+	cargo test --locked $(if $(P),-p $(P),--workspace)
+
+netns: build ## real hosts in network namespaces
+	@scripts/run-tests.sh netns
+
+bench: setup ## clocks, instructions and allocations per packet; writes target/bench.json
+	cargo run --locked --release -p $$(sed -n 's/^name = "\(.*\)"/\1/p' lab/graph/Cargo.toml) -- $(ARGS)
+
+fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
+	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)
+
+lint: setup ## format, clippy, layers, unsafe, sizes, documents, licences
+	@scripts/lint.sh
+
+gen: setup ## write generated references anew
+	@scripts/gen.sh
+
+check: lint ## all of it: lint, generated files up to date, test
+	@scripts/gen.sh --check
+	@scripts/run-tests.sh unit netns
+
+install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
+
+.PHONY: help setup build demo test unit netns bench fuzz lint gen check install

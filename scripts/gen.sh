@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Writes generated files anew. With --check it writes them elsewhere and fails if the committed ones differ.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PATH:$HOME/.cargo/bin"
+out=.
+if [ "${1:-}" = --check ]; then
+  out=$(mktemp -d)
+  trap 'rm -rf "$out"' EXIT
+fi
+
+# write FILE COMMAND...
+generated=()
+write() {
+  local file=$1
+  shift
+  mkdir -p "$out/$(dirname "$file")"
+  "$@" >"$out/$file.new"
+  mv "$out/$file.new" "$out/$file"
+  generated+=("$file")
+}
+
+write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
+
+if [ "$out" = . ]; then
+  printf 'gen: wrote %s\n' "${generated[@]}"
+  exit 0
+fi
+stale=0
+for file in "${generated[@]}"; do
+  diff -u "$file" "$out/$file" || stale=1
+done
+if [ "$stale" -ne 0 ]; then
+  echo "gen: generated files are out of date; run 'make gen' and commit what it wrote"
+  exit 1
+fi
+echo "gen: ${#generated[@]} generated files are up to date"

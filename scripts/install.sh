@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs the programs, the service and an example of the start-up file, which is never overwritten.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${PREFIX:=/usr/local}" "${DESTDIR:=}"
+bin=$DESTDIR$PREFIX/bin unit=$DESTDIR$PREFIX/lib/systemd/system etc=$DESTDIR/etc/shoal doc=$DESTDIR$PREFIX/share/doc/shoal
+install -d "$bin" "$unit" "$etc" "$doc"
+install -m 755 target/release/shoal target/release/shoalctl "$bin"
+sed "s|@PREFIX@|$PREFIX|g" share/shoal.service >"$unit/shoal.service"
+chmod 644 "$unit/shoal.service"
+install -m 644 README.md CHANGELOG.md LICENSE docs/reference/*.md share/startup.conf "$doc"
+if [ -e "$etc/startup.conf" ]; then
+  echo "install: $etc/startup.conf is there, left as it is"
+else
+  install -m 644 share/startup.conf "$etc/startup.conf"
+fi
+echo "install: shoal and shoalctl are in $bin; systemctl enable --now shoal starts the service"

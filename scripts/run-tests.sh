@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Runs the stages that are named (lint, unit, netns), each with a log, a time and its counts.
+# The last line is `N passed, N failed, N skipped`; skips are named above it. Fails if anything failed.
+#
+# A stage script reports single tests as lines `ok NAME`, `FAIL NAME...` and `SKIP NAME: reason`. A Rust test that
+# cannot run here prints `SKIP NAME: reason` and returns.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PATH:$HOME/.cargo/bin"
+logs=target/test-logs
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0
+table=() skips=()
+
+# run NAME SECONDS COMMAND...: leaves the exit code in $code and the log's name in $log.
+run() {
+  local name=$1 limit=$2
+  shift 2
+  log=$logs/$name.log
+  printf '== %s: %s\n' "$name" "$*"
+  local start=$SECONDS
+  if [ -n "${V:-}" ]; then
+    timeout -k 10 "$limit" "$@" 2>&1 | tee "$log"
+    code=${PIPESTATUS[0]}
+  else
+    timeout -k 10 "$limit" "$@" >"$log" 2>&1
+    code=$?
+  fi
+  took=$((SECONDS - start))
+  [ "$code" -eq 124 ] && echo "FAIL $name: not finished after $limit seconds" >>"$log"
+}
+
+# count NAME P F S: adds a line to the table.
+count() {
+  local result=ok
+  [ "$3" -gt 0 ] && result=FAILED
+  [ $(($2 + $3)) -eq 0 ] && [ "$4" -gt 0 ] && result=skipped
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+  table+=("$(printf '%-18s %-8s %4d:%02d %8d %8d %8d' "$1" "$result" $((took / 60)) $((took % 60)) "$2" "$3" "$4")")
+  while IFS= read -r line; do skips+=("$line"); done < <(grep -aE '^SKIP ' "$log" | sort -u)
+  if [ "$3" -gt 0 ] && [ -z "${V:-}" ]; then
+    echo "-- $log, its end:"
+    tail -n "${TAIL:-80}" "$log"
+  fi
+}
+
+# Counts a command that is one check.
+one() {
+  run "$@"
+  if [ "$code" -eq 0 ]; then count "$1" 1 0 0; else count "$1" 0 1 0; fi
+}
+
+stage_lint() {
+  one fmt 120 cargo fmt --all --check
+  local task
+  for task in layers unsafe sizes docs-check; do
+    one "$task" 600 cargo xtask "$task"
+  done
+}
+
+stage_unit() {
+  run unit 2700 cargo test --locked --workspace --no-fail-fast -- --show-output
+  local p f i s
+  # Each test binary sums up: `test result: ok. 4 passed; 0 failed; 1 ignored; ...`.
+  read -r p f i < <(awk '/^test result: / { p += $4; f += $6; i += $8 } END { print p + 0, f + 0, i + 0 }' "$log")
+  sed -nE 's/^test (.*) \.\.\. ignored(, (.*))?$/SKIP \1: ignored \3/p' "$log" >"$log.ignored"
+  cat "$log.ignored" >>"$log"
+  rm -f "$log.ignored"
+  s=$(grep -aE '^SKIP ' "$log" | sort -u | grep -cv ': ignored ')
+  # It did not build, or a test binary died before it could count.
+  [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+  count unit $((p > s ? p - s : 0)) "$f" $((i + s))
+}
+
+stage_netns() {
+  if [ ! -x tests/netns/run.sh ]; then
+    log=$logs/netns.log took=0
+    echo "SKIP netns: there is no tests/netns/run.sh" >"$log"
+    count netns 0 0 1
+    return
+  fi
+  run netns-build 1800 cargo build --locked --release -p shoal -p shoalctl
+  if [ "$code" -ne 0 ]; then count netns-build 0 1 0; return; fi
+  count netns-build 1 0 0
+  run netns 1200 scripts/in-namespace.sh tests/netns/run.sh
+  if [ "$code" -eq 77 ]; then
+    echo "SKIP netns: needs root or unprivileged user namespaces, this system allows neither" >>"$log"
+    count netns 0 0 1
+    return
+  fi
+  local p f s
+  p=$(grep -acE '^(ok|PASS) ' "$log")
+  f=$(grep -acE '^FAIL ' "$log")
+  s=$(grep -acE '^SKIP ' "$log")
+  [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+  if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then p=1; fi
+  count netns "$p" "$f" "$s"
+}
+
+for stage in "$@"; do
+  "stage_$stage"
+done
+
+summary="$passed passed, $failed failed, $skipped skipped"
+{
+  printf '\n%-18s %-8s %7s %8s %8s %8s\n' stage result time passed failed skipped
+  printf '%s\n' "${table[@]}"
+  [ ${#skips[@]} -gt 0 ] && printf '\n' && printf '%s\n' "${skips[@]}"
+  printf '\nlogs: %s\n%s\n' "$logs" "$summary"
+} | tee "$logs/summary"
+[ "$failed" -eq 0 ]
