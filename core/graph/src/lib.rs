@@ -32,13 +32,13 @@ mod worker;
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
-pub use graph::{Graph, GraphConfig, GraphError};
+pub use graph::{Graph, GraphConfig, GraphError, QueueInfo};
 pub use lane::{GraphCounters, Lane};
 pub use node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode, Severity,
     StagedNode,
 };
-pub use rx::{RxMode, RxQueue};
+pub use rx::{QueueId, RxMode, RxQueue};
 pub use topology::{NodeInfo, NodeKind};
 pub use worker::{Round, Worker};
 

@@ -12,6 +12,11 @@ use crate::{Cx, FrameCx};
 pub struct NodeIndex(pub(crate) u32);
 
 impl NodeIndex {
+    /// A place by its number, for tables that keep plain numbers. One that names no node leads to a drop.
+    pub const fn from_number(number: u32) -> Self {
+        NodeIndex(number)
+    }
+
     /// The number `show node` prints.
     pub fn number(self) -> u32 {
         self.0

@@ -5,6 +5,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use shoal_graph::Graph;
+use shoal_graph::process::Processes;
+
 /// The control plane of one router, owned by its main thread.
 ///
 /// A feature puts one object of its own type here when it starts; others ask for it by that type. Objects
@@ -27,9 +30,23 @@ impl Control {
 
     /// Puts a feature's control object on the shelf, replacing one of the same type.
     pub fn put<T: 'static>(&self, part: T) -> Rc<T> {
-        let part = Rc::new(part);
+        self.put_rc(Rc::new(part))
+    }
+
+    /// Puts a control object that is shared already on the shelf, replacing one of the same type.
+    pub fn put_rc<T: 'static>(&self, part: Rc<T>) -> Rc<T> {
         self.parts.borrow_mut().insert(TypeId::of::<T>(), Rc::clone(&part) as Rc<dyn Any>);
         part
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> Result<Rc<Graph>, Missing> {
+        self.get::<Graph>()
+    }
+
+    /// The main thread's tasks.
+    pub fn processes(&self) -> Result<Rc<Processes>, Missing> {
+        self.get::<Processes>()
     }
 
     /// The control object of type `T`, or an error that names the type.

@@ -7,5 +7,7 @@
 pub mod cli;
 pub mod config;
 mod control;
+mod module;
 
 pub use control::{Control, Missing};
+pub use module::{InitError, Module, init_all, start_all};

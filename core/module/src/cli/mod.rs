@@ -45,6 +45,7 @@ mod from_arg;
 mod nearest;
 mod output;
 mod sink;
+mod wire_args;
 
 pub use arg_type::{ArgType, BUILT_IN, check};
 pub use args::{Args, Item};
@@ -54,3 +55,4 @@ pub use from_arg::{FromArg, Toggle};
 pub use nearest::nearest;
 pub use output::{Output, View};
 pub use sink::{Gone, Reader, Sink};
+pub use wire_args::WIRE;

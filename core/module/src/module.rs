@@ -1,0 +1,86 @@
+//! A module: one feature, as the daemon sees it.
+
+use std::rc::Rc;
+
+use shoal_graph::{Graph, GraphError};
+
+use crate::cli::{ArgType, Command};
+use crate::config::Section;
+use crate::{Control, Missing};
+
+/// Why a module cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// A module it needs is not part of this router, or comes later in the table.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The graph refused a node or an arc.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// One feature.
+#[derive(Debug)]
+pub struct Module {
+    /// Its folder's name.
+    pub name: &'static str,
+    /// One line for `show plugins`.
+    pub description: &'static str,
+    /// Puts its control object on the shelf and its nodes and arcs into the graph. Runs in table order, so what it
+    /// asks for must stand earlier.
+    pub init: fn(&Rc<Control>) -> Result<(), InitError>,
+    /// Starts its processes; runs after the graph was built.
+    pub start: fn(&Rc<Control>) -> Result<(), InitError>,
+    /// Its CLI commands.
+    pub commands: &'static [Command],
+    /// Argument types its commands bring.
+    pub arg_types: &'static [ArgType],
+    /// Start-up sections it reads.
+    pub sections: &'static [Section],
+}
+
+impl Module {
+    /// A module that declares nothing yet; fill in what it has with `..Module::NONE`.
+    pub const NONE: Module = Module {
+        name: "",
+        description: "",
+        init: nothing,
+        start: nothing,
+        commands: &[],
+        arg_types: &[],
+        sections: &[],
+    };
+}
+
+fn nothing(_: &Rc<Control>) -> Result<(), InitError> {
+    Ok(())
+}
+
+/// Initialises modules in order and builds the graph.
+///
+/// # Errors
+/// The first module that cannot start, by name, or what the graph does not know.
+pub fn init_all(control: &Rc<Control>, modules: &[&'static Module]) -> Result<(), InitError> {
+    for module in modules {
+        (module.init)(control).map_err(|e| InitError::Other(format!("module {}: {e}", module.name)))?;
+    }
+    control.get::<Graph>()?.build()?;
+    Ok(())
+}
+
+/// Starts modules in order.
+///
+/// # Errors
+/// The first module that cannot start, by name.
+pub fn start_all(control: &Rc<Control>, modules: &[&'static Module]) -> Result<(), InitError> {
+    for module in modules {
+        (module.start)(control).map_err(|e| InitError::Other(format!("module {}: {e}", module.name)))?;
+    }
+    Ok(())
+}
