@@ -475,6 +475,26 @@ impl Graph {
         self.publish()
     }
 
+    /// Makes a node added after [`Graph::build`] one where an arc starts.
+    ///
+    /// # Errors
+    /// The arc is unknown or has no end yet.
+    pub fn start_arc_at(&self, node: NodeIndex, arc: &str) -> Result<(), GraphError> {
+        let (number, targets) = {
+            let arcs = self.arcs.borrow();
+            let no_arc = || GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect());
+            let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(no_arc)?;
+            let end = arcs.specs.iter().find(|s| s.name == arc).ok_or_else(no_arc)?.end;
+            let end = self.node(end)?;
+            (table.handle.number, table.features.iter().map(|(_, n)| *n).chain([end]).collect::<Vec<_>>())
+        };
+        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
+            draft.arcs.push((number, draft.edges.len() as u16));
+            draft.edges.extend(targets);
+        }
+        if self.built.get() { self.publish() } else { Ok(()) }
+    }
+
     fn build_arc(&self, spec: ArcSpec) -> Result<(), GraphError> {
         let features: Vec<FeatureSpec> =
             self.arcs.borrow().features.iter().filter(|f| f.arc == spec.name).copied().collect();

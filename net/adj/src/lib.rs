@@ -1,2 +1,26 @@
-//! Adjacencies: the rewrite and the interface that a route ends in.
+//! Adjacencies: what a route ends in, one cache line each, shared by all routes with the same next hop.
+//!
+//! A trie leaf holds an [`AdjIndex`]; the line behind it says what to do with the packet ([`AdjKind`]) and, for
+//! a neighbour, everything needed to send it: the rewrite, the interface, the edge to its output node. When
+//! a neighbour resolves or an interface goes, one line changes and all routes follow.
+//! [`Adjacencies`] is the control plane and the only writer.
 #![forbid(unsafe_code)]
+
+mod control;
+mod data;
+
+pub use control::{AdjError, Adjacencies, Describe};
+pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE};
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module =
+    Module { name: "adj", description: "Adjacencies: next hops and their rewrites", init, ..Module::NONE };
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put_rc(Adjacencies::new(control)?);
+    Ok(())
+}

@@ -1,2 +1,46 @@
 //! Interfaces: hardware and software, state, MTU, MAC, counters, output.
+//!
+//! [`Interfaces`] is the control plane: drivers create interfaces here, operators change them, others ask to be
+//! told ([`Event`]). [`IfData`] is what packets read of an interface: one cache line, replaced in place.
+//! Each interface has two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
 #![forbid(unsafe_code)]
+
+pub mod cli;
+mod control;
+mod data;
+mod error;
+mod event;
+mod names;
+mod node;
+
+pub use control::{Create, Device, Info, Interfaces, MtuLayer, Mtu, Queue};
+pub use data::{IfData, IfFlags, IfTable};
+pub use error::InterfaceError;
+pub use event::Event;
+pub use names::InterfaceArg;
+pub use node::arc_end::ArcEnd;
+pub use node::interface_output::ToInterface;
+pub use node::output::Output;
+pub use shoal_buffer::SwIfIndex;
+
+use shoal_module::{InitError, Module};
+use std::rc::Rc;
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "interface",
+    description: "Interfaces: state, MTU, MAC, counters, output",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
+    ..Module::NONE
+};
+
+/// The arc packets run through before an interface sends them.
+pub const OUTPUT_ARC: &str = "interface-output";
+
+fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
+    let interfaces = Interfaces::new(control)?;
+    control.put_rc(interfaces);
+    Ok(())
+}

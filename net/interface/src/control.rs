@@ -1,0 +1,465 @@
+//! The control plane of interfaces: the only code that writes the table packets read.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+use shoal_buffer::SwIfIndex;
+use shoal_graph::{
+    ArcSide, ArcSpec, Edge, FrameNode, Graph, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue,
+};
+use shoal_infra::{TwinTable, TwinTableWriter, Zeroable};
+use shoal_module::cli::nearest;
+use shoal_module::{Control, InitError};
+use shoal_wire::MacAddress;
+
+use crate::node::arc_end::ArcEnd;
+use crate::node::interface_output::ToInterface;
+use crate::node::output::Output;
+use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
+
+mod change;
+mod queues;
+
+pub use change::MtuLayer;
+pub use queues::Queue;
+
+/// Most interfaces.
+pub(crate) const MAX_INTERFACES: usize = 1 << 16;
+/// Largest MTU a device may carry.
+pub const MAX_MTU: u32 = 65_535;
+
+type Subscriber = Rc<dyn Fn(&Rc<Control>, Event)>;
+type AddressSource = Rc<dyn Fn(SwIfIndex) -> Vec<String>>;
+
+/// What a driver can be asked to do with its device.
+pub trait Device {
+    /// The driver's name as `show hardware-interfaces` prints it.
+    fn class(&self) -> &'static str;
+
+    /// The operator set the interface up or down.
+    ///
+    /// # Errors
+    /// Why the device cannot.
+    fn set_admin(&self, _up: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Accept frames for all MAC addresses, or only its own.
+    ///
+    /// # Errors
+    /// Why the device cannot.
+    fn set_promiscuous(&self, _on: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Use another MAC address.
+    ///
+    /// # Errors
+    /// Why the device cannot.
+    fn set_mac(&self, _mac: MacAddress) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Carry packets up to another size.
+    ///
+    /// # Errors
+    /// Why the device cannot.
+    fn set_mtu(&self, _mtu: u32) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Lines for `show hardware-interfaces`, without indentation.
+    fn describe(&self) -> String {
+        String::new()
+    }
+
+    /// Link speed in kbit/s, 0 when unknown.
+    fn speed_kbps(&self) -> u32 {
+        0
+    }
+}
+
+/// MTUs by layer; 0 for a layer means that of the layer below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mtu {
+    /// Largest packet without the Ethernet header.
+    pub l3: u16,
+    /// Largest IPv4 packet.
+    pub ip4: u16,
+    /// Largest IPv6 packet.
+    pub ip6: u16,
+    /// Largest MPLS packet.
+    pub mpls: u16,
+}
+
+/// What a new interface is made of.
+pub struct Create<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its MAC address; all zero for one without Ethernet header.
+    pub mac: MacAddress,
+    /// Its MTU.
+    pub mtu: u16,
+    /// Flags to start with: [`IfFlags::ETHERNET`], [`IfFlags::LINK_UP`], offloads.
+    pub flags: IfFlags,
+    /// Where its received frames go.
+    pub rx_next: &'a str,
+    /// Its device.
+    pub device: Rc<dyn Device>,
+}
+
+struct Interface {
+    name: String,
+    tag: String,
+    device: Rc<dyn Device>,
+    output: Option<NodeIndex>,
+    tx: Option<NodeIndex>,
+    mtu: Mtu,
+    queues: Vec<(u32, QueueId)>,
+    /// What its receive nodes are when nothing faster is chosen.
+    plain_rx_next: NodeIndex,
+}
+
+/// An interface as `show interface` prints it.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// Its index.
+    pub index: SwIfIndex,
+    /// Its name.
+    pub name: String,
+    /// The operator's tag.
+    pub tag: String,
+    /// Its driver's name.
+    pub class: &'static str,
+    /// Its MAC address.
+    pub mac: MacAddress,
+    /// Its flags.
+    pub flags: IfFlags,
+    /// Its MTUs.
+    pub mtu: Mtu,
+    /// Lines from its device.
+    pub device: String,
+    /// Link speed in kbit/s, 0 when unknown.
+    pub speed_kbps: u32,
+}
+
+/// All interfaces.
+pub struct Interfaces {
+    graph: Rc<Graph>,
+    control: Weak<Control>,
+    table: IfTable,
+    writer: RefCell<TwinTableWriter<IfData>>,
+    all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    subscribers: RefCell<Vec<Subscriber>>,
+    address_sources: RefCell<Vec<AddressSource>>,
+    to_interface: Cell<NodeIndex>,
+    arc_end: Cell<NodeIndex>,
+    /// A node that frames of plain Ethernet interfaces may take instead of `ethernet-input`.
+    superpath: Cell<Option<NodeIndex>>,
+    superpath_on: Cell<bool>,
+}
+
+struct Local0;
+
+impl Device for Local0 {
+    fn class(&self) -> &'static str {
+        "local"
+    }
+}
+
+/// Counters each interface has a name for under `/interfaces/<name>/`.
+const COUNTERS: &[&str] =
+    &["rx", "tx", "drops", "punt", "ip4", "ip6", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
+
+impl Interfaces {
+    /// The table with `local0`, and the two nodes that are nobody's.
+    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let graph = control.graph()?;
+        let (table, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
+        let table = IfTable(table);
+        let to_interface = graph.add_packet(ToInterface { interfaces: table.clone() })?;
+        let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
+        graph.add_arc(ArcSpec {
+            name: OUTPUT_ARC,
+            side: ArcSide::Send,
+            starts: &[],
+            end: "interface-output-arc-end",
+        });
+        let interfaces = Rc::new(Interfaces {
+            graph,
+            control: Rc::downgrade(control),
+            table,
+            writer: RefCell::new(writer),
+            all: RefCell::default(),
+            subscribers: RefCell::default(),
+            address_sources: RefCell::default(),
+            to_interface: Cell::new(to_interface),
+            arc_end: Cell::new(arc_end),
+            superpath: Cell::new(None),
+            superpath_on: Cell::new(true),
+        });
+        let drop = interfaces.graph.node("drop")?;
+        let local0 = Interface {
+            name: "local0".into(),
+            tag: String::new(),
+            device: Rc::new(Local0),
+            output: None,
+            tx: None,
+            mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
+            queues: Vec::new(),
+            plain_rx_next: drop,
+        };
+        interfaces.enter(SwIfIndex(0), local0);
+        Ok(interfaces)
+    }
+
+    /// The table packets read.
+    pub fn table(&self) -> IfTable {
+        self.table.clone()
+    }
+
+    /// The graph interfaces live in.
+    pub fn graph(&self) -> &Rc<Graph> {
+        &self.graph
+    }
+
+    /// Tells `subscriber` whatever happens from now on.
+    pub fn subscribe(&self, subscriber: impl Fn(&Rc<Control>, Event) + 'static) {
+        self.subscribers.borrow_mut().push(Rc::new(subscriber));
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        let subscribers = self.subscribers.borrow().clone();
+        if let Some(control) = self.control.upgrade() {
+            subscribers.iter().for_each(|s| s(&control, event));
+        }
+    }
+
+    /// Registers who knows the layer-3 addresses of interfaces, for `show interface address`.
+    pub fn add_address_source(&self, source: impl Fn(SwIfIndex) -> Vec<String> + 'static) {
+        self.address_sources.borrow_mut().push(Rc::new(source));
+    }
+
+    /// What `show interface address` says of an interface's addresses.
+    pub fn addresses(&self, interface: SwIfIndex) -> Vec<String> {
+        let sources = self.address_sources.borrow().clone();
+        sources.iter().flat_map(|s| s(interface)).collect()
+    }
+
+    fn enter(&self, index: SwIfIndex, interface: Interface) {
+        let name = interface.name.clone();
+        self.all.borrow_mut().insert(index, interface);
+        self.publish_names(index, &name);
+    }
+
+    fn publish_names(&self, index: SwIfIndex, name: &str) {
+        let at = index.0 as usize;
+        let c = self.graph.graph_counters();
+        for counter in [&c.rx, &c.tx] {
+            counter.ensure(at + 1);
+        }
+        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error] {
+            counter.ensure(at + 1);
+        }
+        self.graph.if_names().set(at, name);
+        let counters = self.graph.counters();
+        for counter in COUNTERS {
+            let link = format!("/interfaces/{}/{counter}", name.replace('/', "_"));
+            counters.symlink(&link, &format!("/if/{counter}"), at);
+        }
+        counters.touch();
+    }
+
+    fn zero_counters(&self, index: SwIfIndex) {
+        let at = index.0 as usize;
+        let c = self.graph.graph_counters();
+        [&c.rx, &c.tx].iter().for_each(|counter| counter.zero(at));
+        [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
+            .iter()
+            .for_each(|counter| counter.zero(at));
+    }
+
+    /// Creates an interface with its nodes; `tx` becomes `<name>-tx`. It starts admin down.
+    ///
+    /// # Errors
+    /// The name is taken, or the graph refuses; nothing is left behind then.
+    pub fn create(&self, create: &Create<'_>, tx: impl FrameNode) -> Result<SwIfIndex, InterfaceError> {
+        if self.by_name(create.name).is_some() {
+            return Err(InterfaceError::Exists(create.name.to_owned()));
+        }
+        let free = (1..MAX_INTERFACES as u32).map(SwIfIndex).find(|i| !self.all.borrow().contains_key(i));
+        let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
+        let rx_next = self.graph.node(create.rx_next)?;
+        let output = Output { interfaces: self.table(), arc: self.graph.arc(OUTPUT_ARC)? };
+        let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
+        let output = match self.graph.add_packet_named(&format!("{}-output", create.name), output) {
+            Ok(output) => output,
+            Err(e) => {
+                let _ = self.graph.remove(tx);
+                return Err(e.into());
+            }
+        };
+        let made = self.connect(create, index, (output, tx), rx_next);
+        if made.is_err() {
+            let _ = self.graph.remove(output);
+            let _ = self.graph.remove(tx);
+        }
+        made?;
+        self.tell(Event::Created(index));
+        Ok(index)
+    }
+
+    fn connect(
+        &self,
+        create: &Create<'_>,
+        index: SwIfIndex,
+        (output, tx): (NodeIndex, NodeIndex),
+        rx_next: NodeIndex,
+    ) -> Result<(), InterfaceError> {
+        let Edge(_) = self.graph.add_edge(output, tx)?;
+        self.graph.start_arc_at(output, OUTPUT_ARC)?;
+        let output_edge = self.graph.add_edge(self.to_interface.get(), output)?;
+        let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
+        self.zero_counters(index);
+        let mut data = IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
+        data.mtu = create.mtu;
+        data.output_edge = output_edge.0;
+        data.arc_end_edge = arc_end_edge.0;
+        data.hardware = index.0;
+        self.store(index, data)?;
+        let mtu = Mtu { l3: create.mtu, ip4: 0, ip6: 0, mpls: 0 };
+        let device = Rc::clone(&create.device);
+        let name = create.name.to_owned();
+        let interface = Interface {
+            name,
+            tag: String::new(),
+            device,
+            output: Some(output),
+            tx: Some(tx),
+            mtu,
+            queues: Vec::new(),
+            plain_rx_next: rx_next,
+        };
+        self.enter(index, interface);
+        self.choose_rx_next(index)
+    }
+
+    /// Takes an interface away: tells everybody first, then its queues, nodes and names go.
+    ///
+    /// # Errors
+    /// There is none, or it is `local0`.
+    pub fn delete(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        if index == SwIfIndex(0) {
+            return Err(InterfaceError::NotPossible("local0".into(), "cannot be deleted".into()));
+        }
+        let name = self.name(index)?;
+        self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
+        self.tell(Event::Deleting(index));
+        let (queues, nodes) = {
+            let mut all = self.all.borrow_mut();
+            let interface = all.remove(&index).ok_or(InterfaceError::NoIndex(index))?;
+            (interface.queues, [interface.output, interface.tx])
+        };
+        for (_, queue) in queues {
+            drop(self.graph.remove_queue(queue)?);
+        }
+        self.graph.clear_features(index);
+        self.store(index, IfData::zeroed())?;
+        for node in nodes.into_iter().flatten() {
+            self.graph.remove(node)?;
+        }
+        self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
+        self.graph.if_names().set(index.0 as usize, "deleted");
+        Ok(())
+    }
+
+    /// The interface of a name, or of a number when no name fits.
+    pub fn by_name(&self, name: &str) -> Option<SwIfIndex> {
+        let all = self.all.borrow();
+        all.iter().find(|(_, i)| i.name == name).map(|(index, _)| *index)
+    }
+
+    /// The name nearest to one that is not there.
+    pub fn nearest_name(&self, name: &str) -> Option<String> {
+        let all = self.all.borrow();
+        nearest(name, all.values().map(|i| i.name.as_str())).map(str::to_owned)
+    }
+
+    /// All interfaces by index.
+    pub fn indices(&self) -> Vec<SwIfIndex> {
+        self.all.borrow().keys().copied().collect()
+    }
+
+    /// An interface's name.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn name(&self, index: SwIfIndex) -> Result<String, InterfaceError> {
+        self.all.borrow().get(&index).map(|i| i.name.clone()).ok_or(InterfaceError::NoIndex(index))
+    }
+
+    /// Everything about an interface but its counters.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn info(&self, index: SwIfIndex) -> Result<Info, InterfaceError> {
+        let data = self.data(index)?;
+        let all = self.all.borrow();
+        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+        Ok(Info {
+            index,
+            name: interface.name.clone(),
+            tag: interface.tag.clone(),
+            class: interface.device.class(),
+            mac: data.mac(),
+            flags: data.flags(),
+            mtu: interface.mtu,
+            device: interface.device.describe(),
+            speed_kbps: interface.device.speed_kbps(),
+        })
+    }
+
+    /// The record packets read of an interface.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn data(&self, index: SwIfIndex) -> Result<IfData, InterfaceError> {
+        if !self.all.borrow().contains_key(&index) {
+            return Err(InterfaceError::NoIndex(index));
+        }
+        Ok(self.writer.borrow().get(index.0 as usize).copied().unwrap_or_else(IfData::zeroed))
+    }
+
+    fn store(&self, index: SwIfIndex, data: IfData) -> Result<(), InterfaceError> {
+        let stored = self.writer.borrow_mut().store(index.0 as usize, data);
+        stored.map_err(|e| InterfaceError::Table(e.to_string()))
+    }
+
+    /// Changes the record packets read of an interface.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn modify(&self, index: SwIfIndex, change: impl FnOnce(IfData) -> IfData) -> Result<(), InterfaceError> {
+        let old = self.data(index)?;
+        let new = change(old);
+        if new == old { Ok(()) } else { self.store(index, new) }
+    }
+
+    /// The node a packet with this interface as its sending one is put into.
+    pub fn output_node(&self) -> NodeIndex {
+        self.to_interface.get()
+    }
+
+    /// The interface's `-output` node, for edges of rewrite nodes.
+    ///
+    /// # Errors
+    /// There is no such interface, or it sends nothing (`local0`).
+    pub fn output_node_of(&self, index: SwIfIndex) -> Result<NodeIndex, InterfaceError> {
+        let all = self.all.borrow();
+        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+        interface
+            .output
+            .ok_or_else(|| InterfaceError::NotPossible(interface.name.clone(), "sends no packets".into()))
+    }
+}

@@ -1,0 +1,197 @@
+//! Changing an interface: state, MTU, MAC, name, superpath.
+
+use shoal_buffer::SwIfIndex;
+use shoal_graph::NodeIndex;
+use shoal_wire::MacAddress;
+
+use super::{Device, Interfaces, MAX_MTU, Mtu};
+use crate::{Event, IfFlags, InterfaceError};
+
+/// Which MTU of an interface to set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MtuLayer {
+    /// Of everything above Ethernet.
+    L3,
+    /// Of IPv4.
+    Ip4,
+    /// Of IPv6.
+    Ip6,
+    /// Of MPLS.
+    Mpls,
+}
+
+impl Interfaces {
+    fn device(&self, index: SwIfIndex) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
+        let all = self.all.borrow();
+        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+        Ok((interface.name.clone(), std::rc::Rc::clone(&interface.device)))
+    }
+
+    /// Sets an interface up or down.
+    ///
+    /// # Errors
+    /// There is none, or its device cannot; nothing is changed then.
+    pub fn set_admin(&self, index: SwIfIndex, up: bool) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        if self.data(index)?.flags().has(IfFlags::ADMIN_UP) == up {
+            return Ok(());
+        }
+        device.set_admin(up).map_err(|e| InterfaceError::NotPossible(name.clone(), e))?;
+        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::ADMIN_UP, up)))?;
+        self.graph.events().write(0, format!("{name} admin {}", if up { "up" } else { "down" }));
+        self.tell(Event::Admin(index, up));
+        Ok(())
+    }
+
+    /// A device says whether the other end is there.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_link(&self, index: SwIfIndex, up: bool) -> Result<(), InterfaceError> {
+        if self.data(index)?.flags().has(IfFlags::LINK_UP) == up {
+            return Ok(());
+        }
+        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::LINK_UP, up)))?;
+        let name = self.name(index)?;
+        self.graph.events().write(0, format!("{name} link {}", if up { "up" } else { "down" }));
+        self.tell(Event::Link(index, up));
+        Ok(())
+    }
+
+    /// Sets an MTU; 0 for a protocol means that of the layer below.
+    ///
+    /// # Errors
+    /// There is no such interface, the value is out of range, or its device cannot.
+    pub fn set_mtu(&self, index: SwIfIndex, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        let zero = layer != MtuLayer::L3 && value == 0;
+        if !zero && !(64..=MAX_MTU).contains(&value) {
+            return Err(InterfaceError::Range { what: "MTU", interface: name, value, least: 64, most: MAX_MTU });
+        }
+        if layer == MtuLayer::L3 {
+            device.set_mtu(value).map_err(|e| InterfaceError::NotPossible(name, e))?;
+        }
+        let mtu = {
+            let mut all = self.all.borrow_mut();
+            let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
+            let Mtu { l3, ip4, ip6, mpls } = &mut interface.mtu;
+            let slot = match layer {
+                MtuLayer::L3 => l3,
+                MtuLayer::Ip4 => ip4,
+                MtuLayer::Ip6 => ip6,
+                MtuLayer::Mpls => mpls,
+            };
+            *slot = value as u16;
+            interface.mtu
+        };
+        self.modify(index, |mut d| {
+            (d.mtu, d.mtu_ip4, d.mtu_ip6) = (mtu.l3, mtu.ip4, mtu.ip6);
+            d
+        })?;
+        self.tell(Event::Mtu(index));
+        Ok(())
+    }
+
+    /// Sets the MAC address.
+    ///
+    /// # Errors
+    /// There is no such interface, the address is a group's, or its device cannot.
+    pub fn set_mac(&self, index: SwIfIndex, mac: MacAddress) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        if mac.is_multicast() || mac.is_zero() {
+            let why = format!("{mac} is not the address of one station");
+            return Err(InterfaceError::NotPossible(name, why));
+        }
+        device.set_mac(mac).map_err(|e| InterfaceError::NotPossible(name, e))?;
+        self.modify(index, |d| d.with_mac(mac))?;
+        self.tell(Event::Mac(index));
+        Ok(())
+    }
+
+    /// Accepts frames for all MAC addresses, or only its own.
+    ///
+    /// # Errors
+    /// There is no such interface, or its device cannot.
+    pub fn set_promiscuous(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        device.set_promiscuous(on).map_err(|e| InterfaceError::NotPossible(name, e))?;
+        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::PROMISCUOUS, on)))
+    }
+
+    /// Sets the operator's tag.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_tag(&self, index: SwIfIndex, tag: &str) -> Result<(), InterfaceError> {
+        let mut all = self.all.borrow_mut();
+        let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
+        tag.clone_into(&mut interface.tag);
+        Ok(())
+    }
+
+    /// Names an interface anew. Its nodes keep their names.
+    ///
+    /// # Errors
+    /// There is no such interface, or the name is taken or has blanks.
+    pub fn rename(&self, index: SwIfIndex, name: &str) -> Result<(), InterfaceError> {
+        if self.by_name(name).is_some() {
+            return Err(InterfaceError::Exists(name.to_owned()));
+        }
+        let old = self.name(index)?;
+        if name.is_empty() || name.len() > 63 || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(InterfaceError::NotPossible(old, "a name has 1 to 63 characters and no blanks".into()));
+        }
+        if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
+            name.clone_into(&mut interface.name);
+        }
+        self.graph.counters().remove_prefix(&format!("/interfaces/{}/", old.replace('/', "_")));
+        self.publish_names(index, name);
+        self.tell(Event::Name(index));
+        Ok(())
+    }
+
+    /// Sets the fused path plain Ethernet interfaces may use.
+    ///
+    /// # Errors
+    /// The table cannot be written.
+    pub fn set_superpath(&self, node: Option<NodeIndex>) -> Result<(), InterfaceError> {
+        self.superpath.set(node);
+        self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
+    }
+
+    /// Switches superpaths on or off.
+    ///
+    /// # Errors
+    /// The table cannot be written.
+    pub fn enable_superpath(&self, on: bool) -> Result<(), InterfaceError> {
+        self.superpath_on.set(on);
+        self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
+    }
+
+    /// Whether superpaths are switched on.
+    pub fn superpath_enabled(&self) -> bool {
+        self.superpath_on.get()
+    }
+
+    /// Chooses where an interface's frames go: the superpath when it is plain Ethernet and IPv4 runs on it.
+    pub(crate) fn choose_rx_next(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let Some(plain) = self.all.borrow().get(&index).map(|i| i.plain_rx_next) else { return Ok(()) };
+        let fast = self.superpath.get().filter(|_| self.superpath_on.get());
+        self.modify(index, |d| {
+            let fits = d.flags().all(IfFlags::ETHERNET.set(IfFlags::IP4, true));
+            d.with_rx_next(fast.filter(|_| fits).unwrap_or(plain), plain)
+        })
+    }
+
+    /// IPv4 runs on an interface, or does so no more; and in which table packets received there are looked up.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_ip4(&self, index: SwIfIndex, enabled: bool, fib: u32) -> Result<(), InterfaceError> {
+        self.modify(index, |mut d| {
+            d.fib_ip4 = fib;
+            d.with_flags(d.flags().set(IfFlags::IP4, enabled))
+        })?;
+        self.choose_rx_next(index)
+    }
+}

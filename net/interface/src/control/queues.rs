@@ -1,0 +1,87 @@
+//! Receive queues of interfaces and where they run.
+
+use super::{Interfaces, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue};
+use crate::InterfaceError;
+use shoal_buffer::SwIfIndex;
+
+/// A receive queue of an interface.
+pub struct Queue {
+    /// Its number on the interface.
+    pub number: u32,
+    /// The input node it runs under.
+    pub node: NodeIndex,
+    /// The queue.
+    pub queue: Box<dyn RxQueue>,
+    /// The thread to run on; `None` for the one with the fewest queues.
+    pub thread: Option<usize>,
+}
+
+impl Interfaces {
+    /// Gives an interface a receive queue.
+    ///
+    /// # Errors
+    /// There is no such interface or thread.
+    pub fn add_queue(&self, index: SwIfIndex, queue: Queue) -> Result<QueueId, InterfaceError> {
+        let name = self.name(index)?;
+        let Queue { number, node, queue, thread } = queue;
+        let id = self.graph.add_queue(&name, number, node, thread, queue)?;
+        if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
+            interface.queues.push((number, id));
+        }
+        Ok(id)
+    }
+
+    /// Takes one receive queue away from an interface.
+    ///
+    /// # Errors
+    /// There is no such interface or queue.
+    pub fn remove_queue(&self, index: SwIfIndex, number: u32) -> Result<Box<dyn RxQueue>, InterfaceError> {
+        let id = self.queue_id(index, number)?;
+        if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
+            interface.queues.retain(|(_, q)| *q != id);
+        }
+        Ok(self.graph.remove_queue(id)?)
+    }
+
+    fn queue_id(&self, index: SwIfIndex, number: u32) -> Result<QueueId, InterfaceError> {
+        let all = self.all.borrow();
+        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+        let found = interface.queues.iter().find(|(n, _)| *n == number).map(|(_, id)| *id);
+        found.ok_or_else(|| InterfaceError::NoQueue(interface.name.clone(), number, interface.queues.len()))
+    }
+
+    /// Moves a receive queue to another thread while packets flow.
+    ///
+    /// # Errors
+    /// There is no such interface, queue or thread.
+    pub fn place_queue(&self, index: SwIfIndex, number: u32, thread: usize) -> Result<(), InterfaceError> {
+        Ok(self.graph.move_queue(self.queue_id(index, number)?, thread)?)
+    }
+
+    /// Changes how a queue is waited for; all queues of the interface when no number is given.
+    ///
+    /// # Errors
+    /// There is no such interface or queue.
+    pub fn set_rx_mode(&self, index: SwIfIndex, number: Option<u32>, mode: RxMode) -> Result<(), InterfaceError> {
+        let ids: Vec<QueueId> = match number {
+            Some(number) => vec![self.queue_id(index, number)?],
+            None => {
+                let all = self.all.borrow();
+                let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+                interface.queues.iter().map(|(_, id)| *id).collect()
+            }
+        };
+        ids.into_iter().try_for_each(|id| Ok(self.graph.set_queue_mode(id, mode)?))
+    }
+
+    /// An interface's receive queues.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn queues(&self, index: SwIfIndex) -> Result<Vec<QueueInfo>, InterfaceError> {
+        let all = self.all.borrow();
+        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+        let of = |id: &QueueId| self.graph.queues().into_iter().find(|q| q.id == *id);
+        Ok(interface.queues.iter().filter_map(|(_, id)| of(id)).collect())
+    }
+}

@@ -1,0 +1,44 @@
+//! What can be wrong with an interface operation.
+
+use shoal_buffer::SwIfIndex;
+use shoal_graph::GraphError;
+
+/// Why an interface operation failed; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InterfaceError {
+    /// No interface of this name; the nearest there is.
+    #[error("no interface `{0}'{near}", near = .1.as_ref().map(|n| format!(", did you mean `{n}'?")).unwrap_or_default())]
+    NoName(String, Option<String>),
+    /// No interface of this index.
+    #[error("no interface with sw_if_index {0}")]
+    NoIndex(SwIfIndex),
+    /// The name is taken.
+    #[error("interface `{0}' exists already")]
+    Exists(String),
+    /// The value is out of range; the nearest that is not.
+    #[error("{what} {value} is not possible on {interface}: {least} to {most}, nearest {nearest}", nearest = (*.value).clamp(*.least, *.most))]
+    Range {
+        /// What was to be set.
+        what: &'static str,
+        /// The interface.
+        interface: String,
+        /// The value.
+        value: u32,
+        /// Smallest possible.
+        least: u32,
+        /// Largest possible.
+        most: u32,
+    },
+    /// Its kind cannot do that.
+    #[error("{0}: {1}")]
+    NotPossible(String, String),
+    /// The interface has no such queue; how many it has.
+    #[error("{0} has no receive queue {1}: it has {2}")]
+    NoQueue(String, u32, usize),
+    /// The graph refused.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The table of interfaces cannot be written now or is full.
+    #[error("interface table: {0}")]
+    Table(String),
+}

@@ -1,0 +1,32 @@
+//! What others are told of interfaces.
+
+use shoal_buffer::SwIfIndex;
+
+/// Something happened to an interface. When it is told, it has happened, but for [`Event::Deleting`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// It exists.
+    Created(SwIfIndex),
+    /// It is about to go: forget it.
+    Deleting(SwIfIndex),
+    /// The operator set it up or down.
+    Admin(SwIfIndex, bool),
+    /// Its device says that the other end is there or not.
+    Link(SwIfIndex, bool),
+    /// It has another MAC address.
+    Mac(SwIfIndex),
+    /// It has another MTU.
+    Mtu(SwIfIndex),
+    /// It was renamed.
+    Name(SwIfIndex),
+}
+
+impl Event {
+    /// The interface it is about.
+    pub fn interface(self) -> SwIfIndex {
+        match self {
+            Event::Created(i) | Event::Deleting(i) | Event::Mac(i) | Event::Mtu(i) | Event::Name(i) => i,
+            Event::Admin(i, _) | Event::Link(i, _) => i,
+        }
+    }
+}
