@@ -28,7 +28,7 @@ netns: build ## real hosts in network namespaces
 	@scripts/run-tests.sh netns
 
 bench: setup ## clocks, instructions and allocations per packet; writes target/bench.json
-	cargo run --locked --release -p $$(sed -n 's/^name = "\(.*\)"/\1/p' lab/graph/Cargo.toml) -- $(ARGS)
+	cargo run --locked --release -p shoal-lab-graph -- $(ARGS)
 
 fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
 	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)

@@ -24,7 +24,7 @@ else
   check deny cargo deny --log-level error check licenses bans sources
   echo "== advisories"
   if cargo deny --log-level error fetch db 2>/dev/null; then
-    check advisories cargo deny --log-level error check --disable-fetch advisories
+    check advisories cargo deny --log-level error --offline check advisories
   else
     skipped+=("advisories: the advisory database cannot be fetched")
   fi

@@ -20,6 +20,9 @@ pub(crate) struct Stanza {
     pub(crate) effect: Effect,
 }
 
+/// A word longer than this is no row of settings without white space; cutting it again and again would be slow.
+const MAX_GLUED: usize = 256;
+
 /// Every stanza by name.
 pub(crate) type Known = BTreeMap<&'static str, Stanza>;
 
@@ -286,6 +289,9 @@ fn find(keys: &'static [Key], word: &Word, items: &mut Items) -> Option<(&'stati
     }
     if let Some(key) = keys.iter().find(|key| key.name == word.text) {
         return Some((key, word.at));
+    }
+    if word.text.len() > MAX_GLUED {
+        return None;
     }
     let glued = |key: &&Key| word.text.strip_prefix(key.name).is_some_and(|rest| fits(key.kind, rest, keys));
     let key = keys.iter().filter(glued).max_by_key(|key| key.name.len())?;

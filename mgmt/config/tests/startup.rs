@@ -183,6 +183,15 @@ fn white_space_between_a_word_and_the_next_may_be_missing() {
 }
 
 #[test]
+fn a_very_long_word_is_a_mistake_at_once() {
+    let long = "nodaemon".repeat(500_000);
+    wrong(
+        &format!("unix {{ {long} }}"),
+        &[&format!("1:8: unix has no setting '{}...'; did you mean 'nodaemon'?", &long[..40])],
+    );
+}
+
+#[test]
 fn repeated_stanzas_are_joined_and_the_last_value_counts() {
     let s = read("unix { nodaemon log /a } cpu { workers 1 } unix { log /b }\n cpu { workers 2 }");
     assert!(s.unix.nodaemon);
