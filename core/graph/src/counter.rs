@@ -313,7 +313,9 @@ impl Counters {
         for entry in lock(&self.entries).iter() {
             for thread in 0..threads {
                 match &entry.kind {
-                    Kind::Simple(Simple(rows)) | Kind::Combined(Combined(rows)) => rows.ensure_thread(thread)?,
+                    Kind::Simple(Simple(rows)) | Kind::Combined(Combined(rows)) => {
+                        rows.ensure_thread(thread)?
+                    }
                     _ => {}
                 }
             }
