@@ -50,7 +50,7 @@ impl Table {
         control: &Control,
         question: Question,
         line: &str,
-    ) -> Option<Result<String, Complaint>> {
+    ) -> Option<Result<String, Box<Complaint>>> {
         if lex::is_comment(line) {
             return None;
         }
@@ -82,7 +82,7 @@ impl Table {
         let below_it = |e: &&Entry| {
             below.is_empty() || e.path.strip_prefix(below).is_some_and(|r| r.is_empty() || r.starts_with(' '))
         };
-        self.sorted().into_iter().filter(below_it).map(|e| format!("{}\n", e.path)).collect()
+        self.sorted().into_iter().filter(below_it).flat_map(|e| [e.path.as_str(), "\n"]).collect()
     }
 
     /// Every command with its help.

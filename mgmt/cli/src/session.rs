@@ -73,7 +73,7 @@ impl Cli {
                 continue;
             }
             if let Err(complaint) = self.table.parse(control, line, Check::Shape) {
-                faults.push((statement.line, complaint));
+                faults.push((statement.line, *complaint));
             }
         }
         faults
@@ -110,11 +110,12 @@ impl Cli {
             if let Some((question, place)) = help::question(line)
                 && let Some(answer) = self.table.answer(control, question, place)
             {
-                return answer.map_or_else(Reply::error, |text| Reply::output(Output::text(text), json));
+                return answer
+                    .map_or_else(|c| Reply::error(*c), |text| Reply::output(Output::text(text), json));
             }
             let parsed = match self.table.parse(control, line, Check::Now) {
                 Ok(parsed) => parsed,
-                Err(complaint) => return Reply::error(complaint),
+                Err(complaint) => return Reply::error(*complaint),
             };
             let args = parsed.taken.into_iter().fold(Args::new(Rc::clone(control), line), Args::with_item);
             if let Some(builtin) = parsed.entry.builtin {

@@ -1,4 +1,5 @@
 //! What holds for every input.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod sample;
 

@@ -1,4 +1,5 @@
 //! The socket: both protocols, and clients that misbehave.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod sample;
 
@@ -252,7 +253,7 @@ fn a_client_that_stops_reading_is_disconnected() {
     server.still_works();
     // The server hangs up once its deadline has passed: writing fails, whatever we have not read.
     while c.write_all(b"comment x\n").is_ok() {
-        assert!(start.elapsed() < Duration::from_secs(60), "still connected");
+        assert!(start.elapsed() < Duration::from_mins(1), "still connected");
         std::thread::sleep(Duration::from_millis(50));
     }
     server.still_works();

@@ -92,7 +92,7 @@ impl Link {
         self.ended.set(true);
         self.changed.notify();
         // What was asked before the end is still answered: `printf 'show version\n' | socat ...`.
-        pending().await
+        pending::<()>().await;
     }
 
     fn interrupts_in(&self, bytes: &[u8]) -> bool {

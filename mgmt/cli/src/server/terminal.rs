@@ -99,11 +99,9 @@ impl Terminal<'_> {
                     self.interactive(Kind::Lines)?;
                 }
             }
-            Kind::Program if !self.pending.is_empty() => {
-                if !self.link.wait_input(BRACES).await {
-                    // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
-                    self.run_pending().await?;
-                }
+            Kind::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
+                // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
+                self.run_pending().await?;
             }
             _ => {}
         }
