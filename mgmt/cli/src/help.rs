@@ -1,7 +1,8 @@
 //! `?`, `help` and `choices` at the end of a line.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::Serialize;
 use shoal_module::Control;
 
 use crate::complaint::Complaint;
@@ -86,12 +87,31 @@ impl Table {
     }
 
     /// Every command with its help.
-    pub fn show_cli(&self) -> String {
+    pub fn show_cli(&self) -> CommandList {
+        let listed =
+            |e: &Entry| Listed { path: e.path.clone(), syntax: e.command.syntax, help: e.command.help };
+        CommandList(self.sorted().into_iter().map(listed).collect())
+    }
+}
+
+/// The answer of `show cli`.
+#[derive(Debug, Serialize)]
+pub struct CommandList(Vec<Listed>);
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    path: String,
+    syntax: &'static str,
+    help: &'static str,
+}
+
+impl fmt::Display for CommandList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
-        for entry in self.sorted() {
-            line_of(&mut text, "", &entry.path, entry.command.help);
+        for command in &self.0 {
+            line_of(&mut text, "", &command.path, command.help);
         }
-        text
+        f.write_str(&text)
     }
 }
 

@@ -119,7 +119,11 @@ impl Cli {
             };
             let args = parsed.taken.into_iter().fold(Args::new(Rc::clone(control), line), Args::with_item);
             if let Some(builtin) = parsed.entry.builtin {
-                return self.builtin(builtin, control, &args, sink, depth).await;
+                let mut reply = self.builtin(builtin, control, &args, sink, depth).await;
+                if json {
+                    reply.make_json();
+                }
+                return reply;
             }
             let result = match parsed.entry.command.run {
                 Run::Now(handler) => handler(control, &args),
@@ -143,7 +147,7 @@ impl Cli {
         match builtin {
             Builtin::Comment => Reply::default(),
             Builtin::Quit => Reply::leave(),
-            Builtin::ShowCli => Reply::output(Output::text(self.table.show_cli()), false),
+            Builtin::ShowCli => Reply::output(Output::view(self.table.show_cli()), false),
             Builtin::Log => {
                 tracing::info!(target: "cli", "{}", args.text("text").unwrap_or(""));
                 Reply::default()
