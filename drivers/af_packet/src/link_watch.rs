@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
@@ -123,8 +123,11 @@ impl LinkWatch {
             return Ok(());
         }
         for message in netlink::messages(&datagram) {
-            match message?.payload {
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(m)) => self.changed(&m),
+            let message = message?;
+            // Announcements from before the dump may still be in the queue; they prove nothing about now.
+            let dumped = message.header.flags & NLM_F_MULTIPART != 0;
+            match message.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(m)) => self.changed(&m, dumped),
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(m)) => self.deleted(&m),
                 NetlinkPayload::Done(_) => self.dump_done(),
                 NetlinkPayload::Error(e) if e.code.is_some() => {
@@ -136,9 +139,9 @@ impl LinkWatch {
         Ok(())
     }
 
-    fn changed(&mut self, message: &LinkMessage) {
+    fn changed(&mut self, message: &LinkMessage, dumped: bool) {
         let Some(link) = Link::parse(message) else { return };
-        if let Some(seen) = &mut self.dump {
+        if dumped && let Some(seen) = &mut self.dump {
             seen.insert(link.index);
         }
         let Some(old) = self.table.insert(link.index, link.clone()) else {
