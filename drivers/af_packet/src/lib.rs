@@ -21,6 +21,6 @@ pub use error::Error;
 pub use link::{AdminState, IfIndex, Link, set_admin_state};
 pub use link_watch::{LinkChange, LinkEvent, LinkWatch};
 pub use sys::{
-    Fanout, Qdisc, Promiscuous, RingFault, RxConfig, RxFrame, RxRing, RxStats, TxBatch, TxConfig, TxQueue, TxRefused,
-    TxReport, VlanTag,
+    Fanout, Promiscuous, Qdisc, RingFault, RxConfig, RxFrame, RxRing, RxStats, TxBatch, TxConfig, TxQueue,
+    TxRefused, TxReport, VlanTag,
 };

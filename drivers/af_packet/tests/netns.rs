@@ -1,4 +1,6 @@
 //! The queues against the real kernel: veth pairs in network namespaces of the test's own.
+// The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod support;
 
@@ -98,9 +100,13 @@ fn a_batch_passes_over_bad_frames_and_counts_them() {
         let lie = VnetHdr { flags: 1, csum_start: 9000.into(), csum_offset: 16.into(), ..VnetHdr::default() };
         let mut tx = a.1;
         let mut batch = tx.batch();
-        for (vnet, data) in
-            [(VnetHdr::default(), &good[..]), (VnetHdr::default(), &big), (lie, &good), (VnetHdr::default(), &short), (VnetHdr::default(), &good)]
-        {
+        for (vnet, data) in [
+            (VnetHdr::default(), &good[..]),
+            (VnetHdr::default(), &big),
+            (lie, &good),
+            (VnetHdr::default(), &short),
+            (VnetHdr::default(), &good),
+        ] {
             batch.push(vnet, [data]).unwrap();
         }
         assert_eq!(batch.send(), TxReport { sent: 2, too_big: 1, invalid: 2, ..TxReport::default() });
@@ -346,7 +352,9 @@ fn facts_of_a_link_are_the_kernels() {
         return;
     }
     let ns = Netns::new("facts");
-    ns.ip("link add va address 02:11:22:33:44:55 mtu 1400 numrxqueues 3 numtxqueues 2 type veth peer name vb");
+    ns.ip(
+        "link add va address 02:11:22:33:44:55 mtu 1400 numrxqueues 3 numtxqueues 2 type veth peer name vb",
+    );
     ns.run(|| {
         let a = Link::by_name("va").unwrap();
         assert_eq!(a.mac, Some([2, 0x11, 0x22, 0x33, 0x44, 0x55]));
@@ -403,11 +411,12 @@ fn a_watch_that_fell_behind_catches_up() {
     let ns = veth("behind");
     let mut watch = ns.run(|| LinkWatch::open().unwrap());
     let batch = std::env::temp_dir().join(&ns.0);
-    let mut lines = String::new();
-    for i in 0..2000 {
-        lines += &format!("link set va mtu {}\n", 1000 + i % 400);
-    }
-    std::fs::write(&batch, lines + "link set vb down\nlink add late type veth peer name etal\nlink del va\n").unwrap();
+    let lines: Vec<_> = (0..2000).map(|i| format!("link set va mtu {}\n", 1000 + i % 400)).collect();
+    std::fs::write(
+        &batch,
+        lines.concat() + "link set vb down\nlink add late type veth peer name etal\nlink del va\n",
+    )
+    .unwrap();
     ns.ip(&format!("-batch {}", batch.display()));
     std::fs::remove_file(batch).unwrap();
     let mut events = 0;

@@ -14,7 +14,9 @@ pub enum Error {
         source: io::Error,
     },
     /// A new interface was asked for, and there is one of that name.
-    #[error("the host already has an interface '{name}'; choose another name, or attach to it if it is persistent")]
+    #[error(
+        "the host already has an interface '{name}'; choose another name, or attach to it if it is persistent"
+    )]
     Exists {
         /// The name.
         name: String,

@@ -32,12 +32,7 @@ pub(crate) fn ask(
 }
 
 /// Serialises and sends one request to the kernel.
-fn send(
-    socket: &Socket,
-    request: RouteNetlinkMessage,
-    flags: u16,
-    what: &'static str,
-) -> Result<(), Error> {
+fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16, what: &'static str) -> Result<(), Error> {
     let mut message = NetlinkMessage::from(request);
     message.header.flags = flags;
     message.finalize();
@@ -48,9 +43,7 @@ fn send(
 }
 
 /// The messages of one datagram; iteration ends at the first that cannot be read.
-fn messages(
-    mut datagram: &[u8],
-) -> impl Iterator<Item = Result<NetlinkMessage<RouteNetlinkMessage>, Error>> {
+fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkMessage<RouteNetlinkMessage>, Error>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*datagram.first_chunk()?)).ok()?;
         let this = datagram.get(..length).filter(|m| m.len() >= 16)?;

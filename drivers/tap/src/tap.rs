@@ -1,8 +1,9 @@
 //! A TAP as a whole: made, changed, removed.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::netns::run_in;
+use crate::netns::{self, run_in};
 use crate::sys::{Exclusive, TapQueue, control};
 use crate::{Carrier, Error, Lifetime, NetnsRef, TapConfig, host};
 
@@ -22,6 +23,7 @@ pub struct Tap {
     name: String,
     ifindex: u32,
     control: OwnedFd,
+    netns: Option<File>,
     config: TapConfig,
 }
 
@@ -35,7 +37,8 @@ impl Tap {
         let name = config.check()?;
         // Made where it is to live, not moved there: so a name is only compared with its neighbours, and
         // the interface never shows up, even for a moment, in the router's own namespace.
-        run_in(config.host.netns.as_ref(), || {
+        let netns = config.host.netns.as_ref().map(netns::open).transpose()?;
+        let (name, ifindex, control, queues) = run_in(netns.as_ref(), || {
             let exclusive = match config.lifetime {
                 Lifetime::Temporary => Exclusive::Yes,
                 Lifetime::Persistent => Exclusive::No,
@@ -53,13 +56,14 @@ impl Tap {
             if config.lifetime == Lifetime::Persistent {
                 control::set_persistent(control.as_fd())?;
             }
-            Ok((Self { name, ifindex, control, config: config.clone() }, queues))
-        })
+            Ok((name, ifindex, control, queues))
+        })?;
+        Ok((Self { name, ifindex, control, netns, config: config.clone() }, queues))
     }
 
     /// Opens one more queue.
     pub fn add_queue(&self) -> Result<TapQueue, Error> {
-        run_in(self.netns(), || Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No)?.0))
+        run_in(self.netns.as_ref(), || Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No)?.0))
     }
 
     /// The name the kernel gave it.
@@ -88,9 +92,9 @@ impl Drop for Tap {
         if self.config.lifetime == Lifetime::Persistent {
             return;
         }
-        if let Err(error) = run_in(self.netns(), || host::delete(self.ifindex)) {
-            // The namespace or the interface went first; closing the queues removes what is left.
-            tracing::debug!(tap = self.name, %error, "already gone");
+        if let Err(error) = run_in(self.netns.as_ref(), || host::delete(self.ifindex)) {
+            // The interface went first; anything else ends when the queues are closed.
+            tracing::debug!(tap = self.name, %error, "not deleted");
         }
     }
 }

@@ -37,12 +37,16 @@ impl Mapping {
         Some(unsafe { self.base.as_ptr().add(offset) })
     }
 
+    /// The address of a word, if it is one.
+    // The alignment is checked, which the lint cannot see.
+    #[allow(clippy::cast_ptr_alignment)]
+    fn aligned(&self, offset: usize) -> Option<*mut u32> {
+        Some(self.at(offset, 4)?.cast::<u32>()).filter(|word| word.is_aligned())
+    }
+
     fn word(&self, offset: usize) -> Option<&AtomicU32> {
-        let word = self.at(offset, 4)?.cast::<u32>();
-        if !word.is_aligned() {
-            return None;
-        }
-        // SAFETY: in bounds and aligned (both just checked), valid while `self` is; user space touches
+        let word = self.aligned(offset)?;
+        // SAFETY: in bounds and aligned (`aligned` checked both), valid while `self` is; user space touches
         // the words given to this function only through atomics.
         Some(unsafe { AtomicU32::from_ptr(word) })
     }
@@ -61,11 +65,8 @@ impl Mapping {
 
     /// Reads one field as a volatile word, so that a value is read once and then checked.
     pub(super) fn read_u32(&self, offset: usize) -> Option<u32> {
-        let field = self.at(offset, 4)?.cast::<u32>();
-        if !field.is_aligned() {
-            return None;
-        }
-        // SAFETY: in bounds and aligned, both just checked; any bit pattern is a `u32`.
+        let field = self.aligned(offset)?;
+        // SAFETY: in bounds and aligned (`aligned` checked both); any bit pattern is a `u32`.
         Some(unsafe { field.read_volatile() })
     }
 

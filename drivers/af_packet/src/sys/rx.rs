@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::mapping::Mapping;
-use super::rx_block::{Cursor, Malformed, RxFrame};
+use super::rx_block::{Cursor, RxFrame};
 use super::rx_config::{Fanout, Promiscuous, RxConfig};
 use super::socket::{PacketSocket, Receive};
 use crate::{Error, IfIndex};
@@ -115,7 +115,8 @@ impl RxRing {
         };
         // Between bind and fanout a joining socket would see frames that its group has already got, and
         // the router would forward them twice: a filter that accepts nothing covers the gap.
-        let mut nothing = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+        let mut nothing =
+            [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
         let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
         self.socket.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER")?;
         self.socket.bind(ifindex, Receive::Everything)?;
@@ -159,13 +160,11 @@ impl RxRing {
             if cursor.is_empty() {
                 continue;
             }
-            match cursor.step(&self.map) {
-                Ok(located) => break located,
-                Err(Malformed) => {
-                    self.stats.malformed += 1;
-                    self.release();
-                }
+            if let Ok(located) = cursor.step(&self.map) {
+                break located;
             }
+            self.stats.malformed += 1;
+            self.release();
         };
         // SAFETY: the block was acquired above or earlier, and only `release` gives it back, which takes
         // `&mut self`, which the returned frame keeps borrowed.

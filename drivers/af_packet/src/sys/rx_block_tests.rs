@@ -71,11 +71,11 @@ fn lengths_and_offsets_beyond_the_block_are_refused() {
     for (first, mac, snaplen) in [
         (48, 80, 4096),
         (48, 80, u32::MAX),
-        (48, 0, 60),       // the vnet header would lie inside the frame header
-        (48, 65_535, 60),  // beyond the block
-        (0, 80, 60),       // inside the block header
-        (50, 80, 60),      // not aligned
-        (4090, 80, 60),    // header straddles the end
+        (48, 0, 60),      // the vnet header would lie inside the frame header
+        (48, 65_535, 60), // beyond the block
+        (0, 80, 60),      // inside the block header
+        (50, 80, 60),     // not aligned
+        (4090, 80, 60),   // header straddles the end
         (u32::MAX, 80, 60),
     ] {
         let mut block = Block::new(1, first);

@@ -74,7 +74,7 @@ impl RxConfig {
             return config("number of blocks", self.blocks as u64, "from 2 to 4096");
         }
         let ms = self.retire.as_millis();
-        if !(1..=1000).contains(&ms) || self.retire.subsec_nanos() % 1_000_000 != 0 {
+        if !(1..=1000).contains(&ms) || !self.retire.subsec_nanos().is_multiple_of(1_000_000) {
             let rule = "whole milliseconds from 1 to 1000 (shown in microseconds)";
             return config("block retire timeout", self.retire.as_micros() as u64, rule);
         }

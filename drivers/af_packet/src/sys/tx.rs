@@ -240,7 +240,8 @@ impl<'a> TxBatch<'_, 'a> {
         // SAFETY: `messages` holds initialised headers whose iovecs, in `queue.iov`, point at `queue.vnet`
         // and at segments that live for `'a`, longer than `self`. All these arrays are boxed and do not
         // move. The kernel writes only `msg_len`, in memory that we hold by `&mut`.
-        let rc = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), messages.len() as u32, libc::MSG_DONTWAIT) };
+        let rc =
+            unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), messages.len() as u32, libc::MSG_DONTWAIT) };
         match usize::try_from(rc) {
             Ok(0) => Err(libc::EIO),
             Ok(sent) => Ok(sent),

@@ -127,11 +127,7 @@ pub fn forward(rx: &mut RxRing, tx: &mut TxQueue, store: &mut Vec<u8>, seen: &mu
 }
 
 /// Forwards between two ports until told to stop.
-pub fn forwarder(
-    mut a: (RxRing, TxQueue),
-    mut b: (RxRing, TxQueue),
-    stop: Arc<AtomicBool>,
-) -> Seen {
+pub fn forwarder(mut a: (RxRing, TxQueue), mut b: (RxRing, TxQueue), stop: Arc<AtomicBool>) -> Seen {
     let (mut store, mut seen) = (Vec::with_capacity(8 << 20), Seen::default());
     while !stop.load(Ordering::Relaxed) {
         let moved = forward(&mut a.0, &mut b.1, &mut store, &mut seen)

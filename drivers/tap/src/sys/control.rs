@@ -16,9 +16,8 @@ nix::ioctl_write_ptr_bad!(tun_set_vnet_hdr_sz, libc::TUNSETVNETHDRSZ, i32);
 nix::ioctl_write_ptr_bad!(tun_set_vnet_le, libc::TUNSETVNETLE, i32);
 nix::ioctl_write_ptr_bad!(tun_set_carrier, libc::TUNSETCARRIER, i32);
 
-const OFFLOAD_TCP: u32 =
-    (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN) as u32;
-const OFFLOAD_UDP: u32 = (libc::TUN_F_USO4 | libc::TUN_F_USO6) as u32;
+const OFFLOAD_TCP: u32 = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+const OFFLOAD_UDP: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
 /// Whether the interface must be new.
 #[derive(Clone, Copy, PartialEq, Eq)]

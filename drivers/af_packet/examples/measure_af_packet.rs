@@ -1,7 +1,7 @@
 //! Measures the driver's two queues alone, on a veth pair.
 //!
 //! `ip link add name va type veth peer name vb; ip link set va up; ip link set vb up`
-//! then `measure latency|rx|tx va vb [block KiB] [blocks] [retire ms]`.
+//! then `measure_af_packet latency|rx|tx va vb [block KiB] [blocks] [retire ms]`.
 // A measuring tool, not part of the router: it stops at the first error.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 
@@ -56,7 +56,10 @@ fn latency(tx: &mut TxQueue, rx: &mut RxRing, frame: &[u8]) {
         })
         .collect();
     times.sort_unstable();
-    println!("after idle: min {:?} median {:?} p99 {:?} max {:?}", times[0], times[250], times[495], times[499]);
+    println!(
+        "after idle: min {:?} median {:?} p99 {:?} max {:?}",
+        times[0], times[250], times[495], times[499]
+    );
 }
 
 /// Time to take frames out of a ring that is full of them; filling it is not counted.
@@ -77,7 +80,11 @@ fn rx(tx: &mut TxQueue, rx: &mut RxRing, frame: &[u8]) {
         best = best.min(start.elapsed().as_nanos() as f64 / n as f64);
         total += n;
     }
-    println!("rx: {best:.1} ns/frame, {:.2} M frames/s (best of 20, {total} frames) {:?}", 1e3 / best, rx.stats());
+    println!(
+        "rx: {best:.1} ns/frame, {:.2} M frames/s (best of 20, {total} frames) {:?}",
+        1e3 / best,
+        rx.stats()
+    );
 }
 
 /// Frames handed to the kernel per second; the peer has no listener and drops them.
