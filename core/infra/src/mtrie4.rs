@@ -29,7 +29,8 @@ const MAX_PLIES: usize = (1 << 31) - 1;
 
 type Ply = [AtomicU32; PLY];
 
-/// The trie, for readers.
+/// The trie, for readers. It is a handle: clones are the same trie.
+#[derive(Clone)]
 pub struct Mtrie4 {
     root: StableArena<AtomicU32>,
     /// Ply 0 is never used: its entry would be "no route".

@@ -27,7 +27,7 @@ pub(crate) type Others = Vec<Option<Arc<Mtrie4>>>;
 #[derive(Clone)]
 pub struct FibTables {
     /// Most packets are looked up here, so it is reached without another load.
-    pub(crate) default: Arc<Mtrie4>,
+    pub(crate) default: Mtrie4,
     /// Tables by index; place 0 is empty.
     pub(crate) others: Arc<Published<Others>>,
 }
@@ -63,5 +63,5 @@ impl FibTables {
 
 impl FibTables {
     /// bench
-    pub fn bench(default: Arc<Mtrie4>) -> Self { FibTables { default, others: Arc::new(Published::new(Vec::new())) } }
+    pub fn bench(default: Arc<Mtrie4>) -> Self { FibTables { default: (*default).clone(), others: Arc::new(Published::new(Vec::new())) } }
 }

@@ -81,8 +81,25 @@ impl Ip4Lookup {
         FibIndex(fib)
     }
 
-    /// Follows routes into other tables.
+    /// Everything but a complete rewrite.
     #[cold]
+    fn other(&self, dst: u32, adj: &Adj, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let mut kind = adj.kind();
+        if kind == AdjKind::Lookup {
+            let index = self.follow(dst, *adj, cx)?;
+            pkt.meta_mut().adj = index.0;
+            kind = self.adjacencies.get(index, cx.guard()).kind();
+        }
+        Ok(match kind {
+            AdjKind::Rewrite => Next::Rewrite,
+            AdjKind::Local => Next::Local,
+            AdjKind::Incomplete => Next::Arp,
+            AdjKind::Glean => Next::Glean,
+            _ => Next::Drop,
+        })
+    }
+
+    /// Follows routes into other tables.
     fn follow(&self, dst: u32, first: Adj, cx: &Cx<'_, Self>) -> Result<AdjIndex, Error> {
         let mut adj = first;
         for _ in 0..MOST_TABLES {
@@ -122,20 +139,10 @@ impl StagedNode for Ip4Lookup {
         } else {
             self.fib.trie(fib, cx.guard()).map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
         };
-        let mut index = AdjIndex(value);
-        let mut kind = self.adjacencies.get(index, cx.guard()).kind();
-        if kind == AdjKind::Lookup {
-            index = self.follow(dst, *self.adjacencies.get(index, cx.guard()), cx)?;
-            kind = self.adjacencies.get(index, cx.guard()).kind();
-        }
+        let index = AdjIndex(value);
         pkt.meta_mut().adj = index.0;
         cx.trace(pkt, || Trace { fib: fib.0, adj: index.0, headers: Headers::of(pkt) });
-        Ok(match kind {
-            AdjKind::Rewrite => Next::Rewrite,
-            AdjKind::Local => Next::Local,
-            AdjKind::Incomplete => Next::Arp,
-            AdjKind::Glean => Next::Glean,
-            _ => Next::Drop,
-        })
+        let adj = self.adjacencies.get(index, cx.guard());
+        if adj.is_rewrite() { Ok(Next::Rewrite) } else { self.other(dst, adj, pkt, cx) }
     }
 }
