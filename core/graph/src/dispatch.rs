@@ -8,9 +8,6 @@ use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
-/// How far ahead of the packet in hand headers are prefetched.
-const AHEAD: usize = 4;
-
 /// What a node is run with.
 pub(crate) struct Run<'a> {
     pub(crate) lane: &'a mut Lane,
@@ -44,8 +41,7 @@ fn mark(pkt: &mut Packet<'_>, error: u32) -> Edge {
     Edge::DROP
 }
 
-/// Runs `each` over a frame with the headers of the next packets on their way, collects where packets go, and
-/// sends them there.
+/// Runs `each` over a frame, collects where packets go, and sends them there.
 #[inline(always)]
 fn run_packets<const TRACE: bool>(
     mut frame: Box<Frame>,
@@ -53,12 +49,8 @@ fn run_packets<const TRACE: bool>(
     mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>) -> Edge,
 ) {
     let Run { lane, entry, topology, guard } = run;
-    let n = frame.len();
-    let mut same = true;
-    let mut first = 0;
     {
         let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
-        let memory = *memory;
         let common = Common {
             guard,
             thread: *thread,
@@ -69,39 +61,28 @@ fn run_packets<const TRACE: bool>(
             ip4: Tally::default(),
             tracer: if TRACE { Some(&*tracer) } else { None },
         };
-        let mut one = |i: usize, frame: &mut Frame| {
-            let Some(mut pkt) = memory.packet(frame, i) else { return };
-            let edge = each(i, &mut pkt, &common).0;
+        frame.each(*memory, |i, pkt| {
+            let edge = each(i, pkt, &common).0;
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge;
             }
-            if i == 0 {
-                first = edge;
-            }
-            same &= edge == first;
-        };
-        let mut i = 0;
-        while i + 2 * AHEAD <= n {
-            for k in AHEAD..2 * AHEAD {
-                memory.prefetch(&frame, i + k);
-            }
-            for k in 0..AHEAD {
-                one(i + k, &mut frame);
-            }
-            i += AHEAD;
-        }
-        while i < n {
-            one(i, &mut frame);
-            i += 1;
-        }
+        });
         common.flush();
     }
-    if same {
+    let nexts = lane.nexts.get(..frame.len()).unwrap_or_default();
+    let first = nexts.first().copied().unwrap_or(0);
+    if all_same(nexts, first) {
         let node = Lane::target(topology, entry, Edge(first));
         lane.forward(node, frame);
     } else {
         lane.scatter(frame, |next| Lane::target(topology, entry, Edge(next)));
     }
+}
+
+/// Whether all are `first`; without a branch per item, so that it is done many at once.
+#[inline(always)]
+pub(crate) fn all_same<T: Copy + PartialEq>(items: &[T], first: T) -> bool {
+    items.iter().fold(true, |same, item| same & (*item == first))
 }
 
 /// Runs a [`PacketNode`].
@@ -161,12 +142,11 @@ impl<N: StagedNode> StagedRunner<N> {
             tracer: None,
         };
         let n = frame.len();
-        for (i, key) in keys.iter_mut().enumerate().take(n) {
-            memory.prefetch(frame, i + AHEAD);
-            if let Some(pkt) = memory.packet(frame, i) {
-                *key = self.0.prepare(&pkt, &mut Cx::new(&common, run.entry));
+        frame.each(memory, |i, pkt| {
+            if let Some(key) = keys.get_mut(i) {
+                *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry));
             }
-        }
+        });
         for stage in 0..N::STAGES {
             for key in keys.iter_mut().take(n) {
                 *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry));
