@@ -7,6 +7,7 @@ use crate::cx::{Common, Cx, FrameCx, Tally};
 use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
+use crate::trace::Tracer;
 
 /// What a node is run with.
 pub(crate) struct Run<'a> {
@@ -46,7 +47,7 @@ fn mark(pkt: &mut Packet<'_>, error: u32) -> Edge {
 fn run_packets<const TRACE: bool>(
     mut frame: Box<Frame>,
     run: Run<'_>,
-    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>) -> Edge,
+    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>, Option<&Tracer>) -> Edge,
 ) {
     let Run { lane, entry, topology, guard } = run;
     {
@@ -59,10 +60,10 @@ fn run_packets<const TRACE: bool>(
             counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: if TRACE { Some(&*tracer) } else { None },
         };
+        let tracer = if TRACE { Some(&*tracer) } else { None };
         frame.each(*memory, |i, pkt| {
-            let edge = each(i, pkt, &common).0;
+            let edge = each(i, pkt, &common, tracer).0;
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge;
             }
@@ -92,8 +93,8 @@ impl<N: PacketNode> PacketRunner<N> {
     #[inline(always)]
     fn go<const TRACE: bool>(&self, frame: Box<Frame>, run: Run<'_>) {
         let entry = run.entry;
-        run_packets::<TRACE>(frame, run, |_, pkt, common| {
-            let result = self.0.packet(pkt, &mut Cx::new(common, entry));
+        run_packets::<TRACE>(frame, run, |_, pkt, common, tracer| {
+            let result = self.0.packet(pkt, &mut Cx::traced(common, entry, tracer));
             verdict(result, pkt, entry)
         });
     }
@@ -120,9 +121,9 @@ impl<N: StagedNode> StagedRunner<N> {
         let entry = run.entry;
         let mut keys = [N::Key::default(); FRAME_SIZE];
         self.prepare(&mut frame, &run, &mut keys);
-        run_packets::<TRACE>(frame, run, |i, pkt, common| {
+        run_packets::<TRACE>(frame, run, |i, pkt, common, tracer| {
             let key = keys.get(i).copied().unwrap_or_default();
-            let result = self.0.packet(key, pkt, &mut Cx::new(common, entry));
+            let result = self.0.packet(key, pkt, &mut Cx::traced(common, entry, tracer));
             verdict(result, pkt, entry)
         });
     }
@@ -139,7 +140,6 @@ impl<N: StagedNode> StagedRunner<N> {
             counters: &run.lane.counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
         let n = frame.len();
         frame.each(memory, |i, pkt| {

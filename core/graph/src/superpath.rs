@@ -110,7 +110,7 @@ impl<A: StagedNode, Rest: Tail> Link for Staged<A, Rest> {
 
     #[inline(always)]
     fn first(&self, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Result<Self::Key, Exit> {
-        Ok(self.0.prepare(pkt, &mut Cx::new(walk.common, walk.entry(at))))
+        Ok(self.0.direct(pkt, &mut Cx::new(walk.common, walk.entry(at))))
     }
 
     #[inline(always)]
@@ -218,7 +218,6 @@ impl<L: Link> ChainRunner<L> {
             counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
         let Some(&nowhere) = entries.first() else { return };
         let last = std::cell::Cell::new((Edge(u16::MAX), nowhere, topology.drop));

@@ -58,21 +58,16 @@ pub struct Ip4Rewrite {
     pub adjacencies: AdjTable,
 }
 
-/// The size on the wire of the largest piece a packet becomes.
+/// Whether the device cuts the packet into pieces that are short enough.
 #[cold]
-fn piece(pkt: &Packet<'_>, total: u16) -> u16 {
+fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
     let meta = pkt.meta();
-    if meta.flags.has(Flags::GSO) {
-        // The device cuts it; what counts is one piece.
-        meta.gso_header.saturating_add(meta.gso_size)
-    } else {
-        total
-    }
+    meta.gso_header.saturating_add(meta.gso_size) <= mtu
 }
 
 #[cold]
-fn too_long(pkt: &mut Packet<'_>, mtu: u16, may_cut: bool, cx: &Cx<'_, Ip4Rewrite>) -> Next {
-    if may_cut {
+fn too_long(pkt: &mut Packet<'_>, mtu: u16, cx: &Cx<'_, Ip4Rewrite>) -> Next {
+    if pkt.header::<Ip4Header>().is_some_and(|ip| !ip.dont_fragment()) {
         return Next::Frag;
     }
     cx.count(Error::MtuExceeded, 1);
@@ -116,14 +111,13 @@ impl PacketNode for Ip4Rewrite {
         let index = AdjIndex(pkt.meta().adj);
         let adj = self.adjacencies.get(index, cx.guard());
         let flags = pkt.flags();
+        let (mtu, tx) = (adj.mtu, adj.tx());
+        let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
         let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-        let (total, may_cut) = (ip.total_length(), !ip.dont_fragment());
-        if total > adj.mtu && piece(pkt, total) > adj.mtu {
-            return Ok(too_long(pkt, adj.mtu, may_cut, cx));
+        if ip.total_length() > mtu && !fits_in_pieces {
+            return Ok(too_long(pkt, mtu, cx));
         }
-        let tx = adj.tx();
         if !flags.has(Flags::LOCALLY_ORIGINATED) {
-            let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
             if ip.ttl() <= 1 {
                 return Ok(expired(pkt, cx));
             }
@@ -135,7 +129,7 @@ impl PacketNode for Ip4Rewrite {
             tx: tx.0,
             adj: index.0,
             next_hop: adj.next_hop.into(),
-            mtu: adj.mtu,
+            mtu,
             headers: Headers::of(pkt),
         });
         Ok(Next::Output(adj.edge()))
