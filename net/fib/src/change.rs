@@ -64,7 +64,9 @@ impl State {
     fn create(&mut self, paths: Rc<[Path]>) -> Result<ListId, FibError> {
         let tracked = List::tracked(&paths);
         let id = self.lists.create(paths);
-        tracked.into_iter().for_each(|at| self.track(id, at));
+        for at in tracked {
+            self.track(id, at);
+        }
         let target = self.resolve(id);
         match self.lock(target) {
             Ok(adj) => {
@@ -91,7 +93,9 @@ impl State {
 
     fn destroy(&mut self, id: ListId) {
         let tracked = self.lists.get(id).map(|l| List::tracked(&l.paths)).unwrap_or_default();
-        tracked.into_iter().for_each(|at| self.untrack(id, at));
+        for at in tracked {
+            self.untrack(id, at);
+        }
         if let Some(list) = self.lists.remove(id) {
             self.unlock(list.adj);
         }
@@ -118,12 +122,11 @@ impl State {
         if decides && best.map(|b| b.list) != Some(list) {
             write(table, prefix, adj)?;
         }
-        let old = match table.get_mut(prefix) {
-            Some(slot) => slot.put(new),
-            None => {
-                table.insert(prefix, Slot::new(new));
-                None
-            }
+        let old = if let Some(slot) = table.get_mut(prefix) {
+            slot.put(new)
+        } else {
+            table.insert(prefix, Slot::new(new));
+            None
         };
         if decides {
             self.decided(fib, prefix, best.map(|b| b.list), Some(list));

@@ -40,7 +40,7 @@ pub enum FibError {
         by: String,
     },
     /// The prefix is not in the table, or the source contributes nothing to it.
-    #[error("{prefix} is not in table {table}{nearest}", nearest = near_prefix(.nearest))]
+    #[error("{prefix} is not in table {table}{nearest}", nearest = near(*.nearest))]
     NoEntry {
         /// The prefix asked for.
         prefix: Ip4Prefix,
@@ -98,6 +98,6 @@ pub enum FibError {
     Adj(#[from] AdjError),
 }
 
-fn near_prefix(nearest: &Option<Ip4Prefix>) -> String {
+fn near(nearest: Option<Ip4Prefix>) -> String {
     nearest.map_or_else(String::new, |p| format!(", nearest {p}"))
 }

@@ -32,6 +32,7 @@ pub static MODULE: Module =
     Module { name: "fib", description: "Forwarding tables: prefixes, sources, paths", init, ..Module::NONE };
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    control.put_rc(Fib::new(control)?);
+    let fib = control.put_rc(Fib::new(control)?);
+    control.put(fib.tables());
     Ok(())
 }

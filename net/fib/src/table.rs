@@ -138,10 +138,6 @@ impl Table {
         self.by_len.iter().map(HashMap::len).collect()
     }
 
-    pub fn len(&self) -> usize {
-        self.by_len.iter().map(HashMap::len).sum()
-    }
-
     /// Bytes the entries take, without the trie.
     pub fn entry_bytes(&self) -> usize {
         // A hash table keeps one byte of its own per place.

@@ -58,13 +58,11 @@ impl Fib {
     pub fn entry(&self, fib: FibIndex, prefix: Ip4Prefix) -> Result<Entry, FibError> {
         let state = self.state.borrow();
         let (table, prefix) = (state.existing(fib)?, prefix.normalized());
-        match table.get(prefix) {
-            Some(slot) => Ok(state.describe(prefix, slot)),
-            None => {
-                let nearest = table.longest(prefix.network(), prefix.len()).map(|(cover, _)| cover);
-                Err(FibError::NoEntry { prefix, table: table.id, nearest })
-            }
-        }
+        let Some(slot) = table.get(prefix) else {
+            let nearest = table.longest(prefix.network(), prefix.len()).map(|(cover, _)| cover);
+            return Err(FibError::NoEntry { prefix, table: table.id, nearest });
+        };
+        Ok(state.describe(prefix, slot))
     }
 
     /// The entry of the longest prefix that covers an address.
