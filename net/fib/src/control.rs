@@ -354,6 +354,9 @@ impl State {
 
     fn no_entry(&self, fib: FibIndex, prefix: Ip4Prefix, source: Source) -> FibError {
         let Some(table) = self.table(fib) else { return FibError::NoIndex(fib) };
+        if let Some(slot) = table.get(prefix) {
+            return FibError::OtherSource { prefix, table: table.id, by: source, from: slot.best().source };
+        }
         let covers = table.covers(prefix.network(), 33);
         let nearest = covers.filter(|(_, slot)| slot.of(source).is_some()).map(|(cover, _)| cover).next();
         FibError::NoEntry { prefix, table: table.id, nearest }

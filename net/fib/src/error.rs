@@ -39,15 +39,27 @@ pub enum FibError {
         /// By whom.
         by: String,
     },
-    /// The prefix is not in the table, or the source contributes nothing to it.
+    /// The prefix is not in the table.
     #[error("{prefix} is not in table {table}{nearest}", nearest = near(*.nearest))]
     NoEntry {
         /// The prefix asked for.
         prefix: Ip4Prefix,
         /// The table's id.
         table: u32,
-        /// The longest prefix that covers it and that this source contributes to.
+        /// The longest prefix that covers it, of those that could have been meant.
         nearest: Option<Ip4Prefix>,
+    },
+    /// The prefix is in the table, but others contribute it.
+    #[error("{prefix} in table {table} is from {from}, not from {by}")]
+    OtherSource {
+        /// The prefix.
+        prefix: Ip4Prefix,
+        /// The table's id.
+        table: u32,
+        /// Who was to withdraw it.
+        by: Source,
+        /// Who contributes it.
+        from: Source,
     },
     /// The entry has other paths of this source.
     #[error("{prefix} in table {table} has no such path from {by}, it has {count}")]

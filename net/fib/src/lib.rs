@@ -7,7 +7,9 @@
 //! so through the entry that covers its next hop, again and again, until it reaches an interface.
 #![forbid(unsafe_code)]
 
+mod arg;
 mod change;
+pub mod cli;
 mod control;
 mod data;
 mod error;
@@ -16,7 +18,9 @@ mod path;
 mod resolve;
 mod source;
 mod table;
+mod view;
 
+pub use arg::TableArg;
 pub use control::{Entry, Fib, List, PathState, TableInfo, consecutive};
 pub use data::{FibIndex, FibTables};
 pub use error::FibError;
@@ -28,8 +32,14 @@ use std::rc::Rc;
 use shoal_module::{Control, InitError, Module};
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "fib", description: "Forwarding tables: prefixes, sources, paths", init, ..Module::NONE };
+pub static MODULE: Module = Module {
+    name: "fib",
+    description: "Forwarding tables: prefixes, sources, paths",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: arg::ARG_TYPES,
+    ..Module::NONE
+};
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let fib = control.put_rc(Fib::new(control)?);

@@ -298,7 +298,7 @@ impl Ip4 {
     fn withdraw(&self, fib: FibIndex, prefix: Ip4Prefix) {
         match self.fib.remove(fib, prefix, Source::Interface) {
             // The table forgets a deleted interface's paths by itself, and may have been first.
-            Ok(()) | Err(FibError::NoEntry { .. }) => {}
+            Ok(()) | Err(FibError::NoEntry { .. } | FibError::OtherSource { .. }) => {}
             Err(e) => tracing::warn!("{prefix} cannot be withdrawn: {e}"),
         }
     }
