@@ -9,6 +9,8 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+pub mod cli;
+mod control;
 mod icmp_error;
 pub mod node;
 pub mod superpath;
@@ -23,13 +25,14 @@ use shoal_graph::{ArcSide, ArcSpec, FeatureSpec, Graph};
 use shoal_interface::{Event, Interfaces};
 use shoal_module::{Control, InitError, Module};
 
+pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
 pub use icmp_error::IcmpError;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
 use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
-use node::{options::Ip4OptionsNode, rewrite::Ip4Rewrite};
+use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
 
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip4-unicast";
@@ -39,6 +42,7 @@ pub static MODULE: Module = Module {
     name: "ip4",
     description: "IPv4 forwarding",
     init,
+    commands: cli::COMMANDS,
     start: superpath::start,
     ..Module::NONE
 };
@@ -59,7 +63,8 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         starts: &["ip4-input"],
         end: "ip4-lookup",
     });
-    add_nodes(control, &graph, tables)
+    let ip4 = control.put_rc(Ip4::new(control)?);
+    add_nodes(control, &graph, tables, ip4.table())
 }
 
 /// Keeps `ip4-not-enabled` on all interfaces but those with IPv4.
@@ -75,7 +80,12 @@ fn follow_enabled(control: &Rc<Control>, event: Event) {
     }
 }
 
-fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables) -> Result<(), InitError> {
+fn add_nodes(
+    control: &Rc<Control>,
+    graph: &Rc<Graph>,
+    fib: FibTables,
+    addresses: Ip4IfTable,
+) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?;
     interfaces.subscribe(follow_enabled);
     let adjacencies = control.get::<Adjacencies>()?;
@@ -89,6 +99,7 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables) -> Result
     graph.add_staged(Arc::clone(&lookup))?;
     adjacencies.set_rewrite_node(graph.add_packet_shared(Arc::clone(&rewrite))?);
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table() })?;
+    graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
     graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;
     let listeners = Arc::new(Listeners::default());
     graph.add_packet(Ip4Local { listeners: Arc::clone(&listeners) })?;

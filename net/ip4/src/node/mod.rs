@@ -7,5 +7,6 @@ pub mod local;
 pub mod lookup;
 pub mod not_enabled;
 pub mod options;
+pub mod redirect;
 
 pub mod rewrite;

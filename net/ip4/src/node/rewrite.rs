@@ -18,6 +18,9 @@ pub enum Next {
     /// It is too long and may be cut.
     #[node("ip4-frag")]
     Frag,
+    /// It leaves by the way it came: the sender may be told a shorter one.
+    #[node("ip4-redirect")]
+    Redirect,
     /// The neighbour's interface.
     #[fan]
     Output(Edge),
@@ -110,12 +113,15 @@ impl PacketNode for Ip4Rewrite {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let index = AdjIndex(pkt.meta().adj);
         let adj = self.adjacencies.get(index, cx.guard());
-        let flags = pkt.flags();
+        let (flags, rx) = (pkt.flags(), pkt.rx());
         let (mtu, tx) = (adj.mtu, adj.tx());
         let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
         let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
         if ip.total_length() > mtu && !fits_in_pieces {
             return Ok(too_long(pkt, mtu, cx));
+        }
+        if tx == rx && !flags.has(Flags::REDIRECT_DONE.with(Flags::LOCALLY_ORIGINATED)) {
+            return Ok(Next::Redirect);
         }
         if !flags.has(Flags::LOCALLY_ORIGINATED) {
             if ip.ttl() <= 1 {
