@@ -1,0 +1,5 @@
+//! Where packets enter and leave.
+
+pub mod inject;
+pub mod input;
+pub mod tx;
