@@ -260,7 +260,8 @@ impl Router {
             Some(count) => count,
             None => {
                 let all = self.graph.error_counters();
-                let there: Vec<_> = all.iter().filter(|(n, _)| n == node).map(|(_, c)| c.description).collect();
+                let there: Vec<_> =
+                    all.iter().filter(|(n, _)| n == node).map(|(_, c)| c.description).collect();
                 panic!("{node} has no counter `{what}', it has: {}", there.join(", "))
             }
         }

@@ -70,7 +70,10 @@ fn what_goes_in_comes_out_in_order_and_is_counted() {
     router.send_all(&a, &frames);
     assert_eq!(a.received(), frames);
     assert_eq!(b.received(), Vec::<Vec<u8>>::new());
-    assert_eq!((router.if_counter("/if/rx", a.index()), router.if_counter("/if/tx", a.index())), (1000, 1000));
+    assert_eq!(
+        (router.if_counter("/if/rx", a.index()), router.if_counter("/if/tx", a.index())),
+        (1000, 1000)
+    );
     assert_eq!(router.counter("/if/rx"), 1000);
     assert_eq!((router.errors(), router.buffers_in_use()), (vec![], 0));
 }

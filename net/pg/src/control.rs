@@ -7,7 +7,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_graph::clock::Time;
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Event, IfFlags, Interfaces, Queue, SwIfIndex};
 use shoal_module::{Control, InitError};
@@ -17,6 +16,10 @@ use crate::capture::Capture;
 use crate::interface::{Interface, Mode, PgDevice, Port};
 use crate::node::{inject::InjectQueue, input, tx::Tx};
 use crate::{PgError, Sink};
+
+mod streams;
+
+pub use streams::{Change, StreamInfo};
 
 /// MTU of a new interface, as VPP's.
 const MTU: u16 = 9000;
@@ -42,6 +45,7 @@ pub struct Pg {
     pub(crate) interfaces: Rc<Interfaces>,
     pub(crate) input: NodeIndex,
     all: RefCell<BTreeMap<u32, Interface>>,
+    streams: RefCell<BTreeMap<u32, streams::Stream>>,
 }
 
 impl Pg {
@@ -49,7 +53,8 @@ impl Pg {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let input = graph.add_input::<NoNext, input::Error>(input::NAME)?;
-        let pg = Rc::new(Pg { graph, interfaces, input, all: RefCell::default() });
+        let pg =
+            Rc::new(Pg { graph, interfaces, input, all: RefCell::default(), streams: RefCell::default() });
         let weak = Rc::downgrade(&pg);
         pg.interfaces.subscribe(move |_, event| {
             let Some(pg) = weak.upgrade() else { return };
@@ -59,6 +64,10 @@ impl Pg {
     }
 
     fn heard(&self, event: Event) {
+        if let Event::Deleting(index) = event {
+            // Any interface may have streams.
+            self.delete_streams_of(index);
+        }
         if self.of(event.interface()).is_none() {
             return;
         }
@@ -80,7 +89,8 @@ impl Pg {
     }
 
     fn port(&self, index: SwIfIndex) -> Result<Arc<Port>, PgError> {
-        self.of(index).ok_or_else(|| self.no_interface(self.interfaces.name(index).unwrap_or(index.to_string())))
+        self.of(index)
+            .ok_or_else(|| self.no_interface(self.interfaces.name(index).unwrap_or(index.to_string())))
     }
 
     fn no_interface(&self, name: String) -> PgError {
@@ -100,16 +110,26 @@ impl Pg {
         let port = Port::new(create.mode, create.gso_size.unwrap_or(0));
         let mut flags = IfFlags::TX_CHECKSUM.set(IfFlags::ETHERNET, create.mode == Mode::Ethernet);
         flags = flags.set(IfFlags::TX_GSO, create.gso_size.is_some());
-        let device =
-            PgDevice { id: create.id, port: Arc::clone(&port), coalesce: Rc::new(Cell::new(create.coalesce)) };
+        let device = PgDevice {
+            id: create.id,
+            port: Arc::clone(&port),
+            coalesce: Rc::new(Cell::new(create.coalesce)),
+        };
         let mac = match create.mode {
             Mode::Ethernet => create.mac.unwrap_or_else(random_mac),
             Mode::Ip4 | Mode::Ip6 => create.mac.unwrap_or(MacAddress::ZERO),
         };
-        let new = Create { name: &name, mac, mtu: MTU, flags, rx_next: create.mode.node(), device: Rc::new(device) };
+        let new = Create {
+            name: &name,
+            mac,
+            mtu: MTU,
+            flags,
+            rx_next: create.mode.node(),
+            device: Rc::new(device),
+        };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, id: create.id, port, injects: Cell::new(false) };
+        let interface = Interface { index, port, injects: Cell::new(false) };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -130,9 +150,8 @@ impl Pg {
     /// It is no packet-generator interface.
     pub fn delete_interface(&self, index: SwIfIndex) -> Result<(), PgError> {
         self.port(index)?;
-        self.interfaces.delete(index)?;
-        self.all.borrow_mut().retain(|_, i| i.index != index);
-        Ok(())
+        // `heard` does the rest.
+        Ok(self.interfaces.delete(index)?)
     }
 
     /// Begins to write what an interface sends into a file that is not there yet.
@@ -170,11 +189,6 @@ impl Pg {
     pub fn attach_sink(&self, index: SwIfIndex) -> Result<Arc<Sink>, PgError> {
         let port = self.port(index)?;
         Ok(port.watch(|outlets| Arc::clone(outlets.sink.get_or_insert_with(Arc::default))))
-    }
-
-    /// When the next paced stream is due, for clocks that are moved by hand.
-    pub fn deadline(&self) -> Option<Time> {
-        None
     }
 
     /// Hands a packet to an interface as received; it enters the graph in the next round.

@@ -136,7 +136,6 @@ impl Port {
 /// An interface as the control plane keeps it.
 pub(crate) struct Interface {
     pub(crate) index: SwIfIndex,
-    pub(crate) id: u32,
     pub(crate) port: Arc<Port>,
     /// Whether the queue for injected packets is there.
     pub(crate) injects: Cell<bool>,

@@ -6,17 +6,25 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+pub mod cli;
 mod control;
+pub mod data;
 mod error;
 mod interface;
 mod node;
 mod offload;
+mod show;
 mod sink;
+mod spec;
+mod stream;
+mod tokens;
 
-pub use control::{CreateInterface, Pg};
+pub use control::{Change, CreateInterface, Pg, StreamInfo};
 pub use error::PgError;
 pub use interface::Mode;
+pub use show::{Detail, Streams};
 pub use sink::Sink;
+pub use stream::{Size, Source, StreamSpec};
 
 use std::rc::Rc;
 
@@ -27,6 +35,8 @@ pub static MODULE: Module = Module {
     name: "pg",
     description: "The packet generator: streams, interfaces and captures",
     init,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
     ..Module::NONE
 };
 

@@ -2,4 +2,5 @@
 
 pub mod inject;
 pub mod input;
+pub mod stream;
 pub mod tx;
