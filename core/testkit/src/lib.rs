@@ -12,8 +12,16 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod alloc;
+mod fuzz;
+pub mod netns;
+pub mod node;
+mod probe;
+mod rng;
 mod router;
 
+pub use fuzz::{Fuzzed, fuzz_all_nodes};
+pub use rng::Rng;
 pub use router::{CliFn, Config, Port, Router};
 
 pub use shoal_wire::Packet as PacketBuilder;

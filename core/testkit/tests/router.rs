@@ -7,7 +7,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_module::{Control, InitError, Module};
-use shoal_testkit::{PacketBuilder, Router};
+use shoal_testkit::{PacketBuilder, Rng, Router, fuzz_all_nodes, node};
 
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -143,4 +143,45 @@ fn workers_are_waited_for() {
     let frames: Vec<_> = (0..2000).map(frame).collect();
     router.send_all(&a, &frames);
     assert_eq!(a.received(), frames);
+}
+
+#[test]
+#[should_panic(expected = "1 buffers are still in use, 0 may be")]
+fn a_dropped_token_fails_the_test() {
+    let mut router = Router::new(&[]);
+    let token = router.graph().main().cache().alloc_one();
+    drop(token);
+    router.run();
+}
+
+#[test]
+fn a_packet_through_one_node_tells_where_it_came_out() {
+    let mut router = Router::new(&[&ECHO]);
+    let a = router.pg(0);
+    let passed = node::run(&mut router, "ethernet-input", &frame(1), |pkt| pkt.meta_mut().rx = a.index());
+    assert_eq!(passed.next(), Some("interface-output"));
+    assert_eq!(passed.said("ethernet-input"), Some("back to sw_if_index 1"));
+    assert!(!passed.dropped() && passed.counted.is_empty());
+    assert_eq!(a.received_one(), frame(1));
+    let passed = node::run(&mut router, "ethernet-input", &[1], |_| ());
+    assert!(passed.dropped());
+    assert_eq!(passed.next(), Some("error-drop"));
+    assert_eq!(passed.counted, ["ethernet-input: frame too short"]);
+}
+
+#[test]
+fn every_node_of_a_small_router_survives_rubbish() {
+    let mut router = Router::new(&[&ECHO]);
+    router.pg(0);
+    router.pg(1);
+    let fuzzed = fuzz_all_nodes(&mut router, 1, 500);
+    assert_eq!(fuzzed.packets, fuzzed.nodes * 500);
+    assert!(fuzzed.nodes >= 9, "{fuzzed:?}");
+}
+
+#[test]
+fn random_numbers_repeat_with_their_seed() {
+    let (mut a, mut b) = (Rng::new(7), Rng::new(7));
+    assert_eq!(a.bytes(100), b.bytes(100));
+    assert!((0..1000).all(|_| a.below(10) < 10));
 }
