@@ -20,6 +20,7 @@ use crate::node::output::Output;
 use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
 
 mod change;
+mod clear;
 mod queues;
 
 pub use change::MtuLayer;
