@@ -1,4 +1,71 @@
-//! The command-line client.
+//! The command-line client: one command, a file of commands, or a session with history and completion.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod client;
+mod editor;
+mod interactive;
+mod interrupt;
+mod pager;
+mod script;
+mod show;
+mod socket;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use client::Client;
+
+/// Talks to a running shoal router.
+#[derive(Debug, Parser)]
+#[command(
+    name = "shoalctl",
+    version,
+    after_help = "Without COMMAND it starts a session, or reads commands \
+from standard input if that is no terminal. `help` in a session lists the commands."
+)]
+struct Options {
+    /// Socket of the router [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, ./cli.sock]
+    #[arg(short, long, value_name = "SOCKET")]
+    socket: Option<PathBuf>,
+
+    /// Print answers as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Run the commands of a file; `-` is standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "command")]
+    file: Option<PathBuf>,
+
+    /// Command to run; words may be shortened as long as they are unique
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("shoalctl: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does what the options ask for; false if a command failed.
+fn run(options: &Options) -> Result<bool, client::Error> {
+    let mut client = Client::connect(&socket::candidates(options.socket.as_deref()))?;
+    if !options.command.is_empty() {
+        let answer = client.execute(&options.command.join(" "), options.json, &mut show::stream, None)?;
+        return Ok(show::answer(&answer, ""));
+    }
+    match &options.file {
+        Some(file) if file.as_os_str() != "-" => script::run_file(&mut client, file, options.json),
+        None if std::io::stdin().is_terminal() => interactive::run(client, options.json),
+        _ => script::run(&mut client, std::io::stdin().lock(), "<stdin>", options.json),
+    }
+}

@@ -85,7 +85,7 @@ impl Table {
         };
         let mut values = (ty.complete)(found.control, &found.prefix);
         values.retain(|v| (ty.check)(found.control, v).is_ok());
-        values.sort_unstable_by(|a, b| natural(a).cmp(&natural(b)));
+        values.sort_by_cached_key(|v| natural(v));
         values.dedup();
         if values.is_empty() {
             found.hint(arg, ty.help);

@@ -183,9 +183,8 @@ impl Reader {
             if self.take(close) {
                 break;
             }
-            let found = match self.peek() {
-                Some(c @ ('|' | '&')) => c,
-                _ => return Err(self.error("a group that is never closed")),
+            let Some(found @ ('|' | '&')) = self.peek() else {
+                return Err(self.error("a group that is never closed"));
             };
             if separator.is_some_and(|s| s != found) {
                 return Err(self.error("`|' and `&' in one group"));

@@ -1,7 +1,8 @@
 //! `?`, `help` and `choices` at the end of a line.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::Serialize;
 use shoal_module::Control;
 
 use crate::complaint::Complaint;
@@ -50,7 +51,7 @@ impl Table {
         control: &Control,
         question: Question,
         line: &str,
-    ) -> Option<Result<String, Complaint>> {
+    ) -> Option<Result<String, Box<Complaint>>> {
         if lex::is_comment(line) {
             return None;
         }
@@ -82,16 +83,35 @@ impl Table {
         let below_it = |e: &&Entry| {
             below.is_empty() || e.path.strip_prefix(below).is_some_and(|r| r.is_empty() || r.starts_with(' '))
         };
-        self.sorted().into_iter().filter(below_it).map(|e| format!("{}\n", e.path)).collect()
+        self.sorted().into_iter().filter(below_it).flat_map(|e| [e.path.as_str(), "\n"]).collect()
     }
 
     /// Every command with its help.
-    pub fn show_cli(&self) -> String {
+    pub fn show_cli(&self) -> CommandList {
+        let listed =
+            |e: &Entry| Listed { path: e.path.clone(), syntax: e.command.syntax, help: e.command.help };
+        CommandList(self.sorted().into_iter().map(listed).collect())
+    }
+}
+
+/// The answer of `show cli`.
+#[derive(Debug, Serialize)]
+pub struct CommandList(Vec<Listed>);
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    path: String,
+    syntax: &'static str,
+    help: &'static str,
+}
+
+impl fmt::Display for CommandList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
-        for entry in self.sorted() {
-            line_of(&mut text, "", &entry.path, entry.command.help);
+        for command in &self.0 {
+            line_of(&mut text, "", &command.path, command.help);
         }
-        text
+        f.write_str(&text)
     }
 }
 

@@ -3,9 +3,9 @@
 //! Features declare [commands](shoal_module::cli) as data. [`Cli`] merges those of all modules into one tree
 //! of words and runs lines against it; it needs no socket. [`server`] puts it on one.
 //!
-//! A line's way: [`lex`] finds words, [`table`] and [`parse`] find the command by VPP's rules, [`matcher`]
-//! matches the rest against the command's [`grammar`], [`session`] runs it, [`complaint`] explains what went
-//! wrong. [`complete`] and [`help`] ask the same matcher what could have come next, so they cannot disagree
+//! A line's way: `lex` finds words, `table` and `parse` find the command by VPP's rules, `matcher`
+//! matches the rest against the command's `grammar`, `session` runs it, `complaint` explains what went
+//! wrong. `complete` and `help` ask the same matcher what could have come next, so they cannot disagree
 //! with the parser.
 #![forbid(unsafe_code)]
 

@@ -75,7 +75,7 @@ impl Table {
     }
 
     /// Finds the command of a line and its arguments.
-    pub fn parse(&self, control: &Control, line: &str, check: Check) -> Result<Parsed<'_>, Complaint> {
+    pub fn parse(&self, control: &Control, line: &str, check: Check) -> Result<Parsed<'_>, Box<Complaint>> {
         let walk = self.walk(line, line.trim_end().len());
         let mut worst: Option<(&Entry, Mismatch)> = None;
         for (entry, from) in walk.reached.iter().rev() {
@@ -93,9 +93,9 @@ impl Table {
             {
                 // Where the tree ends at the same word, its words were possible there too.
                 let words = if mismatch.span.start == walk.span.start { Some(&walk) } else { None };
-                Err(self.arguments_complaint(line, entry, &mismatch, words))
+                Err(Box::new(arguments_complaint(line, entry, &mismatch, words)))
             }
-            _ => Err(walk_complaint(line, &walk)),
+            _ => Err(Box::new(walk_complaint(line, &walk))),
         }
     }
 
@@ -125,48 +125,42 @@ impl Table {
             _ => Err(mismatch),
         }
     }
+}
 
-    fn arguments_complaint(
-        &self,
-        line: &str,
-        entry: &Entry,
-        mismatch: &Mismatch,
-        walk: Option<&Walk<'_>>,
-    ) -> Complaint {
-        let typed = line.get(mismatch.span.clone()).unwrap_or("");
-        let mut expected: Vec<String> = Vec::new();
-        let mut words: Vec<&'static str> = Vec::new();
-        let mut suggestion = None;
-        for want in &mismatch.wants {
-            let text = match want {
-                Want::Word(word) => {
-                    words.push(word);
-                    (*word).to_owned()
-                }
-                Want::Arg(arg, Some(refused)) => {
-                    suggestion = suggestion.or_else(|| refused.nearest.clone());
-                    format!("{} for {arg}", refused.what)
-                }
-                Want::Arg(arg, None) => arg.to_string(),
-                Want::End => "the end of the line".to_owned(),
-            };
-            if !expected.contains(&text) {
-                expected.push(text);
+fn arguments_complaint(line: &str, entry: &Entry, mismatch: &Mismatch, walk: Option<&Walk<'_>>) -> Complaint {
+    let typed = line.get(mismatch.span.clone()).unwrap_or("");
+    let mut expected: Vec<String> = Vec::new();
+    let mut words: Vec<&'static str> = Vec::new();
+    let mut suggestion = None;
+    for want in &mismatch.wants {
+        let text = match want {
+            Want::Word(word) => {
+                words.push(word);
+                (*word).to_owned()
             }
+            Want::Arg(arg, Some(refused)) => {
+                suggestion = suggestion.or_else(|| refused.nearest.clone());
+                format!("{} for {arg}", refused.what)
+            }
+            Want::Arg(arg, None) => arg.to_string(),
+            Want::End => "the end of the line".to_owned(),
+        };
+        if !expected.contains(&text) {
+            expected.push(text);
         }
-        let mut several: Vec<String> = mismatch.ambiguous.iter().map(|w| (*w).to_owned()).collect();
-        if let Some(walk) = walk {
-            words.extend(walk.node.children.keys());
-            several.extend(walk.several.iter().map(|w| (*w).to_owned()));
-            // The end of the line alone says nothing once there are words that could follow.
-            expected.extend(walk.node.children.keys().map(|w| (*w).to_owned()));
-        }
-        let suggestion = suggestion.or_else(|| nearest(typed, words).map(str::to_owned));
-        Complaint::parse(&entry.path, line, mismatch.span.clone())
-            .expected(expected)
-            .several(several)
-            .nearest(suggestion)
     }
+    let mut several: Vec<String> = mismatch.ambiguous.iter().map(|w| (*w).to_owned()).collect();
+    if let Some(walk) = walk {
+        words.extend(walk.node.children.keys());
+        several.extend(walk.several.iter().map(|w| (*w).to_owned()));
+        // The end of the line alone says nothing once there are words that could follow.
+        expected.extend(walk.node.children.keys().map(|w| (*w).to_owned()));
+    }
+    let suggestion = suggestion.or_else(|| nearest(typed, words).map(str::to_owned));
+    Complaint::parse(&entry.path, line, mismatch.span.clone())
+        .expected(expected)
+        .several(several)
+        .nearest(suggestion)
 }
 
 fn walk_complaint(line: &str, walk: &Walk<'_>) -> Complaint {

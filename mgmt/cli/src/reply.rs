@@ -47,6 +47,15 @@ impl Reply {
         self.parts.insert(0, Part::Output(output));
     }
 
+    /// Shows every answer as JSON.
+    pub(crate) fn make_json(&mut self) {
+        for part in &mut self.parts {
+            if let Part::Output(output) = part {
+                *part = Part::Json(std::mem::replace(output, Output::none()));
+            }
+        }
+    }
+
     /// Whether every command succeeded.
     pub fn is_ok(&self) -> bool {
         !self.parts.iter().any(|p| matches!(p, Part::Error(_)))

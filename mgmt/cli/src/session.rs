@@ -73,7 +73,7 @@ impl Cli {
                 continue;
             }
             if let Err(complaint) = self.table.parse(control, line, Check::Shape) {
-                faults.push((statement.line, complaint));
+                faults.push((statement.line, *complaint));
             }
         }
         faults
@@ -110,15 +110,20 @@ impl Cli {
             if let Some((question, place)) = help::question(line)
                 && let Some(answer) = self.table.answer(control, question, place)
             {
-                return answer.map_or_else(Reply::error, |text| Reply::output(Output::text(text), json));
+                return answer
+                    .map_or_else(|c| Reply::error(*c), |text| Reply::output(Output::text(text), json));
             }
             let parsed = match self.table.parse(control, line, Check::Now) {
                 Ok(parsed) => parsed,
-                Err(complaint) => return Reply::error(complaint),
+                Err(complaint) => return Reply::error(*complaint),
             };
             let args = parsed.taken.into_iter().fold(Args::new(Rc::clone(control), line), Args::with_item);
             if let Some(builtin) = parsed.entry.builtin {
-                return self.builtin(builtin, control, &args, sink, depth).await;
+                let mut reply = self.builtin(builtin, control, &args, sink, depth).await;
+                if json {
+                    reply.make_json();
+                }
+                return reply;
             }
             let result = match parsed.entry.command.run {
                 Run::Now(handler) => handler(control, &args),
@@ -142,7 +147,7 @@ impl Cli {
         match builtin {
             Builtin::Comment => Reply::default(),
             Builtin::Quit => Reply::leave(),
-            Builtin::ShowCli => Reply::output(Output::text(self.table.show_cli()), false),
+            Builtin::ShowCli => Reply::output(Output::view(self.table.show_cli()), false),
             Builtin::Log => {
                 tracing::info!(target: "cli", "{}", args.text("text").unwrap_or(""));
                 Reply::default()

@@ -1,4 +1,5 @@
 //! Lines in, answers out, without a socket.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod sample;
 
@@ -141,6 +142,8 @@ fn json_comes_before_or_after() {
         let value: serde_json::Value = serde_json::from_str(&text(line)).unwrap();
         assert_eq!(value["version"], "1.2");
     }
+    let list: serde_json::Value = serde_json::from_str(&text("show cli --json")).unwrap();
+    assert!(list.as_array().unwrap().iter().any(|c| c["path"] == "show ip fib"));
     let reply = cli().execute_now(&control(), "show nothing");
     assert_eq!(reply.json()["at"][0], 5);
 }

@@ -1,4 +1,5 @@
 //! What holds for every input.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod sample;
 
@@ -86,7 +87,7 @@ fn every_unique_abbreviation_of_every_path_resolves_to_it() {
     let (cli, control) = (cli(), control());
     let paths = paths(&cli);
     assert!(paths.len() > sample::COMMANDS.len());
-    for path in &paths {
+    for path in paths.iter().filter(|p| p[0] != "comment") {
         for at in 0..path.len() {
             for short in abbreviations(&paths, path, at) {
                 let mut line = path.clone();

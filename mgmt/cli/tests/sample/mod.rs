@@ -1,4 +1,5 @@
 //! A few commands in the shape of real ones, and a router state with three interfaces.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 #![allow(dead_code)] // each test file uses its part
 
 use std::cell::RefCell;

@@ -1,0 +1,191 @@
+//! The JSON protocol of the router's command-line socket, from the client's side.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::interrupt::Interrupt;
+
+/// A connection to the router.
+pub struct Client {
+    reader: BufReader<UnixStream>,
+    last_id: u64,
+    /// What the router calls its prompt.
+    pub prompt: String,
+}
+
+/// The router cannot be reached, or broke off.
+#[derive(Debug)]
+pub enum Error {
+    /// Nobody listens on any of these.
+    NoRouter(Vec<(PathBuf, io::Error)>),
+    /// The connection failed.
+    Lost(io::Error),
+    /// The router refused the session, in its own words.
+    Refused(String),
+    /// A file of commands cannot be read.
+    File(PathBuf, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRouter(tried) => {
+                write!(f, "cannot reach the router")?;
+                for (path, error) in tried {
+                    write!(f, "\n  {}: {}", path.display(), reason(error))?;
+                }
+                write!(
+                    f,
+                    "\nStart it with `shoal -c /etc/shoal/startup.conf', or name its socket with -s SOCKET."
+                )
+            }
+            Self::Lost(error) => write!(f, "lost the router: {error}"),
+            Self::Refused(text) => write!(f, "the router refused the session: {text}"),
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such socket; is the router running?".into(),
+        ErrorKind::ConnectionRefused => "nobody listens on it; the router has stopped".into(),
+        ErrorKind::PermissionDenied => "not permitted; its group may connect, or root".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// What a command answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// Whether the session is over.
+    pub quit: bool,
+    /// Text for people; empty if JSON was asked for and there was no error.
+    pub text: String,
+    /// JSON, where it was asked for: the answer or the error.
+    pub json: Option<Value>,
+}
+
+/// One possibility at the cursor.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// What to insert, or the name of an argument.
+    pub text: String,
+    /// What it is.
+    pub help: String,
+    /// Show it, do not insert it.
+    pub hint: bool,
+}
+
+impl Client {
+    /// Connects to the first of these sockets that somebody serves.
+    pub fn connect(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut tried = Vec::new();
+        for path in paths {
+            match Self::open(path) {
+                Err(Error::Lost(error)) => tried.push((path.clone(), error)),
+                other => return other,
+            }
+        }
+        Err(Error::NoRouter(tried))
+    }
+
+    fn open(path: &Path) -> Result<Self, Error> {
+        let mut stream = UnixStream::connect(path).map_err(Error::Lost)?;
+        // A refused session may be closed already; then what the router said is there to read.
+        let _ = stream.write_all(b"{\"shoal\":1}\n");
+        let mut client = Self { reader: BufReader::new(stream), last_id: 0, prompt: String::new() };
+        // The router greets telnet clients before it knows us.
+        let mut greeting = Vec::new();
+        let _ = client.reader.read_until(b'{', &mut greeting);
+        if greeting.pop() != Some(b'{') {
+            let said: Vec<u8> = greeting.into_iter().filter(|b| b.is_ascii_graphic() || *b == b' ').collect();
+            return Err(Error::Refused(String::from_utf8_lossy(&said).into_owned()));
+        }
+        let hello = client.read_value("{")?;
+        client.prompt = text_of(&hello, "prompt");
+        Ok(client)
+    }
+
+    /// Runs a command. `stream` gets what it prints while it runs; an interrupt stops it.
+    pub fn execute(
+        &mut self,
+        line: &str,
+        as_json: bool,
+        stream: &mut dyn FnMut(&str),
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Answer, Error> {
+        let id = self.send(json!({"execute": line, "json": as_json}))?;
+        loop {
+            if self.reader.buffer().is_empty()
+                && let Some(interrupt) = interrupt
+                && interrupt.wait(self.reader.get_ref().as_fd()).map_err(Error::Lost)?
+            {
+                self.reader.get_mut().write_all(b"{\"interrupt\":true}\n").map_err(Error::Lost)?;
+                continue;
+            }
+            let reply = self.read_value("")?;
+            if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
+                continue;
+            }
+            if let Some(text) = reply.get("stream").and_then(Value::as_str) {
+                stream(text);
+                continue;
+            }
+            let flag = |name: &str| reply.get(name).and_then(Value::as_bool).unwrap_or(false);
+            let json = if as_json { reply.get("json").or_else(|| reply.get("error")).cloned() } else { None };
+            return Ok(Answer { ok: flag("ok"), quit: flag("quit"), text: text_of(&reply, "text"), json });
+        }
+    }
+
+    /// What may stand at `cursor`, and where the word there begins.
+    pub fn complete(&mut self, line: &str, cursor: usize) -> Result<(usize, Vec<Candidate>), Error> {
+        let id = self.send(json!({"complete": line, "cursor": cursor}))?;
+        loop {
+            let reply = self.read_value("")?;
+            if reply.get("id") != Some(&id) {
+                continue;
+            }
+            let start = reply.get("start").and_then(Value::as_u64).unwrap_or(0) as usize;
+            let list = reply.get("candidates").and_then(Value::as_array).cloned().unwrap_or_default();
+            let candidate = |v: &Value| Candidate {
+                text: text_of(v, "text"),
+                help: text_of(v, "help"),
+                hint: v.get("hint").and_then(Value::as_bool).unwrap_or(false),
+            };
+            return Ok((start, list.iter().map(candidate).collect()));
+        }
+    }
+
+    fn send(&mut self, mut request: Value) -> Result<Value, Error> {
+        self.last_id += 1;
+        let id = Value::from(self.last_id);
+        if let Some(fields) = request.as_object_mut() {
+            fields.insert("id".into(), id.clone());
+        }
+        self.reader.get_mut().write_all(format!("{request}\n").as_bytes()).map_err(Error::Lost)?;
+        Ok(id)
+    }
+
+    fn read_value(&mut self, start: &str) -> Result<Value, Error> {
+        let mut line = start.to_owned();
+        let read = self.reader.read_line(&mut line).map_err(Error::Lost)?;
+        if read == 0 {
+            return Err(Error::Lost(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")));
+        }
+        serde_json::from_str(&line).map_err(|e| Error::Lost(e.into()))
+    }
+}
+
+fn text_of(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or("").to_owned()
+}

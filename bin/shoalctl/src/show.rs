@@ -1,0 +1,28 @@
+//! Printing answers.
+
+use std::io::{self, Write};
+
+use crate::client::Answer;
+
+/// Prints what a command says while it runs.
+pub fn stream(text: &str) {
+    print(text);
+}
+
+/// Prints an answer: errors on standard error, after `place`. False if it is an error.
+pub fn answer(answer: &Answer, place: &str) -> bool {
+    match &answer.json {
+        Some(json) => print(&format!("{json:#}\n")),
+        None if answer.ok => print(&answer.text),
+        None => eprint!("{place}{}", answer.text),
+    }
+    answer.ok
+}
+
+/// Prints to standard output. When its reader has left (`| head`), there is nothing more to do.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}

@@ -1,0 +1,172 @@
+//! The protocol of `shoalctl`: one JSON object a line, both ways.
+//!
+//! ```text
+//! > {"shoal":1}
+//! < {"shoal":1,"version":"0.1.0","prompt":"shoal# "}
+//! > {"id":1,"execute":"show version","json":true}
+//! < {"id":1,"stream":"text of a slow command\n"}            any number of times
+//! < {"id":1,"ok":true,"quit":false,"text":"..."}            or "json":... where it was asked for
+//! < {"id":1,"ok":false,"quit":false,"text":"...","error":{"error":"...","at":[5,9],...}}
+//! > {"id":2,"complete":"sh in","cursor":5}
+//! < {"id":2,"start":3,"candidates":[{"text":"interface","help":"...","hint":false}]}
+//! > {"id":3,"help":"show"}
+//! < {"id":3,"ok":true,"text":"..."}
+//! > {"interrupt":true}                                      while a command runs; has no answer
+//! ```
+//!
+//! A client skips what comes before the first `{`: the server greets telnet clients first.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shoal_module::cli::{Gone, Reader, Sink};
+
+use super::Desk;
+use super::link::{Interrupts, Link, MAX_LINE};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Request {
+    id: Value,
+    shoal: Option<u32>,
+    execute: Option<String>,
+    json: bool,
+    complete: Option<String>,
+    cursor: Option<usize>,
+    help: Option<String>,
+    interrupt: bool,
+}
+
+/// Serves one client until it leaves.
+pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
+    link.interrupts(Interrupts::Json);
+    // A client that has gone needs no farewell.
+    let _: Result<(), Gone> = run(desk, link).await;
+}
+
+async fn run(desk: &Desk, link: &Rc<Link>) -> Result<(), Gone> {
+    loop {
+        let line = match read_line(link).await {
+            Line::Text(line) if line.trim().is_empty() => continue,
+            Line::Text(line) => line,
+            Line::End => return Ok(()),
+            Line::TooLong => {
+                let what = format!("input line longer than {MAX_LINE} bytes, closing the session");
+                return send(link, &failure(&Value::Null, &what)).await;
+            }
+        };
+        match serde_json::from_str::<Request>(&line) {
+            Ok(request) => {
+                if answer(desk, link, request).await? {
+                    return Ok(());
+                }
+            }
+            Err(error) => send(link, &failure(&Value::Null, &format!("not a request: {error}"))).await?,
+        }
+    }
+}
+
+/// Answers one request; true if the client wants to leave.
+async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, Gone> {
+    let Request { id, .. } = request;
+    if let Some(line) = request.execute {
+        return execute(desk, link, &id, &line, request.json).await;
+    }
+    let reply = if let Some(line) = request.complete {
+        let found = desk.cli.complete(&desk.control, &line, request.cursor.unwrap_or(line.len()));
+        json!({"id": id, "start": found.start, "candidates": found.candidates})
+    } else if let Some(line) = request.help {
+        let reply = desk.cli.execute(&desk.control, &format!("{} ?", first_line(&line))).await;
+        json!({"id": id, "ok": reply.is_ok(), "text": reply.text()})
+    } else if request.shoal.is_some() {
+        json!({"shoal": 1, "version": env!("CARGO_PKG_VERSION"), "prompt": desk.settings.prompt})
+    } else if request.interrupt {
+        return Ok(false);
+    } else {
+        failure(&id, "a request has one of: execute, complete, help, interrupt")
+    };
+    send(link, &reply).await?;
+    Ok(false)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}
+
+async fn execute(desk: &Desk, link: &Rc<Link>, id: &Value, line: &str, as_json: bool) -> Result<bool, Gone> {
+    link.busy(true);
+    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone() }));
+    let reply = desk.cli.execute_with(&desk.control, line, &sink).await;
+    link.busy(false);
+    let mut answer = json!({"id": id, "ok": reply.is_ok(), "quit": reply.wants_to_quit()});
+    if let Some(fields) = answer.as_object_mut() {
+        match reply.complaint() {
+            Some(complaint) => {
+                fields.insert("text".into(), reply.text().into());
+                fields.insert("error".into(), complaint.to_json());
+            }
+            None if as_json => {
+                fields.insert("json".into(), reply.json());
+            }
+            None => {
+                fields.insert("text".into(), reply.text().into());
+            }
+        }
+    }
+    send(link, &answer).await?;
+    Ok(reply.wants_to_quit())
+}
+
+fn failure(id: &Value, message: &str) -> Value {
+    json!({"id": id, "ok": false, "text": format!("{message}\n"), "error": {"error": message}})
+}
+
+async fn send(link: &Link, value: &Value) -> Result<(), Gone> {
+    link.send(format!("{value}\n").as_bytes()).await
+}
+
+enum Line {
+    Text(String),
+    TooLong,
+    End,
+}
+
+async fn read_line(link: &Link) -> Line {
+    let mut line = Vec::new();
+    while link.input().await {
+        match link.take() {
+            Some(b'\n') => return Line::Text(String::from_utf8_lossy(&line).into_owned()),
+            Some(byte) => line.push(byte),
+            None => {}
+        }
+        if line.len() > MAX_LINE {
+            return Line::TooLong;
+        }
+    }
+    Line::End
+}
+
+/// Prints what slow commands say while they run.
+struct Stream {
+    link: Rc<Link>,
+    id: Value,
+}
+
+impl Reader for Stream {
+    fn write(&self, text: &str) -> Result<(), Gone> {
+        if self.is_gone() {
+            return Err(Gone);
+        }
+        self.link.push(format!("{}\n", json!({"id": self.id, "stream": text})).as_bytes())
+    }
+
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_gone(cx)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.link.is_gone()
+    }
+}

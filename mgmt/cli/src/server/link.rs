@@ -1,0 +1,215 @@
+//! One client's connection: bounded buffers both ways, and pumps between them and the socket.
+//!
+//! The session reads and writes the buffers; it never touches the socket. So a client that leaves is
+//! noticed while a command runs, and one that does not read cannot hold the control thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::os::unix::net::UnixStream;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_io::{Async, Timer};
+use futures_lite::future::{or, pending};
+use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use shoal_module::cli::Gone;
+
+use super::signal::Signal;
+
+/// The longest input line.
+pub const MAX_LINE: usize = 1 << 20;
+/// Output that the client has not read.
+const MAX_OUTPUT: usize = 4 << 20;
+/// Input that the session has not read; more stays in the socket.
+const MAX_INPUT: usize = 2 * MAX_LINE;
+/// How long a command may go on after its client has left.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What interrupts a running command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupts {
+    /// Ctrl-C, or telnet's interrupt.
+    Telnet,
+    /// The line `{"interrupt":true}`, or the end of the input.
+    Json,
+}
+
+/// A client's connection.
+pub struct Link {
+    stream: Async<UnixStream>,
+    deadline: Duration,
+    input: RefCell<VecDeque<u8>>,
+    output: RefCell<VecDeque<u8>>,
+    /// No more input will come.
+    ended: Cell<bool>,
+    /// The client does not read any more.
+    gone: Cell<bool>,
+    /// A command runs.
+    busy: Cell<bool>,
+    interrupted: Cell<bool>,
+    interrupts: Cell<Interrupts>,
+    changed: Signal,
+}
+
+impl Link {
+    pub fn new(stream: Async<UnixStream>, deadline: Duration) -> Self {
+        Self {
+            stream,
+            deadline,
+            input: RefCell::default(),
+            output: RefCell::default(),
+            ended: Cell::new(false),
+            gone: Cell::new(false),
+            busy: Cell::new(false),
+            interrupted: Cell::new(false),
+            interrupts: Cell::new(Interrupts::Telnet),
+            changed: Signal::default(),
+        }
+    }
+
+    /// Moves bytes between buffers and socket; ends some time after the client has gone.
+    pub async fn pump(&self) {
+        or(self.pump_in(), self.pump_out()).await;
+        Timer::after(GRACE).await;
+    }
+
+    async fn pump_in(&self) {
+        let mut chunk = vec![0; 16 << 10];
+        loop {
+            self.changed.until(|| self.input.borrow().len() < MAX_INPUT).await;
+            match (&self.stream).read(&mut chunk).await {
+                Ok(0) | Err(_) => break,
+                Ok(n) => {
+                    let bytes = chunk.get(..n).unwrap_or(&[]);
+                    if self.busy.get() && self.interrupts_in(bytes) {
+                        self.interrupted.set(true);
+                    }
+                    self.input.borrow_mut().extend(bytes);
+                    self.changed.notify();
+                }
+            }
+        }
+        self.ended.set(true);
+        self.changed.notify();
+        // What was asked before the end is still answered: `printf 'show version\n' | socat ...`.
+        pending::<()>().await;
+    }
+
+    fn interrupts_in(&self, bytes: &[u8]) -> bool {
+        match self.interrupts.get() {
+            Interrupts::Telnet => bytes.contains(&3) || bytes.windows(2).any(|w| w == [255, 244]),
+            // Inside a JSON string the quotes would be escaped, so this is always the message itself.
+            Interrupts::Json => bytes.windows(12).any(|w| w == b"{\"interrupt\""),
+        }
+    }
+
+    async fn pump_out(&self) {
+        loop {
+            self.changed.until(|| self.gone.get() || !self.output.borrow().is_empty()).await;
+            if self.gone.get() {
+                break;
+            }
+            let chunk: Vec<u8> = self.output.borrow().iter().take(64 << 10).copied().collect();
+            let write = async { (&self.stream).write(&chunk).await.ok() };
+            let late = async {
+                Timer::after(self.deadline).await;
+                None
+            };
+            match or(write, late).await {
+                Some(n) if n > 0 => drop(self.output.borrow_mut().drain(..n)),
+                _ => break,
+            }
+            self.changed.notify();
+        }
+        self.leave();
+    }
+
+    fn leave(&self) {
+        self.gone.set(true);
+        self.changed.notify();
+    }
+
+    /// Adds output without waiting. A client with too much unread output is cut off.
+    pub fn push(&self, bytes: &[u8]) -> Result<(), Gone> {
+        if self.output.borrow().len() + bytes.len() > MAX_OUTPUT {
+            self.leave();
+        }
+        if self.gone.get() {
+            return Err(Gone);
+        }
+        self.output.borrow_mut().extend(bytes);
+        self.changed.notify();
+        Ok(())
+    }
+
+    /// Adds output of any length, waiting for the client to read.
+    pub async fn send(&self, bytes: &[u8]) -> Result<(), Gone> {
+        for chunk in bytes.chunks(256 << 10) {
+            let room = || self.output.borrow().len() + chunk.len() <= MAX_OUTPUT;
+            self.changed.until(|| self.gone.get() || room()).await;
+            self.push(chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the client has read everything, or has gone.
+    pub async fn drain(&self) {
+        self.changed.until(|| self.gone.get() || self.output.borrow().is_empty()).await;
+    }
+
+    /// The next byte of input, if it has come.
+    pub fn peek(&self) -> Option<u8> {
+        self.input.borrow().front().copied()
+    }
+
+    /// Takes the next byte of input, if it has come.
+    pub fn take(&self) -> Option<u8> {
+        let byte = self.input.borrow_mut().pop_front();
+        if byte.is_some() && self.input.borrow().len() == MAX_INPUT - 1 {
+            self.changed.notify();
+        }
+        byte
+    }
+
+    /// Waits for input; false after `limit`, or at the end of it.
+    pub async fn wait_input(&self, limit: Duration) -> bool {
+        let late = async {
+            Timer::after(limit).await;
+            false
+        };
+        or(self.input(), late).await
+    }
+
+    /// Waits for input; false at the end of it.
+    pub async fn input(&self) -> bool {
+        self.changed.until(|| self.peek().is_some() || self.ended.get() || self.gone.get()).await;
+        self.peek().is_some() && !self.gone.get()
+    }
+
+    /// Whether no more input will come.
+    pub fn ended(&self) -> bool {
+        self.gone.get() || (self.ended.get() && self.peek().is_none())
+    }
+
+    /// Chooses what interrupts commands.
+    pub fn interrupts(&self, interrupts: Interrupts) {
+        self.interrupts.set(interrupts);
+    }
+
+    /// Marks the beginning and the end of a command.
+    pub fn busy(&self, busy: bool) {
+        self.busy.set(busy);
+        self.interrupted.set(false);
+    }
+
+    /// Whether the running command has nobody to work for any more.
+    pub fn is_gone(&self) -> bool {
+        let left = self.interrupts.get() == Interrupts::Json && self.ended.get();
+        self.gone.get() || self.interrupted.get() || left
+    }
+
+    /// Ready when [`Link::is_gone`] holds.
+    pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.changed.poll(cx, || self.is_gone())
+    }
+}

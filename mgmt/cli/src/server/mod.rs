@@ -1,0 +1,147 @@
+//! The command line on a UNIX stream socket.
+//!
+//! One socket speaks two protocols. Everybody is greeted with VPP's telnet options; a client that answers
+//! with the terminal type `vppctl` gets VPP's non-interactive protocol (a NUL byte after each executed line),
+//! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it
+//! skips what the server said before the first `{`.
+//!
+//! A client costs bounded memory: input lines of 1 MiB, 4 MiB of output that it has not read, and ten
+//! seconds in which it must read some of it.
+
+mod edit;
+mod json;
+mod link;
+mod signal;
+mod socket;
+mod telnet;
+mod terminal;
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use async_io::{Async, Timer};
+use std::os::unix::net::UnixStream;
+
+use shoal_module::Control;
+
+use crate::session::Cli;
+use link::Link;
+pub use socket::{ListenError, Listener, listen};
+
+/// A task of one session.
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Runs tasks on the control thread.
+pub trait Spawn {
+    /// Starts a task; it runs until it ends.
+    fn spawn(&self, task: Task);
+}
+
+impl<F: Fn(Task)> Spawn for F {
+    fn spawn(&self, task: Task) {
+        self(task);
+    }
+}
+
+/// How the socket looks and what it allows.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The socket's file.
+    pub path: PathBuf,
+    /// The group that may connect, besides the owner; the owner's own if not given.
+    pub gid: Option<u32>,
+    /// What interactive sessions print before each line.
+    pub prompt: String,
+    /// What interactive sessions print first.
+    pub banner: String,
+    /// Sessions at a time.
+    pub max_sessions: usize,
+    /// How long a client may leave output unread.
+    pub write_deadline: Duration,
+}
+
+impl Settings {
+    /// The usual settings for a socket at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            gid: None,
+            prompt: "shoal# ".into(),
+            banner: String::new(),
+            max_sessions: 64,
+            write_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What every session needs.
+pub(crate) struct Desk {
+    cli: Rc<Cli>,
+    control: Rc<Control>,
+    settings: Settings,
+    open: Cell<usize>,
+}
+
+/// One open session; counts itself.
+struct Seat(Rc<Desk>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get().saturating_sub(1));
+    }
+}
+
+impl Listener {
+    /// Accepts clients until the task is dropped; the socket's file goes with it.
+    pub async fn serve(self, cli: Rc<Cli>, control: Rc<Control>, spawn: impl Spawn) {
+        let desk = Rc::new(Desk { cli, control, settings: self.settings.clone(), open: Cell::new(0) });
+        loop {
+            match self.socket.accept().await {
+                Ok((stream, _)) => welcome(&desk, stream, &spawn),
+                Err(error) => {
+                    // Out of file descriptors, most likely: trying at once again would spin.
+                    tracing::warn!(%error, "the command line cannot accept a client");
+                    Timer::after(Duration::from_millis(200)).await;
+                }
+            }
+        }
+    }
+}
+
+fn welcome(desk: &Rc<Desk>, stream: Async<UnixStream>, spawn: &impl Spawn) {
+    let open = desk.open.get();
+    if open >= desk.settings.max_sessions {
+        let refusal = format!("all {open} sessions of the command line are in use, try again later\n");
+        // The socket buffer of a new client is empty, so this does not block; if it fails, it has left.
+        let _: io::Result<usize> = io::Write::write(&mut stream.get_ref(), refusal.as_bytes());
+        return;
+    }
+    desk.open.set(open + 1);
+    let seat = Seat(Rc::clone(desk));
+    let link = Rc::new(Link::new(stream, desk.settings.write_deadline));
+    spawn.spawn(Box::pin(async move {
+        let talk = async {
+            talk(&seat.0, &link).await;
+            link.drain().await;
+        };
+        futures_lite::future::or(talk, link.pump()).await;
+        drop(seat);
+    }));
+}
+
+/// Finds out which protocol the client speaks, and speaks it.
+async fn talk(desk: &Desk, link: &Rc<Link>) {
+    if link.send(telnet::GREETING).await.is_err() {
+        return;
+    }
+    if link.wait_input(terminal::NEGOTIATION).await && link.peek() == Some(b'{') {
+        json::session(desk, link).await;
+    } else {
+        terminal::session(desk, link).await;
+    }
+}

@@ -1,0 +1,302 @@
+//! The protocol of `vppctl`, telnet and people with `socat`.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use shoal_module::cli::{Gone, Reader, Sink};
+
+use super::Desk;
+use super::edit::{Editor, Typed};
+use super::link::{Interrupts, Link, MAX_LINE};
+use super::telnet::{Decoder, Event};
+use crate::complete::Completion;
+use crate::lex;
+
+/// How long a client has to say what it is before it gets a prompt.
+pub const NEGOTIATION: Duration = Duration::from_millis(250);
+/// How long a program has to send the lines that close its braces.
+const BRACES: Duration = Duration::from_millis(500);
+
+/// What the client turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Has not said anything yet.
+    Unknown,
+    /// `vppctl` with a command: no prompt, one NUL after each line.
+    Program,
+    /// Sends lines and echoes them itself.
+    Lines,
+    /// A terminal that wants echo.
+    Screen,
+}
+
+/// Serves one client until it leaves.
+pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
+    link.interrupts(Interrupts::Telnet);
+    let mut terminal = Terminal {
+        desk,
+        link,
+        kind: Kind::Unknown,
+        decoder: Decoder::default(),
+        editor: Editor::default(),
+        line: Vec::new(),
+        pending: String::new(),
+        depth: 0,
+    };
+    // A client that has gone needs no farewell.
+    let _: Result<(), Gone> = terminal.run().await;
+}
+
+struct Terminal<'a> {
+    desk: &'a Desk,
+    link: &'a Rc<Link>,
+    kind: Kind,
+    decoder: Decoder,
+    editor: Editor,
+    line: Vec<u8>,
+    /// Lines whose braces are still open, and how many are.
+    pending: String,
+    depth: i64,
+}
+
+impl Terminal<'_> {
+    async fn run(&mut self) -> Result<(), Gone> {
+        loop {
+            if !self.more().await? {
+                return self.finish().await;
+            }
+            let Some(byte) = self.link.take() else { continue };
+            match self.decoder.feed(byte) {
+                Event::Byte(byte) => {
+                    if self.byte(byte).await?.is_break() {
+                        return Ok(());
+                    }
+                }
+                Event::TerminalType(name) => self.negotiated(&name)?,
+                Event::Interrupt if self.kind == Kind::Screen => {
+                    // Ctrl-C never ends a session.
+                    let _ = self.typed(3).await?;
+                }
+                Event::Interrupt | Event::Nothing => {}
+            }
+            let length = self.line.len().max(self.editor.len()) + self.pending.len();
+            if length > MAX_LINE {
+                self.show(&format!("input line longer than {MAX_LINE} bytes, closing the session\n")).await?;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for input; false when there will be none.
+    async fn more(&mut self) -> Result<bool, Gone> {
+        match self.kind {
+            Kind::Unknown => {
+                if self.link.wait_input(NEGOTIATION).await {
+                    return Ok(true);
+                }
+                if !self.link.ended() {
+                    self.interactive(Kind::Lines)?;
+                }
+            }
+            Kind::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
+                // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
+                self.run_pending().await?;
+            }
+            _ => {}
+        }
+        Ok(self.link.input().await)
+    }
+
+    /// Runs what is left at the end of the input.
+    async fn finish(&mut self) -> Result<(), Gone> {
+        let rest = std::mem::take(&mut self.line);
+        if self.kind != Kind::Screen {
+            self.pending.push_str(&String::from_utf8_lossy(&rest));
+            if !self.pending.trim().is_empty() {
+                self.run_pending().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn negotiated(&mut self, name: &str) -> Result<(), Gone> {
+        match (self.kind, name) {
+            (Kind::Unknown, "vppctl") => {
+                self.kind = Kind::Program;
+                Ok(())
+            }
+            (Kind::Unknown, _) => self.interactive(Kind::Screen),
+            // Late, after the first prompt: a slow telnet.
+            (Kind::Lines, name) if self.line.is_empty() => {
+                self.kind = if name == "vppctl" { Kind::Program } else { Kind::Screen };
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn interactive(&mut self, kind: Kind) -> Result<(), Gone> {
+        self.kind = kind;
+        let banner = self.desk.settings.banner.replace('\n', "\r\n");
+        self.link.push(banner.as_bytes())?;
+        self.prompt()
+    }
+
+    fn prompt(&self) -> Result<(), Gone> {
+        self.link.push(self.desk.settings.prompt.as_bytes())
+    }
+
+    async fn byte(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+        use std::ops::ControlFlow::{Break, Continue};
+        if self.kind == Kind::Screen {
+            return self.typed(byte).await;
+        }
+        match byte {
+            b'\n' => {
+                let line = std::mem::take(&mut self.line);
+                let text = String::from_utf8_lossy(&line).into_owned();
+                let quit = self.entered(&text).await?;
+                return Ok(if quit { Break(()) } else { Continue(()) });
+            }
+            // Carriage returns, interrupts, NULs: not part of any line.
+            0..32 if byte != b'\t' => {}
+            _ => self.line.push(byte),
+        }
+        Ok(Continue(()))
+    }
+
+    /// A key on a terminal.
+    async fn typed(&mut self, key: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+        use std::ops::ControlFlow::{Break, Continue};
+        let mut echo = Vec::new();
+        let typed = self.editor.feed(key, &mut echo);
+        self.link.push(&echo)?;
+        match typed {
+            Typed::Nothing => {}
+            Typed::Line(line) => {
+                if self.entered(&line).await? {
+                    return Ok(Break(()));
+                }
+            }
+            Typed::Cancel => {
+                self.pending.clear();
+                self.depth = 0;
+                self.prompt()?;
+            }
+            Typed::Leave => return Ok(Break(())),
+            Typed::Complete => self.complete()?,
+        }
+        Ok(Continue(()))
+    }
+
+    fn complete(&mut self) -> Result<(), Gone> {
+        let text = self.editor.text();
+        let found = self.desk.cli.complete(&self.desk.control, &text, text.len());
+        let mut echo = Vec::new();
+        match common_beginning(&found) {
+            Some(insert) if Some(insert.as_str()) != text.get(found.start..) => {
+                let line = format!("{}{insert}", text.get(..found.start).unwrap_or(""));
+                self.editor.replace(line.into_bytes(), &mut echo);
+            }
+            _ => {
+                echo.extend(b"\r\n");
+                for c in &found.candidates {
+                    echo.extend(format!("  {:<30} {}\r\n", c.text, c.help).as_bytes());
+                }
+                echo.extend(self.desk.settings.prompt.as_bytes());
+                echo.extend(text.as_bytes());
+            }
+        }
+        self.link.push(&echo)
+    }
+
+    /// Takes a whole line; true if the client wants to leave.
+    async fn entered(&mut self, line: &str) -> Result<bool, Gone> {
+        if self.kind == Kind::Unknown {
+            self.kind = Kind::Lines;
+        }
+        let remark = self.pending.is_empty() && lex::is_comment(line);
+        self.depth += if remark { 0 } else { lex::open_braces(line) };
+        self.pending.push_str(line);
+        if self.depth > 0 {
+            self.pending.push('\n');
+            return Ok(false);
+        }
+        self.run_pending().await
+    }
+
+    async fn run_pending(&mut self) -> Result<bool, Gone> {
+        self.depth = 0;
+        let input = std::mem::take(&mut self.pending);
+        self.link.busy(true);
+        let sink = Sink::new(Rc::new(Printer { link: Rc::clone(self.link), crlf: self.crlf() }));
+        let reply = self.desk.cli.execute_with(&self.desk.control, &input, &sink).await;
+        self.link.busy(false);
+        self.show(&reply.text()).await?;
+        if reply.wants_to_quit() {
+            return Ok(true);
+        }
+        match self.kind {
+            Kind::Program => self.link.push(&[0])?,
+            _ => self.prompt()?,
+        }
+        Ok(false)
+    }
+
+    fn crlf(&self) -> bool {
+        self.kind != Kind::Program
+    }
+
+    async fn show(&self, text: &str) -> Result<(), Gone> {
+        if self.crlf() {
+            self.link.send(text.replace('\n', "\r\n").as_bytes()).await
+        } else {
+            self.link.send(text.as_bytes()).await
+        }
+    }
+}
+
+/// What all candidates begin with; a blank follows if there is only one.
+fn common_beginning(found: &Completion) -> Option<String> {
+    let mut texts = found.candidates.iter().filter(|c| !c.hint).map(|c| c.text.as_str());
+    let first = texts.next()?;
+    let mut common = first.len();
+    let mut only = true;
+    for text in texts {
+        only = false;
+        common = common.min(first.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count());
+    }
+    while !first.is_char_boundary(common) {
+        common -= 1;
+    }
+    let blank = if only { " " } else { "" };
+    Some(format!("{}{blank}", first.get(..common).unwrap_or("")))
+}
+
+/// Prints what slow commands say while they run.
+struct Printer {
+    link: Rc<Link>,
+    crlf: bool,
+}
+
+impl Reader for Printer {
+    fn write(&self, text: &str) -> Result<(), Gone> {
+        if self.is_gone() {
+            return Err(Gone);
+        }
+        if self.crlf {
+            self.link.push(text.replace('\n', "\r\n").as_bytes())
+        } else {
+            self.link.push(text.as_bytes())
+        }
+    }
+
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_gone(cx)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.link.is_gone()
+    }
+}

@@ -1,0 +1,303 @@
+//! The socket: both protocols, and clients that misbehave.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
+
+mod sample;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use shoal_cli::server::{ListenError, Settings, Task, listen};
+use tempfile::TempDir;
+
+/// A server on a thread of its own, for the life of the test process.
+struct Served {
+    path: PathBuf,
+    _dir: TempDir,
+}
+
+fn serve(change: impl FnOnce(&mut Settings) + Send + 'static) -> Served {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cli.sock");
+    let mut settings = Settings::new(&path);
+    settings.write_deadline = Duration::from_millis(300);
+    change(&mut settings);
+    let (ready, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let executor = Rc::new(async_executor::LocalExecutor::new());
+        let listener = listen(settings).unwrap();
+        ready.send(()).unwrap();
+        let spawner = Rc::clone(&executor);
+        let spawn = move |task: Task| spawner.spawn(task).detach();
+        let server = listener.serve(Rc::new(sample::cli()), sample::control(), spawn);
+        futures_lite::future::block_on(executor.run(server));
+    });
+    wait.recv_timeout(Duration::from_secs(10)).unwrap();
+    Served { path, _dir: dir }
+}
+
+impl Served {
+    fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    fn json(&self) -> Json {
+        let mut stream = self.connect();
+        stream.write_all(b"{\"shoal\":1}\n").unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut skipped = Vec::new();
+        reader.read_until(b'{', &mut skipped).unwrap();
+        let mut hello = String::from("{");
+        reader.read_line(&mut hello).unwrap();
+        let hello: Value = serde_json::from_str(&hello).unwrap();
+        assert_eq!(hello["shoal"], 1);
+        Json(reader)
+    }
+
+    /// Everybody is served as long as this is.
+    fn still_works(&self) {
+        let mut client = self.json();
+        assert_eq!(client.ask(json!({"id": 9, "execute": "show version"}))["text"], "shoal v1.2\n");
+    }
+}
+
+struct Json(BufReader<UnixStream>);
+
+impl Json {
+    fn tell(&mut self, request: Value) {
+        self.0.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, request: Value) -> Value {
+        self.tell(request);
+        self.hear()
+    }
+}
+
+/// Reads up to and including a byte sequence.
+fn read_until(stream: &mut UnixStream, end: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut byte = [0];
+    while !all.ends_with(end) {
+        match stream.read(&mut byte) {
+            Ok(1) => all.push(byte[0]),
+            other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&all)),
+        }
+    }
+    all
+}
+
+const IS_VPPCTL: &[u8] = b"\xff\xfa\x18\x00vppctl\xff\xf0";
+const IS_XTERM: &[u8] = b"\xff\xfa\x18\x00xterm\xff\xf0";
+const GREETING_END: &[u8] = &[255, 250, 31, 1, 255, 240];
+
+#[test]
+fn vppctl_gets_a_nul_after_each_line_and_no_prompt() {
+    let server = serve(|_| {});
+    let mut c = server.connect();
+    read_until(&mut c, GREETING_END);
+    c.write_all(IS_VPPCTL).unwrap();
+    c.write_all(b"show version\n").unwrap();
+    assert_eq!(read_until(&mut c, b"\0"), b"shoal v1.2\n\0");
+    c.write_all(b"show errors\n").unwrap();
+    assert_eq!(read_until(&mut c, b"\0"), b"\0");
+    c.write_all(b"packet-generator new {\n name x\n}\n").unwrap();
+    assert_eq!(read_until(&mut c, b"\0"), b"stream=name x\n\0");
+    c.write_all(b"packet-generator new {\n").unwrap();
+    assert!(String::from_utf8_lossy(&read_until(&mut c, b"\0")).contains("a closing `}'"));
+    c.write_all(b"quit\n").unwrap();
+    let mut rest = Vec::new();
+    c.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"");
+}
+
+#[test]
+fn a_silent_client_gets_banner_and_prompt() {
+    let server = serve(|s| s.banner = "hello\n".into());
+    let mut c = server.connect();
+    let text = read_until(&mut c, b"shoal# ");
+    assert!(text.ends_with(b"hello\r\nshoal# "));
+    c.write_all(b"sh ver\r\n").unwrap();
+    assert_eq!(read_until(&mut c, b"shoal# "), b"shoal v1.2\r\nshoal# ");
+}
+
+#[test]
+fn a_terminal_gets_echo_and_completion() {
+    let server = serve(|_| {});
+    let mut c = server.connect();
+    read_until(&mut c, GREETING_END);
+    c.write_all(IS_XTERM).unwrap();
+    read_until(&mut c, b"shoal# ");
+    c.write_all(b"sh\t").unwrap();
+    read_until(&mut c, b"show ");
+    c.write_all(b"ver\r\0").unwrap();
+    assert_eq!(read_until(&mut c, b"# "), b"ver\r\nshoal v1.2\r\nshoal# ");
+}
+
+#[test]
+fn what_was_asked_before_the_end_of_input_is_answered() {
+    let server = serve(|_| {});
+    let mut c = server.connect();
+    c.write_all(b"show version\nshow version").unwrap();
+    c.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    c.read_to_end(&mut all).unwrap();
+    assert_eq!(String::from_utf8_lossy(&all).matches("shoal v1.2").count(), 2);
+}
+
+#[test]
+fn programs_execute_complete_and_ask_for_help() {
+    let server = serve(|_| {});
+    let mut c = server.json();
+    let reply = c.ask(json!({"id": 1, "execute": "show version", "json": true}));
+    assert_eq!(reply, json!({"id": 1, "ok": true, "quit": false, "json": {"version": "1.2"}}));
+    let reply = c.ask(json!({"id": 2, "execute": "show vesion"}));
+    assert_eq!(reply["error"]["nearest"], "version");
+    let reply = c.ask(json!({"id": 3, "complete": "set int state t", "cursor": 15}));
+    assert_eq!(reply["start"], 14);
+    assert_eq!(reply["candidates"][1]["text"], "tap10");
+    assert!(c.ask(json!({"id": 4, "help": "show"}))["text"].as_str().unwrap().contains("errors"));
+    assert_eq!(c.ask(json!({"id": 5}))["ok"], false);
+    c.tell(json!({"id": 6, "execute": "test count 2"}));
+    assert_eq!(c.hear(), json!({"id": 6, "stream": "0\n"}));
+    assert_eq!(c.hear(), json!({"id": 6, "stream": "1\n"}));
+    assert_eq!(c.hear()["text"], "done\n");
+    assert_eq!(c.ask(json!({"id": 7, "execute": "quit"}))["quit"], true);
+}
+
+#[test]
+fn a_slow_command_can_be_interrupted_and_does_not_hold_others() {
+    let server = serve(|_| {});
+    let mut c = server.json();
+    c.tell(json!({"id": 1, "execute": "test forever"}));
+    assert_eq!(c.hear()["stream"], "waiting\n");
+    server.still_works();
+    c.tell(json!({"interrupt": true}));
+    assert_eq!(c.hear()["text"], "stopped\n");
+    assert_eq!(c.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
+
+    let mut t = server.connect();
+    read_until(&mut t, b"shoal# ");
+    t.write_all(b"test forever\n").unwrap();
+    read_until(&mut t, b"waiting\r\n");
+    t.write_all(&[3]).unwrap();
+    read_until(&mut t, b"stopped\r\nshoal# ");
+}
+
+#[test]
+fn garbage_harms_nobody() {
+    let server = serve(|_| {});
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..20 {
+        let mut c = server.connect();
+        let mut bytes = Vec::new();
+        for _ in 0..4096 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            bytes.push((seed >> 40) as u8);
+        }
+        if round % 3 == 0 {
+            bytes[0] = b'{';
+        }
+        bytes.extend(b"\xff\xfa\x18\x00");
+        // The server may close first, which is fine.
+        let _ = c.write_all(&bytes);
+        let _ = c.shutdown(std::net::Shutdown::Write);
+        let mut all = Vec::new();
+        let _ = c.read_to_end(&mut all);
+    }
+    server.still_works();
+}
+
+#[test]
+fn a_line_of_a_megabyte_is_refused_and_ends_the_session() {
+    let server = serve(|_| {});
+    for first in [b"x", b"{"] {
+        let mut c = server.connect();
+        let _ = c.write_all(first);
+        let _ = c.write_all(&vec![b'a'; (1 << 20) + 10]);
+        let mut all = Vec::new();
+        let _ = c.read_to_end(&mut all);
+        let text = String::from_utf8_lossy(&all);
+        assert!(text.contains("input line longer than 1048576 bytes, closing the session"), "{text}");
+    }
+    server.still_works();
+}
+
+#[test]
+fn a_long_answer_reaches_a_client_that_reads() {
+    let server = serve(|_| {});
+    let mut c = server.json();
+    let reply = c.ask(json!({"id": 1, "execute": "test big 1000000"}));
+    assert_eq!(reply["text"].as_str().unwrap().len(), 16_000_000);
+}
+
+#[test]
+fn a_client_that_stops_reading_is_disconnected() {
+    let server = serve(|_| {});
+    let mut c = server.connect();
+    c.write_all(b"test big 1000000\n").unwrap();
+    let start = Instant::now();
+    server.still_works();
+    // The server hangs up once its deadline has passed: writing fails, whatever we have not read.
+    while c.write_all(b"comment x\n").is_ok() {
+        assert!(start.elapsed() < Duration::from_mins(1), "still connected");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.still_works();
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let server = serve(|s| s.max_sessions = 3);
+    let clients: Vec<_> = (0..3).map(|_| server.json()).collect();
+    let mut c = server.connect();
+    let mut text = String::new();
+    c.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "all 3 sessions of the command line are in use, try again later\n");
+    drop(clients);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let mut c = server.connect();
+        let mut first = [0];
+        c.read_exact(&mut first).unwrap();
+        if first[0] == 255 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "seats are never given back");
+    }
+}
+
+#[test]
+fn the_socket_is_for_owner_and_group_and_replaces_only_a_dead_one() {
+    let server = serve(|_| {});
+    let meta = std::fs::metadata(&server.path).unwrap();
+    assert_eq!(meta.permissions().mode() & 0o777, 0o660);
+    assert!(matches!(listen(Settings::new(&server.path)), Err(ListenError::InUse(_))));
+    server.still_works();
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    let listener = listen(Settings::new(&path)).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().file_type().is_socket());
+    drop(listener);
+    assert!(!path.exists());
+
+    let file = dir.path().join("file");
+    std::fs::write(&file, "precious").unwrap();
+    assert!(matches!(listen(Settings::new(&file)), Err(ListenError::NotASocket(_))));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
