@@ -50,6 +50,7 @@ pub(crate) struct Common<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) counters: &'a GraphCounters,
     pub(crate) tx: Tally,
+    pub(crate) ip4: Tally,
     /// Present when a traced packet may be in the frame.
     pub(crate) tracer: Option<&'a Tracer>,
 }
@@ -58,6 +59,7 @@ impl Common<'_> {
     #[inline(always)]
     pub(crate) fn flush(&self) {
         self.tx.flush(|i, p, b| self.counters.tx.add(self.thread, i as usize, p, b));
+        self.ip4.flush(|i, p, _| self.counters.ip4.add(self.thread, i as usize, p));
     }
 }
 
@@ -121,6 +123,13 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         tx.add(interface, bytes, |i, p, b| counters.tx.add(*thread, i as usize, p, b));
     }
 
+    /// Counts an IPv4 packet that came in by an interface.
+    #[inline(always)]
+    pub fn count_ip4(&self, interface: SwIfIndex) {
+        let Common { counters, thread, ip4, .. } = self.common;
+        ip4.add(interface, 0, |i, p, _| counters.ip4.add(*thread, i as usize, p));
+    }
+
     /// The counters of interfaces and nodes.
     #[inline(always)]
     pub fn counters(&self) -> &'a GraphCounters {
@@ -169,7 +178,11 @@ impl<N: PacketNode> Cx<'_, N> {
     /// Adds to a counter without dropping a packet.
     #[inline(always)]
     pub fn count(&self, what: N::Error, n: u64) {
-        self.common.counters.errors.add(self.common.thread, (self.entry.error_base + what.index()) as usize, n);
+        self.common.counters.errors.add(
+            self.common.thread,
+            (self.entry.error_base + what.index()) as usize,
+            n,
+        );
     }
 }
 
@@ -331,6 +344,7 @@ impl<'a> FrameCx<'a> {
             topology: self.topology,
             counters: &self.lane.counters,
             tx: Tally::default(),
+            ip4: Tally::default(),
             tracer: None,
         };
         Cx::<()>::new(&common, self.entry).next_feature(pkt)

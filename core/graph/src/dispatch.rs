@@ -66,6 +66,7 @@ fn run_packets<const TRACE: bool>(
             topology,
             counters,
             tx: Tally::default(),
+            ip4: Tally::default(),
             tracer: if TRACE { Some(&*tracer) } else { None },
         };
         let mut one = |i: usize, frame: &mut Frame| {
@@ -156,6 +157,7 @@ impl<N: StagedNode> StagedRunner<N> {
             topology: run.topology,
             counters: &run.lane.counters,
             tx: Tally::default(),
+            ip4: Tally::default(),
             tracer: None,
         };
         let n = frame.len();

@@ -24,9 +24,21 @@ pub(crate) enum Error {}
 
 impl ErrorCounters for Error {
     const COUNTERS: &'static [ErrorCounter] = &[
-        ErrorCounter { name: "forgotten", description: "left in a frame by a node", severity: Severity::Error },
-        ErrorCounter { name: "deleted", description: "interface or node was deleted", severity: Severity::Error },
-        ErrorCounter { name: "handoff_congestion", description: "handoff ring full", severity: Severity::Error },
+        ErrorCounter {
+            name: "forgotten",
+            description: "left in a frame by a node",
+            severity: Severity::Error,
+        },
+        ErrorCounter {
+            name: "deleted",
+            description: "interface or node was deleted",
+            severity: Severity::Error,
+        },
+        ErrorCounter {
+            name: "handoff_congestion",
+            description: "handoff ring full",
+            severity: Severity::Error,
+        },
     ];
 
     fn index(self) -> u32 {

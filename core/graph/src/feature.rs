@@ -86,7 +86,11 @@ impl Arc {
     pub(crate) fn set(&self, interface: SwIfIndex, feature: usize, on: bool) -> bool {
         let Some(cell) = self.bits.get(interface.0 as usize) else { return false };
         let bit = 1u64 << (feature % MAX_FEATURES);
-        if on { cell.fetch_or(bit, Ordering::Relaxed) } else { cell.fetch_and(!bit, Ordering::Relaxed) };
+        if on {
+            cell.fetch_or(bit, Ordering::Relaxed)
+        } else {
+            cell.fetch_and(!bit, Ordering::Relaxed)
+        };
         true
     }
 
@@ -132,13 +136,18 @@ pub(crate) fn order(specs: &[FeatureSpec]) -> Result<Vec<usize>, Vec<&'static st
     let mut ordered: Vec<usize> = Vec::with_capacity(specs.len());
     while ordered.len() < specs.len() {
         let ready = (0..specs.len()).find(|i| {
-            !ordered.contains(i) && before.get(*i).is_some_and(|list| list.iter().all(|b| ordered.contains(b)))
+            !ordered.contains(i)
+                && before.get(*i).is_some_and(|list| list.iter().all(|b| ordered.contains(b)))
         });
         match ready {
             Some(i) => ordered.push(i),
             None => {
                 let circle = |i: &usize| !ordered.contains(i);
-                return Err((0..specs.len()).filter(circle).filter_map(|i| specs.get(i)).map(|s| s.node).collect());
+                return Err((0..specs.len())
+                    .filter(circle)
+                    .filter_map(|i| specs.get(i))
+                    .map(|s| s.node)
+                    .collect());
             }
         }
     }
@@ -149,7 +158,11 @@ pub(crate) fn order(specs: &[FeatureSpec]) -> Result<Vec<usize>, Vec<&'static st
 mod tests {
     use super::*;
 
-    fn spec(node: &'static str, before: &'static [&'static str], after: &'static [&'static str]) -> FeatureSpec {
+    fn spec(
+        node: &'static str,
+        before: &'static [&'static str],
+        after: &'static [&'static str],
+    ) -> FeatureSpec {
         FeatureSpec { arc: "a", node, before, after }
     }
 

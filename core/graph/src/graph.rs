@@ -69,10 +69,16 @@ impl std::fmt::Display for GraphError {
         match self {
             GraphError::Unknown(list) => write!(f, "unknown in the graph: {}", list.join(", ")),
             GraphError::Exists(name) => write!(f, "node `{name}' exists already"),
-            GraphError::NoNode(name, Some(nearest)) => write!(f, "no node `{name}', did you mean `{nearest}'?"),
+            GraphError::NoNode(name, Some(nearest)) => {
+                write!(f, "no node `{name}', did you mean `{nearest}'?")
+            }
             GraphError::NoNode(name, None) => write!(f, "no node `{name}'"),
-            GraphError::NoArc(name, arcs) => write!(f, "no feature arc `{name}', there are: {}", arcs.join(", ")),
-            GraphError::NoFeature(name, there) => write!(f, "no feature `{name}', there are: {}", there.join(", ")),
+            GraphError::NoArc(name, arcs) => {
+                write!(f, "no feature arc `{name}', there are: {}", arcs.join(", "))
+            }
+            GraphError::NoFeature(name, there) => {
+                write!(f, "no feature `{name}', there are: {}", there.join(", "))
+            }
             GraphError::Circle(arc, names) => {
                 write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))
             }
@@ -249,7 +255,15 @@ impl Graph {
         &self.events
     }
 
-    fn add(&self, name: String, kind: NodeKind, logic: Arc<dyn Dispatch>, next: &'static [&'static str], errors: &'static [ErrorCounter], fan: Option<TypeId>) -> Result<NodeIndex, GraphError> {
+    fn add(
+        &self,
+        name: String,
+        kind: NodeKind,
+        logic: Arc<dyn Dispatch>,
+        next: &'static [&'static str],
+        errors: &'static [ErrorCounter],
+        fan: Option<TypeId>,
+    ) -> Result<NodeIndex, GraphError> {
         if self.by_name.borrow().contains_key(&name) {
             return Err(GraphError::Exists(name));
         }
@@ -373,7 +387,8 @@ impl Graph {
     /// # Errors
     /// A node of the chain is not in the graph.
     pub fn add_superpath<L: Link>(&self, name: &str, chain: L) -> Result<NodeIndex, GraphError> {
-        let nodes = superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
+        let nodes =
+            superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
         let logic = Arc::new(ChainRunner { chain, nodes });
         self.add(name.to_owned(), NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)
     }
@@ -404,7 +419,13 @@ impl Graph {
     /// There is none; the nearest name is told.
     pub fn node(&self, name: &str) -> Result<NodeIndex, GraphError> {
         self.by_name.borrow().get(name).copied().ok_or_else(|| {
-            let near = self.by_name.borrow().keys().filter(|k| k.contains(name) || name.contains(k.as_str())).min().cloned();
+            let near = self
+                .by_name
+                .borrow()
+                .keys()
+                .filter(|k| k.contains(name) || name.contains(k.as_str()))
+                .min()
+                .cloned();
             GraphError::NoNode(name.to_owned(), near)
         })
     }
@@ -438,7 +459,8 @@ impl Graph {
             return Err(GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
         };
         let handle = FeatureArc::new(arcs.tables.len() as u8)?;
-        let table = ArcTable { name: spec.name, features: Vec::new(), handle: handle.clone(), side: spec.side };
+        let table =
+            ArcTable { name: spec.name, features: Vec::new(), handle: handle.clone(), side: spec.side };
         arcs.tables.push(Arc::new(table));
         Ok(handle)
     }
@@ -532,7 +554,9 @@ impl Graph {
     /// Gives a node its edges to the nodes it names.
     fn connect(&self, node: NodeIndex) -> Result<(), GraphError> {
         let (name, names) = match self.nodes.borrow().get(node.at()) {
-            Some(draft) if draft.edges.len() <= draft.next_names.len() => (draft.name.clone(), draft.next_names),
+            Some(draft) if draft.edges.len() <= draft.next_names.len() => {
+                (draft.name.clone(), draft.next_names)
+            }
             _ => return Ok(()),
         };
         let mut unknown = Vec::new();
@@ -612,7 +636,13 @@ impl Graph {
     ///
     /// # Errors
     /// The arc, the feature or the interface is unknown.
-    pub fn enable_feature(&self, arc: &str, feature: &str, interface: SwIfIndex, on: bool) -> Result<(), GraphError> {
+    pub fn enable_feature(
+        &self,
+        arc: &str,
+        feature: &str,
+        interface: SwIfIndex,
+        on: bool,
+    ) -> Result<(), GraphError> {
         let arcs = self.arcs.borrow();
         let Some(table) = arcs.tables.iter().find(|t| t.name == arc) else {
             return Err(GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
@@ -639,7 +669,8 @@ impl Graph {
         let enabled = |t: &ArcTable| interface.map_or(0, |i| t.handle.enabled(i));
         let of = |t: &Arc<ArcTable>| {
             let bits = enabled(t);
-            let names = t.features.iter().enumerate().map(|(i, (n, _))| (n.clone(), bits >> i & 1 == 1)).collect();
+            let names =
+                t.features.iter().enumerate().map(|(i, (n, _))| (n.clone(), bits >> i & 1 == 1)).collect();
             (t.name, names)
         };
         arcs.tables.iter().map(of).collect()
@@ -721,7 +752,11 @@ impl<N: PacketNode> PacketNode for SharedPacket<N> {
     type Trace = N::Trace;
 
     #[inline(always)]
-    fn packet(&self, pkt: &mut shoal_buffer::Packet<'_>, cx: &mut crate::Cx<'_, Self>) -> Result<N::Next, N::Error> {
+    fn packet(
+        &self,
+        pkt: &mut shoal_buffer::Packet<'_>,
+        cx: &mut crate::Cx<'_, Self>,
+    ) -> Result<N::Next, N::Error> {
         self.0.packet(pkt, &mut cx.retype())
     }
 }

@@ -35,8 +35,8 @@ pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
 pub use graph::{Graph, GraphConfig, GraphError, QueueInfo};
 pub use lane::{GraphCounters, Lane};
 pub use node::{
-    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode, Severity,
-    StagedNode,
+    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
+    Severity, StagedNode,
 };
 pub use rx::{QueueId, RxMode, RxQueue};
 pub use topology::{NodeInfo, NodeKind};

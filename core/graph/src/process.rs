@@ -94,7 +94,12 @@ impl Processes {
 
     /// Waits on the router's clock.
     pub fn sleep(&self, wait: Duration) -> Sleep {
-        Sleep { until: self.clock.now().after(wait), timers: Rc::clone(&self.timers), clock: self.clock.clone(), id: None }
+        Sleep {
+            until: self.clock.now().after(wait),
+            timers: Rc::clone(&self.timers),
+            clock: self.clock.clone(),
+            id: None,
+        }
     }
 
     /// The clock tasks wait on.

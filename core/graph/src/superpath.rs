@@ -168,7 +168,14 @@ pub(crate) struct ChainRunner<L> {
 
 impl<L: Link> ChainRunner<L> {
     #[inline(always)]
-    fn go(&self, frame: &mut Frame, lane: &mut Lane, topology: &Topology, guard: shoal_infra::Guard<'_>, exits: &mut [NodeIndex; FRAME_SIZE]) -> bool {
+    fn go(
+        &self,
+        frame: &mut Frame,
+        lane: &mut Lane,
+        topology: &Topology,
+        guard: shoal_infra::Guard<'_>,
+        exits: &mut [NodeIndex; FRAME_SIZE],
+    ) -> bool {
         const DEPTH: usize = 8;
         let mut entries: [&NodeEntry; DEPTH] = match topology.nodes.first() {
             Some(first) => [first; DEPTH],
@@ -181,8 +188,16 @@ impl<L: Link> ChainRunner<L> {
         }
         let Lane { memory, counters, thread, now, .. } = &mut *lane;
         let memory = *memory;
-        let common =
-            Common { guard, thread: *thread, now: *now, topology, counters, tx: Tally::default(), tracer: None };
+        let common = Common {
+            guard,
+            thread: *thread,
+            now: *now,
+            topology,
+            counters,
+            tx: Tally::default(),
+            ip4: Tally::default(),
+            tracer: None,
+        };
         let walk = Walk { common: &common, entries: &entries };
         let n = frame.len();
         let mut same = true;
@@ -246,4 +261,3 @@ pub(crate) fn names<L: Link>(_: &L) -> Vec<&'static str> {
     L::names(&mut list);
     list
 }
-

@@ -111,7 +111,11 @@ impl ThreadShared {
     /// Part of the time, in percent, that the thread had packets in hand since the counters were cleared.
     pub fn busy_percent(&self) -> f64 {
         let all = crate::clock::tsc().wrapping_sub(self.since.load(Ordering::Relaxed));
-        if all == 0 { 0.0 } else { (self.busy.load(Ordering::Relaxed) as f64 / all as f64 * 100.0).min(100.0) }
+        if all == 0 {
+            0.0
+        } else {
+            (self.busy.load(Ordering::Relaxed) as f64 / all as f64 * 100.0).min(100.0)
+        }
     }
 
     /// Starts the busy percentage anew.

@@ -87,10 +87,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl TraceStore {
     /// Looks at one thread's traces.
     pub fn with<R>(&self, thread: usize, look: impl FnOnce(&[PacketTrace]) -> R) -> R {
-        self.threads.get(thread).map_or_else(
-            || unreachable!("threads are numbered below MAX_THREADS"),
-            |t| look(&lock(t)),
-        )
+        self.threads
+            .get(thread)
+            .map_or_else(|| unreachable!("threads are numbered below MAX_THREADS"), |t| look(&lock(t)))
     }
 
     /// Forgets all traces.

@@ -239,7 +239,9 @@ impl Worker {
         if !self.shared.has_mail() && self.inbox.is_empty() && !self.shared.is_stopping() && may_sleep() {
             let now = self.clock.now();
             let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline).min();
-            let blind = self.queues.iter().any(|s| s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none());
+            let blind = self.queues.iter().any(|s| {
+                s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none()
+            });
             let longest = if blind { Duration::from_millis(1) } else { LONGEST_SLEEP };
             let wait = due.map_or(longest, |due| due.since(now).min(longest));
             self.wait(wait);

@@ -37,7 +37,7 @@ pub struct Mtrie4 {
 }
 
 /// What a stage found: the answer, or the ply to look in next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u32);
 
 impl Entry {

@@ -104,7 +104,10 @@ impl Graph {
     ///
     /// # Errors
     /// A thread does not answer.
-    pub fn on_every_thread(&self, job: impl Fn(&mut Worker) + Clone + Send + 'static) -> Result<(), GraphError> {
+    pub fn on_every_thread(
+        &self,
+        job: impl Fn(&mut Worker) + Clone + Send + 'static,
+    ) -> Result<(), GraphError> {
         let others: Vec<_> = self.registry().all().into_iter().filter(|s| s.index != 0).collect();
         let (answer, wait) = mpsc::sync_channel(others.len().max(1));
         for shared in &others {
@@ -182,7 +185,8 @@ impl Graph {
         let Some(running) = running else {
             return Err(GraphError::NoThread(thread, self.registry().running.len()));
         };
-        let queues: Vec<QueueInfo> = self.registry().queues.values().filter(|q| q.thread == thread).cloned().collect();
+        let queues: Vec<QueueInfo> =
+            self.registry().queues.values().filter(|q| q.thread == thread).cloned().collect();
         for queue in queues {
             let to = self.registry().least_loaded();
             let (id, (answer, wait)) = (queue.id, mpsc::sync_channel(1));
@@ -195,9 +199,7 @@ impl Graph {
         }
         // Nobody sends to it any more; it empties its rings and ends.
         self.on_every_thread(move |w| w.lane.outbox.disconnect(thread))?;
-        running.shared.post(Box::new(|w| {
-            while w.round().worked {}
-        }));
+        running.shared.post(Box::new(|w| while w.round().worked {}));
         running.shared.ask_to_stop_after_mail();
         if let Some(join) = running.join {
             join.join().map_err(|_| GraphError::System(format!("worker {thread} ended badly")))?;
@@ -241,7 +243,14 @@ impl Graph {
             threads.next_queue += 1;
             QueueId(threads.next_queue)
         };
-        let info = QueueInfo { id, interface: interface.to_owned(), queue: number, node, thread, mode: RxMode::default() };
+        let info = QueueInfo {
+            id,
+            interface: interface.to_owned(),
+            queue: number,
+            node,
+            thread,
+            mode: RxMode::default(),
+        };
         self.settle(&info, thread, queue)?;
         Ok(id)
     }

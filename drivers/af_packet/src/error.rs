@@ -1,0 +1,54 @@
+//! The one error type of the crate.
+
+use std::io;
+
+/// Why an operation on an interface or a queue failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was being done, in the words of the manual page.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// No interface of that name in this network namespace.
+    #[error("no interface '{name}' in this network namespace")]
+    NoInterface {
+        /// The name asked for.
+        name: String,
+    },
+    /// A ring geometry that the kernel would refuse or that cannot hold a superframe.
+    #[error("{what} is {value}, must be {rule}")]
+    Config {
+        /// The setting.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What would be right.
+        rule: &'static str,
+    },
+    /// The kernel sent something that is not netlink.
+    #[error("malformed netlink message: {0}")]
+    Netlink(String),
+}
+
+impl Error {
+    /// The last system call's error, with what it was.
+    pub(crate) fn last(what: &'static str) -> Self {
+        Self::Os { what, source: io::Error::last_os_error() }
+    }
+
+    pub(crate) fn os(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Os { what, source }
+    }
+
+    /// The errno behind it, if the kernel gave one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Os { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The one error type of the crate's control side.
+
+use std::io;
+
+/// Why a TAP could not be made or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was being done.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A new interface was asked for, and there is one of that name.
+    #[error(
+        "the host already has an interface '{name}'; choose another name, or attach to it if it is persistent"
+    )]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// No such interface (bridge) in the namespace.
+    #[error("no interface '{name}' in the host's network namespace")]
+    NoInterface {
+        /// The name.
+        name: String,
+    },
+    /// The namespace cannot be opened.
+    #[error("network namespace {netns}: {source}")]
+    Netns {
+        /// As it was given.
+        netns: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// An interface name that the kernel does not allow.
+    #[error("'{name}' is not an interface name: 1 to 15 bytes without '/', ':' or white space")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A number out of its range.
+    #[error("{what} is {value}, must be {rule}")]
+    Config {
+        /// The setting.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What would be right.
+        rule: &'static str,
+    },
+    /// The kernel sent something that is not netlink.
+    #[error("malformed netlink message: {0}")]
+    Netlink(String),
+}
+
+impl Error {
+    pub(crate) fn last(what: &'static str) -> Self {
+        Self::Os { what, source: io::Error::last_os_error() }
+    }
+
+    pub(crate) fn os(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Os { what, source }
+    }
+
+    /// The errno behind it, if the kernel gave one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Os { source, .. } | Self::Netns { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The host's side of a TAP, set by netlink. All functions act in the namespace of the calling thread.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::netlink::ask;
+use crate::{Address, AdminState, Error, HostConfig};
+
+/// Number of the interface called `name`.
+pub(crate) fn ifindex(name: &str) -> Result<u32, Error> {
+    let mut request = LinkMessage::default();
+    request.attributes.push(LinkAttribute::IfName(name.into()));
+    match ask(RouteNetlinkMessage::GetLink(request), 0, "RTM_GETLINK") {
+        Ok(Some(RouteNetlinkMessage::NewLink(link))) => Ok(link.header.index),
+        Ok(_) => Err(Error::NoInterface { name: name.into() }),
+        Err(e) if e.errno() == Some(libc::ENODEV) => Err(Error::NoInterface { name: name.into() }),
+        Err(e) => Err(e),
+    }
+}
+
+/// Applies the settings in the order they need each other: a route needs its address, and both an
+/// interface that is up.
+pub(crate) fn apply(ifindex: u32, config: &HostConfig) -> Result<(), Error> {
+    let mut link = LinkMessage::default();
+    link.header.index = ifindex;
+    if let Some(mac) = config.mac {
+        link.attributes.push(LinkAttribute::Address(mac.to_vec()));
+    }
+    if let Some(mtu) = config.mtu {
+        link.attributes.push(LinkAttribute::Mtu(mtu));
+    }
+    if let Some(bridge) = &config.bridge {
+        link.attributes.push(LinkAttribute::Controller(self::ifindex(bridge)?));
+    }
+    link.header.change_mask = LinkFlags::Up;
+    link.header.flags = if config.admin == AdminState::Up { LinkFlags::Up } else { LinkFlags::empty() };
+    ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK")?;
+    for address in &config.addresses {
+        add_address(ifindex, *address)?;
+    }
+    let gateways = [config.ip4_gateway.map(IpAddr::V4), config.ip6_gateway.map(IpAddr::V6)];
+    for gateway in gateways.into_iter().flatten() {
+        add_default_route(ifindex, gateway)?;
+    }
+    Ok(())
+}
+
+fn family(addr: IpAddr) -> AddressFamily {
+    if addr.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn add_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<(), Error> {
+    let mut request = AddressMessage::default();
+    request.header.family = family(addr);
+    request.header.prefix_len = prefix_len;
+    request.header.index = ifindex;
+    request.attributes = vec![AddressAttribute::Local(addr), AddressAttribute::Address(addr)];
+    // Replace: a persistent interface may have it already.
+    let flags = NLM_F_CREATE | NLM_F_REPLACE;
+    ask(RouteNetlinkMessage::NewAddress(request), flags, "RTM_NEWADDR").map(|_| ())
+}
+
+fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {
+    let mut request = RouteMessage::default();
+    request.header.address_family = family(gateway);
+    request.header.table = RouteHeader::RT_TABLE_MAIN;
+    request.header.protocol = RouteProtocol::Static;
+    request.header.scope = RouteScope::Universe;
+    request.header.kind = RouteType::Unicast;
+    let via = match gateway {
+        IpAddr::V4(addr) => RouteAddress::Inet(addr),
+        IpAddr::V6(addr) => RouteAddress::Inet6(addr),
+    };
+    request.attributes = vec![RouteAttribute::Gateway(via), RouteAttribute::Oif(ifindex)];
+    // Exclusive: an existing default route is the administrator's and is not ours to replace.
+    let flags = NLM_F_CREATE | NLM_F_EXCL;
+    ask(RouteNetlinkMessage::NewRoute(request), flags, "RTM_NEWROUTE(default)").map(|_| ())
+}
+
+/// Deletes the interface with everything that hangs on it.
+pub(crate) fn delete(ifindex: u32) -> Result<(), Error> {
+    let mut request = LinkMessage::default();
+    request.header.index = ifindex;
+    ask(RouteNetlinkMessage::DelLink(request), 0, "RTM_DELLINK").map(|_| ())
+}

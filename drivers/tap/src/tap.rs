@@ -1,0 +1,100 @@
+//! A TAP as a whole: made, changed, removed.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::netns::{self, run_in};
+use crate::sys::{Exclusive, TapQueue, control};
+use crate::{Carrier, Error, Lifetime, NetnsRef, TapConfig, host};
+
+/// A TAP (or TUN) interface of the host.
+///
+/// Dropping it removes the interface with its addresses and routes, also while queues are open: they then
+/// say [`crate::RecvError::Gone`]. A persistent one stays, with its settings.
+///
+/// ```no_run
+/// use shoal_tap::{Tap, TapConfig};
+/// let (tap, mut queues) = Tap::create(&TapConfig::default())?;
+/// println!("made {}", tap.name());
+/// # Ok::<(), shoal_tap::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Tap {
+    name: String,
+    ifindex: u32,
+    control: OwnedFd,
+    netns: Option<File>,
+    config: TapConfig,
+}
+
+impl Tap {
+    /// Makes the interface, inside `config.host.netns`, and opens its queues. When any step fails,
+    /// nothing is left behind.
+    ///
+    /// Errors: [`Error::Exists`] for a name in use; [`Error::Netns`], [`Error::NoInterface`] (bridge),
+    /// [`Error::Name`], [`Error::Config`] for a wrong setting; [`Error::Os`] for what the kernel refuses.
+    pub fn create(config: &TapConfig) -> Result<(Self, Vec<TapQueue>), Error> {
+        let name = config.check()?;
+        // Made where it is to live, not moved there: so a name is only compared with its neighbours, and
+        // the interface never shows up, even for a moment, in the router's own namespace.
+        let netns = config.host.netns.as_ref().map(netns::open).transpose()?;
+        let (name, ifindex, control, queues) = run_in(netns.as_ref(), || {
+            let exclusive = match config.lifetime {
+                Lifetime::Temporary => Exclusive::Yes,
+                Lifetime::Persistent => Exclusive::No,
+            };
+            let (first, name) = TapQueue::open(name, config.mode, exclusive)?;
+            let mut queues = vec![first];
+            for _ in 1..config.queues {
+                queues.push(TapQueue::open(&name, config.mode, Exclusive::No)?.0);
+            }
+            let ifindex = host::ifindex(&name)?;
+            host::apply(ifindex, &config.host)?;
+            let first = queues.first().ok_or(Error::last("no queue"))?;
+            let control = first.as_fd().try_clone_to_owned().map_err(Error::os("dup"))?;
+            // Last, so that a failure above takes a half-made interface away.
+            if config.lifetime == Lifetime::Persistent {
+                control::set_persistent(control.as_fd())?;
+            }
+            Ok((name, ifindex, control, queues))
+        })?;
+        Ok((Self { name, ifindex, control, netns, config: config.clone() }, queues))
+    }
+
+    /// Opens one more queue.
+    pub fn add_queue(&self) -> Result<TapQueue, Error> {
+        run_in(self.netns.as_ref(), || Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No)?.0))
+    }
+
+    /// The name the kernel gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number inside its namespace.
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
+    /// The namespace it lives in; none for the one it was made from.
+    pub fn netns(&self) -> Option<&NetnsRef> {
+        self.config.host.netns.as_ref()
+    }
+
+    /// Plugs or unplugs the cable as the host sees it.
+    pub fn set_carrier(&self, carrier: Carrier) -> Result<(), Error> {
+        control::set_carrier(self.control.as_fd(), carrier)
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        if self.config.lifetime == Lifetime::Persistent {
+            return;
+        }
+        if let Err(error) = run_in(self.netns.as_ref(), || host::delete(self.ifindex)) {
+            // The interface went first; anything else ends when the queues are closed.
+            tracing::debug!(tap = self.name, %error, "not deleted");
+        }
+    }
+}
