@@ -482,8 +482,11 @@ impl Counters {
         Ok(number)
     }
 
-    /// A vector of names.
+    /// A vector of names; the one that is there already if the name is taken.
     pub fn names(&self, name: &str) -> Names {
+        if let Some(Kind::Names(there)) = self.find(name) {
+            return there;
+        }
         let names = Names(Arc::new((Mutex::default(), Arc::clone(&self.pulse))));
         self.add(name, Kind::Names(names.clone()));
         names
