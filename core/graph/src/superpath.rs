@@ -24,6 +24,9 @@ pub type Exit = NodeIndex;
 pub struct Walk<'a, 'b> {
     common: &'a Common<'a>,
     entries: &'a [&'b NodeEntry],
+    /// The last fan edge taken, the node it led to, and where that node's first edge leads: most packets of a
+    /// frame go the way of the one before.
+    last: std::cell::Cell<(Edge, &'a NodeEntry, Exit)>,
 }
 
 /// Part of a chain, from one node to the end.
@@ -41,7 +44,18 @@ pub trait Link: Send + Sync + 'static {
     fn second(&self, key: Self::Key, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Exit;
 }
 
-impl Walk<'_, '_> {
+impl<'a> Walk<'a, '_> {
+    /// The node a fan edge leads to, if it runs `B`'s code, and where its first edge leads.
+    #[cold]
+    fn fan<B: PacketNode>(&self, at: usize, edge: Edge) -> Result<(&'a NodeEntry, Exit), Exit> {
+        let node = self.exit(at, edge);
+        let entry = self.common.topology.nodes.get(node.at()).map(|e| &**e);
+        match entry.filter(|e| e.fan == Some(std::any::TypeId::of::<B>())) {
+            Some(entry) => Ok((entry, Lane::target(self.common.topology, entry, ON))),
+            None => Err(node),
+        }
+    }
+
     #[inline(always)]
     fn entry(&self, at: usize) -> &NodeEntry {
         match self.entries.get(at) {
@@ -140,16 +154,25 @@ where
         let entry = walk.entry(at);
         let result = self.0.packet(pkt, &mut Cx::new(walk.common, entry));
         let fan = matches!(&result, Ok(next) if next.is_fan());
-        let node = walk.exit(at, verdict(result, pkt, entry));
+        let edge = verdict(result, pkt, entry);
         if !fan {
-            return node;
+            return walk.exit(at, edge);
         }
-        let Some(entry) = walk.common.topology.nodes.get(node.at()) else { return node };
-        if entry.fan != Some(std::any::TypeId::of::<B>()) {
-            return node;
+        let (last, mut node, mut exit) = walk.last.get();
+        if last != edge {
+            match walk.fan::<B>(at, edge) {
+                Ok((found, leads)) => {
+                    (node, exit) = (found, leads);
+                    walk.last.set((edge, node, exit));
+                }
+                Err(plain) => return plain,
+            }
         }
-        let result = self.1.packet(pkt, &mut Cx::new(walk.common, entry));
-        Lane::target(walk.common.topology, entry, verdict(result, pkt, entry))
+        let result = self.1.packet(pkt, &mut Cx::new(walk.common, node));
+        match verdict(result, pkt, node) {
+            ON => exit,
+            edge => Lane::target(walk.common.topology, node, edge),
+        }
     }
 }
 
@@ -198,7 +221,9 @@ impl<L: Link> ChainRunner<L> {
             ip4: Tally::default(),
             tracer: None,
         };
-        let walk = Walk { common: &common, entries: &entries };
+        let Some(&nowhere) = entries.first() else { return false };
+        let last = std::cell::Cell::new((Edge(u16::MAX), nowhere, topology.drop));
+        let walk = Walk { common: &common, entries: &entries, last };
         let n = frame.len();
         let mut same = true;
         let mut first = topology.drop;

@@ -29,7 +29,8 @@ const MAX_PLIES: usize = (1 << 31) - 1;
 
 type Ply = [AtomicU32; PLY];
 
-/// The trie, for readers.
+/// The trie, for readers. It is a handle: clones are the same trie.
+#[derive(Clone)]
 pub struct Mtrie4 {
     root: StableArena<AtomicU32>,
     /// Ply 0 is never used: its entry would be "no route".
@@ -37,7 +38,7 @@ pub struct Mtrie4 {
 }
 
 /// What a stage found: the answer, or the ply to look in next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u32);
 
 impl Entry {

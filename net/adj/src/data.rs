@@ -1,7 +1,6 @@
 //! What packets read of an adjacency.
 
 use std::fmt;
-use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
@@ -141,6 +140,12 @@ impl Adj {
         AdjKind::from_u8(self.kind)
     }
 
+    /// Whether it is a complete rewrite, the common case.
+    #[inline(always)]
+    pub fn is_rewrite(&self) -> bool {
+        self.kind == AdjKind::Rewrite as u8
+    }
+
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
@@ -168,7 +173,7 @@ impl Adj {
 
 /// All adjacencies as packets see them. Clones are the same table.
 #[derive(Clone)]
-pub struct AdjTable(pub(crate) Arc<TwinTable<Adj>>);
+pub struct AdjTable(pub(crate) TwinTable<Adj>);
 
 impl AdjTable {
     /// One adjacency; [`AdjKind::None`] when there is none of this index.

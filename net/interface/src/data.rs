@@ -1,6 +1,5 @@
 //! What packets read of an interface.
 
-use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::NodeIndex;
@@ -135,7 +134,7 @@ impl IfData {
 
 /// All interfaces as packets see them. Clones are the same table.
 #[derive(Clone)]
-pub struct IfTable(pub(crate) Arc<TwinTable<IfData>>);
+pub struct IfTable(pub(crate) TwinTable<IfData>);
 
 impl IfTable {
     /// One interface; all zero when there is none of this index.

@@ -1,0 +1,10 @@
+//! The nodes an IPv4 packet passes.
+
+pub mod drop;
+pub mod frag;
+pub mod input;
+pub mod local;
+pub mod lookup;
+pub mod options;
+
+pub mod rewrite;
