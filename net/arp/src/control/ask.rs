@@ -197,7 +197,7 @@ impl Neighbours {
         let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
         let addresses = ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default();
         let on_link = addresses.iter().find(|a| a.contains(address)).or(addresses.first());
-        on_link.map_or(Ipv4Addr::UNSPECIFIED, |a| a.address())
+        on_link.map_or(Ipv4Addr::UNSPECIFIED, |a| a.addr())
     }
 
     /// Sends one question: to the neighbour itself if it is known, else to everybody.
