@@ -37,7 +37,7 @@ pub enum Mode {
 }
 
 /// A host interface to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateHostInterface {
     /// The kernel's name of it.
     pub name: String,
@@ -51,6 +51,20 @@ pub struct CreateHostInterface {
     pub mode: Mode,
     /// Whether sent frames pass the kernel's queueing discipline.
     pub qdisc: Qdisc,
+}
+
+impl Default for CreateHostInterface {
+    /// As VPP's `create host-interface` without further words: the queueing discipline is bypassed.
+    fn default() -> Self {
+        CreateHostInterface {
+            name: String::new(),
+            mac: None,
+            rx_queues: None,
+            tx_queues: None,
+            mode: Mode::default(),
+            qdisc: Qdisc::Bypass,
+        }
+    }
 }
 
 /// One host interface, as the control plane and `show hardware-interfaces` see it.

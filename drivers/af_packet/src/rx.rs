@@ -173,6 +173,9 @@ fn refuse(cx: &FrameCx<'_>, interface: SwIfIndex, error: Error) {
 
 impl RxQueue for HostRx {
     fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        if self.gone {
+            return 0;
+        }
         let taken = self.receive(cx);
         self.polls = self.polls.wrapping_add(1);
         if taken > 0 {
