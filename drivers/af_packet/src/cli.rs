@@ -3,7 +3,7 @@
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
-use crate::Qdisc;
+use crate::{Qdisc, RingVersion};
 use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
 
 /// Commands of this crate.
@@ -23,7 +23,8 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "Prints the new interface's name, `host-` and the kernel's name. Setting it up or down and changing its MTU \
-         does the same to the kernel's interface; its link state follows the kernel.",
+         does the same to the kernel's interface; its link state follows the kernel. `v2` takes a TPACKET_V2 ring: a \
+         lone packet is seen at once instead of half a millisecond later, bursts have 128 places instead of 8 MiB.",
     ),
     Command::new(
         "delete host-interface {name <name:host-interface>}",
@@ -53,6 +54,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         tx_queues: args.opt("tx")?,
         mode: if args.has("ip") { Mode::Ip } else { Mode::Ethernet },
         qdisc: if args.has("qdisc-bypass-disable") { Qdisc::Use } else { Qdisc::Bypass },
+        version: if args.has("v2") { RingVersion::V2 } else { RingVersion::V3 },
     };
     control.get::<HostInterfaces>()?.create(&create)?;
     Ok(Output::text(format!("host-{}\n", create.name)))

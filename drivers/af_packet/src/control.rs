@@ -18,7 +18,7 @@ use crate::queue::QueueConfig;
 use crate::rx::{HostRx, Layer, NODE};
 use crate::tx::HostTx;
 use crate::{
-    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RxRing, rx, set_admin_state, set_mtu, watch,
+    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx, set_admin_state, set_mtu, watch,
 };
 
 /// Most queues of a kind that an interface may have.
@@ -51,6 +51,8 @@ pub struct CreateHostInterface {
     pub mode: Mode,
     /// Whether sent frames pass the kernel's queueing discipline.
     pub qdisc: Qdisc,
+    /// V3 for throughput, V2 for the latency of lone frames.
+    pub version: RingVersion,
 }
 
 impl Default for CreateHostInterface {
@@ -63,6 +65,7 @@ impl Default for CreateHostInterface {
             tx_queues: None,
             mode: Mode::default(),
             qdisc: Qdisc::Bypass,
+            version: RingVersion::V3,
         }
     }
 }
@@ -153,6 +156,7 @@ impl HostInterfaces {
             rx: count("number of receive queues", create.rx_queues, 1)?,
             tx: count("number of transmit queues", create.tx_queues, self.graph.threads().len())?,
             qdisc: create.qdisc,
+            version: create.version,
         };
         let name = format!("host-{}", create.name);
         if self.interfaces.by_name(&name).is_some() {
@@ -372,8 +376,10 @@ impl Device for HostInterface {
     fn describe(&self) -> String {
         let (facts, config) = (&self.port.facts, &self.config);
         let get = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
-        let ring = crate::RxConfig::default();
-        let mut text = String::from("Linux PACKET socket interface v3\n");
+        let ring = config.ring();
+        let mut text = String::new();
+        let version = if config.version == RingVersion::V3 { 3 } else { 2 };
+        let _ = writeln!(text, "Linux PACKET socket interface v{version}");
         let _ = match &*self.link.borrow() {
             Some(link) => {
                 let kind = link.kind.as_deref().unwrap_or("hardware");
@@ -391,11 +397,10 @@ impl Device for HostInterface {
         }
         let _ = writeln!(
             text,
-            "RX Queues: {}, each block_size:{} nr:{} retire:{}ms",
+            "RX Queues: {}, each block_size:{} nr:{}",
             config.rx,
             ring.block_size,
-            ring.blocks,
-            ring.retire.as_millis()
+            ring.blocks
         );
         let _ = writeln!(text, "TX Queues: {}", config.tx);
         let _ = write!(

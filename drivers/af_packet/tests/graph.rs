@@ -130,6 +130,25 @@ fn local_tcp_with_default_offloads_crosses_as_superframes() {
 }
 
 #[test]
+fn a_version_2_ring_answers_sooner_and_takes_superframes_too() {
+    use shoal_af_packet::RingVersion;
+    if !can_run("a_version_2_ring_answers_sooner_and_takes_superframes_too") {
+        return;
+    }
+    let hosts = Hosts::new("v");
+    let router = Router::start(&hosts.r);
+    let [a, b] = router.on(|r| r.connect_as(["ra", "rb"], 2, RingVersion::V2));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    assert!(hosts.ping(100));
+    let rate = hosts.tcp(100 << 20);
+    let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{rate:.0} Mb/s {ca:?} {cb:?} {errors:?}");
+    assert!(ca.0 < (100 << 20) / 4000, "frames of {} bytes on average", (100 << 20) / ca.0);
+    assert!(errors.is_empty(), "{errors:?}");
+    router.end();
+}
+
+#[test]
 fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
     if !can_run("the_kernels_interface_vanishes_under_traffic_and_comes_back") {
         return;

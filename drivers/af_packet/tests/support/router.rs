@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use shoal_af_packet::{CreateHostInterface, HostInterfaces};
+use shoal_af_packet::{CreateHostInterface, HostInterfaces, RingVersion};
 use shoal_buffer::{Packet, Pages, PoolConfig};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::process::{Processes, Wake};
@@ -95,11 +95,20 @@ impl Inside {
 
     /// Two host interfaces, up, connected with each other.
     pub fn connect(&self, names: [&str; 2], queues: u32) -> [SwIfIndex; 2] {
+        self.connect_as(names, queues, RingVersion::V3)
+    }
+
+    /// The same with rings of a version.
+    pub fn connect_as(&self, names: [&str; 2], queues: u32, version: RingVersion) -> [SwIfIndex; 2] {
         let ports = self.control.get::<Ports>().unwrap();
         let mut made = [SwIfIndex(0); 2];
         for (i, name) in names.into_iter().enumerate() {
-            let create =
-                CreateHostInterface { name: name.into(), rx_queues: Some(queues), ..Default::default() };
+            let create = CreateHostInterface {
+                name: name.into(),
+                rx_queues: Some(queues),
+                version,
+                ..Default::default()
+            };
             made[i] = self.hosts().create(&create).unwrap();
             ports.0[i].store(made[i].0, Ordering::Relaxed);
             self.interfaces.set_admin(made[i], true).unwrap();
