@@ -43,7 +43,6 @@ impl Words<'_> {
                 let source = glean.unwrap_or_else(|| format!("{}/32", Ipv4Addr::from_bits(adj.argument)));
                 format!("ipv4-glean: [src:{source}] {}", self.rewrite(adj, &self.request(adj.tx())))
             }
-            AdjKind::Broadcast => format!("ipv4-bcast: {}", self.rewrite(adj, adj.rewrite())),
         }
     }
 
