@@ -83,7 +83,12 @@ impl TapRx {
     }
 
     /// The frame in the store as a packet.
-    fn packet(&self, cache: &mut Cache, interface: SwIfIndex, (vnet, len): (VnetHdr, usize)) -> Result<Buffer, Error> {
+    fn packet(
+        &self,
+        cache: &mut Cache,
+        interface: SwIfIndex,
+        (vnet, len): (VnetHdr, usize),
+    ) -> Result<Buffer, Error> {
         let bytes = self.store.get(..len).unwrap_or_default();
         let offload = vnet.validate(&[bytes]).map_err(|_| Error::BadOffload)?;
         let mut buffer = fill(cache, bytes).ok_or(Error::NoBuffer)?;
