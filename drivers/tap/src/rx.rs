@@ -55,8 +55,7 @@ pub(crate) struct TapRx {
     queue: TapQueue,
     number: u32,
     layer: Layer,
-    /// Where the kernel writes a frame before its length, and so its number of buffers, is known. Copying from here
-    /// costs a tenth of the system call that filled it.
+    /// Where the kernel writes a frame before its length, and so its number of buffers, is known.
     store: Box<[u8]>,
 }
 
