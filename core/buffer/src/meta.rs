@@ -42,6 +42,8 @@ impl Flags {
     pub const LOCALLY_ORIGINATED: Flags = Flags(1 << 7);
     /// The packet came as an Ethernet broadcast or multicast: nothing may answer it with an error.
     pub const LINK_MULTICAST: Flags = Flags(1 << 8);
+    /// Whether the sender ought to be told a shorter way was looked into already.
+    pub const REDIRECT_DONE: Flags = Flags(1 << 10);
     /// The layer-4 checksum was verified by whoever gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 
@@ -106,7 +108,7 @@ pub struct Meta {
     pub arc: u8,
     /// Its position on that arc.
     pub feature: u8,
-    /// Bytes of all headers of a [`Flags::GSO`] packet.
+    /// Bytes of the network and transport headers of a [`Flags::GSO`] packet together.
     pub gso_header: u16,
     /// Hash of the packet's flow, 0 when not computed.
     pub flow_hash: u32,
@@ -115,6 +117,15 @@ pub struct Meta {
 const _: () = assert!(size_of::<Meta>() == 64);
 
 impl Meta {
+    /// Takes over what the graph knows of another packet (interfaces, table, flags but those of a trace or of large
+    /// packets): for packets made from it.
+    pub fn inherit(&mut self, from: &Meta) {
+        let own = Flags::TRACED.with(Flags::GSO).with(Flags::GSO_TCP4).with(Flags::GSO_TCP6).with(Flags::GSO_UDP);
+        self.flags = from.flags.without(own).without(Flags::L4_CHECKSUM_OFFLOAD);
+        (self.rx, self.tx, self.adj) = (from.rx, from.tx, from.adj);
+        self.flow_hash = from.flow_hash;
+    }
+
     /// What a fresh buffer starts with.
     pub(crate) const FRESH: Meta = Meta {
         current: 0,

@@ -274,6 +274,24 @@ impl<'a> Packet<'a> {
         done
     }
 
+    /// Copies up to `to.len()` bytes from byte `at` of the packet on, over segment boundaries; tells how many.
+    pub fn copy_at(&self, at: usize, to: &mut [u8]) -> usize {
+        let (mut skip, mut done) = (at, 0);
+        for segment in self.segments() {
+            let from = segment.get(skip..).unwrap_or_default();
+            skip = skip.saturating_sub(segment.len());
+            let n = from.len().min(to.len() - done);
+            if let (Some(to), Some(from)) = (to.get_mut(done..done + n), from.get(..n)) {
+                to.copy_from_slice(from);
+            }
+            done += n;
+            if done == to.len() {
+                break;
+            }
+        }
+        done
+    }
+
     /// All bytes, for display and capture. Allocates.
     pub fn to_vec(&self) -> Vec<u8> {
         self.segments().flatten().copied().collect()

@@ -1,0 +1,168 @@
+//! `ip4-local`: packets for this router. RFC 1122, 3.2.
+//! ip4-lookup -> **ip4-local** -> ip4-icmp-input | registered protocols and ports | ip4-icmp-error
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use shoal_buffer::{Flags, Packet};
+use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_wire::{Ip4Header, IpProtocol, UdpHeader};
+
+use crate::{Headers, IcmpError};
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// ICMP.
+    #[node("ip4-icmp-input")]
+    Icmp,
+    /// Nobody listens, and the sender is told.
+    #[node("ip4-icmp-error")]
+    IcmpError,
+    /// Whoever registered the protocol or port.
+    Registered(Edge),
+}
+
+/// Why a packet is dropped here, and what else is counted.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// ip4 header is cut short
+    TooShort,
+    /// fragments to this router are not put together
+    Fragment,
+    /// unknown ip protocol
+    #[severity(warn)]
+    UnknownProtocol,
+    /// no listener for dst port
+    #[severity(warn)]
+    UnknownPort,
+    /// udp length is wrong
+    UdpLength,
+    /// udp checksum is wrong
+    UdpChecksum,
+    /// broadcast nobody listens to
+    Broadcast,
+}
+
+/// Who takes packets for this router: the edge of each protocol and of each UDP port, 0 for nobody.
+pub struct Listeners {
+    protocols: Box<[AtomicU16]>,
+    udp: Box<[AtomicU16]>,
+}
+
+impl Default for Listeners {
+    fn default() -> Self {
+        let table = |n: usize| (0..n).map(|_| AtomicU16::new(0)).collect();
+        Listeners { protocols: table(256), udp: table(65_536) }
+    }
+}
+
+impl Listeners {
+    /// Gives a protocol to an edge of `ip4-local`, or to nobody.
+    pub fn set_protocol(&self, protocol: IpProtocol, edge: Option<Edge>) {
+        Self::set(&self.protocols, usize::from(protocol.0), edge);
+    }
+
+    /// Gives a UDP port to an edge of `ip4-local`, or to nobody.
+    pub fn set_udp(&self, port: u16, edge: Option<Edge>) {
+        Self::set(&self.udp, usize::from(port), edge);
+    }
+
+    fn set(table: &[AtomicU16], at: usize, edge: Option<Edge>) {
+        if let Some(cell) = table.get(at) {
+            cell.store(edge.map_or(0, |e| e.0), Ordering::Release);
+        }
+    }
+
+    fn find(table: &[AtomicU16], at: usize) -> Option<Edge> {
+        let edge = table.get(at).map_or(0, |cell| cell.load(Ordering::Acquire));
+        (edge != 0).then_some(Edge(edge))
+    }
+}
+
+/// Delivers packets.
+pub struct Ip4Local {
+    /// Who takes them.
+    pub listeners: Arc<Listeners>,
+}
+
+impl Ip4Local {
+    fn udp(&self, pkt: &mut Packet<'_>, header: usize, total: usize, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let udp = pkt.header_at::<UdpHeader>(header).ok_or(Error::UdpLength)?;
+        let (port, length, sum) = (udp.dst_port(), usize::from(udp.length()), udp.checksum());
+        if length < UdpHeader::LEN || length > total - header {
+            return Err(Error::UdpLength);
+        }
+        let unchecked = Flags::L4_CHECKSUM_OFFLOAD.with(Flags::L4_CHECKSUM_OK);
+        if sum != 0 && !pkt.flags().has(unchecked) && !udp_checksum_ok(pkt, header, length) {
+            return Err(Error::UdpChecksum);
+        }
+        match Listeners::find(&self.listeners.udp, usize::from(port)) {
+            Some(edge) => Ok(Next::Registered(edge)),
+            None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+        }
+    }
+}
+
+/// Whether the checksum over pseudo-header and UDP is right.
+fn udp_checksum_ok(pkt: &Packet<'_>, header: usize, length: usize) -> bool {
+    let Some(ip) = pkt.header::<Ip4Header>() else { return false };
+    let mut sum = shoal_wire::checksum::Sum::pseudo_ip4(ip.src(), ip.dst(), IpProtocol::UDP, length as u16);
+    let (mut skip, mut left) = (header, length);
+    for segment in pkt.segments() {
+        let bytes = segment.get(skip..).unwrap_or_default();
+        skip = skip.saturating_sub(segment.len());
+        let bytes = bytes.get(..left.min(bytes.len())).unwrap_or_default();
+        left -= bytes.len();
+        sum.add(bytes);
+    }
+    sum.folded() == 0xffff
+}
+
+/// Nobody takes it: the sender is told, unless it was sent to many.
+fn refuse(
+    pkt: &mut Packet<'_>,
+    why: Error,
+    message: IcmpError,
+    cx: &Cx<'_, Ip4Local>,
+) -> Result<Next, Error> {
+    if pkt.flags().has(Flags::LINK_MULTICAST) {
+        return Err(Error::Broadcast);
+    }
+    cx.count(why, 1);
+    message.ask(pkt);
+    Ok(Next::IcmpError)
+}
+
+impl PacketNode for Ip4Local {
+    const NAME: &'static str = "ip4-local";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Headers;
+
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        cx.trace(pkt, || Headers::of(pkt));
+        let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
+        let (protocol, header, total) = (ip.protocol(), ip.header_len(), usize::from(ip.total_length()));
+        if ip.is_fragment() {
+            return Err(Error::Fragment);
+        }
+        if total < header || total > pkt.len() {
+            return Err(Error::TooShort);
+        }
+        // Padding of short frames is not part of the packet.
+        pkt.truncate(total).ok_or(Error::TooShort)?;
+        let l4 = pkt.current() + header as i16;
+        pkt.meta_mut().l4 = l4;
+        match protocol {
+            IpProtocol::ICMP => Ok(Next::Icmp),
+            IpProtocol::UDP => self.udp(pkt, header, total, cx),
+            other => match Listeners::find(&self.listeners.protocols, usize::from(other.0)) {
+                Some(edge) => Ok(Next::Registered(edge)),
+                None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+                None => refuse(pkt, Error::UnknownProtocol, IcmpError::PROTOCOL, cx),
+            },
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The nodes an IPv4 packet passes.
+
+pub mod drop;
+pub mod frag;
+pub mod input;
+pub mod local;
+pub mod lookup;
+pub mod not_enabled;
+pub mod options;
+pub mod redirect;
+
+pub mod rewrite;

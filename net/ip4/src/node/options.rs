@@ -1,0 +1,67 @@
+//! `ip4-options`: packets with options, off the fast path. RFC 1812, 5.3.13; RFC 7126.
+//! ip4-input -> **ip4-options** -> ip4-lookup | ip4-icmp-error
+
+use shoal_buffer::Packet;
+use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::{Cx, PacketNode};
+use shoal_wire::Ip4Options;
+
+use crate::{Headers, IcmpError};
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// On its way, options untouched.
+    #[node("ip4-lookup")]
+    Lookup,
+    /// The options make no sense.
+    #[node("ip4-icmp-error")]
+    IcmpError,
+}
+
+/// Why a packet is dropped here.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// ip4 source route option
+    SourceRoute,
+    /// ip4 options are malformed
+    #[severity(warn)]
+    Malformed,
+}
+
+/// Loose and strict source routing, which nobody forwards any more.
+const SOURCE_ROUTES: [u8; 2] = [131, 137];
+
+/// Looks at options; needs no tables.
+pub struct Ip4OptionsNode;
+
+impl PacketNode for Ip4OptionsNode {
+    const NAME: &'static str = "ip4-options";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Headers;
+
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        cx.trace(pkt, || Headers::of(pkt));
+        let mut malformed = None;
+        for option in Ip4Options::of_packet(pkt.data()) {
+            match option {
+                // RFC 7126, 4.3 and 4.4: drop by default.
+                Ok(option) if SOURCE_ROUTES.contains(&option.kind) => return Err(Error::SourceRoute),
+                Ok(_) => {}
+                Err(bad) => {
+                    malformed = Some(bad.offset);
+                    break;
+                }
+            }
+        }
+        match malformed {
+            None => Ok(Next::Lookup),
+            Some(offset) => {
+                cx.count(Error::Malformed, 1);
+                IcmpError::parameter_problem((20 + offset) as u8).ask(pkt);
+                Ok(Next::IcmpError)
+            }
+        }
+    }
+}

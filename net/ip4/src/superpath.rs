@@ -1,0 +1,27 @@
+//! `ip4-superpath`: ethernet-input, ip4-input, ip4-lookup, ip4-rewrite and the output node as one.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_ethernet::EthernetInput;
+use shoal_graph::superpath::{Fan, Staged, Then};
+use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
+use shoal_module::{Control, InitError};
+
+use crate::Ip4Nodes;
+
+/// The fused node's name.
+pub const NAME: &str = "ip4-superpath";
+
+/// Composes the chain and offers it to interfaces; after the graph was built.
+pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    let interfaces = control.get::<Interfaces>()?;
+    let nodes = control.get::<Ip4Nodes>()?;
+    let ethernet = Arc::clone(&*control.get::<Arc<EthernetInput>>()?);
+    let output = Output { arc: graph.arc(OUTPUT_ARC)? };
+    let forward = Fan(Arc::clone(&nodes.rewrite), output);
+    let chain = Then(ethernet, Then(Arc::clone(&nodes.input), Staged(Arc::clone(&nodes.lookup), forward)));
+    let node = graph.add_superpath(NAME, chain)?;
+    interfaces.set_superpath(Some(node)).map_err(|e| InitError::Other(e.to_string()))
+}
