@@ -15,29 +15,86 @@ use crate::MAX_THREADS;
 
 /// Words kept at the segment's start.
 const HEADER_WORDS: usize = 512;
+/// Words in front of a row. The last one says how many numbers follow, as VPP's vectors have it.
+const ROW_HEADER: usize = 8;
+/// The rest of that word: VPP's size of the header itself, in units of eight bytes.
+const ROW_HEADER_REST: u64 = 1 << 32;
+
+/// Counts the changes of the directory's structure, and tells whoever publishes it.
+#[derive(Default)]
+struct Pulse {
+    count: AtomicU64,
+    observer: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Pulse {
+    fn beat(&self) {
+        self.count.fetch_add(1, Ordering::Release);
+        if let Some(observer) = self.observer.get() {
+            observer();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pulse").field(&self.count).finish()
+    }
+}
+
+/// One thread's numbers of one counter, where they lie in the segment.
+#[derive(Clone, Debug)]
+pub struct Row(U64Slice);
+
+impl Row {
+    /// The number at a place.
+    #[inline(always)]
+    pub fn get(&self, at: usize) -> Option<&AtomicU64> {
+        self.0.get(ROW_HEADER + at)
+    }
+
+    /// Where the first number lies, in bytes from the segment's start. The word before it begins with how many
+    /// objects are counted.
+    pub fn offset(&self) -> usize {
+        self.0.offset() + ROW_HEADER * 8
+    }
+
+    fn set_len(&self, len: usize) {
+        if let Some(word) = self.0.get(ROW_HEADER - 1) {
+            word.store(ROW_HEADER_REST | len as u64, Ordering::Release);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.0.iter().skip(ROW_HEADER)
+    }
+}
 
 /// Rows of one counter: per thread, `width` numbers for each of up to `capacity` objects.
 #[derive(Debug)]
 struct Rows {
     segment: SharedSegment,
-    threads: [OnceLock<U64Slice>; MAX_THREADS],
+    threads: [OnceLock<Row>; MAX_THREADS],
     width: usize,
     capacity: usize,
     len: AtomicUsize,
+    pulse: Arc<Pulse>,
 }
 
 impl Rows {
-    fn new(segment: &SharedSegment, width: usize, capacity: usize) -> Arc<Self> {
+    fn new(segment: &SharedSegment, pulse: &Arc<Pulse>, width: usize, capacity: usize) -> Arc<Self> {
         let threads = [const { OnceLock::new() }; MAX_THREADS];
-        let segment = segment.clone();
-        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0) })
+        let (segment, pulse) = (segment.clone(), Arc::clone(pulse));
+        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0), pulse })
     }
 
     fn ensure_thread(&self, thread: usize) -> io::Result<()> {
         let Some(row) = self.threads.get(thread) else { return Ok(()) };
         if row.get().is_none() {
-            let slice = self.segment.alloc_u64s(self.width * self.capacity).map_err(io::Error::other)?;
-            let _ = row.set(slice);
+            let words = ROW_HEADER + self.width * self.capacity;
+            let fresh = Row(self.segment.alloc_u64s(words).map_err(io::Error::other)?);
+            fresh.set_len(self.len.load(Ordering::Relaxed));
+            let _ = row.set(fresh);
         }
         Ok(())
     }
@@ -65,7 +122,7 @@ impl Rows {
 
     fn clear(&self, thread: usize) {
         if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
-            let used = (self.len.load(Ordering::Relaxed) * self.width).min(row.len());
+            let used = self.len.load(Ordering::Relaxed) * self.width;
             row.iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
         }
     }
@@ -81,7 +138,11 @@ impl Rows {
     }
 
     fn ensure(&self, len: usize) {
-        self.len.fetch_max(len.min(self.capacity), Ordering::Relaxed);
+        let len = len.min(self.capacity);
+        if self.len.fetch_max(len, Ordering::Relaxed) < len {
+            self.threads.iter().filter_map(OnceLock::get).for_each(|row| row.set_len(len));
+            self.pulse.beat();
+        }
     }
 }
 
@@ -119,7 +180,7 @@ macro_rules! shared_rows {
             }
 
             /// One thread's numbers, where they lie in the segment; `None` for a thread that never ran.
-            pub fn row(&self, thread: usize) -> Option<&U64Slice> {
+            pub fn row(&self, thread: usize) -> Option<&Row> {
                 self.0.threads.get(thread)?.get()
             }
         }
@@ -196,44 +257,73 @@ pub enum Kind {
     },
 }
 
-/// One number in the segment.
+/// One number of the directory.
 #[derive(Clone, Debug)]
-pub struct Number(U64Slice);
+pub struct Number(Arc<NumberCell>);
+
+#[derive(Debug, Default)]
+struct NumberCell {
+    value: AtomicU64,
+    /// The word of a published directory that shows the number, if there is one.
+    shown: Mutex<Option<(U64Slice, usize)>>,
+}
 
 impl Number {
     /// Sets it.
     pub fn set(&self, value: u64) {
-        if let Some(cell) = self.0.first() {
-            cell.store(value, Ordering::Relaxed);
-        }
+        let shown = lock(&self.0.shown);
+        self.0.value.store(value, Ordering::Relaxed);
+        Self::show(shown.as_ref(), value);
     }
 
     /// Reads it.
     pub fn get(&self) -> u64 {
-        self.0.first().map_or(0, |c| c.load(Ordering::Relaxed))
+        self.0.value.load(Ordering::Relaxed)
+    }
+
+    /// From now on every change shows in this word of the segment too: VPP keeps such numbers in the directory
+    /// itself, which moves when it grows.
+    pub fn show_at(&self, piece: &U64Slice, word: usize) {
+        let mut shown = lock(&self.0.shown);
+        *shown = Some((piece.clone(), word));
+        Self::show(shown.as_ref(), self.get());
+    }
+
+    /// No word of the segment shows it any more.
+    pub fn hide(&self) {
+        *lock(&self.0.shown) = None;
+    }
+
+    fn show(at: Option<&(U64Slice, usize)>, value: u64) {
+        if let Some(cell) = at.and_then(|(piece, word)| piece.get(*word)) {
+            cell.store(value, Ordering::Relaxed);
+        }
     }
 }
 
 /// Names of objects by their index.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Arc<Mutex<Vec<String>>>);
+pub struct Names(Arc<(Mutex<Vec<String>>, Arc<Pulse>)>);
 
 impl Names {
     /// Names an object.
     pub fn set(&self, index: usize, name: &str) {
-        let mut names = lock(&self.0);
+        let (names, pulse) = &*self.0;
+        let mut names = lock(names);
         if names.len() <= index {
             names.resize(index + 1, String::new());
         }
-        if let Some(slot) = names.get_mut(index) {
+        if let Some(slot) = names.get_mut(index).filter(|slot| *slot != name) {
             slot.clear();
             slot.push_str(name);
+            drop(names);
+            pulse.beat();
         }
     }
 
     /// All names.
     pub fn all(&self) -> Vec<String> {
-        lock(&self.0).clone()
+        lock(&self.0.0).clone()
     }
 }
 
@@ -257,8 +347,8 @@ pub struct Counters {
     header: U64Slice,
     entries: Mutex<Vec<Entry>>,
     threads: AtomicUsize,
-    /// Changes whenever a name comes or goes or a table gets longer.
-    generation: AtomicU64,
+    /// Beats whenever a name comes or goes or a table gets longer.
+    pulse: Arc<Pulse>,
 }
 
 impl Counters {
@@ -275,7 +365,7 @@ impl Counters {
             header,
             entries: Mutex::default(),
             threads: AtomicUsize::new(1),
-            generation: AtomicU64::new(0),
+            pulse: Arc::default(),
         };
         Ok(Arc::new(counters))
     }
@@ -292,12 +382,18 @@ impl Counters {
 
     /// A number that changes with the directory's structure.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.pulse.count.load(Ordering::Acquire)
     }
 
     /// Tells readers of the directory that a table got longer or a name vector changed.
     pub fn touch(&self) {
-        self.generation.fetch_add(1, Ordering::Release);
+        self.pulse.beat();
+    }
+
+    /// Names the one who is told of every change of the structure, at once and on the thread that makes it. Only
+    /// the first one is; false for others.
+    pub fn observe(&self, observer: impl Fn() + Send + Sync + 'static) -> bool {
+        self.pulse.observer.set(Box::new(observer)).is_ok()
     }
 
     /// Threads that have rows.
@@ -326,7 +422,7 @@ impl Counters {
     }
 
     fn rows(&self, width: usize, capacity: usize) -> io::Result<Arc<Rows>> {
-        let rows = Rows::new(&self.segment, width, capacity);
+        let rows = Rows::new(&self.segment, &self.pulse, width, capacity);
         for thread in 0..self.threads() {
             rows.ensure_thread(thread)?;
         }
@@ -360,29 +456,38 @@ impl Counters {
         Ok(counter)
     }
 
-    /// One number that goes up.
+    /// One number that goes up; the one that is there already if the name is taken.
     ///
     /// # Errors
-    /// The segment is full.
+    /// None today: it takes no memory of the segment until it is published.
     pub fn scalar(&self, name: &str) -> io::Result<Number> {
-        let number = Number(self.segment.alloc_u64s(8).map_err(io::Error::other)?);
+        if let Some(Kind::Scalar(there)) = self.find(name) {
+            return Ok(there);
+        }
+        let number = Number(Arc::default());
         self.add(name, Kind::Scalar(number.clone()));
         Ok(number)
     }
 
-    /// One number that goes up and down.
+    /// One number that goes up and down; the one that is there already if the name is taken.
     ///
     /// # Errors
-    /// The segment is full.
+    /// None today: it takes no memory of the segment until it is published.
     pub fn gauge(&self, name: &str) -> io::Result<Number> {
-        let number = Number(self.segment.alloc_u64s(8).map_err(io::Error::other)?);
+        if let Some(Kind::Gauge(there)) = self.find(name) {
+            return Ok(there);
+        }
+        let number = Number(Arc::default());
         self.add(name, Kind::Gauge(number.clone()));
         Ok(number)
     }
 
-    /// A vector of names.
+    /// A vector of names; the one that is there already if the name is taken.
     pub fn names(&self, name: &str) -> Names {
-        let names = Names::default();
+        if let Some(Kind::Names(there)) = self.find(name) {
+            return there;
+        }
+        let names = Names(Arc::new((Mutex::default(), Arc::clone(&self.pulse))));
         self.add(name, Kind::Names(names.clone()));
         names
     }
@@ -431,5 +536,63 @@ impl Counters {
     /// The whole directory, in order of creation.
     pub fn entries(&self) -> Vec<Entry> {
         lock(&self.entries).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_preceded_by_its_length() {
+        let counters = Counters::new(1 << 30).unwrap();
+        let simple = counters.simple("/a", 100).unwrap();
+        simple.ensure(3);
+        counters.ensure_threads(2).unwrap();
+        simple.add(1, 2, 7);
+        let before = counters.generation();
+        simple.ensure(5);
+        simple.ensure(4);
+        assert_eq!(counters.generation(), before + 1, "only a growing table is a change");
+        for thread in 0..2 {
+            let at = simple.row(thread).unwrap().offset();
+            let mut bytes = [0; 32];
+            counters.segment().read_bytes(at - 8, &mut bytes).unwrap();
+            assert_eq!(bytes[..4], 5u32.to_le_bytes());
+            assert_eq!(bytes[24..], [7 * thread as u8, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(at % 64, 0);
+        }
+    }
+
+    #[test]
+    fn a_shown_number_changes_in_the_segment_until_it_is_hidden() {
+        let counters = Counters::new(1 << 20).unwrap();
+        let piece = counters.segment().alloc_u64s(8).unwrap();
+        let number = counters.gauge("/g").unwrap();
+        number.set(4);
+        number.show_at(&piece, 3);
+        let seen = || piece[3].load(Ordering::Relaxed);
+        assert_eq!(seen(), 4);
+        counters.gauge("/g").unwrap().set(5);
+        assert_eq!(seen(), 5);
+        number.hide();
+        number.set(6);
+        assert_eq!((seen(), number.get()), (5, 6));
+    }
+
+    #[test]
+    fn the_observer_hears_of_every_change_of_structure() {
+        let counters = Counters::new(1 << 20).unwrap();
+        let heard = Arc::new(AtomicU64::new(0));
+        let ear = Arc::clone(&heard);
+        assert!(counters.observe(move || {
+            ear.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert!(!counters.observe(|| ()));
+        let names = counters.names("/names");
+        names.set(1, "x");
+        names.set(1, "x");
+        counters.remove_prefix("/names");
+        assert_eq!(heard.load(Ordering::Relaxed), 3);
     }
 }

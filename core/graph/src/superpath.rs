@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shoal_buffer::{FRAME_SIZE, Frame, Packet};
 
 use crate::cx::{Common, Cx, Tally};
-use crate::dispatch::{Dispatch, Run, verdict};
+use crate::dispatch::{Dispatch, Run, all_same, verdict};
 use crate::lane::Lane;
 use crate::node::{Edge, NextNodes, NodeIndex, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
@@ -110,7 +110,7 @@ impl<A: StagedNode, Rest: Tail> Link for Staged<A, Rest> {
 
     #[inline(always)]
     fn first(&self, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Result<Self::Key, Exit> {
-        Ok(self.0.prepare(pkt, &mut Cx::new(walk.common, walk.entry(at))))
+        Ok(self.0.direct(pkt, &mut Cx::new(walk.common, walk.entry(at))))
     }
 
     #[inline(always)]
@@ -198,11 +198,11 @@ impl<L: Link> ChainRunner<L> {
         topology: &Topology,
         guard: shoal_infra::Guard<'_>,
         exits: &mut [NodeIndex; FRAME_SIZE],
-    ) -> bool {
+    ) {
         const DEPTH: usize = 8;
         let mut entries: [&NodeEntry; DEPTH] = match topology.nodes.first() {
             Some(first) => [first; DEPTH],
-            None => return false,
+            None => return,
         };
         for (slot, node) in entries.iter_mut().zip(&self.nodes) {
             if let Some(entry) = topology.nodes.get(node.at()) {
@@ -210,7 +210,6 @@ impl<L: Link> ChainRunner<L> {
             }
         }
         let Lane { memory, counters, thread, now, .. } = &mut *lane;
-        let memory = *memory;
         let common = Common {
             guard,
             thread: *thread,
@@ -219,44 +218,20 @@ impl<L: Link> ChainRunner<L> {
             counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
-        let Some(&nowhere) = entries.first() else { return false };
+        let Some(&nowhere) = entries.first() else { return };
         let last = std::cell::Cell::new((Edge(u16::MAX), nowhere, topology.drop));
         let walk = Walk { common: &common, entries: &entries, last };
-        let n = frame.len();
-        let mut same = true;
-        let mut first = topology.drop;
-        // Two passes over a stretch of packets: the first ends where the table lookup has asked for its memory.
-        const STRETCH: usize = 16;
-        let mut start = 0;
-        for k in 0..8 {
-            memory.prefetch(frame, k);
-        }
-        while start < n {
-            let end = (start + STRETCH).min(n);
-            let mut keys: [Result<L::Key, Exit>; STRETCH] = [Ok(L::Key::default()); STRETCH];
-            for (i, key) in (start..end).zip(keys.iter_mut()) {
-                memory.prefetch(frame, i + 8);
-                if let Some(mut pkt) = memory.packet(frame, i) {
-                    *key = self.chain.first(&mut pkt, &walk, 0);
-                }
+        frame.each(*memory, |i, pkt| {
+            let exit = match self.chain.first(pkt, &walk, 0) {
+                Ok(key) => self.chain.second(key, pkt, &walk, 0),
+                Err(exit) => exit,
+            };
+            if let Some(slot) = exits.get_mut(i) {
+                *slot = exit;
             }
-            for ((i, key), exit) in (start..end).zip(keys).zip(exits.iter_mut().skip(start)) {
-                *exit = match (key, memory.packet(frame, i)) {
-                    (Ok(key), Some(mut pkt)) => self.chain.second(key, &mut pkt, &walk, 0),
-                    (Err(exit), _) => exit,
-                    (_, None) => topology.drop,
-                };
-                if i == 0 {
-                    first = *exit;
-                }
-                same &= *exit == first;
-            }
-            start = end;
-        }
+        });
         common.flush();
-        same
     }
 }
 
@@ -270,10 +245,11 @@ impl<L: Link> Dispatch for ChainRunner<L> {
             return;
         }
         let mut exits = [topology.drop; FRAME_SIZE];
-        if self.go(&mut frame, lane, topology, guard, &mut exits) {
-            if let Some(first) = exits.first() {
-                lane.forward(*first, frame);
-            }
+        self.go(&mut frame, lane, topology, guard, &mut exits);
+        let all = exits.get(..frame.len()).unwrap_or_default();
+        let first = all.first().copied().unwrap_or(topology.drop);
+        if all_same(all, first) {
+            lane.forward(first, frame);
         } else {
             lane.scatter_to(frame, &exits);
         }

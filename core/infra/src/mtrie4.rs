@@ -32,7 +32,8 @@ type Ply = [AtomicU32; PLY];
 /// The trie, for readers. It is a handle: clones are the same trie.
 #[derive(Clone)]
 pub struct Mtrie4 {
-    root: StableArena<AtomicU32>,
+    /// One element, so that an upper half of an address is always in range.
+    root: StableArena<[AtomicU32; ROOT]>,
     /// Ply 0 is never used: its entry would be "no route".
     plies: StableArena<Ply>,
 }
@@ -78,7 +79,7 @@ impl Mtrie4 {
     pub fn new(max_plies: usize) -> io::Result<(Arc<Mtrie4>, Mtrie4Writer)> {
         let max_plies = max_plies.min(MAX_PLIES);
         let trie = Arc::new(Mtrie4 {
-            root: StableArena::with_capacity(ROOT)?,
+            root: StableArena::with_capacity(1)?,
             plies: StableArena::with_capacity(max_plies + 1)?,
         });
         let writer = Mtrie4Writer::new(Arc::clone(&trie))?;
@@ -98,13 +99,20 @@ impl Mtrie4 {
     /// Fetches the line that [`stage1`](Self::stage1) reads.
     #[inline(always)]
     pub fn prefetch_root(&self, addr: u32) {
-        self.root.prefetch((addr >> 16) as usize);
+        if let Some(entry) = self.root_entry(addr) {
+            crate::raw::prefetch::prefetch_read(entry);
+        }
+    }
+
+    #[inline(always)]
+    fn root_entry(&self, addr: u32) -> Option<&AtomicU32> {
+        self.root.get(0)?.get((addr >> 16) as usize)
     }
 
     /// Stage one: the upper 16 bits. Then [`prefetch`](Self::prefetch) for stage two.
     #[inline(always)]
     pub fn stage1(&self, addr: u32) -> Entry {
-        match self.root.get((addr >> 16) as usize) {
+        match self.root_entry(addr) {
             Some(entry) => Entry(entry.load(Ordering::Acquire)),
             None => Entry::NONE,
         }

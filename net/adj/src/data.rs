@@ -45,8 +45,6 @@ pub enum AdjKind {
     Punt = 8,
     /// Look it up again in another table.
     Lookup = 9,
-    /// A broadcast on a directly connected network.
-    Broadcast = 10,
 }
 
 impl AdjKind {
@@ -62,7 +60,6 @@ impl AdjKind {
             7 => AdjKind::Prohibit,
             8 => AdjKind::Punt,
             9 => AdjKind::Lookup,
-            10 => AdjKind::Broadcast,
             _ => AdjKind::None,
         }
     }

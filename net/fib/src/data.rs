@@ -60,8 +60,3 @@ impl FibTables {
         self.others.load(guard).get(fib.0 as usize)?.as_deref()
     }
 }
-
-impl FibTables {
-    /// bench
-    pub fn bench(default: Arc<Mtrie4>) -> Self { FibTables { default: (*default).clone(), others: Arc::new(Published::new(Vec::new())) } }
-}

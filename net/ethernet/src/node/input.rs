@@ -92,8 +92,6 @@ impl PacketNode for EthernetInput {
             group(pkt, dst)?;
         }
         pkt.pull(EthernetHeader::LEN).ok_or(Error::TooShort)?;
-        let front = pkt.current();
-        pkt.meta_mut().l3 = front;
         match header.ether_type() {
             EtherType::IP4 => Ok(Next::Ip4),
             other => rare(header, other),

@@ -4,7 +4,6 @@
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_interface::{IfFlags, IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
@@ -44,14 +43,10 @@ pub enum Error {
     TtlZero,
     /// ip4 source address is no host's
     Martian,
-    /// ip4 is not enabled on the interface
-    NotEnabled,
 }
 
 /// Checks packets.
 pub struct Ip4Input {
-    /// All interfaces.
-    pub interfaces: IfTable,
     /// Features of packets to one host.
     pub unicast: FeatureArc,
 }
@@ -60,7 +55,8 @@ pub struct Ip4Input {
 #[inline(always)]
 fn is_martian(src: u32) -> bool {
     let top = src >> 24;
-    !(1..224).contains(&top) && src != 0 || top == 127
+    let odd = top.wrapping_sub(1) >= 223 || top == 127;
+    odd && src != 0
 }
 
 /// What every packet with a plain header must satisfy.
@@ -126,11 +122,6 @@ impl PacketNode for Ip4Input {
         let rx = pkt.rx();
         cx.count_ip4(rx);
         cx.trace(pkt, || Headers::of(pkt));
-        let interface = self.interfaces.get(rx, cx.guard());
-        if !interface.flags().has(IfFlags::IP4) {
-            return Err(Error::NotEnabled);
-        }
-        let fib = interface.fib_ip4;
         let len = pkt.len();
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         let plain = ip.version_ihl() == Ip4Header::VERSION_IHL_NO_OPTIONS;
@@ -144,11 +135,6 @@ impl PacketNode for Ip4Input {
         if ttl == 0 {
             // RFC 1812, 5.3.1: it should have been expired by the hop before, which told its sender.
             return Err(Error::TtlZero);
-        }
-        // A feature or a driver may have chosen another table already.
-        let meta = pkt.meta_mut();
-        if meta.tx == SwIfIndex::NONE {
-            meta.tx = SwIfIndex(fib);
         }
         match cx.start_arc(&self.unicast, rx, pkt) {
             None => Ok(next),

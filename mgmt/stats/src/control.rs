@@ -1,0 +1,146 @@
+//! Starts publishing, and ends it.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use shoal_graph::Graph;
+use shoal_graph::process::{Processes, Receiver, channel};
+use shoal_module::{Control, InitError};
+
+use crate::collector::Collector;
+use crate::publisher::Publisher;
+use crate::socket::{self, SocketFile};
+
+/// After a refresh the next one waits this many times as long as it took, so that a script which makes a
+/// thousand interfaces does not rebuild a long directory a thousand times.
+const REST: u32 = 20;
+
+/// How the segment is published; the daemon puts this on the shelf before modules start.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The socket's file.
+    pub socket: PathBuf,
+    /// The group that may connect, besides the owner.
+    pub gid: Option<u32>,
+    /// Publish the counters of every node too.
+    pub per_node_counters: bool,
+    /// Time between two rounds of the collector.
+    pub update_interval: Duration,
+}
+
+/// The published segment.
+pub struct Stats {
+    publisher: RefCell<Publisher>,
+    nodes: RefCell<Nodes>,
+    socket: RefCell<Option<SocketFile>>,
+    graph: Rc<Graph>,
+    per_node: bool,
+}
+
+impl Stats {
+    /// Publishes what has changed.
+    pub fn refresh(&self) {
+        if self.per_node {
+            self.nodes.borrow_mut().follow(&self.graph);
+        }
+        if let Err(error) = self.publisher.borrow_mut().refresh(self.graph.clock().now()) {
+            tracing::error!("the stats segment shows an old directory: {error}");
+        }
+    }
+
+    /// Removes the socket's file: clients watch for that and connect anew.
+    pub fn close(&self) {
+        self.socket.borrow_mut().take();
+    }
+
+    /// How often the directory was replaced.
+    pub fn epoch(&self) -> u64 {
+        self.publisher.borrow().epoch()
+    }
+}
+
+/// The names of nodes as published: with `per-node-counters on` only.
+#[derive(Default)]
+struct Nodes(Vec<String>);
+
+impl Nodes {
+    fn follow(&mut self, graph: &Graph) {
+        let counters = graph.counters();
+        let vector = counters.names("/sys/node/names");
+        let mut names = Vec::new();
+        for node in graph.nodes() {
+            let at = node.index.number() as usize;
+            names.resize(names.len().max(at + 1), String::new());
+            if let Some(slot) = names.get_mut(at) {
+                *slot = node.name;
+            }
+        }
+        let of = |name: &str| format!("/nodes/{}/", name.replace('/', "_"));
+        for at in 0..names.len().max(self.0.len()) {
+            let name = |list: &[String]| list.get(at).cloned().unwrap_or_default();
+            let (old, new) = (name(&self.0), name(&names));
+            vector.set(at, &new);
+            if old == new {
+                continue;
+            }
+            if !old.is_empty() {
+                counters.remove_prefix(&of(&old));
+            }
+            if !new.is_empty() {
+                for column in ["clocks", "vectors", "calls", "suspends"] {
+                    counters.symlink(&format!("{}{column}", of(&new)), &format!("/sys/node/{column}"), at);
+                }
+            }
+        }
+        self.0 = names;
+    }
+}
+
+/// Publishes and serves, if the shelf has [`Settings`].
+pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let Ok(settings) = control.get::<Settings>() else { return Ok(()) };
+    let (graph, processes) = (control.graph()?, control.processes()?);
+    let collector = Collector::new(&graph)?;
+    if !socket::seal(graph.counters().segment()) {
+        tracing::info!("this kernel cannot keep clients from writing to the stats segment: it is older than 5.1");
+    }
+    let (listener, file) =
+        socket::open(&settings.socket, settings.gid).map_err(|e| InitError::Other(e.to_string()))?;
+    let stats = control.put(Stats {
+        publisher: RefCell::new(Publisher::new(graph.counters().clone(), settings.per_node_counters)),
+        nodes: RefCell::default(),
+        socket: RefCell::new(Some(file)),
+        graph: Rc::clone(&graph),
+        per_node: settings.per_node_counters,
+    });
+    stats.refresh();
+    let (changed, changes) = channel(1);
+    // Full means that a change is told already.
+    graph.counters().observe(move || drop(changed.try_send(())));
+    processes.spawn("statseg-publisher", publish(Rc::clone(&stats), changes, (*processes).clone()));
+    processes.spawn("statseg-collector-process", collect(stats, collector, settings.update_interval, (*processes).clone()));
+    processes.spawn("statseg-socket", socket::serve(listener, graph.counters().segment().clone()));
+    Ok(())
+}
+
+async fn publish(stats: Rc<Stats>, changes: Receiver<()>, processes: Processes) {
+    while changes.recv().await.is_ok() {
+        let begun = Instant::now();
+        stats.refresh();
+        // A manual clock does not move by itself: a test wants to see its change at once.
+        if processes.clock().is_real() {
+            processes.sleep(begun.elapsed() * REST).await;
+        }
+    }
+}
+
+async fn collect(stats: Rc<Stats>, mut collector: Collector, interval: Duration, processes: Processes) {
+    loop {
+        collector.round(&stats.graph);
+        // Forgets directories that were replaced some time ago.
+        stats.refresh();
+        processes.sleep(interval).await;
+    }
+}
