@@ -11,7 +11,7 @@ use shoal_infra::{Pages, Region};
 use crate::{DATA_OFFSET, Frame, Meta, Packet, STRIDE};
 
 /// Virtual space reserved; buffers are numbered in cache lines from its start.
-const RESERVED: usize = 64 << 30;
+const RESERVED: usize = 16 << 30;
 
 struct Whole {
     base: NonNull<u8>,
@@ -58,6 +58,24 @@ impl Memory {
         let index = frame.index(i)?;
         // SAFETY: the frame owns the token and is borrowed mutably for as long as the view lives.
         Some(unsafe { Packet::new(self, self.at(index)) })
+    }
+
+    /// A view of the packet in a slot of a frame that the caller borrows mutably.
+    ///
+    /// # Safety
+    /// `index` is in a valid slot of a frame borrowed mutably for `'a`, and no other view of it is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn packet_at<'a>(self, index: u32) -> Packet<'a> {
+        // SAFETY: upheld by the caller.
+        unsafe { Packet::new(self, self.at(index)) }
+    }
+
+    /// Starts loading the header line and first data line of a buffer; any number does no harm.
+    #[inline(always)]
+    pub(crate) fn prefetch_slot(self, index: u32) {
+        let p = self.base.as_ptr().wrapping_add(index as usize * 64);
+        shoal_infra::prefetch_address(p);
+        shoal_infra::prefetch_address(p.wrapping_add(DATA_OFFSET));
     }
 
     /// Starts loading the header line and first data line of slot `i`; nothing past the frame's end.

@@ -34,6 +34,15 @@ impl Tally {
     }
 
     #[inline(always)]
+    fn add_packet(&self, interface: SwIfIndex, flush: impl Fn(u32, u64)) {
+        if self.interface.get() != interface.0 {
+            self.flush(|i, p, _| flush(i, p));
+            self.interface.set(interface.0);
+        }
+        self.packets.set(self.packets.get() + 1);
+    }
+
+    #[inline(always)]
     fn flush(&self, flush: impl Fn(u32, u64, u64)) {
         let packets = self.packets.take();
         if packets != 0 {
@@ -51,8 +60,6 @@ pub(crate) struct Common<'a> {
     pub(crate) counters: &'a GraphCounters,
     pub(crate) tx: Tally,
     pub(crate) ip4: Tally,
-    /// Present when a traced packet may be in the frame.
-    pub(crate) tracer: Option<&'a Tracer>,
 }
 
 impl Common<'_> {
@@ -67,19 +74,26 @@ impl Common<'_> {
 pub struct Cx<'a, N: ?Sized> {
     common: &'a Common<'a>,
     entry: &'a NodeEntry,
+    /// Known where the loop is compiled, so that loops without trace hold no trace of it.
+    tracer: Option<&'a Tracer>,
     node: PhantomData<fn(&N)>,
 }
 
 impl<'a, N: ?Sized> Cx<'a, N> {
     #[inline(always)]
     pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
-        Cx { common, entry, node: PhantomData }
+        Cx { common, entry, tracer: None, node: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn traced(common: &'a Common<'a>, entry: &'a NodeEntry, tracer: Option<&'a Tracer>) -> Self {
+        Cx { common, entry, tracer, node: PhantomData }
     }
 
     /// The same view, for the node behind a wrapper.
     #[inline(always)]
     pub(crate) fn retype<M: ?Sized>(&self) -> Cx<'a, M> {
-        Cx::new(self.common, self.entry)
+        Cx::traced(self.common, self.entry, self.tracer)
     }
 
     /// Proof that tables may be read.
@@ -103,13 +117,13 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     /// Whether traced packets may be about; only then is [`Cx::trace`]'s closure run.
     #[inline(always)]
     pub fn tracing(&self) -> bool {
-        self.common.tracer.is_some()
+        self.tracer.is_some()
     }
 
     /// Says something about a traced packet. The closure is not run for others.
     #[inline(always)]
     pub fn trace<T: fmt::Display + Send + 'static>(&self, pkt: &Packet<'_>, line: impl FnOnce() -> T) {
-        if let Some(tracer) = self.common.tracer
+        if let Some(tracer) = self.tracer
             && pkt.flags().has(shoal_buffer::Flags::TRACED)
         {
             tracer.add(pkt, self.entry.index, self.common.now, Some(Box::new(line())));
@@ -127,7 +141,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     #[inline(always)]
     pub fn count_ip4(&self, interface: SwIfIndex) {
         let Common { counters, thread, ip4, .. } = self.common;
-        ip4.add(interface, 0, |i, p, _| counters.ip4.add(*thread, i as usize, p));
+        ip4.add_packet(interface, |i, p| counters.ip4.add(*thread, i as usize, p));
     }
 
     /// The counters of interfaces and nodes.
@@ -345,7 +359,6 @@ impl<'a> FrameCx<'a> {
             counters: &self.lane.counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
         Cx::<()>::new(&common, self.entry).next_feature(pkt)
     }

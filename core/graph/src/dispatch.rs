@@ -7,9 +7,7 @@ use crate::cx::{Common, Cx, FrameCx, Tally};
 use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
-
-/// How far ahead of the packet in hand headers are prefetched.
-const AHEAD: usize = 4;
+use crate::trace::Tracer;
 
 /// What a node is run with.
 pub(crate) struct Run<'a> {
@@ -44,21 +42,16 @@ fn mark(pkt: &mut Packet<'_>, error: u32) -> Edge {
     Edge::DROP
 }
 
-/// Runs `each` over a frame with the headers of the next packets on their way, collects where packets go, and
-/// sends them there.
+/// Runs `each` over a frame, collects where packets go, and sends them there.
 #[inline(always)]
 fn run_packets<const TRACE: bool>(
     mut frame: Box<Frame>,
     run: Run<'_>,
-    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>) -> Edge,
+    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>, Option<&Tracer>) -> Edge,
 ) {
     let Run { lane, entry, topology, guard } = run;
-    let n = frame.len();
-    let mut same = true;
-    let mut first = 0;
     {
         let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
-        let memory = *memory;
         let common = Common {
             guard,
             thread: *thread,
@@ -67,41 +60,30 @@ fn run_packets<const TRACE: bool>(
             counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: if TRACE { Some(&*tracer) } else { None },
         };
-        let mut one = |i: usize, frame: &mut Frame| {
-            let Some(mut pkt) = memory.packet(frame, i) else { return };
-            let edge = each(i, &mut pkt, &common).0;
+        let tracer = if TRACE { Some(&*tracer) } else { None };
+        frame.each(*memory, |i, pkt| {
+            let edge = each(i, pkt, &common, tracer).0;
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge;
             }
-            if i == 0 {
-                first = edge;
-            }
-            same &= edge == first;
-        };
-        let mut i = 0;
-        while i + 2 * AHEAD <= n {
-            for k in AHEAD..2 * AHEAD {
-                memory.prefetch(&frame, i + k);
-            }
-            for k in 0..AHEAD {
-                one(i + k, &mut frame);
-            }
-            i += AHEAD;
-        }
-        while i < n {
-            one(i, &mut frame);
-            i += 1;
-        }
+        });
         common.flush();
     }
-    if same {
+    let nexts = lane.nexts.get(..frame.len()).unwrap_or_default();
+    let first = nexts.first().copied().unwrap_or(0);
+    if all_same(nexts, first) {
         let node = Lane::target(topology, entry, Edge(first));
         lane.forward(node, frame);
     } else {
         lane.scatter(frame, |next| Lane::target(topology, entry, Edge(next)));
     }
+}
+
+/// Whether all are `first`; without a branch per item, so that it is done many at once.
+#[inline(always)]
+pub(crate) fn all_same<T: Copy + PartialEq>(items: &[T], first: T) -> bool {
+    items.iter().fold(true, |same, item| same & (*item == first))
 }
 
 /// Runs a [`PacketNode`].
@@ -111,8 +93,8 @@ impl<N: PacketNode> PacketRunner<N> {
     #[inline(always)]
     fn go<const TRACE: bool>(&self, frame: Box<Frame>, run: Run<'_>) {
         let entry = run.entry;
-        run_packets::<TRACE>(frame, run, |_, pkt, common| {
-            let result = self.0.packet(pkt, &mut Cx::new(common, entry));
+        run_packets::<TRACE>(frame, run, |_, pkt, common, tracer| {
+            let result = self.0.packet(pkt, &mut Cx::traced(common, entry, tracer));
             verdict(result, pkt, entry)
         });
     }
@@ -139,9 +121,9 @@ impl<N: StagedNode> StagedRunner<N> {
         let entry = run.entry;
         let mut keys = [N::Key::default(); FRAME_SIZE];
         self.prepare(&mut frame, &run, &mut keys);
-        run_packets::<TRACE>(frame, run, |i, pkt, common| {
+        run_packets::<TRACE>(frame, run, |i, pkt, common, tracer| {
             let key = keys.get(i).copied().unwrap_or_default();
-            let result = self.0.packet(key, pkt, &mut Cx::new(common, entry));
+            let result = self.0.packet(key, pkt, &mut Cx::traced(common, entry, tracer));
             verdict(result, pkt, entry)
         });
     }
@@ -158,15 +140,13 @@ impl<N: StagedNode> StagedRunner<N> {
             counters: &run.lane.counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
         let n = frame.len();
-        for (i, key) in keys.iter_mut().enumerate().take(n) {
-            memory.prefetch(frame, i + AHEAD);
-            if let Some(pkt) = memory.packet(frame, i) {
-                *key = self.0.prepare(&pkt, &mut Cx::new(&common, run.entry));
+        frame.each(memory, |i, pkt| {
+            if let Some(key) = keys.get_mut(i) {
+                *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry));
             }
-        }
+        });
         for stage in 0..N::STAGES {
             for key in keys.iter_mut().take(n) {
                 *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry));

@@ -1,6 +1,5 @@
 //! Feature arcs: named places in the graph where features join, per interface, in an order they declare.
 
-use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use shoal_buffer::SwIfIndex;
@@ -63,12 +62,12 @@ pub(crate) struct ArcTable {
 #[derive(Clone, Debug)]
 pub struct Arc {
     pub(crate) number: u8,
-    bits: Shared<StableArena<AtomicU64>>,
+    bits: StableArena<AtomicU64>,
 }
 
 impl Arc {
     pub(crate) fn new(number: u8) -> std::io::Result<Self> {
-        Ok(Arc { number, bits: Shared::new(StableArena::with_capacity(MAX_INTERFACES)?) })
+        Ok(Arc { number, bits: StableArena::with_capacity(MAX_INTERFACES)? })
     }
 
     /// Bits of the features enabled on an interface.

@@ -112,7 +112,7 @@ pub struct GraphConfig {
 
 impl Default for GraphConfig {
     fn default() -> Self {
-        GraphConfig { buffers: PoolConfig::default(), stats_bytes: 8 << 30, clock: Clock::real() }
+        GraphConfig { buffers: PoolConfig::default(), stats_bytes: 4 << 30, clock: Clock::real() }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shoal_buffer::{FRAME_SIZE, Frame, Packet};
 
 use crate::cx::{Common, Cx, Tally};
-use crate::dispatch::{Dispatch, Run, verdict};
+use crate::dispatch::{Dispatch, Run, all_same, verdict};
 use crate::lane::Lane;
 use crate::node::{Edge, NextNodes, NodeIndex, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
@@ -24,6 +24,9 @@ pub type Exit = NodeIndex;
 pub struct Walk<'a, 'b> {
     common: &'a Common<'a>,
     entries: &'a [&'b NodeEntry],
+    /// The last fan edge taken, the node it led to, and where that node's first edge leads: most packets of a
+    /// frame go the way of the one before.
+    last: std::cell::Cell<(Edge, &'a NodeEntry, Exit)>,
 }
 
 /// Part of a chain, from one node to the end.
@@ -41,7 +44,18 @@ pub trait Link: Send + Sync + 'static {
     fn second(&self, key: Self::Key, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Exit;
 }
 
-impl Walk<'_, '_> {
+impl<'a> Walk<'a, '_> {
+    /// The node a fan edge leads to, if it runs `B`'s code, and where its first edge leads.
+    #[cold]
+    fn fan<B: PacketNode>(&self, at: usize, edge: Edge) -> Result<(&'a NodeEntry, Exit), Exit> {
+        let node = self.exit(at, edge);
+        let entry = self.common.topology.nodes.get(node.at()).map(|e| &**e);
+        match entry.filter(|e| e.fan == Some(std::any::TypeId::of::<B>())) {
+            Some(entry) => Ok((entry, Lane::target(self.common.topology, entry, ON))),
+            None => Err(node),
+        }
+    }
+
     #[inline(always)]
     fn entry(&self, at: usize) -> &NodeEntry {
         match self.entries.get(at) {
@@ -96,7 +110,7 @@ impl<A: StagedNode, Rest: Tail> Link for Staged<A, Rest> {
 
     #[inline(always)]
     fn first(&self, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Result<Self::Key, Exit> {
-        Ok(self.0.prepare(pkt, &mut Cx::new(walk.common, walk.entry(at))))
+        Ok(self.0.direct(pkt, &mut Cx::new(walk.common, walk.entry(at))))
     }
 
     #[inline(always)]
@@ -140,16 +154,25 @@ where
         let entry = walk.entry(at);
         let result = self.0.packet(pkt, &mut Cx::new(walk.common, entry));
         let fan = matches!(&result, Ok(next) if next.is_fan());
-        let node = walk.exit(at, verdict(result, pkt, entry));
+        let edge = verdict(result, pkt, entry);
         if !fan {
-            return node;
+            return walk.exit(at, edge);
         }
-        let Some(entry) = walk.common.topology.nodes.get(node.at()) else { return node };
-        if entry.fan != Some(std::any::TypeId::of::<B>()) {
-            return node;
+        let (last, mut node, mut exit) = walk.last.get();
+        if last != edge {
+            match walk.fan::<B>(at, edge) {
+                Ok((found, leads)) => {
+                    (node, exit) = (found, leads);
+                    walk.last.set((edge, node, exit));
+                }
+                Err(plain) => return plain,
+            }
         }
-        let result = self.1.packet(pkt, &mut Cx::new(walk.common, entry));
-        Lane::target(walk.common.topology, entry, verdict(result, pkt, entry))
+        let result = self.1.packet(pkt, &mut Cx::new(walk.common, node));
+        match verdict(result, pkt, node) {
+            ON => exit,
+            edge => Lane::target(walk.common.topology, node, edge),
+        }
     }
 }
 
@@ -175,11 +198,11 @@ impl<L: Link> ChainRunner<L> {
         topology: &Topology,
         guard: shoal_infra::Guard<'_>,
         exits: &mut [NodeIndex; FRAME_SIZE],
-    ) -> bool {
+    ) {
         const DEPTH: usize = 8;
         let mut entries: [&NodeEntry; DEPTH] = match topology.nodes.first() {
             Some(first) => [first; DEPTH],
-            None => return false,
+            None => return,
         };
         for (slot, node) in entries.iter_mut().zip(&self.nodes) {
             if let Some(entry) = topology.nodes.get(node.at()) {
@@ -187,7 +210,6 @@ impl<L: Link> ChainRunner<L> {
             }
         }
         let Lane { memory, counters, thread, now, .. } = &mut *lane;
-        let memory = *memory;
         let common = Common {
             guard,
             thread: *thread,
@@ -196,42 +218,20 @@ impl<L: Link> ChainRunner<L> {
             counters,
             tx: Tally::default(),
             ip4: Tally::default(),
-            tracer: None,
         };
-        let walk = Walk { common: &common, entries: &entries };
-        let n = frame.len();
-        let mut same = true;
-        let mut first = topology.drop;
-        // Two passes over a stretch of packets: the first ends where the table lookup has asked for its memory.
-        const STRETCH: usize = 16;
-        let mut start = 0;
-        for k in 0..8 {
-            memory.prefetch(frame, k);
-        }
-        while start < n {
-            let end = (start + STRETCH).min(n);
-            let mut keys: [Result<L::Key, Exit>; STRETCH] = [Ok(L::Key::default()); STRETCH];
-            for (i, key) in (start..end).zip(keys.iter_mut()) {
-                memory.prefetch(frame, i + 8);
-                if let Some(mut pkt) = memory.packet(frame, i) {
-                    *key = self.chain.first(&mut pkt, &walk, 0);
-                }
+        let Some(&nowhere) = entries.first() else { return };
+        let last = std::cell::Cell::new((Edge(u16::MAX), nowhere, topology.drop));
+        let walk = Walk { common: &common, entries: &entries, last };
+        frame.each(*memory, |i, pkt| {
+            let exit = match self.chain.first(pkt, &walk, 0) {
+                Ok(key) => self.chain.second(key, pkt, &walk, 0),
+                Err(exit) => exit,
+            };
+            if let Some(slot) = exits.get_mut(i) {
+                *slot = exit;
             }
-            for ((i, key), exit) in (start..end).zip(keys).zip(exits.iter_mut().skip(start)) {
-                *exit = match (key, memory.packet(frame, i)) {
-                    (Ok(key), Some(mut pkt)) => self.chain.second(key, &mut pkt, &walk, 0),
-                    (Err(exit), _) => exit,
-                    (_, None) => topology.drop,
-                };
-                if i == 0 {
-                    first = *exit;
-                }
-                same &= *exit == first;
-            }
-            start = end;
-        }
+        });
         common.flush();
-        same
     }
 }
 
@@ -245,10 +245,11 @@ impl<L: Link> Dispatch for ChainRunner<L> {
             return;
         }
         let mut exits = [topology.drop; FRAME_SIZE];
-        if self.go(&mut frame, lane, topology, guard, &mut exits) {
-            if let Some(first) = exits.first() {
-                lane.forward(*first, frame);
-            }
+        self.go(&mut frame, lane, topology, guard, &mut exits);
+        let all = exits.get(..frame.len()).unwrap_or_default();
+        let first = all.first().copied().unwrap_or(topology.drop);
+        if all_same(all, first) {
+            lane.forward(first, frame);
         } else {
             lane.scatter_to(frame, &exits);
         }

@@ -93,6 +93,11 @@ impl ThreadShared {
         }
     }
 
+    /// Whether the thread waits to be woken: by a queue, another thread or a deadline.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

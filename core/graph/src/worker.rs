@@ -95,6 +95,11 @@ impl Worker {
         self.empty_rounds = 0;
     }
 
+    /// Its number: 0 is the main thread.
+    pub fn thread(&self) -> usize {
+        self.lane.thread
+    }
+
     /// The shared face of this thread.
     pub(crate) fn shared(&self) -> &Arc<ThreadShared> {
         &self.shared

@@ -1,6 +1,6 @@
 //! The IPv4 longest-prefix-match trie that packets read: 16, then 8, then 8 bits.
 //!
-//! An entry is a leaf (`value << 1 | 1`), a ply (`index << 1`) or 0: no route. A lookup is one to
+//! An entry is a leaf (`value << 1`; 0 is no route) or a ply (`index << 1 | 1`). A lookup is one to
 //! three dependent loads, which a staged node overlaps over a whole frame. The one writer changes
 //! entries in place with single atomic stores, so each lookup finds either the value from before a
 //! change or the one from after it.
@@ -29,9 +29,11 @@ const MAX_PLIES: usize = (1 << 31) - 1;
 
 type Ply = [AtomicU32; PLY];
 
-/// The trie, for readers.
+/// The trie, for readers. It is a handle: clones are the same trie.
+#[derive(Clone)]
 pub struct Mtrie4 {
-    root: StableArena<AtomicU32>,
+    /// One element, so that an upper half of an address is always in range.
+    root: StableArena<[AtomicU32; ROOT]>,
     /// Ply 0 is never used: its entry would be "no route".
     plies: StableArena<Ply>,
 }
@@ -45,11 +47,11 @@ impl Entry {
     pub const NONE: Entry = Entry(0);
 
     const fn leaf(value: u32) -> Entry {
-        Entry(value << 1 | 1)
+        Entry(value << 1)
     }
 
     const fn ply(index: u32) -> Entry {
-        Entry(index << 1)
+        Entry(index << 1 | 1)
     }
 
     /// Whether no later stage can change the answer.
@@ -66,7 +68,7 @@ impl Entry {
 
     #[inline(always)]
     fn as_ply(self) -> Option<usize> {
-        (self.0 & 1 == 0 && self.0 != 0).then_some((self.0 >> 1) as usize)
+        (self.0 & 1 == 1).then_some((self.0 >> 1) as usize)
     }
 }
 
@@ -77,7 +79,7 @@ impl Mtrie4 {
     pub fn new(max_plies: usize) -> io::Result<(Arc<Mtrie4>, Mtrie4Writer)> {
         let max_plies = max_plies.min(MAX_PLIES);
         let trie = Arc::new(Mtrie4 {
-            root: StableArena::with_capacity(ROOT)?,
+            root: StableArena::with_capacity(1)?,
             plies: StableArena::with_capacity(max_plies + 1)?,
         });
         let writer = Mtrie4Writer::new(Arc::clone(&trie))?;
@@ -97,13 +99,20 @@ impl Mtrie4 {
     /// Fetches the line that [`stage1`](Self::stage1) reads.
     #[inline(always)]
     pub fn prefetch_root(&self, addr: u32) {
-        self.root.prefetch((addr >> 16) as usize);
+        if let Some(entry) = self.root_entry(addr) {
+            crate::raw::prefetch::prefetch_read(entry);
+        }
+    }
+
+    #[inline(always)]
+    fn root_entry(&self, addr: u32) -> Option<&AtomicU32> {
+        self.root.get(0)?.get((addr >> 16) as usize)
     }
 
     /// Stage one: the upper 16 bits. Then [`prefetch`](Self::prefetch) for stage two.
     #[inline(always)]
     pub fn stage1(&self, addr: u32) -> Entry {
-        match self.root.get((addr >> 16) as usize) {
+        match self.root_entry(addr) {
             Some(entry) => Entry(entry.load(Ordering::Acquire)),
             None => Entry::NONE,
         }

@@ -1,1 +1,33 @@
-//! The whole router in one process, with a virtual clock, for tests.
+//! The whole router in one process, with a clock that tests move: inject, run until idle, look.
+//!
+//! [`Router`] is what most tests use. [`node`] runs one packet through one node, [`fuzz_all_nodes`] sends rubbish to
+//! every node, [`alloc`] counts allocations, [`netns`] makes real hosts. For tests in a crate's `tests/` folder: a
+//! unit test inside `src/` would meet a second copy of its own crate here.
+//!
+//! ```
+//! use shoal_testkit::Router;
+//! let mut router = Router::new(&[]);
+//! router.run();
+//! assert_eq!(router.buffers_in_use(), 0);
+//! ```
+#![deny(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this crate is part of tests: a failure here is a test's failure, told at once"
+)]
+
+pub mod alloc;
+mod fuzz;
+pub mod netns;
+pub mod node;
+mod probe;
+mod rng;
+mod router;
+
+pub use fuzz::{Fuzzed, fuzz_all_nodes};
+pub use rng::Rng;
+pub use router::{CliFn, Config, Port, Router};
+
+pub use shoal_wire::Packet as PacketBuilder;

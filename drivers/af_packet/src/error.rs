@@ -14,11 +14,34 @@ pub enum Error {
         source: io::Error,
     },
     /// No interface of that name in this network namespace.
-    #[error("no interface '{name}' in this network namespace")]
+    #[error("no interface '{name}' in this network namespace{near}", near = near(nearest.as_deref()))]
     NoInterface {
         /// The name asked for.
         name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
     },
+    /// None of the router's host interfaces.
+    #[error("'{name}' is no host interface{near}", near = near(nearest.as_deref()))]
+    NoHostInterface {
+        /// The name asked for.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
+    /// The interface's frames begin otherwise.
+    #[error("frames of '{name}' have {has} Ethernet header: use mode {mode}")]
+    Mode {
+        /// The interface.
+        name: String,
+        /// Whether it has one.
+        has: &'static str,
+        /// The right mode.
+        mode: &'static str,
+    },
+    /// The router's interface could not be made or changed.
+    #[error(transparent)]
+    Interface(#[from] shoal_interface::InterfaceError),
     /// A ring geometry that the kernel would refuse or that cannot hold a superframe.
     #[error("{what} is {value}, must be {rule}")]
     Config {
@@ -32,6 +55,10 @@ pub enum Error {
     /// The kernel sent something that is not netlink.
     #[error("malformed netlink message: {0}")]
     Netlink(String),
+}
+
+fn near(nearest: Option<&str>) -> String {
+    nearest.map(|n| format!(", did you mean '{n}'?")).unwrap_or_default()
 }
 
 impl Error {

@@ -1,6 +1,7 @@
 //! AF_PACKET: the interfaces the kernel already has.
 //!
-//! The lowest layer, which everything else of the driver rests on:
+//! [`HostInterfaces`] is the control plane: it takes kernel interfaces into the router and follows what the kernel
+//! says of them. `af-packet-input` and the `-tx` nodes move packets. Below them, usable alone:
 //!
 //! - [`RxRing`]: one receive queue, a TPACKET_V3 ring read in place.
 //! - [`TxQueue`]: one transmit queue, frames gathered from segments and sent by the batch.
@@ -10,17 +11,44 @@
 //! ([`shoal_vnet`]), so local TCP with default offloads works.
 #![deny(unsafe_code)]
 
+pub mod cli;
+mod control;
 mod error;
 mod link;
 mod link_watch;
 mod netlink;
+mod port;
+mod queue;
+mod rx;
 #[allow(unsafe_code)]
 mod sys;
+mod tx;
+mod watch;
 
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+pub use control::{CreateHostInterface, HostInterfaces, Mode};
 pub use error::Error;
-pub use link::{AdminState, IfIndex, Link, set_admin_state};
+pub use link::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use link_watch::{LinkChange, LinkEvent, LinkWatch};
 pub use sys::{
-    Fanout, Promiscuous, Qdisc, RingFault, RxConfig, RxFrame, RxRing, RxStats, TxBatch, TxConfig, TxQueue,
-    TxRefused, TxReport, VlanTag,
+    Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch,
+    TxConfig, TxQueue, TxRefused, TxReport, VlanTag,
 };
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "af_packet",
+    description: "Host interfaces: what the kernel already drives (AF_PACKET)",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put_rc(HostInterfaces::new(control)?);
+    Ok(())
+}

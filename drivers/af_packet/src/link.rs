@@ -79,7 +79,7 @@ impl Link {
     }
 
     fn get(request: LinkMessage, name: &str) -> Result<Self, Error> {
-        let missing = || Error::NoInterface { name: name.into() };
+        let missing = || Error::NoInterface { name: name.into(), nearest: None };
         match netlink::ask(RouteNetlinkMessage::GetLink(request), "RTM_GETLINK") {
             Ok(Some(RouteNetlinkMessage::NewLink(message))) => Self::parse(&message).ok_or_else(missing),
             Ok(_) => Err(missing()),
@@ -139,4 +139,12 @@ pub fn set_admin_state(index: IfIndex, state: AdminState) -> Result<(), Error> {
     request.header.change_mask = LinkFlags::Up;
     request.header.flags = if state == AdminState::Up { LinkFlags::Up } else { LinkFlags::empty() };
     netlink::ask(RouteNetlinkMessage::SetLink(request), "RTM_SETLINK").map(|_| ())
+}
+
+/// Sets the largest payload of a frame in bytes, as `ip link set dev NAME mtu MTU` does.
+pub fn set_mtu(index: IfIndex, mtu: u32) -> Result<(), Error> {
+    let mut request = LinkMessage::default();
+    request.header.index = index.get();
+    request.attributes.push(LinkAttribute::Mtu(mtu));
+    netlink::ask(RouteNetlinkMessage::SetLink(request), "RTM_SETLINK(mtu)").map(|_| ())
 }

@@ -23,6 +23,8 @@ pub enum Lifetime {
     Temporary,
     /// It stays, with all its settings, and is attached to again; it may exist already.
     Persistent,
+    /// It exists already and stays, with all its settings.
+    Attached,
 }
 
 /// What the administrator wants of the interface.

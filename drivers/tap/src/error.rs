@@ -51,6 +51,17 @@ pub enum Error {
         /// What would be right.
         rule: &'static str,
     },
+    /// The interface is no TAP.
+    #[error("{name} is no TAP; there are: {taps}", taps = if taps.is_empty() { "none".into() } else { taps.join(", ") })]
+    NoTap {
+        /// The interface.
+        name: String,
+        /// All TAPs.
+        taps: Vec<String>,
+    },
+    /// The router's interface could not be made or changed.
+    #[error(transparent)]
+    Interface(#[from] shoal_interface::InterfaceError),
     /// The kernel sent something that is not netlink.
     #[error("malformed netlink message: {0}")]
     Netlink(String),

@@ -1,6 +1,7 @@
 //! TAP: interfaces shared with the host kernel.
 //!
-//! The lowest layer, which everything else of the driver rests on:
+//! [`Taps`] is the control plane; `virtio-input` (VPP's name) and the `-tx` nodes move packets. Below them, usable
+//! alone:
 //!
 //! - [`Tap`]: creates the interface, in the host's namespace of choice, with its host-side settings, and
 //!   removes it when dropped.
@@ -10,16 +11,43 @@
 //! TCP hands over 64 KB at a time.
 #![deny(unsafe_code)]
 
+pub mod cli;
 mod config;
+mod control;
 mod error;
 mod host;
 mod netlink;
 mod netns;
+mod port;
+mod rx;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
+mod tx;
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
 
 pub use config::{Address, AdminState, Carrier, HostConfig, Lifetime, Mode, NetnsRef, TapConfig};
+pub use control::{CreateTap, TapInfo, Taps};
 pub use error::Error;
 pub use sys::{Received, RecvError, SendError, TapQueue};
 pub use tap::Tap;
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "tap",
+    description: "TAP: interfaces shared with the host kernel",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let (taps, heard) = control::Taps::new(control)?;
+    control.processes()?.spawn("tap-watch", control::listen(heard, Rc::downgrade(&taps)));
+    control.put_rc(taps);
+    Ok(())
+}

@@ -39,9 +39,12 @@ impl Tap {
         // the interface never shows up, even for a moment, in the router's own namespace.
         let netns = config.host.netns.as_ref().map(netns::open).transpose()?;
         let (name, ifindex, control, queues) = run_in(netns.as_ref(), || {
+            if config.lifetime == Lifetime::Attached {
+                host::ifindex(name)?;
+            }
             let exclusive = match config.lifetime {
                 Lifetime::Temporary => Exclusive::Yes,
-                Lifetime::Persistent => Exclusive::No,
+                Lifetime::Persistent | Lifetime::Attached => Exclusive::No,
             };
             let (first, name) = TapQueue::open(name, config.mode, exclusive)?;
             let mut queues = vec![first];
@@ -89,7 +92,7 @@ impl Tap {
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        if self.config.lifetime == Lifetime::Persistent {
+        if self.config.lifetime != Lifetime::Temporary {
             return;
         }
         if let Err(error) = run_in(self.netns.as_ref(), || host::delete(self.ifindex)) {

@@ -8,6 +8,8 @@
 //! - [`VnetHdr`]: the ten bytes as they lie in memory, little-endian.
 //! - [`VnetHdr::validate`] turns them into an [`Offload`] that cannot be wrong for the frame it came
 //!   with: a header is input, and a hostile peer writes it.
+//! - [`Offload::store`], [`Offload::load`]: the same in a packet's metadata; [`fill`], [`insert_tag`]: a frame
+//!   becomes a packet.
 //! - [`finish_checksum`]: does the checksum in software, for an output that does not offload.
 //! - [`Segments`]: cuts a superframe in software, for an output without GSO.
 //!
@@ -21,11 +23,13 @@
 mod bytes;
 mod checksum;
 mod hdr;
+mod packet;
 mod segment;
 
 pub use bytes::ethernet_payload;
 pub use checksum::{Sum, finish_checksum};
 pub use hdr::{Csum, Gso, GsoKind, Offload, VNET_HDR_LEN, VnetError, VnetHdr};
+pub use packet::{HeadersTooLong, fill, insert_tag, owed};
 pub use segment::Segments;
 
 #[cfg(test)]

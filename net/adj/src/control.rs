@@ -10,6 +10,7 @@ use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
+use shoal_wire::{EtherType, EthernetHeader, IntoBytes, MacAddress};
 
 use crate::{Adj, AdjIndex, AdjKind, AdjTable};
 
@@ -151,8 +152,16 @@ impl Adjacencies {
     /// # Errors
     /// The table is full, or there is no such interface.
     pub fn broadcast(&self, interface: SwIfIndex) -> Result<AdjIndex, AdjError> {
-        let mtu = self.interfaces.data(interface)?.ip4_mtu();
-        self.lock(Key::Broadcast(interface), || Adj::on(AdjKind::Broadcast, interface, mtu))
+        let adj = self.to_everybody(interface)?;
+        self.lock(Key::Broadcast(interface), || adj)
+    }
+
+    /// A rewrite to the Ethernet broadcast address.
+    fn to_everybody(&self, interface: SwIfIndex) -> Result<Adj, AdjError> {
+        let data = self.interfaces.data(interface)?;
+        let header = EthernetHeader::new(data.mac(), MacAddress::BROADCAST, EtherType::IP4);
+        let adj = Adj::on(AdjKind::Rewrite, interface, data.ip4_mtu());
+        Ok(adj.with_rewrite(header.as_bytes(), self.edge_to(interface)?))
     }
 
     fn describe(&self, interface: SwIfIndex, next_hop: Ipv4Addr) -> Adj {
@@ -240,7 +249,7 @@ impl Adjacencies {
                 adj.argument = source.to_bits();
                 adj
             }
-            Key::Broadcast(i) => Adj::on(AdjKind::Broadcast, i, mtu(i)),
+            Key::Broadcast(i) => self.to_everybody(i).unwrap_or(Adj::special(AdjKind::Drop)),
         };
         if let Err(e) = self.store(index, adj) {
             tracing::warn!(%index, "adjacency keeps its old state: {e}");

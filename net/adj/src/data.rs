@@ -1,7 +1,6 @@
 //! What packets read of an adjacency.
 
 use std::fmt;
-use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
@@ -46,8 +45,6 @@ pub enum AdjKind {
     Punt = 8,
     /// Look it up again in another table.
     Lookup = 9,
-    /// A broadcast on a directly connected network.
-    Broadcast = 10,
 }
 
 impl AdjKind {
@@ -63,7 +60,6 @@ impl AdjKind {
             7 => AdjKind::Prohibit,
             8 => AdjKind::Punt,
             9 => AdjKind::Lookup,
-            10 => AdjKind::Broadcast,
             _ => AdjKind::None,
         }
     }
@@ -141,6 +137,12 @@ impl Adj {
         AdjKind::from_u8(self.kind)
     }
 
+    /// Whether it is a complete rewrite, the common case.
+    #[inline(always)]
+    pub fn is_rewrite(&self) -> bool {
+        self.kind == AdjKind::Rewrite as u8
+    }
+
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
@@ -168,7 +170,7 @@ impl Adj {
 
 /// All adjacencies as packets see them. Clones are the same table.
 #[derive(Clone)]
-pub struct AdjTable(pub(crate) Arc<TwinTable<Adj>>);
+pub struct AdjTable(pub(crate) TwinTable<Adj>);
 
 impl AdjTable {
     /// One adjacency; [`AdjKind::None`] when there is none of this index.

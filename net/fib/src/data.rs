@@ -27,7 +27,7 @@ pub(crate) type Others = Vec<Option<Arc<Mtrie4>>>;
 #[derive(Clone)]
 pub struct FibTables {
     /// Most packets are looked up here, so it is reached without another load.
-    pub(crate) default: Arc<Mtrie4>,
+    pub(crate) default: Mtrie4,
     /// Tables by index; place 0 is empty.
     pub(crate) others: Arc<Published<Others>>,
 }
@@ -59,9 +59,4 @@ impl FibTables {
     fn other<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g Mtrie4> {
         self.others.load(guard).get(fib.0 as usize)?.as_deref()
     }
-}
-
-impl FibTables {
-    /// bench
-    pub fn bench(default: Arc<Mtrie4>) -> Self { FibTables { default, others: Arc::new(Published::new(Vec::new())) } }
 }

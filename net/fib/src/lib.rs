@@ -1,4 +1,55 @@
-//! stub until the fib branch is merged
+//! The forwarding table: prefixes, sources, paths and the trie packets read.
+//!
+//! [`FibTables`] is what packets read: one trie per table, whose leaves are adjacencies. [`Fib`] is the control
+//! plane and the only writer. A table holds *entries* (prefixes); several *sources* (an interface's address, the
+//! operator, the API) may contribute to one, and the best of them decides. What a source contributes is a *path
+//! list*, shared by all entries with the same paths. A path list resolves to one adjacency; a recursive path does
+//! so through the entry that covers its next hop, again and again, until it reaches an interface.
 #![forbid(unsafe_code)]
+
+// The tests' router names this crate from outside.
+#[cfg(test)]
+extern crate self as shoal_fib;
+
+mod arg;
+mod change;
+pub mod cli;
+mod control;
 mod data;
+mod error;
+mod list;
+mod path;
+mod resolve;
+#[cfg(test)]
+#[path = "../tests/router/mod.rs"]
+mod router;
+mod source;
+mod table;
+mod view;
+
+pub use arg::TableArg;
+pub use control::{Entry, Fib, List, PathState, TableInfo, consecutive};
 pub use data::{FibIndex, FibTables};
+pub use error::FibError;
+pub use path::{Path, Via};
+pub use source::Source;
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "fib",
+    description: "Forwarding tables: prefixes, sources, paths",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: arg::ARG_TYPES,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let fib = control.put_rc(Fib::new(control)?);
+    control.put(fib.tables());
+    Ok(())
+}

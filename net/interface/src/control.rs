@@ -6,19 +6,21 @@ use std::rc::{Rc, Weak};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{
-    ArcSide, ArcSpec, Edge, FrameNode, Graph, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue,
+    ArcSide, ArcSpec, Edge, FeatureSpec, FrameNode, Graph, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue,
 };
-use shoal_infra::{TwinTable, TwinTableWriter, Zeroable};
+use shoal_infra::{StableArena, TwinTable, TwinTableWriter, Zeroable};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::node::arc_end::ArcEnd;
+use crate::node::down::{DOWN, Down};
 use crate::node::interface_output::ToInterface;
 use crate::node::output::Output;
 use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
 
 mod change;
+mod clear;
 mod queues;
 
 pub use change::MtuLayer;
@@ -176,8 +178,8 @@ impl Interfaces {
     /// The table with `local0`, and the two nodes that are nobody's.
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
-        let (table, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
-        let table = IfTable(table);
+        let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
+        let table = IfTable { records, ip4_tables: StableArena::with_capacity(MAX_INTERFACES)? };
         let to_interface = graph.add_packet(ToInterface { interfaces: table.clone() })?;
         let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
         graph.add_arc(ArcSpec {
@@ -186,6 +188,8 @@ impl Interfaces {
             starts: &[],
             end: "interface-output-arc-end",
         });
+        graph.add_packet(Down)?;
+        graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: DOWN, before: &[], after: &[] });
         let interfaces = Rc::new(Interfaces {
             graph,
             control: Rc::downgrade(control),
@@ -291,7 +295,7 @@ impl Interfaces {
         let free = (1..MAX_INTERFACES as u32).map(SwIfIndex).find(|i| !self.all.borrow().contains_key(i));
         let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
         let rx_next = self.graph.node(create.rx_next)?;
-        let output = Output { interfaces: self.table(), arc: self.graph.arc(OUTPUT_ARC)? };
+        let output = Output { arc: self.graph.arc(OUTPUT_ARC)? };
         let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
         let output = match self.graph.add_packet_named(&format!("{}-output", create.name), output) {
             Ok(output) => output,
@@ -321,6 +325,7 @@ impl Interfaces {
         self.graph.start_arc_at(output, OUTPUT_ARC)?;
         let output_edge = self.graph.add_edge(self.to_interface.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
+        self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
         self.zero_counters(index);
         let mut data = IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
         data.mtu = create.mtu;

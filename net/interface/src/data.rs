@@ -1,10 +1,11 @@
 //! What packets read of an interface.
 
-use std::sync::Arc;
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::NodeIndex;
-use shoal_infra::{Guard, TwinTable, zeroable_struct};
+use shoal_infra::{Guard, StableArena, TwinTable, zeroable_struct};
 use shoal_wire::MacAddress;
 
 /// Facts about an interface, one bit each.
@@ -135,12 +136,21 @@ impl IfData {
 
 /// All interfaces as packets see them. Clones are the same table.
 #[derive(Clone)]
-pub struct IfTable(pub(crate) Arc<TwinTable<IfData>>);
+pub struct IfTable {
+    pub(crate) records: TwinTable<IfData>,
+    pub(crate) ip4_tables: StableArena<AtomicU32>,
+}
 
 impl IfTable {
     /// One interface; all zero when there is none of this index.
     #[inline(always)]
     pub fn get<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> &'g IfData {
-        self.0.load(interface.0 as usize, guard)
+        self.records.load(interface.0 as usize, guard)
+    }
+
+    /// The IPv4 forwarding table packets received on an interface are looked up in, and nothing else of it.
+    #[inline(always)]
+    pub fn ip4_table(&self, interface: SwIfIndex) -> u32 {
+        self.ip4_tables.get(interface.0 as usize).map_or(0, |t| t.load(Ordering::Relaxed))
     }
 }

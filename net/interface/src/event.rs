@@ -17,6 +17,8 @@ pub enum Event {
     Mac(SwIfIndex),
     /// It has another MTU.
     Mtu(SwIfIndex),
+    /// IPv4 runs on it, or does so no more.
+    Ip4(SwIfIndex, bool),
     /// It was renamed.
     Name(SwIfIndex),
 }
@@ -26,7 +28,7 @@ impl Event {
     pub fn interface(self) -> SwIfIndex {
         match self {
             Event::Created(i) | Event::Deleting(i) | Event::Mac(i) | Event::Mtu(i) | Event::Name(i) => i,
-            Event::Admin(i, _) | Event::Link(i, _) => i,
+            Event::Admin(i, _) | Event::Link(i, _) | Event::Ip4(i, _) => i,
         }
     }
 }

@@ -10,8 +10,12 @@ mod control;
 mod data;
 mod error;
 mod event;
+mod loopback;
 mod names;
 mod node;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod testing;
 
 pub use control::{Create, Device, Info, Interfaces, MtuLayer, Mtu, Queue};
 pub use data::{IfData, IfFlags, IfTable};

@@ -9,6 +9,8 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+pub mod cli;
+mod control;
 mod icmp_error;
 pub mod node;
 pub mod superpath;
@@ -19,16 +21,18 @@ use std::sync::Arc;
 
 use shoal_adj::Adjacencies;
 use shoal_fib::FibTables;
-use shoal_graph::{ArcSide, ArcSpec, Graph};
-use shoal_interface::Interfaces;
+use shoal_graph::{ArcSide, ArcSpec, FeatureSpec, Graph};
+use shoal_interface::{Event, Interfaces};
 use shoal_module::{Control, InitError, Module};
 
+pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
 pub use icmp_error::IcmpError;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
 use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
-use node::{options::Ip4OptionsNode, rewrite::Ip4Rewrite};
+use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
+use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
 
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip4-unicast";
@@ -38,6 +42,7 @@ pub static MODULE: Module = Module {
     name: "ip4",
     description: "IPv4 forwarding",
     init,
+    commands: cli::COMMANDS,
     start: superpath::start,
     ..Module::NONE
 };
@@ -58,20 +63,43 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         starts: &["ip4-input"],
         end: "ip4-lookup",
     });
-    add_nodes(control, &graph, tables)
+    let ip4 = control.put_rc(Ip4::new(control)?);
+    add_nodes(control, &graph, tables, ip4.table())
 }
 
-fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables) -> Result<(), InitError> {
-    let interfaces = control.get::<Interfaces>()?.table();
+/// Keeps `ip4-not-enabled` on all interfaces but those with IPv4.
+fn follow_enabled(control: &Rc<Control>, event: Event) {
+    let (interface, off) = match event {
+        Event::Created(i) => (i, true),
+        Event::Ip4(i, enabled) => (i, !enabled),
+        _ => return,
+    };
+    let done = control.graph().map(|g| g.enable_feature(UNICAST_ARC, NOT_ENABLED, interface, off));
+    if let Ok(Err(e)) = done {
+        tracing::error!(%interface, "ip4-not-enabled: {e}");
+    }
+}
+
+fn add_nodes(
+    control: &Rc<Control>,
+    graph: &Rc<Graph>,
+    fib: FibTables,
+    addresses: Ip4IfTable,
+) -> Result<(), InitError> {
+    let interfaces = control.get::<Interfaces>()?;
+    interfaces.subscribe(follow_enabled);
     let adjacencies = control.get::<Adjacencies>()?;
-    let input = Arc::new(Ip4Input { interfaces, unicast: graph.arc(UNICAST_ARC)? });
-    let lookup = Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table() });
+    let input = Arc::new(Ip4Input { unicast: graph.arc(UNICAST_ARC)? });
+    let lookup = Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table() });
     graph.add_packet_shared(Arc::clone(&input))?;
     graph.add_packet(Ip4OptionsNode)?;
+    graph.add_packet(Ip4NotEnabled)?;
+    graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: NOT_ENABLED, before: &[], after: &[] });
     graph.add_staged(Arc::clone(&lookup))?;
     adjacencies.set_rewrite_node(graph.add_packet_shared(Arc::clone(&rewrite))?);
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table() })?;
+    graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
     graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;
     let listeners = Arc::new(Listeners::default());
     graph.add_packet(Ip4Local { listeners: Arc::clone(&listeners) })?;

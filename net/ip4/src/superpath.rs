@@ -19,7 +19,7 @@ pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?;
     let nodes = control.get::<Ip4Nodes>()?;
     let ethernet = Arc::clone(&*control.get::<Arc<EthernetInput>>()?);
-    let output = Output { interfaces: interfaces.table(), arc: graph.arc(OUTPUT_ARC)? };
+    let output = Output { arc: graph.arc(OUTPUT_ARC)? };
     let forward = Fan(Arc::clone(&nodes.rewrite), output);
     let chain = Then(ethernet, Then(Arc::clone(&nodes.input), Staged(Arc::clone(&nodes.lookup), forward)));
     let node = graph.add_superpath(NAME, chain)?;

@@ -253,7 +253,7 @@ impl Mtrie4Writer {
 
     fn slot(&self, node: Node, slot: usize) -> Option<&AtomicU32> {
         match node {
-            Node::Root => self.trie.root.get(slot),
+            Node::Root => self.trie.root.get(0)?.get(slot),
             Node::Ply(ply) => self.trie.plies.get(ply as usize)?.get(slot),
         }
     }

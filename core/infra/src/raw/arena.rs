@@ -5,6 +5,8 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use super::map::{HUGE, Kind, Mapping};
 use super::zeroable::Zeroable;
@@ -14,16 +16,28 @@ use super::zeroable::Zeroable;
 /// Address space for all of it is reserved at once; memory is used only for pages that were
 /// written, so reserve generously. Large arenas ask for transparent huge pages.
 /// Elements change through their own interior mutability (atomics).
+///
+/// It is a handle: clones are the same table, and the address lies in the handle itself, so that a reader who
+/// keeps one reaches an element with a single load.
 pub struct StableArena<T> {
-    memory: Mapping,
+    base: NonNull<T>,
     capacity: usize,
+    /// Keeps the address valid.
+    memory: Arc<Mapping>,
     _elements: PhantomData<T>,
 }
 
-// SAFETY: the arena owns its elements, as a `Box<[T]>` would.
-unsafe impl<T: Send> Send for StableArena<T> {}
-// SAFETY: it gives out shared references only, as a `Box<[T]>` would.
-unsafe impl<T: Sync> Sync for StableArena<T> {}
+impl<T> Clone for StableArena<T> {
+    fn clone(&self) -> Self {
+        let (base, capacity, memory) = (self.base, self.capacity, Arc::clone(&self.memory));
+        StableArena { base, capacity, memory, _elements: PhantomData }
+    }
+}
+
+// SAFETY: the handles own the elements together, as `Arc<[T]>`s would.
+unsafe impl<T: Send + Sync> Send for StableArena<T> {}
+// SAFETY: they give out shared references only, as `Arc<[T]>`s would.
+unsafe impl<T: Send + Sync> Sync for StableArena<T> {}
 
 impl<T: Zeroable> StableArena<T> {
     /// Reserves address space for `capacity` elements.
@@ -39,7 +53,8 @@ impl<T: Zeroable> StableArena<T> {
         if memory.bytes() >= HUGE {
             memory.advise_huge(0, memory.bytes());
         }
-        Ok(StableArena { memory, capacity, _elements: PhantomData })
+        let base = memory.base().cast::<T>();
+        Ok(StableArena { base, capacity, memory: Arc::new(memory), _elements: PhantomData })
     }
 
     /// The element at `index`, or `None` at or beyond the capacity.
@@ -47,7 +62,7 @@ impl<T: Zeroable> StableArena<T> {
     pub fn get(&self, index: usize) -> Option<&T> {
         if index < self.capacity {
             // SAFETY: index < capacity, and the file's invariant.
-            Some(unsafe { &*self.memory.base().cast::<T>().add(index).as_ptr() })
+            Some(unsafe { &*self.base.add(index).as_ptr() })
         } else {
             None
         }
@@ -62,7 +77,7 @@ impl<T: Zeroable> StableArena<T> {
     /// Asks the CPU to fetch the first cache line of the element at `index`.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
-        super::prefetch::prefetch_address(self.memory.base().cast::<T>().as_ptr().wrapping_add(index));
+        super::prefetch::prefetch_address(self.base.as_ptr().wrapping_add(index));
     }
 }
 

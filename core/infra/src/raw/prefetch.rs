@@ -7,8 +7,9 @@ pub fn prefetch_read<T: ?Sized>(target: &T) {
     prefetch_address(std::ptr::from_ref(target).cast::<u8>());
 }
 
+/// Asks the CPU to fetch the cache line at `address`, which may be any.
 #[inline(always)]
-pub(crate) fn prefetch_address<T>(address: *const T) {
+pub fn prefetch_address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

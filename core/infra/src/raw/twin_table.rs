@@ -9,9 +9,11 @@ use super::arena::StableArena;
 use super::twin::TwinCell;
 use super::zeroable::Zeroable;
 use crate::qsbr::{Grace, Guard, OwnReaderOnline};
-use crate::sync::Arc;
 
 /// A table of [`TwinCell`]s at fixed addresses; slots never written hold zero.
+///
+/// It is a handle: clones are the same table.
+#[derive(Clone)]
 pub struct TwinTable<T> {
     slots: StableArena<TwinCell<T>>,
     /// What a load beyond the capacity finds.
@@ -20,7 +22,7 @@ pub struct TwinTable<T> {
 
 /// The one writer of a [`TwinTable`].
 pub struct TwinTableWriter<T> {
-    table: Arc<TwinTable<T>>,
+    table: TwinTable<T>,
     /// When each slot's inactive copy may be written; as long as the highest slot stored to.
     writable: Vec<Grace>,
 }
@@ -61,9 +63,9 @@ impl From<OwnReaderOnline> for StoreError {
 impl<T: Copy + Send + Sync + Zeroable> TwinTable<T> {
     /// A table with room for `capacity` slots, of which only those written use memory, and its
     /// writer.
-    pub fn with_capacity(capacity: usize) -> io::Result<(Arc<Self>, TwinTableWriter<T>)> {
-        let table = Arc::new(TwinTable { slots: StableArena::with_capacity(capacity)?, zero: T::zeroed() });
-        let writer = TwinTableWriter { table: Arc::clone(&table), writable: Vec::new() };
+    pub fn with_capacity(capacity: usize) -> io::Result<(Self, TwinTableWriter<T>)> {
+        let table = TwinTable { slots: StableArena::with_capacity(capacity)?, zero: T::zeroed() };
+        let writer = TwinTableWriter { table: table.clone(), writable: Vec::new() };
         Ok((table, writer))
     }
 
@@ -127,8 +129,8 @@ impl<T: Copy + Send + Sync + Zeroable> TwinTableWriter<T> {
     }
 
     /// The table, for one more reader.
-    pub fn table(&self) -> Arc<TwinTable<T>> {
-        Arc::clone(&self.table)
+    pub fn table(&self) -> TwinTable<T> {
+        self.table.clone()
     }
 
     fn check(&self, index: usize) -> Result<(), StoreError> {

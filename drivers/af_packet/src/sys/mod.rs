@@ -13,6 +13,6 @@ mod socket;
 mod tx;
 
 pub use rx::{RingFault, RxRing, RxStats};
-pub use rx_block::{RxFrame, VlanTag};
+pub use rx_block::{RingVersion, RxFrame, VlanTag};
 pub use rx_config::{Fanout, Promiscuous, RxConfig};
 pub use tx::{Qdisc, TxBatch, TxConfig, TxQueue, TxRefused, TxReport};

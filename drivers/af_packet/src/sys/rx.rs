@@ -1,9 +1,9 @@
-//! One receive queue: a packet socket with a TPACKET_V3 ring.
+//! One receive queue: a packet socket with a TPACKET_V3 (or V2) ring.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::mapping::Mapping;
-use super::rx_block::{Cursor, RxFrame};
+use super::rx_block::{Cursor, RingVersion, RxFrame};
 use super::rx_config::{Fanout, Promiscuous, RxConfig};
 use super::socket::{PacketSocket, Receive};
 use crate::{Error, IfIndex};
@@ -50,6 +50,7 @@ pub struct RxRing {
     // Dropped first: the socket outlives its mapping.
     map: Mapping,
     socket: PacketSocket,
+    version: RingVersion,
     block_size: usize,
     blocks: usize,
     current: usize,
@@ -68,25 +69,20 @@ impl RxRing {
         config.check()?;
         let socket = PacketSocket::open()?;
         // The order matters: the kernel lays the ring out by version and header size.
-        socket.set(libc::PACKET_VERSION, &libc::tpacket_versions::TPACKET_V3, "PACKET_VERSION")?;
+        let version = match config.version {
+            RingVersion::V3 => libc::tpacket_versions::TPACKET_V3,
+            RingVersion::V2 => libc::tpacket_versions::TPACKET_V2,
+        };
+        socket.set(libc::PACKET_VERSION, &version, "PACKET_VERSION")?;
         socket.set(libc::PACKET_VNET_HDR, &1i32, "PACKET_VNET_HDR")?;
         // Frames that other programs, and our own transmit queue, send through the interface.
         socket.set(libc::PACKET_IGNORE_OUTGOING, &1i32, "PACKET_IGNORE_OUTGOING")?;
-        let request = libc::tpacket_req3 {
-            tp_block_size: config.block_size as u32,
-            tp_block_nr: config.blocks as u32,
-            // Version 3 packs frames of any size; the kernel only wants the numbers to be consistent.
-            tp_frame_size: 2048,
-            tp_frame_nr: (config.block_size / 2048 * config.blocks) as u32,
-            tp_retire_blk_tov: config.retire.as_millis() as u32,
-            tp_sizeof_priv: 0,
-            tp_feature_req_word: 0,
-        };
-        socket.set(libc::PACKET_RX_RING, &request, "PACKET_RX_RING")?;
+        Self::ring(&socket, config)?;
         let map = Mapping::of_socket(socket.fd(), config.block_size * config.blocks)?;
         let mut ring = Self {
             map,
             socket,
+            version: config.version,
             block_size: config.block_size,
             blocks: config.blocks,
             current: 0,
@@ -96,6 +92,34 @@ impl RxRing {
         };
         ring.attach(ifindex, config)?;
         Ok(ring)
+    }
+
+    fn ring(socket: &PacketSocket, config: &RxConfig) -> Result<(), Error> {
+        let (block_size, blocks) = (config.block_size as u32, config.blocks as u32);
+        match config.version {
+            RingVersion::V3 => {
+                let request = libc::tpacket_req3 {
+                    tp_block_size: block_size,
+                    tp_block_nr: blocks,
+                    // Version 3 packs frames of any size; the kernel only wants the numbers to be consistent.
+                    tp_frame_size: 2048,
+                    tp_frame_nr: block_size / 2048 * blocks,
+                    tp_retire_blk_tov: config.retire.as_millis() as u32,
+                    tp_sizeof_priv: 0,
+                    tp_feature_req_word: 0,
+                };
+                socket.set(libc::PACKET_RX_RING, &request, "PACKET_RX_RING")
+            }
+            RingVersion::V2 => {
+                let request = libc::tpacket_req {
+                    tp_block_size: block_size,
+                    tp_block_nr: blocks,
+                    tp_frame_size: block_size,
+                    tp_frame_nr: blocks,
+                };
+                socket.set(libc::PACKET_RX_RING, &request, "PACKET_RX_RING")
+            }
+        }
     }
 
     fn attach(&mut self, ifindex: IfIndex, config: &RxConfig) -> Result<(), Error> {
@@ -154,7 +178,7 @@ impl RxRing {
                 _ => {
                     self.release();
                     let base = self.current * self.block_size;
-                    self.cursor.insert(Cursor::acquire(&self.map, base, self.block_size)?)
+                    self.cursor.insert(Cursor::acquire(&self.map, base, self.block_size, self.version)?)
                 }
             };
             if cursor.is_empty() {
@@ -187,7 +211,7 @@ impl RxRing {
             None => 0,
         };
         let base = (self.current + ahead) % self.blocks * self.block_size;
-        Cursor::acquire(&self.map, base, self.block_size).is_some()
+        Cursor::acquire(&self.map, base, self.block_size, self.version).is_some()
     }
 
     /// The counters so far.

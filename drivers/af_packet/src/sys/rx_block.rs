@@ -25,6 +25,16 @@ pub(super) mod frame {
     pub const HEADER: usize = 48;
 }
 
+/// `struct tpacket2_hdr`, byte offsets. In version 2 every frame has a slot of its own.
+pub(super) mod slot {
+    pub const STATUS: usize = 0;
+    pub const LEN: usize = 4;
+    pub const SNAPLEN: usize = 8;
+    pub const MAC_NET: usize = 12;
+    pub const VLAN: usize = 24;
+    pub const HEADER: usize = 32;
+}
+
 pub(super) const STATUS_KERNEL: u32 = 0;
 pub(super) const STATUS_USER: u32 = 1 << 0;
 const STATUS_LOSING: u32 = 1 << 2;
@@ -78,13 +88,34 @@ impl RxFrame<'_> {
     }
 }
 
-/// A block that user space owns, and how far it has been read.
+/// How the kernel lays frames out in a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RingVersion {
+    /// TPACKET_V3: frames of any size packed into blocks, handed over by the block.
+    #[default]
+    V3,
+    /// TPACKET_V2: a slot for each frame, handed over at once.
+    V2,
+}
+
+impl RingVersion {
+    /// Where the status of a block, or slot, lies.
+    const fn status(self) -> usize {
+        match self {
+            Self::V3 => block::STATUS,
+            Self::V2 => slot::STATUS,
+        }
+    }
+}
+
+/// A block (in version 2, a slot) that user space owns, and how far it has been read.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     base: usize,
     size: usize,
     next: usize,
     left: u32,
+    version: RingVersion,
 }
 
 /// The block contradicts itself; the rest of it is given up.
@@ -93,18 +124,21 @@ pub(super) struct Malformed;
 
 impl Cursor {
     /// Takes the block at `base` if the kernel has handed it over.
-    pub(super) fn acquire(map: &Mapping, base: usize, size: usize) -> Option<Self> {
-        if map.load_acquire(base + block::STATUS)? & STATUS_USER == 0 {
+    pub(super) fn acquire(map: &Mapping, base: usize, size: usize, version: RingVersion) -> Option<Self> {
+        if map.load_acquire(base + version.status())? & STATUS_USER == 0 {
             return None;
+        }
+        if version == RingVersion::V2 {
+            return Some(Self { base, size, next: 0, left: 1, version });
         }
         let left = map.read_u32(base + block::NUM_PKTS)?;
         let next = map.read_u32(base + block::FIRST_PKT)? as usize;
-        Some(Self { base, size, next, left })
+        Some(Self { base, size, next, left, version })
     }
 
     /// Gives the block back.
     pub(super) fn release(self, map: &Mapping) {
-        map.store_release(self.base + block::STATUS, STATUS_KERNEL);
+        map.store_release(self.base + self.version.status(), STATUS_KERNEL);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -113,6 +147,9 @@ impl Cursor {
 
     /// Finds the next frame of a block that is not empty.
     pub(super) fn step(&mut self, map: &Mapping) -> Result<Located, Malformed> {
+        if self.version == RingVersion::V2 {
+            return self.only(map);
+        }
         let at = self.next;
         if at < block::HEADER || !at.is_multiple_of(8) || at + frame::HEADER > self.size {
             return Err(Malformed);
@@ -127,15 +164,8 @@ impl Cursor {
         if mac < frame::HEADER + VNET_HDR_LEN || end > self.size {
             return Err(Malformed);
         }
-        let vlan = if status & STATUS_VLAN_VALID == 0 {
-            None
-        } else {
-            let tci = field(frame::VLAN_TCI)? as u16;
-            let tpid = first_u16(field(frame::VLAN_TPID)?);
-            // Kernels before 3.14 give no TPID; 0x8100 is what it then was.
-            let tpid = if status & STATUS_VLAN_TPID_VALID == 0 { 0x8100 } else { tpid };
-            Some(VlanTag { tpid, tci })
-        };
+        let tci = field(frame::VLAN_TCI)? as u16;
+        let vlan = VlanTag::of(status, tci, first_u16(field(frame::VLAN_TPID)?));
         self.left -= 1;
         // A step of zero or backwards would show the same bytes for ever; one beyond the block is caught
         // above, at the next frame.
@@ -145,6 +175,34 @@ impl Cursor {
         self.next = at.saturating_add(step);
         let start = self.base + at + mac - VNET_HDR_LEN;
         Ok(Located { start, len: VNET_HDR_LEN + snaplen, wire_len, status, vlan })
+    }
+}
+
+impl Cursor {
+    /// The one frame of a slot.
+    fn only(&mut self, map: &Mapping) -> Result<Located, Malformed> {
+        self.left = 0;
+        let field = |offset| map.read_u32(self.base + offset).ok_or(Malformed);
+        let status = field(slot::STATUS)?;
+        let wire_len = field(slot::LEN)?;
+        let snaplen = field(slot::SNAPLEN)? as usize;
+        let mac = usize::from(first_u16(field(slot::MAC_NET)?));
+        let end = mac.checked_add(snaplen).ok_or(Malformed)?;
+        if mac < slot::HEADER + VNET_HDR_LEN || end > self.size {
+            return Err(Malformed);
+        }
+        let tag = field(slot::VLAN)?;
+        let vlan = VlanTag::of(status, first_u16(tag), second_u16(tag));
+        let (start, len) = (self.base + mac - VNET_HDR_LEN, VNET_HDR_LEN + snaplen);
+        Ok(Located { start, len, wire_len, status, vlan })
+    }
+}
+
+impl VlanTag {
+    fn of(status: u32, tci: u16, tpid: u16) -> Option<Self> {
+        // Kernels before 3.14 give no TPID; 0x8100 is what it then was.
+        let tpid = if status & STATUS_VLAN_TPID_VALID == 0 { 0x8100 } else { tpid };
+        (status & STATUS_VLAN_VALID != 0).then_some(Self { tpid, tci })
     }
 }
 
@@ -173,6 +231,12 @@ impl Located {
 /// The `u16` at the lower address of two neighbours that were read as one word.
 fn first_u16(word: u32) -> u16 {
     let [a, b, ..] = word.to_ne_bytes();
+    u16::from_ne_bytes([a, b])
+}
+
+/// The `u16` at the higher address.
+fn second_u16(word: u32) -> u16 {
+    let [.., a, b] = word.to_ne_bytes();
     u16::from_ne_bytes([a, b])
 }
 

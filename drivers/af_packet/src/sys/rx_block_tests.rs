@@ -30,7 +30,7 @@ impl Block {
     /// Lengths of the frames that come out, and whether the block ended well.
     fn walk(&self) -> (Vec<usize>, bool) {
         let map = Mapping::anonymous(&self.0);
-        let mut cursor = Cursor::acquire(&map, 0, SIZE).unwrap();
+        let mut cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap();
         let mut lens = Vec::new();
         while !cursor.is_empty() {
             match cursor.step(&map) {
@@ -55,15 +55,15 @@ fn walks_the_frames_of_a_block() {
 fn a_block_that_the_kernel_owns_is_not_read() {
     let mut block = Block::new(1, 48);
     block.put(block::STATUS, STATUS_KERNEL);
-    assert!(Cursor::acquire(&Mapping::anonymous(&block.0), 0, SIZE).is_none());
+    assert!(Cursor::acquire(&Mapping::anonymous(&block.0), 0, SIZE, RingVersion::V3).is_none());
 }
 
 #[test]
 fn a_released_block_is_the_kernels() {
     let map = Mapping::anonymous(&Block::new(0, 48).0);
-    let cursor = Cursor::acquire(&map, 0, SIZE).unwrap();
+    let cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap();
     cursor.release(&map);
-    assert!(Cursor::acquire(&map, 0, SIZE).is_none());
+    assert!(Cursor::acquire(&map, 0, SIZE, RingVersion::V3).is_none());
 }
 
 #[test]
@@ -108,9 +108,41 @@ fn a_cut_frame_and_a_stripped_tag_are_reported() {
     block.put(48 + frame::STATUS, STATUS_USER | STATUS_VLAN_VALID | STATUS_CSUM_NOT_READY | STATUS_LOSING);
     block.put(48 + frame::VLAN_TCI, 0x2007);
     let map = Mapping::anonymous(&block.0);
-    let located = Cursor::acquire(&map, 0, SIZE).unwrap().step(&map).unwrap();
+    let located = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap().step(&map).unwrap();
     // SAFETY: the block is anonymous memory that nobody writes to.
     let frame = unsafe { located.view(&map) }.unwrap();
     assert!(frame.is_truncated() && frame.is_losing() && frame.is_csum_not_ready() && !frame.is_csum_valid());
     assert_eq!(frame.vlan, Some(VlanTag { tpid: 0x8100, tci: 0x2007 }));
+}
+
+#[test]
+fn a_slot_is_read_within_its_bounds_only() {
+    let slot = |mac: u32, snaplen: u32, status: u32| {
+        let mut bytes = vec![0; SIZE];
+        let words = [
+            (slot::STATUS, status),
+            (slot::LEN, snaplen),
+            (slot::SNAPLEN, snaplen),
+            (slot::MAC_NET, mac),
+            (slot::VLAN, 5 | 0x88a8 << 16),
+        ];
+        for (at, value) in words {
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        let map = Mapping::anonymous(&bytes);
+        let mut cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V2)?;
+        let located = cursor.step(&map);
+        assert!(cursor.is_empty());
+        Some(located.map(|l| (l.start, l.len, l.vlan)))
+    };
+    assert_eq!(slot(80, 60, STATUS_KERNEL), None);
+    assert_eq!(slot(80, 60, STATUS_USER), Some(Ok((70, 70, None))));
+    let tag = VlanTag { tpid: 0x88a8, tci: 5 };
+    let tagged = STATUS_USER | STATUS_VLAN_VALID | STATUS_VLAN_TPID_VALID;
+    if cfg!(target_endian = "little") {
+        assert_eq!(slot(80, 60, tagged), Some(Ok((70, 70, Some(tag)))));
+    }
+    for (mac, snaplen) in [(41, 60), (80, 4017), (80, u32::MAX), (0, 0), (0xffff, 1)] {
+        assert_eq!(slot(mac, snaplen, STATUS_USER), Some(Err(Malformed)), "{mac} {snaplen}");
+    }
 }

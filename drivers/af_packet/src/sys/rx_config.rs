@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::rx_block::RingVersion;
 use crate::Error;
 
 /// Bytes that a block must hold besides frames: its header, one frame header with the vnet header, and
@@ -36,6 +37,8 @@ pub enum Promiscuous {
 /// Geometry of an [`crate::RxRing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxConfig {
+    /// How frames are laid out and handed over.
+    pub version: RingVersion,
     /// Bytes of a block: a power of two, at least 128 KiB so that a 64 KiB superframe fits.
     pub block_size: usize,
     /// Number of blocks, at least 2.
@@ -53,6 +56,7 @@ impl Default for RxConfig {
     /// 32 blocks of 256 KiB (8 MiB per queue), retired after 1 ms: measured, see the README.
     fn default() -> Self {
         Self {
+            version: RingVersion::V3,
             block_size: 256 << 10,
             blocks: 32,
             retire: Duration::from_millis(1),
@@ -63,11 +67,19 @@ impl Default for RxConfig {
 }
 
 impl RxConfig {
+    /// A TPACKET_V2 ring: a lone frame is handed over at once, and it takes a slot that could hold a superframe, so
+    /// that there are fewer: 128 slots of 68 KiB.
+    pub fn low_latency() -> Self {
+        Self { version: RingVersion::V2, block_size: 17 * 4096, blocks: 128, ..Self::default() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         let config = |what, value, rule| Err(Error::Config { what, value, rule });
-        if !self.block_size.is_power_of_two()
-            || !(SUPERFRAME + BLOCK_OVERHEAD..=1 << 26).contains(&self.block_size)
-        {
+        let shape = match self.version {
+            RingVersion::V3 => self.block_size.is_power_of_two(),
+            RingVersion::V2 => self.block_size.is_multiple_of(4096),
+        };
+        if !shape || !(SUPERFRAME + BLOCK_OVERHEAD..=1 << 26).contains(&self.block_size) {
             return config("block size", self.block_size as u64, "a power of two from 131072 to 67108864");
         }
         if !(2..=4096).contains(&self.blocks) {
@@ -90,6 +102,7 @@ mod tests {
     fn refuses_geometries_the_kernel_or_a_superframe_would_not_fit() {
         let good = RxConfig::default();
         good.check().unwrap();
+        RxConfig::low_latency().check().unwrap();
         for bad in [
             RxConfig { block_size: 65_536, ..good },
             RxConfig { block_size: 200_000, ..good },

@@ -2,6 +2,8 @@
 //! queues.
 #![allow(dead_code)]
 
+pub mod router;
+
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

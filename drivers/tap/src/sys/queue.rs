@@ -88,6 +88,12 @@ impl TapQueue {
         Ok((Self { fd, iov: Box::new([entry(ptr::null_mut(), 0); IOVECS]) }, name))
     }
 
+    /// The same queue once more, for sending while the first receives.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let fd = self.fd.try_clone().map_err(Error::os("dup"))?;
+        Ok(Self { fd, iov: Box::new([entry(ptr::null_mut(), 0); IOVECS]) })
+    }
+
     /// Reads the next frame into `segments`; call it until it says [`RecvError::Empty`].
     pub fn recv<'a>(
         &mut self,

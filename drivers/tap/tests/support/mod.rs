@@ -1,6 +1,8 @@
 //! Network namespaces that clean up after themselves.
 #![allow(dead_code)]
 
+pub mod router;
+
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;

@@ -1,11 +1,14 @@
 //! Changing an interface: state, MTU, MAC, name, superpath.
 
+use std::sync::atomic::Ordering;
+
 use shoal_buffer::SwIfIndex;
 use shoal_graph::NodeIndex;
 use shoal_wire::MacAddress;
 
 use super::{Device, Interfaces, MAX_MTU, Mtu};
-use crate::{Event, IfFlags, InterfaceError};
+use crate::node::down::DOWN;
+use crate::{Event, IfFlags, InterfaceError, OUTPUT_ARC};
 
 /// Which MTU of an interface to set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +41,7 @@ impl Interfaces {
         }
         device.set_admin(up).map_err(|e| InterfaceError::NotPossible(name.clone(), e))?;
         self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::ADMIN_UP, up)))?;
+        self.graph.enable_feature(OUTPUT_ARC, DOWN, index, !up)?;
         self.graph.events().write(0, format!("{name} admin {}", if up { "up" } else { "down" }));
         self.tell(Event::Admin(index, up));
         Ok(())
@@ -192,6 +196,10 @@ impl Interfaces {
             d.fib_ip4 = fib;
             d.with_flags(d.flags().set(IfFlags::IP4, enabled))
         })?;
+        if let Some(table) = self.table.ip4_tables.get(index.0 as usize) {
+            table.store(fib, Ordering::Relaxed);
+        }
+        self.tell(Event::Ip4(index, enabled));
         self.choose_rx_next(index)
     }
 }

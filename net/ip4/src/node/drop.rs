@@ -31,8 +31,6 @@ pub enum Error {
     /// destination prohibited by route
     #[severity(warn)]
     Prohibited,
-    /// directed broadcast
-    DirectedBroadcast,
     /// no host takes punted packets
     Punt,
 }
@@ -56,8 +54,6 @@ impl PacketNode for Ip4Drop {
             AdjKind::None => (Error::NoRoute, IcmpError::NET),
             AdjKind::Unreachable => (Error::Unreachable, IcmpError::HOST),
             AdjKind::Prohibit => (Error::Prohibited, IcmpError::PROHIBITED),
-            // RFC 2644: off unless somebody asks for it, and nobody can yet.
-            AdjKind::Broadcast => return Err(Error::DirectedBroadcast),
             AdjKind::Punt => return Err(Error::Punt),
             _ => return Err(Error::Drop),
         };

@@ -4,7 +4,6 @@
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_interface::{IfFlags, IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
@@ -44,23 +43,20 @@ pub enum Error {
     TtlZero,
     /// ip4 source address is no host's
     Martian,
-    /// ip4 is not enabled on the interface
-    NotEnabled,
 }
 
 /// Checks packets.
 pub struct Ip4Input {
-    /// All interfaces.
-    pub interfaces: IfTable,
     /// Features of packets to one host.
     pub unicast: FeatureArc,
 }
 
 /// Whether no host may use the address as its source: 0/8 (but for 0.0.0.0), 127/8, 224/4 and above.
-#[inline(always)]
+#[cold]
 fn is_martian(src: u32) -> bool {
     let top = src >> 24;
-    !(1..224).contains(&top) && src != 0 || top == 127
+    let odd = top.wrapping_sub(1) >= 223 || top == 127;
+    odd && src != 0
 }
 
 /// What every packet with a plain header must satisfy.
@@ -79,7 +75,9 @@ fn check(ip: &Ip4Header, len: usize) -> Result<(), Error> {
     if ip.flags_and_fragment_offset() & 0x1fff == 1 {
         return Err(Error::FragmentOffsetOne);
     }
-    if is_martian(ip.src_u32()) {
+    let src = ip.src_u32();
+    // 1.0.0.0 to 223.255.255.255 without 127/8, in two comparisons; what is outside is looked at again.
+    if (src.wrapping_sub(1 << 24) >= 223 << 24 || src >> 24 == 127) && is_martian(src) {
         return Err(Error::Martian);
     }
     Ok(())
@@ -126,11 +124,6 @@ impl PacketNode for Ip4Input {
         let rx = pkt.rx();
         cx.count_ip4(rx);
         cx.trace(pkt, || Headers::of(pkt));
-        let interface = self.interfaces.get(rx, cx.guard());
-        if !interface.flags().has(IfFlags::IP4) {
-            return Err(Error::NotEnabled);
-        }
-        let fib = interface.fib_ip4;
         let len = pkt.len();
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         let plain = ip.version_ihl() == Ip4Header::VERSION_IHL_NO_OPTIONS;
@@ -144,11 +137,6 @@ impl PacketNode for Ip4Input {
         if ttl == 0 {
             // RFC 1812, 5.3.1: it should have been expired by the hop before, which told its sender.
             return Err(Error::TtlZero);
-        }
-        // A feature or a driver may have chosen another table already.
-        let meta = pkt.meta_mut();
-        if meta.tx == SwIfIndex::NONE {
-            meta.tx = SwIfIndex(fib);
         }
         match cx.start_arc(&self.unicast, rx, pkt) {
             None => Ok(next),

@@ -10,8 +10,9 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::{Cx, StagedNode};
+use shoal_infra::Guard;
 use shoal_infra::mtrie4::Entry;
-use shoal_interface::SwIfIndex;
+use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
@@ -64,6 +65,8 @@ pub struct Ip4Lookup {
     pub fib: FibTables,
     /// All adjacencies.
     pub adjacencies: AdjTable,
+    /// All interfaces.
+    pub interfaces: IfTable,
 }
 
 /// The destination and how far into the trie it has come.
@@ -71,18 +74,51 @@ pub struct Ip4Lookup {
 pub struct Key {
     dst: u32,
     entry: Entry,
+    fib: u32,
 }
 
 impl Ip4Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
-    fn table(pkt: &Packet<'_>) -> FibIndex {
-        let SwIfIndex(fib) = pkt.tx();
-        FibIndex(fib)
+    fn table(&self, pkt: &Packet<'_>) -> FibIndex {
+        match pkt.tx() {
+            SwIfIndex::NONE => FibIndex(self.interfaces.ip4_table(pkt.rx())),
+            // A feature, a driver or whoever made the packet chose another.
+            SwIfIndex(fib) => FibIndex(fib),
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self, pkt: &Packet<'_>, guard: Guard<'_>, ahead: bool) -> Key {
+        let Some(ip) = pkt.header::<Ip4Header>() else { return Key::default() };
+        let (dst, fib) = (ip.dst_u32(), self.table(pkt));
+        let Some(trie) = self.fib.trie(fib, guard) else { return Key::default() };
+        let entry = trie.stage1(dst);
+        if ahead {
+            trie.prefetch(entry, dst);
+        }
+        Key { dst, entry, fib: fib.0 }
+    }
+
+    /// Everything but a complete rewrite.
+    #[cold]
+    fn other(&self, dst: u32, adj: &Adj, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let mut kind = adj.kind();
+        if kind == AdjKind::Lookup {
+            let index = self.follow(dst, *adj, cx)?;
+            pkt.meta_mut().adj = index.0;
+            kind = self.adjacencies.get(index, cx.guard()).kind();
+        }
+        Ok(match kind {
+            AdjKind::Rewrite => Next::Rewrite,
+            AdjKind::Local => Next::Local,
+            AdjKind::Incomplete => Next::Arp,
+            AdjKind::Glean => Next::Glean,
+            _ => Next::Drop,
+        })
     }
 
     /// Follows routes into other tables.
-    #[cold]
     fn follow(&self, dst: u32, first: Adj, cx: &Cx<'_, Self>) -> Result<AdjIndex, Error> {
         let mut adj = first;
         for _ in 0..MOST_TABLES {
@@ -105,37 +141,26 @@ impl StagedNode for Ip4Lookup {
 
     #[inline(always)]
     fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Key {
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Key::default() };
-        let dst = ip.dst_u32();
-        let Some(trie) = self.fib.trie(Self::table(pkt), cx.guard()) else { return Key::default() };
-        let entry = trie.stage1(dst);
-        trie.prefetch(entry, dst);
-        Key { dst, entry }
+        self.first(pkt, cx.guard(), true)
+    }
+
+    #[inline(always)]
+    fn direct(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Key {
+        self.first(pkt, cx.guard(), false)
     }
 
     #[inline(always)]
     fn packet(&self, key: Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let fib = Self::table(pkt);
-        let Key { dst, entry } = key;
+        let Key { dst, entry, fib } = key;
         let value = if entry.is_final() {
             entry.value()
         } else {
-            self.fib.trie(fib, cx.guard()).map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
+            self.fib.trie(FibIndex(fib), cx.guard()).map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
         };
-        let mut index = AdjIndex(value);
-        let mut kind = self.adjacencies.get(index, cx.guard()).kind();
-        if kind == AdjKind::Lookup {
-            index = self.follow(dst, *self.adjacencies.get(index, cx.guard()), cx)?;
-            kind = self.adjacencies.get(index, cx.guard()).kind();
-        }
+        let index = AdjIndex(value);
         pkt.meta_mut().adj = index.0;
-        cx.trace(pkt, || Trace { fib: fib.0, adj: index.0, headers: Headers::of(pkt) });
-        Ok(match kind {
-            AdjKind::Rewrite => Next::Rewrite,
-            AdjKind::Local => Next::Local,
-            AdjKind::Incomplete => Next::Arp,
-            AdjKind::Glean => Next::Glean,
-            _ => Next::Drop,
-        })
+        cx.trace(pkt, || Trace { fib, adj: index.0, headers: Headers::of(pkt) });
+        let adj = self.adjacencies.get(index, cx.guard());
+        if adj.is_rewrite() { Ok(Next::Rewrite) } else { self.other(dst, adj, pkt, cx) }
     }
 }

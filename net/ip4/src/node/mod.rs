@@ -5,6 +5,8 @@ pub mod frag;
 pub mod input;
 pub mod local;
 pub mod lookup;
+pub mod not_enabled;
 pub mod options;
+pub mod redirect;
 
 pub mod rewrite;

@@ -18,6 +18,9 @@ pub enum Next {
     /// It is too long and may be cut.
     #[node("ip4-frag")]
     Frag,
+    /// It leaves by the way it came: the sender may be told a shorter one.
+    #[node("ip4-redirect")]
+    Redirect,
     /// The neighbour's interface.
     #[fan]
     Output(Edge),
@@ -58,21 +61,42 @@ pub struct Ip4Rewrite {
     pub adjacencies: AdjTable,
 }
 
-/// The size on the wire of the largest piece a packet becomes.
+/// Packets that are not plainly forwarded.
+const UNUSUAL: Flags = Flags::GSO.with(Flags::LOCALLY_ORIGINATED).with(Flags::REDIRECT_DONE);
+
+/// Large packets the device cuts, packets made here, packets whose sender was told a shorter way.
 #[cold]
-fn piece(pkt: &Packet<'_>, total: u16) -> u16 {
-    let meta = pkt.meta();
-    if meta.flags.has(Flags::GSO) {
-        // The device cuts it; what counts is one piece.
-        meta.gso_header.saturating_add(meta.gso_size)
-    } else {
-        total
+fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<Option<Next>, Error> {
+    let (flags, mtu) = (pkt.flags(), adj.mtu);
+    let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
+    let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+    let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
+    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+    if ip.total_length() > mtu && !fits_in_pieces {
+        return Ok(Some(too_long(pkt, mtu, cx)));
     }
+    if redirect {
+        return Ok(Some(Next::Redirect));
+    }
+    if !ours {
+        if ip.ttl() <= 1 {
+            return Ok(Some(expired(pkt, cx)));
+        }
+        ip.decrement_ttl();
+    }
+    Ok(None)
+}
+
+/// Whether the device cuts the packet into pieces that are short enough.
+#[cold]
+fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
+    let meta = pkt.meta();
+    meta.gso_header.saturating_add(meta.gso_size) <= mtu
 }
 
 #[cold]
-fn too_long(pkt: &mut Packet<'_>, mtu: u16, may_cut: bool, cx: &Cx<'_, Ip4Rewrite>) -> Next {
-    if may_cut {
+fn too_long(pkt: &mut Packet<'_>, mtu: u16, cx: &Cx<'_, Ip4Rewrite>) -> Next {
+    if pkt.header::<Ip4Header>().is_some_and(|ip| !ip.dont_fragment()) {
         return Next::Frag;
     }
     cx.count(Error::MtuExceeded, 1);
@@ -115,15 +139,20 @@ impl PacketNode for Ip4Rewrite {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let index = AdjIndex(pkt.meta().adj);
         let adj = self.adjacencies.get(index, cx.guard());
-        let flags = pkt.flags();
-        let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-        let (total, may_cut) = (ip.total_length(), !ip.dont_fragment());
-        if total > adj.mtu && piece(pkt, total) > adj.mtu {
-            return Ok(too_long(pkt, adj.mtu, may_cut, cx));
-        }
-        let tx = adj.tx();
-        if !flags.has(Flags::LOCALLY_ORIGINATED) {
+        let (flags, rx) = (pkt.flags(), pkt.rx());
+        let (mtu, tx) = (adj.mtu, adj.tx());
+        if flags.has(UNUSUAL) {
+            if let Some(next) = unusual(pkt, adj, cx)? {
+                return Ok(next);
+            }
+        } else {
             let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+            if ip.total_length() > mtu {
+                return Ok(too_long(pkt, mtu, cx));
+            }
+            if tx == rx {
+                return Ok(Next::Redirect);
+            }
             if ip.ttl() <= 1 {
                 return Ok(expired(pkt, cx));
             }
@@ -135,7 +164,7 @@ impl PacketNode for Ip4Rewrite {
             tx: tx.0,
             adj: index.0,
             next_hop: adj.next_hop.into(),
-            mtu: adj.mtu,
+            mtu,
             headers: Headers::of(pkt),
         });
         Ok(Next::Output(adj.edge()))

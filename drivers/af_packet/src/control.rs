@@ -1,0 +1,422 @@
+//! The control plane of host interfaces: create, delete, follow the kernel.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_graph::{Graph, NoNext, NodeIndex};
+use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, MtuLayer, Queue, SwIfIndex};
+use shoal_module::cli::nearest;
+use shoal_module::{Control, InitError};
+use shoal_wire::MacAddress;
+
+use crate::port::Port;
+use crate::queue::QueueConfig;
+use crate::rx::{HostRx, Layer, NODE};
+use crate::tx::HostTx;
+use crate::{
+    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx,
+    set_admin_state, set_mtu, watch,
+};
+
+/// Most queues of a kind that an interface may have.
+const MAX_QUEUES: u32 = 64;
+/// MTUs an interface of this router may have.
+const MTUS: std::ops::RangeInclusive<u32> = 64..=65_535;
+
+/// What the frames of a host interface begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// An Ethernet header.
+    #[default]
+    Ethernet,
+    /// An IP header: the kernel's interface has no link layer (tun, wireguard).
+    Ip,
+}
+
+/// A host interface to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateHostInterface {
+    /// The kernel's name of it.
+    pub name: String,
+    /// The router's MAC address on it; a random one if none.
+    pub mac: Option<MacAddress>,
+    /// Receive queues, flows spread over them; 1 if none.
+    pub rx_queues: Option<u32>,
+    /// Transmit queues; one for each thread if none.
+    pub tx_queues: Option<u32>,
+    /// What frames begin with.
+    pub mode: Mode,
+    /// Whether sent frames pass the kernel's queueing discipline.
+    pub qdisc: Qdisc,
+    /// V3 for throughput, V2 for the latency of lone frames.
+    pub version: RingVersion,
+}
+
+impl Default for CreateHostInterface {
+    /// As VPP's `create host-interface` without further words: the queueing discipline is bypassed.
+    fn default() -> Self {
+        CreateHostInterface {
+            name: String::new(),
+            mac: None,
+            rx_queues: None,
+            tx_queues: None,
+            mode: Mode::default(),
+            qdisc: Qdisc::Bypass,
+            version: RingVersion::V3,
+        }
+    }
+}
+
+/// One host interface, as the control plane and `show hardware-interfaces` see it.
+struct HostInterface {
+    /// The kernel's name, as it is now.
+    name: RefCell<String>,
+    /// The kernel's interface; none while it is gone.
+    link: RefCell<Option<Link>>,
+    port: Arc<Port>,
+    config: QueueConfig,
+    layer: Layer,
+    /// How often the kernel's interface vanished.
+    vanished: Cell<u32>,
+}
+
+/// All host interfaces of one router.
+pub struct HostInterfaces {
+    control: Weak<Control>,
+    interfaces: Rc<Interfaces>,
+    graph: Rc<Graph>,
+    input: NodeIndex,
+    all: RefCell<Vec<Rc<HostInterface>>>,
+    watching: Cell<bool>,
+}
+
+/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
+fn random_mac() -> MacAddress {
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
+}
+
+fn is_up(link: &Link) -> bool {
+    link.admin == AdminState::Up && link.running
+}
+
+fn mtu_of(link: &Link) -> u16 {
+    link.mtu.clamp(*MTUS.start(), *MTUS.end()) as u16
+}
+
+fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
+    match asked {
+        Some(n) if !(1..=MAX_QUEUES).contains(&n) => {
+            Err(Error::Config { what, value: n.into(), rule: "from 1 to 64" })
+        }
+        Some(n) => Ok(n as usize),
+        None => Ok(default),
+    }
+}
+
+impl HostInterfaces {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
+        let hosts = Rc::new(HostInterfaces {
+            control: Rc::downgrade(control),
+            interfaces: Rc::clone(&interfaces),
+            graph,
+            input,
+            all: RefCell::default(),
+            watching: Cell::new(false),
+        });
+        let weak = Rc::downgrade(&hosts);
+        interfaces.subscribe(move |_, event| {
+            if let (Event::Deleting(index), Some(hosts)) = (event, weak.upgrade()) {
+                hosts.forget(index);
+            }
+        });
+        Ok(hosts)
+    }
+
+    /// The kernel's names of all host interfaces.
+    pub fn names(&self) -> Vec<String> {
+        self.all.borrow().iter().map(|h| h.name.borrow().clone()).collect()
+    }
+
+    /// Takes a kernel interface into the router, as `host-NAME`. It starts admin down.
+    ///
+    /// # Errors
+    /// The kernel has no such interface or refuses; a number is out of range; the interface is taken already. Nothing
+    /// is left behind then.
+    pub fn create(self: &Rc<Self>, create: &CreateHostInterface) -> Result<SwIfIndex, Error> {
+        self.watch()?;
+        let link = Self::find(&create.name)?;
+        let layer = self.layer(create.mode, &link)?;
+        let config = QueueConfig {
+            rx: count("number of receive queues", create.rx_queues, 1)?,
+            tx: count("number of transmit queues", create.tx_queues, self.graph.threads().len())?,
+            qdisc: create.qdisc,
+            version: create.version,
+        };
+        let name = format!("host-{}", create.name);
+        if self.interfaces.by_name(&name).is_some() {
+            return Err(shoal_interface::InterfaceError::Exists(name).into());
+        }
+        let (rings, tx) = config.open(&link)?;
+        let port = Arc::new(Port::new(self.interfaces.table(), tx));
+        let host = Rc::new(HostInterface {
+            name: RefCell::new(create.name.clone()),
+            link: RefCell::new(Some(link.clone())),
+            port: Arc::clone(&port),
+            config,
+            layer,
+            vanished: Cell::new(0),
+        });
+        let (ethernet, rx_next) = match layer {
+            Layer::Ethernet => (true, "ethernet-input"),
+            Layer::Ip { .. } => (false, "ip4-input"),
+        };
+        let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
+        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        let flags = flags.set(IfFlags::ETHERNET, ethernet).set(IfFlags::LINK_UP, is_up(&link));
+        let device = Rc::clone(&host) as Rc<dyn Device>;
+        let create = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next, device };
+        let index = self.interfaces.create(&create, HostTx { port: Arc::clone(&port) })?;
+        port.set_index(index);
+        self.all.borrow_mut().push(Rc::clone(&host));
+        if let Err(e) = self.add_queues(&host, rings) {
+            let _ = self.interfaces.delete(index);
+            return Err(e);
+        }
+        Ok(index)
+    }
+
+    /// Gives a kernel interface back, by its kernel name.
+    ///
+    /// # Errors
+    /// It is not one of the router's.
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
+        let index = self.all.borrow().iter().find(|h| *h.name.borrow() == name).map(|h| h.port.index());
+        let Some(index) = index else {
+            let names = self.names();
+            let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            return Err(Error::NoHostInterface { name: name.into(), nearest: near });
+        };
+        Ok(self.interfaces.delete(index)?)
+    }
+
+    fn find(name: &str) -> Result<Link, Error> {
+        match Link::by_name(name) {
+            Err(Error::NoInterface { name, .. }) => {
+                let names = kernel_names();
+                let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+                Err(Error::NoInterface { name, nearest })
+            }
+            found => found,
+        }
+    }
+
+    fn layer(&self, mode: Mode, link: &Link) -> Result<Layer, Error> {
+        match (mode, link.mac) {
+            (Mode::Ethernet, Some(_)) => Ok(Layer::Ethernet),
+            (Mode::Ip, None) => Ok(Layer::Ip { ip6: self.graph.node("ip6-input").ok() }),
+            (Mode::Ethernet, None) => Err(Error::Mode { name: link.name.clone(), has: "no", mode: "ip" }),
+            (Mode::Ip, Some(_)) => Err(Error::Mode { name: link.name.clone(), has: "an", mode: "ethernet" }),
+        }
+    }
+
+    fn add_queues(&self, host: &HostInterface, rings: Vec<RxRing>) -> Result<(), Error> {
+        let index = host.port.index();
+        let old = self.interfaces.queues(index)?;
+        for (number, ring) in (0..).zip(rings) {
+            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.layer));
+            // A queue that is replaced stays where the operator has put it.
+            let before = old.iter().find(|q| q.queue == number);
+            if before.is_some() {
+                drop(self.interfaces.remove_queue(index, number)?);
+            }
+            let thread = before.map(|q| q.thread);
+            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
+            if let Some(before) = before {
+                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An interface is about to be deleted: its sockets are closed when its queues go.
+    fn forget(&self, index: SwIfIndex) {
+        let at = self.all.borrow().iter().position(|h| h.port.index() == index);
+        if let Some(at) = at {
+            let host = self.all.borrow_mut().remove(at);
+            host.port.replace_tx(Vec::new());
+        }
+    }
+
+    /// Starts following the kernel, with the first host interface.
+    fn watch(self: &Rc<Self>) -> Result<(), Error> {
+        if self.watching.get() {
+            return Ok(());
+        }
+        let watch = LinkWatch::open()?;
+        let control = self.control.upgrade().ok_or_else(|| Error::Netlink("the router ends".into()))?;
+        let processes = control.processes().map_err(|e| Error::Netlink(e.to_string()))?;
+        processes.spawn(watch::NAME, watch::run(watch, Rc::downgrade(self))?);
+        self.watching.set(true);
+        Ok(())
+    }
+
+    /// The kernel announced a change.
+    pub(crate) fn link_event(&self, event: &LinkEvent) {
+        let all = self.all.borrow().clone();
+        for host in all {
+            let known = host.link.borrow().as_ref().map(|l| l.index);
+            if known == Some(event.link.index) {
+                self.changed(&host, event);
+            } else if known.is_none()
+                && *host.name.borrow() == event.link.name
+                && event.change != LinkChange::Deleted
+            {
+                self.reopen(&host, &event.link);
+            }
+        }
+    }
+
+    fn changed(&self, host: &HostInterface, event: &LinkEvent) {
+        let (index, link) = (host.port.index(), &event.link);
+        if event.change == LinkChange::Deleted {
+            *host.link.borrow_mut() = None;
+            host.vanished.set(host.vanished.get() + 1);
+            self.say(&format!(
+                "host-{0}: the kernel's interface {0} is gone, waiting for it",
+                host.name.borrow()
+            ));
+            self.must("link down", self.interfaces.set_link(index, false));
+            return;
+        }
+        *host.link.borrow_mut() = Some(link.clone());
+        match &event.change {
+            LinkChange::Renamed { from } => {
+                self.say(&format!(
+                    "the kernel's interface {from} of this router is called {} now",
+                    link.name
+                ));
+                host.name.borrow_mut().clone_from(&link.name);
+            }
+            LinkChange::Mtu => {
+                let set = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                self.must("the kernel's MTU", set);
+            }
+            _ => {}
+        }
+        self.must("link", self.interfaces.set_link(index, is_up(link)));
+    }
+
+    /// An interface of the name has come back: new rings and queues on it. What fails is tried again at the
+    /// interface's next change.
+    fn reopen(&self, host: &HostInterface, link: &Link) {
+        let index = host.port.index();
+        let wanted = self.interfaces.data(index).is_ok_and(|d| d.is_up());
+        let opened = (|| {
+            if wanted && link.admin == AdminState::Down {
+                set_admin_state(link.index, AdminState::Up)?;
+            }
+            let (rings, tx) = host.config.open(link)?;
+            host.port.replace_tx(tx);
+            self.add_queues(host, rings)
+        })();
+        let name = host.name.borrow();
+        match opened {
+            Ok(()) => {
+                *host.link.borrow_mut() = Some(link.clone());
+                self.say(&format!("host-{name}: the kernel's interface {name} is back"));
+                let mtu = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                self.must("the kernel's MTU", mtu);
+                self.must("link", self.interfaces.set_link(index, is_up(link)));
+            }
+            Err(e) => self.say(&format!("host-{name}: the kernel's interface {name} is back, but: {e}")),
+        }
+    }
+
+    fn say(&self, what: &str) {
+        tracing::warn!("{what}");
+        self.graph.events().write(0, what);
+    }
+
+    fn must<E: std::fmt::Display>(&self, what: &str, result: Result<(), E>) {
+        if let Err(e) = result {
+            self.say(&format!("host interface, {what}: {e}"));
+        }
+    }
+}
+
+/// Names of the kernel's interfaces in this network namespace, for completion and suggestions.
+pub(crate) fn kernel_names() -> Vec<String> {
+    LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
+}
+
+impl Device for HostInterface {
+    fn class(&self) -> &'static str {
+        "af-packet"
+    }
+
+    /// As VPP does, the kernel's interface follows the operator's wish, down included.
+    fn set_admin(&self, up: bool) -> Result<(), String> {
+        let link = self.link.borrow().as_ref().map(|l| l.index);
+        let state = if up { AdminState::Up } else { AdminState::Down };
+        // While it is gone the wish is kept and done when it is back.
+        link.map_or(Ok(()), |index| set_admin_state(index, state)).map_err(|e| e.to_string())
+    }
+
+    fn set_mtu(&self, mtu: u32) -> Result<(), String> {
+        let mut link = self.link.borrow_mut();
+        let Some(link) = link.as_mut() else { return Ok(()) };
+        if u32::from(mtu_of(link)) == mtu {
+            return Ok(());
+        }
+        set_mtu(link.index, mtu).map_err(|e| e.to_string())?;
+        link.mtu = mtu;
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let (facts, config) = (&self.port.facts, &self.config);
+        let get = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
+        let ring = config.ring();
+        let mut text = String::new();
+        let version = if config.version == RingVersion::V3 { 3 } else { 2 };
+        let _ = writeln!(text, "Linux PACKET socket interface v{version}");
+        let _ = match &*self.link.borrow() {
+            Some(link) => {
+                let kind = link.kind.as_deref().unwrap_or("hardware");
+                writeln!(text, "kernel interface {} (ifindex {}, {kind})", link.name, link.index)
+            }
+            None => writeln!(text, "kernel interface {} is gone, waiting for it", self.name.borrow()),
+        };
+        let _ = writeln!(text, "FEATURES:");
+        if config.qdisc == Qdisc::Bypass {
+            let _ = writeln!(text, "  qdisc-bpass-enabled");
+        }
+        let _ = writeln!(text, "  cksum-gso-enabled");
+        if config.rx > 1 {
+            let _ = writeln!(text, "  fanout-enabled");
+        }
+        let _ = writeln!(
+            text,
+            "RX Queues: {}, each block_size:{} nr:{}",
+            config.rx, ring.block_size, ring.blocks
+        );
+        let _ = writeln!(text, "TX Queues: {}", config.tx);
+        let _ = write!(
+            text,
+            "offered {} missed {} ring freezes {} socket errors {} vanished {}",
+            get(&facts.offered),
+            get(&facts.missed),
+            get(&facts.freezes),
+            get(&facts.faults),
+            self.vanished.get()
+        );
+        text
+    }
+}

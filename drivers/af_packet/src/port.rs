@@ -1,0 +1,70 @@
+//! What both planes know of one host interface.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shoal_interface::{IfTable, SwIfIndex};
+
+use crate::TxQueue;
+
+/// One host interface, shared by its receive queues, its transmit node and the control plane.
+pub(crate) struct Port {
+    pub(crate) interfaces: IfTable,
+    index: AtomicU32,
+    /// One for each transmit queue; empty while the kernel's interface is gone.
+    tx: Box<[Mutex<Option<TxQueue>>]>,
+    pub(crate) facts: Facts,
+}
+
+/// What the data plane noticed, for `show hardware-interfaces`.
+#[derive(Default)]
+pub(crate) struct Facts {
+    /// Frames the kernel offered to the rings.
+    pub(crate) offered: AtomicU64,
+    /// Frames the kernel dropped because the rings were full.
+    pub(crate) missed: AtomicU64,
+    /// How often the rings froze because all blocks were in our hands.
+    pub(crate) freezes: AtomicU64,
+    /// Errors raised on the rings' sockets: interface down, deleted, anything else.
+    pub(crate) faults: AtomicU64,
+}
+
+impl Port {
+    pub(crate) fn new(interfaces: IfTable, tx_queues: Vec<TxQueue>) -> Self {
+        let tx = tx_queues.into_iter().map(|q| Mutex::new(Some(q))).collect();
+        Port { interfaces, index: AtomicU32::new(SwIfIndex::NONE.0), tx, facts: Facts::default() }
+    }
+
+    /// The interface's index: `NONE` until it has one.
+    #[inline]
+    pub(crate) fn index(&self) -> SwIfIndex {
+        SwIfIndex(self.index.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_index(&self, index: SwIfIndex) {
+        self.index.store(index.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tx_queues(&self) -> usize {
+        self.tx.len()
+    }
+
+    /// The transmit queue of a thread. Threads share one only when there are fewer queues than threads, so the lock,
+    /// taken once a frame, is free as a rule.
+    #[inline]
+    pub(crate) fn tx_queue(&self, thread: usize) -> Option<MutexGuard<'_, Option<TxQueue>>> {
+        let queue = self.tx.get(thread % self.tx.len().max(1))?;
+        Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other queues in the place of the old ones; closes those that get no successor.
+    pub(crate) fn replace_tx(&self, queues: Vec<TxQueue>) {
+        let mut queues = queues.into_iter();
+        for slot in &self.tx {
+            let old =
+                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), queues.next());
+            // Closing waits for the kernel: not while a worker may wait for the lock.
+            drop(old);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The queues of one host interface, opened together.
+
+use crate::{
+    AdminState, Error, IfIndex, Link, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue,
+    set_admin_state,
+};
+
+/// Frames sent by one system call.
+pub(crate) const TX_BATCH: usize = 64;
+
+/// How many queues, and of which kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueConfig {
+    pub(crate) rx: usize,
+    pub(crate) tx: usize,
+    pub(crate) qdisc: Qdisc,
+    pub(crate) version: RingVersion,
+}
+
+impl QueueConfig {
+    /// Geometry of the receive rings.
+    pub(crate) fn ring(&self) -> RxConfig {
+        // The router has a MAC address of its own: the interface must not filter by the kernel's.
+        let config = match self.version {
+            RingVersion::V3 => RxConfig::default(),
+            RingVersion::V2 => RxConfig::low_latency(),
+        };
+        RxConfig { promiscuous: Promiscuous::On, ..config }
+    }
+
+    /// Opens all queues of an interface, or none.
+    pub(crate) fn open(&self, link: &Link) -> Result<(Vec<RxRing>, Vec<TxQueue>), Error> {
+        Ok((self.open_rx(link)?, self.open_tx(link.index)?))
+    }
+
+    fn open_rx(&self, link: &Link) -> Result<Vec<RxRing>, Error> {
+        let config = self.ring();
+        match RxRing::open_queues(link.index, &config, self.rx) {
+            // Before Linux 6.14 a fanout needs an interface that is up.
+            Err(e) if e.errno() == Some(libc::EINVAL) && self.rx > 1 && link.admin == AdminState::Down => {
+                set_admin_state(link.index, AdminState::Up)?;
+                RxRing::open_queues(link.index, &config, self.rx)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_tx(&self, link: IfIndex) -> Result<Vec<TxQueue>, Error> {
+        let config = TxConfig { batch: TX_BATCH, qdisc: self.qdisc, ..TxConfig::default() };
+        (0..self.tx).map(|_| TxQueue::open(link, &config)).collect()
+    }
+}

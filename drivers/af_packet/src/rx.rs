@@ -1,0 +1,239 @@
+//! `af-packet-input`: frames from the kernel's ring into buffers.
+//! **af-packet-input** -> ethernet-input | ip4-input | a superpath, as the interface says
+
+use std::fmt;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
+use shoal_derive::ErrorCounters;
+use shoal_graph::{FrameCx, NodeIndex, RxQueue};
+use shoal_interface::SwIfIndex;
+use shoal_vnet::{VnetHdr, fill, insert_tag};
+
+use crate::port::Port;
+use crate::{RingFault, RxFrame, RxRing};
+
+/// Name of the input node all host interfaces run under.
+pub(crate) const NODE: &str = "af-packet-input";
+
+/// Empty polls after which the socket is asked whether something is wrong with it.
+const CHECK_WHEN_IDLE: u32 = 64;
+/// Polls after which the kernel's statistics are read, also under load.
+const STATS_EVERY: u32 = 1024;
+
+/// Why a frame does not become a packet.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// no buffer free
+    NoBuffer,
+    /// frame cut short by the ring
+    Truncated,
+    /// vnet header does not fit its frame
+    BadOffload,
+    /// received on an interface that is down
+    AdminDown,
+    /// not an IP packet
+    NotIp,
+}
+
+/// What frames of this interface begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IP header; where IPv6 goes, if anything takes it.
+    Ip { ip6: Option<NodeIndex> },
+}
+
+/// One receive queue of one host interface.
+pub(crate) struct HostRx {
+    port: Arc<Port>,
+    ring: RxRing,
+    number: u32,
+    layer: Layer,
+    polls: u32,
+    empty: u32,
+    missed: u64,
+    offered: u64,
+    freezes: u64,
+    gone: bool,
+}
+
+impl HostRx {
+    pub(crate) fn new(port: Arc<Port>, ring: RxRing, number: u32, layer: Layer) -> Self {
+        let (polls, empty, missed, offered, freezes, gone) = (0, 0, 0, 0, 0, false);
+        HostRx { port, ring, number, layer, polls, empty, missed, offered, freezes, gone }
+    }
+
+    /// Takes what is there, up to a frame's worth; tells how many frames left the ring.
+    fn receive(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        let Some(mut rx) = self.ring.next() else { return 0 };
+        let interface = self.port.index();
+        let data = *self.port.interfaces.get(interface, cx.guard());
+        let traced = cx.wants_trace();
+        let next = data.rx_next(traced);
+        let mut frame = cx.blank();
+        let (mut bytes, mut taken) = (0, 0);
+        loop {
+            taken += 1;
+            let packet =
+                if data.is_up() { packet(cx.cache(), interface, &rx) } else { Err(Error::AdminDown) };
+            match packet {
+                Ok(mut buffer) => {
+                    let mut pkt = cx.cache().packet(&mut buffer);
+                    bytes += pkt.len() as u64;
+                    if traced {
+                        let line = Trace::of(&rx, interface, self.number, next);
+                        cx.begin_trace(&mut pkt, line);
+                    }
+                    let version = pkt.data().first().map(|b| b >> 4);
+                    match (self.layer, version) {
+                        (Layer::Ethernet, _) | (Layer::Ip { .. }, Some(4)) => {
+                            // `taken` is at most FRAME_SIZE, so there is room.
+                            if let Err(buffer) = frame.push(buffer) {
+                                cx.cache().free(buffer);
+                            }
+                        }
+                        (Layer::Ip { ip6: Some(ip6) }, Some(6)) => cx.send_to(ip6, buffer),
+                        (Layer::Ip { .. }, _) => cx.drop(buffer, Error::NotIp),
+                    }
+                }
+                Err(error) => refuse(cx, interface, error),
+            }
+            if taken == FRAME_SIZE {
+                break;
+            }
+            match self.ring.next() {
+                Some(more) => rx = more,
+                None => break,
+            }
+        }
+        if bytes > 0 {
+            let packets = frame.len() as u64;
+            cx.counters().rx.add(cx.thread(), interface.0 as usize, packets, bytes);
+        }
+        cx.forward(next, frame);
+        taken
+    }
+
+    /// Reads and clears an error of the socket, which would otherwise wake the thread for ever.
+    #[cold]
+    fn check(&mut self) {
+        let Some(fault) = self.ring.take_fault() else { return };
+        self.port.facts.faults.fetch_add(1, Ordering::Relaxed);
+        // What becomes of the interface is the control plane's business: it watches the kernel's announcements.
+        self.gone |= fault == RingFault::Gone;
+    }
+
+    #[cold]
+    fn read_stats(&mut self, cx: &FrameCx<'_>) {
+        let Ok(stats) = self.ring.stats() else { return };
+        let missed = stats.drops - self.missed;
+        if missed > 0 {
+            cx.counters().rx_miss.add(cx.thread(), self.port.index().0 as usize, missed);
+        }
+        let facts = &self.port.facts;
+        facts.missed.fetch_add(missed, Ordering::Relaxed);
+        facts.offered.fetch_add(stats.packets - self.offered, Ordering::Relaxed);
+        facts.freezes.fetch_add(stats.freezes - self.freezes, Ordering::Relaxed);
+        (self.missed, self.offered, self.freezes) = (stats.drops, stats.packets, stats.freezes);
+    }
+}
+
+/// One frame as a packet.
+#[inline]
+fn packet(cache: &mut Cache, interface: SwIfIndex, rx: &RxFrame<'_>) -> Result<Buffer, Error> {
+    if rx.is_truncated() {
+        return Err(Error::Truncated);
+    }
+    let offload = rx.vnet.validate(&[rx.bytes]).map_err(|_| Error::BadOffload)?;
+    let mut buffer = fill(cache, rx.bytes).ok_or(Error::NoBuffer)?;
+    let mut pkt = cache.packet(&mut buffer);
+    pkt.meta_mut().rx = interface;
+    let stored = offload.store(&mut pkt).is_ok();
+    let tagged = rx.vlan.is_none_or(|tag| insert_tag(&mut pkt, tag.tpid, tag.tci).is_some());
+    if stored && tagged {
+        return Ok(buffer);
+    }
+    cache.free(buffer);
+    Err(Error::BadOffload)
+}
+
+#[cold]
+fn refuse(cx: &FrameCx<'_>, interface: SwIfIndex, error: Error) {
+    let (thread, at) = (cx.thread(), interface.0 as usize);
+    match error {
+        Error::NoBuffer => cx.counters().rx_no_buf.add(thread, at, 1),
+        Error::Truncated | Error::BadOffload | Error::NotIp => cx.counters().rx_error.add(thread, at, 1),
+        Error::AdminDown => {}
+    }
+    cx.count(error, 1);
+}
+
+impl RxQueue for HostRx {
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        if self.gone {
+            return 0;
+        }
+        let taken = self.receive(cx);
+        self.polls = self.polls.wrapping_add(1);
+        if taken > 0 {
+            self.empty = 0;
+            if self.polls.is_multiple_of(STATS_EVERY) {
+                self.read_stats(cx);
+            }
+        } else {
+            self.empty = self.empty.wrapping_add(1);
+            if self.empty.is_multiple_of(CHECK_WHEN_IDLE) {
+                self.check();
+                self.read_stats(cx);
+            }
+        }
+        taken
+    }
+
+    fn wait_fd(&self) -> Option<RawFd> {
+        (!self.gone).then(|| self.ring.fd().as_raw_fd())
+    }
+
+    fn is_parked(&self) -> bool {
+        self.gone
+    }
+}
+
+/// What `show trace` says of a received frame, in VPP's layout.
+struct Trace {
+    interface: SwIfIndex,
+    queue: u32,
+    next: NodeIndex,
+    wire_len: u32,
+    captured: usize,
+    vlan: Option<crate::VlanTag>,
+    vnet: VnetHdr,
+}
+
+impl Trace {
+    fn of(rx: &RxFrame<'_>, interface: SwIfIndex, queue: u32, next: NodeIndex) -> Self {
+        let (wire_len, captured, vlan, vnet) = (rx.wire_len, rx.bytes.len(), rx.vlan, rx.vnet);
+        Trace { interface, queue, next, wire_len, captured, vlan, vnet }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trace { interface, queue, next, wire_len, captured, vlan, vnet } = self;
+        writeln!(f, "af_packet: hw_if_index {interface} rx-queue {queue} next-index {}", next.number())?;
+        writeln!(f, "  tpacket3_hdr:")?;
+        write!(f, "    len {wire_len} snaplen {captured}")?;
+        if let Some(tag) = vlan {
+            write!(f, " vlan {} vlan_tpid 0x{:04x}", tag.tci & 0xfff, tag.tpid)?;
+        }
+        let (hdr_len, gso_size) = (vnet.hdr_len.get(), vnet.gso_size.get());
+        let (start, offset) = (vnet.csum_start.get(), vnet.csum_offset.get());
+        writeln!(f, "\n  vnet-hdr:")?;
+        writeln!(f, "    flags 0x{:02x} gso_type 0x{:02x} hdr_len {hdr_len}", vnet.flags, vnet.gso_type)?;
+        write!(f, "    gso_size {gso_size} csum_start {start} csum_offset {offset}")
+    }
+}

@@ -1,0 +1,279 @@
+//! The driver in a router: two hosts in namespaces of their own, host interfaces between them.
+// The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use shoal_interface::IfFlags;
+use support::router::Router;
+use support::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), each on a veth whose other end, `ra` and `rb`, is in `r`.
+struct Hosts {
+    a: Netns,
+    b: Netns,
+    r: Netns,
+}
+
+fn quiet(ns: &Netns, end: &str) {
+    sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", ns.0));
+}
+
+impl Hosts {
+    fn new(tag: &str) -> Self {
+        let [a, b, r] = ["a", "b", "r"].map(|end| Netns::new(&format!("{tag}{end}")));
+        let hosts = Hosts { a, b, r };
+        hosts.wire(&hosts.a, "ra", "10.9.0.1/24");
+        hosts.wire(&hosts.b, "rb", "10.9.0.2/24");
+        hosts
+    }
+
+    fn wire(&self, host: &Netns, end: &str, address: &str) {
+        self.r.ip(&format!(
+            "link add {end} numrxqueues 4 numtxqueues 4 type veth peer name eth0 netns {}",
+            host.0
+        ));
+        quiet(&self.r, end);
+        quiet(host, "eth0");
+        let last = if end == "ra" { "01" } else { "02" };
+        host.ip(&format!("link set eth0 address 02:00:00:00:00:{last}"));
+        host.ip(&format!("address add {address} dev eth0"));
+        host.ip("link set eth0 up");
+    }
+
+    fn ping(&self, count: u32) -> bool {
+        let count = count.to_string();
+        let ping =
+            ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
+        let out = Command::new("ip").args(ping).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        println!("{text}");
+        text.contains(" 0% packet loss")
+    }
+
+    /// Megabits a second of one TCP connection from `a` to `b`, default offloads; every byte is checked.
+    fn tcp(&self, bytes: usize) -> f64 {
+        let (ready, bound) = std::sync::mpsc::channel();
+        let server = self.b.spawn(move || {
+            let listener = TcpListener::bind("10.9.0.2:7000").unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
+            loop {
+                let n = stream.read(&mut buffer).unwrap();
+                if n == 0 {
+                    return at;
+                }
+                for (i, byte) in buffer[..n].iter().enumerate() {
+                    assert_eq!(*byte, ((at + i) % 251) as u8, "byte {}", at + i);
+                }
+                at += n;
+            }
+        });
+        bound.recv_timeout(PATIENCE).unwrap();
+        let start = Instant::now();
+        self.a.run(move || {
+            let mut stream = TcpStream::connect("10.9.0.2:7000").unwrap();
+            stream.set_write_timeout(Some(PATIENCE)).unwrap();
+            let chunk: Vec<u8> = (0..251 * 261).map(|i| (i % 251) as u8).collect();
+            let mut sent = 0;
+            while sent < bytes {
+                let n = chunk.len().min(bytes - sent);
+                stream.write_all(&chunk[..n]).unwrap();
+                sent += n;
+            }
+        });
+        assert_eq!(server.join().unwrap(), bytes);
+        bytes as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
+    }
+}
+
+#[test]
+fn hosts_ping_each_other_through_two_host_interfaces() {
+    if !can_run("hosts_ping_each_other_through_two_host_interfaces") {
+        return;
+    }
+    let hosts = Hosts::new("p");
+    let router = Router::start(&hosts.r);
+    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 1));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    assert!(hosts.ping(100));
+    let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{ca:?} {cb:?} {errors:?}");
+    assert!(ca.0 >= 101 && ca.1 >= 101 && ca.0 == cb.1, "{ca:?} {cb:?}");
+    assert_eq!((ca.2, cb.2), (0, 0));
+    assert!(router.on(move |r| r.interfaces.data(a).unwrap().flags().all(IfFlags::LINK_UP)));
+    router.end();
+}
+
+#[test]
+fn local_tcp_with_default_offloads_crosses_as_superframes() {
+    if !can_run("local_tcp_with_default_offloads_crosses_as_superframes") {
+        return;
+    }
+    let hosts = Hosts::new("t");
+    let router = Router::start(&hosts.r);
+    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 2));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    let rate = hosts.tcp(200 << 20);
+    let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{rate:.0} Mb/s {ca:?} {cb:?} {errors:?}");
+    assert!(ca.0 < (200 << 20) / 4000, "frames of {} bytes on average", (200 << 20) / ca.0);
+    assert_eq!((ca.2, cb.2, errors.len()), (0, 0, 0), "{errors:?}");
+    router.end();
+}
+
+#[test]
+fn a_version_2_ring_answers_sooner_and_takes_superframes_too() {
+    use shoal_af_packet::RingVersion;
+    if !can_run("a_version_2_ring_answers_sooner_and_takes_superframes_too") {
+        return;
+    }
+    let hosts = Hosts::new("v");
+    let router = Router::start(&hosts.r);
+    let [a, b] = router.on(|r| r.connect_as(["ra", "rb"], 2, RingVersion::V2));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    assert!(hosts.ping(100));
+    let rate = hosts.tcp(100 << 20);
+    let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{rate:.0} Mb/s {ca:?} {cb:?} {errors:?}");
+    assert!(ca.0 < (100 << 20) / 4000, "frames of {} bytes on average", (100 << 20) / ca.0);
+    assert!(errors.is_empty(), "{errors:?}");
+    router.end();
+}
+
+#[test]
+fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
+    if !can_run("the_kernels_interface_vanishes_under_traffic_and_comes_back") {
+        return;
+    }
+    let hosts = Hosts::new("g");
+    let router = Router::start(&hosts.r);
+    let [_, b] = router.on(|r| r.connect(["ra", "rb"], 2));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let (a, halt) = (hosts.a.0.clone(), Arc::clone(&stop));
+    let flood = std::thread::spawn(move || {
+        while !halt.load(Ordering::Relaxed) {
+            let ping = ["netns", "exec", &a, "ping", "-q", "-f", "-c", "2000", "-w", "1", "10.9.0.2"];
+            Command::new("ip").args(ping).output().unwrap();
+        }
+    });
+    let is_up = move |router: &Router| {
+        router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP))
+    };
+    for _ in 0..3 {
+        assert!(wait_for(PATIENCE, || is_up(&router)));
+        hosts.r.ip("link del rb");
+        assert!(wait_for(PATIENCE, || !is_up(&router)));
+        hosts.wire(&hosts.b, "rb", "10.9.0.2/24");
+        assert!(wait_for(PATIENCE, || is_up(&router)));
+        assert!(wait_for(PATIENCE, || hosts.ping(1)), "forwards again");
+    }
+    stop.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    let info = router.on(move |r| r.interfaces.info(b).unwrap());
+    println!("{}", info.device);
+    assert!(info.device.contains("vanished 3"), "{}", info.device);
+    router.end();
+}
+
+#[test]
+fn queues_move_between_threads_without_losing_a_frame() {
+    if !can_run("queues_move_between_threads_without_losing_a_frame") {
+        return;
+    }
+    let hosts = Hosts::new("m");
+    let router = Router::start(&hosts.r);
+    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 1));
+    router.on(|r| {
+        r.graph.add_worker(None).unwrap();
+        r.graph.add_worker(None).unwrap();
+    });
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    let before = router.on(move |r| (r.counts(a), r.counts(b)));
+    let ns = hosts.a.0.clone();
+    let pings = std::thread::spawn(move || {
+        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
+        let out = Command::new("ip").args(ping).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    });
+    let mut moves = 0;
+    while !pings.is_finished() {
+        router.on(move |r| {
+            r.interfaces.place_queue(a, 0, moves % 3).unwrap();
+            r.interfaces.place_queue(b, 0, (moves + 1) % 3).unwrap();
+        });
+        moves += 1;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let text = pings.join().unwrap();
+    let after = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{moves} moves\n{text}\n{before:?} {after:?}");
+    assert!(text.contains("2000 received"), "{text}");
+    assert!(moves > 50 && after.2.is_empty(), "{:?}", after.2);
+    router.end();
+}
+
+#[test]
+fn state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator() {
+    if !can_run("state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator") {
+        return;
+    }
+    let hosts = Hosts::new("s");
+    let router = Router::start(&hosts.r);
+    let [a, _] = router.on(|r| r.connect(["ra", "rb"], 1));
+    let data = move || router.on(move |r| *Box::new(r.interfaces.data(a).unwrap()));
+    let up = || data().flags().has(IfFlags::LINK_UP);
+    assert!(wait_for(PATIENCE, up));
+    hosts.a.ip("link set eth0 down");
+    assert!(wait_for(PATIENCE, || !up()), "no carrier");
+    hosts.a.ip("link set eth0 up");
+    assert!(wait_for(PATIENCE, up));
+    hosts.r.ip("link set ra mtu 1400");
+    assert!(wait_for(PATIENCE, || data().mtu == 1400));
+    hosts.r.ip("link set ra name rx");
+    hosts.a.ip("link set eth0 down");
+    assert!(wait_for(PATIENCE, || !up()), "followed under its new name");
+}
+
+#[test]
+fn wrong_requests_are_refused_and_leave_nothing() {
+    use shoal_af_packet::{CreateHostInterface, Mode};
+    if !can_run("wrong_requests_are_refused_and_leave_nothing") {
+        return;
+    }
+    let hosts = Hosts::new("e");
+    let router = Router::start(&hosts.r);
+    let ask = |create: CreateHostInterface| {
+        router.on(move |r| r.hosts().create(&create).map_err(|e| e.to_string()))
+    };
+    let named = |name: &str| CreateHostInterface { name: name.into(), ..Default::default() };
+    assert_eq!(
+        ask(named("rc")).unwrap_err(),
+        "no interface 'rc' in this network namespace, did you mean 'ra'?"
+    );
+    let queues = CreateHostInterface { rx_queues: Some(0), ..named("ra") };
+    assert_eq!(ask(queues).unwrap_err(), "number of receive queues is 0, must be from 1 to 64");
+    let ip = CreateHostInterface { mode: Mode::Ip, ..named("ra") };
+    assert_eq!(ask(ip).unwrap_err(), "frames of 'ra' have an Ethernet header: use mode ethernet");
+    ask(named("ra")).unwrap();
+    assert_eq!(ask(named("ra")).unwrap_err(), "interface `host-ra' exists already");
+    let delete = |name: &'static str| router.on(move |r| r.hosts().delete(name).map_err(|e| e.to_string()));
+    assert_eq!(delete("rb").unwrap_err(), "'rb' is no host interface, did you mean 'ra'?");
+    delete("ra").unwrap();
+    assert_eq!(router.on(|r| r.interfaces.indices().len()), 1, "only local0");
+    ask(named("ra")).unwrap();
+    router.end();
+}

@@ -1,0 +1,299 @@
+//! The control plane of TAPs: create, delete, show.
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_graph::process::{Receiver, Sender, channel};
+use shoal_graph::{Graph, NoNext, NodeIndex};
+use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_module::{Control, InitError};
+use shoal_wire::MacAddress;
+
+use crate::port::Port;
+use crate::rx::{self, Layer, NODE, TapRx};
+use crate::tx::TapTx;
+use crate::{Carrier, Error, Lifetime, Mode, NetnsRef, Tap, TapConfig, TapQueue};
+
+/// MTU of the host's side unless the operator says otherwise.
+const HOST_MTU: u32 = 1500;
+/// Most queues of a kind that a TAP may have.
+const MAX_QUEUES: u32 = 64;
+/// News of queues that wait for the control plane.
+const NEWS: usize = 64;
+
+/// A TAP to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CreateTap {
+    /// The number in its name; the lowest free one if none.
+    pub id: Option<u32>,
+    /// The router's MAC address on it; a random one if none.
+    pub mac: Option<MacAddress>,
+    /// Receive queues, flows spread over them; 1 if none.
+    pub rx_queues: Option<u32>,
+    /// Transmit queues; one for each thread if none.
+    pub tx_queues: Option<u32>,
+    /// Virtio ring sizes asked for, receive and transmit: checked and shown, without effect (there is no ring).
+    pub ring_sizes: [Option<u32>; 2],
+    /// The interface itself and the host's side of it.
+    pub tap: TapConfig,
+}
+
+/// What `show tap` prints of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TapInfo {
+    /// Its interface.
+    pub index: SwIfIndex,
+    /// Its name in the router.
+    pub name: String,
+    /// The number in its name.
+    pub id: u32,
+    /// How it was made; the names and addresses are what they became.
+    pub config: CreateTap,
+    /// Transmit queues.
+    pub tx_queues: usize,
+    /// The host's number of it.
+    pub host_ifindex: u32,
+    /// Whether the host sees a cable plugged in.
+    pub carrier: bool,
+    /// The host has deleted it.
+    pub gone: bool,
+    /// Frames refused: too long, or a wrong vnet header.
+    pub refused: u64,
+}
+
+struct TapInterface {
+    tap: Tap,
+    id: u32,
+    config: CreateTap,
+    port: Arc<Port>,
+    interfaces: Weak<Interfaces>,
+}
+
+/// All TAPs of one router.
+pub struct Taps {
+    interfaces: Rc<Interfaces>,
+    graph: Rc<Graph>,
+    input: NodeIndex,
+    all: RefCell<Vec<Rc<TapInterface>>>,
+    news: Sender<SwIfIndex>,
+}
+
+/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
+fn random_mac() -> MacAddress {
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
+}
+
+fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
+    match asked {
+        Some(n) if !(1..=MAX_QUEUES).contains(&n) => {
+            Err(Error::Config { what, value: n.into(), rule: "from 1 to 64" })
+        }
+        Some(n) => Ok(n as usize),
+        None => Ok(default),
+    }
+}
+
+fn check_rings(sizes: [Option<u32>; 2]) -> Result<(), Error> {
+    let wrong = sizes.into_iter().flatten().find(|n| !n.is_power_of_two() || *n > 32_768);
+    let (what, rule) = ("ring size", "a power of two up to 32768");
+    wrong.map_or(Ok(()), |n| Err(Error::Config { what, value: n.into(), rule }))
+}
+
+impl Taps {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<(Rc<Self>, Receiver<SwIfIndex>), InitError> {
+        let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
+        let (news, heard) = channel(NEWS);
+        let taps =
+            Rc::new(Taps { interfaces: Rc::clone(&interfaces), graph, input, all: RefCell::default(), news });
+        let weak = Rc::downgrade(&taps);
+        interfaces.subscribe(move |_, event| {
+            if let (Event::Deleting(index), Some(taps)) = (event, weak.upgrade()) {
+                taps.all.borrow_mut().retain(|t| t.port.index() != index);
+            }
+        });
+        Ok((taps, heard))
+    }
+
+    /// Makes a TAP, as `tapN` (`tunN` in tun mode). It starts admin down, the host's side unplugged.
+    ///
+    /// # Errors
+    /// A number is out of range, the number is taken, or the host refuses; nothing is left behind then.
+    pub fn create(&self, create: &CreateTap) -> Result<SwIfIndex, Error> {
+        let rx = count("number of receive queues", create.rx_queues, 1)?;
+        let tx = count("number of transmit queues", create.tx_queues, self.graph.threads().len())?;
+        check_rings(create.ring_sizes)?;
+        let kind = if create.tap.mode == Mode::Tap { "tap" } else { "tun" };
+        let taken = |id: u32| self.interfaces.by_name(&format!("{kind}{id}")).is_some();
+        let id = create.id.or_else(|| (0..=u32::from(u16::MAX)).find(|id| !taken(*id))).unwrap_or(0);
+        let name = format!("{kind}{id}");
+        if taken(id) {
+            return Err(InterfaceError::Exists(name).into());
+        }
+        let mut config = create.clone();
+        config.tap.queues = rx;
+        if create.tap.mode == Mode::Tap {
+            config.mac = Some(create.mac.unwrap_or_else(random_mac));
+            config.tap.host.mac = Some(create.tap.host.mac.unwrap_or_else(|| random_mac().0));
+        }
+        let (tap, queues) = Tap::create(&config.tap)?;
+        config.tap.name = Some(tap.name().to_owned());
+        // The kernel spreads the host's frames over all open queues, so sending needs the same ones, not more.
+        let senders =
+            queues.iter().cycle().take(tx).map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
+        let port = Arc::new(Port::new(self.interfaces.table(), senders, self.news.clone()));
+        tap.set_carrier(Carrier::Off)?;
+        let index = self.enter(&name, id, tap, config, &port)?;
+        let layer = match create.tap.mode {
+            Mode::Tap => Layer::Ethernet,
+            Mode::Tun => Layer::Ip { ip6: self.graph.node("ip6-input").ok() },
+        };
+        for (number, queue) in (0..).zip(queues) {
+            let queue = Box::new(TapRx::new(Arc::clone(&port), queue, number, layer));
+            let queue = Queue { number, node: self.input, queue, thread: None };
+            if let Err(e) = self.interfaces.add_queue(index, queue) {
+                let _ = self.interfaces.delete(index);
+                return Err(e.into());
+            }
+        }
+        Ok(index)
+    }
+
+    fn enter(
+        &self,
+        name: &str,
+        id: u32,
+        tap: Tap,
+        config: CreateTap,
+        port: &Arc<Port>,
+    ) -> Result<SwIfIndex, Error> {
+        let ethernet = config.tap.mode == Mode::Tap;
+        let mtu = config.tap.host.mtu.unwrap_or(HOST_MTU).min(65_535) as u16;
+        let mac = config.mac.unwrap_or(MacAddress::ZERO);
+        let interfaces = Rc::downgrade(&self.interfaces);
+        let tap = Rc::new(TapInterface { tap, id, config, port: Arc::clone(port), interfaces });
+        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true).set(IfFlags::ETHERNET, ethernet);
+        let rx_next = if ethernet { "ethernet-input" } else { "ip4-input" };
+        let device = Rc::clone(&tap) as Rc<dyn Device>;
+        let create = Create { name, mac, mtu, flags, rx_next, device };
+        let index = self.interfaces.create(&create, TapTx { port: Arc::clone(port) })?;
+        port.set_index(index);
+        self.all.borrow_mut().push(tap);
+        Ok(index)
+    }
+
+    /// Deletes a TAP, and with it, unless it is persistent, the host's interface.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn delete(&self, index: SwIfIndex) -> Result<(), Error> {
+        self.of(index)?;
+        Ok(self.interfaces.delete(index)?)
+    }
+
+    /// All TAPs, or one of them.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn list(&self, only: Option<SwIfIndex>) -> Result<Vec<TapInfo>, Error> {
+        match only {
+            Some(index) => Ok(vec![self.info(&*self.of(index)?)]),
+            None => Ok(self.all.borrow().iter().map(|t| self.info(t)).collect()),
+        }
+    }
+
+    fn of(&self, index: SwIfIndex) -> Result<Rc<TapInterface>, Error> {
+        let found = self.all.borrow().iter().find(|t| t.port.index() == index).cloned();
+        found.ok_or_else(|| Error::NoTap {
+            name: self.interfaces.name(index).unwrap_or_else(|_| format!("sw_if_index {index}")),
+            taps: self
+                .all
+                .borrow()
+                .iter()
+                .filter_map(|t| self.interfaces.name(t.port.index()).ok())
+                .collect(),
+        })
+    }
+
+    fn info(&self, tap: &TapInterface) -> TapInfo {
+        let index = tap.port.index();
+        TapInfo {
+            index,
+            name: self.interfaces.name(index).unwrap_or_default(),
+            id: tap.id,
+            config: tap.config.clone(),
+            tx_queues: tap.port.tx_queues(),
+            host_ifindex: tap.tap.ifindex(),
+            carrier: !tap.port.is_gone() && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
+            gone: tap.port.is_gone(),
+            refused: tap.port.refused.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Looks at all TAPs after a queue has found its interface deleted by the host.
+    fn look(&self) {
+        let gone: Vec<_> = self.all.borrow().iter().filter(|t| t.port.is_gone()).cloned().collect();
+        for tap in gone {
+            let index = tap.port.index();
+            let up = self.interfaces.data(index).is_ok_and(|d| d.flags().has(IfFlags::LINK_UP));
+            if up && self.interfaces.set_link(index, false).is_ok() {
+                let name = self.interfaces.name(index).unwrap_or_default();
+                let what = format!("{name}: the host has deleted its interface {}", tap.tap.name());
+                tracing::warn!("{what}");
+                self.graph.events().write(0, what);
+            }
+        }
+    }
+}
+
+/// The process task that hears of deleted interfaces.
+pub(crate) async fn listen(heard: Receiver<SwIfIndex>, taps: Weak<Taps>) {
+    while heard.recv().await.is_ok() {
+        let Some(taps) = taps.upgrade() else { return };
+        taps.look();
+    }
+}
+
+impl Device for TapInterface {
+    fn class(&self) -> &'static str {
+        "virtio"
+    }
+
+    /// The host sees the cable plugged in while the interface is up.
+    fn set_admin(&self, up: bool) -> Result<(), String> {
+        if !self.port.is_gone() {
+            self.tap.set_carrier(if up { Carrier::On } else { Carrier::Off }).map_err(|e| e.to_string())?;
+        }
+        let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
+        interfaces.set_link(self.port.index(), up && !self.port.is_gone()).map_err(|e| e.to_string())
+    }
+
+    fn describe(&self) -> String {
+        let kind = if self.config.tap.mode == Mode::Tap { "TAP" } else { "TUN" };
+        let place = match self.tap.netns() {
+            Some(NetnsRef::Name(name)) => format!(" in {name}"),
+            Some(NetnsRef::Pid(pid)) => format!(" in pid:{pid}"),
+            Some(NetnsRef::Path(path)) => format!(" in {}", path.display()),
+            None => String::new(),
+        };
+        let life = match self.config.tap.lifetime {
+            Lifetime::Temporary => "",
+            Lifetime::Persistent => ", persistent",
+            Lifetime::Attached => ", attached",
+        };
+        let gone = if self.port.is_gone() { ", deleted by the host" } else { "" };
+        format!(
+            "Linux {kind} interface {} (ifindex {}{place}{life}{gone})\nRX Queues: {}\nTX Queues: {}\n\
+             offloads: checksum tso4 tso6 ecn uso, refused frames {}",
+            self.tap.name(),
+            self.tap.ifindex(),
+            self.config.tap.queues,
+            self.port.tx_queues(),
+            self.port.refused.load(Ordering::Relaxed),
+        )
+    }
+}

@@ -1,0 +1,65 @@
+//! What both planes know of one TAP.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shoal_graph::process::Sender;
+use shoal_interface::{IfTable, SwIfIndex};
+
+use crate::TapQueue;
+
+/// One TAP, shared by its receive queues, its transmit node and the control plane.
+pub(crate) struct Port {
+    pub(crate) interfaces: IfTable,
+    index: AtomicU32,
+    tx: Box<[Mutex<TapQueue>]>,
+    /// The host has deleted the interface.
+    gone: AtomicBool,
+    news: Sender<SwIfIndex>,
+    /// Frames that were cut short or whose vnet header was wrong.
+    pub(crate) refused: AtomicU64,
+}
+
+impl Port {
+    pub(crate) fn new(interfaces: IfTable, tx: Vec<TapQueue>, news: Sender<SwIfIndex>) -> Self {
+        let tx = tx.into_iter().map(Mutex::new).collect();
+        let (index, gone) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicBool::new(false));
+        Port { interfaces, index, tx, gone, news, refused: AtomicU64::new(0) }
+    }
+
+    /// The interface's index: `NONE` until it has one.
+    #[inline]
+    pub(crate) fn index(&self) -> SwIfIndex {
+        SwIfIndex(self.index.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_index(&self, index: SwIfIndex) {
+        self.index.store(index.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tx_queues(&self) -> usize {
+        self.tx.len()
+    }
+
+    /// The transmit queue of a thread. Threads share one only when there are fewer queues than threads, so the lock,
+    /// taken once a frame, is free as a rule.
+    #[inline]
+    pub(crate) fn tx_queue(&self, thread: usize) -> Option<MutexGuard<'_, TapQueue>> {
+        let queue = self.tx.get(thread % self.tx.len().max(1))?;
+        Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the host has deleted the interface.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// A queue has noticed that the host deleted the interface; the control plane is told once.
+    #[cold]
+    pub(crate) fn set_gone(&self) {
+        if !self.gone.swap(true, Ordering::Relaxed) {
+            // Full: the control plane has news enough to look at all of them.
+            let _ = self.news.try_send(self.index());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `virtio-input`: frames that the host's programs sent, into buffers. VPP's name for it, whose TAPs are virtio
+//! devices; it is what operators trace.
+//! **virtio-input** -> ethernet-input | ip4-input (tun) | a superpath, as the interface says
+
+use std::fmt;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
+use shoal_derive::ErrorCounters;
+use shoal_graph::{FrameCx, NodeIndex, RxQueue};
+use shoal_interface::SwIfIndex;
+use shoal_vnet::{VnetHdr, fill};
+
+use crate::port::Port;
+use crate::{RecvError, TapQueue};
+
+/// Name of the input node all TAPs run under.
+pub(crate) const NODE: &str = "virtio-input";
+
+/// Longest frame the host sends, and one byte by which a longer one shows.
+const LONGEST: usize = 65_535 + 64 + 1;
+
+/// Why a frame does not become a packet.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// no buffer free
+    NoBuffer,
+    /// frame longer than 64 KiB
+    Truncated,
+    /// vnet header does not fit its frame
+    BadOffload,
+    /// received on an interface that is down
+    AdminDown,
+    /// not an IP packet
+    NotIp,
+    /// read failed
+    #[severity(warn)]
+    Read,
+}
+
+/// What frames of this interface begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IP header; where IPv6 goes, if anything takes it.
+    Ip { ip6: Option<NodeIndex> },
+}
+
+/// One receive queue of one TAP.
+pub(crate) struct TapRx {
+    port: Arc<Port>,
+    queue: TapQueue,
+    number: u32,
+    layer: Layer,
+    /// Where the kernel writes a frame before its length, and so its number of buffers, is known.
+    store: Box<[u8]>,
+}
+
+impl TapRx {
+    pub(crate) fn new(port: Arc<Port>, queue: TapQueue, number: u32, layer: Layer) -> Self {
+        TapRx { port, queue, number, layer, store: vec![0; LONGEST].into() }
+    }
+
+    /// One frame into the store: its header and length, or `None` when there is none.
+    fn read(&mut self, cx: &FrameCx<'_>) -> Option<Result<(VnetHdr, usize), Error>> {
+        match self.queue.recv([&mut *self.store]) {
+            Ok(received) if received.truncated => Some(Err(Error::Truncated)),
+            Ok(received) => Some(Ok((received.vnet, received.len))),
+            Err(RecvError::Empty | RecvError::Down) => None,
+            Err(RecvError::Gone) => {
+                self.port.set_gone();
+                None
+            }
+            Err(_) => {
+                cx.count(Error::Read, 1);
+                None
+            }
+        }
+    }
+
+    /// The frame in the store as a packet.
+    fn packet(
+        &self,
+        cache: &mut Cache,
+        interface: SwIfIndex,
+        (vnet, len): (VnetHdr, usize),
+    ) -> Result<Buffer, Error> {
+        let bytes = self.store.get(..len).unwrap_or_default();
+        let offload = vnet.validate(&[bytes]).map_err(|_| Error::BadOffload)?;
+        let mut buffer = fill(cache, bytes).ok_or(Error::NoBuffer)?;
+        let mut pkt = cache.packet(&mut buffer);
+        pkt.meta_mut().rx = interface;
+        if offload.store(&mut pkt).is_ok() {
+            return Ok(buffer);
+        }
+        cache.free(buffer);
+        Err(Error::BadOffload)
+    }
+
+    #[cold]
+    fn refuse(&self, cx: &FrameCx<'_>, interface: SwIfIndex, error: Error) {
+        let (thread, at) = (cx.thread(), interface.0 as usize);
+        match error {
+            Error::NoBuffer => cx.counters().rx_no_buf.add(thread, at, 1),
+            Error::Truncated | Error::BadOffload | Error::NotIp => {
+                cx.counters().rx_error.add(thread, at, 1);
+                self.port.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Error::AdminDown | Error::Read => {}
+        }
+        cx.count(error, 1);
+    }
+}
+
+impl RxQueue for TapRx {
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        if self.port.is_gone() {
+            return 0;
+        }
+        let Some(mut read) = self.read(cx) else { return 0 };
+        let interface = self.port.index();
+        let data = *self.port.interfaces.get(interface, cx.guard());
+        let traced = cx.wants_trace();
+        let next = data.rx_next(traced);
+        let mut frame = cx.blank();
+        let (mut bytes, mut taken) = (0, 0);
+        loop {
+            taken += 1;
+            let up = if data.is_up() { read } else { Err(Error::AdminDown) };
+            match up.and_then(|read| self.packet(cx.cache(), interface, read)) {
+                Ok(mut buffer) => {
+                    let mut pkt = cx.cache().packet(&mut buffer);
+                    let len = pkt.len();
+                    bytes += len as u64;
+                    if traced && let Ok((vnet, _)) = read {
+                        let queue = self.number;
+                        cx.begin_trace(&mut pkt, Trace { interface, queue, next, len, vnet });
+                    }
+                    let version = pkt.data().first().map(|b| b >> 4);
+                    match (self.layer, version) {
+                        (Layer::Ethernet, _) | (Layer::Ip { .. }, Some(4)) => {
+                            // `taken` is at most FRAME_SIZE, so there is room.
+                            if let Err(buffer) = frame.push(buffer) {
+                                cx.cache().free(buffer);
+                            }
+                        }
+                        (Layer::Ip { ip6: Some(ip6) }, Some(6)) => cx.send_to(ip6, buffer),
+                        (Layer::Ip { .. }, _) => cx.drop(buffer, Error::NotIp),
+                    }
+                }
+                Err(error) => self.refuse(cx, interface, error),
+            }
+            if taken == FRAME_SIZE {
+                break;
+            }
+            match self.read(cx) {
+                Some(more) => read = more,
+                None => break,
+            }
+        }
+        if bytes > 0 {
+            let packets = frame.len() as u64;
+            cx.counters().rx.add(cx.thread(), interface.0 as usize, packets, bytes);
+        }
+        cx.forward(next, frame);
+        taken
+    }
+
+    fn wait_fd(&self) -> Option<RawFd> {
+        (!self.port.is_gone()).then(|| self.queue.fd().as_raw_fd())
+    }
+
+    fn is_parked(&self) -> bool {
+        self.port.is_gone()
+    }
+}
+
+/// What `show trace` says of a received frame, in VPP's layout.
+struct Trace {
+    interface: SwIfIndex,
+    queue: u32,
+    next: NodeIndex,
+    len: usize,
+    vnet: VnetHdr,
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trace { interface, queue, next, len, vnet } = self;
+        let (hdr_len, gso_size) = (vnet.hdr_len.get(), vnet.gso_size.get());
+        let (start, offset) = (vnet.csum_start.get(), vnet.csum_offset.get());
+        writeln!(f, "virtio: hw_if_index {interface} next-index {} vring {queue} len {len}", next.number())?;
+        write!(f, "  hdr: flags 0x{:02x} gso_type 0x{:02x} hdr_len {hdr_len} ", vnet.flags, vnet.gso_type)?;
+        write!(f, "gso_size {gso_size} csum_start {start} csum_offset {offset}")
+    }
+}

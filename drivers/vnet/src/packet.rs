@@ -1,0 +1,241 @@
+//! Between the ten bytes and a packet's metadata: what a driver does with each frame it receives or sends.
+
+use std::num::NonZeroU16;
+
+use shoal_buffer::{Buffer, Cache, DATA_SIZE, Flags, Packet};
+
+use crate::hdr::{Csum, Gso, GsoKind, Offload, VnetHdr};
+
+/// Bytes of an 802.1Q tag.
+const TAG: usize = 4;
+/// Bytes of the two addresses in front of the tag.
+const ADDRESSES: usize = 12;
+
+/// A packet with these bytes, over as many segments as they need. `None` when no buffer is free; nothing is kept
+/// then.
+#[inline]
+pub fn fill(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
+    if bytes.len() <= DATA_SIZE {
+        let mut buffer = cache.alloc_one()?;
+        let fits = cache.packet(&mut buffer).set_data(bytes);
+        debug_assert!(fits.is_some(), "the length was checked");
+        return Some(buffer);
+    }
+    fill_chain(cache, bytes)
+}
+
+/// From the last segment to the first, because what is added goes behind a packet's end: the other way round, the
+/// whole chain would be walked for every segment.
+fn fill_chain(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
+    let mut tail: Option<Buffer> = None;
+    let mut end = bytes.len();
+    while end > 0 {
+        let start = (end - 1) / DATA_SIZE * DATA_SIZE;
+        let Some(mut buffer) = cache.alloc_one() else {
+            if let Some(tail) = tail {
+                cache.free(tail);
+            }
+            return None;
+        };
+        let mut pkt = cache.packet(&mut buffer);
+        let fits = pkt.set_data(bytes.get(start..end).unwrap_or_default());
+        debug_assert!(fits.is_some(), "a piece fits a buffer");
+        if let Some(tail) = tail.take() {
+            pkt.append_segment(tail);
+        }
+        tail = Some(buffer);
+        end = start;
+    }
+    tail
+}
+
+/// The checksum or the headers a frame owes lie behind its first segment: no sender does that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("headers beyond the first segment")]
+pub struct HeadersTooLong;
+
+impl Offload {
+    /// Writes what the packet owes into its metadata. The packet's front must be that of the frame the header came
+    /// with.
+    ///
+    /// # Errors
+    /// The headers do not lie in the first segment; the metadata is unchanged then.
+    #[inline]
+    pub fn store(&self, pkt: &mut Packet<'_>) -> Result<(), HeadersTooLong> {
+        match self.csum {
+            Csum::Unknown => Ok(()),
+            Csum::Valid => {
+                let meta = pkt.meta_mut();
+                meta.flags = meta.flags.with(Flags::L4_CHECKSUM_OK);
+                Ok(())
+            }
+            Csum::Partial { start, offset } => self.store_partial(pkt, start, offset),
+        }
+    }
+
+    fn store_partial(&self, pkt: &mut Packet<'_>, start: u16, offset: u16) -> Result<(), HeadersTooLong> {
+        let end = usize::from(start) + usize::from(offset) + 2;
+        let headers = self.gso.map_or(end, |gso| end.max(usize::from(gso.header_len)));
+        if headers > pkt.segment_len() {
+            return Err(HeadersTooLong);
+        }
+        let front = pkt.current();
+        let meta = pkt.meta_mut();
+        // A segment holds 2,048 bytes, so the offset fits.
+        meta.l4 = front + start as i16;
+        meta.checksum_offset = offset;
+        // Whoever vouches for an open checksum vouches for the bytes under it: nothing was on a wire yet.
+        let mut flags = meta.flags.with(Flags::L4_CHECKSUM_OFFLOAD).with(Flags::L4_CHECKSUM_OK);
+        if let Some(gso) = self.gso {
+            flags = flags.with(Flags::GSO).with(match gso.kind {
+                GsoKind::Tcp4 => Flags::GSO_TCP4,
+                GsoKind::Tcp6 => Flags::GSO_TCP6,
+                GsoKind::Udp => Flags::GSO_UDP,
+            });
+            if gso.ecn {
+                flags = flags.with(Flags::GSO_ECN);
+            }
+            meta.gso_size = gso.size.get();
+            meta.gso_header = gso.header_len;
+        }
+        meta.flags = flags;
+        Ok(())
+    }
+
+    /// What a packet owes when it leaves, counted from its front as it is now. `None` when its metadata make no
+    /// sense: the transport header is not inside the first segment.
+    #[inline]
+    pub fn load(pkt: &Packet<'_>) -> Option<Self> {
+        if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD.with(Flags::GSO)) {
+            Self::load_partial(pkt)
+        } else {
+            Some(Self::default())
+        }
+    }
+
+    fn load_partial(pkt: &Packet<'_>) -> Option<Self> {
+        let meta = pkt.meta();
+        let start = u16::try_from(i32::from(meta.l4) - i32::from(pkt.current())).ok()?;
+        let offset = meta.checksum_offset;
+        if usize::from(start) + usize::from(offset) + 2 > pkt.segment_len() {
+            return None;
+        }
+        let csum = Csum::Partial { start, offset };
+        if !pkt.flags().has(Flags::GSO) {
+            return Some(Offload { csum, gso: None });
+        }
+        let kind = match pkt.flags() {
+            f if f.has(Flags::GSO_TCP4) => GsoKind::Tcp4,
+            f if f.has(Flags::GSO_TCP6) => GsoKind::Tcp6,
+            f if f.has(Flags::GSO_UDP) => GsoKind::Udp,
+            _ => return None,
+        };
+        // Not from `gso_header`: the link layer in front may have changed its length on the way.
+        let transport = match kind {
+            GsoKind::Udp => 8,
+            GsoKind::Tcp4 | GsoKind::Tcp6 => u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4,
+        };
+        let header_len = start.checked_add(transport).filter(|len| usize::from(*len) <= pkt.segment_len())?;
+        let gso = Gso {
+            kind,
+            size: NonZeroU16::new(meta.gso_size)?,
+            header_len,
+            ecn: pkt.flags().has(Flags::GSO_ECN),
+        };
+        Some(Offload { csum, gso: Some(gso) })
+    }
+}
+
+/// The header to send with a packet; `None` when its metadata make no sense.
+#[inline]
+pub fn owed(pkt: &Packet<'_>) -> Option<VnetHdr> {
+    Offload::load(pkt).map(VnetHdr::from)
+}
+
+/// Puts an 802.1Q tag that the kernel took out back behind the two addresses. `None`, and nothing changes, when the
+/// packet is too short or has no headroom.
+pub fn insert_tag(pkt: &mut Packet<'_>, tpid: u16, tci: u16) -> Option<()> {
+    if pkt.segment_len() < ADDRESSES {
+        return None;
+    }
+    // The front moves, not the payload: offsets that count from the data area stay right.
+    pkt.push(TAG)?;
+    let data = pkt.data_mut();
+    data.copy_within(TAG..TAG + ADDRESSES, 0);
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    data.get_mut(ADDRESSES..ADDRESSES + TAG)?.copy_from_slice(&[a, b, c, d]);
+    let meta = pkt.meta_mut();
+    if meta.flags.has(Flags::GSO) {
+        meta.gso_header += TAG as u16;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shoal_buffer::{Pages, Pool, PoolConfig};
+
+    fn pool(buffers: usize) -> std::sync::Arc<Pool> {
+        Pool::new(PoolConfig { name: "test".into(), buffers, most: buffers, pages: Pages::Small }).unwrap()
+    }
+
+    #[test]
+    fn a_long_frame_becomes_a_chain_with_the_same_bytes() {
+        let pool = pool(128);
+        let mut cache = pool.cache();
+        for len in [0, 1, 2048, 2049, 4096, 65_535] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+            let mut buffer = fill(&mut cache, &bytes).unwrap();
+            assert_eq!(cache.packet(&mut buffer).to_vec(), bytes);
+            assert_eq!(cache.packet(&mut buffer).len(), len);
+            cache.free(buffer);
+        }
+        drop(cache);
+        assert_eq!(pool.stats().used, 0);
+    }
+
+    #[test]
+    fn an_exhausted_pool_keeps_nothing_of_a_half_made_chain() {
+        let pool = pool(8);
+        let mut cache = pool.cache();
+        assert!(fill(&mut cache, &vec![1; 65_000]).is_none());
+        drop(cache);
+        assert_eq!(pool.stats().used, 0);
+    }
+
+    #[test]
+    fn what_is_owed_survives_another_link_layer_in_front() {
+        let pool = pool(8);
+        let mut cache = pool.cache();
+        let mut frame = [0u8; 100];
+        frame[34 + 12] = 0x80;
+        let mut buffer = fill(&mut cache, &frame).unwrap();
+        let mut pkt = cache.packet(&mut buffer);
+        let size = NonZeroU16::new(1448).unwrap();
+        let gso = Gso { kind: GsoKind::Tcp4, size, header_len: 66, ecn: true };
+        let offload = Offload { csum: Csum::Partial { start: 34, offset: 16 }, gso: Some(gso) };
+        offload.store(&mut pkt).unwrap();
+        assert_eq!(Offload::load(&pkt), Some(offload));
+        insert_tag(&mut pkt, 0x8100, 5).unwrap();
+        assert_eq!(&pkt.data()[12..16], &[0x81, 0, 0, 5]);
+        let shifted = Offload {
+            csum: Csum::Partial { start: 38, offset: 16 },
+            gso: Some(Gso { header_len: 70, ..gso }),
+        };
+        assert_eq!(Offload::load(&pkt), Some(shifted));
+        pkt.pull(40).unwrap();
+        assert_eq!(Offload::load(&pkt), None, "the transport header is cut off");
+        cache.free(buffer);
+    }
+
+    #[test]
+    fn headers_behind_the_first_segment_are_refused() {
+        let pool = pool(8);
+        let mut cache = pool.cache();
+        let mut buffer = fill(&mut cache, &[0; 3000]).unwrap();
+        let offload = Offload { csum: Csum::Partial { start: 2040, offset: 16 }, gso: None };
+        assert_eq!(offload.store(&mut cache.packet(&mut buffer)), Err(HeadersTooLong));
+        cache.free(buffer);
+    }
+}

@@ -1,0 +1,40 @@
+//! `ip4-arp`: the route names a neighbour whose link-layer address is not known. RFC 1122, 2.3.2.
+//! ip4-lookup -> **ip4-arp** -> interface-output for the request | ip4-rewrite; packets wait in the control plane
+//!
+//! A frame node, because it makes packets of its own and gives packets away.
+
+use shoal_adj::{AdjIndex, AdjKind};
+use shoal_buffer::{Buffer, Frame};
+use shoal_graph::{FrameCx, FrameNode};
+
+pub use super::ask::{Error, Next};
+use super::ask::{Asker, Target};
+
+/// Asks for next hops.
+pub(crate) struct Ip4Arp(pub(crate) Asker);
+
+impl Ip4Arp {
+    fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {
+        let index = AdjIndex(cx.cache().packet(&mut buffer).meta().adj);
+        let adj = *self.0.subnets.adjacencies.get(index, cx.guard());
+        match adj.kind() {
+            AdjKind::Incomplete => {
+                let (interface, next_hop) = (adj.tx(), adj.next_hop);
+                let source = self.0.subnets.source(interface, next_hop, cx.guard());
+                self.0.ask(buffer, &Target { interface, next_hop, source }, cx);
+            }
+            AdjKind::Rewrite => Asker::resolved(buffer, cx),
+            _ => cx.drop(buffer, Error::NonArpAdj),
+        }
+    }
+}
+
+impl FrameNode for Ip4Arp {
+    const NAME: &'static str = "ip4-arp";
+    type Next = Next;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        frame.drain().for_each(|buffer| self.one(buffer, cx));
+    }
+}

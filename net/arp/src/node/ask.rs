@@ -1,0 +1,131 @@
+//! What `ip4-arp` and `ip4-glean` share: ask the link for a neighbour, keep the packet until it answers.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use shoal_buffer::Buffer;
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::process::Sender;
+use shoal_graph::{FrameCx, NextNodes as _};
+use shoal_interface::SwIfIndex;
+use shoal_wire::MacAddress;
+
+use crate::control::MOST_HELD_EACH;
+use crate::counters::{ArpCounters, Kind};
+use crate::message::Waiting;
+use crate::request::Question;
+use crate::subnet::Subnets;
+use crate::throttle::Throttle;
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A request, out of an interface.
+    #[node("interface-output")]
+    Output,
+    /// The neighbour answered a moment ago.
+    #[node("ip4-rewrite")]
+    Rewrite,
+}
+
+/// Why a packet is dropped, and what else is counted. Names and texts are VPP's where it has one.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// ARP requests throttled
+    #[severity(info)]
+    Throttled,
+    /// ARP requests resolved
+    #[severity(info)]
+    Resolved,
+    /// ARP requests out of buffer
+    NoBuffers,
+    /// ARP requests sent
+    #[severity(info)]
+    RequestSent,
+    /// ARPs to non-ARP adjacencies
+    NonArpAdj,
+    /// no source address for ARP request
+    NoSourceAddress,
+    /// interface is down
+    #[counter("interface_down")]
+    Down,
+    /// packets waiting for their neighbour
+    #[severity(info)]
+    Held,
+    /// too many packets for unknown neighbours at a time
+    #[severity(warn)]
+    Congested,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("who has {target}? sw_if_index {tx}, our address {source}")]
+pub struct Trace {
+    target: Ipv4Addr,
+    source: Ipv4Addr,
+    tx: u32,
+}
+
+/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whom to ask for, and with which address of ours.
+pub(crate) struct Target {
+    pub(crate) interface: SwIfIndex,
+    pub(crate) next_hop: u32,
+    pub(crate) source: u32,
+}
+
+/// Asks, and hands packets to the control plane to keep.
+pub(crate) struct Asker {
+    pub(crate) subnets: Subnets,
+    counters: ArpCounters,
+    wait: Sender<Waiting>,
+    asked: Throttle,
+}
+
+impl Asker {
+    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, wait: Sender<Waiting>) -> Self {
+        Asker { subnets, counters, wait, asked: Throttle::new(INTERVAL) }
+    }
+
+    /// Asks for a packet's neighbour unless that was done just now, and keeps the packet.
+    pub(crate) fn ask(&self, mut buffer: Buffer, target: &Target, cx: &mut FrameCx<'_>) {
+        let Target { interface, next_hop, source } = *target;
+        let (next_hop, source) = (Ipv4Addr::from_bits(next_hop), Ipv4Addr::from_bits(source));
+        let pkt = cx.cache().packet(&mut buffer);
+        cx.trace(&pkt, || Trace { target: next_hop, source, tx: interface.0 });
+        let data = *self.subnets.interfaces.get(interface, cx.guard());
+        if !data.is_up() {
+            return cx.drop(buffer, Error::Down);
+        }
+        if source.is_unspecified() {
+            return cx.drop(buffer, Error::NoSourceAddress);
+        }
+        let key = u64::from(interface.0) << 32 | u64::from(next_hop.to_bits());
+        let before = self.asked.hit(cx.thread(), key, cx.now());
+        if before == 0 {
+            let (mac, to) = (data.mac(), MacAddress::BROADCAST);
+            let Some(request) = (Question { interface, mac, source, to, target: next_hop }).packet(cx.cache())
+            else {
+                return cx.drop(buffer, Error::NoBuffers);
+            };
+            cx.send(Next::Output.edge(), request);
+            cx.count(Error::RequestSent, 1);
+            self.counters.count_tx(Kind::Request, cx.thread(), interface);
+        }
+        if before as usize >= MOST_HELD_EACH {
+            return cx.drop(buffer, Error::Throttled);
+        }
+        match self.wait.try_send(Waiting { interface, next_hop, source, buffer }) {
+            Ok(()) => cx.count(Error::Held, 1),
+            Err(refused) => cx.drop(refused.into_inner().buffer, Error::Congested),
+        }
+    }
+
+    /// The neighbour answered between the lookup and here.
+    pub(crate) fn resolved(buffer: Buffer, cx: &mut FrameCx<'_>) {
+        cx.count(Error::Resolved, 1);
+        cx.send(Next::Rewrite.edge(), buffer);
+    }
+}

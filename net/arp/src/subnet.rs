@@ -1,0 +1,63 @@
+//! What a packet may know of addresses: which are ours, which are on the link.
+
+use shoal_adj::{AdjKind, AdjTable};
+use shoal_fib::{FibIndex, FibTables};
+use shoal_infra::Guard;
+use shoal_interface::{IfTable, SwIfIndex};
+use shoal_ip4::Ip4IfTable;
+use shoal_wire::MacAddress;
+
+/// Where an address is, seen from an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// It is this router's.
+    Local,
+    /// On the interface's own networks.
+    Connected,
+    /// Elsewhere, or nowhere.
+    Elsewhere,
+}
+
+/// The tables that tell.
+#[derive(Clone)]
+pub(crate) struct Subnets {
+    pub(crate) interfaces: IfTable,
+    pub(crate) adjacencies: AdjTable,
+    pub(crate) fib: FibTables,
+    pub(crate) addresses: Ip4IfTable,
+}
+
+impl Subnets {
+    /// Where an address is, by the table of the interface: it is connected when packets to it leave by the interface
+    /// and for nobody else.
+    pub(crate) fn place(&self, interface: SwIfIndex, address: u32, guard: Guard<'_>) -> Place {
+        let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
+        let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
+        let here = adj.tx() == interface;
+        match adj.kind() {
+            AdjKind::Local => Place::Local,
+            AdjKind::Glean if here => Place::Connected,
+            AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop == address => Place::Connected,
+            _ => Place::Elsewhere,
+        }
+    }
+
+    /// Whether packets to a neighbour go to this station already.
+    pub(crate) fn is_known(&self, interface: SwIfIndex, address: u32, mac: MacAddress, guard: Guard<'_>) -> bool {
+        let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
+        let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
+        let neighbour = adj.kind() == AdjKind::Rewrite && adj.next_hop == address && adj.tx() == interface;
+        neighbour && adj.rewrite().first_chunk() == Some(&mac.0)
+    }
+
+    /// Our address to ask for `target` with: the one in its network, else the interface's first; 0 for none.
+    pub(crate) fn source(&self, interface: SwIfIndex, target: u32, guard: Guard<'_>) -> u32 {
+        let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
+        let adj = self.adjacencies.get(self.fib.lookup(fib, target, guard), guard);
+        if adj.kind() == AdjKind::Glean && adj.tx() == interface && adj.argument != 0 {
+            adj.argument
+        } else {
+            self.addresses.primary(interface, guard)
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The neighbour table: which station has an address, on each interface.
+//!
+//! One model for every address family: ARP keeps a `Table<Ipv4Addr>`, neighbour discovery keeps a
+//! `Table<Ipv6Addr>`. Data only: no packets, no adjacencies, no clock of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+use shoal_buffer::SwIfIndex;
+use shoal_graph::clock::Time;
+use shoal_wire::MacAddress;
+
+/// Where an entry comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The operator says so, whatever the network says.
+    Static,
+    /// The neighbour said so.
+    Dynamic,
+}
+
+/// Whether an entry brings a host route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FibEntry {
+    /// It does.
+    Wanted,
+    /// Only routes that name it as next hop use it.
+    Unwanted,
+}
+
+/// What is known of one neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Neighbour {
+    /// Its link-layer address.
+    pub mac: MacAddress,
+    /// Who says so.
+    pub origin: Origin,
+    /// Whether it brings a host route.
+    pub fib_entry: FibEntry,
+    /// When it was last confirmed.
+    pub updated: Time,
+}
+
+/// What happens to a new neighbour when the table is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// It is refused.
+    Refuse,
+    /// The dynamic entry that was confirmed longest ago makes room.
+    Recycle,
+}
+
+/// Bounds of a table. The defaults are VPP's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Most entries; 0: no limit.
+    pub entries: usize,
+    /// A dynamic entry not confirmed for so long is asked for again, and removed if nobody answers; zero: never.
+    pub age: Duration,
+    /// What happens when it is full.
+    pub when_full: WhenFull,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { entries: 50_000, age: Duration::ZERO, when_full: WhenFull::Refuse }
+    }
+}
+
+/// What names a neighbour.
+pub type Key<A> = (SwIfIndex, A);
+
+/// What became of a new fact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stored<A> {
+    /// It was known.
+    Same,
+    /// The neighbour was known otherwise.
+    Changed,
+    /// The neighbour was not known; which one had to go for it.
+    New(Option<Key<A>>),
+}
+
+/// Why a fact was not stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// An operator says otherwise.
+    Static,
+    /// The table holds as many as it may.
+    Full(usize),
+}
+
+/// All neighbours of one address family.
+pub struct Table<A> {
+    entries: BTreeMap<Key<A>, Neighbour>,
+    /// Dynamic entries of each interface, those confirmed longest ago first.
+    by_age: BTreeMap<SwIfIndex, BTreeSet<(Time, A)>>,
+    limits: Limits,
+}
+
+impl<A: Ord + Copy> Default for Table<A> {
+    fn default() -> Self {
+        Table { entries: BTreeMap::new(), by_age: BTreeMap::new(), limits: Limits::default() }
+    }
+}
+
+impl<A: Ord + Copy> Table<A> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Its bounds.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Sets its bounds; entries beyond a smaller limit stay.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// What is known of a neighbour.
+    pub fn get(&self, key: Key<A>) -> Option<Neighbour> {
+        self.entries.get(&key).copied()
+    }
+
+    /// All neighbours, by interface and address.
+    pub fn iter(&self) -> impl Iterator<Item = (Key<A>, Neighbour)> + '_ {
+        self.entries.iter().map(|(key, neighbour)| (*key, *neighbour))
+    }
+
+    /// Stores what is said of a neighbour.
+    ///
+    /// # Errors
+    /// The entry is static and the fact is not, or there is no room; nothing is changed then.
+    pub fn store(&mut self, key: Key<A>, neighbour: Neighbour) -> Result<Stored<A>, Refused> {
+        let stored = match self.get(key) {
+            Some(old) if old.origin == Origin::Static && neighbour.origin == Origin::Dynamic => {
+                return Err(Refused::Static);
+            }
+            Some(old) if Neighbour { updated: old.updated, ..neighbour } == old => Stored::Same,
+            Some(_) => Stored::Changed,
+            None => Stored::New(self.make_room(key.0)?),
+        };
+        self.remove(key);
+        if neighbour.origin == Origin::Dynamic {
+            self.by_age.entry(key.0).or_default().insert((neighbour.updated, key.1));
+        }
+        self.entries.insert(key, neighbour);
+        Ok(stored)
+    }
+
+    /// Makes room for one entry on an interface, at the cost of the interface itself if possible: a flood on one
+    /// link must not make the router forget the stations on others.
+    fn make_room(&mut self, interface: SwIfIndex) -> Result<Option<Key<A>>, Refused> {
+        let Limits { entries, when_full, .. } = self.limits;
+        if entries == 0 || self.entries.len() < entries {
+            return Ok(None);
+        }
+        if when_full == WhenFull::Refuse {
+            return Err(Refused::Full(entries));
+        }
+        let own = self.by_age.get(&interface).and_then(BTreeSet::first).map(|(_, a)| (interface, *a));
+        let victim = own.or_else(|| self.oldest().map(|(_, key)| key)).ok_or(Refused::Full(entries))?;
+        self.remove(victim);
+        Ok(Some(victim))
+    }
+
+    /// Forgets a neighbour; tells what was known of it.
+    pub fn remove(&mut self, key: Key<A>) -> Option<Neighbour> {
+        let old = self.entries.remove(&key)?;
+        if let Some(ages) = self.by_age.get_mut(&key.0) {
+            ages.remove(&(old.updated, key.1));
+            if ages.is_empty() {
+                self.by_age.remove(&key.0);
+            }
+        }
+        Some(old)
+    }
+
+    /// The dynamic entry that was confirmed longest ago, and when.
+    pub fn oldest(&self) -> Option<(Time, Key<A>)> {
+        let firsts = self.by_age.iter().filter_map(|(i, ages)| ages.first().map(|(t, a)| (*t, (*i, *a))));
+        firsts.min()
+    }
+
+    /// Dynamic entries that were last confirmed more than the age limit ago.
+    pub fn aged(&self, now: Time) -> impl Iterator<Item = Key<A>> + '_ {
+        let age = self.limits.age;
+        let old = move |t: Time| age > Duration::ZERO && now.since(t) >= age;
+        self.by_age.iter().flat_map(move |(i, ages)| {
+            ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Origin = Origin::Dynamic;
+
+    fn said(mac: u8, at: u64, origin: Origin) -> Neighbour {
+        let updated = Time(at * 1_000_000_000);
+        Neighbour { mac: MacAddress([2, 0, 0, 0, 0, mac]), origin, fib_entry: FibEntry::Wanted, updated }
+    }
+
+    fn key(interface: u32, address: u32) -> Key<u32> {
+        (SwIfIndex(interface), address)
+    }
+
+    fn bounded(entries: usize, when_full: WhenFull) -> Table<u32> {
+        let mut table = Table::default();
+        table.set_limits(Limits { entries, when_full, age: Duration::from_secs(10) });
+        table
+    }
+
+    #[test]
+    fn tells_new_same_and_changed_apart() {
+        let mut table = Table::default();
+        assert_eq!(table.store(key(1, 5), said(1, 0, NEW)), Ok(Stored::New(None)));
+        assert_eq!(table.store(key(1, 5), said(1, 9, NEW)), Ok(Stored::Same));
+        assert_eq!(table.store(key(1, 5), said(2, 9, NEW)), Ok(Stored::Changed));
+        assert_eq!(table.get(key(1, 5)).unwrap().updated, Time(9_000_000_000));
+        assert_eq!((table.len(), table.get(key(2, 5))), (1, None));
+    }
+
+    #[test]
+    fn a_static_entry_is_not_changed_by_the_network() {
+        let mut table = Table::default();
+        table.store(key(1, 5), said(1, 0, Origin::Static)).unwrap();
+        assert_eq!(table.store(key(1, 5), said(2, 1, NEW)), Err(Refused::Static));
+        assert_eq!(table.get(key(1, 5)), Some(said(1, 0, Origin::Static)));
+        assert_eq!(table.store(key(1, 5), said(2, 1, Origin::Static)), Ok(Stored::Changed));
+    }
+
+    #[test]
+    fn a_full_table_refuses_or_recycles() {
+        let mut table = bounded(2, WhenFull::Refuse);
+        table.store(key(1, 1), said(1, 0, NEW)).unwrap();
+        table.store(key(1, 2), said(1, 1, NEW)).unwrap();
+        assert_eq!(table.store(key(1, 3), said(1, 2, NEW)), Err(Refused::Full(2)));
+        assert_eq!(table.store(key(1, 1), said(1, 3, NEW)), Ok(Stored::Same), "known ones are confirmed");
+        table.set_limits(Limits { when_full: WhenFull::Recycle, ..table.limits() });
+        assert_eq!(table.store(key(1, 3), said(1, 4, NEW)), Ok(Stored::New(Some(key(1, 2)))));
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn a_flood_recycles_entries_of_its_own_interface_first() {
+        let mut table = bounded(3, WhenFull::Recycle);
+        table.store(key(1, 1), said(1, 0, NEW)).unwrap();
+        table.store(key(2, 1), said(1, 1, NEW)).unwrap();
+        table.store(key(2, 2), said(1, 2, NEW)).unwrap();
+        assert_eq!(table.store(key(2, 3), said(1, 3, NEW)), Ok(Stored::New(Some(key(2, 1)))));
+        assert_eq!(table.store(key(3, 1), said(1, 3, NEW)), Ok(Stored::New(Some(key(1, 1)))));
+    }
+
+    #[test]
+    fn static_entries_are_never_recycled_or_aged() {
+        let mut table = bounded(1, WhenFull::Recycle);
+        table.store(key(1, 1), said(1, 0, Origin::Static)).unwrap();
+        assert_eq!(table.store(key(1, 2), said(1, 0, NEW)), Err(Refused::Full(1)));
+        assert_eq!(table.aged(Time(u64::MAX)).count(), 0);
+    }
+
+    #[test]
+    fn entries_age_from_their_last_confirmation() {
+        let mut table = bounded(0, WhenFull::Refuse);
+        table.store(key(1, 1), said(1, 0, NEW)).unwrap();
+        table.store(key(1, 2), said(1, 5, NEW)).unwrap();
+        table.store(key(2, 1), said(1, 0, NEW)).unwrap();
+        table.store(key(2, 1), said(1, 8, NEW)).unwrap();
+        assert_eq!(table.aged(Time(9_999_999_999)).count(), 0);
+        assert_eq!(table.aged(Time(15_000_000_000)).collect::<Vec<_>>(), [key(1, 1), key(1, 2)]);
+        assert_eq!(table.oldest(), Some((Time(0), key(1, 1))));
+        table.remove(key(1, 1));
+        assert_eq!(table.oldest(), Some((Time(5_000_000_000), key(1, 2))));
+    }
+}

@@ -1,0 +1,106 @@
+//! What `show ip fib` is told.
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use shoal_adj::AdjIndex;
+use shoal_wire::Ip4Prefix;
+
+use super::Fib;
+use crate::change::State;
+use crate::list::ListId;
+use crate::resolve::Target;
+use crate::table::Slot;
+use crate::{FibError, FibIndex, Path, Source};
+
+/// What one path of a list does now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// It leads somewhere.
+    Resolved,
+    /// The entries that cover its next hop lead nowhere.
+    Unresolved,
+    /// The entries that cover its next hop lead back to it.
+    Loop,
+}
+
+/// A source's path list.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Who contributes it.
+    pub source: Source,
+    /// Its number.
+    pub index: u32,
+    /// How many contributions share it.
+    pub users: usize,
+    /// Its paths, and what each does.
+    pub paths: Rc<[Path]>,
+    /// What the list as a whole does.
+    pub state: PathState,
+    /// The adjacency it leads to.
+    pub adj: AdjIndex,
+}
+
+/// An entry of a table.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its prefix.
+    pub prefix: Ip4Prefix,
+    /// All contributions, the one that decides first.
+    pub lists: Vec<List>,
+}
+
+impl Fib {
+    /// The entry of exactly this prefix.
+    ///
+    /// # Errors
+    /// There is no such table or entry; the longest prefix that covers it is named.
+    pub fn entry(&self, fib: FibIndex, prefix: Ip4Prefix) -> Result<Entry, FibError> {
+        let state = self.state.borrow();
+        let (table, prefix) = (state.existing(fib)?, prefix.normalized());
+        let Some(slot) = table.get(prefix) else {
+            let nearest = table.longest(prefix.network(), prefix.len()).map(|(cover, _)| cover);
+            return Err(FibError::NoEntry { prefix, table: table.id, nearest });
+        };
+        Ok(state.describe(prefix, slot))
+    }
+
+    /// The entry of the longest prefix that covers an address.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn longest(&self, fib: FibIndex, addr: Ipv4Addr) -> Result<Option<Entry>, FibError> {
+        let state = self.state.borrow();
+        let found = state.existing(fib)?.longest(addr, 33);
+        Ok(found.map(|(prefix, slot)| state.describe(prefix, slot)))
+    }
+
+    /// All entries of a table by address, then length.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn entries(&self, fib: FibIndex) -> Result<Vec<Entry>, FibError> {
+        let state = self.state.borrow();
+        let mut all: Vec<(Ip4Prefix, &Slot)> = state.existing(fib)?.entries().collect();
+        all.sort_unstable_by_key(|(prefix, _)| *prefix);
+        Ok(all.into_iter().map(|(prefix, slot)| state.describe(prefix, slot)).collect())
+    }
+}
+
+impl State {
+    fn describe(&self, prefix: Ip4Prefix, slot: &Slot) -> Entry {
+        let lists = slot.all().filter_map(|c| self.describe_list(c.source, c.list)).collect();
+        Entry { prefix, lists }
+    }
+
+    fn describe_list(&self, source: Source, id: ListId) -> Option<List> {
+        let list = self.lists.get(id)?;
+        let state = match list.target {
+            Target::Unresolved => PathState::Unresolved,
+            Target::Loop => PathState::Loop,
+            _ => PathState::Resolved,
+        };
+        let paths = Rc::clone(&list.paths);
+        Some(List { source, index: id.0, users: list.users, paths, state, adj: list.adj })
+    }
+}

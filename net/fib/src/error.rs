@@ -1,0 +1,115 @@
+//! What can be wrong with a table operation.
+
+use std::net::Ipv4Addr;
+
+use shoal_adj::AdjError;
+use shoal_infra::mtrie4::UpdateError;
+use shoal_wire::Ip4Prefix;
+
+use crate::{FibIndex, Source};
+
+/// Why a table operation failed; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FibError {
+    /// No table of this id; the nearest there is.
+    #[error("no table {id}, nearest {nearest}")]
+    NoTable {
+        /// The id asked for.
+        id: u32,
+        /// The id nearest to it.
+        nearest: u32,
+    },
+    /// No table of this index.
+    #[error("no table with fib_index {0}")]
+    NoIndex(FibIndex),
+    /// There is a table of this id already.
+    #[error("table {0} exists already")]
+    TableExists(u32),
+    /// Another table has this name.
+    #[error("table {1} is called `{0}' already")]
+    NameTaken(String, u32),
+    /// Table 0 cannot go.
+    #[error("table 0 cannot be deleted")]
+    DefaultTable,
+    /// The table is needed by others.
+    #[error("table {id} is in use: {by}")]
+    TableInUse {
+        /// The table's id.
+        id: u32,
+        /// By whom.
+        by: String,
+    },
+    /// The prefix is not in the table.
+    #[error("{prefix} is not in table {table}{nearest}", nearest = near(*.nearest))]
+    NoEntry {
+        /// The prefix asked for.
+        prefix: Ip4Prefix,
+        /// The table's id.
+        table: u32,
+        /// The longest prefix that covers it, of those that could have been meant.
+        nearest: Option<Ip4Prefix>,
+    },
+    /// The prefix is in the table, but others contribute it.
+    #[error("{prefix} in table {table} is from {from}, not from {by}")]
+    OtherSource {
+        /// The prefix.
+        prefix: Ip4Prefix,
+        /// The table's id.
+        table: u32,
+        /// Who was to withdraw it.
+        by: Source,
+        /// Who contributes it.
+        from: Source,
+    },
+    /// The entry has other paths of this source.
+    #[error("{prefix} in table {table} has no such path from {by}, it has {count}")]
+    NoPath {
+        /// The prefix.
+        prefix: Ip4Prefix,
+        /// The table's id.
+        table: u32,
+        /// Whose paths.
+        by: Source,
+        /// How many paths of the source there are.
+        count: usize,
+    },
+    /// No paths were given.
+    #[error("a route needs at least one path")]
+    NoPaths,
+    /// No neighbour can have this address.
+    #[error("{0} is no next hop: it must be the address of one host")]
+    NextHop(Ipv4Addr),
+    /// A weight of 0.
+    #[error("weight 0 is not possible: 1 to 255, nearest 1")]
+    Weight,
+    /// More prefixes than there are above the first.
+    #[error("{count} prefixes from {first} on end beyond 255.255.255.255, nearest {most}")]
+    Count {
+        /// The first prefix.
+        first: Ip4Prefix,
+        /// How many were asked for.
+        count: u32,
+        /// How many there are.
+        most: u64,
+    },
+    /// The table is full.
+    #[error("{prefix} does not fit into table {table}: {why}")]
+    Full {
+        /// The prefix.
+        prefix: Ip4Prefix,
+        /// The table's id.
+        table: u32,
+        /// Why.
+        why: UpdateError,
+    },
+    /// The system gives no memory for another table.
+    #[error("no memory for table {0}: {1}")]
+    Memory(u32, String),
+    /// The adjacency of a path cannot be made.
+    #[error(transparent)]
+    Adj(#[from] AdjError),
+}
+
+fn near(nearest: Option<Ip4Prefix>) -> String {
+    nearest.map_or_else(String::new, |p| format!(", nearest {p}"))
+}

@@ -1,0 +1,136 @@
+//! `show adj`, and the line an adjacency gets in `show ip fib`.
+
+use std::fmt::{self, Write};
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies};
+use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
+use shoal_module::{Control, Missing};
+
+use crate::{Fib, FibIndex};
+
+/// Words for adjacencies.
+pub(super) struct Words<'a> {
+    pub interfaces: &'a Interfaces,
+    pub fib: &'a Fib,
+}
+
+impl Words<'_> {
+    pub fn interface(&self, interface: SwIfIndex) -> String {
+        self.interfaces.name(interface).unwrap_or_else(|_| "deleted".into())
+    }
+
+    /// One adjacency as VPP prints it behind `[@N]: `; `glean` is the connected network, where it is known.
+    pub fn adj(&self, adj: &Adj, glean: Option<String>) -> String {
+        match adj.kind() {
+            AdjKind::None | AdjKind::Drop => "dpo-drop ip4".into(),
+            AdjKind::Unreachable => "ip4-null action:send-unreachable".into(),
+            AdjKind::Prohibit => "ip4-null action:send-prohibited".into(),
+            AdjKind::Local => "dpo-receive".into(),
+            AdjKind::Punt => "dpo-punt ip4".into(),
+            AdjKind::Lookup => {
+                let table = self.fib.table(FibIndex(adj.argument)).map_or_else(|e| e.to_string(), |t| t.name);
+                format!("dst-address,unicast lookup in {table}")
+            }
+            AdjKind::Incomplete => {
+                format!("arp-ipv4: via {} {}", Ipv4Addr::from_bits(adj.next_hop), self.interface(adj.tx()))
+            }
+            AdjKind::Rewrite => {
+                format!("ipv4 via {} {}", Ipv4Addr::from_bits(adj.next_hop), self.rewrite(adj, adj.rewrite()))
+            }
+            AdjKind::Glean => {
+                let source = glean.unwrap_or_else(|| format!("{}/32", Ipv4Addr::from_bits(adj.argument)));
+                format!("ipv4-glean: [src:{source}] {}", self.rewrite(adj, &self.request(adj.tx())))
+            }
+        }
+    }
+
+    fn rewrite(&self, adj: &Adj, bytes: &[u8]) -> String {
+        let mut text =
+            format!("{}: mtu:{} next:{} flags:[] ", self.interface(adj.tx()), adj.mtu, adj.edge().0);
+        for byte in bytes {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
+    /// The Ethernet header of an ARP request sent by an interface.
+    fn request(&self, interface: SwIfIndex) -> Vec<u8> {
+        let data = self.interfaces.data(interface).ok().filter(|d| d.flags().has(IfFlags::ETHERNET));
+        data.map(|d| [&[0xff; 6], d.mac().0.as_slice(), &[0x08, 0x06]].concat()).unwrap_or_default()
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    index: u32,
+    kind: String,
+    interface: Option<String>,
+    next_hop: Option<String>,
+    locks: usize,
+    text: String,
+}
+
+/// `show adj`.
+#[derive(Serialize)]
+pub(crate) struct AdjView {
+    adjacencies: Vec<Row>,
+    #[serde(skip)]
+    all: Vec<u32>,
+    #[serde(skip)]
+    detail: bool,
+    #[serde(skip)]
+    summary: bool,
+}
+
+impl AdjView {
+    pub fn new(
+        control: &Control,
+        index: Option<u32>,
+        interface: Option<SwIfIndex>,
+        summary: bool,
+    ) -> Result<Self, Missing> {
+        let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
+        let words = Words { interfaces: &interfaces, fib: &fib };
+        let list = control.get::<Adjacencies>()?.list();
+        let all = list.iter().map(|(i, ..)| i.0).collect();
+        let wanted = |(AdjIndex(i), adj, _): &(AdjIndex, Adj, usize)| {
+            index.is_none_or(|index| index == *i) && interface.is_none_or(|interface| interface == adj.tx())
+        };
+        let row = |(index, adj, locks): (AdjIndex, Adj, usize)| Row {
+            index: index.0,
+            kind: format!("{:?}", adj.kind()).to_lowercase(),
+            interface: (adj.tx().0 != u32::MAX).then(|| words.interface(adj.tx())),
+            next_hop: (adj.next_hop != 0).then(|| Ipv4Addr::from_bits(adj.next_hop).to_string()),
+            locks,
+            text: words.adj(&adj, None),
+        };
+        let adjacencies = list.into_iter().filter(wanted).map(row).collect();
+        Ok(AdjView { adjacencies, all, detail: index.is_some(), summary })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.adjacencies.is_empty()
+    }
+
+    /// The index nearest to one that is not there.
+    pub fn nearest(&self, index: u32) -> Option<u32> {
+        self.all.iter().copied().min_by_key(|n| n.abs_diff(index))
+    }
+}
+
+impl fmt::Display for AdjView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.summary {
+            return writeln!(f, "Number of adjacencies: {}", self.adjacencies.len());
+        }
+        for row in &self.adjacencies {
+            writeln!(f, "[@{}] {}", row.index, row.text)?;
+            if self.detail {
+                writeln!(f, "   locks:{}", row.locks)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Commands: `show ip icmp`, `set ip icmp rate-limit`.
+
+use std::fmt;
+
+use serde::Serialize;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+
+use crate::Icmp;
+use crate::limiter::Rate;
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new("show ip icmp", "Show the limit of ICMP errors and what came and went", show)
+        .examples(&["show ip icmp"]),
+    Command::new(
+        "set ip icmp rate-limit <rate:u32> [burst <burst:u32>]",
+        "Limit the ICMP errors sent, per second; 0 is no limit",
+        rate_limit,
+    )
+    .examples(&["set ip icmp rate-limit 1000 burst 50", "set ip icmp rate-limit 0"]),
+];
+
+/// `show ip icmp`.
+#[derive(Serialize)]
+struct View {
+    rate_limit: Rate,
+    types: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    r#type: u8,
+    name: String,
+    received: u64,
+    sent: u64,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate_limit {
+            Rate { per_second: 0, .. } => writeln!(f, "errors: not limited")?,
+            Rate { per_second, burst } => writeln!(f, "errors: at most {per_second} per second, burst {burst}")?,
+        }
+        if !self.types.is_empty() {
+            writeln!(f, "{:<4}{:<28}{:>12}{:>12}", "Type", "", "Received", "Sent")?;
+        }
+        for row in &self.types {
+            writeln!(f, "{:<4}{:<28}{:>12}{:>12}", row.r#type, row.name, row.received, row.sent)?;
+        }
+        Ok(())
+    }
+}
+
+fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let icmp = control.get::<Icmp>()?;
+    let row = |c: crate::TypeCount| Row {
+        r#type: c.kind.0,
+        name: c.kind.to_string(),
+        received: c.rx,
+        sent: c.tx,
+    };
+    Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
+}
+
+fn rate_limit(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let icmp = control.get::<Icmp>()?;
+    let rate = Rate { per_second: args.get("rate")?, burst: args.or("burst", icmp.rate().burst)? };
+    icmp.set_rate(rate)?;
+    Ok(Output::none())
+}

@@ -1,0 +1,129 @@
+//! Features of an interface: on, off, and which are on.
+
+use std::fmt;
+
+use serde::Serialize;
+use shoal_graph::Graph;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Expected, Output, nearest};
+
+use crate::{Info, InterfaceArg};
+
+pub(super) const SET_FEATURE: Command = Command::new(
+    "set interface feature <interface> <feature> arc <arc:feature-arc> [disable]",
+    "Enable or disable a feature of an arc on an interface",
+    set_feature,
+)
+.doc("`show features` lists arcs and their features.");
+
+fn set_feature(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let interface: InterfaceArg = args.get("interface")?;
+    let (feature, arc): (String, String) = (args.get("feature")?, args.get("arc")?);
+    control.graph()?.enable_feature(&arc, &feature, interface.0, !args.has("disable"))?;
+    Ok(Output::none())
+}
+
+pub(super) fn arc_names(control: &Control, _: &str) -> Vec<String> {
+    let Ok(graph) = control.graph() else { return Vec::new() };
+    graph.features(None).into_iter().map(|(arc, _)| arc.to_owned()).collect()
+}
+
+pub(super) fn feature_names(control: &Control, _: &str) -> Vec<String> {
+    let Ok(graph) = control.graph() else { return Vec::new() };
+    let mut names: Vec<String> =
+        graph.features(None).into_iter().flat_map(|(_, list)| list).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+pub(super) fn check_arc(control: &Control, text: &str) -> Result<(), Expected> {
+    one_of("a feature arc", &arc_names(control, ""), text)
+}
+
+pub(super) fn check_feature(control: &Control, text: &str) -> Result<(), Expected> {
+    one_of("a feature", &feature_names(control, ""), text)
+}
+
+fn one_of(what: &str, names: &[String], text: &str) -> Result<(), Expected> {
+    if names.iter().any(|n| n == text) {
+        return Ok(());
+    }
+    let near = nearest(text, names.iter().map(String::as_str)).map(str::to_owned);
+    Err(Expected::new(what).nearest(near))
+}
+
+#[derive(Serialize)]
+struct Arc {
+    arc: &'static str,
+    /// Position on the arc and name, of those that are enabled.
+    enabled: Vec<(usize, String)>,
+}
+
+/// What `show interface IF features` says of one interface.
+#[derive(Serialize)]
+pub(super) struct OnInterface {
+    interface: String,
+    arcs: Vec<Arc>,
+    #[serde(skip)]
+    positions: bool,
+}
+
+impl OnInterface {
+    pub(super) fn new(graph: &Graph, info: &Info, positions: bool) -> Self {
+        let enabled = |list: Vec<(String, bool)>| {
+            list.into_iter()
+                .enumerate()
+                .filter(|(_, (_, on))| *on)
+                .map(|(at, (name, _))| (at, name))
+                .collect()
+        };
+        let arcs = graph.features(Some(info.index));
+        let arcs = arcs.into_iter().map(|(arc, list)| Arc { arc, enabled: enabled(list) }).collect();
+        OnInterface { interface: info.name.clone(), arcs, positions }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct OnInterfaces(pub Vec<OnInterface>);
+
+impl fmt::Display for OnInterfaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for OnInterface { interface, arcs, positions } in &self.0 {
+            writeln!(f, "Feature paths configured on {interface}...")?;
+            for Arc { arc, enabled } in arcs {
+                writeln!(f, "\n{arc}:")?;
+                if enabled.is_empty() {
+                    writeln!(f, "  none configured")?;
+                }
+                for (at, name) in enabled {
+                    let position = if *positions { format!("[{at:2}] ") } else { String::new() };
+                    writeln!(f, "  {position}{name}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enabled_features_are_listed_by_arc() {
+        let arcs = vec![
+            Arc { arc: "ip4-unicast", enabled: vec![(3, "nat44-in2out".into())] },
+            Arc { arc: "interface-output", enabled: vec![] },
+        ];
+        let mut list = OnInterfaces(vec![OnInterface { interface: "loop0".into(), arcs, positions: false }]);
+        assert_eq!(
+            list.to_string(),
+            "Feature paths configured on loop0...\n\nip4-unicast:\n  nat44-in2out\n\
+             \ninterface-output:\n  none configured\n"
+        );
+        list.0[0].positions = true;
+        assert!(list.to_string().contains("  [ 3] nat44-in2out\n"));
+    }
+}

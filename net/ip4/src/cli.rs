@@ -1,0 +1,81 @@
+//! Commands.
+
+use shoal_interface::{InterfaceArg, SwIfIndex};
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output, Toggle};
+use shoal_wire::Ip4Prefix;
+
+use crate::{Ip4, Ip4Error};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new(
+        "set interface ip address [del] <interface> {<address:ip4-prefix> | all}",
+        "Give an interface an IPv4 address, or take one or all away",
+        address,
+    )
+    .examples(&["set interface ip address local0 192.0.2.1/24", "set int ip address del local0 all"])
+    .doc(
+        "The address brings a connected network, a route to the router itself, and drops for the network's first \
+         and last address. Networks of two interfaces in one table must not overlap.",
+    ),
+    Command::new("set interface ip table <interface> <table>", "Choose an interface's IPv4 table", table)
+        .examples(&["set interface ip table local0 0"])
+        .doc("Only while the interface has no addresses."),
+    Command::new(
+        "set interface ip directed-broadcast <interface> <state:on-off>",
+        "Send packets for a connected network's last address to everybody in it",
+        directed_broadcast,
+    )
+    .examples(&["set interface ip directed-broadcast local0 disable"])
+    .doc("Off at first, as RFC 2644 wants it: such packets are dropped."),
+];
+
+fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
+    Ok(args.get::<InterfaceArg>("interface")?.0)
+}
+
+fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, interface) = (control.get::<Ip4>()?, interface(args)?);
+    let Some(address) = args.opt::<Ip4Prefix>("address")? else {
+        if !args.has("del") {
+            return Err(CliError::argument("all", "all addresses can be deleted, not added"));
+        }
+        ip4.del_all(interface)?;
+        return Ok(Output::none());
+    };
+    let done = if args.has("del") {
+        ip4.del_address(interface, address)
+    } else {
+        ip4.add_address(interface, address)
+    };
+    done.map_err(of_address)?;
+    Ok(Output::none())
+}
+
+/// Points at the address for whatever is wrong with it.
+fn of_address(error: Ip4Error) -> CliError {
+    let nearest = match &error {
+        Ip4Error::NotAHost { nearest, .. } | Ip4Error::NoAddress { nearest, .. } => {
+            nearest.map(|n| n.to_string())
+        }
+        Ip4Error::Duplicate { .. } | Ip4Error::Overlap { .. } => None,
+        _ => return error.into(),
+    };
+    CliError::argument("address", error.to_string()).nearest(nearest)
+}
+
+fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, interface, table) = (control.get::<Ip4>()?, interface(args)?, args.get::<u32>("table")?);
+    ip4.set_table(interface, table).map_err(|e| match e {
+        Ip4Error::Fib(e) => CliError::argument("table", e.to_string()),
+        Ip4Error::HasAddresses { .. } => CliError::argument("interface", e.to_string()),
+        e => e.into(),
+    })?;
+    Ok(Output::none())
+}
+
+fn directed_broadcast(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Ip4>()?.set_directed_broadcast(interface(args)?, args.get::<Toggle>("state")?.is_on())?;
+    Ok(Output::none())
+}

@@ -1,0 +1,383 @@
+//! Addresses of interfaces.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::rc::{Rc, Weak};
+
+use shoal_adj::Adjacencies;
+use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_infra::{TwinTable, TwinTableWriter};
+use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_module::{Control, InitError};
+use shoal_wire::Ip4Prefix;
+
+use super::error::nearest;
+use super::{Ip4Error, Ip4IfTable};
+
+/// Most interfaces; address space only.
+const CAPACITY: usize = 1 << 16;
+
+/// An address came or went. When it is told, it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressEvent {
+    /// The interface has the address.
+    Added(SwIfIndex, Ip4Prefix),
+    /// The interface has it no longer.
+    Removed(SwIfIndex, Ip4Prefix),
+}
+
+type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
+type Routes = BTreeMap<Ip4Prefix, Via>;
+
+#[derive(Clone, Default)]
+struct OnInterface {
+    fib: FibIndex,
+    /// The first is the primary one.
+    addresses: Vec<Ip4Prefix>,
+    directed_broadcast: bool,
+}
+
+/// IPv4 on interfaces.
+pub struct Ip4 {
+    control: Weak<Control>,
+    interfaces: Rc<Interfaces>,
+    adjacencies: Rc<Adjacencies>,
+    fib: Rc<Fib>,
+    table: Ip4IfTable,
+    writer: RefCell<TwinTableWriter<[u32; 2]>>,
+    on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
+    subscribers: RefCell<Vec<Subscriber>>,
+}
+
+impl Ip4 {
+    /// No addresses yet.
+    ///
+    /// # Errors
+    /// A module it needs is missing, or there is no memory.
+    pub fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (table, writer) = TwinTable::with_capacity(CAPACITY)?;
+        let interfaces = control.get::<Interfaces>()?;
+        interfaces.subscribe(|control, event| {
+            if let (Ok(ip4), Event::Deleting(interface)) = (control.get::<Ip4>(), event) {
+                ip4.forget_interface(interface);
+            }
+        });
+        let ip4 = Rc::new(Ip4 {
+            control: Rc::downgrade(control),
+            interfaces: Rc::clone(&interfaces),
+            adjacencies: control.get::<Adjacencies>()?,
+            fib: control.get::<Fib>()?,
+            table: Ip4IfTable(table),
+            writer: RefCell::new(writer),
+            on: RefCell::default(),
+            subscribers: RefCell::default(),
+        });
+        let source = Rc::downgrade(&ip4);
+        interfaces.add_address_source(move |i| source.upgrade().map(|ip4| ip4.lines(i)).unwrap_or_default());
+        Ok(ip4)
+    }
+
+    /// The primary addresses packets read.
+    pub fn table(&self) -> Ip4IfTable {
+        self.table.clone()
+    }
+
+    /// Tells `subscriber` of all addresses that come and go from now on.
+    pub fn subscribe(&self, subscriber: impl Fn(&Rc<Control>, AddressEvent) + 'static) {
+        self.subscribers.borrow_mut().push(Rc::new(subscriber));
+    }
+
+    fn tell(&self, event: AddressEvent) {
+        let subscribers = self.subscribers.borrow().clone();
+        if let Some(control) = self.control.upgrade() {
+            for subscriber in subscribers {
+                subscriber(&control, event);
+            }
+        }
+    }
+
+    fn on(&self, interface: SwIfIndex) -> OnInterface {
+        let known = self.on.borrow().get(&interface).cloned();
+        known.unwrap_or_default()
+    }
+
+    /// The interface's addresses, the primary one first.
+    pub fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
+        self.on(interface).addresses
+    }
+
+    /// The interface's first address.
+    pub fn primary(&self, interface: SwIfIndex) -> Option<Ipv4Addr> {
+        self.on.borrow().get(&interface)?.addresses.first().map(Ip4Prefix::addr)
+    }
+
+    /// The table packets received on the interface are looked up in.
+    pub fn fib_of(&self, interface: SwIfIndex) -> FibIndex {
+        self.on.borrow().get(&interface).map_or(FibIndex::DEFAULT, |on| on.fib)
+    }
+
+    /// The address to send from to `dst`: one of the sending interface's, if it can be in the same network as the
+    /// next hop. `dst` itself if it is the router's own; `None` if there is no way or the interface has no address.
+    pub fn source_for(&self, dst: Ipv4Addr, fib: FibIndex) -> Option<Ipv4Addr> {
+        if self.is_own(dst, fib) {
+            return Some(dst);
+        }
+        let adj = self.adjacencies.get(self.fib.lookup(fib, dst));
+        let next_hop = if adj.next_hop == 0 { dst } else { Ipv4Addr::from_bits(adj.next_hop) };
+        let on = self.on.borrow();
+        let addresses = &on.get(&adj.tx())?.addresses;
+        addresses.iter().find(|a| a.contains(next_hop)).or(addresses.first()).map(Ip4Prefix::addr)
+    }
+
+    /// Whether an address is the router's own in a table.
+    pub fn is_own(&self, addr: Ipv4Addr, fib: FibIndex) -> bool {
+        let on = self.on.borrow();
+        on.values().filter(|on| on.fib == fib).any(|on| on.addresses.iter().any(|a| a.addr() == addr))
+    }
+
+    /// Gives an interface an address.
+    ///
+    /// # Errors
+    /// There is no such interface, it cannot be a host's address, or another network in the table overlaps.
+    pub fn add_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), Ip4Error> {
+        let name = self.interfaces.name(interface)?;
+        check_host(address)?;
+        let old = self.on(interface);
+        self.check_overlap(interface, &name, &old, address)?;
+        let mut new = old.clone();
+        new.addresses.push(address);
+        self.apply(interface, &old, new)?;
+        self.tell(AddressEvent::Added(interface, address));
+        Ok(())
+    }
+
+    /// Takes an address from an interface.
+    ///
+    /// # Errors
+    /// It does not have it.
+    pub fn del_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), Ip4Error> {
+        let old = self.on(interface);
+        if !old.addresses.contains(&address) {
+            let nearest = nearest(address.addr(), &old.addresses);
+            return Err(Ip4Error::NoAddress {
+                interface: self.interfaces.name(interface)?,
+                address,
+                nearest,
+            });
+        }
+        let mut new = old.clone();
+        new.addresses.retain(|a| *a != address);
+        self.apply(interface, &old, new)?;
+        self.tell(AddressEvent::Removed(interface, address));
+        Ok(())
+    }
+
+    /// Takes all addresses from an interface; how many it had.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, Ip4Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { addresses: Vec::new(), ..old.clone() })?;
+        for address in &old.addresses {
+            self.tell(AddressEvent::Removed(interface, *address));
+        }
+        Ok(old.addresses.len())
+    }
+
+    /// Has packets received on an interface looked up in another table.
+    ///
+    /// # Errors
+    /// There is no such interface or table, or the interface has addresses, which belong to its old one.
+    pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), Ip4Error> {
+        let name = self.interfaces.name(interface)?;
+        let fib = self.fib.index_of(table)?;
+        let old = self.on(interface);
+        if old.fib == fib {
+            return Ok(());
+        }
+        if !old.addresses.is_empty() {
+            let addresses: Vec<String> = old.addresses.iter().map(ToString::to_string).collect();
+            let (table, addresses) = (self.fib.id_of(old.fib)?, addresses.join(", "));
+            return Err(Ip4Error::HasAddresses { interface: name, table, addresses });
+        }
+        self.apply(interface, &old, OnInterface { fib, ..old.clone() })
+    }
+
+    /// Whether packets to the last address of a connected network go to everybody in it (RFC 2644: normally not).
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_directed_broadcast(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { directed_broadcast: on, ..old.clone() })
+    }
+
+    fn check_overlap(
+        &self,
+        interface: SwIfIndex,
+        name: &str,
+        old: &OnInterface,
+        address: Ip4Prefix,
+    ) -> Result<(), Ip4Error> {
+        if old.addresses.iter().any(|a| a.addr() == address.addr()) {
+            return Err(Ip4Error::Duplicate { interface: name.to_owned(), address });
+        }
+        for (index, on) in self.on.borrow().iter().filter(|(_, on)| on.fib == old.fib) {
+            let clashes = |a: &&Ip4Prefix| a.covers(&address) || address.covers(a);
+            // A second address in the same network is fine, but only on the same interface.
+            let same = |a: &&Ip4Prefix| *index == interface && a.normalized() == address.normalized();
+            if let Some(other) = on.addresses.iter().filter(clashes).find(|a| !same(a)) {
+                let (interface, table) = (self.interfaces.name(*index)?, self.fib.id_of(old.fib)?);
+                return Err(Ip4Error::Overlap { address, other: *other, interface, table });
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
+    /// changed.
+    fn apply(&self, interface: SwIfIndex, old: &OnInterface, new: OnInterface) -> Result<(), Ip4Error> {
+        let (had, wants) = (old.routes(interface), new.routes(interface));
+        let mut done: Vec<Ip4Prefix> = Vec::new();
+        for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
+            if let Err(e) = self.fib.add(new.fib, *prefix, Source::Interface, &[Path::from(*via)]) {
+                self.undo(new.fib, &had, &done);
+                return Err(e.into());
+            }
+            done.push(*prefix);
+        }
+        if let Err(e) = self.publish(interface, old, &new) {
+            self.undo(new.fib, &had, &done);
+            return Err(e);
+        }
+        for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
+            self.withdraw(old.fib, *prefix);
+        }
+        let idle = new.addresses.is_empty() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
+        let mut on = self.on.borrow_mut();
+        if idle {
+            on.remove(&interface)
+        } else {
+            on.insert(interface, new)
+        };
+        Ok(())
+    }
+
+    fn publish(&self, interface: SwIfIndex, old: &OnInterface, new: &OnInterface) -> Result<(), Ip4Error> {
+        let primary = |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
+        if primary(old) != primary(new) {
+            let stored = self.writer.borrow_mut().store(interface.0 as usize, primary(new));
+            stored.map_err(|e| Ip4Error::Table(e.to_string()))?;
+        }
+        let before = self.interfaces.data(interface)?.flags().has(IfFlags::IP4);
+        let enabled = match (old.addresses.is_empty(), new.addresses.is_empty()) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => before,
+        };
+        self.interfaces.set_ip4(interface, enabled, new.fib.0)?;
+        if new.holds() {
+            self.fib.lock(new.fib, Source::Interface)?;
+        }
+        if old.holds() {
+            self.fib.unlock(old.fib, Source::Interface);
+        }
+        Ok(())
+    }
+
+    fn undo(&self, fib: FibIndex, had: &Routes, done: &[Ip4Prefix]) {
+        for prefix in done {
+            match had.get(prefix) {
+                Some(via) => {
+                    let back = self.fib.add(fib, *prefix, Source::Interface, &[Path::from(*via)]);
+                    if let Err(e) = back {
+                        tracing::warn!("{prefix} cannot be put back: {e}");
+                    }
+                }
+                None => self.withdraw(fib, *prefix),
+            }
+        }
+    }
+
+    fn withdraw(&self, fib: FibIndex, prefix: Ip4Prefix) {
+        match self.fib.remove(fib, prefix, Source::Interface) {
+            // The table forgets a deleted interface's paths by itself, and may have been first.
+            Ok(()) | Err(FibError::NoEntry { .. } | FibError::OtherSource { .. }) => {}
+            Err(e) => tracing::warn!("{prefix} cannot be withdrawn: {e}"),
+        }
+    }
+
+    fn forget_interface(&self, interface: SwIfIndex) {
+        let old = self.on(interface);
+        if let Err(e) = self.apply(interface, &old, OnInterface::default()) {
+            tracing::warn!("addresses of a deleted interface stay: {e}");
+            return;
+        }
+        for address in old.addresses {
+            self.tell(AddressEvent::Removed(interface, address));
+        }
+    }
+
+    /// Lines for `show interface address`.
+    fn lines(&self, interface: SwIfIndex) -> Vec<String> {
+        let on = self.on(interface);
+        let table = match self.fib.id_of(on.fib) {
+            Ok(id) if on.fib != FibIndex::DEFAULT => format!(" ip4 table-id {id} fib-idx {}", on.fib),
+            _ => String::new(),
+        };
+        on.addresses.iter().map(|a| format!("{a}{table}")).collect()
+    }
+}
+
+impl OnInterface {
+    /// Whether the table must stay for it.
+    fn holds(&self) -> bool {
+        !self.addresses.is_empty() || self.fib != FibIndex::DEFAULT
+    }
+
+    /// The entries its addresses give its table.
+    fn routes(&self, interface: SwIfIndex) -> Routes {
+        let mut routes = Routes::new();
+        for address in self.addresses.iter().filter(|a| a.len() < Ip4Prefix::MAX_LEN) {
+            let source = address.addr();
+            // Of several addresses in one network the first asks for neighbours.
+            routes.entry(address.normalized()).or_insert(Via::Attached { interface, source });
+            if let Some(last) = address.broadcast() {
+                let broadcast =
+                    if self.directed_broadcast { Via::Broadcast { interface } } else { Via::Drop };
+                routes.insert(Ip4Prefix::host(last), broadcast);
+                routes.insert(Ip4Prefix::host(address.network()), Via::Drop);
+            }
+        }
+        for address in self.addresses.iter().map(Ip4Prefix::addr) {
+            routes.insert(Ip4Prefix::host(address), Via::Local { interface: Some(interface), address });
+        }
+        routes
+    }
+}
+
+/// RFC 1122 3.2.1.3: what may be the address of a host.
+fn check_host(address: Ip4Prefix) -> Result<(), Ip4Error> {
+    let addr = address.addr();
+    let beside = |bits: u32| Ip4Prefix::new(Ipv4Addr::from_bits(bits), address.len()).ok();
+    let (why, nearest) = if address.len() == 0 {
+        ("its network would be everything", Ip4Prefix::new(addr, 1).ok())
+    } else if addr.is_unspecified() || addr.octets()[0] == 0 {
+        ("0.0.0.0/8 is this network", None)
+    } else if addr.is_multicast() {
+        ("it is a group's", None)
+    } else if addr.octets()[0] >= 240 {
+        ("240.0.0.0/4 is reserved", None)
+    } else if address.broadcast() == Some(addr) {
+        ("it is the network's broadcast address", beside(addr.to_bits() - 1))
+    } else if address.broadcast().is_some() && address.network() == addr {
+        ("it is the network's own", beside(addr.to_bits() + 1))
+    } else {
+        return Ok(());
+    };
+    Err(Ip4Error::NotAHost { address, why, nearest })
+}

@@ -1,0 +1,33 @@
+//! `ip4-not-enabled`: on the unicast arc of every interface without IPv4, so that the others need not ask.
+//! ip4-input -> **ip4-not-enabled** -> error-drop
+
+use shoal_buffer::Packet;
+use shoal_derive::ErrorCounters;
+use shoal_graph::{Cx, NoNext, PacketNode};
+
+use crate::Headers;
+
+/// The node's name, and the feature's.
+pub const NOT_ENABLED: &str = "ip4-not-enabled";
+
+/// Why a packet is dropped here.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// ip4 is not enabled on the interface
+    NotEnabled,
+}
+
+/// Drops everything.
+pub struct Ip4NotEnabled;
+
+impl PacketNode for Ip4NotEnabled {
+    const NAME: &'static str = NOT_ENABLED;
+    type Next = NoNext;
+    type Error = Error;
+    type Trace = Headers;
+
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<NoNext, Error> {
+        cx.trace(pkt, || Headers::of(pkt));
+        Err(Error::NotEnabled)
+    }
+}

@@ -1,0 +1,100 @@
+//! `<interface>-tx`: the other end of a packet-generator interface.
+//! `<interface>-output` -> **`<interface>-tx`** -> a capture file, a sink, or nothing
+//!
+//! A frame node, because a capture file is written once per frame and whole frames are freed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_buffer::{Flags, Frame};
+use shoal_derive::ErrorCounters;
+use shoal_graph::{Clock, FrameCx, FrameNode, NoNext};
+
+use crate::interface::{Outlets, Port};
+use crate::offload::complete_checksum;
+
+/// Why a packet is dropped here, and what else is counted.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// gso disabled on itf  -- gso packet
+    #[counter("gso disabled on itf  -- gso packet")]
+    GsoDisabled,
+    /// capture ended: its file cannot be written
+    #[severity(warn)]
+    CaptureFailed,
+}
+
+/// The code of all packet generators' `-tx` nodes.
+pub(crate) struct Tx {
+    pub(crate) port: Arc<Port>,
+    pub(crate) clock: Clock,
+}
+
+impl FrameNode for Tx {
+    const NAME: &'static str = "pg-tx";
+    type Next = NoNext;
+    type Error = Error;
+
+    #[inline]
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let memory = cx.memory();
+        let mut flags = Flags::default();
+        for i in 0..frame.len() {
+            if let Some(pkt) = frame.packet(memory, i) {
+                flags = flags.with(pkt.flags());
+            }
+        }
+        if self.port.gso_size == 0 && flags.has(Flags::GSO) {
+            drop_large(frame, cx);
+        }
+        if self.port.watched.load(Ordering::Relaxed) {
+            self.show(frame, cx, flags.has(Flags::L4_CHECKSUM_OFFLOAD));
+        }
+        cx.free_frame(frame);
+    }
+}
+
+/// Drops packets that this interface cannot carry; the others stay in order.
+#[cold]
+fn drop_large(frame: &mut Frame, cx: &mut FrameCx<'_>) {
+    let mut kept = cx.blank();
+    for mut buffer in frame.drain() {
+        if cx.cache().packet(&mut buffer).flags().has(Flags::GSO) {
+            cx.drop(buffer, Error::GsoDisabled);
+        } else if let Err(buffer) = kept.push(buffer) {
+            cx.cache().free(buffer);
+        }
+    }
+    frame.append(&mut kept);
+    cx.recycle(kept);
+}
+
+impl Tx {
+    /// Shows the frame to whoever looks.
+    #[cold]
+    fn show(&self, frame: &mut Frame, cx: &mut FrameCx<'_>, offload: bool) {
+        let (memory, at) = (cx.memory(), self.clock.wall(cx.now()));
+        let mut outlets = self.port.outlets();
+        let Outlets { capture, sink } = &mut *outlets;
+        let mut failed = None;
+        for i in 0..frame.len() {
+            let Some(mut pkt) = frame.packet(memory, i) else { continue };
+            if offload && pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
+                complete_checksum(&mut pkt);
+            }
+            if let Some(sink) = sink {
+                sink.put(pkt.to_vec());
+            }
+            if let Some(capture) = capture {
+                failed = failed.or(capture.add(&pkt, at).err());
+            }
+        }
+        if let Some(running) = capture
+            && let Some(error) = failed.or(running.flush().err())
+        {
+            cx.count(Error::CaptureFailed, 1);
+            tracing::warn!("capture into {} ended: {error}", running.path().display());
+            *capture = None;
+        }
+    }
+}
