@@ -133,12 +133,15 @@ impl Offload {
         // Not from `gso_header`: the link layer in front may have changed its length on the way.
         let transport = match kind {
             GsoKind::Udp => 8,
-            GsoKind::Tcp4 | GsoKind::Tcp6 => {
-                u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4
-            }
+            GsoKind::Tcp4 | GsoKind::Tcp6 => u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4,
         };
         let header_len = start.checked_add(transport).filter(|len| usize::from(*len) <= pkt.segment_len())?;
-        let gso = Gso { kind, size: NonZeroU16::new(meta.gso_size)?, header_len, ecn: pkt.flags().has(Flags::GSO_ECN) };
+        let gso = Gso {
+            kind,
+            size: NonZeroU16::new(meta.gso_size)?,
+            header_len,
+            ecn: pkt.flags().has(Flags::GSO_ECN),
+        };
         Some(Offload { csum, gso: Some(gso) })
     }
 }
@@ -196,7 +199,7 @@ mod tests {
     fn an_exhausted_pool_keeps_nothing_of_a_half_made_chain() {
         let pool = pool(8);
         let mut cache = pool.cache();
-        assert!(fill(&mut cache, &[1; 65_000]).is_none());
+        assert!(fill(&mut cache, &vec![1; 65_000]).is_none());
         drop(cache);
         assert_eq!(pool.stats().used, 0);
     }

@@ -1,7 +1,6 @@
 //! Clocks and instructions per packet of the graph paths (work in progress).
 use std::net::Ipv4Addr;
 use std::rc::Rc;
-use std::sync::Arc;
 use shoal_adj::*;
 use shoal_buffer::*;
 use shoal_graph::*;
@@ -56,10 +55,7 @@ fn main() {
     control.put(Processes::new(graph.clock().clone()));
     eprintln!("buffers: {:?}", graph.pool().stats());
     for n in ["arp-input", "ip4-arp", "ip4-glean", "ip4-icmp-error", "ip4-icmp-input"] { graph.add_frame_named(n, Sink).unwrap(); }
-    let (trie, mut writer) = shoal_infra::Mtrie4::new(1 << 20).unwrap();
-    // replaced by the bench branch
-    let _ = &trie;
-    let modules = [&shoal_interface::MODULE, &shoal_adj::MODULE, &shoal_ethernet::MODULE, &shoal_ip4::MODULE];
+    let modules = [&shoal_interface::MODULE, &shoal_adj::MODULE, &shoal_fib::MODULE, &shoal_ethernet::MODULE, &shoal_ip4::MODULE];
     shoal_module::init_all(&control, &modules).unwrap();
     shoal_module::start_all(&control, &modules).unwrap();
     let ifs = control.get::<Interfaces>().unwrap();
@@ -76,8 +72,9 @@ fn main() {
     let adjs = control.get::<Adjacencies>().unwrap();
     let edge = adjs.edge_to(b).unwrap();
     adjs.set_describe(Rc::new(move |i, nh: Ipv4Addr| { let mut adj = Adj::on(AdjKind::Rewrite, i, 9000).with_rewrite(&[2,0,0,0,0,2, 2,0xfe,0,0,0,2, 8,0], edge); adj.next_hop = nh.to_bits(); adj }));
-    let adj = adjs.neighbour(b, Ipv4Addr::new(10, 0, 1, 2)).unwrap();
-    for k in 0..dests { writer.insert(0xc613_0000u32.wrapping_add(k << 8), 24, adj.0).unwrap(); }
+    let fib = control.get::<shoal_fib::Fib>().unwrap();
+    let path = shoal_fib::Path::next_hop(Ipv4Addr::new(10, 0, 1, 2), b);
+    for k in 0..dests { fib.add(shoal_fib::FibIndex(0), format!("{}/24", Ipv4Addr::from_bits(0xc613_0000u32.wrapping_add(k << 8))).parse().unwrap(), shoal_fib::Source::Cli, &[path]).unwrap(); }
     let template = Build::ethernet(MacAddress([2, 0, 0, 0, 0, 9]), mac).ip4(Ipv4Addr::new(198, 18, 0, 2), Ipv4Addr::new(198, 19, 0, 2)).udp(1, 2).payload_len(18).build();
     assert_eq!(template.len(), 60);
     let node = graph.add_input::<NoNext, NoError>("pg-input").unwrap();
