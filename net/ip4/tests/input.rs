@@ -7,7 +7,7 @@ use common::{Given, Giver, Toy, interfaces, station, to, two_hosts, udp};
 use shoal_graph::PacketNode;
 use shoal_ip4::UNICAST_ARC;
 use shoal_testkit::{PacketBuilder, Port, Router};
-use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header};
+use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header, MacAddress};
 
 /// Sends a frame from host 1 and requires that it is dropped for exactly this reason and answered by nobody.
 fn dropped_as(router: &mut Router, a: &Port, b: &Port, frame: &[u8], why: &str) {
@@ -181,6 +181,23 @@ fn features_run_in_the_order_they_declare_on_the_interface_they_are_enabled_on()
     router.send(&b, back.build());
     assert_eq!(a.received().len(), 1);
     assert_eq!(router.error(first, "a toy saw the packet"), 2);
+}
+
+#[test]
+fn a_broadcast_frame_for_one_host_is_not_forwarded_rfc_1812_5_3_4() {
+    let (mut router, a, b) = two_hosts();
+    for mac in [MacAddress::BROADCAST, MacAddress([1, 0, 0x5e, 0, 0, 1])] {
+        let frame = PacketBuilder::ethernet(station(1), mac).ip4([10, 0, 0, 2], [10, 0, 1, 2]).udp(1, 2);
+        let why = "ip4-rewrite: link-layer broadcast is not forwarded";
+        dropped_as(&mut router, &a, &b, &frame.clone().build(), why);
+        // Nor may it be answered, RFC 1122, 3.2.2.
+        router.send(&a, frame.ttl(1).build());
+        assert!(a.received().is_empty() && b.received().is_empty());
+    }
+    // One to the router itself is taken in.
+    let echo = PacketBuilder::ethernet(station(1), MacAddress::BROADCAST).ip4([10, 0, 0, 2], [10, 0, 0, 1]);
+    router.send(&a, echo.icmp_echo_request(1, 1).build());
+    assert_eq!(router.error("ip4-icmp-echo-request", "echo request to a broadcast or multicast address"), 1);
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub enum Error {
     MtuExceeded,
     /// no headroom for the new header
     NoHeadroom,
+    /// link-layer broadcast is not forwarded
+    LinkBroadcast,
 }
 
 /// What `show trace` says.
@@ -123,11 +125,14 @@ impl PacketNode for Ip4Rewrite {
         if tx == rx && !flags.has(Flags::REDIRECT_DONE.with(Flags::LOCALLY_ORIGINATED)) {
             return Ok(Next::Redirect);
         }
-        if !flags.has(Flags::LOCALLY_ORIGINATED) {
+        if !flags.has(Flags::LOCALLY_ORIGINATED.with(Flags::LINK_MULTICAST)) {
             if ip.ttl() <= 1 {
                 return Ok(expired(pkt, cx));
             }
             ip.decrement_ttl();
+        } else if !flags.has(Flags::LOCALLY_ORIGINATED) {
+            // RFC 1812, 5.3.4: every station on the link would forward its copy.
+            return Err(Error::LinkBroadcast);
         }
         put_in_front(pkt, adj).ok_or(Error::NoHeadroom)?;
         pkt.meta_mut().tx = tx;
