@@ -9,6 +9,7 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+mod checksum;
 pub mod cli;
 mod control;
 mod icmp_error;
