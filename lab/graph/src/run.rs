@@ -127,7 +127,8 @@ mod tests {
     fn a_path_allocates_nothing() {
         for name in ["ip4-1-nodes", "ip4-1", "ip4-1-vec12", "ruler-fused"] {
             let mut work = work::prepare(&scenario::find(name).unwrap()).unwrap();
-            assert_eq!(allocations_per_packet(&mut *work), 0.0, "{name}");
+            let allocations = allocations_per_packet(&mut *work);
+            assert!(allocations == 0.0, "{name}: {allocations} allocations per packet");
         }
     }
 
@@ -151,7 +152,7 @@ mod tests {
         let m = sum_up(&names, &measured);
         assert_eq!((m.clocks_min, m.clocks_median, m.generation), (7.0, 7.5, 50.0));
         assert_eq!(m.nodes, BTreeMap::from([("a".into(), 3.0), ("b".into(), 2.0)]));
-        assert_eq!(m.vectors_per_call["pg-input"], 10.0);
+        assert_eq!(m.vectors_per_call.get("pg-input"), Some(&10.0));
         assert_eq!((m.left_out, m.dropped["stolen time"]), (0.25, 2));
     }
 }
