@@ -98,7 +98,9 @@ fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<O
 #[cold]
 fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
     let meta = pkt.meta();
-    meta.gso_header.saturating_add(meta.gso_size) <= mtu
+    // The network header ends where the transport header starts.
+    let headers = i32::from(meta.l4) - i32::from(pkt.current()) + i32::from(meta.gso_header);
+    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
 }
 
 #[cold]
