@@ -67,7 +67,9 @@ impl<'a> Packet<'a> {
 
     /// The header at the front of the packet, for changes.
     #[inline(always)]
-    pub fn header_mut<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(&mut self) -> Option<&mut T> {
+    pub fn header_mut<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+        &mut self,
+    ) -> Option<&mut T> {
         T::mut_from_prefix(self.data_mut()).ok().map(|(header, _)| header)
     }
 

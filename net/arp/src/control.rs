@@ -229,7 +229,12 @@ impl Neighbours {
     ///
     /// # Errors
     /// As [`Neighbours::remove`], or the addresses go past the last one.
-    pub fn remove_many(&self, interface: SwIfIndex, first: Ipv4Addr, count: u32) -> Result<(), NeighbourError> {
+    pub fn remove_many(
+        &self,
+        interface: SwIfIndex,
+        first: Ipv4Addr,
+        count: u32,
+    ) -> Result<(), NeighbourError> {
         let count = count_of(first, count)?;
         (0..count).try_for_each(|n| self.remove((interface, Ipv4Addr::from_bits(first.to_bits() + n))))
     }

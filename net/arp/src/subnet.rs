@@ -43,7 +43,13 @@ impl Subnets {
     }
 
     /// Whether packets to a neighbour go to this station already.
-    pub(crate) fn is_known(&self, interface: SwIfIndex, address: u32, mac: MacAddress, guard: Guard<'_>) -> bool {
+    pub(crate) fn is_known(
+        &self,
+        interface: SwIfIndex,
+        address: u32,
+        mac: MacAddress,
+        guard: Guard<'_>,
+    ) -> bool {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
         let neighbour = adj.kind() == AdjKind::Rewrite && adj.next_hop == address && adj.tx() == interface;

@@ -86,10 +86,10 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
     let (mut router, left, right) = router();
     router.send(&right, transit(&right, 7));
     let (ethernet, arp) = arp_of(&left.received_one());
-    assert_eq!((ethernet.dst(), arp), (
-        MacAddress::BROADCAST,
-        ArpHeader::new(ArpOpcode::REQUEST, left.mac(), US, MacAddress::ZERO, PEER),
-    ));
+    assert_eq!(
+        (ethernet.dst(), arp),
+        (MacAddress::BROADCAST, ArpHeader::new(ArpOpcode::REQUEST, left.mac(), US, MacAddress::ZERO, PEER),)
+    );
     assert_eq!((router.get::<Neighbours>().held(), router.buffers_in_use()), (1, 1));
     router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
     let frame = left.received_one();
@@ -112,7 +112,8 @@ fn packets_wait_for_a_routes_next_hop_too() {
     fib.add(FibIndex(0), prefix, shoal_fib::Source::Cli, &[path]).unwrap();
     let index = fib.lookup(FibIndex(0), Ipv4Addr::new(198, 51, 100, 1));
     assert_eq!(adj.get(index).kind(), AdjKind::Incomplete);
-    let far = Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [198, 51, 100, 1]).udp(1, 2);
+    let far =
+        Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [198, 51, 100, 1]).udp(1, 2);
     router.send(&right, far.build());
     assert_eq!(arp_of(&left.received_one()).1.target_ip4(), PEER);
     router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).build());
@@ -240,8 +241,13 @@ fn refuses_senders_that_are_no_single_station() {
 fn counts_every_field_that_lies() {
     let (mut router, left, _) = router();
     let good = request(PEER, US);
-    let cases =
-        [(15, "l2_type_not_ethernet"), (17, "l3_type_not_ip4"), (18, "address_sizes"), (19, "address_sizes"), (21, "opcode_not_request")];
+    let cases = [
+        (15, "l2_type_not_ethernet"),
+        (17, "l3_type_not_ip4"),
+        (18, "address_sizes"),
+        (19, "address_sizes"),
+        (21, "opcode_not_request"),
+    ];
     for (n, (byte, counter)) in cases.into_iter().enumerate() {
         let before = router.error("arp-input", counter);
         let mut bad = good.clone();
@@ -282,8 +288,9 @@ fn a_scan_of_the_network_holds_no_more_than_its_share_of_buffers() {
     set_address(&router, &right, "10.9.1.1/24");
     let from = [2, 0xbb, 0, 0, 0, 1];
     let to = |n: u16| Ipv4Addr::from_bits(0x0a00_0100 + u32::from(n));
-    let packets: Vec<_> =
-        (0..3000).map(|n| Packet::ethernet(from, right.mac()).ip4([10, 9, 1, 9], to(n)).udp(1, 2).build()).collect();
+    let packets: Vec<_> = (0..3000)
+        .map(|n| Packet::ethernet(from, right.mac()).ip4([10, 9, 1, 9], to(n)).udp(1, 2).build())
+        .collect();
     for chunk in packets.chunks(200) {
         router.send_all(&right, chunk);
     }
@@ -308,7 +315,10 @@ fn a_flood_of_stations_stops_at_the_limit() {
     neighbours.set_limits(NewLimits { when_full: Some(WhenFull::Recycle), ..NewLimits::default() });
     router.advance(Duration::from_secs(1));
     router.send(&left, request(Ipv4Addr::new(10, 0, 0, 200), US));
-    assert_eq!((neighbours.list().len(), knows(&router, &left, Ipv4Addr::new(10, 0, 0, 200))), (10, Some(PEER_MAC)));
+    assert_eq!(
+        (neighbours.list().len(), knows(&router, &left, Ipv4Addr::new(10, 0, 0, 200))),
+        (10, Some(PEER_MAC))
+    );
 }
 
 #[test]
@@ -353,7 +363,8 @@ fn going_down_forgets_what_was_learnt_and_keeps_what_was_said() {
     assert_eq!((knows(&router, &left, PEER), knows(&router, &left, fixed)), (None, Some(PEER_MAC)));
     router.interfaces().set_admin(left.index(), true).unwrap();
     router.run();
-    let to_fixed = Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], fixed).udp(1, 2).build();
+    let to_fixed =
+        Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], fixed).udp(1, 2).build();
     router.send(&right, to_fixed);
     assert_eq!(left.received_one()[..6], PEER_MAC.0);
 }
@@ -380,9 +391,15 @@ fn operations_name_what_is_wrong() {
         n.set((left.index(), a.into()), mac.into(), origin, FibEntry::Wanted)
     };
     let station = [2, 0, 0, 0, 0, 9];
-    assert_eq!(set([224, 0, 0, 1], station, Origin::Static), Err(NeighbourError::NoHost([224, 0, 0, 1].into())));
+    assert_eq!(
+        set([224, 0, 0, 1], station, Origin::Static),
+        Err(NeighbourError::NoHost([224, 0, 0, 1].into()))
+    );
     assert!(matches!(set([10, 0, 0, 9], [0; 6], Origin::Static), Err(NeighbourError::NoStation(_))));
-    assert!(matches!(set([10, 0, 0, 9], [3, 0, 0, 0, 0, 1], Origin::Dynamic), Err(NeighbourError::NoStation(_))));
+    assert!(matches!(
+        set([10, 0, 0, 9], [3, 0, 0, 0, 0, 1], Origin::Dynamic),
+        Err(NeighbourError::NoStation(_))
+    ));
     assert_eq!(set([10, 0, 0, 9], [3, 0, 0, 0, 0, 1], Origin::Static), Ok(()), "a cluster's address");
     assert!(matches!(set([10, 0, 0, 9], station, Origin::Dynamic), Err(NeighbourError::Static(..))));
     assert!(matches!(n.remove((left.index(), STRANGER)), Err(NeighbourError::NoNeighbour(..))));
@@ -441,9 +458,13 @@ fn random_bytes_harm_nobody() {
 fn neighbours_leave_with_their_network() {
     let (mut router, left, right) = router();
     let fixed = Ipv4Addr::new(10, 0, 0, 7);
-    router.get::<Neighbours>().set((left.index(), fixed), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router
+        .get::<Neighbours>()
+        .set((left.index(), fixed), PEER_MAC, Origin::Static, FibEntry::Wanted)
+        .unwrap();
     router.send(&left, request(PEER, US));
-    let waits = Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [10, 0, 0, 8]).udp(1, 2);
+    let waits =
+        Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [10, 0, 0, 8]).udp(1, 2);
     router.send(&right, waits.build());
     assert_eq!(router.buffers_in_use(), 1);
     router.get::<Ip4>().del_address(left.index(), "10.0.0.1/24".parse().unwrap()).unwrap();

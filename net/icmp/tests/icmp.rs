@@ -11,7 +11,9 @@ use shoal_ip4::Ip4;
 use shoal_module::Module;
 use shoal_testkit::{Port, Router, fuzz_all_nodes};
 use shoal_wire::packet::Fragment;
-use shoal_wire::{FromBytes, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4};
+use shoal_wire::{
+    FromBytes, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4,
+};
 
 const MODULES: &[&Module] = &[
     &shoal_interface::MODULE,
@@ -110,7 +112,9 @@ fn drops_icmp_cut_or_damaged() {
 #[test]
 fn unknown_types_and_codes_are_counted() {
     let (mut router, port) = router();
-    for (kind, code, counter) in [(13, 0, "unknown_type"), (99, 0, "unknown_type"), (8, 1, "invalid_code_for_type")] {
+    for (kind, code, counter) in
+        [(13, 0, "unknown_type"), (99, 0, "unknown_type"), (8, 1, "invalid_code_for_type")]
+    {
         let mut message = vec![kind, code, 0, 0, 0, 1, 0, 1];
         icmp4::make(&mut message);
         let before = router.error("ip4-icmp-input", counter);
@@ -173,7 +177,10 @@ fn a_packet_too_long_for_the_next_link_brings_its_mtu() {
     router.run();
     router.send(&port, to(&port, far).dont_fragment().udp(1, 2).payload_len(1473).build());
     let frame = port.received_one();
-    assert_eq!((error_of(&frame).1.code(), &frame[14 + 20 + 6..14 + 20 + 8]), (4, &1400u16.to_be_bytes()[..]));
+    assert_eq!(
+        (error_of(&frame).1.code(), &frame[14 + 20 + 6..14 + 20 + 8]),
+        (4, &1400u16.to_be_bytes()[..])
+    );
     assert!(narrow.received().is_empty());
 }
 

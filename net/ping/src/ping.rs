@@ -108,7 +108,9 @@ impl Run<'_> {
             self.open.remove(sequence);
         }
         self.received += 1;
-        Ok(self.sink.line(format_args!("{bytes} bytes from {from}: icmp_seq={sequence} ttl={ttl} time={time} ms"))?)
+        Ok(self
+            .sink
+            .line(format_args!("{bytes} bytes from {from}: icmp_seq={sequence} ttl={ttl} time={time} ms"))?)
     }
 
     /// Prints answers until a moment, or until `enough` says that no more are to come.

@@ -46,7 +46,9 @@ impl fmt::Display for Said<'_> {
             (Icmp4Type::DESTINATION_UNREACHABLE, code::PROTOCOL_UNREACHABLE) => "protocol unreachable",
             (Icmp4Type::DESTINATION_UNREACHABLE, code::PORT_UNREACHABLE) => "port unreachable",
             (Icmp4Type::DESTINATION_UNREACHABLE, code::FRAGMENTATION_NEEDED) => "fragmentation needed",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::ADMINISTRATIVELY_PROHIBITED) => "prohibited by a filter",
+            (Icmp4Type::DESTINATION_UNREACHABLE, code::ADMINISTRATIVELY_PROHIBITED) => {
+                "prohibited by a filter"
+            }
             (kind, number) => return write!(f, "{kind} code {number}"),
         })
     }
@@ -59,7 +61,10 @@ mod tests {
     #[test]
     fn times_are_written_as_vpp_does() {
         let text = |ns| Milliseconds(Duration::from_nanos(ns)).to_string();
-        assert_eq!([text(123_400), text(0), text(1_500_000), text(10_000_000)], [".1234", ".0000", "1.5000", "10.0000"]);
+        assert_eq!(
+            [text(123_400), text(0), text(1_500_000), text(10_000_000)],
+            [".1234", ".0000", "1.5000", "10.0000"]
+        );
     }
 
     #[test]

@@ -228,7 +228,8 @@ fn an_error_about_a_request_is_told() {
     b.ping(ping(PEER, 1));
     let request = b.request();
     b.error(PEER, (3, 1), &request);
-    let want = "From 10.0.0.2: icmp_seq=1 host unreachable\n\nStatistics: 1 sent, 0 received, 100% packet loss\n";
+    let want =
+        "From 10.0.0.2: icmp_seq=1 host unreachable\n\nStatistics: 1 sent, 0 received, 100% packet loss\n";
     assert_eq!(b.screen.take(), want);
 }
 
@@ -272,7 +273,10 @@ fn without_route_table_or_address_nothing_is_sent() {
     let mut b = bench();
     b.ping(ping(Ipv4Addr::new(192, 0, 2, 1), 2));
     let text = b.screen.take();
-    assert_eq!(text, "Failed: no source address for egress interface\n\nStatistics: 0 sent, 0 received, 0% packet loss\n");
+    assert_eq!(
+        text,
+        "Failed: no source address for egress interface\n\nStatistics: 0 sent, 0 received, 0% packet loss\n"
+    );
     let bare = b.router.pg(1);
     b.ping(Ping { target: Target { source: Some(bare.index()), ..target(PEER) }, ..ping(PEER, 1) });
     assert!(b.screen.take().starts_with("Failed: no source address"));

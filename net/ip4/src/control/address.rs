@@ -268,7 +268,8 @@ impl Ip4 {
     }
 
     fn publish(&self, interface: SwIfIndex, old: &OnInterface, new: &OnInterface) -> Result<(), Ip4Error> {
-        let primary = |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
+        let primary =
+            |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
         if primary(old) != primary(new) {
             let stored = self.writer.borrow_mut().store(interface.0 as usize, primary(new));
             stored.map_err(|e| Ip4Error::Table(e.to_string()))?;
