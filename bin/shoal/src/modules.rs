@@ -9,20 +9,27 @@ enum Part {
     /// Others rest on it.
     Core,
     /// `plugins { plugin NAME { disable } }` leaves it out.
-    #[allow(dead_code, reason = "features and drivers follow")]
     Plugin,
 }
 
-use Part::Core;
+use Part::{Core, Plugin};
 
 /// In the order of their start: what a module asks for stands above it.
 static TABLE: &[(Part, &Module)] = &[
     (Core, &crate::logging::MODULE),
+    (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),
+    (Core, &shoal_fib::MODULE),
     (Core, &shoal_ip4::MODULE),
+    (Core, &shoal_arp::MODULE),
+    (Core, &shoal_icmp::MODULE),
+    (Plugin, &shoal_ping::MODULE),
+    (Plugin, &shoal_pg::MODULE),
+    (Plugin, &shoal_af_packet::MODULE),
+    (Plugin, &shoal_tap::MODULE),
 ];
 
 /// Every module, whatever the configuration says: their sections are known even when they do not run.
