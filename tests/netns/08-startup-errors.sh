@@ -21,7 +21,7 @@ done
 "$SHOAL" --check-config unix { nodaemon } dpdk { dev 0000:00:00.0 } >"$work/out" 2>&1 || fail "dpdk stanza: $(cat "$work/out")"
 grep -q dpdk "$work/out" || fail "no warning names dpdk: $(cat "$work/out")"
 
-printf 'create host-interface name va\nset interface stat host-va up\nset int ip address host-va 10.0.1.1/24\nnonsense\n' >"$work/commands"
+printf 'create host-interface name va\nset interface state host-va sideways\nset int ip address host-va 10.0.1.1/24\nnonsense\n' >"$work/commands"
 start_router unix { exec "$work/commands" pidfile shoal.pid }
 await 5 grep -q 'commands:2' "$work/shoal.log" || fail "line 2 is not named"
 grep -q 'commands:4' "$work/shoal.log" || fail "line 4 is not named"

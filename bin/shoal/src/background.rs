@@ -37,7 +37,7 @@ pub fn start() -> ExitCode {
 }
 
 fn spawn() -> io::Result<ExitCode> {
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
         .env(MARK, "1")
         .stdin(Stdio::null())

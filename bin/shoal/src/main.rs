@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     };
     match invocation {
         Invocation::Help => print!("{USAGE}"),
-        Invocation::Version => println!("shoal {}", env!("CARGO_PKG_VERSION")),
+        Invocation::Version => println!("{}", shoal_cli::commands::version_line()),
         Invocation::CheckConfig(input) => match check(&input) {
             Ok(startup) => {
                 settings::warning(&startup).into_iter().for_each(|line| eprintln!("{line}"));

@@ -17,17 +17,17 @@ use Part::{Core, Plugin};
 /// In the order of their start: what a module asks for stands above it.
 static TABLE: &[(Part, &Module)] = &[
     (Core, &crate::logging::MODULE),
+    (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
-    (Core, &shoal_fib::MODULE),
     (Core, &shoal_ethernet::MODULE),
+    (Core, &shoal_fib::MODULE),
     (Core, &shoal_ip4::MODULE),
     (Core, &shoal_arp::MODULE),
     (Core, &shoal_icmp::MODULE),
-    (Core, &shoal_cli::commands::MODULE),
-    (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_ping::MODULE),
+    (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_tap::MODULE),
 ];

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use futures_lite::future::or;
 use nix::sys::signal::Signal;
 use shoal_cli::Cli;
+use shoal_cli::commands::ModuleList;
 use shoal_config::StartUp;
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
@@ -116,6 +117,7 @@ impl Router {
         control.put(startup.sections.clone());
         control.put(shoal_cli::commands::ModuleList(modules.clone()));
         control.put(settings::stats(startup, gid));
+        control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
         for core in &startup.cpu.workers {

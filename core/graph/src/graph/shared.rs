@@ -17,11 +17,7 @@ impl<N: PacketNode> PacketNode for SharedPacket<N> {
     type Trace = N::Trace;
 
     #[inline(always)]
-    fn packet(
-        &self,
-        pkt: &mut Packet<'_>,
-        cx: &mut Cx<'_, Self>,
-    ) -> Result<N::Next, N::Error> {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<N::Next, N::Error> {
         self.0.packet(pkt, &mut cx.retype())
     }
 }
@@ -48,12 +44,7 @@ impl<N: StagedNode> StagedNode for SharedStaged<N> {
     }
 
     #[inline(always)]
-    fn packet(
-        &self,
-        key: N::Key,
-        pkt: &mut Packet<'_>,
-        cx: &mut Cx<'_, Self>,
-    ) -> Result<N::Next, N::Error> {
+    fn packet(&self, key: N::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<N::Next, N::Error> {
         self.0.packet(key, pkt, &mut cx.retype())
     }
 }

@@ -51,7 +51,7 @@ struct Header {
 
 impl Header {
     fn of(pkt: &Packet<'_>) -> Option<Header> {
-        let len = pkt.header::<Ip4Header>()?.header_len();
+        let len = Some(pkt.header::<Ip4Header>()?.header_len()).filter(|len| *len >= Ip4Header::LEN)?;
         let mut bytes = [0; MAX_HEADER];
         let from = pkt.data().get(..len)?;
         bytes.get_mut(..len)?.copy_from_slice(from);

@@ -41,6 +41,8 @@ pub enum Error {
     MtuExceeded,
     /// no headroom for the new header
     NoHeadroom,
+    /// next hop went away
+    NotResolved,
     /// link-layer broadcast is not forwarded
     LinkBroadcast,
 }
@@ -82,13 +84,13 @@ fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<O
     if ip.total_length() > mtu && !fits_in_pieces {
         return Ok(Some(too_long(pkt, mtu, cx)));
     }
+    if !ours && ip.ttl() <= 1 {
+        return Ok(Some(expired(pkt, cx)));
+    }
     if redirect {
         return Ok(Some(Next::Redirect));
     }
     if !ours {
-        if ip.ttl() <= 1 {
-            return Ok(Some(expired(pkt, cx)));
-        }
         ip.decrement_ttl();
     }
     Ok(None)
@@ -122,20 +124,24 @@ fn expired(pkt: &mut Packet<'_>, cx: &Cx<'_, Ip4Rewrite>) -> Next {
 
 /// Puts an Ethernet header in front, or whatever else the adjacency holds.
 #[inline(always)]
-fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Option<()> {
+fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
     if let Some(rewrite) = adj.ethernet_rewrite() {
-        pkt.push(14)?;
-        *pkt.data_mut().first_chunk_mut::<14>()? = *rewrite;
-        return Some(());
+        pkt.push(14).ok_or(Error::NoHeadroom)?;
+        *pkt.data_mut().first_chunk_mut::<14>().ok_or(Error::NoHeadroom)? = *rewrite;
+        return Ok(());
     }
-    longer(pkt, adj.rewrite())
+    other_length(pkt, adj)
 }
 
 #[cold]
-fn longer(pkt: &mut Packet<'_>, rewrite: &[u8]) -> Option<()> {
-    pkt.push(rewrite.len())?;
-    pkt.data_mut().get_mut(..rewrite.len())?.copy_from_slice(rewrite);
-    Some(())
+fn other_length(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
+    if !adj.is_rewrite() {
+        return Err(Error::NotResolved);
+    }
+    let rewrite = adj.rewrite();
+    pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
+    pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
+    Ok(())
 }
 
 impl PacketNode for Ip4Rewrite {
@@ -159,15 +165,15 @@ impl PacketNode for Ip4Rewrite {
             if ip.total_length() > mtu {
                 return Ok(too_long(pkt, mtu, cx));
             }
-            if tx == rx {
-                return Ok(Next::Redirect);
-            }
             if ip.ttl() <= 1 {
                 return Ok(expired(pkt, cx));
             }
+            if tx == rx {
+                return Ok(Next::Redirect);
+            }
             ip.decrement_ttl();
         }
-        put_in_front(pkt, adj).ok_or(Error::NoHeadroom)?;
+        put_in_front(pkt, adj)?;
         pkt.meta_mut().tx = tx;
         cx.trace(pkt, || Trace {
             tx: tx.0,
