@@ -118,7 +118,9 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
     stats.refresh();
     let (changed, changes) = channel(1);
     // Full means that a change is told already.
-    graph.counters().observe(move || drop(changed.try_send(())));
+    graph.counters().observe(move || {
+        let _ = changed.try_send(());
+    });
     processes.spawn("statseg-publisher", publish(Rc::clone(&stats), changes, (*processes).clone()));
     processes.spawn("statseg-collector-process", collect(stats, collector, settings.update_interval, (*processes).clone()));
     processes.spawn("statseg-socket", socket::serve(listener, graph.counters().segment().clone()));

@@ -9,7 +9,6 @@
 //! Readers cost the router nothing: they see the very words the workers count in.
 #![forbid(unsafe_code)]
 
-pub mod cli;
 mod collector;
 mod control;
 pub mod image;
@@ -27,6 +26,5 @@ pub static MODULE: Module = Module {
     name: "stats",
     description: "Statistics segment",
     start: control::start,
-    commands: cli::COMMANDS,
     ..Module::NONE
 };
