@@ -36,6 +36,9 @@ pub static COMMANDS: &[Command] = &[
     Command::new("show ip neighbors [<interface>]", "Show neighbours", show).examples(&["show ip neighbors"]),
     Command::new("show ip4 neighbors [<interface>]", "Show IPv4 neighbours", show)
         .examples(&["show ip4 neighbors loop0"]),
+    // VPP has both numbers of the word, and guides use both.
+    Command::new("show ip neighbor [<interface>]", "Show neighbours", show).examples(&["show ip neighbor"]),
+    Command::new("show ip4 neighbor [<interface>]", "Show IPv4 neighbours", show).examples(&["show ip4 neighbor"]),
     Command::new("clear ip neighbors [<interface>]", "Forget dynamic neighbours", clear)
         .examples(&["clear ip neighbors loop0"]),
     Command::new(

@@ -195,7 +195,9 @@ impl Neighbours {
             Stored::Same => {}
             Stored::Changed => self.change(key, old, neighbour),
             Stored::New(gone) => {
-                gone.into_iter().for_each(|key| self.uninstall(key));
+                if let Some(recycled) = gone {
+                    self.uninstall(recycled);
+                }
                 if let Err(e) = self.install(key, fib_entry) {
                     self.table.borrow_mut().remove(key);
                     return Err(e);

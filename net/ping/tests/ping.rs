@@ -1,4 +1,5 @@
 //! ping and traceroute in a whole router: what is sent, what is printed, when they end.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::cell::{Cell, RefCell};
 use std::net::Ipv4Addr;

@@ -50,8 +50,9 @@ pub enum Error {
     /// packet is cut short
     TooShort,
     /// no error about an icmp error
+    #[counter("about_error")]
     #[severity(info)]
-    AboutError,
+    AboutIcmp,
     /// no error about a later fragment
     #[severity(info)]
     LaterFragment,
@@ -110,7 +111,7 @@ fn check(pkt: &Packet<'_>, ip: &Ip4Header) -> Result<(), Error> {
         // A message too short to have a type may be an error, too.
         let icmp = pkt.header_at::<Icmp4Header>(ip.header_len().max(Ip4Header::LEN));
         if icmp.is_none_or(|icmp| icmp.kind().is_error()) {
-            return Err(Error::AboutError);
+            return Err(Error::AboutIcmp);
         }
     }
     Ok(())
