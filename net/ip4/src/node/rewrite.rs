@@ -43,6 +43,8 @@ pub enum Error {
     NoHeadroom,
     /// link-layer broadcast is not forwarded
     LinkBroadcast,
+    /// next hop went away while the packet was on its way
+    Gone,
 }
 
 /// What `show trace` says.
@@ -89,20 +91,25 @@ fn expired(pkt: &mut Packet<'_>, cx: &Cx<'_, Ip4Rewrite>) -> Next {
 
 /// Puts an Ethernet header in front, or whatever else the adjacency holds.
 #[inline(always)]
-fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Option<()> {
+fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
     if let Some(rewrite) = adj.ethernet_rewrite() {
-        pkt.push(14)?;
-        *pkt.data_mut().first_chunk_mut::<14>()? = *rewrite;
-        return Some(());
+        pkt.push(14).ok_or(Error::NoHeadroom)?;
+        *pkt.data_mut().first_chunk_mut::<14>().ok_or(Error::NoHeadroom)? = *rewrite;
+        return Ok(());
     }
-    longer(pkt, adj.rewrite())
+    other(pkt, adj)
 }
 
+/// Another rewrite than an Ethernet header, or none: the adjacency may have changed since it was looked up.
 #[cold]
-fn longer(pkt: &mut Packet<'_>, rewrite: &[u8]) -> Option<()> {
-    pkt.push(rewrite.len())?;
-    pkt.data_mut().get_mut(..rewrite.len())?.copy_from_slice(rewrite);
-    Some(())
+fn other(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
+    if !adj.is_rewrite() {
+        return Err(Error::Gone);
+    }
+    let rewrite = adj.rewrite();
+    pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
+    pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
+    Ok(())
 }
 
 impl PacketNode for Ip4Rewrite {
@@ -134,7 +141,7 @@ impl PacketNode for Ip4Rewrite {
             // RFC 1812, 5.3.4: every station on the link would forward its copy.
             return Err(Error::LinkBroadcast);
         }
-        put_in_front(pkt, adj).ok_or(Error::NoHeadroom)?;
+        put_in_front(pkt, adj)?;
         pkt.meta_mut().tx = tx;
         cx.trace(pkt, || Trace {
             tx: tx.0,
