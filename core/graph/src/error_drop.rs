@@ -26,6 +26,11 @@ pub(crate) enum Error {}
 impl ErrorCounters for Error {
     const COUNTERS: &'static [ErrorCounter] = &[
         ErrorCounter {
+            name: "no_reason",
+            description: "dropped without a reason",
+            severity: Severity::Error,
+        },
+        ErrorCounter {
             name: "forgotten",
             description: "left in a frame by a node",
             severity: Severity::Error,

@@ -114,6 +114,19 @@ fn padding_of_the_frame_does_not_come_into_a_fragment() {
 }
 
 #[test]
+fn a_fragment_that_would_end_beyond_the_longest_packet_is_dropped() {
+    let (mut router, a, b) = narrow(576);
+    // Cut, its later pieces would begin at 0 again and be put into somebody else's packet.
+    let piece = to(&a).ip4([10, 0, 0, 2], [10, 0, 1, 2]).protocol(IpProtocol::UDP).payload_len(1400);
+    for place in [Fragment::More, Fragment::Last] {
+        router.send(&a, piece.clone().fragment(65_528, place).build());
+    }
+    assert!(b.received().is_empty());
+    assert_eq!(router.error("ip4-frag", "packet or MTU too short to cut"), 0);
+    assert_eq!(router.error("ip4-frag", "fragment ends beyond the longest packet"), 2);
+}
+
+#[test]
 fn a_checksum_left_to_the_device_is_completed_before_the_packet_is_cut() {
     let (mut router, a, b) = narrow(576);
     let giver = Giver::new(&router, &a, 0);

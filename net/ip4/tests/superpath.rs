@@ -364,7 +364,9 @@ fn every_case_was_met(router: &Router) {
         "ip4-rewrite: ip4 header is cut short",
         "ip4-rewrite: no headroom for the new header",
         "ip4-lookup: ip4 header is cut short",
+        "ip4-rewrite: next hop went away while the packet was on its way",
         "ip4-frag: no buffer for a fragment",
+        "ip4-frag: fragment ends beyond the longest packet",
         "ip4-frag: packet or MTU too short to cut",
         "ethernet-input: interface is down",
     ];

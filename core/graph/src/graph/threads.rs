@@ -1,5 +1,6 @@
 //! Threads and receive queues: starting and ending workers, placing and moving queues while packets flow.
 
+use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -315,10 +316,7 @@ impl Graph {
 
     /// One round of the main thread's graph.
     pub fn round(&self) -> Round {
-        let mut main = self.main.borrow_mut();
-        let round = main.round();
-        main.offline();
-        round
+        OfflineAfterwards(self.main.borrow_mut()).0.round()
     }
 
     /// The main thread's loop: tasks, its part of the graph, rest; until `stop` says so.
@@ -352,6 +350,16 @@ impl Graph {
                 Err(e) => tracing::warn!("buffer pool cannot grow: {e}"),
             }
         }
+    }
+}
+
+/// Goes off line even when a node panics: a reader that stays on line would stop reclamation for the whole process,
+/// and every test beside the failed one would wait for ever.
+struct OfflineAfterwards<'a>(RefMut<'a, Worker>);
+
+impl Drop for OfflineAfterwards<'_> {
+    fn drop(&mut self) {
+        self.0.offline();
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Error {
     CannotCut,
     /// no buffer for a fragment
     NoBuffer,
+    /// fragment ends beyond the longest packet
+    BeyondEnd,
 }
 
 /// Cuts packets.
@@ -43,6 +45,9 @@ pub struct Ip4Frag {
 /// Longest header.
 const MAX_HEADER: usize = Ip4Header::MAX_LEN;
 
+/// Longest packet that fragments may make up.
+const MAX_PACKET: usize = u16::MAX as usize;
+
 /// A header to put in front of fragments, and how long it is.
 struct Header {
     bytes: [u8; MAX_HEADER],
@@ -51,7 +56,7 @@ struct Header {
 
 impl Header {
     fn of(pkt: &Packet<'_>) -> Option<Header> {
-        let len = Some(pkt.header::<Ip4Header>()?.header_len()).filter(|len| *len >= Ip4Header::LEN)?;
+        let len = Some(pkt.header::<Ip4Header>()?.header_len()).filter(|n| *n >= Ip4Header::LEN)?;
         let mut bytes = [0; MAX_HEADER];
         let from = pkt.data().get(..len)?;
         bytes.get_mut(..len)?.copy_from_slice(from);
@@ -102,10 +107,15 @@ impl Ip4Frag {
         let later = first.later();
         let ip = pkt.header::<Ip4Header>().ok_or(Error::CannotCut)?;
         let total = usize::from(ip.total_length()).min(pkt.len());
+        let offset = ip.flags_and_fragment_offset() & 0x1fff;
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         // A fragment lies in one buffer, which may make it shorter than it could be.
         let mtu = usize::from(adj.mtu).min(DATA_SIZE);
         let payload = total.checked_sub(first.len).filter(|n| *n > 0).ok_or(Error::CannotCut)?;
+        // The pieces' offsets would not fit in their field.
+        if usize::from(offset) * 8 + payload > MAX_PACKET {
+            return Err(Error::BeyondEnd);
+        }
         if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
             checksum::complete(pkt, total).ok_or(Error::CannotCut)?;
         }

@@ -41,10 +41,10 @@ pub enum Error {
     MtuExceeded,
     /// no headroom for the new header
     NoHeadroom,
-    /// next hop went away
-    NotResolved,
     /// link-layer broadcast is not forwarded
     LinkBroadcast,
+    /// next hop went away while the packet was on its way
+    Gone,
 }
 
 /// What `show trace` says.
@@ -130,13 +130,14 @@ fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
         *pkt.data_mut().first_chunk_mut::<14>().ok_or(Error::NoHeadroom)? = *rewrite;
         return Ok(());
     }
-    other_length(pkt, adj)
+    other(pkt, adj)
 }
 
+/// Another rewrite than an Ethernet header, or none: the adjacency may have changed since it was looked up.
 #[cold]
-fn other_length(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
+fn other(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
     if !adj.is_rewrite() {
-        return Err(Error::NotResolved);
+        return Err(Error::Gone);
     }
     let rewrite = adj.rewrite();
     pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
