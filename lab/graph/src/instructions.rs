@@ -13,8 +13,8 @@ use crate::sys;
 use crate::work::{self, Count, SLICE, Work};
 
 /// Slices that are counted, and those before that warm up.
-const SLICES: usize = 64;
-const WARM: usize = 4;
+const SLICES: usize = 256;
+const WARM: usize = 16;
 
 /// Who counts.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_graph::clock::tsc_hz;
 
 use crate::Result;
+use crate::control_loop::Pace;
 
 /// What ran the benchmark.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -27,15 +28,15 @@ pub struct Machine {
     pub load_after: f64,
     /// Share of the time that the hypervisor took from all processors meanwhile.
     pub steal: f64,
-    /// Clocks of one step of the control loop at its best.
-    pub control: f64,
+    /// The control loop at its best.
+    pub control: Pace,
 }
 
 impl Machine {
-    pub fn new(cpu: usize) -> Self {
+    pub fn new(cpu: usize, processors: usize) -> Self {
         Machine {
             processor: processor(),
-            processors: cpus().len(),
+            processors,
             cpu,
             tsc_hz: tsc_hz(),
             target: target(),
@@ -87,8 +88,8 @@ fn cpus() -> Vec<usize> {
     (0..CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).collect()
 }
 
-/// Keeps this thread on one processor, the last one if none is named; tells which.
-pub fn pin(cpu: Option<usize>) -> Result<usize> {
+/// Keeps this thread on one processor, the last one if none is named; tells which, and of how many.
+pub fn pin(cpu: Option<usize>) -> Result<(usize, usize)> {
     let all = cpus();
     let cpu = cpu.or(all.last().copied()).ok_or("no processor to run on")?;
     if !all.contains(&cpu) {
@@ -97,7 +98,7 @@ pub fn pin(cpu: Option<usize>) -> Result<usize> {
     let mut set = CpuSet::new();
     set.set(cpu)?;
     sched_setaffinity(Pid::from_raw(0), &set)?;
-    Ok(cpu)
+    Ok((cpu, all.len()))
 }
 
 #[cfg(test)]

@@ -97,11 +97,12 @@ pub fn tail(results: &Results) -> String {
     let m = &results.machine;
     let _ = writeln!(
         text,
-        "\n{VPP}load average {:.1} to {:.1}, stolen time {:.1} %, control loop {:.2} clocks per step at its best",
+        "\n{VPP}load average {:.1} to {:.1}, stolen time {:.1} %, control loop {:.2} and {:.2} clocks per step at its best",
         m.load_before,
         m.load_after,
         m.steal * 100.0,
-        m.control
+        m.control.chain,
+        m.control.wide
     );
     if m.load_after.max(m.load_before) > 1.5 {
         text += "The machine was busy: compare ratios to the ruler and instructions rather than clocks.\n";

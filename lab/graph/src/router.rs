@@ -276,7 +276,12 @@ mod tests {
     fn random_destinations_are_many_and_their_checksums_right() {
         let sent = sends("ip4-65536");
         let networks: std::collections::BTreeSet<&[u8]> = sent.iter().map(|p| &p[30..33]).collect();
-        assert!(networks.len() > 3000, "{} networks in {} packets", networks.len(), sent.len());
+        assert!(
+            networks.len() * 10 > sent.len() * 9,
+            "{} networks in {} packets",
+            networks.len(),
+            sent.len()
+        );
         assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use shoal_testkit::alloc::allocations;
 
 use crate::arguments::Arguments;
+use crate::control_loop::Pace;
 use crate::instructions::Counter;
 use crate::machine::{self, Machine};
 use crate::results::{Measurement, Results};
@@ -19,13 +20,13 @@ use crate::{Result, report};
 const FEWEST: usize = 15;
 const WINDOW: f64 = 0.1;
 /// Slices in which allocations are counted.
-const SLICES: usize = 64;
+const SLICES: usize = 256;
 
 /// Runs the chosen scenarios, prints and writes what they say.
 pub fn all(arguments: &Arguments) -> Result<()> {
     let scenarios = scenario::chosen(&arguments.scenario)?;
-    let cpu = machine::pin(arguments.cpu)?;
-    let mut results = Results { machine: Machine::new(cpu), ..Results::default() };
+    let (cpu, cpus) = machine::pin(arguments.cpu)?;
+    let mut results = Results { machine: Machine::new(cpu, cpus), ..Results::default() };
     let counter = if arguments.no_instructions {
         Counter::Skipped("--no-instructions".into())
     } else {
@@ -34,11 +35,9 @@ pub fn all(arguments: &Arguments) -> Result<()> {
     results.instructions_by = counter.name();
     print!("{}", report::head(&results));
     let (steal, start) = (machine::steal(None), Instant::now());
-    let mut control = f64::MAX;
     for scenario in &scenarios {
         let (measurement, nodes, best) = one(scenario, arguments.seconds, cpu, &counter)?;
-        control = control.min(best);
-        results.machine.control = control;
+        results.machine.control = results.machine.control.min(best);
         print!("{}", report::scenario(scenario, &measurement, &nodes));
         results.scenarios.push(measurement);
     }
@@ -50,6 +49,11 @@ pub fn all(arguments: &Arguments) -> Result<()> {
     print!("{}", report::tail(&results));
     results.write(&arguments.json)?;
     println!("written: {}", arguments.json.display());
+    judge(&results)
+}
+
+/// What ends a run with an error although it was measured: packets that allocate.
+fn judge(results: &Results) -> Result<()> {
     let guilty: Vec<&str> =
         results.scenarios.iter().filter(|s| s.allocations > 0.0).map(|s| s.name.as_str()).collect();
     if guilty.is_empty() { Ok(()) } else { Err(format!("packets allocate in {}", guilty.join(", ")).into()) }
@@ -61,7 +65,7 @@ fn one(
     seconds: f64,
     cpu: usize,
     counter: &Counter,
-) -> Result<(Measurement, Vec<String>, f64)> {
+) -> Result<(Measurement, Vec<String>, Pace)> {
     let mut work = work::prepare(scenario)?;
     let wanted = FEWEST.max((seconds / WINDOW).round() as usize);
     let long = Duration::from_secs_f64(seconds / wanted as f64);
@@ -133,6 +137,16 @@ mod tests {
     }
 
     #[test]
+    fn a_run_with_allocations_ends_with_an_error_that_names_the_scenario() {
+        let clean = Measurement { name: "clean".into(), ..Measurement::default() };
+        let dirty = Measurement { name: "dirty".into(), allocations: 0.001, ..Measurement::default() };
+        let mut results = Results { scenarios: vec![clean], ..Results::default() };
+        assert!(judge(&results).is_ok());
+        results.scenarios.push(dirty);
+        assert_eq!(judge(&results).unwrap_err().to_string(), "packets allocate in dirty");
+    }
+
+    #[test]
     fn generation_is_told_apart_from_the_path() {
         let count = |clocks| Count { calls: 2, vectors: 20, clocks };
         let window = |a, b| Window {
@@ -147,7 +161,7 @@ mod tests {
             windows: vec![window(100, 40), window(60, 100)],
             dropped: vec![crate::window::Disturbance::Steal; 2],
             disturbed: false,
-            control: 1.0,
+            control: Pace::default(),
         };
         let m = sum_up(&names, &measured);
         assert_eq!((m.clocks_min, m.clocks_median, m.generation), (7.0, 7.5, 50.0));

@@ -9,7 +9,7 @@ use crate::ruler::Ruler;
 use crate::scenario::{Scenario, Way};
 
 /// Packets of one slice, about. Short enough that most slices are not interrupted, even on a busy machine.
-pub const SLICE: usize = 4096;
+pub const SLICE: usize = 1024;
 
 /// What one node did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
