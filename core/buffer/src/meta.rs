@@ -108,7 +108,7 @@ pub struct Meta {
     pub arc: u8,
     /// Its position on that arc.
     pub feature: u8,
-    /// Bytes of the network and transport headers of a [`Flags::GSO`] packet together.
+    /// Bytes of the transport header of a [`Flags::GSO`] packet, which starts at `l4`.
     pub gso_header: u16,
     /// Hash of the packet's flow, 0 when not computed.
     pub flow_hash: u32,

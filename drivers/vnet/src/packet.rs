@@ -96,7 +96,7 @@ impl Offload {
                 flags = flags.with(Flags::GSO_ECN);
             }
             meta.gso_size = gso.size.get();
-            meta.gso_header = gso.header_len;
+            meta.gso_header = gso.header_len.saturating_sub(start);
         }
         meta.flags = flags;
         Ok(())
@@ -130,7 +130,7 @@ impl Offload {
             f if f.has(Flags::GSO_UDP) => GsoKind::Udp,
             _ => return None,
         };
-        // Not from `gso_header`: the link layer in front may have changed its length on the way.
+        // Read anew: a node may have changed the header on the way.
         let transport = match kind {
             GsoKind::Udp => 8,
             GsoKind::Tcp4 | GsoKind::Tcp6 => u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4,
@@ -164,10 +164,6 @@ pub fn insert_tag(pkt: &mut Packet<'_>, tpid: u16, tci: u16) -> Option<()> {
     data.copy_within(TAG..TAG + ADDRESSES, 0);
     let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
     data.get_mut(ADDRESSES..ADDRESSES + TAG)?.copy_from_slice(&[a, b, c, d]);
-    let meta = pkt.meta_mut();
-    if meta.flags.has(Flags::GSO) {
-        meta.gso_header += TAG as u16;
-    }
     Some(())
 }
 

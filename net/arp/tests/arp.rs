@@ -3,12 +3,13 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use shoal_adj::AdjKind;
+use shoal_adj::{AdjKind, Adjacencies};
 use shoal_arp::table::{FibEntry, Origin, WhenFull};
 use shoal_arp::{Flush, NeighbourError, Neighbours, NewLimits};
+use shoal_fib::{Fib, FibIndex};
 use shoal_ip4::Ip4;
 use shoal_module::Module;
-use shoal_testkit::{Port, Router};
+use shoal_testkit::{Port, Router, fuzz_all_nodes};
 use shoal_wire::{ArpHeader, ArpOpcode, EthernetHeader, FromBytes, MacAddress, Packet};
 
 const MODULES: &[&Module] = &[
@@ -104,12 +105,12 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
 #[test]
 fn packets_wait_for_a_routes_next_hop_too() {
     let (mut router, left, right) = router();
-    let adj = router.get::<shoal_adj::Adjacencies>();
-    let fib = router.get::<shoal_fib::Fib>();
+    let adj = router.get::<Adjacencies>();
+    let fib = router.get::<Fib>();
     let path = shoal_fib::Path::next_hop(PEER, left.index());
     let prefix = "198.51.100.0/24".parse().unwrap();
-    fib.add(shoal_fib::FibIndex(0), prefix, shoal_fib::Source::Cli, &[path]).unwrap();
-    let index = fib.lookup(shoal_fib::FibIndex(0), Ipv4Addr::new(198, 51, 100, 1));
+    fib.add(FibIndex(0), prefix, shoal_fib::Source::Cli, &[path]).unwrap();
+    let index = fib.lookup(FibIndex(0), Ipv4Addr::new(198, 51, 100, 1));
     assert_eq!(adj.get(index).kind(), AdjKind::Incomplete);
     let far = Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [198, 51, 100, 1]).udp(1, 2);
     router.send(&right, far.build());
@@ -396,9 +397,9 @@ fn operations_name_what_is_wrong() {
 #[test]
 fn a_neighbour_brings_its_host_route_and_takes_it_along() {
     let (router, left, _) = router();
-    let (n, fib) = (router.get::<Neighbours>(), router.get::<shoal_fib::Fib>());
-    let adj = router.get::<shoal_adj::Adjacencies>();
-    let kind = |a: Ipv4Addr| adj.get(fib.lookup(shoal_fib::FibIndex(0), a)).kind();
+    let (n, fib) = (router.get::<Neighbours>(), router.get::<Fib>());
+    let adj = router.get::<Adjacencies>();
+    let kind = |a: Ipv4Addr| adj.get(fib.lookup(FibIndex(0), a)).kind();
     n.set((left.index(), PEER), PEER_MAC, Origin::Dynamic, FibEntry::Wanted).unwrap();
     assert_eq!(kind(PEER), AdjKind::Rewrite);
     n.set((left.index(), PEER), PEER_MAC, Origin::Dynamic, FibEntry::Unwanted).unwrap();
@@ -434,4 +435,45 @@ fn random_bytes_harm_nobody() {
         router.send(&left, &frame);
     }
     assert!(left.received().len() <= 2000);
+}
+
+#[test]
+fn neighbours_leave_with_their_network() {
+    let (mut router, left, right) = router();
+    let fixed = Ipv4Addr::new(10, 0, 0, 7);
+    router.get::<Neighbours>().set((left.index(), fixed), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.send(&left, request(PEER, US));
+    let waits = Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [10, 0, 0, 8]).udp(1, 2);
+    router.send(&right, waits.build());
+    assert_eq!(router.buffers_in_use(), 1);
+    router.get::<Ip4>().del_address(left.index(), "10.0.0.1/24".parse().unwrap()).unwrap();
+    router.run();
+    assert_eq!((knows(&router, &left, PEER), knows(&router, &left, fixed)), (None, Some(PEER_MAC)));
+    assert_eq!(router.buffers_in_use(), 0);
+    left.received();
+}
+
+#[test]
+fn host_routes_follow_their_interface_into_another_table() {
+    let (router, left, _) = router();
+    let (n, fib, ip4) = (router.get::<Neighbours>(), router.get::<Fib>(), router.get::<Ip4>());
+    n.set((left.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    let other = fib.add_table(7, None).unwrap();
+    ip4.del_all(left.index()).unwrap();
+    ip4.set_table(left.index(), 7).unwrap();
+    ip4.add_address(left.index(), "10.0.0.1/24".parse().unwrap()).unwrap();
+    let kind = |table| router.get::<Adjacencies>().get(fib.lookup(table, PEER)).kind();
+    assert_eq!((kind(FibIndex(0)), kind(other)), (AdjKind::None, AdjKind::Rewrite));
+}
+
+#[test]
+fn rubbish_harms_no_node() {
+    let (mut router, left, _) = router();
+    router.may_hold(1024);
+    fuzz_all_nodes(&mut router, 2, 400);
+    left.received();
+    router.send(&left, request(PEER, US));
+    assert!(left.received().iter().any(|f| f[..6] == PEER_MAC.0));
+    router.advance(Duration::from_secs(5));
+    assert_eq!(router.get::<Neighbours>().held(), 0);
 }

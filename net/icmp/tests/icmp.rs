@@ -9,7 +9,7 @@ use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_ip4::Ip4;
 use shoal_module::Module;
-use shoal_testkit::{Port, Router};
+use shoal_testkit::{Port, Router, fuzz_all_nodes};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{FromBytes, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4};
 
@@ -125,7 +125,11 @@ fn unknown_types_and_codes_are_counted() {
 #[test]
 fn an_expired_packet_is_quoted_to_its_sender() {
     let (mut router, port) = router();
-    set_route(&router, &port);
+    let far = router.pg(1);
+    set_address(&router, &far, "203.0.113.254/24");
+    let known = router.get::<Neighbours>();
+    known.set((far.index(), NOWHERE), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.run();
     let packet = to(&port, NOWHERE).ttl(1).udp(1, 2).payload_len(2000);
     router.send(&port, packet.build());
     let (ip, icmp, quote) = error_of(&port.received_one());
@@ -133,16 +137,6 @@ fn an_expired_packet_is_quoted_to_its_sender() {
     assert_eq!((icmp.kind(), icmp.code(), ip.total_length()), (Icmp4Type::TIME_EXCEEDED, 0, 576));
     assert_eq!(quote, packet.build()[14..14 + 548], "as it came");
     assert_eq!(router.error("ip4-icmp-error", "hop limit exceeded response sent"), 1);
-}
-
-fn set_route(router: &Router, port: &Port) {
-    let second = Ipv4Addr::new(10, 0, 0, 3);
-    let known = router.get::<Neighbours>();
-    known.set((port.index(), second), MacAddress([2, 0xaa, 0, 0, 0, 3]), Origin::Static, FibEntry::Wanted).unwrap();
-    let path = shoal_fib::Path::next_hop(second, port.index());
-    let fib = router.get::<shoal_fib::Fib>();
-    let prefix = "203.0.113.0/24".parse().unwrap();
-    fib.add(shoal_fib::FibIndex(0), prefix, shoal_fib::Source::Cli, &[path]).unwrap();
 }
 
 #[test]
@@ -246,4 +240,14 @@ fn replies_and_errors_nobody_waits_for_are_counted() {
     assert_eq!(router.error("ip4-icmp-listener", "unexpected_reply"), 1);
     assert_eq!(router.error("ip4-icmp-listener", "unexpected_error"), quote.len() as u64 + 1);
     assert!(port.received().is_empty());
+}
+
+#[test]
+fn rubbish_harms_no_node() {
+    let (mut router, port) = router();
+    router.may_hold(1024);
+    fuzz_all_nodes(&mut router, 1, 400);
+    port.received();
+    router.send(&port, to(&port, US).icmp_echo_request(1, 1).build());
+    assert!(!port.received().is_empty());
 }

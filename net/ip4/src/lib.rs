@@ -9,6 +9,7 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+mod checksum;
 pub mod cli;
 mod control;
 mod icmp_error;
@@ -60,7 +61,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_arc(ArcSpec {
         name: UNICAST_ARC,
         side: ArcSide::Receive,
-        starts: &["ip4-input"],
+        starts: &["ip4-input", "ip4-options"],
         end: "ip4-lookup",
     });
     let ip4 = control.put_rc(Ip4::new(control)?);
@@ -93,7 +94,7 @@ fn add_nodes(
     let lookup = Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table() });
     graph.add_packet_shared(Arc::clone(&input))?;
-    graph.add_packet(Ip4OptionsNode)?;
+    graph.add_packet(Ip4OptionsNode { unicast: graph.arc(UNICAST_ARC)? })?;
     graph.add_packet(Ip4NotEnabled)?;
     graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: NOT_ENABLED, before: &[], after: &[] });
     graph.add_staged(Arc::clone(&lookup))?;

@@ -4,10 +4,12 @@
 //! A frame node, because one packet becomes several.
 
 use shoal_adj::{AdjIndex, AdjTable};
-use shoal_buffer::{Buffer, DATA_SIZE, Frame, Packet};
+use shoal_buffer::{Buffer, DATA_SIZE, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_wire::{FromBytes, Ip4Header};
+
+use crate::checksum;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ impl Header {
 impl Ip4Frag {
     /// Sends the fragments; tells how many, or why not. Fragments of a packet that cannot be finished are of no
     /// use and are freed.
-    fn cut(&self, pkt: &Packet<'_>, pieces: &mut Frame, cx: &mut FrameCx<'_>) -> Result<usize, Error> {
+    fn cut(&self, pkt: &mut Packet<'_>, pieces: &mut Frame, cx: &mut FrameCx<'_>) -> Result<usize, Error> {
         let first = Header::of(pkt).ok_or(Error::CannotCut)?;
         let later = first.later();
         let ip = pkt.header::<Ip4Header>().ok_or(Error::CannotCut)?;
@@ -104,6 +106,9 @@ impl Ip4Frag {
         // A fragment lies in one buffer, which may make it shorter than it could be.
         let mtu = usize::from(adj.mtu).min(DATA_SIZE);
         let payload = total.checked_sub(first.len).filter(|n| *n > 0).ok_or(Error::CannotCut)?;
+        if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
+            checksum::complete(pkt, total).ok_or(Error::CannotCut)?;
+        }
         let room = mtu.checked_sub(first.len).map(|n| n & !7).filter(|n| *n >= 8).ok_or(Error::CannotCut)?;
         let mut at = 0;
         while at < payload {
@@ -152,8 +157,8 @@ impl FrameNode for Ip4Frag {
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let mut pieces = cx.blank();
         while let Some(mut buffer) = frame.pop() {
-            let pkt = cx.cache().packet(&mut buffer);
-            match self.cut(&pkt, &mut pieces, cx) {
+            let mut pkt = cx.cache().packet(&mut buffer);
+            match self.cut(&mut pkt, &mut pieces, cx) {
                 Ok(n) => {
                     cx.count(Error::PacketsCut, 1);
                     cx.count(Error::FragmentsSent, n as u64);

@@ -145,7 +145,7 @@ impl PacketNode for Ip4Input {
     }
 }
 
-/// Packets with options take the slow path before any feature.
+/// Packets with options take the slow path first and start on the arc there.
 #[cold]
 fn feature(next: Next, edge: Edge) -> Result<Next, Error> {
     Ok(if next == Next::Lookup { Next::Feature(edge) } else { next })

@@ -1,9 +1,11 @@
 //! `ip4-options`: packets with options, off the fast path. RFC 1812, 5.3.13; RFC 7126.
-//! ip4-input -> **ip4-options** -> ip4-lookup | ip4-icmp-error
+//! ip4-input -> **ip4-options** -> ip4-lookup | features of `ip4-unicast` | ip4-icmp-error
+//!
+//! The arc starts here as it does at ip4-input: a feature must not be avoided by an option that means nothing.
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_wire::Ip4Options;
 
 use crate::{Headers, IcmpError};
@@ -17,6 +19,8 @@ pub enum Next {
     /// The options make no sense.
     #[node("ip4-icmp-error")]
     IcmpError,
+    /// A feature.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here.
@@ -32,8 +36,11 @@ pub enum Error {
 /// Loose and strict source routing, which nobody forwards any more.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 
-/// Looks at options; needs no tables.
-pub struct Ip4OptionsNode;
+/// Looks at options.
+pub struct Ip4OptionsNode {
+    /// Features of packets to one host.
+    pub unicast: FeatureArc,
+}
 
 impl PacketNode for Ip4OptionsNode {
     const NAME: &'static str = "ip4-options";
@@ -56,7 +63,7 @@ impl PacketNode for Ip4OptionsNode {
             }
         }
         match malformed {
-            None => Ok(Next::Lookup),
+            None => Ok(cx.start_arc(&self.unicast, pkt.rx(), pkt).map_or(Next::Lookup, Next::Feature)),
             Some(offset) => {
                 cx.count(Error::Malformed, 1);
                 IcmpError::parameter_problem((20 + offset) as u8).ask(pkt);

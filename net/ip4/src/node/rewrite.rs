@@ -41,6 +41,8 @@ pub enum Error {
     MtuExceeded,
     /// no headroom for the new header
     NoHeadroom,
+    /// link-layer broadcast is not forwarded
+    LinkBroadcast,
 }
 
 /// What `show trace` says.
@@ -62,7 +64,8 @@ pub struct Ip4Rewrite {
 }
 
 /// Packets that are not plainly forwarded.
-const UNUSUAL: Flags = Flags::GSO.with(Flags::LOCALLY_ORIGINATED).with(Flags::REDIRECT_DONE);
+const UNUSUAL: Flags =
+    Flags::GSO.with(Flags::LOCALLY_ORIGINATED).with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
 
 /// Large packets the device cuts, packets made here, packets whose sender was told a shorter way.
 #[cold]
@@ -70,6 +73,10 @@ fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<O
     let (flags, mtu) = (pkt.flags(), adj.mtu);
     let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
     let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+    if flags.has(Flags::LINK_MULTICAST) && !ours {
+        // RFC 1812, 5.3.4: every station on the link would forward its copy.
+        return Err(Error::LinkBroadcast);
+    }
     let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
     let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
     if ip.total_length() > mtu && !fits_in_pieces {
@@ -91,7 +98,9 @@ fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<O
 #[cold]
 fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
     let meta = pkt.meta();
-    meta.gso_header.saturating_add(meta.gso_size) <= mtu
+    // The network header ends where the transport header starts.
+    let headers = i32::from(meta.l4) - i32::from(pkt.current()) + i32::from(meta.gso_header);
+    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
 }
 
 #[cold]

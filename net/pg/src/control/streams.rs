@@ -364,7 +364,7 @@ fn marks(spec: &StreamSpec, rx: SwIfIndex) -> Marks {
         marks.l3 = blueprint.l3().unwrap_or(0) as i16;
         if let Some((l4, checksum)) = blueprint.l4() {
             (marks.l4, marks.checksum_offset) = (l4 as i16, checksum);
-            marks.gso_header = blueprint.header_bytes() as u16;
+            marks.gso_header = blueprint.header_bytes().saturating_sub(l4) as u16;
         }
     }
     marks

@@ -1,0 +1,434 @@
+//! The superpath does what the ordinary nodes do: the same random packets through two routers that differ in
+//! nothing but `enable_superpath`, with everything that can be seen from outside compared after each burst.
+//!
+//! Order: packets of one flow that need the same treatment leave in the same order. Between a packet that stayed
+//! on the common way and one that left it there is no promise in either router, because the latter passes more
+//! nodes; so flows are told apart by addresses, protocol, options and fragmentation, and what the router itself
+//! says (ICMP errors, ARP) is compared without regard to order.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::{Given, Giver, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via};
+use shoal_buffer::Flags;
+use shoal_fib::Via;
+use shoal_graph::PacketNode;
+use shoal_icmp::Icmp;
+use shoal_icmp::limiter::Rate;
+use shoal_interface::{MtuLayer, OUTPUT_ARC};
+use shoal_ip4::{Ip4, UNICAST_ARC};
+use shoal_pg::CreateInterface;
+use shoal_testkit::{PacketBuilder, Port, Rng, Router};
+use shoal_wire::packet::Fragment;
+use shoal_wire::{EtherType, IpProtocol, MacAddress, TcpFlags, describe_frame};
+
+/// Ports of a router here.
+const PORTS: u32 = 8;
+/// The port without IPv4.
+const NO_IP4: usize = 3;
+/// The port that is down.
+const DOWN: usize = 4;
+/// The port with features on the input arc, and the one with a feature on the output arc.
+const IN_FEATURE: usize = 5;
+const OUT_FEATURE: usize = 6;
+
+struct World {
+    router: Router,
+    ports: Vec<Port>,
+    givers: Vec<Giver>,
+}
+
+impl World {
+    fn new(superpath: bool) -> World {
+        let mut router = Router::new(MODULES);
+        router.interfaces().enable_superpath(superpath).unwrap();
+        router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
+        let gso = |n| (n == 1).then_some(1448);
+        let port = |n| CreateInterface { id: n, gso_size: gso(n), ..CreateInterface::default() };
+        let ports: Vec<Port> = (0..PORTS).map(|n| router.pg_with(&port(n))).collect();
+        configure(&router, &ports);
+        let givers = ports.iter().map(|p| Giver::new(&router, p, 0)).collect();
+        router.run();
+        World { router, ports, givers }
+    }
+
+    /// Packets dispatched by a node.
+    fn vectors(&self, node: &str) -> u64 {
+        self.router.graph().graph_counters().vectors.sum(common::node(&self.router, node).number() as usize)
+    }
+
+    /// All counters of interfaces, by name and interface.
+    fn interface_counters(&self) -> BTreeMap<(&'static str, usize), u64> {
+        let c = self.router.graph().graph_counters();
+        let mut all = BTreeMap::new();
+        for i in 0..=PORTS as usize {
+            for (name, bytes, counter) in [("rx", "rx bytes", &c.rx), ("tx", "tx bytes", &c.tx)] {
+                let (packets, octets) = counter.sum(i);
+                all.extend([((name, i), packets), ((bytes, i), octets)]);
+            }
+            let simple = [
+                ("drops", &c.drops),
+                ("punt", &c.punt),
+                ("rx-no-buf", &c.rx_no_buf),
+                ("rx-miss", &c.rx_miss),
+                ("rx-error", &c.rx_error),
+                ("tx-error", &c.tx_error),
+                ("ip4", &c.ip4),
+                ("ip6", &c.ip6),
+            ];
+            all.extend(simple.map(|(name, counter)| ((name, i), counter.sum(i))));
+        }
+        all
+    }
+}
+
+fn configure(router: &Router, ports: &[Port]) {
+    let t7 = table(router, 7);
+    let t8 = table(router, 8);
+    router.get::<Ip4>().set_table(ports[7].index(), 7).unwrap();
+    for (n, port) in ports.iter().enumerate().filter(|(n, _)| *n != NO_IP4) {
+        address(router, port, &format!("10.0.{n}.1/24"));
+        // All who send are known, so that no answer has to wait: which packets wait and which are too many depends
+        // on their order. Hosts 5 and 6 are not known.
+        for host in 2..5 {
+            neighbour(router, port, &format!("10.0.{n}.{host}"), station(n as u8));
+        }
+    }
+    let interfaces = router.interfaces();
+    interfaces.set_mtu(ports[1].index(), MtuLayer::L3, 1500).unwrap();
+    interfaces.set_mtu(ports[2].index(), MtuLayer::Ip4, 576).unwrap();
+    interfaces.set_admin(ports[DOWN].index(), false).unwrap();
+    router.get::<Ip4>().set_directed_broadcast(ports[1].index(), true).unwrap();
+    for (feature, port) in [(Toy::<0>::NAME, IN_FEATURE), (Toy::<1>::NAME, IN_FEATURE)] {
+        router.graph().enable_feature(UNICAST_ARC, feature, ports[port].index(), true).unwrap();
+    }
+    router.graph().enable_feature(OUTPUT_ARC, Toy::<2>::NAME, ports[OUT_FEATURE].index(), true).unwrap();
+    route(router, "20.0.0.0/16", via("10.0.1.2", &ports[1]));
+    route(router, "20.1.0.0/16", via("10.0.2.2", &ports[2]));
+    route(router, "20.2.0.0/16", Via::Drop);
+    route(router, "20.3.0.0/16", Via::Unreachable);
+    route(router, "20.4.0.0/16", Via::Prohibit);
+    route(router, "20.5.0.0/16", Via::Local { interface: None, address: [20, 5, 0, 1].into() });
+    route(router, "20.6.0.0/16", look_up_in(t7));
+    route_in(router, t7, "20.6.0.0/17", via("10.0.7.2", &ports[7]));
+    route_in(router, t7, "20.6.128.0/17", look_up_in(t8));
+    route_in(router, t8, "0.0.0.0/0", look_up_in(t7));
+    route(router, "20.7.0.0/16", via("10.0.0.9", &ports[0]));
+    route(router, "20.8.0.0/16", via("10.0.4.2", &ports[DOWN]));
+    route(router, "20.9.0.0/16", via("10.0.0.2", &ports[0]));
+    route(router, "20.10.0.0/16", via("10.0.6.2", &ports[OUT_FEATURE]));
+    route(router, "20.11.0.0/16", via("10.0.5.2", &ports[IN_FEATURE]));
+    route(router, "20.12.0.0/16", Via::Punt);
+    assert_eq!(prefix("20.0.0.0/16").len(), 16);
+}
+
+fn source(rng: &mut Rng, rx: usize) -> [u8; 4] {
+    match rng.below(12) {
+        0 => *rng.pick(&[[0, 0, 0, 0], [0, 1, 2, 3], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4], [240, 0, 0, 1]]),
+        1 => (rng.next_u64() as u32).to_be_bytes(),
+        _ => [10, 0, rx as u8, 2 + rng.below(3) as u8],
+    }
+}
+
+fn destination(rng: &mut Rng) -> [u8; 4] {
+    match rng.below(16) {
+        0 => *rng.pick(&[[0; 4], [255; 4], [127, 0, 0, 1], [224, 0, 0, 5], [250, 1, 1, 1]]),
+        1 => (rng.next_u64() as u32).to_be_bytes(),
+        // Hosts of connected networks: known, unknown, the router itself, network and broadcast address.
+        2..=4 => [10, 0, rng.below(9) as u8, *rng.pick(&[0, 1, 2, 3, 5, 6, 255])],
+        5..=9 => [20, 0, rng.below(4) as u8, rng.below(4) as u8],
+        _ => [20, rng.below(13) as u8, *rng.pick(&[0, 200]), rng.below(3) as u8],
+    }
+}
+
+fn mac(rng: &mut Rng, port: &Port) -> MacAddress {
+    match rng.below(12) {
+        0 => MacAddress::BROADCAST,
+        1 => MacAddress([1, 0, 0x5e, 0, 0, 5]),
+        2 => station(77),
+        _ => port.mac(),
+    }
+}
+
+fn payload(rng: &mut Rng) -> usize {
+    match rng.below(10) {
+        0 => 500 + rng.below(100),
+        1 => 1400 + rng.below(200),
+        2 => 2000 + rng.below(100),
+        3 => rng.below(9000),
+        _ => rng.below(80),
+    }
+}
+
+fn transport(rng: &mut Rng, packet: PacketBuilder) -> PacketBuilder {
+    match rng.below(6) {
+        0 => packet.tcp(80, 1000 + rng.below(3) as u16, TcpFlags(rng.next_u64() as u8)),
+        1 => packet.icmp_echo_request(rng.below(3) as u16, 1),
+        2 => packet.protocol(IpProtocol(rng.next_u64() as u8)),
+        _ => packet.udp(1000, 2000 + rng.below(3) as u16),
+    }
+}
+
+fn options(rng: &mut Rng) -> Vec<u8> {
+    match rng.below(5) {
+        0 => vec![1; 4],
+        // Record route, then router alert.
+        1 => vec![7, 7, 4, 0, 0, 0, 0, 148, 4, 0, 0, 0],
+        2 => vec![131, 7, 4, 0, 0, 0, 0],
+        3 => vec![7, 200, 4, 0],
+        _ => {
+            let n = rng.below(41);
+            rng.bytes(n)
+        }
+    }
+}
+
+/// What is wrong with a packet, if anything.
+fn damage(rng: &mut Rng, packet: PacketBuilder) -> PacketBuilder {
+    match rng.below(30) {
+        0 => packet.ip_version(rng.below(16) as u8),
+        1 => packet.ihl(rng.below(16) as u8),
+        2 => packet.ip_total_len(rng.next_u64() as u16),
+        3 => packet.ip_total_len(rng.below(60) as u16),
+        4 => packet.ip_checksum(rng.next_u64() as u16),
+        5 => packet.fragment(8 * rng.below(3) as u16, Fragment::More),
+        6 => packet.fragment(rng.next_u64() as u16, Fragment::Last),
+        7 | 8 => {
+            let options = options(rng);
+            packet.options(&options)
+        }
+        9 => packet.udp_len(rng.below(100) as u16),
+        10 => packet.l4_checksum(rng.next_u64() as u16),
+        11..=13 => packet.dont_fragment(),
+        _ => packet,
+    }
+}
+
+fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
+    let (src, dst) = (station(rx as u8), mac(rng, port));
+    let (from, to) = (source(rng, rx), destination(rng));
+    let start = PacketBuilder::ethernet(src, dst);
+    let start = match rng.below(30) {
+        0 => start.vlan(rng.below(4096) as u16),
+        1 => start.vlan(5).vlan(6),
+        2 => return PacketBuilder::arp_request(src, from, [10, 0, rx as u8, 1]).build(),
+        3 => return PacketBuilder::arp_reply(src, [10, 0, rx as u8, 4 + rng.below(3) as u8], port.mac(), to).build(),
+        4 => start.ether_type(EtherType(rng.next_u64() as u16)),
+        5 => start.ether_type(EtherType::IP6),
+        6 => PacketBuilder::ethernet([3, 0, 0, 0, 0, 1], dst),
+        7 => PacketBuilder::ethernet([3, 0, 0, 0, 0, 1], dst).ether_type(EtherType(0x88b5)),
+        _ => start,
+    };
+    let ttl = *rng.pick(&[0, 1, 1, 2, 64, 64, 64, 255]);
+    let n = payload(rng);
+    let packet = transport(rng, start.ip4(from, to).ttl(ttl).payload_len(n));
+    let pad = *rng.pick(&[0, 0, 60, 64, 100]);
+    let mut bytes = damage(rng, packet.pad_to(pad)).build();
+    match rng.below(12) {
+        0 => bytes.truncate(rng.below(70)),
+        1 => {
+            let at = rng.below(bytes.len().min(40));
+            bytes[at] ^= 1 << rng.below(8);
+        }
+        2 => *bytes.last_mut().unwrap() = common::DISLIKED,
+        _ => {}
+    }
+    bytes
+}
+
+/// A packet with what drivers say of it.
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
+    let mut given = Given::from(frame(rng, port, rx));
+    given.cuts = match rng.below(6) {
+        0 => (0..rng.below(4)).map(|_| rng.below(100)).collect(),
+        1 => vec![14 + 20],
+        _ => Vec::new(),
+    };
+    // Where the transport header of a packet without options lies.
+    given.l4 = 34;
+    given.checksum_offset = *rng.pick(&[6, 16]);
+    given.flags = match rng.below(10) {
+        0 => Flags::L4_CHECKSUM_OFFLOAD,
+        1 => Flags::L4_CHECKSUM_OK,
+        2 => Flags::L4_CHECKSUM_OFFLOAD.with(Flags::GSO).with(Flags::GSO_TCP4),
+        _ => Flags::default(),
+    };
+    if given.flags.has(Flags::GSO) {
+        (given.gso_size, given.gso_header) = (*rng.pick(&[500, 1448, 1460, 9000]), 40);
+    }
+    given
+}
+
+/// Which packets keep their order: see the top of the file.
+fn flow(packet: &[u8]) -> Vec<u8> {
+    let of = |range: std::ops::Range<usize>| packet.get(range).unwrap_or_default();
+    let icmp_error = of(23..24) == [1] && [3, 5, 11, 12].iter().any(|kind| of(34..35) == [*kind]);
+    if icmp_error || of(12..14) == [8, 6] {
+        return packet.to_vec();
+    }
+    let fragment = of(20..22).iter().enumerate().any(|(n, b)| b & [0x3f, 0xff][n] != 0);
+    [of(0..15), of(23..24), of(26..34), &[u8::from(fragment)]].concat()
+}
+
+fn by_flow(packets: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+    let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    packets.into_iter().for_each(|p| flows.entry(flow(&p)).or_default().push(p));
+    flows
+}
+
+/// What both routers must agree on.
+fn compare(plain: &mut World, fused: &mut World, at: &str) -> usize {
+    let mut sent = 0;
+    for (a, b) in plain.ports.iter().zip(&fused.ports) {
+        let (a_out, b_out) = (a.received(), b.received());
+        sent += a_out.len();
+        assert_eq!(a_out.len(), b_out.len(), "packets out of {}, {at}", a.name());
+        let (a_out, b_out) = (by_flow(a_out), by_flow(b_out));
+        for (a_flow, b_flow) in a_out.values().zip(b_out.values()) {
+            let differ = a_flow.iter().zip(b_flow).find(|(a, b)| a != b);
+            if let Some((a_packet, b_packet)) = differ {
+                let (a_text, b_text) = (describe_frame(a_packet), describe_frame(b_packet));
+                panic!("out of {}, {at}, ordinary:\n{a_text}\nfused:\n{b_text}", a.name());
+            }
+        }
+        assert!(a_out == b_out, "flows out of {}, {at}", a.name());
+    }
+    let (a, b) = (plain.router.errors(), fused.router.errors());
+    assert_eq!(a, b, "error counters, {at}");
+    assert_eq!(plain.interface_counters(), fused.interface_counters(), "interface counters, {at}");
+    assert_eq!(plain.router.buffers_in_use(), fused.router.buffers_in_use(), "buffers, {at}");
+    sent
+}
+
+/// Sends random bursts through both; the counters that moved at the end.
+fn run(seed: u64, bursts: usize) -> (World, World) {
+    let (mut plain, mut fused) = (World::new(false), World::new(true));
+    let mut rng = Rng::new(seed);
+    let mut sent = 0;
+    for burst in 0..bursts {
+        let most = *rng.pick(&[1, 4, 40, 300]);
+        for _ in 0..=rng.below(most) {
+            // Mostly from one port, so that frames are long.
+            let rx = if rng.one_in(2) { 0 } else { rng.below(PORTS as usize) };
+            let packet = given(&mut rng, &plain.ports[rx], rx);
+            plain.givers[rx].give(packet.clone());
+            fused.givers[rx].give(packet);
+        }
+        plain.router.run();
+        fused.router.run();
+        sent += compare(&mut plain, &mut fused, &format!("burst {burst}, SHOAL_SEED={seed}"));
+        if rng.one_in(8) {
+            let pause = Duration::from_millis(*rng.pick(&[10, 150, 1000, 3000]));
+            plain.router.advance(pause);
+            fused.router.advance(pause);
+        }
+    }
+    for world in [&mut plain, &mut fused] {
+        world.router.advance(Duration::from_secs(20));
+    }
+    compare(&mut plain, &mut fused, &format!("the end, SHOAL_SEED={seed}"));
+    assert_eq!((plain.router.buffers_in_use(), fused.router.buffers_in_use()), (0, 0), "SHOAL_SEED={seed}");
+    assert!(sent > bursts, "only {sent} packets came out of {bursts} bursts");
+    (plain, fused)
+}
+
+#[test]
+fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
+    let seed = Rng::seed(20_240_607);
+    for n in 0..4 {
+        let (plain, fused) = run(seed + n, 200);
+        assert_eq!(plain.vectors("ip4-superpath"), 0, "the ordinary router uses no superpath");
+        assert!(fused.vectors("ip4-superpath") > 1000, "the other one does");
+        if n == 0 {
+            every_case_was_met(&plain.router);
+        }
+    }
+}
+
+/// A test of many cases is worth what it meets.
+fn every_case_was_met(router: &Router) {
+    let met = router.errors();
+    let nodes = ["ethernet-input", "ip4-input", "ip4-options", "ip4-rewrite", "ip4-frag", "ip4-drop", "ip4-lookup"];
+    // A fused node cannot run out of headroom or of a header that was checked before it.
+    let never = [
+        "ip4-rewrite: ip4 header is cut short",
+        "ip4-rewrite: no headroom for the new header",
+        "ip4-lookup: ip4 header is cut short",
+        "ip4-frag: no buffer for a fragment",
+        "ip4-frag: packet or MTU too short to cut",
+        "ethernet-input: interface is down",
+    ];
+    for (node, counter) in router.graph().error_counters() {
+        let name = format!("{node}: {}", counter.description);
+        let wanted = nodes.contains(&node.as_str()) && !never.contains(&name.as_str());
+        assert!(!wanted || met.iter().any(|(n, _)| *n == name), "no packet met {name}");
+    }
+}
+
+#[test]
+fn packets_cut_short_at_any_byte_fare_the_same() {
+    let (mut plain, mut fused) = (World::new(false), World::new(true));
+    let whole = PacketBuilder::ethernet(station(0), plain.ports[0].mac())
+        .ip4([10, 0, 0, 2], [20, 0, 0, 1])
+        .options(&[1, 1, 1, 0])
+        .udp(1, 2)
+        .payload_len(30)
+        .build();
+    let plain_header = PacketBuilder::ethernet(station(0), plain.ports[0].mac())
+        .ip4([10, 0, 0, 2], [20, 0, 0, 1])
+        .udp(1, 2)
+        .payload_len(30)
+        .build();
+    for whole in [whole, plain_header] {
+        for n in 0..=whole.len() {
+            for cut in [n, n / 2, 14, 20] {
+                let given = Given { cuts: vec![cut], ..Given::from(whole[..n].to_vec()) };
+                plain.givers[0].give(given.clone());
+                fused.givers[0].give(given);
+            }
+            plain.router.run();
+            fused.router.run();
+            compare(&mut plain, &mut fused, &format!("{n} bytes"));
+        }
+    }
+    assert!(plain.vectors("ip4-rewrite") > 0);
+}
+
+#[test]
+fn traced_packets_take_the_ordinary_nodes_and_tell_their_way() {
+    let mut world = World::new(true);
+    let frame = PacketBuilder::ethernet(station(0), world.ports[0].mac())
+        .ip4([10, 0, 0, 2], [20, 0, 0, 1])
+        .udp(1, 2)
+        .payload_len(30)
+        .build();
+    world.router.trace_add(common::HAND, 2);
+    for _ in 0..5 {
+        world.givers[0].give(frame.clone());
+    }
+    world.router.run();
+    let way = [common::HAND, "ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "pg1-output"];
+    assert_eq!(world.router.trace_paths(), [way, way]);
+    assert_eq!(world.vectors("ip4-superpath"), 0, "the whole frame takes the ordinary way");
+    assert_eq!(world.ports[1].received().len(), 5);
+    world.givers[0].give(frame);
+    world.router.run();
+    assert_eq!(world.vectors("ip4-superpath"), 1, "without a wish for traces the superpath is back");
+    assert_eq!(world.ports[1].received().len(), 1);
+}
+
+#[test]
+fn is_taken_only_where_ip4_is_enabled_and_the_frames_are_ethernet() {
+    let mut world = World::new(true);
+    let before = world.vectors("ip4-superpath");
+    let frame = PacketBuilder::ethernet(station(3), world.ports[NO_IP4].mac())
+        .ip4([10, 0, 3, 2], [20, 0, 0, 1])
+        .udp(1, 2)
+        .build();
+    world.givers[NO_IP4].give(frame);
+    world.router.run();
+    assert_eq!(world.vectors("ip4-superpath"), before);
+    assert_eq!(world.router.error("ip4-not-enabled", "ip4 is not enabled on the interface"), 1);
+}
