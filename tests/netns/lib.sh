@@ -82,9 +82,11 @@ expect() {
   out=$("$@" 2>&1) || fail "$what: $* said: $(tail -n 20 <<<"$out")"
 }
 
-in_a() { ip netns exec "$A" "$@"; }
-in_b() { ip netns exec "$B" "$@"; }
-in_r() { ip netns exec "$R" "$@"; }
+# A command in a namespace; one that hangs is ended, so that its test can say which it was.
+in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
+in_a() { in_ns "$A" "$@"; }
+in_b() { in_ns "$B" "$@"; }
+in_r() { in_ns "$R" "$@"; }
 
 # One command to the router.
 ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
