@@ -130,7 +130,7 @@ hosts() {
 
 # cable NAMESPACE NAME ADDRESS GATEWAY: eth0 in the host, NAME at the router.
 cable() {
-  ip -n "$R" link add "$2" type veth peer name eth0 netns "$1" || fail "cannot make a veth pair"
+  ip -n "$R" link add name "$2" type veth peer name eth0 netns "$1" || fail "cannot make a veth pair"
   # Neither end speaks IPv6 here: router solicitations would count as drops.
   ip netns exec "$R" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" 2>/dev/null
   ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
