@@ -67,7 +67,7 @@ await() {
 
 # host NAMESPACE ROUTER-END ADDRESS GATEWAY
 host() {
-  ip -n "$R" link add "$2" type veth peer name eth0 netns "$1" || die "cannot make a veth pair"
+  ip -n "$R" link add name "$2" type veth peer name eth0 netns "$1" || die "cannot make a veth pair"
   ip netns exec "$R" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" 2>/dev/null
   ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
   ip -n "$R" link set "$2" up
@@ -80,8 +80,8 @@ host() {
 for tool in ip ping traceroute iperf3; do need "$tool"; done
 title "Two hosts, and a router in a namespace of its own"
 for ns in "$A" "$B" "$R"; do ip netns add "$ns" || die "cannot make network namespaces"; done
-host "$A" a 10.0.1.2/24 10.0.1.1
-host "$B" b 10.0.2.2/24 10.0.2.1
+host "$A" va 10.0.1.2/24 10.0.1.1
+host "$B" vb 10.0.2.2/24 10.0.2.1
 workers=0
 [ "$(nproc)" -lt 2 ] || workers=1
 mkdir "$work/run"
@@ -90,12 +90,12 @@ ip netns exec "$R" "$shoal" unix { nodaemon nosyslog runtime-dir "$work/run" } c
 router=$!
 await 10 quiet_ctl show version || die "the router does not start"
 cat "$work/shoal.log"
-for port in a b; do
+for port in va vb; do
   ctl create host-interface name $port || die "no interface"
   ctl set interface state host-$port up || die "no interface"
 done
-ctl set interface ip address host-a 10.0.1.1/24 || die "no address"
-ctl set interface ip address host-b 10.0.2.1/24 || die "no address"
+ctl set interface ip address host-va 10.0.1.1/24 || die "no address"
+ctl set interface ip address host-vb 10.0.2.1/24 || die "no address"
 
 title "Ping through the router (ARP first)"
 await 5 ip netns exec "$A" ping -c 1 -W 1 10.0.2.2

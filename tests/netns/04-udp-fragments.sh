@@ -31,7 +31,7 @@ for size in [1, 1000, 1472, 1473, 3000, 8000, 8000, 20000]:
         sys.exit(f"{size} bytes did not come back")
 print(lost)
 PY
-in_b python3 "$work/echo.py" &
+ip netns exec "$B" python3 "$work/echo.py" &
 await 5 in_b bash -c 'ss -uln | grep -q :7000' || fail "no echo server"
 out=$(in_a python3 "$work/ask.py" 2>&1) || fail "$out"
 [ "$out" = 0 ] || fail "$out datagrams had to be sent again"

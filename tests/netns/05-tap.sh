@@ -12,13 +12,13 @@ tap=$(ctl create tap host-ns "$T" host-if-name eth0 host-ip4-addr 10.0.3.2/24 ho
 expect "tap up" ctl set interface state "$tap" up
 expect "tap address" ctl set interface ip address "$tap" 10.0.3.1/24
 ip -n "$T" link set lo up
-await 5 ip netns exec "$T" ping -c 1 -W 1 10.0.3.1 || fail "no ping from the tap's host side to the router"
-out=$(ip netns exec "$T" ping -q -i 0.01 -c 100 -W 2 10.0.2.2) || fail "ping through the tap: $out"
+await 5 in_ns "$T" ping -c 1 -W 1 10.0.3.1 || fail "no ping from the tap's host side to the router"
+out=$(in_ns "$T" ping -q -i 0.01 -c 100 -W 2 10.0.2.2) || fail "ping through the tap: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null
-await 5 ip netns exec "$T" bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "no TCP connection from the tap"
-expect "TCP through the tap" ip netns exec "$T" iperf3 -c 10.0.2.2 -n 20M
-expect "TCP to the tap" ip netns exec "$T" iperf3 -c 10.0.2.2 -n 20M -R
+await 5 in_ns "$T" bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "no TCP connection from the tap"
+expect "TCP through the tap" in_ns "$T" iperf3 -c 10.0.2.2 -n 20M
+expect "TCP to the tap" in_ns "$T" iperf3 -c 10.0.2.2 -n 20M -R
 expect "delete tap" ctl delete tap "$tap"
 ip -n "$T" link show eth0 >/dev/null 2>&1 && fail "the host side is still there"
 alive

@@ -82,9 +82,11 @@ expect() {
   out=$("$@" 2>&1) || fail "$what: $* said: $(tail -n 20 <<<"$out")"
 }
 
-in_a() { ip netns exec "$A" "$@"; }
-in_b() { ip netns exec "$B" "$@"; }
-in_r() { ip netns exec "$R" "$@"; }
+# A command in a namespace; one that hangs is ended, so that its test can say which it was.
+in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
+in_a() { in_ns "$A" "$@"; }
+in_b() { in_ns "$B" "$@"; }
+in_r() { in_ns "$R" "$@"; }
 
 # One command to the router.
 ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
@@ -128,7 +130,7 @@ hosts() {
 
 # cable NAMESPACE NAME ADDRESS GATEWAY: eth0 in the host, NAME at the router.
 cable() {
-  ip -n "$R" link add "$2" type veth peer name eth0 netns "$1" || fail "cannot make a veth pair"
+  ip -n "$R" link add name "$2" type veth peer name eth0 netns "$1" || fail "cannot make a veth pair"
   # Neither end speaks IPv6 here: router solicitations would count as drops.
   ip netns exec "$R" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" 2>/dev/null
   ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null

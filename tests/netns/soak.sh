@@ -5,6 +5,7 @@
 need ping iperf3 python3
 minutes=${MINUTES:-10}
 seconds=$((minutes * 60))
+PATIENCE=$((seconds + 60))
 begin cpu { workers 2 }
 in_b iperf3 -s -p 5201 -D -I "$work/iperf1.pid" >/dev/null
 in_b iperf3 -s -p 5202 -D -I "$work/iperf2.pid" >/dev/null

@@ -115,7 +115,6 @@ impl Router {
         let processes = control.put(Processes::new(graph.clock().clone()));
         control.put(Shelf(Arc::clone(log)));
         control.put(startup.sections.clone());
-        control.put(shoal_cli::commands::ModuleList(modules.clone()));
         control.put(settings::stats(startup, gid));
         control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
