@@ -15,5 +15,8 @@ fi
 targets=${target:-$(cargo +nightly fuzz list --fuzz-dir tests/fuzz)}
 for t in $targets; do
   echo "== $t, $seconds s"
-  cargo +nightly fuzz run --fuzz-dir tests/fuzz "$t" -- -max_total_time="$seconds"
+  # New finds go to the first folder, which is not committed; the second holds seeds and every crash there was.
+  mkdir -p "tests/fuzz/corpus/$t"
+  cargo +nightly fuzz run --fuzz-dir tests/fuzz "$t" "tests/fuzz/corpus/$t" "tests/fuzz/seeds/$t" -- \
+    -max_total_time="$seconds"
 done

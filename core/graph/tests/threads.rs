@@ -1,0 +1,340 @@
+//! Real threads: packets are handed from one to another, workers and queues come, move and go, and every packet is
+//! accounted for: what came in is what came out and what was dropped with a name.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use shoal_buffer::{Frame, Pages, PoolConfig};
+use shoal_derive::NextNodes;
+use shoal_graph::{
+    Clock, FrameCx, FrameNode, Graph, GraphConfig, NoError, NoNext, NodeIndex, RxMode, RxQueue,
+};
+
+/// A test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(NextNodes, Clone, Copy, Debug)]
+enum ToEnd {
+    #[node("test-end")]
+    #[allow(dead_code)] // only its name is needed
+    End,
+}
+
+/// Hands packet after packet to the threads in turn.
+struct Spread {
+    threads: Arc<Mutex<Vec<usize>>>,
+    end: Arc<AtomicU64>,
+    turn: AtomicUsize,
+}
+
+impl FrameNode for Spread {
+    const NAME: &'static str = "test-spread";
+    type Next = ToEnd;
+    type Error = NoError;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let threads = self.threads.lock().unwrap().clone();
+        let end = NodeIndex::from_number(self.end.load(Ordering::Relaxed) as u32);
+        for buffer in frame.drain() {
+            let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+            let to = threads.get(turn % threads.len().max(1)).copied().unwrap_or(0);
+            cx.handoff(to, end, buffer);
+        }
+    }
+}
+
+/// Frees what comes and writes down which packets those were.
+struct End {
+    count: Arc<AtomicU64>,
+    seen: Arc<Mutex<Vec<(usize, u32)>>>,
+}
+
+impl FrameNode for End {
+    const NAME: &'static str = "test-end";
+    type Next = NoNext;
+    type Error = NoError;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let memory = cx.memory();
+        let mut seen = self.seen.lock().unwrap();
+        for i in 0..frame.len() {
+            seen.push((cx.thread(), frame.packet(memory, i).unwrap().meta().flow_hash));
+        }
+        self.count.fetch_add(frame.len() as u64, Ordering::Relaxed);
+        cx.free_frame(frame);
+    }
+}
+
+/// Makes numbered packets while it is told to, as many at a time as it is told.
+struct Source {
+    on: Arc<AtomicBool>,
+    made: Arc<AtomicU64>,
+    burst: usize,
+    to: NodeIndex,
+}
+
+impl RxQueue for Source {
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        if !self.on.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let (mut frame, memory) = (cx.blank(), cx.memory());
+        let n = cx.cache().alloc(&mut frame, self.burst);
+        let first = self.made.fetch_add(n as u64, Ordering::Relaxed);
+        for i in 0..n {
+            frame.packet(memory, i).unwrap().meta_mut().flow_hash = (first + i as u64) as u32;
+        }
+        cx.forward(self.to, frame);
+        n
+    }
+}
+
+/// Stops its thread until it is opened.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<(bool, bool)>, Condvar)>);
+
+impl Gate {
+    fn open(&self) {
+        self.0.0.lock().unwrap().0 = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until a thread stands before it.
+    fn reached(&self) {
+        let guard = self.0.0.lock().unwrap();
+        let (guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(_, reached)| !*reached).unwrap();
+        assert!(!late.timed_out(), "nobody comes to the gate");
+        drop(guard);
+    }
+}
+
+impl RxQueue for Gate {
+    fn poll(&mut self, _: &mut FrameCx<'_>) -> usize {
+        let mut guard = self.0.0.lock().unwrap();
+        guard.1 = true;
+        self.0.1.notify_all();
+        let (_guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(open, _)| !*open).unwrap();
+        assert!(!late.timed_out(), "nobody opens the gate");
+        0
+    }
+}
+
+struct Bed {
+    graph: Rc<Graph>,
+    input: NodeIndex,
+    spread: NodeIndex,
+    threads: Arc<Mutex<Vec<usize>>>,
+    on: Arc<AtomicBool>,
+    made: Arc<AtomicU64>,
+    ended: Arc<AtomicU64>,
+    seen: Arc<Mutex<Vec<(usize, u32)>>>,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let buffers = PoolConfig { name: "test".into(), buffers: 16_384, most: 16_384, pages: Pages::Small };
+        let graph = Graph::new(GraphConfig { buffers, stats_bytes: 1 << 30, clock: Clock::real() }).unwrap();
+        let (threads, end_node) = (Arc::<Mutex<Vec<usize>>>::default(), Arc::new(AtomicU64::new(0)));
+        let (ended, seen) = (Arc::<AtomicU64>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let end = graph.add_frame(End { count: Arc::clone(&ended), seen: Arc::clone(&seen) }).unwrap();
+        end_node.store(u64::from(end.number()), Ordering::Relaxed);
+        let spread = Spread { threads: Arc::clone(&threads), end: end_node, turn: AtomicUsize::new(0) };
+        let spread = graph.add_frame(spread).unwrap();
+        let input = graph.add_input::<NoNext, NoError>("test-input").unwrap();
+        graph.build().unwrap();
+        let (on, made) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        Bed { graph, input, spread, threads, on, made, ended, seen }
+    }
+
+    fn source(&self, thread: usize, burst: usize) -> shoal_graph::QueueId {
+        let (on, made) = (Arc::clone(&self.on), Arc::clone(&self.made));
+        let source = Source { on, made, burst, to: self.spread };
+        self.graph.add_queue("test", 0, self.input, Some(thread), Box::new(source)).unwrap()
+    }
+
+    fn spread_to(&self, threads: &[usize]) {
+        *self.threads.lock().unwrap() = threads.to_vec();
+    }
+
+    fn full(&self) -> u64 {
+        self.graph.error_count("error-drop", "handoff ring full").unwrap()
+    }
+
+    /// Stops the sources and waits until every packet has come to its end or was dropped.
+    fn settle(&self) {
+        self.on.store(false, Ordering::Relaxed);
+        // After this no source is in the middle of a poll.
+        self.graph.on_every_thread(|_| ()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.graph.round();
+            let (made, ended) = (self.made.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
+            if made == ended + self.full() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{made} in, {ended} out, {} dropped", self.full());
+            std::thread::yield_now();
+        }
+    }
+
+    /// Everything balanced.
+    fn check(self) {
+        self.settle();
+        self.graph.stop_workers();
+        self.graph.round();
+        for what in ["left in a frame by a node", "interface or node was deleted"] {
+            assert_eq!(self.graph.error_count("error-drop", what), Some(0));
+        }
+        assert_eq!(self.graph.pool().stats().used, 0);
+        let mut seen: Vec<_> = self.seen.lock().unwrap().iter().map(|(_, n)| *n).collect();
+        let n = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), n, "a packet came twice");
+    }
+
+    /// Runs the main thread for as long as it takes until `packets` more were made.
+    fn until_made(&self, packets: u64) {
+        let (goal, deadline) = (self.made.load(Ordering::Relaxed) + packets, Instant::now() + PATIENCE);
+        while self.made.load(Ordering::Relaxed) < goal {
+            assert!(Instant::now() < deadline, "the sources stand still");
+            self.graph.round();
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_full_ring_drops_and_counts_and_the_rest_arrives_in_order() {
+    let bed = Bed::new();
+    let worker = bed.graph.add_worker(None).unwrap();
+    bed.spread_to(&[worker]);
+    bed.source(0, 1);
+    let gate = Gate::default();
+    let queue = bed.graph.add_queue("gate", 0, bed.input, Some(worker), Box::new(gate.clone())).unwrap();
+    gate.reached();
+    bed.on.store(true, Ordering::Relaxed);
+    // A frame each round, for a thread that takes none. The ring holds 64.
+    for _ in 0..100 {
+        bed.graph.round();
+    }
+    assert_eq!(bed.made.load(Ordering::Relaxed), 100);
+    assert_eq!(bed.full(), 36);
+    bed.on.store(false, Ordering::Relaxed);
+    gate.open();
+    drop(bed.graph.remove_queue(queue).unwrap());
+    bed.settle();
+    let seen = bed.seen.lock().unwrap().clone();
+    let wanted: Vec<_> = (0..64).map(|n| (worker, n)).collect();
+    assert_eq!(seen, wanted);
+    // The ring is as good as new.
+    bed.on.store(true, Ordering::Relaxed);
+    bed.until_made(10);
+    bed.check();
+}
+
+#[test]
+fn a_packet_for_a_thread_that_is_not_there_stays_where_it_is() {
+    let bed = Bed::new();
+    bed.spread_to(&[17]);
+    bed.source(0, 8);
+    bed.on.store(true, Ordering::Relaxed);
+    bed.graph.round();
+    bed.settle();
+    assert_eq!(*bed.seen.lock().unwrap(), (0..8).map(|n| (0, n)).collect::<Vec<_>>());
+    bed.check();
+}
+
+#[test]
+fn handoff_between_threads_in_both_directions_loses_nothing() {
+    let bed = Bed::new();
+    let workers = [bed.graph.add_worker(None).unwrap(), bed.graph.add_worker(None).unwrap()];
+    bed.spread_to(&[0, workers[0], workers[1]]);
+    for thread in [0, workers[0], workers[1]] {
+        bed.source(thread, 32);
+    }
+    bed.on.store(true, Ordering::Relaxed);
+    bed.until_made(200_000);
+    bed.settle();
+    let seen = bed.seen.lock().unwrap();
+    for thread in [0, workers[0], workers[1]] {
+        assert!(seen.iter().any(|(t, _)| *t == thread), "thread {thread} saw no packet");
+    }
+    drop(seen);
+    bed.check();
+}
+
+#[test]
+fn workers_come_and_go_and_queues_move_under_load_and_nothing_is_lost() {
+    let bed = Bed::new();
+    let queues = [bed.source(0, 64), bed.source(0, 7)];
+    bed.on.store(true, Ordering::Relaxed);
+    let mut workers: Vec<usize> = Vec::new();
+    for round in 0..40usize {
+        if workers.len() < 3 && round % 3 != 2 {
+            workers.push(bed.graph.add_worker(None).unwrap());
+        } else if let Some(gone) = workers.pop() {
+            // Packets are on their way to it, and its queues hold more.
+            bed.graph.remove_worker(gone).unwrap();
+        }
+        // Those that have just gone stay in the list for a while.
+        let mut targets = vec![0, 1, 2, 3];
+        targets.rotate_left(round % 4);
+        bed.spread_to(&targets);
+        for (n, queue) in queues.iter().enumerate() {
+            let to = workers.get((round + n) % (workers.len() + 1)).copied().unwrap_or(0);
+            bed.graph.move_queue(*queue, to).unwrap();
+        }
+        let mode = [RxMode::Polling, RxMode::Adaptive, RxMode::Interrupt][round % 3];
+        bed.graph.set_queue_mode(queues[round % 2], mode).unwrap();
+        bed.until_made(1000);
+    }
+    bed.settle();
+    assert!(bed.ended.load(Ordering::Relaxed) > 30_000);
+    bed.check();
+}
+
+#[test]
+fn a_removed_workers_queues_go_on_elsewhere() {
+    let bed = Bed::new();
+    let worker = bed.graph.add_worker(None).unwrap();
+    bed.source(worker, 16);
+    bed.spread_to(&[0]);
+    bed.on.store(true, Ordering::Relaxed);
+    bed.until_made(100);
+    bed.graph.remove_worker(worker).unwrap();
+    assert_eq!(bed.graph.queues().iter().map(|q| q.thread).collect::<Vec<_>>(), [0]);
+    bed.until_made(100);
+    bed.check();
+}
+
+#[test]
+fn nodes_and_edges_are_added_under_load_and_known_everywhere() {
+    let bed = Bed::new();
+    let worker = bed.graph.add_worker(None).unwrap();
+    bed.source(worker, 64);
+    bed.spread_to(&[0, worker]);
+    bed.on.store(true, Ordering::Relaxed);
+    for n in 0..50 {
+        let end = End { count: Arc::default(), seen: Arc::default() };
+        let node = bed.graph.add_frame_named(&format!("end-{n}"), end).unwrap();
+        let edge = bed.graph.add_edge(bed.spread, node).unwrap();
+        assert_eq!(bed.graph.add_edge(bed.spread, node).unwrap(), edge, "the same edge the second time");
+        bed.until_made(64);
+        bed.graph.remove(node).unwrap();
+    }
+    bed.check();
+}
+
+#[test]
+fn what_is_not_there_is_named_in_the_error() {
+    let bed = Bed::new();
+    let queue = bed.source(0, 1);
+    assert_eq!(bed.graph.move_queue(queue, 5).unwrap_err().to_string(), "no thread 5: there is only the main thread, 0");
+    assert_eq!(bed.graph.remove_worker(3).unwrap_err().to_string(), "no thread 3: there is only the main thread, 0");
+    assert!(bed.graph.remove_worker(0).is_err());
+    drop(bed.graph.remove_queue(queue).unwrap());
+    assert!(bed.graph.remove_queue(queue).is_err());
+}
