@@ -168,8 +168,7 @@ mod tests {
              Packet 1\n\n\
              01:02:05:000000: test-input\n  test packet\n\
              01:02:05:000000: judge\n  60 bytes\n  first 3\n\
-             01:02:05:000000: error-drop\n  rx: sw_if_index 0\n\
-             01:02:05:000000: error-drop\n  judge: first byte is odd\n\n"
+             01:02:05:000000: error-drop\n  rx: sw_if_index 0\n  judge: first byte is odd\n\n"
         );
         router.run("cl tr");
         assert!(router.run("show trace").contains("No packets in trace buffer"));
