@@ -332,8 +332,14 @@ fn nodes_and_edges_are_added_under_load_and_known_everywhere() {
 fn what_is_not_there_is_named_in_the_error() {
     let bed = Bed::new();
     let queue = bed.source(0, 1);
-    assert_eq!(bed.graph.move_queue(queue, 5).unwrap_err().to_string(), "no thread 5: there is only the main thread, 0");
-    assert_eq!(bed.graph.remove_worker(3).unwrap_err().to_string(), "no thread 3: there is only the main thread, 0");
+    assert_eq!(
+        bed.graph.move_queue(queue, 5).unwrap_err().to_string(),
+        "no thread 5: there is only the main thread, 0"
+    );
+    assert_eq!(
+        bed.graph.remove_worker(3).unwrap_err().to_string(),
+        "no thread 3: there is only the main thread, 0"
+    );
     assert!(bed.graph.remove_worker(0).is_err());
     drop(bed.graph.remove_queue(queue).unwrap());
     assert!(bed.graph.remove_queue(queue).is_err());

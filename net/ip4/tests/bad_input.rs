@@ -4,7 +4,9 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Giver, MODULES, address, interfaces, neighbour, route, router, station, to, two_hosts, udp, via};
+use common::{
+    Giver, MODULES, address, interfaces, neighbour, route, router, station, to, two_hosts, udp, via,
+};
 use shoal_fib::{Fib, FibIndex, Source, Via};
 use shoal_interface::MtuLayer;
 use shoal_testkit::{Config, PacketBuilder, Rng, Router, fuzz_all_nodes};
