@@ -27,8 +27,8 @@ unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
 netns: build ## real hosts in network namespaces
 	@scripts/run-tests.sh netns
 
-bench: setup ## clocks, instructions and allocations per packet; writes target/bench.json
-	cargo run --locked --release -p shoal-lab-graph -- $(ARGS)
+bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
+	@scripts/bench.sh $(ARGS)
 
 fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
 	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)

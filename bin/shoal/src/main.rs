@@ -1,4 +1,85 @@
 //! The router daemon.
+//!
+//! [`modules`] is the table of everything this router is made of. [`router`] starts it, runs it and ends it;
+//! the rest are the parts of a UNIX process: log, signals, files, console.
+//!
+//! The whole configuration is read and checked before anything is touched. Exit codes: 0 after an orderly end,
+//! 1 when the start or the end went wrong, 2 for a mistake in the command line or the configuration.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod background;
+mod console;
+mod files;
+mod logging;
+mod modules;
+mod notify;
+mod router;
+mod settings;
+mod signals;
+mod stop;
+
+use std::process::ExitCode;
+
+use shoal_config::{Input, Invocation, Machine, StartUp, USAGE};
+use shoal_module::config::Section;
+
+/// The command line or the configuration is wrong.
+const MISTAKE: u8 = 2;
+
+fn main() -> ExitCode {
+    let invocation = match Invocation::parse(std::env::args_os().skip(1)) {
+        Ok(invocation) => invocation,
+        Err(error) => return complain(&error),
+    };
+    match invocation {
+        Invocation::Help => print!("{USAGE}"),
+        Invocation::Version => println!("{}", shoal_cli::commands::version_line()),
+        Invocation::CheckConfig(input) => match check(&input) {
+            Ok(startup) => {
+                settings::warning(&startup).into_iter().for_each(|line| eprintln!("{line}"));
+                println!("the configuration is good");
+            }
+            Err(code) => return code,
+        },
+        Invocation::Run(input) => match check(&input) {
+            Ok(startup) => return run(&startup),
+            Err(code) => return code,
+        },
+    }
+    ExitCode::SUCCESS
+}
+
+/// Reads and checks everything, and says what is wrong.
+fn check(input: &Input) -> Result<StartUp, ExitCode> {
+    let sources = input.sources().map_err(|e| complain(&e))?;
+    let sections: Vec<&'static Section> = modules::all().flat_map(|m| m.sections).collect();
+    let startup = shoal_config::check(&sources, &sections, &Machine::read()).map_err(|e| complain(&e))?;
+    settings::refuse(&startup).map_err(|e| complain(&e))?;
+    Ok(startup)
+}
+
+fn run(startup: &StartUp) -> ExitCode {
+    if background::wanted(startup) {
+        return background::start();
+    }
+    // Before the first thread, so that all threads inherit it.
+    if let Err(error) = signals::block() {
+        return fail(&error);
+    }
+    let log = logging::install(startup);
+    match router::run(startup, &log) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn complain(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("shoal: {error}");
+    ExitCode::from(MISTAKE)
+}
+
+fn fail(error: &dyn std::fmt::Display) -> ExitCode {
+    // The log may go elsewhere; whoever started us looks here.
+    eprintln!("shoal: {error}");
+    ExitCode::FAILURE
+}

@@ -108,7 +108,7 @@ pub struct Meta {
     pub arc: u8,
     /// Its position on that arc.
     pub feature: u8,
-    /// Bytes of the network and transport headers of a [`Flags::GSO`] packet together.
+    /// Bytes of the transport header of a [`Flags::GSO`] packet, which starts at `l4`.
     pub gso_header: u16,
     /// Hash of the packet's flow, 0 when not computed.
     pub flow_hash: u32,
@@ -120,7 +120,8 @@ impl Meta {
     /// Takes over what the graph knows of another packet (interfaces, table, flags but those of a trace or of large
     /// packets): for packets made from it.
     pub fn inherit(&mut self, from: &Meta) {
-        let own = Flags::TRACED.with(Flags::GSO).with(Flags::GSO_TCP4).with(Flags::GSO_TCP6).with(Flags::GSO_UDP);
+        let own =
+            Flags::TRACED.with(Flags::GSO).with(Flags::GSO_TCP4).with(Flags::GSO_TCP6).with(Flags::GSO_UDP);
         self.flags = from.flags.without(own).without(Flags::L4_CHECKSUM_OFFLOAD);
         (self.rx, self.tx, self.adj) = (from.rx, from.tx, from.adj);
         self.flow_hash = from.flow_hash;

@@ -67,7 +67,9 @@ impl<'a> Packet<'a> {
 
     /// The header at the front of the packet, for changes.
     #[inline(always)]
-    pub fn header_mut<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(&mut self) -> Option<&mut T> {
+    pub fn header_mut<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+        &mut self,
+    ) -> Option<&mut T> {
         T::mut_from_prefix(self.data_mut()).ok().map(|(header, _)| header)
     }
 
@@ -130,6 +132,17 @@ impl<'a> Packet<'a> {
         meta.current += n as i16;
         meta.length -= n as u16;
         Some(())
+    }
+
+    /// Takes the header at the front off and returns it; `None`, and nothing changes, when the first segment is
+    /// shorter.
+    #[inline(always)]
+    pub fn pull_header<T: FromBytes + KnownLayout + Immutable + Unaligned + Copy>(&mut self) -> Option<T> {
+        let header = *self.header::<T>()?;
+        let meta = self.meta_mut();
+        meta.current += size_of::<T>() as i16;
+        meta.length -= size_of::<T>() as u16;
+        Some(header)
     }
 
     /// Moves the front back by `n` bytes, over what lies there (an old header, or nothing in particular);

@@ -16,7 +16,10 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
         let ident = &variant.ident;
         let description = doc(&variant.attrs).ok_or_else(|| {
-            Error::new_spanned(variant, "a doc line is missing: it is what an operator reads in `show errors`")
+            Error::new_spanned(
+                variant,
+                "a doc line is missing: it is what an operator reads in `show errors`",
+            )
         })?;
         let counter = match find(&variant.attrs, "counter") {
             Some(attribute) => attribute.parse_args::<LitStr>()?.value(),

@@ -6,8 +6,12 @@ use syn::{Data, DeriveInput, Error, Fields, LitStr};
 
 pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let name = &input.ident;
-    let lines: Vec<LitStr> =
-        input.attrs.iter().filter(|a| a.path().is_ident("line")).map(|a| a.parse_args()).collect::<Result<_, _>>()?;
+    let lines: Vec<LitStr> = input
+        .attrs
+        .iter()
+        .filter(|a| a.path().is_ident("line"))
+        .map(|a| a.parse_args())
+        .collect::<Result<_, _>>()?;
     if lines.is_empty() {
         return Err(Error::new_spanned(name, "say what the trace prints: #[line(\"ttl {ttl}\")]"));
     }
@@ -15,7 +19,9 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
         Data::Struct(data) => match &data.fields {
             Fields::Named(named) => named.named.iter().filter_map(|f| f.ident.clone()).collect::<Vec<_>>(),
             Fields::Unit => Vec::new(),
-            Fields::Unnamed(_) => return Err(Error::new_spanned(name, "fields need names to stand in a line")),
+            Fields::Unnamed(_) => {
+                return Err(Error::new_spanned(name, "fields need names to stand in a line"));
+            }
         },
         _ => return Err(Error::new_spanned(name, "TraceLine is derived for structs")),
     };

@@ -11,12 +11,13 @@ use shoal_buffer::{Frame, SwIfIndex};
 use crate::cx::FrameCx;
 use crate::node::{Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, Severity};
 
-/// Number of the counter for packets a frame node left behind.
-pub(crate) const FORGOTTEN: u32 = 0;
+/// Number of the counter for packets a frame node left behind. Number 0, which fresh buffers hold, is for packets that
+/// took the way of drops without a reason: an edge this thread does not know, an arc without a next feature.
+pub(crate) const FORGOTTEN: u32 = 1;
 /// Number of the counter for packets that came to a deleted node.
-pub(crate) const DELETED: u32 = 1;
+pub(crate) const DELETED: u32 = 2;
 /// Number of the counter for packets another thread's ring had no room for.
-pub(crate) const CONGESTION: u32 = 2;
+pub(crate) const CONGESTION: u32 = 3;
 
 /// Reasons that are the runtime's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,11 @@ pub(crate) enum Error {}
 
 impl ErrorCounters for Error {
     const COUNTERS: &'static [ErrorCounter] = &[
+        ErrorCounter {
+            name: "no_reason",
+            description: "dropped without a reason",
+            severity: Severity::Error,
+        },
         ErrorCounter {
             name: "forgotten",
             description: "left in a frame by a node",
@@ -110,11 +116,15 @@ impl ErrorNames {
     }
 }
 
-struct ReceivedOn(SwIfIndex);
+/// What the trace says: where the packet came in, and why it goes.
+struct Why {
+    rx: SwIfIndex,
+    why: String,
+}
 
-impl fmt::Display for ReceivedOn {
+impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rx: sw_if_index {}", self.0)
+        write!(f, "rx: sw_if_index {}\n{}", self.rx, self.why)
     }
 }
 
@@ -140,10 +150,9 @@ impl FrameNode for ErrorDrop {
                 run = (error, rx, 0);
             }
             run.2 += 1;
-            cx.trace(&pkt, || ReceivedOn(rx));
             if cx.tracing() {
                 let why = self.names.describe(error);
-                cx.trace(&pkt, || why);
+                cx.trace(&pkt, || Why { rx, why });
             }
         }
         count(run, cx);

@@ -10,26 +10,32 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
+use shoal_buffer::{Pool, PoolConfig};
 
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
 use crate::dispatch::{Deleted, Dispatch, FrameRunner, NotDispatched, PacketRunner, StagedRunner};
 use crate::error_drop::{Drop, ErrorDrop, ErrorNames};
 use crate::event_log::EventLog;
-use crate::feature::{Arc as FeatureArc, ArcSpec, ArcTable, FeatureSpec, MAX_FEATURES, order};
+use crate::feature::{ArcSpec, ArcTable, FeatureSpec};
 use crate::lane::{GraphCounters, Lane};
 use crate::node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
 use crate::superpath::{self, ChainRunner, Link};
 use crate::thread::ThreadShared;
-use crate::topology::{NodeEntry, NodeInfo, NodeKind, Topology};
-use crate::trace::{Filter, TraceRequest, TraceStore, Tracer};
+use crate::topology::{NodeEntry, NodeKind, Topology};
+use crate::trace::{TraceRequest, TraceStore, Tracer};
 use crate::worker::Worker;
 
+mod arcs;
+mod error;
+mod look;
+mod shared;
 mod threads;
 
+pub use error::GraphError;
+use shared::{SharedPacket, SharedStaged};
 pub use threads::QueueInfo;
 
 /// Most nodes a graph holds.
@@ -38,66 +44,6 @@ const MAX_NODES: usize = 1 << 16;
 const MAX_ERRORS: usize = 1 << 16;
 /// Most interfaces counted.
 const MAX_INTERFACES: usize = 1 << 16;
-
-/// What can be wrong with a graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GraphError {
-    /// Nodes name next nodes, or features name nodes and arcs, that do not exist.
-    Unknown(Vec<String>),
-    /// A node of this name exists already.
-    Exists(String),
-    /// No node of this name; the nearest there is.
-    NoNode(String, Option<String>),
-    /// No arc of this name; the arcs there are.
-    NoArc(String, Vec<&'static str>),
-    /// No feature of this name on the arc; the features there are.
-    NoFeature(String, Vec<String>),
-    /// Features whose constraints form a circle.
-    Circle(&'static str, Vec<&'static str>),
-    /// More of something than the graph can hold.
-    TooMany(&'static str, usize),
-    /// No thread of this number; how many there are.
-    NoThread(usize, usize),
-    /// No such receive queue.
-    NoQueue(u32),
-    /// The system refused.
-    System(String),
-}
-
-impl std::fmt::Display for GraphError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            GraphError::Unknown(list) => write!(f, "unknown in the graph: {}", list.join(", ")),
-            GraphError::Exists(name) => write!(f, "node `{name}' exists already"),
-            GraphError::NoNode(name, Some(nearest)) => {
-                write!(f, "no node `{name}', did you mean `{nearest}'?")
-            }
-            GraphError::NoNode(name, None) => write!(f, "no node `{name}'"),
-            GraphError::NoArc(name, arcs) => {
-                write!(f, "no feature arc `{name}', there are: {}", arcs.join(", "))
-            }
-            GraphError::NoFeature(name, there) => {
-                write!(f, "no feature `{name}', there are: {}", there.join(", "))
-            }
-            GraphError::Circle(arc, names) => {
-                write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))
-            }
-            GraphError::TooMany(what, most) => write!(f, "more than {most} {what}"),
-            GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
-            GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
-            GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
-            GraphError::System(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for GraphError {}
-
-impl From<io::Error> for GraphError {
-    fn from(e: io::Error) -> Self {
-        GraphError::System(e.to_string())
-    }
-}
 
 /// How a graph is made.
 #[derive(Clone, Debug)]
@@ -438,36 +384,6 @@ impl Graph {
         self.nodes.borrow().get(node.at()).map(|n| n.name.clone()).unwrap_or_default()
     }
 
-    /// Declares an arc; before [`Graph::build`].
-    pub fn add_arc(&self, spec: ArcSpec) {
-        self.arcs.borrow_mut().specs.push(spec);
-    }
-
-    /// Declares a feature; before [`Graph::build`].
-    pub fn add_feature(&self, spec: FeatureSpec) {
-        self.arcs.borrow_mut().features.push(spec);
-    }
-
-    /// A handle on an arc, for nodes where it starts. May be asked for before [`Graph::build`], as long as the arc
-    /// was declared.
-    ///
-    /// # Errors
-    /// The arc is unknown, or there is no memory for it.
-    pub fn arc(&self, name: &str) -> Result<FeatureArc, GraphError> {
-        let mut arcs = self.arcs.borrow_mut();
-        if let Some(table) = arcs.tables.iter().find(|t| t.name == name) {
-            return Ok(table.handle.clone());
-        }
-        let Some(spec) = arcs.specs.iter().find(|s| s.name == name).copied() else {
-            return Err(GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
-        };
-        let handle = FeatureArc::new(arcs.tables.len() as u8)?;
-        let table =
-            ArcTable { name: spec.name, features: Vec::new(), handle: handle.clone(), side: spec.side };
-        arcs.tables.push(Arc::new(table));
-        Ok(handle)
-    }
-
     /// Connects everything: next nodes by name, arcs with their features in order; then publishes.
     ///
     /// # Errors
@@ -498,60 +414,6 @@ impl Graph {
         }
         self.built.set(true);
         self.publish()
-    }
-
-    /// Makes a node added after [`Graph::build`] one where an arc starts.
-    ///
-    /// # Errors
-    /// The arc is unknown or has no end yet.
-    pub fn start_arc_at(&self, node: NodeIndex, arc: &str) -> Result<(), GraphError> {
-        let (number, targets) = {
-            let arcs = self.arcs.borrow();
-            let no_arc = || GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect());
-            let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(no_arc)?;
-            let end = arcs.specs.iter().find(|s| s.name == arc).ok_or_else(no_arc)?.end;
-            let end = self.node(end)?;
-            (table.handle.number, table.features.iter().map(|(_, n)| *n).chain([end]).collect::<Vec<_>>())
-        };
-        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
-            draft.arcs.push((number, draft.edges.len() as u16));
-            draft.edges.extend(targets);
-        }
-        if self.built.get() { self.publish() } else { Ok(()) }
-    }
-
-    fn build_arc(&self, spec: ArcSpec) -> Result<(), GraphError> {
-        let features: Vec<FeatureSpec> =
-            self.arcs.borrow().features.iter().filter(|f| f.arc == spec.name).copied().collect();
-        if features.len() > MAX_FEATURES {
-            return Err(GraphError::TooMany("features on an arc", MAX_FEATURES));
-        }
-        let order = order(&features).map_err(|names| GraphError::Circle(spec.name, names))?;
-        let mut unknown = Vec::new();
-        let mut find = |name: &str, of: &str| {
-            self.node(name).map_err(|_| unknown.push(format!("node `{name}' {of} arc {}", spec.name))).ok()
-        };
-        let ordered: Vec<(String, NodeIndex)> = order
-            .into_iter()
-            .filter_map(|i| features.get(i))
-            .filter_map(|f| Some((f.node.to_owned(), find(f.node, "on")?)))
-            .collect();
-        let end = find(spec.end, "at the end of");
-        let starts: Vec<NodeIndex> = spec.starts.iter().filter_map(|s| find(s, "at the start of")).collect();
-        let Some(end) = end.filter(|_| unknown.is_empty()) else { return Err(GraphError::Unknown(unknown)) };
-        let mut arcs = self.arcs.borrow_mut();
-        let Some(slot) = arcs.tables.iter_mut().find(|t| t.name == spec.name) else { return Ok(()) };
-        let handle = slot.handle.clone();
-        let mut nodes = self.nodes.borrow_mut();
-        for node in starts.iter().chain(ordered.iter().map(|(_, n)| n)) {
-            if let Some(draft) = nodes.get_mut(node.at()) {
-                draft.arcs.retain(|(number, _)| *number != handle.number);
-                draft.arcs.push((handle.number, draft.edges.len() as u16));
-                draft.edges.extend(ordered.iter().map(|(_, n)| *n).chain([end]));
-            }
-        }
-        *slot = Arc::new(ArcTable { name: spec.name, features: ordered, handle, side: spec.side });
-        Ok(())
     }
 
     /// Gives a node its edges to the nodes it names.
@@ -618,11 +480,9 @@ impl Graph {
             Arc::new(NodeEntry {
                 index: NodeIndex(at as u32),
                 name: d.name.clone(),
-                kind: d.kind,
                 logic: Arc::clone(&d.logic),
                 edges: d.edges.clone(),
                 error_base: d.error_base,
-                errors: d.errors,
                 arcs: d.arcs.clone(),
                 fan: d.fan,
                 trace: Arc::clone(&d.trace),
@@ -633,100 +493,6 @@ impl Graph {
         let topology = Arc::new(Topology { nodes, arcs, drop: self.drop.get() });
         *self.topology.borrow_mut() = Arc::clone(&topology);
         self.on_every_thread(move |worker| worker.set_topology(Arc::clone(&topology)))
-    }
-
-    /// Enables or disables a feature on an interface.
-    ///
-    /// # Errors
-    /// The arc, the feature or the interface is unknown.
-    pub fn enable_feature(
-        &self,
-        arc: &str,
-        feature: &str,
-        interface: SwIfIndex,
-        on: bool,
-    ) -> Result<(), GraphError> {
-        let arcs = self.arcs.borrow();
-        let Some(table) = arcs.tables.iter().find(|t| t.name == arc) else {
-            return Err(GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
-        };
-        let Some(position) = table.features.iter().position(|(name, _)| name == feature) else {
-            let there = table.features.iter().map(|(name, _)| name.clone()).collect();
-            return Err(GraphError::NoFeature(feature.to_owned(), there));
-        };
-        if table.handle.set(interface, position, on) {
-            Ok(())
-        } else {
-            Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES))
-        }
-    }
-
-    /// Disables everything on an interface that goes away.
-    pub fn clear_features(&self, interface: SwIfIndex) {
-        self.arcs.borrow().tables.iter().for_each(|t| t.handle.clear(interface));
-    }
-
-    /// All arcs with their features in order and whether each is enabled on `interface`.
-    pub fn features(&self, interface: Option<SwIfIndex>) -> Vec<(&'static str, Vec<(String, bool)>)> {
-        let arcs = self.arcs.borrow();
-        let enabled = |t: &ArcTable| interface.map_or(0, |i| t.handle.enabled(i));
-        let of = |t: &Arc<ArcTable>| {
-            let bits = enabled(t);
-            let names =
-                t.features.iter().enumerate().map(|(i, (n, _))| (n.clone(), bits >> i & 1 == 1)).collect();
-            (t.name, names)
-        };
-        arcs.tables.iter().map(of).collect()
-    }
-
-    /// Asks for a trace of the next `count` packets that enter by `node` and pass `filter`.
-    ///
-    /// # Errors
-    /// The node is unknown or is not an input.
-    pub fn trace_add(&self, node: NodeIndex, count: u32, filter: Option<Filter>) -> Result<(), GraphError> {
-        let nodes = self.nodes.borrow();
-        let draft = nodes.get(node.at()).ok_or_else(|| GraphError::NoNode(node.0.to_string(), None))?;
-        draft.trace.ask(count, filter);
-        Ok(())
-    }
-
-    /// Ends all requests for traces and forgets what was traced.
-    pub fn trace_clear(&self) {
-        self.nodes.borrow().iter().for_each(|n| n.trace.ask(0, None));
-        self.traces.clear();
-    }
-
-    /// All nodes, by index.
-    pub fn nodes(&self) -> Vec<NodeInfo> {
-        let nodes = self.nodes.borrow();
-        let name = |n: &NodeIndex| nodes.get(n.at()).map(|d| d.name.clone()).unwrap_or_default();
-        let live = nodes.iter().enumerate().filter(|(_, d)| !d.deleted);
-        live.map(|(at, d)| {
-            let index = NodeIndex(at as u32);
-            let leads_here = |p: &&Draft| !p.deleted && p.edges.iter().skip(1).any(|e| *e == index);
-            NodeInfo {
-                index,
-                name: d.name.clone(),
-                kind: d.kind,
-                next: d.edges.iter().map(name).collect(),
-                previous: nodes.iter().filter(leads_here).map(|p| p.name.clone()).collect(),
-                errors: d.errors,
-                error_base: d.error_base,
-            }
-        })
-        .collect()
-    }
-
-    /// All error counters by their number: node and counter.
-    pub fn error_counters(&self) -> Vec<(String, &'static ErrorCounter)> {
-        self.error_names.all()
-    }
-
-    /// Sum over all threads of one node's error counter, by the counter's name or description.
-    pub fn error_count(&self, node: &str, what: &str) -> Option<u64> {
-        let all = self.error_names.all();
-        let at = all.iter().rposition(|(n, c)| n == node && (c.name == what || c.description == what))?;
-        Some(self.graph_counters.errors.sum(at))
     }
 
     /// The main thread's worker, for control code on that thread between rounds.
@@ -742,56 +508,5 @@ impl Graph {
     /// All threads' registry.
     fn registry(&self) -> Ref<'_, threads::Threads> {
         self.threads.borrow()
-    }
-}
-
-/// A packet node shared with a chain.
-struct SharedPacket<N>(Arc<N>);
-
-impl<N: PacketNode> PacketNode for SharedPacket<N> {
-    const NAME: &'static str = N::NAME;
-    type Next = N::Next;
-    type Error = N::Error;
-    type Trace = N::Trace;
-
-    #[inline(always)]
-    fn packet(
-        &self,
-        pkt: &mut shoal_buffer::Packet<'_>,
-        cx: &mut crate::Cx<'_, Self>,
-    ) -> Result<N::Next, N::Error> {
-        self.0.packet(pkt, &mut cx.retype())
-    }
-}
-
-/// A staged node shared with a chain.
-struct SharedStaged<N>(Arc<N>);
-
-impl<N: StagedNode> StagedNode for SharedStaged<N> {
-    const NAME: &'static str = N::NAME;
-    const STAGES: usize = N::STAGES;
-    type Next = N::Next;
-    type Error = N::Error;
-    type Trace = N::Trace;
-    type Key = N::Key;
-
-    #[inline(always)]
-    fn prepare(&self, pkt: &shoal_buffer::Packet<'_>, cx: &mut crate::Cx<'_, Self>) -> N::Key {
-        self.0.prepare(pkt, &mut cx.retype())
-    }
-
-    #[inline(always)]
-    fn stage(&self, stage: usize, key: N::Key, cx: &mut crate::Cx<'_, Self>) -> N::Key {
-        self.0.stage(stage, key, &mut cx.retype())
-    }
-
-    #[inline(always)]
-    fn packet(
-        &self,
-        key: N::Key,
-        pkt: &mut shoal_buffer::Packet<'_>,
-        cx: &mut crate::Cx<'_, Self>,
-    ) -> Result<N::Next, N::Error> {
-        self.0.packet(key, pkt, &mut cx.retype())
     }
 }

@@ -24,13 +24,11 @@ pub enum NodeKind {
 pub(crate) struct NodeEntry {
     pub(crate) index: NodeIndex,
     pub(crate) name: String,
-    pub(crate) kind: NodeKind,
     pub(crate) logic: Arc<dyn Dispatch>,
     /// Where each edge leads; edge 0 is `error-drop`.
     pub(crate) edges: Vec<NodeIndex>,
     /// Global number of the node's first error counter.
     pub(crate) error_base: u32,
-    pub(crate) errors: &'static [ErrorCounter],
     /// For each arc the node is on: the arc's number and the edge to position 0.
     pub(crate) arcs: Vec<(u8, u16)>,
     /// The type of the node's code, when chains may enter it through `Fan`.

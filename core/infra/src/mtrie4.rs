@@ -1,6 +1,6 @@
 //! The IPv4 longest-prefix-match trie that packets read: 16, then 8, then 8 bits.
 //!
-//! An entry is a leaf (`value << 1 | 1`), a ply (`index << 1`) or 0: no route. A lookup is one to
+//! An entry is a leaf (`value << 1`; 0 is no route) or a ply (`index << 1 | 1`). A lookup is one to
 //! three dependent loads, which a staged node overlaps over a whole frame. The one writer changes
 //! entries in place with single atomic stores, so each lookup finds either the value from before a
 //! change or the one from after it.
@@ -47,11 +47,11 @@ impl Entry {
     pub const NONE: Entry = Entry(0);
 
     const fn leaf(value: u32) -> Entry {
-        Entry(value << 1 | 1)
+        Entry(value << 1)
     }
 
     const fn ply(index: u32) -> Entry {
-        Entry(index << 1)
+        Entry(index << 1 | 1)
     }
 
     /// Whether no later stage can change the answer.
@@ -68,7 +68,7 @@ impl Entry {
 
     #[inline(always)]
     fn as_ply(self) -> Option<usize> {
-        (self.0 & 1 == 0 && self.0 != 0).then_some((self.0 >> 1) as usize)
+        (self.0 & 1 == 1).then_some((self.0 >> 1) as usize)
     }
 }
 

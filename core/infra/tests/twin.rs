@@ -63,7 +63,7 @@ fn readers_never_see_a_torn_value() {
     let stop = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..2)
         .map(|_| {
-            let (table, stop) = (Arc::clone(&table), Arc::clone(&stop));
+            let (table, stop) = (table.clone(), Arc::clone(&stop));
             thread::spawn(move || {
                 let mut reader = Reader::register();
                 let mut last = [0; 64];

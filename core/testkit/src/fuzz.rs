@@ -11,7 +11,7 @@ use shoal_wire::{IpProtocol, TcpFlags};
 use crate::{PacketBuilder, Rng, Router, probe};
 
 /// How long one node may take over its packets before it is called stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Packets sent before the graph runs.
 const BURST: usize = 64;
 
@@ -51,7 +51,9 @@ pub fn fuzz_all_nodes(router: &mut Router, seed: u64, n: usize) -> Fuzzed {
                 }
             }
             router.run();
-            probes.into_iter().for_each(|p| drop(graph.remove_queue(p)));
+            for probe in probes {
+                drop(graph.remove_queue(probe));
+            }
             graph.trace_clear();
             left -= burst;
             done.packets += burst;
@@ -137,11 +139,11 @@ fn interface(rng: &mut Rng, there: &[SwIfIndex]) -> SwIfIndex {
 fn metadata(rng: &mut Rng, pkt: &mut Packet<'_>, interfaces: &[SwIfIndex]) {
     *pkt.scratch::<[u8; 64]>() = std::array::from_fn(|_| rng.next_u64() as u8);
     // The front anywhere: headers pulled or pushed before.
-    if rng.one_in(3) {
-        let _ = pkt.pull(rng.below(64));
-    } else if rng.one_in(3) {
-        let _ = pkt.push(rng.below(129));
-    }
+    let _ = match rng.below(3) {
+        0 => pkt.pull(rng.below(64)),
+        1 => pkt.push(rng.below(129)),
+        _ => None,
+    };
     let current = pkt.current();
     let meta = pkt.meta_mut();
     let offset = |rng: &mut Rng| match rng.below(3) {

@@ -11,6 +11,12 @@
 //! assert_eq!(router.buffers_in_use(), 0);
 //! ```
 #![deny(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this crate is part of tests: a failure here is a test's failure, told at once"
+)]
 
 pub mod alloc;
 mod fuzz;

@@ -1,5 +1,6 @@
 //! The router under test.
 
+use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -257,15 +258,12 @@ impl Router {
 
     /// Sum over all threads of a node's counter, by the counter's name or text.
     pub fn error(&self, node: &str, what: &str) -> u64 {
-        match self.graph.error_count(node, what) {
-            Some(count) => count,
-            None => {
-                let all = self.graph.error_counters();
-                let there: Vec<_> =
-                    all.iter().filter(|(n, _)| n == node).map(|(_, c)| c.description).collect();
-                panic!("{node} has no counter `{what}', it has: {}", there.join(", "))
-            }
+        if let Some(count) = self.graph.error_count(node, what) {
+            return count;
         }
+        let all = self.graph.error_counters();
+        let there: Vec<_> = all.iter().filter(|(n, _)| n == node).map(|(_, c)| c.description).collect();
+        panic!("{node} has no counter `{what}', it has: {}", there.join(", "))
     }
 
     /// All node counters that are not zero, as `node: text`, by name. A test that expects no drops compares it
@@ -309,7 +307,7 @@ impl Router {
             self.graph.traces().with(thread, |packets| {
                 for packet in packets {
                     for record in &packet.records {
-                        text += &format!("{}: {record}\n", self.graph.node_name(record.node));
+                        let _ = writeln!(text, "{}: {record}", self.graph.node_name(record.node));
                     }
                     text.push('\n');
                 }

@@ -131,8 +131,7 @@ fn time_stops_at_every_deadline_on_its_way() {
 #[should_panic(expected = "1 buffers are still in use, 0 may be")]
 fn a_leak_fails_the_test() {
     let router = Router::new(&[]);
-    let kept = router.graph().main().cache().alloc_one();
-    std::mem::forget(kept);
+    let _kept = std::mem::ManuallyDrop::new(router.graph().main().cache().alloc_one());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
-use crate::{Qdisc, RingVersion};
 use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
+use crate::{Qdisc, RingVersion};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[

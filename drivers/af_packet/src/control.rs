@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_graph::{Graph, NodeIndex, NoNext};
+use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, MtuLayer, Queue, SwIfIndex};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -18,7 +18,8 @@ use crate::queue::QueueConfig;
 use crate::rx::{HostRx, Layer, NODE};
 use crate::tx::HostTx;
 use crate::{
-    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx, set_admin_state, set_mtu, watch,
+    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx,
+    set_admin_state, set_mtu, watch,
 };
 
 /// Most queues of a kind that an interface may have.
@@ -287,14 +288,20 @@ impl HostInterfaces {
         if event.change == LinkChange::Deleted {
             *host.link.borrow_mut() = None;
             host.vanished.set(host.vanished.get() + 1);
-            self.say(&format!("host-{0}: the kernel's interface {0} is gone, waiting for it", host.name.borrow()));
+            self.say(&format!(
+                "host-{0}: the kernel's interface {0} is gone, waiting for it",
+                host.name.borrow()
+            ));
             self.must("link down", self.interfaces.set_link(index, false));
             return;
         }
         *host.link.borrow_mut() = Some(link.clone());
         match &event.change {
             LinkChange::Renamed { from } => {
-                self.say(&format!("the kernel's interface {from} of this router is called {} now", link.name));
+                self.say(&format!(
+                    "the kernel's interface {from} of this router is called {} now",
+                    link.name
+                ));
                 host.name.borrow_mut().clone_from(&link.name);
             }
             LinkChange::Mtu => {
@@ -398,9 +405,7 @@ impl Device for HostInterface {
         let _ = writeln!(
             text,
             "RX Queues: {}, each block_size:{} nr:{}",
-            config.rx,
-            ring.block_size,
-            ring.blocks
+            config.rx, ring.block_size, ring.blocks
         );
         let _ = writeln!(text, "TX Queues: {}", config.tx);
         let _ = write!(

@@ -34,8 +34,8 @@ pub use error::Error;
 pub use link::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use link_watch::{LinkChange, LinkEvent, LinkWatch};
 pub use sys::{
-    Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch, TxConfig, TxQueue,
-    TxRefused, TxReport, VlanTag,
+    Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch,
+    TxConfig, TxQueue, TxRefused, TxReport, VlanTag,
 };
 
 /// The module.

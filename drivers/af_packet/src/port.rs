@@ -61,7 +61,8 @@ impl Port {
     pub(crate) fn replace_tx(&self, queues: Vec<TxQueue>) {
         let mut queues = queues.into_iter();
         for slot in &self.tx {
-            let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), queues.next());
+            let old =
+                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), queues.next());
             // Closing waits for the kernel: not while a worker may wait for the lock.
             drop(old);
         }

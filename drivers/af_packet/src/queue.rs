@@ -1,7 +1,8 @@
 //! The queues of one host interface, opened together.
 
 use crate::{
-    AdminState, Error, IfIndex, Link, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue, set_admin_state,
+    AdminState, Error, IfIndex, Link, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue,
+    set_admin_state,
 };
 
 /// Frames sent by one system call.

@@ -78,7 +78,8 @@ impl HostRx {
         let (mut bytes, mut taken) = (0, 0);
         loop {
             taken += 1;
-            let packet = if data.is_up() { packet(cx.cache(), interface, &rx) } else { Err(Error::AdminDown) };
+            let packet =
+                if data.is_up() { packet(cx.cache(), interface, &rx) } else { Err(Error::AdminDown) };
             match packet {
                 Ok(mut buffer) => {
                     let mut pkt = cx.cache().packet(&mut buffer);

@@ -29,7 +29,9 @@ pub(crate) fn run(
                     Ok(None) => break,
                     // One message that cannot be read; the next ones still count.
                     Err(Error::Netlink(why)) => tracing::warn!("malformed announcement of a link: {why}"),
-                    Err(e) => return tracing::error!("host interfaces do not follow the kernel any more: {e}"),
+                    Err(e) => {
+                        return tracing::error!("host interfaces do not follow the kernel any more: {e}");
+                    }
                 }
             }
             if let Err(e) = readable.readable().await {

@@ -38,7 +38,10 @@ impl Hosts {
     }
 
     fn wire(&self, host: &Netns, end: &str, address: &str) {
-        self.r.ip(&format!("link add {end} numrxqueues 4 numtxqueues 4 type veth peer name eth0 netns {}", host.0));
+        self.r.ip(&format!(
+            "link add {end} numrxqueues 4 numtxqueues 4 type veth peer name eth0 netns {}",
+            host.0
+        ));
         quiet(&self.r, end);
         quiet(host, "eth0");
         let last = if end == "ra" { "01" } else { "02" };
@@ -49,7 +52,8 @@ impl Hosts {
 
     fn ping(&self, count: u32) -> bool {
         let count = count.to_string();
-        let ping = ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
+        let ping =
+            ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
         let out = Command::new("ip").args(ping).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         println!("{text}");
@@ -166,7 +170,9 @@ fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
             Command::new("ip").args(ping).output().unwrap();
         }
     });
-    let is_up = move |router: &Router| router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP));
+    let is_up = move |router: &Router| {
+        router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP))
+    };
     for _ in 0..3 {
         assert!(wait_for(PATIENCE, || is_up(&router)));
         hosts.r.ip("link del rb");
@@ -254,7 +260,10 @@ fn wrong_requests_are_refused_and_leave_nothing() {
         router.on(move |r| r.hosts().create(&create).map_err(|e| e.to_string()))
     };
     let named = |name: &str| CreateHostInterface { name: name.into(), ..Default::default() };
-    assert_eq!(ask(named("rc")).unwrap_err(), "no interface 'rc' in this network namespace, did you mean 'ra'?");
+    assert_eq!(
+        ask(named("rc")).unwrap_err(),
+        "no interface 'rc' in this network namespace, did you mean 'ra'?"
+    );
     let queues = CreateHostInterface { rx_queues: Some(0), ..named("ra") };
     assert_eq!(ask(queues).unwrap_err(), "number of receive queues is 0, must be from 1 to 64");
     let ip = CreateHostInterface { mode: Mode::Ip, ..named("ra") };

@@ -36,7 +36,8 @@ pub static COMMANDS: &[Command] = &[
     ),
     Command::new("delete tap {<interface> | sw_if_index <index:u32>}", "Delete a TAP", delete)
         .examples(&["delete tap tap0", "delete tap sw_if_index 3"]),
-    Command::new("show tap [<interface>] [descriptors]", "Show TAPs", show).examples(&["show tap", "show tap tap0"]),
+    Command::new("show tap [<interface>] [descriptors]", "Show TAPs", show)
+        .examples(&["show tap", "show tap tap0"]),
 ];
 
 /// Argument types of this crate.
@@ -59,7 +60,9 @@ fn netns(text: &str) -> Result<NetnsRef, Expected> {
     }
     match text.strip_prefix('/') {
         Some(_) => Ok(NetnsRef::Path(text.into())),
-        None if text.is_empty() || text.contains('/') => Err("the name of a network namespace, /PATH or pid:N".into()),
+        None if text.is_empty() || text.contains('/') => {
+            Err("the name of a network namespace, /PATH or pid:N".into())
+        }
         None => Ok(NetnsRef::Name(text.into())),
     }
 }
@@ -89,8 +92,10 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     host.bridge = args.opt("bridge")?;
     host.ip4_gateway = args.opt("gw4")?;
     host.ip6_gateway = args.opt("gw6")?;
-    let ip4 = args.opt::<Ip4Prefix>("ip4")?.map(|p| Address { addr: IpAddr::V4(p.addr()), prefix_len: p.len() });
-    let ip6 = args.opt::<Ip6Prefix>("ip6")?.map(|p| Address { addr: IpAddr::V6(p.addr()), prefix_len: p.len() });
+    let ip4 =
+        args.opt::<Ip4Prefix>("ip4")?.map(|p| Address { addr: IpAddr::V4(p.addr()), prefix_len: p.len() });
+    let ip6 =
+        args.opt::<Ip6Prefix>("ip6")?.map(|p| Address { addr: IpAddr::V6(p.addr()), prefix_len: p.len() });
     host.addresses = ip4.into_iter().chain(ip6).collect();
     let index = control.get::<Taps>()?.create(&create)?;
     Ok(Output::text(format!("{}\n", control.get::<Interfaces>()?.name(index)?)))

@@ -108,7 +108,8 @@ impl Taps {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
         let (news, heard) = channel(NEWS);
-        let taps = Rc::new(Taps { interfaces: Rc::clone(&interfaces), graph, input, all: RefCell::default(), news });
+        let taps =
+            Rc::new(Taps { interfaces: Rc::clone(&interfaces), graph, input, all: RefCell::default(), news });
         let weak = Rc::downgrade(&taps);
         interfaces.subscribe(move |_, event| {
             if let (Event::Deleting(index), Some(taps)) = (event, weak.upgrade()) {
@@ -209,7 +210,12 @@ impl Taps {
         let found = self.all.borrow().iter().find(|t| t.port.index() == index).cloned();
         found.ok_or_else(|| Error::NoTap {
             name: self.interfaces.name(index).unwrap_or_else(|_| format!("sw_if_index {index}")),
-            taps: self.all.borrow().iter().filter_map(|t| self.interfaces.name(t.port.index()).ok()).collect(),
+            taps: self
+                .all
+                .borrow()
+                .iter()
+                .filter_map(|t| self.interfaces.name(t.port.index()).ok())
+                .collect(),
         })
     }
 

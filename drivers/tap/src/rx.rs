@@ -55,8 +55,7 @@ pub(crate) struct TapRx {
     queue: TapQueue,
     number: u32,
     layer: Layer,
-    /// Where the kernel writes a frame before its length, and so its number of buffers, is known. Copying from here
-    /// costs a tenth of the system call that filled it.
+    /// Where the kernel writes a frame before its length, and so its number of buffers, is known.
     store: Box<[u8]>,
 }
 
@@ -83,7 +82,12 @@ impl TapRx {
     }
 
     /// The frame in the store as a packet.
-    fn packet(&self, cache: &mut Cache, interface: SwIfIndex, (vnet, len): (VnetHdr, usize)) -> Result<Buffer, Error> {
+    fn packet(
+        &self,
+        cache: &mut Cache,
+        interface: SwIfIndex,
+        (vnet, len): (VnetHdr, usize),
+    ) -> Result<Buffer, Error> {
         let bytes = self.store.get(..len).unwrap_or_default();
         let offload = vnet.validate(&[bytes]).map_err(|_| Error::BadOffload)?;
         let mut buffer = fill(cache, bytes).ok_or(Error::NoBuffer)?;

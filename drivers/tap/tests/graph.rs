@@ -44,7 +44,8 @@ impl Hosts {
 
     fn ping(&self, count: u32) -> bool {
         let count = count.to_string();
-        let ping = ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
+        let ping =
+            ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
         let out = Command::new("ip").args(ping).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         println!("{text}");
@@ -135,9 +136,16 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
     let [a, b] = router.on(|r| r.connect(taps));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     hosts.b.ip("link del eth0");
-    assert!(wait_for(PATIENCE, || router.on(move |r| !r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP))));
+    assert!(wait_for(PATIENCE, || router.on(move |r| !r
+        .interfaces
+        .data(b)
+        .unwrap()
+        .flags()
+        .has(IfFlags::LINK_UP))));
     // It rests: no more than a few hundred rounds in a while.
-    let loops = |router: &Router| router.on(|r| r.graph.threads()[0].loops.load(std::sync::atomic::Ordering::Relaxed));
+    let loops = |router: &Router| {
+        router.on(|r| r.graph.threads()[0].loops.load(std::sync::atomic::Ordering::Relaxed))
+    };
     let before = loops(&router);
     std::thread::sleep(Duration::from_millis(300));
     let spun = loops(&router) - before;
@@ -147,6 +155,13 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
     assert!(router.on(move |r| r.taps().delete(b).unwrap_err().to_string()).contains("there are: tap0"));
     assert_eq!(router.on(move |r| r.taps().list(None).unwrap().len()), 1);
     router.on(move |r| r.taps().delete(a).unwrap());
-    assert!(Command::new("ip").args(["-n", &hosts.a.0, "link", "show", "eth0"]).output().unwrap().stdout.is_empty());
+    assert!(
+        Command::new("ip")
+            .args(["-n", &hosts.a.0, "link", "show", "eth0"])
+            .output()
+            .unwrap()
+            .stdout
+            .is_empty()
+    );
     router.end();
 }

@@ -96,7 +96,7 @@ impl Offload {
                 flags = flags.with(Flags::GSO_ECN);
             }
             meta.gso_size = gso.size.get();
-            meta.gso_header = gso.header_len;
+            meta.gso_header = gso.header_len.saturating_sub(start);
         }
         meta.flags = flags;
         Ok(())
@@ -130,15 +130,18 @@ impl Offload {
             f if f.has(Flags::GSO_UDP) => GsoKind::Udp,
             _ => return None,
         };
-        // Not from `gso_header`: the link layer in front may have changed its length on the way.
+        // Read anew: a node may have changed the header on the way.
         let transport = match kind {
             GsoKind::Udp => 8,
-            GsoKind::Tcp4 | GsoKind::Tcp6 => {
-                u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4
-            }
+            GsoKind::Tcp4 | GsoKind::Tcp6 => u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4,
         };
         let header_len = start.checked_add(transport).filter(|len| usize::from(*len) <= pkt.segment_len())?;
-        let gso = Gso { kind, size: NonZeroU16::new(meta.gso_size)?, header_len, ecn: pkt.flags().has(Flags::GSO_ECN) };
+        let gso = Gso {
+            kind,
+            size: NonZeroU16::new(meta.gso_size)?,
+            header_len,
+            ecn: pkt.flags().has(Flags::GSO_ECN),
+        };
         Some(Offload { csum, gso: Some(gso) })
     }
 }
@@ -161,10 +164,6 @@ pub fn insert_tag(pkt: &mut Packet<'_>, tpid: u16, tci: u16) -> Option<()> {
     data.copy_within(TAG..TAG + ADDRESSES, 0);
     let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
     data.get_mut(ADDRESSES..ADDRESSES + TAG)?.copy_from_slice(&[a, b, c, d]);
-    let meta = pkt.meta_mut();
-    if meta.flags.has(Flags::GSO) {
-        meta.gso_header += TAG as u16;
-    }
     Some(())
 }
 
@@ -196,7 +195,7 @@ mod tests {
     fn an_exhausted_pool_keeps_nothing_of_a_half_made_chain() {
         let pool = pool(8);
         let mut cache = pool.cache();
-        assert!(fill(&mut cache, &[1; 65_000]).is_none());
+        assert!(fill(&mut cache, &vec![1; 65_000]).is_none());
         drop(cache);
         assert_eq!(pool.stats().used, 0);
     }

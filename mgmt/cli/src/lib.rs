@@ -10,9 +10,11 @@
 #![forbid(unsafe_code)]
 
 mod builtin;
+pub mod commands;
 mod complaint;
 mod complete;
 mod exec;
+pub mod filter;
 mod grammar;
 mod help;
 mod lex;

@@ -9,7 +9,6 @@
 //! Readers cost the router nothing: they see the very words the workers count in.
 #![forbid(unsafe_code)]
 
-pub mod cli;
 mod collector;
 mod control;
 pub mod image;
@@ -23,10 +22,5 @@ pub use socket::ListenError;
 use shoal_module::Module;
 
 /// The module. It publishes the segment when [`Settings`] are on the shelf, and does nothing otherwise.
-pub static MODULE: Module = Module {
-    name: "stats",
-    description: "Statistics segment",
-    start: control::start,
-    commands: cli::COMMANDS,
-    ..Module::NONE
-};
+pub static MODULE: Module =
+    Module { name: "stats", description: "Statistics segment", start: control::start, ..Module::NONE };

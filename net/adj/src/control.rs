@@ -1,12 +1,13 @@
 //! The control plane of adjacencies: the only code that writes the table packets read.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
+use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
@@ -56,7 +57,9 @@ pub struct Adjacencies {
     by_key: RefCell<HashMap<Key, AdjIndex>>,
     entries: RefCell<BTreeMap<AdjIndex, Entry>>,
     /// Indices whose last user has gone; used again after a grace period at the earliest.
-    free: RefCell<Vec<AdjIndex>>,
+    free: RefCell<VecDeque<(AdjIndex, Grace)>>,
+    /// The first index never used.
+    next: Cell<u32>,
     describe: RefCell<Option<Describe>>,
     rewrite_node: RefCell<Option<NodeIndex>>,
 }
@@ -80,6 +83,7 @@ impl Adjacencies {
             by_key: RefCell::default(),
             entries: RefCell::default(),
             free: RefCell::default(),
+            next: Cell::new(1),
             describe: RefCell::default(),
             rewrite_node: RefCell::default(),
         }))
@@ -181,16 +185,29 @@ impl Adjacencies {
             return Ok(index);
         }
         let adj = make();
-        let fresh = AdjIndex(self.entries.borrow().last_key_value().map_or(1, |(last, _)| last.0 + 1));
-        let recycled = self.free.borrow_mut().pop();
-        let index = recycled.unwrap_or(fresh);
+        let recycled = self.recycled();
+        let index = recycled.unwrap_or(AdjIndex(self.next.get()));
         if index.0 as usize >= CAPACITY {
             return Err(AdjError::Table(format!("full, {CAPACITY} adjacencies")));
         }
         self.store(index, adj)?;
+        if recycled.is_none() {
+            self.next.set(index.0 + 1);
+        }
         self.by_key.borrow_mut().insert(key, index);
         self.entries.borrow_mut().insert(index, Entry { key, locks: 1 });
         Ok(index)
+    }
+
+    /// An index that nobody uses any more, and no packet either.
+    fn recycled(&self) -> Option<AdjIndex> {
+        let mut free = self.free.borrow_mut();
+        let (index, grace) = free.front().copied()?;
+        if !grace.is_over() {
+            return None;
+        }
+        free.pop_front();
+        Some(index)
     }
 
     fn store(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
@@ -211,11 +228,9 @@ impl Adjacencies {
         };
         if let Some(entry) = gone {
             self.by_key.borrow_mut().remove(&entry.key);
-            // Packets may still hold the index in this round: the line stays readable as a drop, and is used anew
-            // only by a store, which waits for a grace period.
-            if self.store(index, Adj::special(AdjKind::Drop)).is_ok() {
-                self.free.borrow_mut().push(index);
-            }
+            // Packets of this round may still hold the index, and go their way by the old line. It is used anew only
+            // after the readers of now have passed.
+            self.free.borrow_mut().push_back((index, Grace::start()));
         }
     }
 
@@ -223,7 +238,11 @@ impl Adjacencies {
     pub fn refresh(&self, interface: SwIfIndex) {
         let mine: Vec<(AdjIndex, Key)> = {
             let entries = self.entries.borrow();
-            entries.iter().map(|(i, e)| (*i, e.key)).filter(|(_, k)| k.interface() == Some(interface)).collect()
+            entries
+                .iter()
+                .map(|(i, e)| (*i, e.key))
+                .filter(|(_, k)| k.interface() == Some(interface))
+                .collect()
         };
         for (index, key) in mine {
             self.renew(index, key);
@@ -260,7 +279,8 @@ impl Adjacencies {
     pub fn list(&self) -> Vec<(AdjIndex, Adj, usize)> {
         let writer = self.writer.borrow();
         let entries = self.entries.borrow();
-        let line = |i: &AdjIndex| writer.get(i.0 as usize).copied().unwrap_or_else(|| Adj::special(AdjKind::None));
+        let line =
+            |i: &AdjIndex| writer.get(i.0 as usize).copied().unwrap_or_else(|| Adj::special(AdjKind::None));
         entries.iter().map(|(i, e)| (*i, line(i), e.locks)).collect()
     }
 

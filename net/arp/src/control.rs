@@ -11,8 +11,9 @@ use shoal_fib::{Fib, FibIndex};
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EtherType, EthernetHeader, IntoBytes, MacAddress};
+use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Prefix, MacAddress};
 
 use crate::counters::ArpCounters;
 use crate::message::{Learn, NotSent, Unknown};
@@ -111,6 +112,12 @@ impl Neighbours {
                 neighbours.on_event(event);
             }
         });
+        let weak = Rc::downgrade(&neighbours);
+        control.get::<Ip4>()?.subscribe(move |_, event| {
+            if let Some(neighbours) = weak.upgrade() {
+                neighbours.on_address(event);
+            }
+        });
         neighbours.interfaces.indices().into_iter().for_each(|i| neighbours.counters.begin(i));
         Ok(neighbours)
     }
@@ -122,6 +129,26 @@ impl Neighbours {
             Event::Admin(i, false) | Event::Link(i, false) => self.flush(Some(i), Flush::Dynamic),
             _ => {}
         }
+    }
+
+    fn on_address(&self, event: AddressEvent) {
+        match event {
+            AddressEvent::Added(i, _) => self.move_routes(i),
+            AddressEvent::Removed(i, network) => self.leave(i, network),
+        }
+    }
+
+    /// A network is connected no longer: whoever was learnt in it is forgotten.
+    fn leave(&self, interface: SwIfIndex, network: Ip4Prefix) {
+        let left = self.addresses(interface);
+        let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));
+        self.forget(|key, n| key.0 == interface && gone(key.1) && n.origin == Origin::Dynamic);
+        self.give_up(|key| key.0 == interface && gone(key.1), NotSent::Gone);
+    }
+
+    fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
+        let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
+        ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default()
     }
 
     /// An adjacency's line: complete when the neighbour is known and its interface is up.
@@ -168,7 +195,9 @@ impl Neighbours {
             Stored::Same => {}
             Stored::Changed => self.change(key, old, neighbour),
             Stored::New(gone) => {
-                gone.into_iter().for_each(|key| self.uninstall(key));
+                if let Some(recycled) = gone {
+                    self.uninstall(recycled);
+                }
                 if let Err(e) = self.install(key, fib_entry) {
                     self.table.borrow_mut().remove(key);
                     return Err(e);
@@ -202,7 +231,12 @@ impl Neighbours {
     ///
     /// # Errors
     /// As [`Neighbours::remove`], or the addresses go past the last one.
-    pub fn remove_many(&self, interface: SwIfIndex, first: Ipv4Addr, count: u32) -> Result<(), NeighbourError> {
+    pub fn remove_many(
+        &self,
+        interface: SwIfIndex,
+        first: Ipv4Addr,
+        count: u32,
+    ) -> Result<(), NeighbourError> {
         let count = count_of(first, count)?;
         (0..count).try_for_each(|n| self.remove((interface, Ipv4Addr::from_bits(first.to_bits() + n))))
     }
@@ -273,16 +307,19 @@ impl Neighbours {
     /// Forgets neighbours, on one interface or all, and drops packets that wait for them.
     pub fn flush(&self, interface: Option<SwIfIndex>, which: Flush) {
         let mine = |i: SwIfIndex| interface.is_none_or(|only| only == i);
+        self.forget(|key, n| mine(key.0) && (which == Flush::All || n.origin == Origin::Dynamic));
+        self.give_up(|key| mine(key.0), NotSent::Gone);
+    }
+
+    fn forget(&self, which: impl Fn(Key, &Neighbour) -> bool) {
         let old: Vec<Key> = {
             let table = self.table.borrow();
-            let wanted = |n: &Neighbour| which == Flush::All || n.origin == Origin::Dynamic;
-            table.iter().filter(|(key, n)| mine(key.0) && wanted(n)).map(|(key, _)| key).collect()
+            table.iter().filter(|(key, n)| which(*key, n)).map(|(key, _)| key).collect()
         };
         for key in old {
             self.table.borrow_mut().remove(key);
             self.uninstall(key);
         }
-        self.give_up(|key| mine(key.0), NotSent::Gone);
     }
 
     /// A station said which address it has.

@@ -61,7 +61,12 @@ impl ArpCounters {
     }
 
     fn all(&self) -> impl Iterator<Item = &Simple> {
-        self.rx.0.iter().chain(&self.tx.0).chain([&self.held_sent, &self.held_failed, &self.held_refused, &self.refused])
+        self.rx.0.iter().chain(&self.tx.0).chain([
+            &self.held_sent,
+            &self.held_failed,
+            &self.held_refused,
+            &self.refused,
+        ])
     }
 
     /// Begins to count for a new interface.

@@ -24,7 +24,9 @@ pub enum NeighbourError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The table is full.
-    #[error("{0} neighbours are known, the limit: raise it with `set ip neighbor-config ip4 limit' or let old ones be recycled")]
+    #[error(
+        "{0} neighbours are known, the limit: raise it with `set ip neighbor-config ip4 limit' or let old ones be recycled"
+    )]
     Full(usize),
     /// There is a static entry, which only another static one replaces.
     #[error("{0} is a static neighbour on {1}: give `static' to replace it, or delete it first")]

@@ -5,6 +5,7 @@ use shoal_fib::{FibIndex, FibTables};
 use shoal_infra::Guard;
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_ip4::Ip4IfTable;
+use shoal_wire::MacAddress;
 
 /// Where an address is, seen from an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +28,8 @@ pub(crate) struct Subnets {
 }
 
 impl Subnets {
-    /// Where an address is, by the table of the interface: what routes end in decides, so a host route of its own
-    /// does not make an address connected.
+    /// Where an address is, by the table of the interface: it is connected when packets to it leave by the interface
+    /// and for nobody else.
     pub(crate) fn place(&self, interface: SwIfIndex, address: u32, guard: Guard<'_>) -> Place {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
@@ -39,6 +40,20 @@ impl Subnets {
             AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop == address => Place::Connected,
             _ => Place::Elsewhere,
         }
+    }
+
+    /// Whether packets to a neighbour go to this station already.
+    pub(crate) fn is_known(
+        &self,
+        interface: SwIfIndex,
+        address: u32,
+        mac: MacAddress,
+        guard: Guard<'_>,
+    ) -> bool {
+        let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
+        let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
+        let neighbour = adj.kind() == AdjKind::Rewrite && adj.next_hop == address && adj.tx() == interface;
+        neighbour && adj.rewrite().first_chunk() == Some(&mac.0)
     }
 
     /// Our address to ask for `target` with: the one in its network, else the interface's first; 0 for none.

@@ -198,9 +198,9 @@ impl<A: Ord + Copy> Table<A> {
     pub fn aged(&self, now: Time) -> impl Iterator<Item = Key<A>> + '_ {
         let age = self.limits.age;
         let old = move |t: Time| age > Duration::ZERO && now.since(t) >= age;
-        self.by_age.iter().flat_map(move |(i, ages)| {
-            ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a))
-        })
+        self.by_age
+            .iter()
+            .flat_map(move |(i, ages)| ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a)))
     }
 }
 

@@ -20,7 +20,8 @@ pub struct TableArg {
 impl FromArg for TableArg {
     fn from_arg(text: &str, control: &Control) -> Result<Self, Expected> {
         let fib = control.get::<Fib>().map_err(|e| Expected::new(e.to_string()))?;
-        let id = u32::from_arg(text, control).map_err(|e| Expected { what: "the id of a table".into(), ..e })?;
+        let id =
+            u32::from_arg(text, control).map_err(|e| Expected { what: "the id of a table".into(), ..e })?;
         match fib.index_of(id) {
             Ok(index) => Ok(TableArg { id, index }),
             Err(FibError::NoTable { nearest, .. }) => {

@@ -135,7 +135,12 @@ impl State {
     }
 
     /// A source contributes nothing any more; gives back what it did, for the caller to release.
-    pub fn take(&mut self, fib: FibIndex, prefix: Ip4Prefix, source: Source) -> Result<Option<ListId>, FibError> {
+    pub fn take(
+        &mut self,
+        fib: FibIndex,
+        prefix: Ip4Prefix,
+        source: Source,
+    ) -> Result<Option<ListId>, FibError> {
         let table = self.table_mut(fib)?;
         let Some(slot) = table.get_mut(prefix) else { return Ok(None) };
         let Some(old) = slot.of(source) else { return Ok(None) };

@@ -14,7 +14,7 @@ use crate::{Fib, FibError, FibIndex, Path, Source, Via, consecutive};
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "ip route {add | del} [count <count:u32>] <prefix:ip4-prefix> [table <table>] \
+        "ip route {add | del} [count <count:u32>] [table <table>] <prefix:ip4-prefix> [table <table>] \
          [via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
          | next-hop-table <next-hop-table:table> \
          | <next-hop:ip4-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
@@ -72,8 +72,12 @@ fn path(table: FibIndex, args: &Args) -> Result<Path, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
     let next_hop = args.opt::<Ipv4Addr>("next-hop")?;
     let other = args.opt::<TableArg>("next-hop-table")?.map(|t| t.index);
-    let words =
-        [("drop", Via::Drop), ("unreachable", Via::Unreachable), ("prohibit", Via::Prohibit), ("punt", Via::Punt)];
+    let words = [
+        ("drop", Via::Drop),
+        ("unreachable", Via::Unreachable),
+        ("prohibit", Via::Prohibit),
+        ("punt", Via::Punt),
+    ];
     let via = if let Some((_, via)) = words.into_iter().find(|(word, _)| args.has(word)) {
         via
     } else if args.has("local") {
@@ -87,7 +91,9 @@ fn path(table: FibIndex, args: &Args) -> Result<Path, CliError> {
             (None, Some(interface)) => Via::Attached { interface, source: Ipv4Addr::UNSPECIFIED },
             (None, None) => match other {
                 Some(other) => Via::Lookup(other),
-                None => return Err(CliError::argument("via", "`via' needs an address, an interface or a word")),
+                None => {
+                    return Err(CliError::argument("via", "`via' needs an address, an interface or a word"));
+                }
             },
         }
     };

@@ -30,6 +30,9 @@ pub use tables::TableInfo;
 const DEFAULT_PLIES: usize = 1 << 22;
 
 /// All forwarding tables.
+///
+/// What describes neighbours ([`Adjacencies::set_describe`]) is asked while a route is being added, so it must not
+/// call back in here.
 pub struct Fib {
     graph: Rc<Graph>,
     tables: FibTables,
@@ -78,7 +81,13 @@ impl Fib {
     ///
     /// # Errors
     /// The table is not there or full, there is no path, or one cannot be.
-    pub fn add(&self, fib: FibIndex, prefix: Ip4Prefix, source: Source, paths: &[Path]) -> Result<(), FibError> {
+    pub fn add(
+        &self,
+        fib: FibIndex,
+        prefix: Ip4Prefix,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), FibError> {
         self.change_many(fib, [prefix], source, paths, Mode::Replace).map(drop)
     }
 
@@ -138,8 +147,16 @@ impl Fib {
         }
         let count = undo.len();
         match failed {
-            None => undo.into_iter().filter_map(|(_, old)| old).for_each(|old| state.release(old)),
-            Some(_) => undo.into_iter().rev().for_each(|(prefix, old)| state.put_back(fib, prefix, source, old)),
+            None => {
+                for old in undo.into_iter().filter_map(|(_, old)| old) {
+                    state.release(old);
+                }
+            }
+            Some(_) => {
+                for (prefix, old) in undo.into_iter().rev() {
+                    state.put_back(fib, prefix, source, old);
+                }
+            }
         }
         state.release(held);
         failed.map_or(Ok(count), Err)
@@ -243,7 +260,10 @@ impl Fib {
 ///
 /// # Errors
 /// They end beyond the last address.
-pub fn consecutive(first: Ip4Prefix, count: u32) -> Result<impl Iterator<Item = Ip4Prefix> + Clone, FibError> {
+pub fn consecutive(
+    first: Ip4Prefix,
+    count: u32,
+) -> Result<impl Iterator<Item = Ip4Prefix> + Clone, FibError> {
     let first = first.normalized();
     let step = 1u64 << (Ip4Prefix::MAX_LEN - first.len());
     let start = u64::from(first.network().to_bits());
@@ -375,4 +395,3 @@ fn merged(old: &[Path], new: &[Path]) -> Vec<Path> {
     all.sort_unstable();
     all
 }
-

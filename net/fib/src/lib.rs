@@ -7,6 +7,10 @@
 //! so through the entry that covers its next hop, again and again, until it reaches an interface.
 #![forbid(unsafe_code)]
 
+// The tests' router names this crate from outside.
+#[cfg(test)]
+extern crate self as shoal_fib;
+
 mod arg;
 mod change;
 pub mod cli;
@@ -16,6 +20,9 @@ mod error;
 mod list;
 mod path;
 mod resolve;
+#[cfg(test)]
+#[path = "../tests/router/mod.rs"]
+mod router;
 mod source;
 mod table;
 mod view;

@@ -104,9 +104,9 @@ impl Via {
     /// The interface it names.
     pub fn interface(self) -> Option<SwIfIndex> {
         match self {
-            Via::Attached { interface, .. } | Via::NextHop { interface, .. } | Via::Broadcast { interface } => {
-                Some(interface)
-            }
+            Via::Attached { interface, .. }
+            | Via::NextHop { interface, .. }
+            | Via::Broadcast { interface } => Some(interface),
             Via::Local { interface, .. } => interface,
             _ => None,
         }

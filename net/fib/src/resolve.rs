@@ -57,7 +57,9 @@ impl State {
                 }
                 continue;
             };
-            let Some((_, cover)) = self.trackers.get(&(fib, next_hop)).and_then(|t| t.cover) else { continue };
+            let Some((_, cover)) = self.trackers.get(&(fib, next_hop)).and_then(|t| t.cover) else {
+                continue;
+            };
             if seen.insert(cover) {
                 way.push((cover, 0, Some(next_hop)));
             } else {
@@ -156,7 +158,8 @@ impl State {
             }
             found.push(id);
             if let Some(list) = self.lists.get(id) {
-                let users = list.followers.iter().filter_map(|at| self.trackers.get(at)).flat_map(|t| &t.users);
+                let users =
+                    list.followers.iter().filter_map(|at| self.trackers.get(at)).flat_map(|t| &t.users);
                 changed.extend(users.copied());
             }
         }

@@ -143,7 +143,9 @@ impl Table {
         // A hash table keeps one byte of its own per place.
         let place = size_of::<(u32, Slot)>() + 1;
         let boxed = |slot: &Slot| {
-            slot.others.as_ref().map_or(0, |o| size_of::<Vec<Contribution>>() + o.capacity() * size_of::<Contribution>())
+            slot.others
+                .as_ref()
+                .map_or(0, |o| size_of::<Vec<Contribution>>() + o.capacity() * size_of::<Contribution>())
         };
         self.by_len.iter().map(|map| map.capacity() * 8 / 7 * place).sum::<usize>()
             + self.entries().map(|(_, slot)| boxed(slot)).sum::<usize>()

@@ -69,11 +69,18 @@ impl Model {
     /// The longest prefix, then the best source, by looking at everything.
     fn longest(&self, table: u32, addr: Ipv4Addr) -> Option<&Vec<Path>> {
         let covering = self.0.iter().filter(|((t, p, _), _)| *t == table && p.contains(addr));
-        covering.max_by_key(|((_, p, source), _)| (p.len(), std::cmp::Reverse(*source))).map(|(_, paths)| paths)
+        covering
+            .max_by_key(|((_, p, source), _)| (p.len(), std::cmp::Reverse(*source)))
+            .map(|(_, paths)| paths)
     }
 
     /// The first path that ends, without entering the same paths twice.
-    fn follow(&self, paths: &[Path], led_by: Option<Ipv4Addr>, seen: &mut BTreeSet<Vec<Path>>) -> Option<Adj> {
+    fn follow(
+        &self,
+        paths: &[Path],
+        led_by: Option<Ipv4Addr>,
+        seen: &mut BTreeSet<Vec<Path>>,
+    ) -> Option<Adj> {
         if !seen.insert(paths.to_vec()) {
             return None;
         }
@@ -81,8 +88,9 @@ impl Model {
             (Via::Recursive { next_hop, fib }, _) => {
                 self.follow(self.longest(fib.0, next_hop)?, Some(next_hop), seen)
             }
-            (Via::NextHop { interface, next_hop }, _) => Some(neighbour(interface, next_hop)),
-            (Via::Attached { interface, .. }, Some(next_hop)) => Some(neighbour(interface, next_hop)),
+            (Via::NextHop { interface, next_hop }, _) | (Via::Attached { interface, .. }, Some(next_hop)) => {
+                Some(neighbour(interface, next_hop))
+            }
             (_, Some(_)) => None,
             (Via::Attached { interface, source }, None) => {
                 let mut adj = Adj::on(AdjKind::Glean, interface, 1500);

@@ -40,7 +40,8 @@ fn add(fib: &Fib, to: &str, source: Source, path: Path) {
 #[test]
 fn a_new_table_has_the_special_entries_and_no_route() {
     let router = router(0);
-    let prefixes: Vec<String> = router.fib.entries(MAIN).unwrap().iter().map(|e| e.prefix.to_string()).collect();
+    let prefixes: Vec<String> =
+        router.fib.entries(MAIN).unwrap().iter().map(|e| e.prefix.to_string()).collect();
     assert_eq!(prefixes, ["0.0.0.0/0", "0.0.0.0/32", "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32"]);
     assert_eq!(router.way("192.0.2.1"), "None");
     assert_eq!(router.way("0.0.0.0"), "Drop - 0.0.0.0");
@@ -92,7 +93,12 @@ fn a_recursive_route_follows_its_next_hop_through_other_routes() {
     assert_eq!(fib.longest(MAIN, ip("10.0.0.1")).unwrap().unwrap().lists[0].state, PathState::Unresolved);
     add(fib, "172.16.0.0/16", Source::Cli, recursive("192.0.2.9"));
     assert_eq!(router.way("10.0.0.1"), "Drop - 0.0.0.0");
-    add(fib, "192.0.2.0/24", Source::Interface, Via::Attached { interface: ETH2, source: ip("192.0.2.1") }.into());
+    add(
+        fib,
+        "192.0.2.0/24",
+        Source::Interface,
+        Via::Attached { interface: ETH2, source: ip("192.0.2.1") }.into(),
+    );
     assert_eq!(router.way("10.0.0.1"), "Incomplete 2 192.0.2.9");
     // A more specific cover takes over, and gives way again.
     add(fib, "172.16.0.1/32", Source::Api, via("198.51.100.1", ETH1));
@@ -153,7 +159,9 @@ fn paths_are_added_to_and_taken_from_what_a_source_gave() {
     fib.add_paths(MAIN, [to], Source::Cli, &[via("192.0.2.1", ETH1)]).unwrap();
     fib.add_paths(MAIN, [to], Source::Cli, &[via("192.0.2.2", ETH1)]).unwrap();
     fib.add_paths(MAIN, [to], Source::Cli, &[via("192.0.2.2", ETH1).weight(3)]).unwrap();
-    let weights = |fib: &Fib| -> Vec<u8> { fib.entry(MAIN, to).unwrap().lists[0].paths.iter().map(|p| p.weight).collect() };
+    let weights = |fib: &Fib| -> Vec<u8> {
+        fib.entry(MAIN, to).unwrap().lists[0].paths.iter().map(|p| p.weight).collect()
+    };
     assert_eq!(weights(fib), [1, 3]);
     let missing = fib.remove_paths(MAIN, [to], Source::Cli, &[via("192.0.2.9", ETH1)]).unwrap_err();
     assert_eq!(missing.to_string(), "10.0.0.0/8 in table 0 has no such path from CLI, it has 2");
@@ -179,19 +187,6 @@ fn a_refused_bulk_leaves_nothing_behind() {
     let gone = fib.add_many(MAIN, many(), Source::Cli, &[via("192.0.2.1", SwIfIndex(9))]).unwrap_err();
     assert_eq!(gone.to_string(), "no interface with sw_if_index 9");
     assert_eq!((fib.entries(MAIN).unwrap().len(), router.locks()), (5, before));
-}
-
-#[test]
-fn a_full_trie_refuses_all_of_a_bulk() {
-    let router = with_neighbours();
-    let fib = router.fib.add_table(9, None).unwrap();
-    let before = router.locks();
-    // Each host in a /24 of its own needs a ply of its own: a million plies, and those of their /16s, are too many.
-    let hosts = (0..1u32 << 20).map(|n| shoal_wire::Ip4Prefix::host(Ipv4Addr::from_bits(0x0a00_0000 + n * 256 + 1)));
-    let full = router.fib.add_many(fib, hosts, Source::Cli, &[via("192.0.2.1", ETH1)]).unwrap_err();
-    assert!(matches!(full, FibError::Full { table: 9, .. }), "{full}");
-    assert_eq!((router.fib.entries(fib).unwrap().len(), router.locks()), (5, before));
-    assert_eq!(router.way_in(fib, "10.0.0.1"), "None");
 }
 
 #[test]
@@ -243,7 +238,12 @@ fn tables_are_apart_and_go_with_their_routes() {
 fn routes_through_a_deleted_interface_are_withdrawn() {
     let router = with_neighbours();
     let (fib, before) = (&router.fib, router.locks());
-    add(fib, "192.0.2.0/24", Source::Interface, Via::Attached { interface: ETH1, source: ip("192.0.2.1") }.into());
+    add(
+        fib,
+        "192.0.2.0/24",
+        Source::Interface,
+        Via::Attached { interface: ETH1, source: ip("192.0.2.1") }.into(),
+    );
     add(fib, "10.0.0.0/8", Source::Cli, recursive("192.0.2.9"));
     add(fib, "11.0.0.0/8", Source::Cli, via("192.0.2.2", ETH1));
     let both = [via("192.0.2.2", ETH1), via("198.51.100.2", ETH2)];

@@ -25,6 +25,8 @@ mod tests {
         for other in [[0, 0, 0, 0], [0, 1, 2, 3], [127, 0, 0, 1], [224, 0, 0, 1], [240, 0, 0, 1], [255; 4]] {
             assert!(!is_host(other.into()), "{other:?}");
         }
-        assert!(is_many([239, 1, 1, 1].into()) && is_many([255; 4].into()) && !is_many([10, 0, 0, 255].into()));
+        assert!(
+            is_many([239, 1, 1, 1].into()) && is_many([255; 4].into()) && !is_many([10, 0, 0, 255].into())
+        );
     }
 }

@@ -40,7 +40,9 @@ impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate_limit {
             Rate { per_second: 0, .. } => writeln!(f, "errors: not limited")?,
-            Rate { per_second, burst } => writeln!(f, "errors: at most {per_second} per second, burst {burst}")?,
+            Rate { per_second, burst } => {
+                writeln!(f, "errors: at most {per_second} per second, burst {burst}")?
+            }
         }
         if !self.types.is_empty() {
             writeln!(f, "{:<4}{:<28}{:>12}{:>12}", "Type", "", "Received", "Sent")?;
@@ -54,12 +56,8 @@ impl fmt::Display for View {
 
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let icmp = control.get::<Icmp>()?;
-    let row = |c: crate::TypeCount| Row {
-        r#type: c.kind.0,
-        name: c.kind.to_string(),
-        received: c.rx,
-        sent: c.tx,
-    };
+    let row =
+        |c: crate::TypeCount| Row { r#type: c.kind.0, name: c.kind.to_string(), received: c.rx, sent: c.tx };
     Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
 }
 

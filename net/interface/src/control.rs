@@ -263,7 +263,8 @@ impl Interfaces {
         for counter in [&c.rx, &c.tx] {
             counter.ensure(at + 1);
         }
-        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error] {
+        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
+        {
             counter.ensure(at + 1);
         }
         self.graph.if_names().set(at, name);
@@ -327,7 +328,8 @@ impl Interfaces {
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
         self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
         self.zero_counters(index);
-        let mut data = IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
+        let mut data =
+            IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
         data.mtu = create.mtu;
         data.output_edge = output_edge.0;
         data.arc_end_edge = arc_end_edge.0;
@@ -445,7 +447,11 @@ impl Interfaces {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn modify(&self, index: SwIfIndex, change: impl FnOnce(IfData) -> IfData) -> Result<(), InterfaceError> {
+    pub fn modify(
+        &self,
+        index: SwIfIndex,
+        change: impl FnOnce(IfData) -> IfData,
+    ) -> Result<(), InterfaceError> {
         let old = self.data(index)?;
         let new = change(old);
         if new == old { Ok(()) } else { self.store(index, new) }

@@ -1,6 +1,5 @@
 //! What packets read of an interface.
 
-
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_buffer::SwIfIndex;

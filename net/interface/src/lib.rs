@@ -17,7 +17,7 @@ mod node;
 #[allow(clippy::unwrap_used)]
 mod testing;
 
-pub use control::{Create, Device, Info, Interfaces, MtuLayer, Mtu, Queue};
+pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;

@@ -206,10 +206,7 @@ mod tests {
         assert_eq!(interfaces.data(seven).unwrap().mac().to_string(), "de:ad:00:00:00:07");
         let zero = interfaces.create_loopback(None, None).unwrap();
         assert_eq!(interfaces.name(zero).unwrap(), "loop0");
-        assert_eq!(
-            interfaces.create_loopback(None, Some(7)),
-            Err(InterfaceError::Exists("loop7".into()))
-        );
+        assert_eq!(interfaces.create_loopback(None, Some(7)), Err(InterfaceError::Exists("loop7".into())));
         assert!(interfaces.create_loopback(None, Some(u32::MAX)).is_err());
         assert!(interfaces.create_loopback(Some(MacAddress::BROADCAST), None).is_err());
         assert!(interfaces.delete_loopback(SwIfIndex(0)).is_err());

@@ -56,7 +56,9 @@ fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
 /// Points at the address for whatever is wrong with it.
 fn of_address(error: Ip4Error) -> CliError {
     let nearest = match &error {
-        Ip4Error::NotAHost { nearest, .. } | Ip4Error::NoAddress { nearest, .. } => nearest.map(|n| n.to_string()),
+        Ip4Error::NotAHost { nearest, .. } | Ip4Error::NoAddress { nearest, .. } => {
+            nearest.map(|n| n.to_string())
+        }
         Ip4Error::Duplicate { .. } | Ip4Error::Overlap { .. } => None,
         _ => return error.into(),
     };

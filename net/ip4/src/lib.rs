@@ -31,8 +31,8 @@ pub use icmp_error::IcmpError;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
-use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
+use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
 
 /// Features of packets to one host run here.
@@ -91,7 +91,8 @@ fn add_nodes(
     interfaces.subscribe(follow_enabled);
     let adjacencies = control.get::<Adjacencies>()?;
     let input = Arc::new(Ip4Input { unicast: graph.arc(UNICAST_ARC)? });
-    let lookup = Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
+    let lookup =
+        Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table() });
     graph.add_packet_shared(Arc::clone(&input))?;
     graph.add_packet(Ip4OptionsNode { unicast: graph.arc(UNICAST_ARC)? })?;

@@ -223,7 +223,8 @@ fn icmp_errors_are_limited_and_the_limit_is_counted() {
 fn no_error_is_sent_about_errors_fragments_and_groups_rfc_1122() {
     let (mut router, a, _) = two_hosts();
     let (src, dst) = ([10, 0, 0, 2], [10, 0, 1, 2]);
-    let error = to(&a).ip4(src, dst).protocol(shoal_wire::IpProtocol::ICMP).payload(&[3, 1, 0, 0, 0, 0, 0, 0]);
+    let error =
+        to(&a).ip4(src, dst).protocol(shoal_wire::IpProtocol::ICMP).payload(&[3, 1, 0, 0, 0, 0, 0, 0]);
     let later = udp(&a).fragment(800, shoal_wire::packet::Fragment::Last);
     let nobody = to(&a).ip4([0, 0, 0, 0], dst).udp(1, 2);
     for frame in [error, later, nobody] {

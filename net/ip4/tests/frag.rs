@@ -141,7 +141,8 @@ fn a_checksum_left_to_the_device_is_completed_before_the_packet_is_cut() {
         // What a device is given: the sum of the pseudo-header, not complemented.
         let addresses = (ip(&right).src(), ip(&right).dst());
         let length = (right.len() - 34) as u16;
-        let pseudo = shoal_wire::checksum::Sum::pseudo_ip4(addresses.0, addresses.1, protocol, length).folded();
+        let pseudo =
+            shoal_wire::checksum::Sum::pseudo_ip4(addresses.0, addresses.1, protocol, length).folded();
         let at = 34 + usize::from(checksum_offset);
         given[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
         for cuts in [vec![], vec![60], vec![34, 8, 333]] {

@@ -107,7 +107,9 @@ fn a_header_cut_over_two_buffers_is_too_short_not_read_past_its_end() {
 fn good_options_are_forwarded_untouched() {
     let (mut router, a, b) = two_hosts();
     // No operation, router alert, record route, time stamp.
-    for options in [&[1u8, 1, 1, 0][..], &[148, 4, 0, 0], &[7, 7, 4, 0, 0, 0, 0, 0], &[68, 8, 5, 0, 0, 0, 0, 0]] {
+    for options in
+        [&[1u8, 1, 1, 0][..], &[148, 4, 0, 0], &[7, 7, 4, 0, 0, 0, 0, 0], &[68, 8, 5, 0, 0, 0, 0, 0]]
+    {
         let sent = passes(&mut router, &a, &b, &udp(&a).options(options).build());
         assert_eq!(&sent[34..34 + options.len()], options);
         let ip = Ip4Header::ref_from_prefix(&sent[14..]).unwrap().0;

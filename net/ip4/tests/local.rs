@@ -135,5 +135,11 @@ fn a_bad_icmp_sum_type_or_length_is_dropped() {
     let raw = |bytes: &[u8]| local(&a).protocol(IpProtocol::ICMP).payload(bytes);
     refused(&mut router, &a, &raw(&[8, 0]), "ip4-icmp-input", "payload length too small for type");
     refused(&mut router, &a, &raw(&[99, 0, 0x9c, 0xff]), "ip4-icmp-input", "unknown type");
-    refused(&mut router, &a, &raw(&[8, 1, 0xf7, 0xfe, 0, 0, 0, 0]), "ip4-icmp-input", "invalid code for type");
+    refused(
+        &mut router,
+        &a,
+        &raw(&[8, 1, 0xf7, 0xfe, 0, 0, 0, 0]),
+        "ip4-icmp-input",
+        "invalid code for type",
+    );
 }

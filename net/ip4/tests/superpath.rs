@@ -11,7 +11,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{Given, Giver, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via};
+use common::{
+    Given, Giver, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via,
+};
 use shoal_buffer::Flags;
 use shoal_fib::Via;
 use shoal_graph::PacketNode;
@@ -126,7 +128,9 @@ fn configure(router: &Router, ports: &[Port]) {
 
 fn source(rng: &mut Rng, rx: usize) -> [u8; 4] {
     match rng.below(12) {
-        0 => *rng.pick(&[[0, 0, 0, 0], [0, 1, 2, 3], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4], [240, 0, 0, 1]]),
+        0 => {
+            *rng.pick(&[[0, 0, 0, 0], [0, 1, 2, 3], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4], [240, 0, 0, 1]])
+        }
         1 => (rng.next_u64() as u32).to_be_bytes(),
         _ => [10, 0, rx as u8, 2 + rng.below(3) as u8],
     }
@@ -214,7 +218,10 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
         0 => start.vlan(rng.below(4096) as u16),
         1 => start.vlan(5).vlan(6),
         2 => return PacketBuilder::arp_request(src, from, [10, 0, rx as u8, 1]).build(),
-        3 => return PacketBuilder::arp_reply(src, [10, 0, rx as u8, 4 + rng.below(3) as u8], port.mac(), to).build(),
+        3 => {
+            return PacketBuilder::arp_reply(src, [10, 0, rx as u8, 4 + rng.below(3) as u8], port.mac(), to)
+                .build();
+        }
         4 => start.ether_type(EtherType(rng.next_u64() as u16)),
         5 => start.ether_type(EtherType::IP6),
         6 => PacketBuilder::ethernet([3, 0, 0, 0, 0, 1], dst),
@@ -350,7 +357,8 @@ fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
 /// A test of many cases is worth what it meets.
 fn every_case_was_met(router: &Router) {
     let met = router.errors();
-    let nodes = ["ethernet-input", "ip4-input", "ip4-options", "ip4-rewrite", "ip4-frag", "ip4-drop", "ip4-lookup"];
+    let nodes =
+        ["ethernet-input", "ip4-input", "ip4-options", "ip4-rewrite", "ip4-frag", "ip4-drop", "ip4-lookup"];
     // A fused node cannot run out of headroom or of a header that was checked before it.
     let never = [
         "ip4-rewrite: ip4 header is cut short",

@@ -164,12 +164,12 @@ impl Pg {
             return Err(PgError::FileExists(path.to_owned()));
         }
         let name = self.interfaces.name(index)?;
-        port.watch(|outlets| match &outlets.capture {
-            Some(running) => Err(PgError::CaptureRuns(name, running.path().to_owned())),
-            None => {
-                outlets.capture = Some(Capture::new(path.to_owned(), port.mode.link_type(), count));
-                Ok(())
+        port.watch(|outlets| {
+            if let Some(running) = &outlets.capture {
+                return Err(PgError::CaptureRuns(name, running.path().to_owned()));
             }
+            outlets.capture = Some(Capture::new(path.to_owned(), port.mode.link_type(), count));
+            Ok(())
         })
     }
 

@@ -1,4 +1,5 @@
 //! Streams: what they send, when they stop, what they refuse.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 

@@ -1,2 +1,27 @@
 //! ping and traceroute from the router.
+//!
+//! Control plane only: requests are put into the graph at `ip4-lookup`, answers come from `ip4-icmp-listener` by
+//! way of [`shoal_icmp::Icmp::listen`]. Both commands are tasks of the main thread that print while they run and
+//! end when their client leaves.
 #![forbid(unsafe_code)]
+
+pub mod cli;
+mod echo;
+mod ping;
+mod text;
+mod traceroute;
+mod wait;
+
+pub use echo::{Echo, HEADER, MOST_DATA, PingError, Target};
+pub use ping::{Detail, Ping};
+pub use traceroute::Traceroute;
+
+use shoal_module::Module;
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "ping",
+    description: "ping and traceroute from the router",
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};

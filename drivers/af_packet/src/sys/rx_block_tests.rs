@@ -119,7 +119,13 @@ fn a_cut_frame_and_a_stripped_tag_are_reported() {
 fn a_slot_is_read_within_its_bounds_only() {
     let slot = |mac: u32, snaplen: u32, status: u32| {
         let mut bytes = vec![0; SIZE];
-        let words = [(slot::STATUS, status), (slot::LEN, snaplen), (slot::SNAPLEN, snaplen), (slot::MAC_NET, mac), (slot::VLAN, 5 | 0x88a8 << 16)];
+        let words = [
+            (slot::STATUS, status),
+            (slot::LEN, snaplen),
+            (slot::SNAPLEN, snaplen),
+            (slot::MAC_NET, mac),
+            (slot::VLAN, 5 | 0x88a8 << 16),
+        ];
         for (at, value) in words {
             bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }

@@ -79,9 +79,7 @@ impl RxConfig {
             RingVersion::V3 => self.block_size.is_power_of_two(),
             RingVersion::V2 => self.block_size.is_multiple_of(4096),
         };
-        if !shape
-            || !(SUPERFRAME + BLOCK_OVERHEAD..=1 << 26).contains(&self.block_size)
-        {
+        if !shape || !(SUPERFRAME + BLOCK_OVERHEAD..=1 << 26).contains(&self.block_size) {
             return config("block size", self.block_size as u64, "a power of two from 131072 to 67108864");
         }
         if !(2..=4096).contains(&self.blocks) {

@@ -53,7 +53,13 @@ impl PacketNode for Across {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let [a, b] = [0, 1].map(|i| self.0.0[i].load(Ordering::Relaxed));
         let rx = pkt.rx().0;
-        let tx = if rx == a { b } else if rx == b { a } else { return Err(Error::NoOther) };
+        let tx = if rx == a {
+            b
+        } else if rx == b {
+            a
+        } else {
+            return Err(Error::NoOther);
+        };
         pkt.meta_mut().tx = SwIfIndex(tx);
         cx.trace(pkt, || Trace { rx, tx });
         Ok(Next::Output)
@@ -180,7 +186,12 @@ impl Router {
             while inside.graph.round().worked {}
             assert_eq!(inside.graph.pool().stats().used, 0, "buffers balanced");
         });
-        Router { jobs, main: faces.recv_timeout(Duration::from_secs(10)).unwrap(), stop, thread: Some(thread) }
+        Router {
+            jobs,
+            main: faces.recv_timeout(Duration::from_secs(10)).unwrap(),
+            stop,
+            thread: Some(thread),
+        }
     }
 
     /// Runs something on the router's main thread and waits for its answer.

@@ -7,8 +7,7 @@ use std::time::Duration;
 use shoal_adj::AdjKind;
 use shoal_buffer::Buffer;
 use shoal_graph::clock::Time;
-use shoal_ip4::Ip4;
-use shoal_wire::MacAddress;
+use shoal_wire::{Ip4Prefix, MacAddress};
 
 use super::Neighbours;
 use crate::Key;
@@ -194,10 +193,9 @@ impl Neighbours {
 
     /// Our address to ask a neighbour with; unspecified when there is none.
     fn source_for(&self, (interface, address): Key) -> Ipv4Addr {
-        let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
-        let addresses = ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default();
+        let addresses = self.addresses(interface);
         let on_link = addresses.iter().find(|a| a.contains(address)).or(addresses.first());
-        on_link.map_or(Ipv4Addr::UNSPECIFIED, |a| a.addr())
+        on_link.map_or(Ipv4Addr::UNSPECIFIED, Ip4Prefix::addr)
     }
 
     /// Sends one question: to the neighbour itself if it is known, else to everybody.

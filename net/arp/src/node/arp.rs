@@ -7,8 +7,8 @@ use shoal_adj::{AdjIndex, AdjKind};
 use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 
-pub use super::ask::{Error, Next};
 use super::ask::{Asker, Target};
+pub use super::ask::{Error, Next};
 
 /// Asks for next hops.
 pub(crate) struct Ip4Arp(pub(crate) Asker);

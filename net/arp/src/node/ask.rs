@@ -106,7 +106,8 @@ impl Asker {
         let before = self.asked.hit(cx.thread(), key, cx.now());
         if before == 0 {
             let (mac, to) = (data.mac(), MacAddress::BROADCAST);
-            let Some(request) = (Question { interface, mac, source, to, target: next_hop }).packet(cx.cache())
+            let Some(request) =
+                (Question { interface, mac, source, to, target: next_hop }).packet(cx.cache())
             else {
                 return cx.drop(buffer, Error::NoBuffers);
             };

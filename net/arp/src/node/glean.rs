@@ -8,8 +8,8 @@ use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 use shoal_wire::Ip4Header;
 
-pub use super::ask::{Error, Next};
 use super::ask::{Asker, Target};
+pub use super::ask::{Error, Next};
 
 /// Asks for destinations.
 pub(crate) struct Ip4Glean(pub(crate) Asker);

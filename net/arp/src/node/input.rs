@@ -88,8 +88,10 @@ impl std::fmt::Display for Trace {
     }
 }
 
-/// The same fact is passed on once in this time and thread.
+/// In this time and thread a fact that is known is passed on once, so that it does not age, and one that is not a
+/// few times: the table may refuse it, and somebody may say it a thousand times.
 const SAME_FACT: Duration = Duration::from_millis(100);
+const NEWS: u32 = 16;
 
 /// Looks at ARP packets.
 pub(crate) struct ArpInput {
@@ -104,12 +106,13 @@ impl ArpInput {
         ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT) }
     }
 
-    /// Passes on who has which address; a fact that was passed on just now is left out.
+    /// Passes on who has which address, unless it was passed on often enough just now.
     fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, unknown: Unknown, cx: &Cx<'_, Self>) {
         let (address, mac) = (arp.sender_ip4(), arp.sender_mac());
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
         let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ unknown as u64;
-        if self.told.hit(cx.thread(), fact, cx.now()) > 0 {
+        let known = self.subnets.is_known(rx, address.to_bits(), mac, cx.guard());
+        if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { NEWS } {
             return;
         }
         let counter = match self.learn.try_send(Learn { interface: rx, address, mac, unknown }) {

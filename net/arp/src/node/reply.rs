@@ -58,7 +58,8 @@ impl PacketNode for ArpReply {
         arp.make_reply(ours);
         pkt.truncate(pkt.len().min(LONGEST)).ok_or(Error::TooShort)?;
         pkt.push(EthernetHeader::LEN).ok_or(Error::TooShort)?;
-        *pkt.header_mut::<EthernetHeader>().ok_or(Error::TooShort)? = EthernetHeader::new(ours, to, EtherType::ARP);
+        *pkt.header_mut::<EthernetHeader>().ok_or(Error::TooShort)? =
+            EthernetHeader::new(ours, to, EtherType::ARP);
         let meta = pkt.meta_mut();
         meta.tx = rx;
         meta.flags = meta.flags.without(Flags::LINK_MULTICAST).with(Flags::LOCALLY_ORIGINATED);

@@ -58,7 +58,7 @@ pub struct EthernetInput {
 /// Whether a frame to `dst` is for the station `mac`; group addresses are looked at by [`group`].
 #[inline(always)]
 fn is_for(dst: MacAddress, mac: MacAddress) -> bool {
-    dst.to_u64() == mac.to_u64()
+    dst.0 == mac.0
 }
 
 /// A group address: for everybody, but nothing may be answered with an error.
@@ -82,7 +82,7 @@ impl PacketNode for EthernetInput {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let interface = self.interfaces.get(pkt.rx(), cx.guard());
-        let header = *pkt.header::<EthernetHeader>().ok_or(Error::TooShort)?;
+        let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
         cx.trace(pkt, || Trace(header));
         if !interface.is_up() {
             return Err(Error::Down);
@@ -91,7 +91,6 @@ impl PacketNode for EthernetInput {
         if !is_for(dst, interface.mac()) {
             group(pkt, dst)?;
         }
-        pkt.pull(EthernetHeader::LEN).ok_or(Error::TooShort)?;
         match header.ether_type() {
             EtherType::IP4 => Ok(Next::Ip4),
             other => rare(header, other),

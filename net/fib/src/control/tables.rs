@@ -9,7 +9,11 @@ use crate::table::Table;
 use crate::{FibError, FibIndex, Path, Source, Via};
 
 /// Most plies of another table's trie; address space only.
+#[cfg(not(test))]
 const OTHER_PLIES: usize = 1 << 20;
+/// Few, so that a test can use them up.
+#[cfg(test)]
+const OTHER_PLIES: usize = 1 << 10;
 
 /// A table as `show ip table` and `show ip fib summary` print it.
 #[derive(Clone, Debug)]
@@ -66,7 +70,12 @@ impl Fib {
         self.enter(id, name, writer)
     }
 
-    pub(super) fn enter(&self, id: u32, name: Option<&str>, writer: Mtrie4Writer) -> Result<FibIndex, FibError> {
+    pub(super) fn enter(
+        &self,
+        id: u32,
+        name: Option<&str>,
+        writer: Mtrie4Writer,
+    ) -> Result<FibIndex, FibError> {
         let index = {
             let mut state = self.state.borrow_mut();
             let free = state.tables.iter().position(Option::is_none).unwrap_or(state.tables.len());
@@ -190,7 +199,8 @@ impl State {
         let locks = table.locks.iter().filter(|(source, _)| **source != Source::DefaultRoute);
         let mut by: Vec<String> = locks.map(|(source, n)| format!("{source}:{n}")).collect();
         let needs = |p: &Path| p.via.table() == Some(index);
-        let lists: Vec<_> = self.lists.iter().filter(|(_, l)| l.paths.iter().any(needs)).map(|(id, _)| id).collect();
+        let lists: Vec<_> =
+            self.lists.iter().filter(|(_, l)| l.paths.iter().any(needs)).map(|(id, _)| id).collect();
         if !lists.is_empty() {
             for other in self.tables.iter().flatten().filter(|t| t.index != index) {
                 let uses = other.entries().filter(|(_, slot)| slot.all().any(|c| lists.contains(&c.list)));
@@ -222,3 +232,25 @@ impl State {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::router::{ip, router};
+
+    #[test]
+    fn a_full_trie_refuses_all_of_a_bulk() {
+        let router = router(1);
+        let fib = router.fib.add_table(9, None).unwrap();
+        let before = router.locks();
+        let path = Path::next_hop(ip("192.0.2.1"), shoal_buffer::SwIfIndex(1));
+        // Each host in a /24 of its own needs a ply of its own.
+        let hosts = (0..1u32 << 10).map(|n| Ip4Prefix::host(Ipv4Addr::from_bits(0x0a00_0000 + n * 256 + 1)));
+        let full = router.fib.add_many(fib, hosts.clone(), Source::Cli, &[path]).unwrap_err();
+        assert!(matches!(full, FibError::Full { table: 9, .. }), "{full}");
+        assert_eq!((router.fib.entries(fib).unwrap().len(), router.locks()), (5, before));
+        assert_eq!(router.way_in(fib, "10.0.0.1"), "None");
+        assert_eq!(router.fib.add_many(fib, hosts.take(900), Source::Cli, &[path]), Ok(900));
+    }
+}

@@ -67,7 +67,12 @@ pub(crate) struct FibView {
 }
 
 impl FibView {
-    pub fn new(control: &Control, tables: &[TableInfo], filter: Filter, detail: bool) -> Result<Self, CliError> {
+    pub fn new(
+        control: &Control,
+        tables: &[TableInfo],
+        filter: Filter,
+        detail: bool,
+    ) -> Result<Self, CliError> {
         let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
         let adjacencies = control.get::<Adjacencies>()?;
         let words = Words { interfaces: &interfaces, fib: &fib };
@@ -173,7 +178,13 @@ impl EntryRow {
     fn write(&self, f: &mut fmt::Formatter<'_>, head: &Head, detail: bool) -> fmt::Result {
         let list = self.sources.first().map_or(0, |s| s.path_list);
         if detail {
-            writeln!(f, "{} fib:{} index:{list} locks:{}", self.prefix, head.fib_index(), self.sources.len())?;
+            writeln!(
+                f,
+                "{} fib:{} index:{list} locks:{}",
+                self.prefix,
+                head.fib_index(),
+                self.sources.len()
+            )?;
             for (i, source) in self.sources.iter().enumerate() {
                 source.write(f, i == 0)?;
             }
@@ -196,7 +207,10 @@ impl SourceRow {
         writeln!(f, "  {source} refs:1 src-flags:{flags}")?;
         writeln!(f, "    path-list:[{path_list}] locks:{users} flags:{shared} uPRF-list:{path_list}")?;
         for PathRow { kind, weight, preference, via } in paths {
-            write!(f, "      path:[{path_list}] pl-index:{path_list} ip4 weight={weight} pref={preference} ")?;
+            write!(
+                f,
+                "      path:[{path_list}] pl-index:{path_list} ip4 weight={weight} pref={preference} "
+            )?;
             writeln!(f, "{kind}:  oper-flags:{state},")?;
             writeln!(f, "        {via}")?;
         }

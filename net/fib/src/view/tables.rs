@@ -64,7 +64,9 @@ pub(crate) struct SummaryView(Vec<Lengths>);
 impl SummaryView {
     pub fn new(tables: &[TableInfo]) -> Self {
         let lengths = |t: &TableInfo| t.lengths.iter().copied().enumerate().filter(|(_, n)| *n > 0).collect();
-        SummaryView(tables.iter().map(|t| Lengths { head: Head::new(t), prefix_lengths: lengths(t) }).collect())
+        SummaryView(
+            tables.iter().map(|t| Lengths { head: Head::new(t), prefix_lengths: lengths(t) }).collect(),
+        )
     }
 }
 

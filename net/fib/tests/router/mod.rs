@@ -52,6 +52,7 @@ pub fn router(count: u8) -> Router {
     for module in modules {
         (module.init)(&control).unwrap();
     }
+    control.graph().unwrap().build().unwrap();
     let router = Router {
         fib: control.get().unwrap(),
         adjacencies: control.get().unwrap(),

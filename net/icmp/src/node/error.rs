@@ -50,8 +50,9 @@ pub enum Error {
     /// packet is cut short
     TooShort,
     /// no error about an icmp error
+    #[counter("about_error")]
     #[severity(info)]
-    AboutError,
+    AboutIcmp,
     /// no error about a later fragment
     #[severity(info)]
     LaterFragment,
@@ -110,7 +111,7 @@ fn check(pkt: &Packet<'_>, ip: &Ip4Header) -> Result<(), Error> {
         // A message too short to have a type may be an error, too.
         let icmp = pkt.header_at::<Icmp4Header>(ip.header_len().max(Ip4Header::LEN));
         if icmp.is_none_or(|icmp| icmp.kind().is_error()) {
-            return Err(Error::AboutError);
+            return Err(Error::AboutIcmp);
         }
     }
     Ok(())
@@ -119,7 +120,13 @@ fn check(pkt: &Packet<'_>, ip: &Ip4Header) -> Result<(), Error> {
 impl IcmpErrorNode {
     /// Our address to speak from: the one the packet was sent to when it came as far as that (RFC 1122, 3.2.1.3),
     /// else the first of the interface it came in by (RFC 1812, 4.3.2.4).
-    fn source(&self, pkt: &Packet<'_>, ip: &Ip4Header, say: IcmpError, cx: &Cx<'_, Self>) -> Result<Ipv4Addr, Error> {
+    fn source(
+        &self,
+        pkt: &Packet<'_>,
+        ip: &Ip4Header,
+        say: IcmpError,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Ipv4Addr, Error> {
         let for_us = say.kind == Icmp4Type::DESTINATION_UNREACHABLE.0
             && matches!(say.code, code::PORT_UNREACHABLE | code::PROTOCOL_UNREACHABLE);
         if for_us {
@@ -132,7 +139,12 @@ impl IcmpErrorNode {
     }
 
     /// Writes the two headers in front of the quoted packet.
-    fn write(pkt: &mut Packet<'_>, say: IcmpError, src: Ipv4Addr, dst: Ipv4Addr) -> Result<Icmp4Header, Error> {
+    fn write(
+        pkt: &mut Packet<'_>,
+        say: IcmpError,
+        src: Ipv4Addr,
+        dst: Ipv4Addr,
+    ) -> Result<Icmp4Header, Error> {
         let quote = pkt.len().min(QUOTE);
         pkt.truncate(quote).ok_or(Error::TooShort)?;
         pkt.push(ICMP).ok_or(Error::NoHeadroom)?;
@@ -185,7 +197,8 @@ impl PacketNode for IcmpErrorNode {
         let traced = pkt.flags().has(Flags::TRACED);
         let meta = pkt.meta_mut();
         // Offloads and the like were the old packet's.
-        meta.flags = if traced { Flags::LOCALLY_ORIGINATED.with(Flags::TRACED) } else { Flags::LOCALLY_ORIGINATED };
+        meta.flags =
+            if traced { Flags::LOCALLY_ORIGINATED.with(Flags::TRACED) } else { Flags::LOCALLY_ORIGINATED };
         meta.l3 = front;
         if meta.tx == SwIfIndex::NONE {
             meta.tx = SwIfIndex(self.interfaces.get(rx, cx.guard()).fib_ip4);

@@ -30,8 +30,9 @@ pub enum Error {
     #[severity(warn)]
     UnexpectedReply,
     /// icmp error about nothing this router waits for
+    #[counter("unexpected_error")]
     #[severity(warn)]
-    UnexpectedError,
+    AboutStranger,
     /// payload length too small for type
     TooShort,
     /// echo replies not handed over, too many at a time
@@ -85,7 +86,7 @@ impl PacketNode for ListenerNode {
         let (about, unexpected, expected) = if is_reply {
             (echo_at(pkt, at), Error::UnexpectedReply, Error::Replies)
         } else {
-            (quoted(pkt, at), Error::UnexpectedError, Error::Errors)
+            (quoted(pkt, at), Error::AboutStranger, Error::Errors)
         };
         let echo = about.filter(|echo| self.wanted.has(echo.id())).ok_or(unexpected)?;
         let (id, sequence) = (echo.id(), echo.sequence());

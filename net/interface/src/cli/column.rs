@@ -60,7 +60,10 @@ mod tests {
     fn text_is_cut_and_numbers_are_not() {
         assert_eq!(left("GigabitEthernet", 7), "Gigabit");
         assert_eq!(right("GigabitEthernet", 7), "Gigabit");
-        assert_eq!(centre("gso disabled on itf  -- gso packet drop", 35), "gso disabled on itf  -- gso packet ");
+        assert_eq!(
+            centre("gso disabled on itf  -- gso packet drop", 35),
+            "gso disabled on itf  -- gso packet "
+        );
         assert_eq!(number(1_000_000, 6), "1000000");
     }
 

@@ -72,7 +72,11 @@ pub(super) struct OnInterface {
 impl OnInterface {
     pub(super) fn new(graph: &Graph, info: &Info, positions: bool) -> Self {
         let enabled = |list: Vec<(String, bool)>| {
-            list.into_iter().enumerate().filter(|(_, (_, on))| *on).map(|(at, (name, _))| (at, name)).collect()
+            list.into_iter()
+                .enumerate()
+                .filter(|(_, (_, on))| *on)
+                .map(|(at, (name, _))| (at, name))
+                .collect()
         };
         let arcs = graph.features(Some(info.index));
         let arcs = arcs.into_iter().map(|(arc, list)| Arc { arc, enabled: enabled(list) }).collect();

@@ -26,7 +26,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 #[derive(Serialize)]
-struct Queue {
+struct OneQueue {
     queue: u32,
     thread: usize,
     thread_name: String,
@@ -39,7 +39,7 @@ struct Device {
     sw_if_index: u32,
     link: &'static str,
     speed_kbps: u32,
-    rx_queues: Vec<Queue>,
+    rx_queues: Vec<OneQueue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ethernet_address: Option<String>,
     class: &'static str,
@@ -50,7 +50,7 @@ impl Device {
     fn new(interfaces: &Interfaces, info: Info) -> Result<Self, CliError> {
         let threads = interfaces.graph().threads();
         let name = |n| threads.iter().find(|t| t.index == n).map(|t| t.name.clone()).unwrap_or_default();
-        let queue = |q: shoal_graph::QueueInfo| Queue {
+        let queue = |q: shoal_graph::QueueInfo| OneQueue {
             queue: q.queue,
             thread: q.thread,
             thread_name: name(q.thread),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn device() -> Device {
-        let queue = |queue, thread, name: &str| Queue {
+        let queue = |queue, thread, name: &str| OneQueue {
             queue,
             thread,
             thread_name: name.into(),

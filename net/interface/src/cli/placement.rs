@@ -25,12 +25,9 @@ pub(super) const SET_PLACEMENT: Command = Command::new(
 )
 .examples(&["set interface rx-placement local0 main", "set int rx-placement local0 queue 1 worker 0"]);
 
-pub(super) const SHOW_PLACEMENT: Command = Command::new(
-    "show interface rx-placement",
-    "Show which thread runs which receive queue",
-    show_placement,
-)
-.examples(&["show interface rx-placement", "sh int rx"]);
+pub(super) const SHOW_PLACEMENT: Command =
+    Command::new("show interface rx-placement", "Show which thread runs which receive queue", show_placement)
+        .examples(&["show interface rx-placement", "sh int rx"]);
 
 fn set_mode(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface: InterfaceArg = args.get("interface")?;
@@ -71,7 +68,7 @@ fn thread_of(graph: &Graph, worker: u32) -> Result<usize, CliError> {
 }
 
 #[derive(Serialize)]
-struct Queue {
+struct OneQueue {
     interface: String,
     queue: u32,
     mode: String,
@@ -80,11 +77,11 @@ struct Queue {
 #[derive(Serialize)]
 struct Node {
     node: String,
-    queues: Vec<Queue>,
+    queues: Vec<OneQueue>,
 }
 
 #[derive(Serialize)]
-struct Thread {
+struct OneThread {
     thread: usize,
     name: String,
     nodes: Vec<Node>,
@@ -92,23 +89,23 @@ struct Thread {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Placement(Vec<Thread>);
+struct Placement(Vec<OneThread>);
 
 fn show_placement(control: &Control, _: &Args) -> Result<Output, CliError> {
     let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
-    let mut placed: BTreeMap<usize, BTreeMap<String, Vec<Queue>>> = BTreeMap::new();
+    let mut placed: BTreeMap<usize, BTreeMap<String, Vec<OneQueue>>> = BTreeMap::new();
     for index in interfaces.indices() {
         // By the interface's name of today: it may have been renamed since the queue came.
         let name = interfaces.name(index)?;
         for q in interfaces.queues(index)? {
-            let queue = Queue { interface: name.clone(), queue: q.queue, mode: q.mode.to_string() };
+            let queue = OneQueue { interface: name.clone(), queue: q.queue, mode: q.mode.to_string() };
             placed.entry(q.thread).or_default().entry(graph.node_name(q.node)).or_default().push(queue);
         }
     }
     let threads = graph.threads();
     let name = |n| threads.iter().find(|t| t.index == n).map(|t| t.name.clone()).unwrap_or_default();
     let node = |(node, queues)| Node { node, queues };
-    let thread = |(thread, nodes): (usize, BTreeMap<_, _>)| Thread {
+    let thread = |(thread, nodes): (usize, BTreeMap<_, _>)| OneThread {
         thread,
         name: name(thread),
         nodes: nodes.into_iter().map(node).collect(),
@@ -118,11 +115,11 @@ fn show_placement(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Thread { thread, name, nodes } in &self.0 {
+        for OneThread { thread, name, nodes } in &self.0 {
             writeln!(f, "Thread {thread} ({name}):")?;
             for Node { node, queues } in nodes {
                 writeln!(f, "  node {node}:")?;
-                for Queue { interface, queue, mode } in queues {
+                for OneQueue { interface, queue, mode } in queues {
                     writeln!(f, "    {interface} queue {queue} ({mode})")?;
                 }
             }
@@ -138,9 +135,9 @@ mod tests {
 
     #[test]
     fn placement_is_laid_out_as_vpps() {
-        let queue = |queue| Queue { interface: "host-eth0".into(), queue, mode: "adaptive".into() };
+        let queue = |queue| OneQueue { interface: "host-eth0".into(), queue, mode: "adaptive".into() };
         let nodes = vec![Node { node: "af-packet-input".into(), queues: vec![queue(0), queue(1)] }];
-        let placement = Placement(vec![Thread { thread: 1, name: "vpp_wk_0".into(), nodes }]);
+        let placement = Placement(vec![OneThread { thread: 1, name: "vpp_wk_0".into(), nodes }]);
         assert_eq!(
             placement.to_string(),
             "Thread 1 (vpp_wk_0):\n  node af-packet-input:\n    \

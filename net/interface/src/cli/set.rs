@@ -14,7 +14,11 @@ pub(super) const MTU: Command = Command::new(
     "Set the largest packet an interface carries, of one protocol or of all",
     mtu,
 )
-.examples(&["set interface mtu 1500 local0", "set interface mtu packet 1500 local0", "set int mtu ip4 1400 local0"])
+.examples(&[
+    "set interface mtu 1500 local0",
+    "set interface mtu packet 1500 local0",
+    "set int mtu ip4 1400 local0",
+])
 .doc("Sizes are without the Ethernet header. 0 for a protocol means that of the interface.");
 
 pub(super) const MAC: Command =

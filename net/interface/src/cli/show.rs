@@ -101,8 +101,12 @@ impl Row {
 fn counters(interfaces: &Interfaces, index: SwIfIndex) -> Vec<(&'static str, u64)> {
     let (c, at) = (interfaces.graph().graph_counters(), index.0 as usize);
     let ((rx_packets, rx_bytes), (tx_packets, tx_bytes)) = (c.rx.sum(at), c.tx.sum(at));
-    let pairs =
-        [("rx packets", rx_packets), ("rx bytes", rx_bytes), ("tx packets", tx_packets), ("tx bytes", tx_bytes)];
+    let pairs = [
+        ("rx packets", rx_packets),
+        ("rx bytes", rx_bytes),
+        ("tx packets", tx_packets),
+        ("tx bytes", tx_bytes),
+    ];
     let singles = [
         ("drops", &c.drops),
         ("punt", &c.punt),
@@ -216,10 +220,8 @@ mod tests {
             let name = name.to_owned();
             Row { name, sw_if_index, state, mtu, counters }
         };
-        let table = Table(vec![
-            row("local0", 0, "down", mtu(0), vec![]),
-            row("pg0", 1, "up", mtu(9000), counters),
-        ]);
+        let table =
+            Table(vec![row("local0", 0, "down", mtu(0), vec![]), row("pg0", 1, "up", mtu(9000), counters)]);
         // The example of VPP's own documentation.
         assert_eq!(
             table.to_string(),

@@ -43,11 +43,13 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
     let mut paths = Vec::new();
     for node in graph.nodes().into_iter().filter(|n| n.kind == NodeKind::Superpath) {
-        let uses = |i: &shoal_buffer::SwIfIndex| {
-            interfaces.data(*i).is_ok_and(|d| d.rx_next(false) == node.index)
-        };
+        let uses =
+            |i: &shoal_buffer::SwIfIndex| interfaces.data(*i).is_ok_and(|d| d.rx_next(false) == node.index);
         let users = interfaces.indices().into_iter().filter(uses);
-        paths.push(Path { interfaces: users.filter_map(|i| interfaces.name(i).ok()).collect(), node: node.name });
+        paths.push(Path {
+            interfaces: users.filter_map(|i| interfaces.name(i).ok()).collect(),
+            node: node.name,
+        });
     }
     Ok(Output::view(Superpaths { on: interfaces.superpath_enabled(), paths }))
 }

@@ -70,7 +70,13 @@ impl Interfaces {
         let (name, device) = self.device(index)?;
         let zero = layer != MtuLayer::L3 && value == 0;
         if !zero && !(64..=MAX_MTU).contains(&value) {
-            return Err(InterfaceError::Range { what: "MTU", interface: name, value, least: 64, most: MAX_MTU });
+            return Err(InterfaceError::Range {
+                what: "MTU",
+                interface: name,
+                value,
+                least: 64,
+                most: MAX_MTU,
+            });
         }
         if layer == MtuLayer::L3 {
             device.set_mtu(value).map_err(|e| InterfaceError::NotPossible(name, e))?;
@@ -142,8 +148,12 @@ impl Interfaces {
             return Err(InterfaceError::Exists(name.to_owned()));
         }
         let old = self.name(index)?;
-        if name.is_empty() || name.len() > 63 || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(InterfaceError::NotPossible(old, "a name has 1 to 63 characters and no blanks".into()));
+        if name.is_empty() || name.len() > 63 || name.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            return Err(InterfaceError::NotPossible(
+                old,
+                "a name has 1 to 63 characters and no blanks".into(),
+            ));
         }
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             name.clone_into(&mut interface.name);

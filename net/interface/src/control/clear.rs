@@ -21,10 +21,15 @@ impl Interfaces {
         Ok(self.graph.on_every_thread(move |worker| {
             let thread = worker.thread();
             for row in pairs.iter().filter_map(|c| c.row(thread)) {
-                at.iter().flat_map(|i| [2 * i, 2 * i + 1]).for_each(|i| zero(row.get(i)));
+                for i in &at {
+                    zero(row.get(2 * i));
+                    zero(row.get(2 * i + 1));
+                }
             }
             for row in singles.iter().filter_map(|c| c.row(thread)) {
-                at.iter().for_each(|i| zero(row.get(*i)));
+                for i in &at {
+                    zero(row.get(*i));
+                }
             }
         })?)
     }

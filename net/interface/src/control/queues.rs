@@ -62,7 +62,12 @@ impl Interfaces {
     ///
     /// # Errors
     /// There is no such interface or queue.
-    pub fn set_rx_mode(&self, index: SwIfIndex, number: Option<u32>, mode: RxMode) -> Result<(), InterfaceError> {
+    pub fn set_rx_mode(
+        &self,
+        index: SwIfIndex,
+        number: Option<u32>,
+        mode: RxMode,
+    ) -> Result<(), InterfaceError> {
         let ids: Vec<QueueId> = match number {
             Some(number) => vec![self.queue_id(index, number)?],
             None => {

@@ -160,7 +160,11 @@ impl Ip4 {
         let old = self.on(interface);
         if !old.addresses.contains(&address) {
             let nearest = nearest(address.addr(), &old.addresses);
-            return Err(Ip4Error::NoAddress { interface: self.interfaces.name(interface)?, address, nearest });
+            return Err(Ip4Error::NoAddress {
+                interface: self.interfaces.name(interface)?,
+                address,
+                nearest,
+            });
         }
         let mut new = old.clone();
         new.addresses.retain(|a| *a != address);
@@ -255,12 +259,17 @@ impl Ip4 {
         }
         let idle = new.addresses.is_empty() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
         let mut on = self.on.borrow_mut();
-        if idle { on.remove(&interface) } else { on.insert(interface, new) };
+        if idle {
+            on.remove(&interface)
+        } else {
+            on.insert(interface, new)
+        };
         Ok(())
     }
 
     fn publish(&self, interface: SwIfIndex, old: &OnInterface, new: &OnInterface) -> Result<(), Ip4Error> {
-        let primary = |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
+        let primary =
+            |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
         if primary(old) != primary(new) {
             let stored = self.writer.borrow_mut().store(interface.0 as usize, primary(new));
             stored.map_err(|e| Ip4Error::Table(e.to_string()))?;
@@ -339,7 +348,8 @@ impl OnInterface {
             // Of several addresses in one network the first asks for neighbours.
             routes.entry(address.normalized()).or_insert(Via::Attached { interface, source });
             if let Some(last) = address.broadcast() {
-                let broadcast = if self.directed_broadcast { Via::Broadcast { interface } } else { Via::Drop };
+                let broadcast =
+                    if self.directed_broadcast { Via::Broadcast { interface } } else { Via::Drop };
                 routes.insert(Ip4Prefix::host(last), broadcast);
                 routes.insert(Ip4Prefix::host(address.network()), Via::Drop);
             }

@@ -88,7 +88,13 @@ pub struct Ip4Local {
 }
 
 impl Ip4Local {
-    fn udp(&self, pkt: &mut Packet<'_>, header: usize, total: usize, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+    fn udp(
+        &self,
+        pkt: &mut Packet<'_>,
+        header: usize,
+        total: usize,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
         let udp = pkt.header_at::<UdpHeader>(header).ok_or(Error::UdpLength)?;
         let (port, length, sum) = (udp.dst_port(), usize::from(udp.length()), udp.checksum());
         if length < UdpHeader::LEN || length > total - header {

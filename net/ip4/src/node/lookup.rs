@@ -155,7 +155,9 @@ impl StagedNode for Ip4Lookup {
         let value = if entry.is_final() {
             entry.value()
         } else {
-            self.fib.trie(FibIndex(fib), cx.guard()).map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
+            self.fib
+                .trie(FibIndex(fib), cx.guard())
+                .map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
         };
         let index = AdjIndex(value);
         pkt.meta_mut().adj = index.0;

@@ -65,11 +65,44 @@ pub struct Ip4Rewrite {
     pub adjacencies: AdjTable,
 }
 
+/// Packets that are not plainly forwarded.
+const UNUSUAL: Flags =
+    Flags::GSO.with(Flags::LOCALLY_ORIGINATED).with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
+
+/// Large packets the device cuts, packets made here, packets whose sender was told a shorter way.
+#[cold]
+fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<Option<Next>, Error> {
+    let (flags, mtu) = (pkt.flags(), adj.mtu);
+    let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
+    let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+    if flags.has(Flags::LINK_MULTICAST) && !ours {
+        // RFC 1812, 5.3.4: every station on the link would forward its copy.
+        return Err(Error::LinkBroadcast);
+    }
+    let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
+    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+    if ip.total_length() > mtu && !fits_in_pieces {
+        return Ok(Some(too_long(pkt, mtu, cx)));
+    }
+    if !ours && ip.ttl() <= 1 {
+        return Ok(Some(expired(pkt, cx)));
+    }
+    if redirect {
+        return Ok(Some(Next::Redirect));
+    }
+    if !ours {
+        ip.decrement_ttl();
+    }
+    Ok(None)
+}
+
 /// Whether the device cuts the packet into pieces that are short enough.
 #[cold]
 fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
     let meta = pkt.meta();
-    meta.gso_header.saturating_add(meta.gso_size) <= mtu
+    // The network header ends where the transport header starts.
+    let headers = i32::from(meta.l4) - i32::from(pkt.current()) + i32::from(meta.gso_header);
+    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
 }
 
 #[cold]
@@ -124,22 +157,22 @@ impl PacketNode for Ip4Rewrite {
         let adj = self.adjacencies.get(index, cx.guard());
         let (flags, rx) = (pkt.flags(), pkt.rx());
         let (mtu, tx) = (adj.mtu, adj.tx());
-        let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
-        let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-        if ip.total_length() > mtu && !fits_in_pieces {
-            return Ok(too_long(pkt, mtu, cx));
-        }
-        if tx == rx && !flags.has(Flags::REDIRECT_DONE.with(Flags::LOCALLY_ORIGINATED)) {
-            return Ok(Next::Redirect);
-        }
-        if !flags.has(Flags::LOCALLY_ORIGINATED.with(Flags::LINK_MULTICAST)) {
+        if flags.has(UNUSUAL) {
+            if let Some(next) = unusual(pkt, adj, cx)? {
+                return Ok(next);
+            }
+        } else {
+            let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+            if ip.total_length() > mtu {
+                return Ok(too_long(pkt, mtu, cx));
+            }
             if ip.ttl() <= 1 {
                 return Ok(expired(pkt, cx));
             }
+            if tx == rx {
+                return Ok(Next::Redirect);
+            }
             ip.decrement_ttl();
-        } else if !flags.has(Flags::LOCALLY_ORIGINATED) {
-            // RFC 1812, 5.3.4: every station on the link would forward its copy.
-            return Err(Error::LinkBroadcast);
         }
         put_in_front(pkt, adj)?;
         pkt.meta_mut().tx = tx;

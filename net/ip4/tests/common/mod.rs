@@ -45,7 +45,12 @@ fn init_toys(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(Toy::<1>)?;
     graph.add_packet(Toy::<2>)?;
     // Declared in the wrong order on purpose: the constraint decides.
-    graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: "toy-second", before: &[], after: &["toy-first"] });
+    graph.add_feature(FeatureSpec {
+        arc: UNICAST_ARC,
+        node: "toy-second",
+        before: &[],
+        after: &["toy-first"],
+    });
     graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: "toy-first", before: &[], after: &[] });
     graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: "toy-out", before: &[], after: &[] });
     Ok(())

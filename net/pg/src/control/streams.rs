@@ -140,7 +140,7 @@ impl Pg {
     fn free_index(&self, name: &str) -> u32 {
         let streams = self.streams.borrow();
         let there = streams.values().find(|s| s.name == name).map(|s| s.index);
-        there.or_else(|| (0..).find(|i| !streams.contains_key(i))).unwrap_or(u32::MAX)
+        there.or_else(|| (0..u32::MAX).find(|i| !streams.contains_key(i))).unwrap_or(u32::MAX)
     }
 
     fn mode(&self, interface: SwIfIndex, node: Option<&str>) -> Mode {
@@ -153,13 +153,11 @@ impl Pg {
 
     fn stream<R>(&self, name: &str, look: impl FnOnce(&Stream) -> R) -> Result<R, PgError> {
         let streams = self.streams.borrow();
-        match streams.values().find(|s| s.name == name) {
-            Some(stream) => Ok(look(stream)),
-            None => {
-                let near = nearest(name, streams.values().map(|s| s.name.as_str())).map(str::to_owned);
-                Err(PgError::NoStream(name.to_owned(), near))
-            }
+        if let Some(stream) = streams.values().find(|s| s.name == name) {
+            return Ok(look(stream));
         }
+        let near = nearest(name, streams.values().map(|s| s.name.as_str())).map(str::to_owned);
+        Err(PgError::NoStream(name.to_owned(), near))
     }
 
     /// Starts a stream from its first packet; one that runs goes on. Its interface is set up.
@@ -366,7 +364,7 @@ fn marks(spec: &StreamSpec, rx: SwIfIndex) -> Marks {
         marks.l3 = blueprint.l3().unwrap_or(0) as i16;
         if let Some((l4, checksum)) = blueprint.l4() {
             (marks.l4, marks.checksum_offset) = (l4 as i16, checksum);
-            marks.gso_header = blueprint.header_bytes() as u16;
+            marks.gso_header = blueprint.header_bytes().saturating_sub(l4) as u16;
         }
     }
     marks

@@ -89,12 +89,12 @@ impl Tx {
                 failed = failed.or(capture.add(&pkt, at).err());
             }
         }
-        if let Some(running) = capture {
-            if let Some(error) = failed.or(running.flush().err()) {
-                cx.count(Error::CaptureFailed, 1);
-                tracing::warn!("capture into {} ended: {error}", running.path().display());
-                *capture = None;
-            }
+        if let Some(running) = capture
+            && let Some(error) = failed.or(running.flush().err())
+        {
+            cx.count(Error::CaptureFailed, 1);
+            tracing::warn!("capture into {} ended: {error}", running.path().display());
+            *capture = None;
         }
     }
 }

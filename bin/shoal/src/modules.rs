@@ -1,0 +1,74 @@
+//! The table of everything this router is made of.
+
+use shoal_config::Plugins;
+use shoal_module::Module;
+
+/// Whether a module can be left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Others rest on it.
+    Core,
+    /// `plugins { plugin NAME { disable } }` leaves it out.
+    Plugin,
+}
+
+use Part::{Core, Plugin};
+
+/// In the order of their start: what a module asks for stands above it.
+static TABLE: &[(Part, &Module)] = &[
+    (Core, &crate::logging::MODULE),
+    (Core, &shoal_cli::commands::MODULE),
+    (Core, &shoal_stats::MODULE),
+    (Core, &shoal_interface::MODULE),
+    (Core, &shoal_adj::MODULE),
+    (Core, &shoal_ethernet::MODULE),
+    (Core, &shoal_fib::MODULE),
+    (Core, &shoal_ip4::MODULE),
+    (Core, &shoal_arp::MODULE),
+    (Core, &shoal_icmp::MODULE),
+    (Plugin, &shoal_ping::MODULE),
+    (Plugin, &shoal_pg::MODULE),
+    (Plugin, &shoal_af_packet::MODULE),
+    (Plugin, &shoal_tap::MODULE),
+];
+
+/// Every module, whatever the configuration says: their sections are known even when they do not run.
+pub fn all() -> impl Iterator<Item = &'static Module> {
+    TABLE.iter().map(|(_, module)| *module)
+}
+
+/// The modules that run.
+pub fn enabled(plugins: &Plugins) -> Vec<&'static Module> {
+    let runs = |part: Part, module: &Module| part == Core || plugins.enabled(module.name);
+    TABLE.iter().filter(|(part, module)| runs(*part, module)).map(|(_, module)| *module).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<_> = all().map(|m| m.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(all().all(|m| !m.name.is_empty() && !m.description.is_empty()));
+    }
+
+    #[test]
+    fn the_commands_of_all_modules_fit_together() {
+        let commands = all().flat_map(|m| m.commands);
+        let types = all().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
+        shoal_cli::Cli::new(commands, types).unwrap();
+    }
+
+    #[test]
+    fn core_modules_cannot_be_disabled() {
+        let none = Plugins { default: Some(false), ..Plugins::default() };
+        let core = TABLE.iter().filter(|(part, _)| *part == Core).count();
+        assert_eq!(enabled(&none).len(), core);
+        assert_eq!(enabled(&Plugins::default()).len(), TABLE.len());
+    }
+}

@@ -1,0 +1,239 @@
+//! The router: put together, run, taken apart.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_lite::future::or;
+use nix::sys::signal::Signal;
+use shoal_cli::Cli;
+use shoal_cli::commands::ModuleList;
+use shoal_config::StartUp;
+use shoal_graph::process::Processes;
+use shoal_graph::{Clock, Graph, GraphConfig};
+use shoal_module::Control;
+use shoal_module::cli::WIRE;
+use shoal_stats::Stats;
+
+use crate::console::Console;
+use crate::files::{PidFile, RuntimeDir};
+use crate::logging::{Log, Shelf};
+use crate::signals::Signals;
+use crate::stop::Stop;
+use crate::{background, files, modules, notify, settings};
+
+/// An orderly end that takes longer than this is cut short.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why the router did not start, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
+/// Says what was tried, for errors that only say why it failed.
+fn trying<T, E: Display>(what: impl Display, result: Result<T, E>) -> Result<T, StartError> {
+    result.map_err(|error| StartError(format!("{what}: {error}")))
+}
+
+/// Removes the sockets of modules, however the router ends.
+struct Sockets(Rc<Control>);
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        if let Ok(stats) = self.0.get::<Stats>() {
+            stats.close();
+        }
+    }
+}
+
+struct Router {
+    control: Rc<Control>,
+    graph: Rc<Graph>,
+    processes: Rc<Processes>,
+    cli: Rc<Cli>,
+    stop: Rc<Stop>,
+    // Dropped last, files before their directory.
+    sockets: Sockets,
+    _pidfile: Option<PidFile>,
+    _runtime_dir: RuntimeDir,
+}
+
+/// Starts the router, runs it until it is asked to end, and ends it.
+pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
+    let begun = Instant::now();
+    if let Some(line) = settings::warning(startup) {
+        tracing::warn!("{line}");
+    }
+    let signals = trying("signals", Signals::new())?;
+    let router = Router::start(startup, log)?;
+    let console = Rc::new(Console::default());
+    router.watch(signals, Rc::clone(&console));
+    router.welcome(startup, begun);
+    trying("the terminal", background::leave_terminal())?;
+    if startup.unix.interactive {
+        let (cli, control, stop) =
+            (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
+        router.processes.spawn("unix-console", console.run(cli, control, stop, settings::prompt(startup)));
+    }
+    let nap = startup.unix.poll_sleep;
+    router.graph.run(&router.processes, || {
+        if !nap.is_zero() {
+            std::thread::sleep(nap);
+        }
+        router.stop.is_asked()
+    });
+    router.end();
+    Ok(())
+}
+
+impl Router {
+    fn start(startup: &StartUp, log: &Arc<Log>) -> Result<Self, StartError> {
+        let gid = startup.unix.gid.as_ref().map(files::group).transpose().map_err(StartError)?;
+        let dir = &startup.unix.runtime_dir;
+        let runtime_dir =
+            trying(format_args!("runtime directory {}", dir.display()), RuntimeDir::make(dir, gid))?;
+        let pidfile = startup.unix.pidfile.as_deref();
+        let pidfile = pidfile.map(|p| trying(format_args!("pid file {}", p.display()), PidFile::write(p)));
+        let pidfile = pidfile.transpose()?;
+
+        let graph = trying(
+            "memory",
+            Graph::new(GraphConfig {
+                buffers: settings::pool(&startup.buffers),
+                stats_bytes: settings::stats_bytes(startup),
+                clock: Clock::real(),
+            }),
+        )?;
+        tracing::info!("{}", buffers_line(&graph));
+        let modules = modules::enabled(&startup.plugins);
+        let control = Rc::new(Control::new());
+        let sockets = Sockets(Rc::clone(&control));
+        control.put_rc(Rc::clone(&graph));
+        let processes = control.put(Processes::new(graph.clock().clone()));
+        control.put(Shelf(Arc::clone(log)));
+        control.put(startup.sections.clone());
+        control.put(settings::stats(startup, gid));
+        control.put(ModuleList(modules.clone()));
+        shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
+
+        for core in &startup.cpu.workers {
+            trying("worker", graph.add_worker(core.map(|c| c as usize)))?;
+        }
+        let arg_types = modules.iter().flat_map(|m| m.arg_types).chain(WIRE);
+        let cli = Cli::new(modules.iter().flat_map(|m| m.commands), arg_types);
+        let cli = control.put(cli.map_err(|e| StartError(e.to_string()))?);
+        shoal_module::start_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
+        let listener = shoal_cli::server::listen(settings::cli(startup, gid));
+        let listener = listener.map_err(|e| StartError(e.to_string()))?;
+        // After the first socket: its helper thread is there now and does not inherit the main thread's core.
+        if let Some(core) = startup.cpu.main_core {
+            pin_main(&graph, core);
+        }
+
+        let stop = Rc::new(Stop::default());
+        let (tasks, until) = (Rc::clone(&processes), Rc::clone(&stop));
+        let spawn = move |task| tasks.spawn_unlisted(task);
+        let serve = listener.serve(Rc::clone(&cli), Rc::clone(&control), spawn);
+        processes.spawn("unix-cli", async move { or(serve, until.asked()).await });
+        Ok(Router {
+            control,
+            graph,
+            processes,
+            cli,
+            stop,
+            sockets,
+            _pidfile: pidfile,
+            _runtime_dir: runtime_dir,
+        })
+    }
+
+    /// Ends the router when a signal asks for it.
+    fn watch(&self, signals: Signals, console: Rc<Console>) {
+        let stop = Rc::clone(&self.stop);
+        self.processes.spawn("unix-signals", async move {
+            loop {
+                match signals.next().await {
+                    Ok(Signal::SIGHUP) => tracing::info!("SIGHUP: there is nothing to read again"),
+                    Ok(Signal::SIGINT) if console.interrupt() => {}
+                    Ok(signal) => {
+                        tracing::info!("{signal}: the router ends");
+                        return stop.ask();
+                    }
+                    Err(error) => return tracing::error!("signals are not read any more: {error}"),
+                }
+            }
+        });
+    }
+
+    /// Runs the file of commands, then tells the service manager that all is up.
+    fn welcome(&self, startup: &StartUp, begun: Instant) {
+        let workers = startup.cpu.workers.len();
+        tracing::info!("up in {} ms with {workers} workers", begun.elapsed().as_millis());
+        let Some(file) = startup.unix.exec.clone() else { return notify::notify("READY=1") };
+        let (cli, control) = (Rc::clone(&self.cli), Rc::clone(&self.control));
+        self.processes.spawn("startup-config", async move {
+            run_file(&cli, &control, &file).await;
+            notify::notify("READY=1");
+        });
+    }
+
+    fn end(self) {
+        notify::notify("STOPPING=1");
+        // A worker that does not answer must not keep the process: the kernel takes everything back.
+        let guard = || {
+            std::thread::sleep(PATIENCE);
+            eprintln!("shoal: a thread does not end, leaving without it");
+            std::process::exit(1);
+        };
+        let _ = std::thread::Builder::new().name("end".into()).spawn(guard);
+        drop(self.sockets);
+        // Tasks that wait for the end do what they have to, such as removing their socket.
+        self.processes.run_until_idle();
+        self.graph.stop_workers();
+        tracing::info!("ended");
+    }
+}
+
+/// Runs a file of commands. What is wrong with it is in the log, line by line; the router runs on, so that it can
+/// be put right.
+async fn run_file(cli: &Cli, control: &Rc<Control>, file: &Path) {
+    let name = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    let reply = cli.execute(control, &format!("exec \"{name}\"")).await;
+    let text = reply.text();
+    if reply.is_ok() {
+        text.lines().for_each(|line| tracing::debug!("{line}"));
+    } else {
+        text.lines().filter(|l| !l.is_empty()).for_each(|line| tracing::error!("{line}"));
+    }
+}
+
+fn pin_main(graph: &Graph, core: u32) {
+    let mut set = nix::sched::CpuSet::new();
+    let pinned = set.set(core as usize);
+    let pinned = pinned.and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
+    match pinned {
+        Ok(()) => {
+            graph.threads().iter().filter(|t| t.index == 0).for_each(|t| t.cpu.store(core, Ordering::Relaxed))
+        }
+        Err(error) => tracing::warn!("the main thread is not pinned to core {core}: {error}"),
+    }
+}
+
+/// How much memory for packets there is, and of what kind.
+fn buffers_line(graph: &Graph) -> String {
+    use shoal_buffer::Backing;
+    let stats = graph.pool().stats();
+    let megabytes = (stats.total * stats.size).div_ceil(1 << 20);
+    let memory = match stats.backing {
+        Backing::Huge2M => "reserved 2 MB pages",
+        Backing::Transparent => {
+            "ordinary memory the kernel may back with huge pages (no 2 MB pages are reserved)"
+        }
+        Backing::Small => "4 kB pages",
+    };
+    let (total, most) = (stats.total, stats.most);
+    format!("{total} buffers, {megabytes} MB of {memory}; more as needed, up to {most}")
+}

@@ -1,0 +1,139 @@
+//! Feature arcs: declared, put in order, enabled per interface.
+
+use std::sync::Arc;
+
+use shoal_buffer::SwIfIndex;
+
+use super::{Graph, GraphError};
+use crate::feature::{Arc as FeatureArc, ArcSpec, ArcTable, FeatureSpec, MAX_FEATURES, order};
+use crate::node::NodeIndex;
+
+impl Graph {
+    /// Declares an arc; before [`Graph::build`].
+    pub fn add_arc(&self, spec: ArcSpec) {
+        self.arcs.borrow_mut().specs.push(spec);
+    }
+
+    /// Declares a feature; before [`Graph::build`].
+    pub fn add_feature(&self, spec: FeatureSpec) {
+        self.arcs.borrow_mut().features.push(spec);
+    }
+
+    /// A handle on an arc, for nodes where it starts. May be asked for before [`Graph::build`], as long as the arc
+    /// was declared.
+    ///
+    /// # Errors
+    /// The arc is unknown, or there is no memory for it.
+    pub fn arc(&self, name: &str) -> Result<FeatureArc, GraphError> {
+        let mut arcs = self.arcs.borrow_mut();
+        if let Some(table) = arcs.tables.iter().find(|t| t.name == name) {
+            return Ok(table.handle.clone());
+        }
+        let Some(spec) = arcs.specs.iter().find(|s| s.name == name).copied() else {
+            return Err(GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
+        };
+        let handle = FeatureArc::new(arcs.tables.len() as u8)?;
+        let table =
+            ArcTable { name: spec.name, features: Vec::new(), handle: handle.clone(), side: spec.side };
+        arcs.tables.push(Arc::new(table));
+        Ok(handle)
+    }
+
+    /// Makes a node added after [`Graph::build`] one where an arc starts.
+    ///
+    /// # Errors
+    /// The arc is unknown or has no end yet.
+    pub fn start_arc_at(&self, node: NodeIndex, arc: &str) -> Result<(), GraphError> {
+        let (number, targets) = {
+            let arcs = self.arcs.borrow();
+            let no_arc = || GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect());
+            let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(no_arc)?;
+            let end = arcs.specs.iter().find(|s| s.name == arc).ok_or_else(no_arc)?.end;
+            let end = self.node(end)?;
+            (table.handle.number, table.features.iter().map(|(_, n)| *n).chain([end]).collect::<Vec<_>>())
+        };
+        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
+            draft.arcs.push((number, draft.edges.len() as u16));
+            draft.edges.extend(targets);
+        }
+        if self.built.get() { self.publish() } else { Ok(()) }
+    }
+
+    pub(super) fn build_arc(&self, spec: ArcSpec) -> Result<(), GraphError> {
+        let features: Vec<FeatureSpec> =
+            self.arcs.borrow().features.iter().filter(|f| f.arc == spec.name).copied().collect();
+        if features.len() > MAX_FEATURES {
+            return Err(GraphError::TooMany("features on an arc", MAX_FEATURES));
+        }
+        let order = order(&features).map_err(|names| GraphError::Circle(spec.name, names))?;
+        let mut unknown = Vec::new();
+        let mut find = |name: &str, of: &str| {
+            self.node(name).map_err(|_| unknown.push(format!("node `{name}' {of} arc {}", spec.name))).ok()
+        };
+        let ordered: Vec<(String, NodeIndex)> = order
+            .into_iter()
+            .filter_map(|i| features.get(i))
+            .filter_map(|f| Some((f.node.to_owned(), find(f.node, "on")?)))
+            .collect();
+        let end = find(spec.end, "at the end of");
+        let starts: Vec<NodeIndex> = spec.starts.iter().filter_map(|s| find(s, "at the start of")).collect();
+        let Some(end) = end.filter(|_| unknown.is_empty()) else { return Err(GraphError::Unknown(unknown)) };
+        let mut arcs = self.arcs.borrow_mut();
+        let Some(slot) = arcs.tables.iter_mut().find(|t| t.name == spec.name) else { return Ok(()) };
+        let handle = slot.handle.clone();
+        let mut nodes = self.nodes.borrow_mut();
+        for node in starts.iter().chain(ordered.iter().map(|(_, n)| n)) {
+            if let Some(draft) = nodes.get_mut(node.at()) {
+                draft.arcs.retain(|(number, _)| *number != handle.number);
+                draft.arcs.push((handle.number, draft.edges.len() as u16));
+                draft.edges.extend(ordered.iter().map(|(_, n)| *n).chain([end]));
+            }
+        }
+        *slot = Arc::new(ArcTable { name: spec.name, features: ordered, handle, side: spec.side });
+        Ok(())
+    }
+
+    /// Enables or disables a feature on an interface.
+    ///
+    /// # Errors
+    /// The arc, the feature or the interface is unknown.
+    pub fn enable_feature(
+        &self,
+        arc: &str,
+        feature: &str,
+        interface: SwIfIndex,
+        on: bool,
+    ) -> Result<(), GraphError> {
+        let arcs = self.arcs.borrow();
+        let Some(table) = arcs.tables.iter().find(|t| t.name == arc) else {
+            return Err(GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
+        };
+        let Some(position) = table.features.iter().position(|(name, _)| name == feature) else {
+            let there = table.features.iter().map(|(name, _)| name.clone()).collect();
+            return Err(GraphError::NoFeature(feature.to_owned(), there));
+        };
+        if table.handle.set(interface, position, on) {
+            Ok(())
+        } else {
+            Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES))
+        }
+    }
+
+    /// Disables everything on an interface that goes away.
+    pub fn clear_features(&self, interface: SwIfIndex) {
+        self.arcs.borrow().tables.iter().for_each(|t| t.handle.clear(interface));
+    }
+
+    /// All arcs with their features in order and whether each is enabled on `interface`.
+    pub fn features(&self, interface: Option<SwIfIndex>) -> Vec<(&'static str, Vec<(String, bool)>)> {
+        let arcs = self.arcs.borrow();
+        let enabled = |t: &ArcTable| interface.map_or(0, |i| t.handle.enabled(i));
+        let of = |t: &Arc<ArcTable>| {
+            let bits = enabled(t);
+            let names =
+                t.features.iter().enumerate().map(|(i, (n, _))| (n.clone(), bits >> i & 1 == 1)).collect();
+            (t.name, names)
+        };
+        arcs.tables.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,302 @@
+//! A router of two packet-generator interfaces: what one receives, the other sends.
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_arp::Neighbours;
+use shoal_arp::table::{FibEntry, Origin};
+use shoal_fib::{Fib, FibIndex, Path, Source, consecutive};
+use shoal_graph::clock::Time;
+use shoal_graph::process::Processes;
+use shoal_graph::{Clock, FrameCx, Graph, GraphConfig, NodeIndex, RxQueue};
+use shoal_interface::{Interfaces, SwIfIndex};
+use shoal_ip4::Ip4;
+use shoal_module::{Control, Module, init_all, start_all};
+use shoal_pg::{CreateInterface, Pg};
+use shoal_wire::{Ip4Prefix, MacAddress};
+
+use crate::Result;
+use crate::meter::Meter;
+use crate::scenario::{Scenario, Way};
+use crate::work::{Count, SLICE, Work};
+
+/// What the router is made of, in the order of the daemon's table.
+static MODULES: &[&Module] = &[
+    &shoal_interface::MODULE,
+    &shoal_adj::MODULE,
+    &shoal_fib::MODULE,
+    &shoal_ethernet::MODULE,
+    &shoal_ip4::MODULE,
+    &shoal_icmp::MODULE,
+    &shoal_arp::MODULE,
+    &shoal_pg::MODULE,
+];
+
+const GENERATION: &str = "pg-input";
+/// Nodes in the order packets pass them, so that they are printed so.
+const ORDER: &[&str] = &[
+    GENERATION,
+    "ip4-superpath",
+    "ethernet-input",
+    "ip4-input",
+    "ip4-lookup",
+    "ip4-rewrite",
+    "pg1-output",
+    "pg1-tx",
+];
+
+/// The receiving interface's address.
+pub const MAC_IN: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 0]);
+/// The sending interface's address.
+pub const MAC_OUT: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
+/// The next hop's.
+pub const MAC_NEXT_HOP: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
+/// The first address with a route.
+const FIRST: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
+/// Bytes of each packet: 64 on the wire, with the frame check sequence.
+pub const BYTES: usize = 60;
+
+/// The router of a scenario, with the stream that is its load.
+pub struct Router {
+    pub control: Rc<Control>,
+    pub graph: Rc<Graph>,
+    input: SwIfIndex,
+    output: SwIfIndex,
+    rounds: usize,
+    /// Where packets are made, and where each counted node lies among the graph's.
+    nodes: Vec<(String, NodeIndex)>,
+    before: Vec<Count>,
+}
+
+impl Router {
+    /// Sets it up and lets its first packets through.
+    pub fn new(scenario: &Scenario) -> Result<Self> {
+        let config = GraphConfig { stats_bytes: 1 << 30, clock: Clock::real(), ..GraphConfig::default() };
+        let control = Rc::new(Control::new());
+        let graph = control.put_rc(Graph::new(config)?);
+        let processes = control.put(Processes::new(graph.clock().clone()));
+        init_all(&control, MODULES)?;
+        start_all(&control, MODULES)?;
+        let [input, output] = interfaces(&control, scenario)?;
+        routes(&control, output, scenario.destinations)?;
+        let rounds = (SLICE / scenario.frame).max(1);
+        let mut router =
+            Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
+        for _ in 0..8 {
+            processes.run_until_idle();
+            router.graph.round();
+        }
+        router.start_stream(scenario)?;
+        router.find_nodes();
+        Ok(router)
+    }
+
+    fn start_stream(&self, scenario: &Scenario) -> Result<()> {
+        let first = FIRST.to_bits();
+        let destinations = match scenario.destinations {
+            1 => Ipv4Addr::from_bits(first + 2).to_string(),
+            n => format!("{FIRST} + {}", Ipv4Addr::from_bits(first + (n << 8) - 1)),
+        };
+        let pg = self.control.get::<Pg>()?;
+        let stream = pg.parse_stream(&format!(
+            "name bench interface pg0 size {BYTES}-{BYTES} maxframe {} data {{ \
+             IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {destinations} UDP: 1 -> 2 incrementing 18 }}",
+            scenario.frame
+        ))?;
+        pg.add_stream(stream)?;
+        if scenario.way != Way::Ruler {
+            pg.enable("bench")?;
+        }
+        Ok(())
+    }
+
+    /// Finds out where packets pass.
+    fn find_nodes(&mut self) {
+        for _ in 0..64 {
+            self.graph.round();
+        }
+        let vectors = &self.graph.graph_counters().vectors;
+        let ran = self.graph.nodes().into_iter().filter(|n| vectors.sum(n.index.number() as usize) > 0);
+        let mut nodes: Vec<(String, NodeIndex)> = ran.map(|n| (n.name, n.index)).collect();
+        let place = |name: &str| ORDER.iter().position(|n| *n == name).unwrap_or(ORDER.len());
+        nodes.sort_by_key(|(name, _)| place(name));
+        self.before = vec![Count::default(); nodes.len()];
+        self.nodes = nodes;
+    }
+
+    fn count(&self, node: NodeIndex) -> Count {
+        let (c, at) = (self.graph.graph_counters(), node.number() as usize);
+        Count { calls: c.calls.get(0, at), vectors: c.vectors.get(0, at), clocks: c.clocks.get(0, at) }
+    }
+
+    fn made(&self) -> u64 {
+        self.graph.graph_counters().rx.sum(self.input.0 as usize).0
+    }
+
+    fn sent(&self) -> u64 {
+        self.graph.graph_counters().tx.sum(self.output.0 as usize).0
+    }
+
+    /// Node counters that are not zero: why packets were dropped.
+    fn errors(&self) -> String {
+        let errors = &self.graph.graph_counters().errors;
+        let all = self.graph.error_counters();
+        let lines = all.iter().enumerate().filter(|(at, _)| errors.sum(*at) > 0);
+        let text: Vec<String> =
+            lines.map(|(at, (n, c))| format!("{n}: {} ({})", c.description, errors.sum(at))).collect();
+        text.join(", ")
+    }
+}
+
+impl Work for Router {
+    fn nodes(&self) -> Vec<String> {
+        self.nodes.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn slice(&mut self, counts: &mut [Count]) -> u64 {
+        let mut before = std::mem::take(&mut self.before);
+        for (place, (_, node)) in before.iter_mut().zip(&self.nodes) {
+            *place = self.count(*node);
+        }
+        let mut packets = 0;
+        let mut main = self.graph.main();
+        for _ in 0..self.rounds {
+            packets += main.round().packets as u64;
+        }
+        main.offline();
+        drop(main);
+        for ((count, before), (_, node)) in counts.iter_mut().zip(&before).zip(&self.nodes) {
+            let now = self.count(*node);
+            *count = Count {
+                calls: now.calls - before.calls,
+                vectors: now.vectors - before.vectors,
+                clocks: now.clocks.wrapping_sub(before.clocks),
+            };
+        }
+        self.before = before;
+        packets
+    }
+
+    fn exclude_generation(&mut self, meter: Arc<Meter>) -> Result<()> {
+        for info in self.graph.queues() {
+            let queue = self.graph.remove_queue(info.id)?;
+            let wrapped = Excluded { queue, meter: Arc::clone(&meter) };
+            self.graph.add_queue(&info.interface, info.queue, info.node, Some(0), Box::new(wrapped))?;
+        }
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<()> {
+        let (made, sent) = (self.made(), self.sent());
+        if made == 0 || made != sent {
+            return Err(format!("{made} packets were made, {sent} sent; {}", self.errors()).into());
+        }
+        match self.graph.pool().stats().used {
+            0 => Ok(()),
+            used => Err(format!("{used} buffers are still in use").into()),
+        }
+    }
+}
+
+/// A receive queue whose work is not counted.
+struct Excluded {
+    queue: Box<dyn RxQueue>,
+    meter: Arc<Meter>,
+}
+
+impl RxQueue for Excluded {
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        self.meter.pause();
+        let packets = self.queue.poll(cx);
+        self.meter.resume();
+        packets
+    }
+
+    fn deadline(&self, now: Time) -> Option<Time> {
+        self.queue.deadline(now)
+    }
+
+    fn is_parked(&self) -> bool {
+        self.queue.is_parked()
+    }
+}
+
+fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> {
+    let (pg, interfaces, ip4) = (control.get::<Pg>()?, control.get::<Interfaces>()?, control.get::<Ip4>()?);
+    interfaces.enable_superpath(scenario.way == Way::Superpath)?;
+    let create = |id: u32, mac: MacAddress| -> Result<SwIfIndex> {
+        let create = CreateInterface { id, mac: Some(mac), ..CreateInterface::default() };
+        let index = pg.create_interface(&create)?;
+        interfaces.set_admin(index, true)?;
+        ip4.add_address(index, Ip4Prefix::new(Ipv4Addr::new(10, 0, id as u8, 1), 24)?)?;
+        Ok(index)
+    };
+    Ok([create(0, MAC_IN)?, create(1, MAC_OUT)?])
+}
+
+fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
+    let neighbours = control.get::<Neighbours>()?;
+    neighbours.set((output, NEXT_HOP), MAC_NEXT_HOP, Origin::Static, FibEntry::Wanted)?;
+    let prefixes = consecutive(Ip4Prefix::new(FIRST, 24)?, count)?;
+    let path = Path::next_hop(NEXT_HOP, output);
+    control.get::<Fib>()?.add_many(FibIndex::DEFAULT, prefixes, Source::Cli, &[path])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    fn sends(name: &str) -> Vec<Vec<u8>> {
+        let mut router = Router::new(&scenario::find(name).unwrap()).unwrap();
+        let pg = router.control.get::<Pg>().unwrap();
+        let sink = pg.attach_sink(router.output).unwrap();
+        let mut counts = vec![Count::default(); router.nodes().len()];
+        let packets = router.slice(&mut counts);
+        router.verify().unwrap();
+        let sent = sink.take();
+        assert_eq!(sent.len() as u64, packets);
+        assert!(counts.iter().all(|c| c.vectors == packets), "{counts:?}");
+        sent
+    }
+
+    #[test]
+    fn nodes_and_superpath_send_the_same_packets() {
+        let (nodes, fused) = (sends("ip4-1-nodes"), sends("ip4-1"));
+        assert_eq!(nodes, fused);
+        assert_eq!(nodes[0].len(), BYTES);
+        assert_eq!(nodes[0][..6], MAC_NEXT_HOP.0);
+        assert_eq!(nodes[0][6..12], MAC_OUT.0);
+    }
+
+    #[test]
+    fn random_destinations_are_many_and_their_checksums_right() {
+        let sent = sends("ip4-65536");
+        let networks: std::collections::BTreeSet<&[u8]> = sent.iter().map(|p| &p[30..33]).collect();
+        assert!(
+            networks.len() * 10 > sent.len() * 9,
+            "{} networks in {} packets",
+            networks.len(),
+            sent.len()
+        );
+        assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
+    }
+
+    #[test]
+    fn the_ways_run_the_nodes_they_are_named_for() {
+        let names = |name| Router::new(&scenario::find(name).unwrap()).unwrap().nodes();
+        assert_eq!(names("ip4-1"), ["pg-input", "ip4-superpath", "pg1-tx"]);
+        assert_eq!(names("ip4-1-nodes").len(), 7);
+    }
+
+    #[test]
+    fn short_frames_are_short() {
+        let mut router = Router::new(&scenario::find("ip4-1-vec12").unwrap()).unwrap();
+        let mut counts = vec![Count::default(); router.nodes().len()];
+        router.slice(&mut counts);
+        assert!(counts.iter().all(|c| c.vectors == 12 * c.calls), "{counts:?}");
+    }
+}

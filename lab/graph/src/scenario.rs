@@ -1,0 +1,106 @@
+//! What is measured.
+
+use crate::Result;
+
+/// Which of the ways a packet takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Each node by itself.
+    Nodes,
+    /// The fused node.
+    Superpath,
+    /// The hand-written loop, which is no part of the router.
+    Ruler,
+}
+
+/// A scenario: one path of the graph under one load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub way: Way,
+    /// /24 routes, all with the same next hop; packets go to addresses drawn from all of them.
+    pub destinations: u32,
+    /// Packets per frame.
+    pub frame: usize,
+}
+
+/// All of them, in the order they run. The ruler is first: the others are told as ratios to it.
+pub const ALL: &[Scenario] = &[
+    Scenario {
+        name: "ruler-fused",
+        about: "not a feature: a hand-written loop over the same memory and tables",
+        way: Way::Ruler,
+        destinations: 1,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-1-nodes",
+        about: "1 destination, separate nodes",
+        way: Way::Nodes,
+        destinations: 1,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-1",
+        about: "1 destination, superpath",
+        way: Way::Superpath,
+        destinations: 1,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-65536",
+        about: "65,536 /24 routes in random order, superpath",
+        way: Way::Superpath,
+        destinations: 65_536,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-1-vec12",
+        about: "1 destination, superpath, frames of 12",
+        way: Way::Superpath,
+        destinations: 1,
+        frame: 12,
+    },
+];
+
+/// The scenarios of these names, in the order of [`ALL`]; all when there are no names.
+pub fn chosen(names: &[String]) -> Result<Vec<Scenario>> {
+    for name in names {
+        find(name)?;
+    }
+    let wanted = |s: &&Scenario| names.is_empty() || names.iter().any(|n| n == s.name);
+    Ok(ALL.iter().filter(wanted).copied().collect())
+}
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Result<Scenario> {
+    ALL.iter().find(|s| s.name == name).copied().ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|s| s.name).collect();
+        format!("no scenario `{name}', there are: {}", names.join(", ")).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_that_other_runs_are_compared_by_are_there() {
+        for name in ["ip4-1-nodes", "ip4-1", "ip4-65536", "ip4-1-vec12", "ruler-fused"] {
+            assert_eq!(find(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_there_is() {
+        let error = chosen(&["ip4-2".into()]).unwrap_err().to_string();
+        assert!(error.contains("`ip4-2'") && error.contains("ip4-65536"), "{error}");
+    }
+
+    #[test]
+    fn no_name_is_all() {
+        assert_eq!(chosen(&[]).unwrap().len(), ALL.len());
+        assert_eq!(chosen(&["ip4-1".into()]).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,91 @@
+//! The commands of the runtime itself: nodes, errors, traces, threads, buffers, time.
+//!
+//! One file per family. Each answer is one value that is text in VPP's layout and, with `--json`, the same facts
+//! for programs. What VPP has no word for (`show drops`, `show capacity`, `create worker`) is new words.
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod abbreviations;
+mod buffers;
+mod capacity;
+mod clock;
+mod cpu;
+mod drops;
+mod errors;
+mod events;
+mod features;
+mod graph;
+mod memory;
+mod node;
+mod plugins;
+mod rates;
+mod runtime;
+mod statistics;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod testing;
+mod threads;
+mod trace;
+mod version;
+
+use std::rc::Rc;
+
+use shoal_module::cli::{ArgType, Command};
+use shoal_module::{Control, InitError, Module};
+
+pub use plugins::ModuleList;
+pub use rates::Rates;
+pub use version::version_line;
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "cli",
+    description: "Commands of the runtime: nodes, errors, traces, threads, buffers",
+    init,
+    start: rates::start,
+    commands: COMMANDS,
+    arg_types: ARG_TYPES,
+    ..Module::NONE
+};
+
+/// The commands.
+pub static COMMANDS: &[Command] = &[
+    runtime::SHOW,
+    runtime::CLEAR,
+    errors::SHOW,
+    errors::SHOW_NODE_COUNTERS,
+    errors::CLEAR,
+    errors::CLEAR_NODE_COUNTERS,
+    drops::SHOW,
+    node::SHOW,
+    graph::SHOW,
+    graph::SHOW_VLIB,
+    graph::SHOW_GRAPHVIZ,
+    trace::ADD,
+    trace::SHOW,
+    trace::CLEAR,
+    threads::SHOW,
+    threads::CREATE,
+    threads::DELETE,
+    buffers::SHOW,
+    memory::SHOW,
+    cpu::SHOW,
+    version::SHOW,
+    clock::SHOW,
+    clock::ADJUST,
+    clock::WAIT,
+    plugins::SHOW,
+    events::SHOW,
+    events::CLEAR,
+    features::SHOW,
+    capacity::SHOW,
+    statistics::SHOW,
+];
+
+/// The argument types.
+pub static ARG_TYPES: &[ArgType] = &[ArgType::live("node", "a node of the graph", node::check, node::names)];
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put(Rates::new(control.graph()?.clock().now()));
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! `show threads`, `create worker`, `delete worker`.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use shoal_graph::thread::ThreadShared;
+use shoal_interface::cli::column::{left, line};
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+
+pub(super) const SHOW: Command = Command::new("show threads", "Show threads and where they run", show)
+    .examples(&["show threads", "sh thread"]);
+
+pub(super) const CREATE: Command = Command::new(
+    "create worker [cpu <cpu:u32>]",
+    "Start a worker thread, on a processor of its own or anywhere; tells its name",
+    create,
+)
+.examples(&["create worker", "create worker cpu 0"])
+.doc("Queues stay where they are: move them with `set interface rx-placement`.");
+
+pub(super) const DELETE: Command =
+    Command::new("delete worker <worker:u32>", "End a worker thread; its queues move to the others", delete);
+
+#[derive(Serialize)]
+struct Thread {
+    id: usize,
+    name: String,
+    r#type: &'static str,
+    lwp: i32,
+    policy: &'static str,
+    priority: u32,
+    /// The processor it is pinned to, its core and socket.
+    lcore: Option<u32>,
+    core: Option<u32>,
+    socket: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Threads(Vec<Thread>);
+
+/// Scheduling policy and real-time priority from `/proc/self/task/LWP/stat`.
+fn scheduling(stat: &str) -> Option<(&'static str, u32)> {
+    // The name, the second field, may contain anything, even blanks and brackets.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(37);
+    let priority = fields.next()?.parse().ok()?;
+    let policy = match fields.next()? {
+        "0" => "other",
+        "1" => "fifo",
+        "2" => "rr",
+        "3" => "batch",
+        "5" => "idle",
+        "6" => "deadline",
+        _ => "unknown",
+    };
+    Some((policy, priority))
+}
+
+fn topology(cpu: u32, what: &str) -> Option<u32> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{what}");
+    std::fs::read_to_string(Path::new(&file)).ok()?.trim().parse().ok()
+}
+
+impl Thread {
+    fn new(shared: &ThreadShared) -> Self {
+        let lwp = shared.lwp.load(Ordering::Relaxed);
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{lwp}/stat")).unwrap_or_default();
+        let (policy, priority) = scheduling(&stat).unwrap_or(("unknown", 0));
+        let cpu = shared.cpu.load(Ordering::Relaxed);
+        let lcore = (cpu != u32::MAX).then_some(cpu);
+        Thread {
+            id: shared.index,
+            name: shared.name.clone(),
+            r#type: if shared.index == 0 { "" } else { "workers" },
+            lwp,
+            policy,
+            priority,
+            lcore,
+            core: lcore.and_then(|c| topology(c, "core_id")),
+            socket: lcore.and_then(|c| topology(c, "physical_package_id")),
+        }
+    }
+}
+
+fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let threads = control.graph()?.threads();
+    Ok(Output::view(Threads(threads.iter().map(|t| Thread::new(t)).collect())))
+}
+
+fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let graph = control.graph()?;
+    let cpu = args.opt::<usize>("cpu")?;
+    let most = std::fs::read_dir("/sys/devices/system/cpu").map_or(0, |dir| {
+        let number =
+            |e: std::fs::DirEntry| e.file_name().to_str()?.strip_prefix("cpu")?.parse::<usize>().ok();
+        dir.flatten().filter_map(number).max().unwrap_or(0)
+    });
+    if let Some(cpu) = cpu.filter(|c| *c > most) {
+        let message = format!("there is no processor {cpu}, the last is {most}");
+        return Err(CliError::argument("cpu", message).nearest(Some(most.to_string())));
+    }
+    let number = graph.add_worker(cpu)?;
+    let threads = graph.threads();
+    let name = threads.iter().find(|t| t.index == number).map(|t| t.name.clone());
+    Ok(Output::text(format!("{}\n", name.unwrap_or_default())))
+}
+
+fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let graph = control.graph()?;
+    let worker: usize = args.get("worker")?;
+    let workers: Vec<usize> = graph.threads().iter().filter_map(|t| t.index.checked_sub(1)).collect();
+    if !workers.contains(&worker) {
+        let there: Vec<String> = workers.iter().map(ToString::to_string).collect();
+        let there = if there.is_empty() { "none".into() } else { there.join(", ") };
+        return Err(CliError::argument("worker", format!("no worker {worker}; there are: {there}")));
+    }
+    graph.remove_worker(worker + 1)?;
+    Ok(Output::none())
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = [7, 20, 12, 8, 25, 7, 7, 7, 10];
+        let row = |cells: [String; 9]| {
+            line(&cells.iter().zip(widths).map(|(cell, width)| left(cell, width)).collect::<Vec<_>>())
+        };
+        let header =
+            ["ID", "Name", "Type", "LWP", "Sched Policy (Priority)", "lcore", "Core", "Socket", "State"];
+        f.write_str(&row(header.map(str::to_owned)))?;
+        let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        self.0.iter().try_for_each(|t| {
+            f.write_str(&row([
+                t.id.to_string(),
+                t.name.clone(),
+                t.r#type.to_owned(),
+                t.lwp.to_string(),
+                format!("{} ({})", t.policy, t.priority),
+                number(t.lcore),
+                number(t.core),
+                number(t.socket),
+                String::new(),
+            ]))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Router;
+    use super::*;
+
+    #[test]
+    fn threads_are_laid_out_as_vpps() {
+        let main = Thread {
+            id: 0,
+            name: "vpp_main".into(),
+            r#type: "",
+            lwp: 1234,
+            policy: "other",
+            priority: 0,
+            lcore: Some(1),
+            core: Some(1),
+            socket: Some(0),
+        };
+        assert_eq!(
+            Threads(vec![main]).to_string(),
+            "ID     Name                Type        LWP     Sched Policy (Priority)  lcore  Core   Socket State\n\
+             0      vpp_main                        1234    other (0)                1      1      0\n"
+        );
+    }
+
+    #[test]
+    fn policy_and_priority_are_read_behind_a_strange_name() {
+        let mut stat = "12 (a) b (c) S".to_owned();
+        stat.push_str(&" 0".repeat(36));
+        stat.push_str(" 50 1 0 0");
+        assert_eq!(scheduling(&stat), Some(("fifo", 50)));
+        assert_eq!(scheduling("nonsense"), None);
+    }
+
+    #[test]
+    fn workers_come_and_go() {
+        let router = Router::new();
+        assert_eq!(router.run("create worker"), "vpp_wk_0\n");
+        let text = router.run("sh thread");
+        let last = text.lines().last().unwrap();
+        assert!(last.starts_with("1      vpp_wk_0            workers"), "{text}");
+        assert!(router.refused("create worker cpu 99999").contains("there is no processor 99999"));
+        assert!(router.refused("delete worker 7").contains("no worker 7; there are: 0"));
+        router.run("delete worker 0");
+        assert_eq!(router.run("show threads").lines().count(), 2);
+        assert!(router.refused("delete worker 0").contains("there are: none"));
+    }
+}

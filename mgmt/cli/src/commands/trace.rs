@@ -1,0 +1,212 @@
+//! `trace add`, `show trace`, `clear trace`: what each node saw of a few packets.
+
+use std::fmt;
+
+use serde::Serialize;
+use shoal_graph::clock::Time;
+use shoal_graph::trace::PacketTrace;
+use shoal_graph::{Graph, NodeKind};
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+
+use crate::filter;
+
+pub(super) const ADD: Command = Command::new(
+    "trace add <node> <count:u32> [verbose] [filter <filter:rest-or-quoted>]",
+    "Trace the next packets that enter at a node",
+    add,
+)
+.doc(
+    "`filter` takes a pcap expression, as tcpdump does: `trace add af-packet-input 10 filter icmp and host \
+     10.0.0.1`. It sees packets as Ethernet frames and is asked before a packet counts. Asking again replaces what \
+     was asked before. `verbose` is taken for VPP's sake; traces are complete without it.",
+);
+
+pub(super) const SHOW: Command = Command::new(
+    "show trace [max <max:u32>] [json]",
+    "Show traced packets",
+    show,
+)
+.examples(&["show trace", "show trace max 100", "show trace json", "sh tr"])
+.doc("Times are since the router started. 50 packets of each thread are shown unless `max` says otherwise.");
+
+pub(super) const CLEAR: Command = Command::new("clear trace", "Forget traced packets and end tracing", clear)
+    .examples(&["clear trace", "cl tr"]);
+
+/// Packets of each thread shown without `max`.
+const MAX: u32 = 50;
+
+fn add(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let graph = control.graph()?;
+    let name: String = args.get("node")?;
+    let node = graph.node(&name)?;
+    let nodes = graph.nodes();
+    if nodes.iter().any(|n| n.index == node && n.kind != NodeKind::Input) {
+        let inputs: Vec<&str> =
+            nodes.iter().filter(|n| n.kind == NodeKind::Input).map(|n| n.name.as_str()).collect();
+        let message = format!("packets do not enter at `{name}', but at: {}", inputs.join(", "));
+        return Err(CliError::argument("node", message));
+    }
+    let compile = |text: &str| filter::compile(text).map_err(|e| CliError::argument("filter", e));
+    let filter = args.text("filter").map(compile).transpose()?;
+    graph.trace_add(node, args.get("count")?, filter)?;
+    Ok(Output::none())
+}
+
+fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
+    control.graph()?.trace_clear();
+    Ok(Output::none())
+}
+
+#[derive(Serialize)]
+struct Record {
+    time: String,
+    node: String,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct OnePacket {
+    packet: usize,
+    nodes: Vec<Record>,
+}
+
+#[derive(Serialize)]
+struct OneThread {
+    thread: usize,
+    name: String,
+    /// Packets traced, shown or not.
+    traced: usize,
+    packets: Vec<OnePacket>,
+}
+
+#[derive(Serialize)]
+struct Trace {
+    #[serde(skip)]
+    max: usize,
+    threads: Vec<OneThread>,
+}
+
+fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let graph = control.graph()?;
+    let max = args.or("max", MAX)? as usize;
+    let thread = |t: std::sync::Arc<shoal_graph::thread::ThreadShared>| {
+        let (traced, packets) = graph.traces().with(t.index, |all| {
+            let packet =
+                |(i, p): (usize, &PacketTrace)| OnePacket { packet: i + 1, nodes: records(&graph, p) };
+            (all.len(), all.iter().take(max).enumerate().map(packet).collect())
+        });
+        OneThread { thread: t.index, name: t.name.clone(), traced, packets }
+    };
+    let trace = Trace { max, threads: graph.threads().into_iter().map(thread).collect() };
+    if args.has("json") {
+        return Ok(Output::text(format!("{:#}\n", Output::view(trace).to_json())));
+    }
+    Ok(Output::view(trace))
+}
+
+fn records(graph: &Graph, packet: &PacketTrace) -> Vec<Record> {
+    let record = |r: &shoal_graph::trace::Record| Record {
+        time: clock(r.time),
+        node: graph.node_name(r.node),
+        lines: r.to_string().lines().map(str::to_owned).collect(),
+    };
+    packet.records.iter().map(record).collect()
+}
+
+/// `HH:MM:SS:uuuuuu` since the router started.
+fn clock(time: Time) -> String {
+    let micros = time.0 / 1_000;
+    let seconds = micros / 1_000_000;
+    format!("{:02}:{:02}:{:02}:{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, micros % 1_000_000)
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for OneThread { thread, name, traced, packets } in &self.threads {
+            writeln!(f, "------------------- Start of thread {thread} {name} -------------------")?;
+            if *traced == 0 {
+                writeln!(f, "No packets in trace buffer")?;
+            }
+            for OnePacket { packet, nodes } in packets {
+                writeln!(f, "Packet {packet}\n")?;
+                for Record { time, node, lines } in nodes {
+                    writeln!(f, "{time}: {node}")?;
+                    lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+                }
+                writeln!(f)?;
+            }
+            if packets.len() < *traced {
+                writeln!(f, "Limiting display to {} packets. To display more specify max.", self.max)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Router;
+
+    #[test]
+    fn an_empty_trace_says_so() {
+        assert_eq!(
+            Router::new().run("show trace"),
+            "------------------- Start of thread 0 vpp_main -------------------\nNo packets in trace buffer\n"
+        );
+    }
+
+    #[test]
+    fn each_node_of_a_packets_way_is_shown_in_vpps_layout() {
+        let router = Router::new();
+        router.pass(3725);
+        router.run("trace add test-input 1");
+        router.packets(2);
+        assert_eq!(
+            router.run("show trace"),
+            "------------------- Start of thread 0 vpp_main -------------------\n\
+             Packet 1\n\n\
+             01:02:05:000000: test-input\n  test packet\n\
+             01:02:05:000000: judge\n  60 bytes\n  first 3\n\
+             01:02:05:000000: error-drop\n  rx: sw_if_index 0\n  judge: first byte is odd\n\n"
+        );
+        router.run("cl tr");
+        assert!(router.run("show trace").contains("No packets in trace buffer"));
+    }
+
+    #[test]
+    fn more_packets_than_wanted_are_limited() {
+        let router = Router::new();
+        router.run("trace add test-input 60");
+        router.packets(60);
+        let text = router.run("show trace");
+        assert!(text.contains("Packet 50\n") && !text.contains("Packet 51\n"));
+        assert!(text.ends_with("Limiting display to 50 packets. To display more specify max.\n"));
+        let all = router.run("show trace max 100");
+        assert!(all.contains("Packet 60\n") && !all.contains("Limiting"));
+    }
+
+    #[test]
+    fn a_filter_chooses_packets_and_a_wrong_one_is_explained() {
+        let router = Router::new();
+        router.run("trace add test-input 5 filter tcp");
+        router.packets(3);
+        assert!(router.run("show trace").contains("No packets"));
+        router.run("trace add test-input 5 verbose filter udp and host 10.0.0.1");
+        router.packets(3);
+        assert!(router.run("show trace").contains("Packet 3\n"));
+        assert!(router.refused("trace add test-input 5 filter tpc").contains("syntax error"));
+        let wrong = router.refused("trace add judge 5");
+        assert!(wrong.contains("packets do not enter at `judge', but at: test-input"), "{wrong}");
+    }
+
+    #[test]
+    fn json_is_the_same_on_the_line_and_as_a_word() {
+        let router = Router::new();
+        router.run("trace add test-input 1");
+        router.packets(1);
+        let word: serde_json::Value = serde_json::from_str(&router.run("show trace json")).unwrap();
+        assert_eq!(word, router.json("show trace"));
+        assert_eq!(word["threads"][0]["packets"][0]["nodes"][1]["node"], "judge");
+    }
+}

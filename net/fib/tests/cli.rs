@@ -1,0 +1,186 @@
+//! What commands do and print, without the parser.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
+
+mod router;
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use router::{Router, ip, prefix, router};
+use shoal_adj::{Adj, AdjKind};
+use shoal_fib::{FibIndex, Path, Source, Via};
+use shoal_graph::Edge;
+use shoal_interface::SwIfIndex;
+use shoal_module::cli::{Args, CliError, Output, Run};
+
+/// Runs a command of this crate. Items are words, or arguments written `name=text`.
+fn run(router: &Router, command: &str, items: &str) -> Result<Output, CliError> {
+    let command = shoal_fib::cli::COMMANDS.iter().find(|c| c.syntax.starts_with(command)).unwrap();
+    let args =
+        items.split_whitespace().fold(Args::new(Rc::clone(&router.control), items), |args, item| match item
+            .split_once('=')
+        {
+            Some((name, text)) => args.with(name.to_owned().leak(), text, 0..0),
+            None => args.with_word(item.to_owned().leak(), 0..0),
+        });
+    let Run::Now(handler) = command.run else { panic!("answers later") };
+    handler(&router.control, &args)
+}
+
+fn text(router: &Router, command: &str, items: &str) -> String {
+    run(router, command, items).unwrap().to_text()
+}
+
+fn error(router: &Router, command: &str, items: &str) -> String {
+    match run(router, command, items).unwrap_err() {
+        CliError::Argument { name, message, nearest } => {
+            format!("{name}: {message}{}", nearest.map(|n| format!(" -> {n}")).unwrap_or_default())
+        }
+        CliError::Failed(message) => message,
+    }
+}
+
+const HEAD: &str = "ipv4-VRF:0, fib_index:0, flow hash:[src dst sport dport proto flowlabel ] \
+                    epoch:0 flags:none locks:[default-route:1, ]\n";
+
+#[test]
+fn a_new_table_is_shown_as_vpp_shows_it() {
+    let router = router(0);
+    let shown = text(&router, "show ip fib", "");
+    assert!(shown.starts_with(&format!(
+        "{HEAD}0.0.0.0/0\n  unicast-ip4-chain\n  \
+         [@0]: dpo-load-balance: [proto:ip4 index:0 buckets:1 uRPF:0 to:[0:0]]\n    \
+         [0] [@0]: dpo-drop ip4\n0.0.0.0/32\n"
+    )));
+    assert_eq!(shown.lines().count(), 1 + 5 * 4);
+    let summary = "    Prefix length         Count     \n          0                 1       \n";
+    assert!(text(&router, "show ip fib", "summary").starts_with(&format!("{HEAD}{summary}")));
+}
+
+#[test]
+fn chains_end_in_what_the_adjacency_does() {
+    let router = router(1);
+    router.adjacencies.set_describe(Rc::new(|interface, next_hop: Ipv4Addr| {
+        let mut adj = Adj::on(AdjKind::Rewrite, interface, 1500).with_rewrite(&[0xab; 14], Edge(3));
+        adj.next_hop = next_hop.to_bits();
+        adj
+    }));
+    let (fib, main, eth1) = (&router.fib, FibIndex::DEFAULT, SwIfIndex(1));
+    let source = ip("192.0.2.1");
+    for (to, via) in [
+        ("192.0.2.0/24", Via::Attached { interface: eth1, source }),
+        ("192.0.2.1/32", Via::Local { interface: Some(eth1), address: source }),
+        ("192.0.2.2/32", Via::NextHop { interface: eth1, next_hop: ip("192.0.2.2") }),
+        ("10.0.0.0/8", Via::Recursive { next_hop: ip("10.1.1.1"), fib: main }),
+        ("11.0.0.0/8", Via::Recursive { next_hop: ip("9.9.9.9"), fib: main }),
+        ("12.0.0.0/8", Via::Unreachable),
+        ("13.0.0.0/8", Via::Lookup(main)),
+    ] {
+        fib.add(main, prefix(to), Source::Cli, &[Path::from(via)]).unwrap();
+    }
+    let last = |addr: &str| {
+        let shown = text(&router, "show ip fib", &format!("match={addr}"));
+        shown.lines().last().unwrap().split_once("]: ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        last("192.0.2.77"),
+        "ipv4-glean: [src:192.0.2.1/24] eth1: mtu:1500 next:0 flags:[] ffffffffffff02fe000000010806"
+    );
+    assert_eq!(last("192.0.2.1"), "dpo-receive: 192.0.2.1 on eth1");
+    assert_eq!(
+        last("192.0.2.2"),
+        "ipv4 via 192.0.2.2 eth1: mtu:1500 next:3 flags:[] abababababababababababababab"
+    );
+    assert_eq!(last("10.0.0.1"), "dpo-drop ip4 (next hop leads back here)");
+    assert_eq!(last("11.0.0.1"), "dpo-drop ip4 (next hop is not reachable)");
+    assert_eq!(last("12.0.0.1"), "ip4-null action:send-unreachable");
+    assert_eq!(last("13.0.0.1"), "dst-address,unicast lookup in ipv4-VRF:0");
+    let adj = text(&router, "show adj", "interface=eth1");
+    assert!(adj.contains("] ipv4 via 192.0.2.2 eth1: mtu:1500 next:3 flags:[] abab"), "{adj}");
+}
+
+#[test]
+fn detail_names_sources_and_paths() {
+    let router = router(1);
+    run(&router, "ip route", "add prefix=10.0.0.0/8 via next-hop=192.0.2.2 interface=eth1 weight=2").unwrap();
+    run(&router, "ip route", "add prefix=10.0.0.0/8 via drop preference=1").unwrap();
+    let shown = text(&router, "show ip fib", "match=10.0.0.0/8 detail");
+    let want = "10.0.0.0/8 fib:0 index:4 locks:1
+  CLI refs:1 src-flags:added,contributing,active,
+    path-list:[4] locks:1 flags: uPRF-list:4
+      path:[4] pl-index:4 ip4 weight=2 pref=0 attached-nexthop:  oper-flags:resolved,
+        192.0.2.2 eth1
+      path:[4] pl-index:4 ip4 weight=1 pref=1 special:  oper-flags:resolved,
+        drop
+ forwarding:   unicast-ip4-chain\n";
+    assert!(shown.contains(want), "{shown}");
+    let json = run(&router, "show ip fib", "match=10.0.0.0/8").unwrap().to_json();
+    assert_eq!(json[0]["entries"][0]["sources"][0]["paths"][0]["via"], "192.0.2.2 eth1");
+    assert_eq!((&json[0]["table"], &json[0]["entries"][0]["prefix"]), (&0.into(), &"10.0.0.0/8".into()));
+}
+
+#[test]
+fn routes_come_and_go_by_command() {
+    let router = router(1);
+    let route = |items: &str| run(&router, "ip route", items).map(drop);
+    route("add count=3 prefix=10.0.0.7/24 via next-hop=192.0.2.2 interface=eth1").unwrap();
+    assert_eq!(router.way("10.0.2.1"), "Incomplete 1 0.0.0.0");
+    assert_eq!(router.way("10.0.3.1"), "None");
+    route("add prefix=11.0.0.0/8 via next-hop=10.0.0.1").unwrap();
+    route("add prefix=12.0.0.0/8 via lookup-table=0").unwrap();
+    route("add prefix=13.0.0.0/8 via prohibit").unwrap();
+    route("add prefix=14.0.0.0/8 via interface=eth1").unwrap();
+    route("add prefix=15.0.0.0/8 via local").unwrap();
+    assert_eq!(router.way("12.0.0.1"), "Lookup - 0.0.0.0");
+    assert_eq!(router.way("13.0.0.1"), "Prohibit - 0.0.0.0");
+    assert_eq!(router.way("14.0.0.1"), "Glean 1 0.0.0.0");
+    assert_eq!(router.way("15.0.0.1"), "Local - 0.0.0.0");
+    route("del count=3 prefix=10.0.0.0/24 via next-hop=192.0.2.2 interface=eth1").unwrap();
+    route("del prefix=11.0.0.0/8").unwrap();
+    assert_eq!(router.way("11.0.0.1"), "None");
+}
+
+#[test]
+fn refused_routes_point_at_the_argument() {
+    let router = router(1);
+    let bad = |items: &str| error(&router, "ip route", items);
+    assert_eq!(bad("add prefix=10.0.0.0/8"), "prefix: a route needs at least one `via'");
+    assert_eq!(
+        bad("add prefix=10.0.0.0/8 via next-hop=224.0.0.1 interface=eth1"),
+        "next-hop: 224.0.0.1 is no next hop: it must be the address of one host"
+    );
+    assert_eq!(
+        bad("add prefix=10.0.0.0/8 via drop weight=0"),
+        "weight: weight 0 is not possible: 1 to 255, nearest 1 -> 1"
+    );
+    assert_eq!(
+        bad("add count=9 prefix=255.255.255.252/30 via drop"),
+        "count: 9 prefixes from 255.255.255.252/30 on end beyond 255.255.255.255, nearest 1 -> 1"
+    );
+    assert_eq!(bad("del prefix=10.0.0.0/8"), "prefix: 10.0.0.0/8 is not in table 0");
+    assert_eq!(
+        bad("add prefix=10.0.0.0/8 table=7 via drop"),
+        "table: bad <table> `7', expected the id of a table -> 0"
+    );
+    assert_eq!(bad("del prefix=224.0.0.0/4"), "prefix: 224.0.0.0/4 in table 0 is from special, not from CLI");
+}
+
+#[test]
+fn tables_come_and_go_by_command() {
+    let router = router(0);
+    run(&router, "ip table", "add id=10 name=blue").unwrap();
+    assert_eq!(
+        text(&router, "show ip table", ""),
+        "[0] table_id:0 ipv4-VRF:0 prefixes:5\n[1] table_id:10 blue prefixes:5\n"
+    );
+    assert!(text(&router, "show ip fib", "table=10").starts_with("blue, fib_index:1, "));
+    assert!(text(&router, "show ip fib", "memory").contains("\ntotals: mtrie:"));
+    assert_eq!(error(&router, "ip table", "add id=10"), "id: table 10 exists already");
+    run(&router, "ip table", "del id=10").unwrap();
+    assert_eq!(error(&router, "ip table", "del id=10"), "id: no table 10, nearest 0 -> 0");
+    assert_eq!(
+        error(&router, "show ip fib", "match=10.0.0.0/8"),
+        "match: 10.0.0.0/8 is in none of the tables shown -> 0.0.0.0/0"
+    );
+    assert_eq!(error(&router, "show adj", "adj-index=77"), "adj-index: no adjacency 77 -> 1");
+}

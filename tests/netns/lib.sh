@@ -1,0 +1,162 @@
+# What the tests of real hosts share: namespaces, a router, waiting, and cleaning up after all of it.
+#
+# A test is a file NN-NAME.sh in this folder. It sources this file, calls `begin`, does its work with `expect` and
+# `await`, and ends with `pass`. Everything it made goes away however it ends. The names of namespaces and
+# interfaces carry the process id, so that tests of two work trees do not meet.
+#
+#   host a 10.0.1.2/24 --- va | host-va 10.0.1.1/24   router   host-vb 10.0.2.1/24 | vb --- 10.0.2.2/24 host b
+#
+# The router runs in a namespace of its own, with its ends of the two veth pairs as host-interfaces. Offloads are
+# what the kernel switches on by default; nothing here calls ethtool.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${SHOAL:=$root/target/release/shoal}" "${SHOALCTL:=$root/target/release/shoalctl}"
+name=$(basename "$0" .sh)
+id=$$
+A=shoal-a-$id B=shoal-b-$id R=shoal-r-$id
+work=$(mktemp -d "${TMPDIR:-/tmp}/shoal-$name.XXXXXX")
+sock=$work/run/cli.sock
+router=
+ended=
+# Processes of ours outside the namespaces, to be ended too.
+helpers=()
+
+# Ends the test: `ok`, `FAIL` with what is known, or `SKIP` with the reason.
+pass() { ended=1; echo "ok $name${1:+: $1}"; exit 0; }
+skip() { ended=1; echo "SKIP $name: $*"; exit 0; }
+fail() {
+  ended=1
+  echo "FAIL $name: $*"
+  if [ -s "$work/shoal.log" ]; then
+    echo "--- the router's log"
+    tail -n 40 "$work/shoal.log"
+  fi
+  if [ -n "$router" ] && kill -0 "$router" 2>/dev/null; then
+    local command
+    for command in 'show interface' 'show errors' 'show ip neighbors'; do
+      echo "--- $command"
+      timeout 5 "$SHOALCTL" -s "$sock" $command 2>&1 | head -n 60
+    done
+  fi
+  exit 1
+}
+
+cleanup() {
+  trap - EXIT INT TERM HUP
+  [ -n "$ended" ] || echo "FAIL $name: ended before it was done"
+  local ns pids
+  stop_router
+  [ ${#helpers[@]} -eq 0 ] || kill "${helpers[@]}" 2>/dev/null
+  for ns in "$A" "$B" "$R"; do
+    [ -e "/run/netns/$ns" ] || continue
+    pids=$(ip netns pids "$ns" 2>/dev/null)
+    # shellcheck disable=SC2086
+    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+    ip netns del "$ns"
+  done
+  rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+need() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
+}
+
+# await SECONDS COMMAND...: repeats the command until it succeeds; fails when the time is over.
+await() {
+  local until=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$until" ] || return 1
+    sleep 0.1
+  done
+}
+
+# expect WHAT COMMAND...: fails the test, with the command's output, if it does not succeed.
+expect() {
+  local what=$1 out
+  shift
+  out=$("$@" 2>&1) || fail "$what: $* said: $(tail -n 20 <<<"$out")"
+}
+
+# A command in a namespace; one that hangs is ended, so that its test can say which it was.
+in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
+in_a() { in_ns "$A" "$@"; }
+in_b() { in_ns "$B" "$@"; }
+in_r() { in_ns "$R" "$@"; }
+
+# One command to the router.
+ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
+
+# A counter's value out of `show interface`: counter INTERFACE 'rx packets'
+counter() {
+  ctl show interface "$1" | awk -v want="$2" 'index($0, want) { print $NF; found = 1; exit } END { if (!found) print 0 }'
+}
+
+# start_router [SETTINGS...]: starts the router in its namespace and waits for its CLI.
+start_router() {
+  [ -x "$SHOAL" ] || fail "$SHOAL is not there, run 'make build'"
+  mkdir -p "$work/run"
+  ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/run" } "$@" \
+    >>"$work/shoal.log" 2>&1 &
+  router=$!
+  await 10 "$SHOALCTL" -s "$sock" show version || fail "the router does not answer within 10 seconds"
+}
+
+stop_router() {
+  [ -n "$router" ] || return 0
+  local pid=$router
+  router=
+  kill "$pid" 2>/dev/null || { wait "$pid" 2>/dev/null; return 1; }
+  await 5 not_running "$pid" || { kill -9 "$pid"; echo "the router had to be killed" >&2; return 1; }
+  wait "$pid"
+}
+not_running() { ! kill -0 "$1" 2>/dev/null || [ "$(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null)" = Z ]; }
+
+# Whether the router is still the process we started.
+alive() { [ -n "$router" ] && kill -0 "$router" 2>/dev/null || fail "the router has died"; }
+
+# hosts: two hosts and the router's namespace, with cables.
+hosts() {
+  need ip
+  ip netns add "$A" 2>"$work/why" || skip "no network namespaces here: $(cat "$work/why")"
+  ip netns add "$B" && ip netns add "$R" || fail "cannot make namespaces"
+  cable "$A" va 10.0.1.2/24 10.0.1.1
+  cable "$B" vb 10.0.2.2/24 10.0.2.1
+}
+
+# cable NAMESPACE NAME ADDRESS GATEWAY: eth0 in the host, NAME at the router.
+cable() {
+  ip -n "$R" link add name "$2" type veth peer name eth0 netns "$1" || fail "cannot make a veth pair"
+  # Neither end speaks IPv6 here: router solicitations would count as drops.
+  ip netns exec "$R" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" 2>/dev/null
+  ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
+  ip -n "$R" link set "$2" up
+  ip -n "$1" link set lo up
+  ip -n "$1" addr add "$3" dev eth0
+  ip -n "$1" link set eth0 up
+  ip -n "$1" route add default via "$4"
+}
+
+# begin [SETTINGS...]: hosts, router, interfaces with addresses.
+begin() {
+  hosts
+  start_router "$@"
+  attach va 10.0.1.1/24
+  attach vb 10.0.2.1/24
+  await 5 in_a ping -c 1 -W 1 10.0.1.1 || fail "the router does not answer host a's ping"
+  await 5 in_b ping -c 1 -W 1 10.0.2.1 || fail "the router does not answer host b's ping"
+}
+
+attach() {
+  expect "create host-interface" ctl create host-interface name "$1"
+  expect "interface state" ctl set interface state "host-$1" up
+  expect "interface address" ctl set interface ip address "host-$1" "$2"
+}
+
+# Buffers in packets; what the last line of `show buffers` ends with.
+buffers_used() { ctl show buffers | awk 'NF { last = $NF } END { print last + 0 }'; }
+no_buffers_used() { [ "$(buffers_used)" -eq 0 ]; }

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs the tests of real hosts, one after the other, or those that are named: run.sh 01-ping 05-tap
+# Each prints `ok NAME`, `FAIL NAME: what` or `SKIP NAME: why`. Needs root; scripts/in-namespace.sh gives it.
+set -uo pipefail
+cd "$(dirname "$0")" || exit 1
+limit=${LIMIT:-120}
+passed=0 failed=0 skipped=0
+
+if [ $# -gt 0 ]; then
+  tests=()
+  for wanted in "$@"; do
+    for file in "${wanted%.sh}"*.sh; do tests+=("$file"); done
+  done
+else
+  tests=([0-9][0-9]-*.sh)
+fi
+
+for test in "${tests[@]}"; do
+  if [ ! -f "$test" ]; then
+    echo "FAIL ${test%.sh}: there is no such test"
+    failed=$((failed + 1))
+    continue
+  fi
+  out=$(timeout -k 10 "$limit" bash "./$test" 2>&1)
+  code=$?
+  printf '%s\n' "$out"
+  [ "$code" -lt 124 ] || echo "FAIL ${test%.sh}: not finished after $limit seconds"
+  if grep -q '^FAIL ' <<<"$out" || [ "$code" -ne 0 ]; then
+    grep -q '^FAIL ' <<<"$out" || [ "$code" -ge 124 ] || echo "FAIL ${test%.sh}: exit code $code"
+    failed=$((failed + 1))
+  elif grep -q '^SKIP ' <<<"$out"; then
+    skipped=$((skipped + 1))
+  elif grep -q '^ok ' <<<"$out"; then
+    passed=$((passed + 1))
+  else
+    echo "FAIL ${test%.sh}: it said nothing"
+    failed=$((failed + 1))
+  fi
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
