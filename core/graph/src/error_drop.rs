@@ -74,22 +74,41 @@ pub(crate) struct ErrorDrop {
 
 /// What all error numbers mean: `node: description`.
 #[derive(Default)]
-pub(crate) struct ErrorNames(Mutex<Vec<(String, &'static ErrorCounter)>>);
+pub(crate) struct ErrorNames {
+    names: Mutex<Vec<(String, &'static ErrorCounter)>>,
+    /// First numbers and counters of deleted nodes, for the next node with as many.
+    free: Mutex<Vec<(u32, usize)>>,
+}
 
 impl ErrorNames {
     pub(crate) fn add(&self, node: &str, counters: &'static [ErrorCounter]) -> u32 {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = counters.iter().map(|c| (node.to_owned(), c));
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = free.iter().position(|(_, n)| *n == counters.len()) {
+            let (base, _) = free.swap_remove(at);
+            let slots = names.iter_mut().skip(base as usize);
+            slots.zip(fresh).for_each(|(slot, name)| *slot = name);
+            return base;
+        }
         let base = names.len();
-        names.extend(counters.iter().map(|c| (node.to_owned(), c)));
+        names.extend(fresh);
         base as u32
     }
 
+    /// A node is gone: its numbers may be given to another. Its counters can be read until then.
+    pub(crate) fn release(&self, base: u32, counters: &[ErrorCounter]) {
+        if !counters.is_empty() {
+            self.free.lock().unwrap_or_else(PoisonError::into_inner).push((base, counters.len()));
+        }
+    }
+
     pub(crate) fn all(&self) -> Vec<(String, &'static ErrorCounter)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn describe(&self, error: u32) -> String {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.get(error as usize).map_or_else(
             || format!("unknown reason {error}"),
             |(node, counter)| format!("{node}: {}", counter.description),

@@ -220,6 +220,8 @@ impl Graph {
         }
         self.graph_counters.errors.ensure(total);
         for (i, counter) in errors.iter().enumerate() {
+            // The number may have been a deleted node's.
+            self.graph_counters.errors.zero(error_base as usize + i);
             let link = format!("/err/{name}/{}", counter.name);
             self.counters.symlink(&link, "/node/errors", error_base as usize + i);
         }
@@ -352,6 +354,7 @@ impl Graph {
             draft.deleted = true;
             draft.edges.truncate(1);
             draft.arcs.clear();
+            self.error_names.release(draft.error_base, std::mem::take(&mut draft.errors));
             std::mem::take(&mut draft.name)
         };
         self.by_name.borrow_mut().remove(&name);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use shoal_buffer::{Frame, Pages, PoolConfig};
-use shoal_derive::NextNodes;
+use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{
     Clock, FrameCx, FrameNode, Graph, GraphConfig, NoError, NoNext, NodeIndex, RxMode, RxQueue,
 };
@@ -343,4 +343,49 @@ fn what_is_not_there_is_named_in_the_error() {
     assert!(bed.graph.remove_worker(0).is_err());
     drop(bed.graph.remove_queue(queue).unwrap());
     assert!(bed.graph.remove_queue(queue).is_err());
+}
+
+#[derive(ErrorCounters, Clone, Copy, Debug)]
+enum Why {
+    /// first reason
+    First,
+    /// second reason
+    #[allow(dead_code)] // only its counter is needed
+    Second,
+}
+
+/// Drops everything.
+struct Drops;
+
+impl FrameNode for Drops {
+    const NAME: &'static str = "drops";
+    type Next = NoNext;
+    type Error = Why;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        cx.drop_frame(frame, Why::First);
+    }
+}
+
+#[test]
+fn nodes_come_and_go_for_ever_without_using_up_counters() {
+    let bed = Bed::new();
+    let drop_one = |node| {
+        let mut main = bed.graph.main();
+        let buffer = main.cache().alloc_one().unwrap();
+        main.inject(node, buffer);
+        drop(main);
+        bed.graph.round();
+    };
+    // More counters in all than there is room for.
+    for n in 0..33_000 {
+        let name = format!("drops-{}", n % 7);
+        let node = bed.graph.add_frame_named(&name, Drops).unwrap();
+        if n % 1000 == 0 {
+            drop_one(node);
+            assert_eq!(bed.graph.error_count(&name, "first reason"), Some(1), "a new node's counters begin at 0");
+        }
+        bed.graph.remove(node).unwrap();
+    }
+    bed.check();
 }
