@@ -297,7 +297,8 @@ impl State {
         }
         if send && let Some(syslog) = &self.syslog {
             let (priority, pid) = (line.level.priority(), std::process::id());
-            let _ = syslog.send(format!("<{priority}>shoal[{pid}]: {}: {}", line.class, line.text).as_bytes());
+            let _ =
+                syslog.send(format!("<{priority}>shoal[{pid}]: {}: {}", line.class, line.text).as_bytes());
         }
         if keep {
             self.lines.push_back(line);

@@ -74,7 +74,8 @@ pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
     router.welcome(startup, begun);
     trying("the terminal", background::leave_terminal())?;
     if startup.unix.interactive {
-        let (cli, control, stop) = (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
+        let (cli, control, stop) =
+            (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
         router.processes.spawn("unix-console", console.run(cli, control, stop, settings::prompt(startup)));
     }
     let nap = startup.unix.poll_sleep;
@@ -92,16 +93,20 @@ impl Router {
     fn start(startup: &StartUp, log: &Arc<Log>) -> Result<Self, StartError> {
         let gid = startup.unix.gid.as_ref().map(files::group).transpose().map_err(StartError)?;
         let dir = &startup.unix.runtime_dir;
-        let runtime_dir = trying(format_args!("runtime directory {}", dir.display()), RuntimeDir::make(dir, gid))?;
+        let runtime_dir =
+            trying(format_args!("runtime directory {}", dir.display()), RuntimeDir::make(dir, gid))?;
         let pidfile = startup.unix.pidfile.as_deref();
         let pidfile = pidfile.map(|p| trying(format_args!("pid file {}", p.display()), PidFile::write(p)));
         let pidfile = pidfile.transpose()?;
 
-        let graph = trying("memory", Graph::new(GraphConfig {
-            buffers: settings::pool(&startup.buffers),
-            stats_bytes: settings::stats_bytes(startup),
-            clock: Clock::real(),
-        }))?;
+        let graph = trying(
+            "memory",
+            Graph::new(GraphConfig {
+                buffers: settings::pool(&startup.buffers),
+                stats_bytes: settings::stats_bytes(startup),
+                clock: Clock::real(),
+            }),
+        )?;
         tracing::info!("{}", buffers_line(&graph));
         let modules = modules::enabled(&startup.plugins);
         let control = Rc::new(Control::new());
@@ -133,7 +138,16 @@ impl Router {
         let spawn = move |task| tasks.spawn_unlisted(task);
         let serve = listener.serve(Rc::clone(&cli), Rc::clone(&control), spawn);
         processes.spawn("unix-cli", async move { or(serve, until.asked()).await });
-        Ok(Router { control, graph, processes, cli, stop, sockets, _pidfile: pidfile, _runtime_dir: runtime_dir })
+        Ok(Router {
+            control,
+            graph,
+            processes,
+            cli,
+            stop,
+            sockets,
+            _pidfile: pidfile,
+            _runtime_dir: runtime_dir,
+        })
     }
 
     /// Ends the router when a signal asks for it.
@@ -201,7 +215,9 @@ fn pin_main(graph: &Graph, core: u32) {
     let pinned = set.set(core as usize);
     let pinned = pinned.and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
     match pinned {
-        Ok(()) => graph.threads().iter().filter(|t| t.index == 0).for_each(|t| t.cpu.store(core, Ordering::Relaxed)),
+        Ok(()) => {
+            graph.threads().iter().filter(|t| t.index == 0).for_each(|t| t.cpu.store(core, Ordering::Relaxed))
+        }
         Err(error) => tracing::warn!("the main thread is not pinned to core {core}: {error}"),
     }
 }
@@ -213,7 +229,9 @@ fn buffers_line(graph: &Graph) -> String {
     let megabytes = (stats.total * stats.size).div_ceil(1 << 20);
     let memory = match stats.backing {
         Backing::Huge2M => "reserved 2 MB pages",
-        Backing::Transparent => "ordinary memory the kernel may back with huge pages (no 2 MB pages are reserved)",
+        Backing::Transparent => {
+            "ordinary memory the kernel may back with huge pages (no 2 MB pages are reserved)"
+        }
         Backing::Small => "4 kB pages",
     };
     let (total, most) = (stats.total, stats.most);

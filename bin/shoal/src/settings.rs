@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_one_line() {
         assert_eq!(warning(&startup("unix { nodaemon }")), None);
-        let line = warning(&startup("dpdk { } cpu { scheduler-policy fifo } buffers { default data-size 4096 }"));
+        let line =
+            warning(&startup("dpdk { } cpu { scheduler-policy fifo } buffers { default data-size 4096 }"));
         let line = line.unwrap();
         assert_eq!(line.lines().count(), 1);
         for word in ["dpdk", "scheduler-policy", "data-size"] {

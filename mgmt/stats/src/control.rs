@@ -104,7 +104,9 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (graph, processes) = (control.graph()?, control.processes()?);
     let collector = Collector::new(&graph)?;
     if !socket::seal(graph.counters().segment()) {
-        tracing::info!("this kernel cannot keep clients from writing to the stats segment: it is older than 5.1");
+        tracing::info!(
+            "this kernel cannot keep clients from writing to the stats segment: it is older than 5.1"
+        );
     }
     let (listener, file) =
         socket::open(&settings.socket, settings.gid).map_err(|e| InitError::Other(e.to_string()))?;
@@ -122,7 +124,10 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
         let _ = changed.try_send(());
     });
     processes.spawn("statseg-publisher", publish(Rc::clone(&stats), changes, (*processes).clone()));
-    processes.spawn("statseg-collector-process", collect(stats, collector, settings.update_interval, (*processes).clone()));
+    processes.spawn(
+        "statseg-collector-process",
+        collect(stats, collector, settings.update_interval, (*processes).clone()),
+    );
     processes.spawn("statseg-socket", socket::serve(listener, graph.counters().segment().clone()));
     Ok(())
 }

@@ -22,9 +22,5 @@ pub use socket::ListenError;
 use shoal_module::Module;
 
 /// The module. It publishes the segment when [`Settings`] are on the shelf, and does nothing otherwise.
-pub static MODULE: Module = Module {
-    name: "stats",
-    description: "Statistics segment",
-    start: control::start,
-    ..Module::NONE
-};
+pub static MODULE: Module =
+    Module { name: "stats", description: "Statistics segment", start: control::start, ..Module::NONE };

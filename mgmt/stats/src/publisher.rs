@@ -60,7 +60,10 @@ impl Publisher {
         let image = Image::new(&self.counters, |entry| self.wanted(entry));
         if image.left_out() > 0 && !self.warned {
             self.warned = true;
-            tracing::warn!("{} counters have no place in the stats segment: name or target", image.left_out());
+            tracing::warn!(
+                "{} counters have no place in the stats segment: name or target",
+                image.left_out()
+            );
         }
         let segment = self.counters.segment();
         // Sizes are powers of two, so that pieces of older directories fit newer ones.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_io::{Async, Timer};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::socket::{
-    AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, bind, connect, listen, sendmsg,
-    socket,
+    AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, bind, connect, listen,
+    sendmsg, socket,
 };
 use shoal_infra::SharedSegment;
 

@@ -303,7 +303,9 @@ fn the_collector_beats_and_knows_the_buffers() {
 #[test]
 fn counters_of_nodes_are_published_when_asked_for() {
     let reader = Router::new(false).reader();
-    assert!(reader.directory().iter().all(|(n, _)| !n.starts_with("/sys/node/") && !n.starts_with("/nodes/")));
+    assert!(
+        reader.directory().iter().all(|(n, _)| !n.starts_with("/sys/node/") && !n.starts_with("/nodes/"))
+    );
     let router = Router::new(true);
     let reader = router.reader();
     let names = reader.names("/sys/node/names");

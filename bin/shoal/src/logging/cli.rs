@@ -10,7 +10,8 @@ use super::{Level, Line, Shelf, stamp};
 
 /// The commands.
 pub static COMMANDS: &[Command] = &[
-    Command::new("show logging", "Show the last messages of the log", show).examples(&["show logging", "sh log"]),
+    Command::new("show logging", "Show the last messages of the log", show)
+        .examples(&["show logging", "sh log"]),
     Command::new("show logging configuration", "Show what the log keeps", configuration)
         .examples(&["show logging configuration"]),
     Command::new("clear logging", "Forget the messages of the log", clear).examples(&["clear logging"]),
@@ -57,7 +58,13 @@ struct Messages(Vec<Message>);
 impl From<Line> for Message {
     fn from(line: Line) -> Self {
         let text = line.to_string();
-        Message { time: stamp(line.time), level: line.level.name(), class: line.class, text: line.text, line: text }
+        Message {
+            time: stamp(line.time),
+            level: line.level.name(),
+            class: line.class,
+            text: line.text,
+            line: text,
+        }
     }
 }
 
