@@ -1,4 +1,11 @@
 //! The program as whoever starts it sees it: exit codes, files, sockets. Needs no privileges.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failure here is a test's failure, told at once"
+)]
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
