@@ -383,7 +383,11 @@ fn nodes_come_and_go_for_ever_without_using_up_counters() {
         let node = bed.graph.add_frame_named(&name, Drops).unwrap();
         if n % 1000 == 0 {
             drop_one(node);
-            assert_eq!(bed.graph.error_count(&name, "first reason"), Some(1), "a new node's counters begin at 0");
+            assert_eq!(
+                bed.graph.error_count(&name, "first reason"),
+                Some(1),
+                "a new node's counters begin at 0"
+            );
         }
         bed.graph.remove(node).unwrap();
     }
