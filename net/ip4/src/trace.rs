@@ -11,10 +11,15 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Copies them.
+    /// Copies them from a packet whose front is its IPv4 header.
     pub fn of(pkt: &Packet<'_>) -> Self {
+        Self::behind(0, pkt)
+    }
+
+    /// Copies them from a packet with `skip` bytes of link layer in front.
+    pub fn behind(skip: usize, pkt: &Packet<'_>) -> Self {
         let mut bytes = [0; 64];
-        let len = pkt.copy_to(&mut bytes);
+        let len = pkt.copy_at(skip, &mut bytes);
         Headers { bytes, len }
     }
 }

@@ -181,7 +181,7 @@ impl PacketNode for Ip4Rewrite {
             adj: index.0,
             next_hop: adj.next_hop.into(),
             mtu,
-            headers: Headers::of(pkt),
+            headers: Headers::behind(adj.rewrite().len(), pkt),
         });
         Ok(Next::Output(adj.edge()))
     }
