@@ -11,7 +11,7 @@ pub static COMMANDS: &[Command] = &[
     Command::new(
         "create host-interface {name <name:kernel-interface> & [hw-addr <mac>] \
          & [num-rx-queues <rx:u32>] & [num-tx-queues <tx:u32>] & [mode {ip | ethernet}] \
-         & [qdisc-bypass-disable] & [v2]}",
+         & [qdisc-bypass-enable] & [qdisc-bypass-disable] & [v2]}",
         "Take an interface of the host kernel into the router",
         create,
     )
@@ -23,7 +23,9 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "Prints the new interface's name, `host-` and the kernel's name. Setting it up or down and changing its MTU \
-         does the same to the kernel's interface; its link state follows the kernel. `v2` takes a TPACKET_V2 ring: a \
+         does the same to the kernel's interface (its MTU is only ever raised); its link state follows the kernel. \
+         `qdisc-bypass-enable` sends past the kernel's queueing discipline: quicker, but large packets are lost where \
+         the device cannot cut them, so it is off, and VPP's `qdisc-bypass-disable` says what is so anyway. `v2` takes a TPACKET_V2 ring: a \
          lone packet is seen at once instead of half a millisecond later, bursts have 128 places instead of 8 MiB.",
     ),
     Command::new(
@@ -53,7 +55,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         rx_queues: args.opt("rx")?,
         tx_queues: args.opt("tx")?,
         mode: if args.has("ip") { Mode::Ip } else { Mode::Ethernet },
-        qdisc: if args.has("qdisc-bypass-disable") { Qdisc::Use } else { Qdisc::Bypass },
+        qdisc: if args.has("qdisc-bypass-enable") { Qdisc::Bypass } else { Qdisc::Use },
         version: if args.has("v2") { RingVersion::V2 } else { RingVersion::V3 },
     };
     control.get::<HostInterfaces>()?.create(&create)?;

@@ -65,7 +65,8 @@ impl Default for CreateHostInterface {
             rx_queues: None,
             tx_queues: None,
             mode: Mode::default(),
-            qdisc: Qdisc::Bypass,
+            // Past the queueing discipline the kernel does not cut large packets for devices that cannot.
+            qdisc: Qdisc::Use,
             version: RingVersion::V3,
         }
     }
@@ -372,7 +373,9 @@ impl Device for HostInterface {
     fn set_mtu(&self, mtu: u32) -> Result<(), String> {
         let mut link = self.link.borrow_mut();
         let Some(link) = link.as_mut() else { return Ok(()) };
-        if u32::from(mtu_of(link)) == mtu {
+        // Only ever raised: a kernel interface with a smaller MTU throws away what its neighbours may still send, and
+        // the router keeps to a smaller one by itself.
+        if u32::from(mtu_of(link)) >= mtu {
             return Ok(());
         }
         set_mtu(link.index, mtu).map_err(|e| e.to_string())?;

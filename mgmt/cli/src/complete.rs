@@ -38,8 +38,11 @@ impl Table {
         let text = line.get(..end).unwrap_or("");
         let (start, prefix) = word_at_end(text);
         let walk = self.walk(text, start);
-        let mut found = Found { completion: Completion { start, candidates: Vec::new() }, prefix, control };
-        if walk.span.start >= start {
+        // What stands in quotes is an argument, never a word of a command.
+        let quoted = text.get(..start).is_some_and(|before| before.ends_with('"'));
+        let completion = Completion { start, candidates: Vec::new() };
+        let mut found = Found { completion, prefix, quoted, control };
+        if walk.span.start >= start && !quoted {
             let prefix = found.prefix.clone();
             for (word, node) in walk.node.starting_with(&prefix) {
                 let help = self.entry(node).map_or_else(|| node.summary(), |e| e.command.help.to_owned());
@@ -66,6 +69,7 @@ impl Table {
     fn wanted(&self, entry: &Entry, wants: &[Want], found: &mut Found<'_>) {
         for want in wants {
             match want {
+                Want::Word(_) if found.quoted => {}
                 Want::Word(word) => found.add(word, entry.command.help.to_owned(), false),
                 Want::Arg(arg, _) => self.values(*arg, found),
                 Want::End => {}
@@ -99,6 +103,7 @@ impl Table {
 struct Found<'a> {
     completion: Completion,
     prefix: String,
+    quoted: bool,
     control: &'a Control,
 }
 
