@@ -410,7 +410,7 @@ impl Counters {
             for thread in 0..threads {
                 match &entry.kind {
                     Kind::Simple(Simple(rows)) | Kind::Combined(Combined(rows)) => {
-                        rows.ensure_thread(thread)?
+                        rows.ensure_thread(thread)?;
                     }
                     _ => {}
                 }

@@ -1,6 +1,8 @@
 //! Real threads: packets are handed from one to another, workers and queues come, move and go, and every packet is
 //! accounted for: what came in is what came out and what was dropped with a name.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,7 +15,7 @@ use shoal_graph::{
 };
 
 /// A test that waits longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(NextNodes, Clone, Copy, Debug)]
 enum ToEnd {
@@ -332,8 +334,14 @@ fn nodes_and_edges_are_added_under_load_and_known_everywhere() {
 fn what_is_not_there_is_named_in_the_error() {
     let bed = Bed::new();
     let queue = bed.source(0, 1);
-    assert_eq!(bed.graph.move_queue(queue, 5).unwrap_err().to_string(), "no thread 5: there is only the main thread, 0");
-    assert_eq!(bed.graph.remove_worker(3).unwrap_err().to_string(), "no thread 3: there is only the main thread, 0");
+    assert_eq!(
+        bed.graph.move_queue(queue, 5).unwrap_err().to_string(),
+        "no thread 5: there is only the main thread, 0"
+    );
+    assert_eq!(
+        bed.graph.remove_worker(3).unwrap_err().to_string(),
+        "no thread 3: there is only the main thread, 0"
+    );
     assert!(bed.graph.remove_worker(0).is_err());
     drop(bed.graph.remove_queue(queue).unwrap());
     assert!(bed.graph.remove_queue(queue).is_err());
@@ -377,7 +385,11 @@ fn nodes_come_and_go_for_ever_without_using_up_counters() {
         let node = bed.graph.add_frame_named(&name, Drops).unwrap();
         if n % 1000 == 0 {
             drop_one(node);
-            assert_eq!(bed.graph.error_count(&name, "first reason"), Some(1), "a new node's counters begin at 0");
+            assert_eq!(
+                bed.graph.error_count(&name, "first reason"),
+                Some(1),
+                "a new node's counters begin at 0"
+            );
         }
         bed.graph.remove(node).unwrap();
     }

@@ -1,5 +1,7 @@
 //! `ethernet-input`: frames for this station go on by their type, all others are dropped under a name.
 
+#![allow(clippy::indexing_slicing)] // helpers of tests
+
 use std::rc::Rc;
 
 use shoal_buffer::{Flags, Packet};
@@ -53,7 +55,8 @@ fn counted(router: &mut Router, port: &Port, frame: &[u8], what: &str) {
     let before = router.errors();
     router.send(port, frame);
     let after = router.errors();
-    let changed: Vec<_> = after.iter().filter(|e| !before.contains(e)).map(|(name, _)| name.as_str()).collect();
+    let changed: Vec<_> =
+        after.iter().filter(|e| !before.contains(e)).map(|(name, _)| name.as_str()).collect();
     assert_eq!(changed, [what]);
 }
 
@@ -103,7 +106,12 @@ fn what_nobody_takes_is_dropped_under_its_own_name() {
     let group = PacketBuilder::ethernet([3, 0, 0, 0, 0, 1], port.mac()).ether_type(EtherType::ARP);
     let ip4 = [1, 1, 1, 1];
     counted(&mut router, &port, &to_us().vlan(7).ip4(ip4, ip4).build(), "ethernet-input: unknown vlan");
-    counted(&mut router, &port, &to_us().ether_type(EtherType(46)).build(), "ethernet-input: 802.3 frame without a type");
+    counted(
+        &mut router,
+        &port,
+        &to_us().ether_type(EtherType(46)).build(),
+        "ethernet-input: 802.3 frame without a type",
+    );
     let unknown = to_us().ether_type(EtherType(0x86dd)).build();
     counted(&mut router, &port, &unknown, "ethernet-input: unknown ethernet type");
     counted(&mut router, &port, &group.build(), "ethernet-input: source mac is a group address");
