@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need ping iperf3
 [ -e /dev/net/tun ] || skip "there is no /dev/net/tun"
+[ -w /dev/net/tun ] || skip "this user may not open /dev/net/tun"
 begin
 T=shoal-t-$id
 ip netns add "$T" || fail "cannot make a namespace"

@@ -255,10 +255,7 @@ impl Log {
         if !(keep || send) {
             return;
         }
-        let held = match state.admit(class, wanted.limit, time) {
-            Ok(held) => held,
-            Err(()) => return,
-        };
+        let Ok(held) = state.admit(class, wanted.limit, time) else { return };
         if held > 0 {
             let text = format!("{held} messages of this class were held back");
             state.put(Line { time, level: Level::Warn, class: class.to_owned(), text }, keep, send);

@@ -36,7 +36,9 @@ fn main() -> ExitCode {
         Invocation::Version => println!("{}", shoal_cli::commands::version_line()),
         Invocation::CheckConfig(input) => match check(&input) {
             Ok(startup) => {
-                settings::warning(&startup).into_iter().for_each(|line| eprintln!("{line}"));
+                if let Some(line) = settings::warning(&startup) {
+                    eprintln!("{line}");
+                }
                 println!("the configuration is good");
             }
             Err(code) => return code,

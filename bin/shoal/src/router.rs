@@ -216,7 +216,11 @@ fn pin_main(graph: &Graph, core: u32) {
     let pinned = pinned.and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
     match pinned {
         Ok(()) => {
-            graph.threads().iter().filter(|t| t.index == 0).for_each(|t| t.cpu.store(core, Ordering::Relaxed))
+            graph
+                .threads()
+                .iter()
+                .filter(|t| t.index == 0)
+                .for_each(|t| t.cpu.store(core, Ordering::Relaxed));
         }
         Err(error) => tracing::warn!("the main thread is not pinned to core {core}: {error}"),
     }

@@ -253,7 +253,8 @@ fn replies_and_errors_nobody_waits_for_are_counted() {
 #[test]
 fn rubbish_harms_no_node() {
     let (mut router, port) = router();
-    let (mut rng, good) = (Rng::new(Rng::seed(1)), to(&port, US).icmp_echo_request(1, 1).payload_len(60).build());
+    let (mut rng, good) =
+        (Rng::new(Rng::seed(1)), to(&port, US).icmp_echo_request(1, 1).payload_len(60).build());
     for node in ["ip4-icmp-input", "ip4-icmp-echo-request", "ip4-icmp-listener", "ip4-icmp-error"] {
         for n in 0..500 {
             let mut bytes = good.get(14..).unwrap().to_vec();

@@ -64,8 +64,10 @@ fn networks_of_one_or_two_addresses_have_no_drops() {
 fn directed_broadcasts_are_dropped_unless_switched_on() {
     let (router, ip4) = with_ip4();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
+    let any = router.control.graph().unwrap().node("drop").unwrap();
+    router.adjacencies.set_rewrite_node(any);
     ip4.set_directed_broadcast(ETH1, true).unwrap();
-    assert_eq!(router.way("192.0.2.255"), "Broadcast 1 0.0.0.0");
+    assert_eq!(router.way("192.0.2.255"), "Rewrite 1 0.0.0.0");
     ip4.set_directed_broadcast(ETH1, false).unwrap();
     assert_eq!(router.way("192.0.2.255"), "Drop - 0.0.0.0");
 }

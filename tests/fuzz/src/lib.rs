@@ -1,4 +1,5 @@
 //! What targets share: the stack, and a router with a small configuration.
+#![forbid(unsafe_code)]
 
 use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};

@@ -1,0 +1,191 @@
+//! The program as whoever starts it sees it: exit codes, files, sockets. Needs no privileges.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failure here is a test's failure, told at once"
+)]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A folder for one test, and the program with its runtime directory in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn run_dir(&self) -> PathBuf {
+        self.0.path().join("run")
+    }
+
+    fn shoal(&self, settings: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        let dir = self.run_dir();
+        command.args(["unix", "{", "nosyslog", "runtime-dir"]).arg(dir).arg("}").arg(settings);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_remove("NOTIFY_SOCKET");
+        command
+    }
+
+    fn start(&self, settings: &str) -> Child {
+        let child = self.shoal(settings).spawn().unwrap();
+        self.wait_for("cli.sock");
+        child
+    }
+
+    fn wait_for(&self, name: &str) {
+        let path = self.run_dir().join(name);
+        let until = Instant::now() + Duration::from_secs(20);
+        while !path.exists() {
+            assert!(Instant::now() < until, "{} does not come", path.display());
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn end(mut child: Child, signal: Signal) -> (Option<i32>, String) {
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    (child.wait().unwrap().code(), text)
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn is_empty(path: &Path) -> bool {
+    !path.exists() || path.read_dir().unwrap().next().is_none()
+}
+
+#[test]
+fn ends_on_sigterm_and_leaves_nothing() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let place = Place::new();
+        let child = place.start("unix { nodaemon pidfile shoal.pid } cpu { workers 1 }");
+        place.wait_for("stats.sock");
+        let pid = std::fs::read_to_string(place.run_dir().join("shoal.pid")).unwrap();
+        assert_eq!(pid.trim(), child.id().to_string());
+        let begun = Instant::now();
+        let (code, log) = end(child, signal);
+        assert_eq!(code, Some(0), "{log}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert!(!place.run_dir().exists(), "the runtime directory was ours");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_configuration_touches_nothing() {
+    let place = Place::new();
+    let output = place.shoal("unix { nodaemon } cpu { wrokers 1 }").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("did you mean 'workers'?"), "{}", text(&output));
+    assert!(!place.run_dir().exists());
+}
+
+#[test]
+fn sighup_is_survived() {
+    let place = Place::new();
+    let child = place.start("unix { nodaemon }");
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
+    let (code, log) = end(child, Signal::SIGTERM);
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[test]
+fn a_second_router_is_refused_and_the_first_keeps_its_sockets() {
+    let place = Place::new();
+    let first = place.start("unix { nodaemon }");
+    let second = place.shoal("unix { nodaemon }").output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second).contains("another process serves this socket"), "{}", text(&second));
+    assert!(place.run_dir().join("cli.sock").exists() && place.run_dir().join("stats.sock").exists());
+    assert_eq!(end(first, Signal::SIGTERM).0, Some(0));
+}
+
+#[test]
+fn a_failed_start_leaves_nothing() {
+    let place = Place::new();
+    std::fs::create_dir(place.run_dir()).unwrap();
+    let socket = place.0.path().join("file");
+    std::fs::write(&socket, "not a socket").unwrap();
+    let settings = format!("unix {{ nodaemon pidfile p cli-listen {} }}", socket.display());
+    let output = place.shoal(&settings).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("exists and is not a socket"), "{}", text(&output));
+    assert!(is_empty(&place.run_dir()), "{:?}", place.run_dir().read_dir().unwrap().collect::<Vec<_>>());
+}
+
+#[test]
+fn in_the_background_the_command_returns_when_the_router_is_up() {
+    let place = Place::new();
+    let output = place.shoal("unix { pidfile shoal.pid }").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(place.run_dir().join("cli.sock").exists());
+    let pid: i32 =
+        std::fs::read_to_string(place.run_dir().join("shoal.pid")).unwrap().trim().parse().unwrap();
+    let second = place.shoal("").output().unwrap();
+    assert_eq!(second.status.code(), Some(1), "a start that fails is told: {}", text(&second));
+    kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while place.run_dir().exists() {
+        assert!(Instant::now() < until, "it does not end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_console_runs_lines_and_ends_with_its_input() {
+    let place = Place::new();
+    let mut child = place.shoal("unix { interactive }").stdin(Stdio::piped()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"show version\nno such command\nset logging size 7\nshow logging configuration")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("shoal") && said.contains("size 7"), "{said}");
+}
+
+#[test]
+fn bad_lines_of_the_command_file_are_all_in_the_log() {
+    let place = Place::new();
+    let file = place.0.path().join("commands with blank");
+    std::fs::write(&file, "show version\nnonsense\nset interface state\n").unwrap();
+    let settings = format!(
+        "unix {{ nodaemon exec \"{}\" log {} }}",
+        file.display(),
+        place.0.path().join("log").display()
+    );
+    let child = place.start(&settings);
+    let until = Instant::now() + Duration::from_secs(10);
+    let log = loop {
+        let log = std::fs::read_to_string(place.0.path().join("log")).unwrap_or_default();
+        if log.contains("blank:3") || Instant::now() > until {
+            break log;
+        }
+        std::thread::yield_now();
+    };
+    assert!(log.contains("blank:2") && log.contains("blank:3"), "{log}");
+    assert_eq!(end(child, Signal::SIGTERM).0, Some(0), "the router ran on");
+}
+
+#[test]
+fn options_print_and_leave() {
+    let run = |option: &str| Command::new(env!("CARGO_BIN_EXE_shoal")).arg(option).output().unwrap();
+    assert!(text(&run("--version")).contains(env!("CARGO_PKG_VERSION")));
+    assert!(text(&run("--help")).contains("--check-config"));
+    assert_eq!(run("--nonsense").status.code(), Some(2));
+}
