@@ -118,7 +118,7 @@ impl Cache {
 
     #[cold]
     fn refill(&mut self, count: usize) {
-        let want = count.max(BATCH).min(MOST) - self.free.len().min(count);
+        let want = count.clamp(BATCH, MOST) - self.free.len().min(count);
         self.pool.take(&mut self.free, want);
         self.publish();
     }

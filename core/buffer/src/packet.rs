@@ -18,9 +18,9 @@ pub struct Packet<'a> {
     owner: PhantomData<&'a mut u8>,
 }
 
-impl<'a> Packet<'a> {
+impl Packet<'_> {
     /// # Safety
-    /// `p` is the start of a buffer whose one place the caller holds mutably for `'a`.
+    /// `p` is the start of a buffer whose one place the caller holds mutably for as long as the view lives.
     #[inline(always)]
     pub(crate) unsafe fn new(memory: Memory, p: NonNull<u8>) -> Self {
         Packet { p, memory, owner: PhantomData }
@@ -233,13 +233,11 @@ impl<'a> Packet<'a> {
         loop {
             // SAFETY: every link of the chain belongs to this packet, which is borrowed mutably.
             let meta = unsafe { last.cast::<Meta>().as_mut() };
-            match NonZeroU32::new(meta.next) {
-                Some(next) => last = memory.at(next.get()),
-                None => {
-                    meta.next = index;
-                    break;
-                }
-            }
+            let Some(next) = NonZeroU32::new(meta.next) else {
+                meta.next = index;
+                break;
+            };
+            last = memory.at(next.get());
         }
         self.meta_mut().rest += bytes;
     }

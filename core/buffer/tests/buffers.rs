@@ -1,6 +1,7 @@
 //! Pools, caches, tokens, frames, packets and chains, as their users see them.
 //!
 //! `lost::count` is the process's, so tests that lose tokens on purpose take turns with those that count.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +23,9 @@ fn take(cache: &mut Cache, n: usize) -> Vec<Buffer> {
 }
 
 fn give(cache: &mut Cache, buffers: Vec<Buffer>) {
-    buffers.into_iter().for_each(|b| cache.free(b));
+    for buffer in buffers {
+        cache.free(buffer);
+    }
 }
 
 fn bytes(n: usize) -> Vec<u8> {
@@ -146,7 +149,9 @@ fn buffers_may_be_freed_by_another_thread_than_took_them() {
         let pool = std::sync::Arc::clone(&pool);
         std::thread::spawn(move || {
             let mut cache = pool.cache();
-            receive.into_iter().for_each(|b| cache.free(b));
+            for buffer in receive {
+                cache.free(buffer);
+            }
         })
     };
     let mut cache = pool.cache();

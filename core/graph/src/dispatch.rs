@@ -82,6 +82,7 @@ fn run_packets<const TRACE: bool>(
 
 /// Whether all are `first`; without a branch per item, so that it is done many at once.
 #[inline(always)]
+#[allow(clippy::needless_bitwise_bool)] // a lazy operator would be a branch
 pub(crate) fn all_same<T: Copy + PartialEq>(items: &[T], first: T) -> bool {
     items.iter().fold(true, |same, item| same & (*item == first))
 }

@@ -138,17 +138,11 @@ pub(crate) fn order(specs: &[FeatureSpec]) -> Result<Vec<usize>, Vec<&'static st
             !ordered.contains(i)
                 && before.get(*i).is_some_and(|list| list.iter().all(|b| ordered.contains(b)))
         });
-        match ready {
-            Some(i) => ordered.push(i),
-            None => {
-                let circle = |i: &usize| !ordered.contains(i);
-                return Err((0..specs.len())
-                    .filter(circle)
-                    .filter_map(|i| specs.get(i))
-                    .map(|s| s.node)
-                    .collect());
-            }
-        }
+        let Some(ready) = ready else {
+            let circle = (0..specs.len()).filter(|i| !ordered.contains(i));
+            return Err(circle.filter_map(|i| specs.get(i)).map(|s| s.node).collect());
+        };
+        ordered.push(ready);
     }
     Ok(ordered)
 }

@@ -84,6 +84,7 @@ struct Arcs {
 }
 
 /// The graph of one router, owned by its main thread.
+#[allow(clippy::struct_field_names)] // they are the counters of the graph, beside those of everybody
 pub struct Graph {
     clock: Clock,
     pool: Arc<Pool>,
@@ -240,11 +241,11 @@ impl Graph {
         };
         let index = self.place(draft)?;
         self.by_name.borrow_mut().insert(name, index);
-        if self.built.get() {
-            if let Err(e) = self.resolve(index) {
-                let _ = self.remove(index);
-                return Err(e);
-            }
+        if self.built.get()
+            && let Err(e) = self.resolve(index)
+        {
+            let _ = self.remove(index);
+            return Err(e);
         }
         Ok(index)
     }

@@ -68,6 +68,7 @@ pub struct Lane {
     done: usize,
     /// For each node the position of the frame that is still filling up.
     open: Vec<usize>,
+    #[allow(clippy::vec_box)] // boxes are what frames travel in
     spare: Vec<Box<Frame>>,
     pub(crate) nexts: [u16; FRAME_SIZE],
 }

@@ -1,6 +1,8 @@
 //! Real threads: packets are handed from one to another, workers and queues come, move and go, and every packet is
 //! accounted for: what came in is what came out and what was dropped with a name.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,7 +15,7 @@ use shoal_graph::{
 };
 
 /// A test that waits longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(NextNodes, Clone, Copy, Debug)]
 enum ToEnd {

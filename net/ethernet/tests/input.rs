@@ -1,5 +1,7 @@
 //! `ethernet-input`: frames for this station go on by their type, all others are dropped under a name.
 
+#![allow(clippy::indexing_slicing)] // helpers of tests
+
 use std::rc::Rc;
 
 use shoal_buffer::{Flags, Packet};

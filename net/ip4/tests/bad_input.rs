@@ -1,4 +1,5 @@
 //! Bad input at every node, vanishing interfaces, no buffers, and tables that change under running workers.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 
@@ -186,7 +187,7 @@ fn routes_change_under_a_running_worker_and_no_packet_is_lost() {
         }
         shoal_infra::qsbr::reclaim();
     }
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
     while giver.waiting() > 0 {
         router.graph().wake(worker);
         assert!(std::time::Instant::now() < deadline, "the worker does not take its packets");

@@ -1,4 +1,5 @@
 //! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and what the sender is told.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 

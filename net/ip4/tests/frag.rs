@@ -1,4 +1,5 @@
 //! `ip4-frag`: fragments are put together again by the rules of RFC 791, and must give what was sent.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! `ethernet-input` passes it on, `ip4-input` and `ip4-options` look: what a router may look at at all.
 //! RFC 1812, 5.2.2 and 5.3.13.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! `ip4-local`: packets for the router itself. RFC 1122, 3.2 and 4.1.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 

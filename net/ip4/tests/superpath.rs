@@ -5,6 +5,7 @@
 //! on the common way and one that left it there is no promise in either router, because the latter passes more
 //! nodes; so flows are told apart by addresses, protocol, options and fragmentation, and what the router itself
 //! says (ICMP errors, ARP) is compared without regard to order.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod common;
 
@@ -281,7 +282,9 @@ fn flow(packet: &[u8]) -> Vec<u8> {
 
 fn by_flow(packets: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    packets.into_iter().for_each(|p| flows.entry(flow(&p)).or_default().push(p));
+    for packet in packets {
+        flows.entry(flow(&packet)).or_default().push(packet);
+    }
     flows
 }
 

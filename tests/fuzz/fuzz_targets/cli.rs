@@ -15,7 +15,8 @@ thread_local! {
 
 fuzz_target!(|text: &str| {
     // `exec` and captures read and write files, `packet-generator` may make packets without end.
-    if text.len() > 4096 || ["exec", "pcap", "capture", "packet", "comment"].iter().any(|w| text.contains(w)) {
+    if text.len() > 4096 || ["exec", "pcap", "capture", "packet", "comment"].iter().any(|w| text.contains(w))
+    {
         return;
     }
     BED.with(|bed| {
