@@ -38,11 +38,9 @@ impl Table {
         let text = line.get(..end).unwrap_or("");
         let (start, prefix) = word_at_end(text);
         let walk = self.walk(text, start);
-        // What stands in quotes is an argument, never a word of a command.
-        let quoted = text.get(..start).is_some_and(|before| before.ends_with('"'));
         let completion = Completion { start, candidates: Vec::new() };
-        let mut found = Found { completion, prefix, quoted, control };
-        if walk.span.start >= start && !quoted {
+        let mut found = Found { completion, prefix, control };
+        if walk.span.start >= start {
             let prefix = found.prefix.clone();
             for (word, node) in walk.node.starting_with(&prefix) {
                 let help = self.entry(node).map_or_else(|| node.summary(), |e| e.command.help.to_owned());
@@ -69,7 +67,6 @@ impl Table {
     fn wanted(&self, entry: &Entry, wants: &[Want], found: &mut Found<'_>) {
         for want in wants {
             match want {
-                Want::Word(_) if found.quoted => {}
                 Want::Word(word) => found.add(word, entry.command.help.to_owned(), false),
                 Want::Arg(arg, _) => self.values(*arg, found),
                 Want::End => {}
@@ -103,7 +100,6 @@ impl Table {
 struct Found<'a> {
     completion: Completion,
     prefix: String,
-    quoted: bool,
     control: &'a Control,
 }
 

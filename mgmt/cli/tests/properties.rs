@@ -106,7 +106,8 @@ fn may_continue(cli: &Cli, line: &str) -> bool {
     reply.complaint().is_none_or(|_| {
         let json = reply.json();
         let at = json["at"][0].as_u64();
-        at.is_none_or(|at| at as usize >= line.trim_end().len())
+        // The position counts from the first word.
+        at.is_none_or(|at| at as usize >= line.trim().len())
     })
 }
 
