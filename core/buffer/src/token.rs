@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```compile_fail,E0599
 /// # use shoal_buffer::Buffer;
 /// fn copy(buffer: &Buffer) -> Buffer {
-///     buffer.clone()
+///     Buffer::clone(buffer)
 /// }
 /// ```
 ///
