@@ -41,10 +41,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// It cannot be copied:
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use shoal_buffer::Buffer;
 /// fn copy(buffer: &Buffer) -> Buffer {
-///     buffer.clone()
+///     Buffer::clone(buffer)
 /// }
 /// ```
 ///

@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| {
     BED.with(|bed| {
         let (router, cli) = bed.get_or_init(|| {
             let commands = MODULES.iter().flat_map(|m| m.commands);
-            let types = MODULES.iter().flat_map(|m| m.arg_types);
+            let types = MODULES.iter().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
             (router(), Cli::new(commands, types).expect("the commands agree"))
         });
         for cursor in [0, text.len() / 2, text.len()] {
