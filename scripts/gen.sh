@@ -20,6 +20,7 @@ write() {
   generated+=("$file")
 }
 
+write docs/reference/cli.md cargo run --locked --quiet -p shoal -- --cli-reference
 write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
 
 if [ "$out" = . ]; then

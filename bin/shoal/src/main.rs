@@ -27,6 +27,16 @@ use shoal_module::config::Section;
 const MISTAKE: u8 = 2;
 
 fn main() -> ExitCode {
+    // For `make gen`: what docs/reference/cli.md holds.
+    if std::env::args_os().skip(1).eq(["--cli-reference"]) {
+        return match modules::reference() {
+            Ok(text) => {
+                print!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => complain(&error),
+        };
+    }
     let invocation = match Invocation::parse(std::env::args_os().skip(1)) {
         Ok(invocation) => invocation,
         Err(error) => return complain(&error),

@@ -37,6 +37,15 @@ pub fn all() -> impl Iterator<Item = &'static Module> {
     TABLE.iter().map(|(_, module)| *module)
 }
 
+/// The reference of all commands, in Markdown.
+///
+/// # Errors
+/// Commands of two modules do not fit together.
+pub fn reference() -> Result<String, shoal_cli::TableError> {
+    let types = all().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
+    Ok(shoal_cli::Cli::new(all().flat_map(|m| m.commands), types)?.reference())
+}
+
 /// The modules that run.
 pub fn enabled(plugins: &Plugins) -> Vec<&'static Module> {
     let runs = |part: Part, module: &Module| part == Core || plugins.enabled(module.name);
