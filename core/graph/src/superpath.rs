@@ -31,16 +31,16 @@ pub struct Walk<'a, 'b> {
 
 /// Part of a chain, from one node to the end.
 pub trait Link: Send + Sync + 'static {
-    /// What one packet carries from the first pass over a frame to the second.
+    /// What the staged node's `direct` finds for the rest of the way.
     type Key: Copy + Default;
 
     /// The names of the nodes from here on.
     fn names(list: &mut Vec<&'static str>);
 
-    /// The first pass: as far as the first staged node's `prepare`. `Err` is a packet that left the chain.
+    /// The way up to and with the staged node's `direct`. `Err` is a packet that left the chain.
     fn first(&self, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Result<Self::Key, Exit>;
 
-    /// The second pass: the rest of the way.
+    /// The rest of the way.
     fn second(&self, key: Self::Key, pkt: &mut Packet<'_>, walk: &Walk<'_, '_>, at: usize) -> Exit;
 }
 

@@ -1,6 +1,5 @@
 //! The loop a thread runs: mail, queues, handoff, dispatch; and how it goes to rest.
 
-use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -257,7 +256,7 @@ impl Worker {
     fn wait(&self, wait: Duration) {
         let mut fds = vec![PollFd::new(self.shared.wake_fd(), PollFlags::POLLIN)];
         for fd in self.queues.iter().filter_map(|s| s.queue.wait_fd()) {
-            if let Some(fd) = borrow(fd) {
+            if let Some(fd) = crate::raw::borrow_fd(fd) {
                 fds.push(PollFd::new(fd, PollFlags::POLLIN));
             }
         }
@@ -277,8 +276,4 @@ impl Worker {
         self.reader.offline();
         self.lane.cache.flush();
     }
-}
-
-fn borrow<'a>(fd: RawFd) -> Option<BorrowedFd<'a>> {
-    crate::raw::borrow_fd(fd)
 }
