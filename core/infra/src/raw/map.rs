@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     ZeroMemory,
     /// Anonymous, address space only: no access.
     Reserved,
-    /// As `ZeroMemory`, of reserved 2 MB pages; fails when the system has too few free.
+    /// As `ZeroMemory`, of reserved 2 MB pages, which are taken when touched: populate it, or meet SIGBUS.
     Huge,
     /// Shared memory of this file descriptor, readable and writable.
     Shared(i32),
@@ -39,21 +39,22 @@ impl Mapping {
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "mapping is too large");
         let unit = if bytes >= HUGE { HUGE } else { PAGE };
         let bytes = bytes.max(1).checked_next_multiple_of(unit).ok_or_else(too_large)?;
-        // Reserve enough to find an aligned range inside, then give back both ends.
+        // Map enough to find an aligned range inside, then give back both ends.
         let slack = unit - PAGE;
         let total = bytes.checked_add(slack).ok_or_else(too_large)?;
-        let reserved = map(std::ptr::null_mut(), total, Kind::Reserved)?;
+        let first = if matches!(kind, Kind::ZeroMemory) { kind } else { Kind::Reserved };
+        let reserved = map(std::ptr::null_mut(), total, first)?;
         let head = reserved.addr().get().next_multiple_of(unit) - reserved.addr().get();
         // SAFETY: head <= slack, so `head` and `head + bytes` are within the `total` bytes reserved.
         let base = unsafe { reserved.add(head) };
         unmap(reserved, head);
         // SAFETY: as above: the end of the aligned range is within or just past the reservation.
         unmap(unsafe { base.add(bytes) }, slack - head);
-        let mapping = Mapping { base, bytes };
-        if !matches!(kind, Kind::Reserved) {
+        if matches!(kind, Kind::Shared(_)) {
+            // On failure the range stays as it is, a leak: it may have become somebody else's.
             map(base.as_ptr(), bytes, kind)?;
         }
-        Ok(mapping)
+        Ok(Mapping { base, bytes })
     }
 
     pub(crate) fn base(&self) -> NonNull<u8> {
@@ -83,20 +84,16 @@ impl Mapping {
         }
         // SAFETY: `check`: start is within the mapping.
         let at = unsafe { self.base.add(start) };
-        let huge = map(at.as_ptr(), bytes, Kind::Huge);
-        // Faulting in now turns a later SIGBUS (a cgroup's or NUMA node's limit) into an error.
-        // Kernels before 5.14 do not know the request, and say EINVAL.
-        let error = match huge {
-            Err(error) => error,
-            // SAFETY: the range was just mapped by us; populating changes no contents.
-            Ok(at) => match unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } {
-                0 => return Ok(()),
-                _ => match io::Error::last_os_error() {
-                    error if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
-                    error => error,
-                },
-            },
-        };
+        // Without a reservation of pages, because that could fail after the old mapping is gone: the hole might
+        // become another thread's memory, before anything is put there again.
+        map(at.as_ptr(), bytes, Kind::Huge)?;
+        // Faulting in now turns a later SIGBUS (too few pages, or a limit of the cgroup or NUMA node) into an
+        // error. Kernels before 5.14 do not know the request: they get no reserved pages.
+        // SAFETY: the range was just mapped by us; populating changes no contents.
+        if unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
         map(at.as_ptr(), bytes, Kind::Reserved)?;
         Err(error)
     }
@@ -132,9 +129,7 @@ fn map(at: *mut u8, bytes: usize, kind: Kind) -> io::Result<NonNull<u8>> {
         Kind::ZeroMemory => (read_write, private, -1),
         Kind::Reserved => (libc::PROT_NONE, private, -1),
         Kind::Huge => {
-            // Without NORESERVE: the pages are set aside now or the call fails.
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
-            (read_write, flags | libc::MAP_HUGE_2MB, -1)
+            (read_write, private | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB, -1)
         }
         Kind::Shared(fd) => (read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
     };
