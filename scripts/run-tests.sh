@@ -10,7 +10,7 @@ PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
-table=() skips=()
+table=() skips=() failures=()
 
 # run NAME SECONDS COMMAND...: leaves the exit code in $code and the log's name in $log.
 run() {
@@ -38,9 +38,14 @@ count() {
   passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
   table+=("$(printf '%-18s %-8s %4d:%02d %8d %8d %8d' "$1" "$result" $((took / 60)) $((took % 60)) "$2" "$3" "$4")")
   while IFS= read -r line; do skips+=("$line"); done < <(grep -aE '^SKIP ' "$log" | sort -u)
-  if [ "$3" -gt 0 ] && [ -z "${V:-}" ]; then
-    echo "-- $log, its end:"
-    tail -n "${TAIL:-80}" "$log"
+  if [ "$3" -gt 0 ]; then
+    # Which failed and why, so that the end of the output is enough to know.
+    while IFS= read -r line; do failures+=("$1: $line"); done \
+      < <(grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log" | grep -avE '^(--|stack backtrace:)?$' | head -n 20)
+    if [ -z "${V:-}" ]; then
+      echo "-- $log, its end:"
+      tail -n "${TAIL:-80}" "$log"
+    fi
   fi
 }
 
@@ -106,6 +111,7 @@ summary="$passed passed, $failed failed, $skipped skipped"
   printf '\n%-18s %-8s %7s %8s %8s %8s\n' stage result time passed failed skipped
   printf '%s\n' "${table[@]}"
   [ ${#skips[@]} -gt 0 ] && printf '\n' && printf '%s\n' "${skips[@]}"
+  [ ${#failures[@]} -gt 0 ] && printf '\n' && printf '%s\n' "${failures[@]}"
   printf '\nlogs: %s\n%s\n' "$logs" "$summary"
 } | tee "$logs/summary"
 [ "$failed" -eq 0 ]

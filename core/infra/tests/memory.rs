@@ -51,6 +51,35 @@ fn another_process_would_see_the_counters() {
     assert_eq!(u64::from_ne_bytes(bytes), 77);
 }
 
+/// A region that gets no reserved pages puts ordinary ones in their place; other threads map memory all the time.
+#[test]
+fn growing_with_huge_pages_never_touches_what_others_map() {
+    let grow = || {
+        for _ in 0..400 {
+            let mut region = Region::reserve(6 * MB, Pages::Huge).unwrap();
+            region.grow(MB).unwrap();
+            region.grow(4 * MB).unwrap();
+        }
+    };
+    let share = || {
+        for round in 0..400 {
+            let segment = SharedSegment::create("test", 2 * MB).unwrap();
+            let piece = segment.alloc_u64s(4).unwrap();
+            piece[2].store(round, Ordering::Relaxed);
+            let mut bytes = [0; 8];
+            let file = std::fs::File::from(segment.read_only_fd().unwrap());
+            file.read_exact_at(&mut bytes, 16).unwrap();
+            assert_eq!(u64::from_ne_bytes(bytes), round);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(grow);
+            scope.spawn(share);
+        }
+    });
+}
+
 #[test]
 fn a_freed_piece_comes_back_zeroed_and_only_once() {
     let segment = SharedSegment::create("test", MB).unwrap();
