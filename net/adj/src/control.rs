@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
@@ -11,9 +11,9 @@ use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EtherType, EthernetHeader, IntoBytes, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
-use crate::{Adj, AdjIndex, AdjKind, AdjTable};
+use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
 /// Most adjacencies; address space only.
 const CAPACITY: usize = 1 << 20;
@@ -24,6 +24,14 @@ pub enum AdjError {
     /// The table is full or cannot be written now.
     #[error("adjacency table: {0}")]
     Table(String),
+    /// No module of this router forwards such packets.
+    #[error("no node {what} packets of {link:?}")]
+    NoNode {
+        /// Which packets.
+        link: Link,
+        /// What is missing.
+        what: &'static str,
+    },
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -32,20 +40,29 @@ pub enum AdjError {
     Graph(#[from] GraphError),
 }
 
-/// Makes an adjacency's line from what its kind of neighbour knows now: asked again whenever something changed.
-pub type Describe = Rc<dyn Fn(SwIfIndex, Ipv4Addr) -> Adj>;
+/// Makes an adjacency's record from what its kind of neighbour knows now: asked again whenever something changed. Next
+/// hop and link need not be put in.
+pub type Describe = Rc<dyn Fn(SwIfIndex, Link, IpAddr) -> Adj>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 enum Key {
-    Special(u8, u32),
-    Neighbour(SwIfIndex, Ipv4Addr),
-    Glean(SwIfIndex, Ipv4Addr),
+    Special(AdjKind),
+    Lookup(Link, u32),
+    Neighbour(SwIfIndex, Link, IpAddr),
+    Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
 }
 
 struct Entry {
     key: Key,
     locks: usize,
+}
+
+/// The nodes whose edges adjacencies of a link hold.
+#[derive(Clone, Copy, Default)]
+struct Nodes {
+    rewrite: Option<NodeIndex>,
+    lookup: Option<NodeIndex>,
 }
 
 /// All adjacencies, found by what they stand for and counted by who uses them.
@@ -60,8 +77,9 @@ pub struct Adjacencies {
     free: RefCell<VecDeque<(AdjIndex, Grace)>>,
     /// The first index never used.
     next: Cell<u32>,
-    describe: RefCell<Option<Describe>>,
-    rewrite_node: RefCell<Option<NodeIndex>>,
+    /// By the next hop's family.
+    describe: RefCell<BTreeMap<Family, Describe>>,
+    nodes: Cell<[Nodes; Link::COUNT]>,
 }
 
 impl Adjacencies {
@@ -85,7 +103,7 @@ impl Adjacencies {
             free: RefCell::default(),
             next: Cell::new(1),
             describe: RefCell::default(),
-            rewrite_node: RefCell::default(),
+            nodes: Cell::default(),
         }))
     }
 
@@ -94,23 +112,47 @@ impl Adjacencies {
         self.table.clone()
     }
 
-    /// The neighbour protocol says how it describes a neighbour's adjacency.
-    pub fn set_describe(&self, describe: Describe) {
-        *self.describe.borrow_mut() = Some(describe);
+    /// A neighbour protocol says how it describes the adjacencies of next hops of its family.
+    pub fn set_describe(&self, family: Family, describe: Describe) {
+        self.describe.borrow_mut().insert(family, describe);
     }
 
-    /// The node that puts rewrites in front, whose edges adjacencies hold.
-    pub fn set_rewrite_node(&self, node: NodeIndex) {
-        *self.rewrite_node.borrow_mut() = Some(node);
+    /// The node that puts rewrites in front of a link's packets; adjacencies hold its edges.
+    pub fn set_rewrite_node(&self, link: Link, node: NodeIndex) {
+        self.change_nodes(link, |nodes| nodes.rewrite = Some(node));
     }
 
-    /// The rewrite node's edge to an interface's output node.
+    /// The node that looks up where a link's packets go; incomplete adjacencies hold its edges.
+    pub fn set_lookup_node(&self, link: Link, node: NodeIndex) {
+        self.change_nodes(link, |nodes| nodes.lookup = Some(node));
+    }
+
+    fn change_nodes(&self, link: Link, change: impl FnOnce(&mut Nodes)) {
+        let mut nodes = self.nodes.get();
+        nodes.get_mut(link as usize).map(change);
+        self.nodes.set(nodes);
+    }
+
+    fn nodes(&self, link: Link) -> Nodes {
+        self.nodes.get().get(link as usize).copied().unwrap_or_default()
+    }
+
+    /// The edge of a link's rewrite node to an interface's output node.
     ///
     /// # Errors
-    /// There is no such interface or it sends nothing.
-    pub fn edge_to(&self, interface: SwIfIndex) -> Result<Edge, AdjError> {
-        let rewrite = self.rewrite_node.borrow().ok_or_else(|| AdjError::Table("no rewrite node".into()))?;
+    /// There is no such interface or it sends nothing, or nobody rewrites such packets.
+    pub fn edge_to(&self, link: Link, interface: SwIfIndex) -> Result<Edge, AdjError> {
+        let rewrite = self.nodes(link).rewrite.ok_or(AdjError::NoNode { link, what: "rewrites" })?;
         Ok(self.graph.add_edge(rewrite, self.interfaces.output_node_of(interface)?)?)
+    }
+
+    /// The edge of a link's lookup node to the node that asks for a neighbour, for [`Adj::with_edge`].
+    ///
+    /// # Errors
+    /// Nobody looks such packets up.
+    pub fn edge_to_asker(&self, link: Link, asker: NodeIndex) -> Result<Edge, AdjError> {
+        let lookup = self.nodes(link).lookup.ok_or(AdjError::NoNode { link, what: "looks up" })?;
+        Ok(self.graph.add_edge(lookup, asker)?)
     }
 
     /// An adjacency that needs no interface, locked once more.
@@ -118,65 +160,81 @@ impl Adjacencies {
     /// # Errors
     /// The table is full.
     pub fn special(&self, kind: AdjKind) -> Result<AdjIndex, AdjError> {
-        self.lock(Key::Special(kind as u8, 0), || Adj::special(kind))
+        self.lock(Key::Special(kind))
     }
 
-    /// An adjacency that looks up again in another table, locked once more.
+    /// An adjacency that looks up again in another table of the link's family, locked once more.
     ///
     /// # Errors
     /// The table is full.
-    pub fn lookup_in(&self, table: u32) -> Result<AdjIndex, AdjError> {
-        self.lock(Key::Special(AdjKind::Lookup as u8, table), || Adj::lookup(table))
+    pub fn lookup_in(&self, link: Link, table: u32) -> Result<AdjIndex, AdjError> {
+        self.lock(Key::Lookup(link, table))
     }
 
-    /// The adjacency of one neighbour, locked once more.
+    /// The adjacency of one neighbour, for one kind of packets, locked once more. On a link where the other end needs
+    /// no address the next hop is unspecified.
     ///
     /// # Errors
     /// The table is full, or there is no such interface.
-    pub fn neighbour(&self, interface: SwIfIndex, next_hop: Ipv4Addr) -> Result<AdjIndex, AdjError> {
+    pub fn neighbour(
+        &self,
+        interface: SwIfIndex,
+        link: Link,
+        next_hop: IpAddr,
+    ) -> Result<AdjIndex, AdjError> {
         self.interfaces.data(interface)?;
-        self.lock(Key::Neighbour(interface, next_hop), || self.describe(interface, next_hop))
+        self.lock(Key::Neighbour(interface, link, next_hop))
     }
 
     /// The adjacency of a connected network, locked once more; `source` is the router's address in it.
     ///
     /// # Errors
     /// The table is full, or there is no such interface.
-    pub fn glean(&self, interface: SwIfIndex, source: Ipv4Addr) -> Result<AdjIndex, AdjError> {
-        let mtu = self.interfaces.data(interface)?.ip4_mtu();
-        self.lock(Key::Glean(interface, source), || {
-            let mut adj = Adj::on(AdjKind::Glean, interface, mtu);
-            adj.argument = source.to_bits();
-            adj
-        })
+    pub fn glean(&self, interface: SwIfIndex, source: IpAddr) -> Result<AdjIndex, AdjError> {
+        self.interfaces.data(interface)?;
+        self.lock(Key::Glean(interface, source))
     }
 
-    /// The adjacency of a connected network's broadcast address, locked once more.
+    /// The adjacency of a connected IPv4 network's broadcast address, locked once more.
     ///
     /// # Errors
     /// The table is full, or there is no such interface.
     pub fn broadcast(&self, interface: SwIfIndex) -> Result<AdjIndex, AdjError> {
-        let adj = self.to_everybody(interface)?;
-        self.lock(Key::Broadcast(interface), || adj)
+        self.to_everybody(interface)?;
+        self.lock(Key::Broadcast(interface))
     }
 
     /// A rewrite to the Ethernet broadcast address.
     fn to_everybody(&self, interface: SwIfIndex) -> Result<Adj, AdjError> {
         let data = self.interfaces.data(interface)?;
-        let header = EthernetHeader::new(data.mac(), MacAddress::BROADCAST, EtherType::IP4);
+        let header = EthernetHeader::new(data.mac(), MacAddress::BROADCAST, Link::Ip4.ether_type());
         let adj = Adj::on(AdjKind::Rewrite, interface, data.ip4_mtu());
-        Ok(adj.with_rewrite(header.as_bytes(), self.edge_to(interface)?))
+        Ok(adj.with_rewrite(header.as_bytes(), self.edge_to(Link::Ip4, interface)?))
     }
 
-    fn describe(&self, interface: SwIfIndex, next_hop: Ipv4Addr) -> Adj {
-        let describe = self.describe.borrow().clone();
-        match describe {
-            Some(describe) => describe(interface, next_hop),
-            None => Adj::on(AdjKind::Incomplete, interface, 0),
+    /// What a key's record is now.
+    fn make(&self, key: Key) -> Adj {
+        match key {
+            Key::Special(kind) => Adj::special(kind),
+            Key::Lookup(link, table) => Adj::lookup(table).with_link(link),
+            Key::Neighbour(interface, link, next_hop) => {
+                let describe = self.describe.borrow().get(&Family::of(next_hop)).cloned();
+                let adj = match describe {
+                    Some(describe) => describe(interface, link, next_hop),
+                    None => Adj::on(AdjKind::Incomplete, interface, 0),
+                };
+                adj.with_link(link).with_address(next_hop)
+            }
+            Key::Glean(interface, source) => {
+                let link = Link::from(Family::of(source));
+                let mtu = self.interfaces.data(interface).map_or(0, |data| link.mtu(&data));
+                Adj::on(AdjKind::Glean, interface, mtu).with_link(link).with_address(source)
+            }
+            Key::Broadcast(interface) => self.to_everybody(interface).unwrap_or(Adj::special(AdjKind::Drop)),
         }
     }
 
-    fn lock(&self, key: Key, make: impl FnOnce() -> Adj) -> Result<AdjIndex, AdjError> {
+    fn lock(&self, key: Key) -> Result<AdjIndex, AdjError> {
         let known = self.by_key.borrow().get(&key).copied();
         if let Some(index) = known {
             if let Some(entry) = self.entries.borrow_mut().get_mut(&index) {
@@ -184,7 +242,7 @@ impl Adjacencies {
             }
             return Ok(index);
         }
-        let adj = make();
+        let adj = self.make(key);
         let recycled = self.recycled();
         let index = recycled.unwrap_or(AdjIndex(self.next.get()));
         if index.0 as usize >= CAPACITY {
@@ -211,7 +269,7 @@ impl Adjacencies {
     }
 
     fn store(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
-        let stored = self.writer.borrow_mut().store(index.0 as usize, adj);
+        let stored = self.writer.borrow_mut().store(index.0 as usize, adj.of(index));
         stored.map_err(|e| AdjError::Table(e.to_string()))
     }
 
@@ -249,28 +307,19 @@ impl Adjacencies {
         }
     }
 
-    /// One neighbour's facts changed: writes its adjacency anew, if there is one.
-    pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: Ipv4Addr) {
-        let key = Key::Neighbour(interface, next_hop);
-        let index = self.by_key.borrow().get(&key).copied();
-        if let Some(index) = index {
-            self.renew(index, key);
+    /// One neighbour's facts changed: writes its adjacencies anew, those there are.
+    pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) {
+        for link in [Link::Ip4, Link::Ip6] {
+            let key = Key::Neighbour(interface, link, next_hop);
+            let index = self.by_key.borrow().get(&key).copied();
+            if let Some(index) = index {
+                self.renew(index, key);
+            }
         }
     }
 
     fn renew(&self, index: AdjIndex, key: Key) {
-        let mtu = |i| self.interfaces.data(i).map_or(0, |d| d.ip4_mtu());
-        let adj = match key {
-            Key::Special(..) => return,
-            Key::Neighbour(i, next_hop) => self.describe(i, next_hop),
-            Key::Glean(i, source) => {
-                let mut adj = Adj::on(AdjKind::Glean, i, mtu(i));
-                adj.argument = source.to_bits();
-                adj
-            }
-            Key::Broadcast(i) => self.to_everybody(i).unwrap_or(Adj::special(AdjKind::Drop)),
-        };
-        if let Err(e) = self.store(index, adj) {
+        if let Err(e) = self.store(index, self.make(key)) {
             tracing::warn!(%index, "adjacency keeps its old state: {e}");
         }
     }
@@ -294,8 +343,8 @@ impl Adjacencies {
 impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
-            Key::Special(..) => None,
-            Key::Neighbour(i, _) | Key::Glean(i, _) | Key::Broadcast(i) => Some(i),
+            Key::Special(_) | Key::Lookup(..) => None,
+            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) => Some(i),
         }
     }
 }

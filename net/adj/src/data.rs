@@ -1,10 +1,13 @@
 //! What packets read of an adjacency.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
 use shoal_infra::{Guard, TwinTable, zeroable_struct};
+
+use crate::Link;
 
 /// An adjacency's place in the table. 0 is the one all packets without a route meet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -22,7 +25,7 @@ impl fmt::Display for AdjIndex {
 }
 
 /// What becomes of a packet whose route ends here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum AdjKind {
     /// There is no route: the sender is told.
@@ -74,19 +77,26 @@ zeroable_struct! {
     pub struct Adj {
         kind: u8,
         rewrite_len: u8,
+        /// The family of `address`.
+        family: u8,
+        /// What it carries.
+        link: u8,
         edge: u16,
-        tx: u32,
-        /// The next hop's IPv4 address; 0 for a glean.
-        pub next_hop: u32,
-        /// For [`AdjKind::Lookup`]: the table. For a glean: the source address to ask with.
-        pub argument: u32,
         /// Largest packet that may be sent.
         pub mtu: u16,
+        tx: u32,
+        /// The index of the adjacency this record is of; that of a copy is the original's.
+        own: u32,
+        /// In host order; what it is depends on the kind. A next hop; the source to ask with, for a glean; the table,
+        /// for a lookup. IPv4 has the first word.
+        address: [u32; 4],
         rewrite: [u8; MAX_REWRITE],
     }
 }
 
 const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share a cache line");
+
+const IP6: u8 = 1;
 
 impl Adj {
     /// An adjacency that needs no interface.
@@ -94,19 +104,21 @@ impl Adj {
         Adj {
             kind: kind as u8,
             rewrite_len: 0,
+            family: 0,
+            link: 0,
             edge: 0,
-            tx: u32::MAX,
-            next_hop: 0,
-            argument: 0,
             mtu: u16::MAX,
+            tx: u32::MAX,
+            own: 0,
+            address: [0; 4],
             rewrite: [0; MAX_REWRITE],
         }
     }
 
-    /// Look up again in another table.
+    /// Look up again in another table, of the packet's own family.
     pub const fn lookup(table: u32) -> Adj {
         let mut adj = Adj::special(AdjKind::Lookup);
-        adj.argument = table;
+        adj.address = [table, 0, 0, 0];
         adj
     }
 
@@ -128,6 +140,42 @@ impl Adj {
         }
         self.rewrite_len = n as u8;
         self.edge = edge.0;
+        self
+    }
+
+    /// The same with a next hop, or a source to ask with.
+    #[must_use]
+    pub const fn with_address(mut self, address: IpAddr) -> Adj {
+        match address {
+            IpAddr::V4(a) => (self.family, self.address) = (0, [a.to_bits(), 0, 0, 0]),
+            IpAddr::V6(a) => {
+                let n = a.to_bits();
+                self.family = IP6;
+                self.address = [(n >> 96) as u32, (n >> 64) as u32, (n >> 32) as u32, n as u32];
+            }
+        }
+        self
+    }
+
+    /// The same for other packets.
+    #[must_use]
+    pub const fn with_link(mut self, link: Link) -> Adj {
+        self.link = link as u8;
+        self
+    }
+
+    /// The same with another edge: for one that is incomplete the way from the lookup node to the node that asks for
+    /// the neighbour ([`Adjacencies::edge_to_asker`](crate::Adjacencies::edge_to_asker)).
+    #[must_use]
+    pub const fn with_edge(mut self, edge: Edge) -> Adj {
+        self.edge = edge.0;
+        self
+    }
+
+    /// The same record as that of another adjacency.
+    #[must_use]
+    pub(crate) const fn of(mut self, own: AdjIndex) -> Adj {
+        self.own = own.0;
         self
     }
 
@@ -155,7 +203,8 @@ impl Adj {
         if self.rewrite_len == 14 { self.rewrite.first_chunk() } else { None }
     }
 
-    /// The way from the rewrite node to the interface's output node.
+    /// The way from the rewrite node to the interface's output node; for one that is incomplete see
+    /// [`Adj::with_edge`].
     #[inline(always)]
     pub fn edge(&self) -> Edge {
         Edge(self.edge)
@@ -165,6 +214,68 @@ impl Adj {
     #[inline(always)]
     pub fn tx(&self) -> SwIfIndex {
         SwIfIndex(self.tx)
+    }
+
+    /// The index of the adjacency this is the record of. It differs from the index it was found by when that is
+    /// a route's own and stands for this one.
+    #[inline(always)]
+    pub fn own(&self) -> AdjIndex {
+        AdjIndex(self.own)
+    }
+
+    /// What it carries.
+    #[inline(always)]
+    pub fn link(&self) -> Link {
+        if self.link == Link::Ip6 as u8 { Link::Ip6 } else { Link::Ip4 }
+    }
+
+    /// Whether packets fare by both records alike: all but whose they are.
+    pub fn leads_where(&self, other: &Adj) -> bool {
+        self.of(AdjIndex::NONE) == other.of(AdjIndex::NONE)
+    }
+
+    fn has_next_hop(&self) -> bool {
+        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete)
+    }
+
+    fn address(&self) -> IpAddr {
+        let [a, b, c, d] = self.address;
+        if self.family == IP6 {
+            let high = u64::from(a) << 32 | u64::from(b);
+            let low = u64::from(c) << 32 | u64::from(d);
+            Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into()
+        } else {
+            Ipv4Addr::from_bits(a).into()
+        }
+    }
+
+    /// The neighbour; `None` for a kind that has none, and on a link where the other end needs no address.
+    pub fn next_hop(&self) -> Option<IpAddr> {
+        let has = self.has_next_hop() && self.address != [0; 4];
+        has.then(|| self.address())
+    }
+
+    /// The neighbour's IPv4 address (host order); 0 when it has none.
+    #[inline(always)]
+    pub fn next_hop_ip4(&self) -> u32 {
+        if self.family != IP6 && self.has_next_hop() { self.address[0] } else { 0 }
+    }
+
+    /// For a glean: the address to ask with.
+    pub fn source(&self) -> Option<IpAddr> {
+        (self.kind() == AdjKind::Glean && self.address != [0; 4]).then(|| self.address())
+    }
+
+    /// For a glean: the IPv4 address to ask with (host order); 0 when there is none.
+    #[inline(always)]
+    pub fn source_ip4(&self) -> u32 {
+        if self.family != IP6 && self.kind() == AdjKind::Glean { self.address[0] } else { 0 }
+    }
+
+    /// For a lookup: the table, of the packet's family.
+    #[inline(always)]
+    pub fn table(&self) -> u32 {
+        self.address[0]
     }
 }
 

@@ -8,9 +8,11 @@
 
 mod control;
 mod data;
+mod family;
 
 pub use control::{AdjError, Adjacencies, Describe};
 pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE};
+pub use family::{Family, Link};
 
 use std::rc::Rc;
 

@@ -2,18 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies};
+use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Family, Link};
 use shoal_fib::{Fib, FibIndex};
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Prefix, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, MacAddress};
 
 use crate::counters::ArpCounters;
 use crate::message::{Learn, NotSent, Unknown};
@@ -102,10 +102,11 @@ impl Neighbours {
             bell,
         });
         let weak = Rc::downgrade(&neighbours);
-        neighbours.adjacencies.set_describe(Rc::new(move |interface, next_hop| match weak.upgrade() {
-            Some(neighbours) => neighbours.describe(interface, next_hop),
+        let describe = move |interface, link, next_hop| match weak.upgrade() {
+            Some(neighbours) => neighbours.describe(interface, link, next_hop),
             None => Adj::on(AdjKind::Incomplete, interface, 0),
-        }));
+        };
+        neighbours.adjacencies.set_describe(Family::Ip4, Rc::new(describe));
         let weak = Rc::downgrade(&neighbours);
         neighbours.interfaces.subscribe(move |_, event| {
             if let Some(neighbours) = weak.upgrade() {
@@ -152,23 +153,22 @@ impl Neighbours {
     }
 
     /// An adjacency's line: complete when the neighbour is known and its interface is up.
-    fn describe(&self, interface: SwIfIndex, next_hop: Ipv4Addr) -> Adj {
+    fn describe(&self, interface: SwIfIndex, link: Link, next_hop: IpAddr) -> Adj {
+        let IpAddr::V4(address) = next_hop else { return Adj::special(AdjKind::Drop) };
         let Ok(data) = self.interfaces.data(interface) else { return Adj::special(AdjKind::Drop) };
-        let mtu = data.ip4_mtu();
+        let mtu = link.mtu(&data);
         let header = if data.flags().has(IfFlags::ETHERNET) {
-            let known = self.table.borrow().get((interface, next_hop));
-            known.map(|n| EthernetHeader::new(data.mac(), n.mac, EtherType::IP4).as_bytes().to_vec())
+            let known = self.table.borrow().get((interface, address));
+            known.map(|n| EthernetHeader::new(data.mac(), n.mac, link.ether_type()).as_bytes().to_vec())
         } else {
             // A link without stations: nothing to resolve, nothing to put in front.
             Some(Vec::new())
         };
         let complete = header.filter(|_| data.is_up()).and_then(|header| {
-            let edge: Edge = self.adjacencies.edge_to(interface).ok()?;
+            let edge: Edge = self.adjacencies.edge_to(link, interface).ok()?;
             Some(Adj::on(AdjKind::Rewrite, interface, mtu).with_rewrite(&header, edge))
         });
-        let mut adj = complete.unwrap_or_else(|| Adj::on(AdjKind::Incomplete, interface, mtu));
-        adj.next_hop = next_hop.to_bits();
-        adj
+        complete.unwrap_or_else(|| Adj::on(AdjKind::Incomplete, interface, mtu))
     }
 
     /// Enters a neighbour, or changes what is known of it; packets that waited for it leave.
@@ -263,7 +263,7 @@ impl Neighbours {
     }
 
     fn change(&self, key: Key, old: Option<Neighbour>, new: Neighbour) {
-        self.adjacencies.refresh_neighbour(key.0, key.1);
+        self.adjacencies.refresh_neighbour(key.0, key.1.into());
         if old.map(|n| n.fib_entry) != Some(new.fib_entry) {
             let route = self.installed.borrow_mut().get_mut(&key).and_then(|i| i.route.take());
             self.withdraw(key, route);
@@ -275,9 +275,9 @@ impl Neighbours {
     }
 
     fn install(&self, key: Key, fib_entry: FibEntry) -> Result<(), NeighbourError> {
-        let adj = self.adjacencies.neighbour(key.0, key.1)?;
+        let adj = self.adjacencies.neighbour(key.0, Link::Ip4, key.1.into())?;
         // It may have been there before, incomplete.
-        self.adjacencies.refresh_neighbour(key.0, key.1);
+        self.adjacencies.refresh_neighbour(key.0, key.1.into());
         let route = self.announce(key, fib_entry);
         self.installed.borrow_mut().insert(key, Installed { adj, route });
         self.ring();
@@ -288,7 +288,7 @@ impl Neighbours {
     fn uninstall(&self, key: Key) {
         let Some(Installed { adj, route }) = self.installed.borrow_mut().remove(&key) else { return };
         self.withdraw(key, route);
-        self.adjacencies.refresh_neighbour(key.0, key.1);
+        self.adjacencies.refresh_neighbour(key.0, key.1.into());
         self.adjacencies.unlock(adj);
     }
 

@@ -37,7 +37,9 @@ impl Subnets {
         match adj.kind() {
             AdjKind::Local => Place::Local,
             AdjKind::Glean if here => Place::Connected,
-            AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop == address => Place::Connected,
+            AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop_ip4() == address => {
+                Place::Connected
+            }
             _ => Place::Elsewhere,
         }
     }
@@ -52,7 +54,7 @@ impl Subnets {
     ) -> bool {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
-        let neighbour = adj.kind() == AdjKind::Rewrite && adj.next_hop == address && adj.tx() == interface;
+        let neighbour = adj.is_rewrite() && adj.next_hop_ip4() == address && adj.tx() == interface;
         neighbour && adj.rewrite().first_chunk() == Some(&mac.0)
     }
 
@@ -60,8 +62,8 @@ impl Subnets {
     pub(crate) fn source(&self, interface: SwIfIndex, target: u32, guard: Guard<'_>) -> u32 {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.get(self.fib.lookup(fib, target, guard), guard);
-        if adj.kind() == AdjKind::Glean && adj.tx() == interface && adj.argument != 0 {
-            adj.argument
+        if adj.tx() == interface && adj.source_ip4() != 0 {
+            adj.source_ip4()
         } else {
             self.addresses.primary(interface, guard)
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::net::Ipv4Addr;
 
-use shoal_adj::{AdjIndex, AdjKind};
+use shoal_adj::{AdjIndex, AdjKind, Link};
 use shoal_buffer::SwIfIndex;
 use shoal_interface::IfFlags;
 use shoal_wire::Ip4Prefix;
@@ -108,9 +108,11 @@ impl State {
             Target::NoRoute => AdjIndex::NONE,
             Target::Special(kind) => self.adjacencies.special(kind)?,
             Target::Unresolved | Target::Loop => self.adjacencies.special(AdjKind::Drop)?,
-            Target::Lookup(fib) => self.adjacencies.lookup_in(fib.0)?,
-            Target::Neighbour(interface, next_hop) => self.adjacencies.neighbour(interface, next_hop)?,
-            Target::Glean(interface, source) => self.adjacencies.glean(interface, source)?,
+            Target::Lookup(fib) => self.adjacencies.lookup_in(Link::Ip4, fib.0)?,
+            Target::Neighbour(interface, next_hop) => {
+                self.adjacencies.neighbour(interface, Link::Ip4, next_hop.into())?
+            }
+            Target::Glean(interface, source) => self.adjacencies.glean(interface, source.into())?,
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
         })
     }

@@ -3,7 +3,6 @@
 
 mod router;
 
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use router::{Router, ip, prefix, router};
@@ -60,11 +59,12 @@ fn a_new_table_is_shown_as_vpp_shows_it() {
 #[test]
 fn chains_end_in_what_the_adjacency_does() {
     let router = router(1);
-    router.adjacencies.set_describe(Rc::new(|interface, next_hop: Ipv4Addr| {
-        let mut adj = Adj::on(AdjKind::Rewrite, interface, 1500).with_rewrite(&[0xab; 14], Edge(3));
-        adj.next_hop = next_hop.to_bits();
-        adj
-    }));
+    router.adjacencies.set_describe(
+        shoal_adj::Family::Ip4,
+        Rc::new(|interface, _, _| {
+            Adj::on(AdjKind::Rewrite, interface, 1500).with_rewrite(&[0xab; 14], Edge(3))
+        }),
+    );
     let (fib, main, eth1) = (&router.fib, FibIndex::DEFAULT, SwIfIndex(1));
     let source = ip("192.0.2.1");
     for (to, via) in [
@@ -124,7 +124,7 @@ fn routes_come_and_go_by_command() {
     let router = router(1);
     let route = |items: &str| run(&router, "ip route", items).map(drop);
     route("add count=3 prefix=10.0.0.7/24 via next-hop=192.0.2.2 interface=eth1").unwrap();
-    assert_eq!(router.way("10.0.2.1"), "Incomplete 1 0.0.0.0");
+    assert_eq!(router.way("10.0.2.1"), "Incomplete 1 192.0.2.2");
     assert_eq!(router.way("10.0.3.1"), "None");
     route("add prefix=11.0.0.0/8 via next-hop=10.0.0.1").unwrap();
     route("add prefix=12.0.0.0/8 via lookup-table=0").unwrap();

@@ -17,11 +17,10 @@ const MAIN: FibIndex = FibIndex::DEFAULT;
 fn with_neighbours() -> Router {
     let router = router(2);
     // What a neighbour protocol does: say who the neighbour is.
-    router.adjacencies.set_describe(std::rc::Rc::new(|interface, next_hop: Ipv4Addr| {
-        let mut adj = Adj::on(shoal_adj::AdjKind::Incomplete, interface, 1500);
-        adj.next_hop = next_hop.to_bits();
-        adj
-    }));
+    router.adjacencies.set_describe(
+        shoal_adj::Family::Ip4,
+        std::rc::Rc::new(|interface, _, _| Adj::on(shoal_adj::AdjKind::Incomplete, interface, 1500)),
+    );
     router
 }
 

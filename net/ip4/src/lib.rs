@@ -20,7 +20,7 @@ mod trace;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_adj::Adjacencies;
+use shoal_adj::{Adjacencies, Link};
 use shoal_fib::FibTables;
 use shoal_graph::{ArcSide, ArcSpec, FeatureSpec, Graph};
 use shoal_interface::{Event, Interfaces};
@@ -98,8 +98,8 @@ fn add_nodes(
     graph.add_packet(Ip4OptionsNode { unicast: graph.arc(UNICAST_ARC)? })?;
     graph.add_packet(Ip4NotEnabled)?;
     graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: NOT_ENABLED, before: &[], after: &[] });
-    graph.add_staged(Arc::clone(&lookup))?;
-    adjacencies.set_rewrite_node(graph.add_packet_shared(Arc::clone(&rewrite))?);
+    adjacencies.set_lookup_node(Link::Ip4, graph.add_staged(Arc::clone(&lookup))?);
+    adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table() })?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
     graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;

@@ -65,7 +65,7 @@ fn directed_broadcasts_are_dropped_unless_switched_on() {
     let (router, ip4) = with_ip4();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
     let any = router.control.graph().unwrap().node("drop").unwrap();
-    router.adjacencies.set_rewrite_node(any);
+    router.adjacencies.set_rewrite_node(shoal_adj::Link::Ip4, any);
     ip4.set_directed_broadcast(ETH1, true).unwrap();
     assert_eq!(router.way("192.0.2.255"), "Rewrite 1 0.0.0.0");
     ip4.set_directed_broadcast(ETH1, false).unwrap();

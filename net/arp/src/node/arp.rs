@@ -19,7 +19,7 @@ impl Ip4Arp {
         let adj = *self.0.subnets.adjacencies.get(index, cx.guard());
         match adj.kind() {
             AdjKind::Incomplete => {
-                let (interface, next_hop) = (adj.tx(), adj.next_hop);
+                let (interface, next_hop) = (adj.tx(), adj.next_hop_ip4());
                 let source = self.0.subnets.source(interface, next_hop, cx.guard());
                 self.0.ask(buffer, &Target { interface, next_hop, source }, cx);
             }

@@ -22,7 +22,7 @@ impl Ip4Glean {
         match pkt.header::<Ip4Header>().map(Ip4Header::dst_u32) {
             Some(next_hop) if adj.kind() == AdjKind::Glean => {
                 let interface = adj.tx();
-                let source = match adj.argument {
+                let source = match adj.source_ip4() {
                     0 => self.0.subnets.source(interface, next_hop, cx.guard()),
                     source => source,
                 };

@@ -1,7 +1,7 @@
 //! `show adj`, and the line an adjacency gets in `show ip fib`.
 
 use std::fmt::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use serde::Serialize;
 use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies};
@@ -9,6 +9,12 @@ use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, Missing};
 
 use crate::{Fib, FibIndex};
+
+const NOBODY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
+
+fn next_hop(adj: &Adj) -> IpAddr {
+    adj.next_hop().unwrap_or(NOBODY)
+}
 
 /// Words for adjacencies.
 pub(super) struct Words<'a> {
@@ -30,17 +36,17 @@ impl Words<'_> {
             AdjKind::Local => "dpo-receive".into(),
             AdjKind::Punt => "dpo-punt ip4".into(),
             AdjKind::Lookup => {
-                let table = self.fib.table(FibIndex(adj.argument)).map_or_else(|e| e.to_string(), |t| t.name);
+                let table = self.fib.table(FibIndex(adj.table())).map_or_else(|e| e.to_string(), |t| t.name);
                 format!("dst-address,unicast lookup in {table}")
             }
             AdjKind::Incomplete => {
-                format!("arp-ipv4: via {} {}", Ipv4Addr::from_bits(adj.next_hop), self.interface(adj.tx()))
+                format!("arp-ipv4: via {} {}", next_hop(adj), self.interface(adj.tx()))
             }
             AdjKind::Rewrite => {
-                format!("ipv4 via {} {}", Ipv4Addr::from_bits(adj.next_hop), self.rewrite(adj, adj.rewrite()))
+                format!("ipv4 via {} {}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
             }
             AdjKind::Glean => {
-                let source = glean.unwrap_or_else(|| format!("{}/32", Ipv4Addr::from_bits(adj.argument)));
+                let source = glean.unwrap_or_else(|| format!("{}/32", adj.source().unwrap_or(NOBODY)));
                 format!("ipv4-glean: [src:{source}] {}", self.rewrite(adj, &self.request(adj.tx())))
             }
         }
@@ -102,7 +108,7 @@ impl AdjView {
             index: index.0,
             kind: format!("{:?}", adj.kind()).to_lowercase(),
             interface: (adj.tx().0 != u32::MAX).then(|| words.interface(adj.tx())),
-            next_hop: (adj.next_hop != 0).then(|| Ipv4Addr::from_bits(adj.next_hop).to_string()),
+            next_hop: adj.next_hop().map(|a| a.to_string()),
             locks,
             text: words.adj(&adj, None),
         };

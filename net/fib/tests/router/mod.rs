@@ -98,7 +98,8 @@ impl Router {
             return "None".into();
         }
         let interface = if adj.tx().0 == u32::MAX { "-".into() } else { adj.tx().to_string() };
-        let address = Ipv4Addr::from_bits(adj.next_hop | adj.argument);
+        let table = std::net::IpAddr::from(Ipv4Addr::from_bits(adj.table()));
+        let address = adj.next_hop().or(adj.source()).unwrap_or(table);
         format!("{:?} {interface} {address}", adj.kind())
     }
 

@@ -124,7 +124,10 @@ impl Ip4 {
             return Some(dst);
         }
         let adj = self.adjacencies.get(self.fib.lookup(fib, dst));
-        let next_hop = if adj.next_hop == 0 { dst } else { Ipv4Addr::from_bits(adj.next_hop) };
+        let next_hop = match adj.next_hop_ip4() {
+            0 => dst,
+            next_hop => Ipv4Addr::from_bits(next_hop),
+        };
         let on = self.on.borrow();
         let addresses = &on.get(&adj.tx())?.addresses;
         addresses.iter().find(|a| a.contains(next_hop)).or(addresses.first()).map(Ip4Prefix::addr)

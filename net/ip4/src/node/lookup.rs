@@ -5,12 +5,14 @@
 //! Staged: over the whole frame the first step into the trie is taken and the second asked for, before any packet
 //! goes on.
 
+use std::net::IpAddr;
+
 use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::{Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
-use shoal_graph::{Cx, StagedNode};
+use shoal_graph::{Cx, Edge, StagedNode};
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
@@ -30,6 +32,8 @@ pub enum Next {
     /// To a neighbour whose address is not known.
     #[node("ip4-arp")]
     Arp,
+    /// To an IPv6 neighbour whose address is not known (RFC 8950).
+    Ask(Edge),
     /// To a host on a connected network.
     #[node("ip4-glean")]
     Glean,
@@ -99,7 +103,7 @@ impl Ip4Lookup {
                 meta.adj = index.0;
                 return Ok(next(adj));
             }
-            index = self.fib.lookup(FibIndex(adj.argument), dst, guard);
+            index = self.fib.lookup(FibIndex(adj.table()), dst, guard);
         }
         Err(Error::TooManyTables)
     }
@@ -109,6 +113,11 @@ fn next(adj: &Adj) -> Next {
     match adj.kind() {
         AdjKind::Rewrite => Next::Rewrite,
         AdjKind::Local => Next::Local,
+        // Without anybody who asks it leads nowhere.
+        AdjKind::Incomplete if matches!(adj.next_hop(), Some(IpAddr::V6(_))) => match adj.edge() {
+            Edge::DROP => Next::Drop,
+            edge => Next::Ask(edge),
+        },
         AdjKind::Incomplete => Next::Arp,
         AdjKind::Glean => Next::Glean,
         _ => Next::Drop,

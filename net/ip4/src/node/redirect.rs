@@ -48,7 +48,12 @@ impl Ip4Redirect {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         let source_routed = ip.header_len() > Ip4Header::LEN;
         let near = |address| self.addresses.is_on_link(pkt.rx(), address, cx.guard());
-        let gateway = if adj.next_hop == 0 { ip.dst_u32() } else { adj.next_hop };
+        let gateway = match adj.next_hop_ip4() {
+            // An IPv6 neighbour has no address that the sender could be told.
+            0 if adj.next_hop().is_some() => return None,
+            0 => ip.dst_u32(),
+            next_hop => next_hop,
+        };
         let fits = !source_routed && near(ip.src_u32()) && near(gateway);
         fits.then(|| IcmpError::redirect_host(gateway))
     }

@@ -1,6 +1,8 @@
 //! `ip4-rewrite`: take a hop off, put the neighbour's header in front. RFC 1812, 5.2 and 5.3.1.
 //! ip4-lookup -> **ip4-rewrite** -> `<interface>-output` | ip4-icmp-error | ip4-frag
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::{Flags, Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
@@ -55,7 +57,7 @@ pub enum Error {
 pub struct Trace {
     tx: u32,
     adj: u32,
-    next_hop: std::net::Ipv4Addr,
+    next_hop: IpAddr,
     mtu: u16,
     headers: Headers,
 }
@@ -65,7 +67,7 @@ impl Trace {
         Trace {
             tx: adj.tx().0,
             adj: pkt.meta().adj,
-            next_hop: adj.next_hop.into(),
+            next_hop: adj.next_hop().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             mtu: adj.mtu,
             headers: Headers::behind(adj.rewrite().len(), pkt),
         }
