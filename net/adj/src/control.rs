@@ -1,7 +1,7 @@
 //! The control plane of adjacencies: the only code that writes the table packets read.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -13,7 +13,13 @@ use shoal_interface::{Event, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
+use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
+
+mod own;
+
+use own::Own;
+pub use own::{Member, Usage};
 
 /// Most adjacencies; address space only.
 const CAPACITY: usize = 1 << 20;
@@ -51,6 +57,8 @@ enum Key {
     Neighbour(SwIfIndex, Link, IpAddr),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
+    /// A path list's, which nobody else finds.
+    Own(AdjIndex),
 }
 
 struct Entry {
@@ -80,11 +88,18 @@ pub struct Adjacencies {
     /// By the next hop's family.
     describe: RefCell<BTreeMap<Family, Describe>>,
     nodes: Cell<[Nodes; Link::COUNT]>,
+    /// Adjacencies of path lists.
+    own: RefCell<BTreeMap<AdjIndex, Own>>,
+    /// Those whose record is a copy of another's, by that one.
+    copies: RefCell<HashMap<AdjIndex, BTreeSet<AdjIndex>>>,
+    buckets: RefCell<Buckets>,
+    stores: Cell<u64>,
 }
 
 impl Adjacencies {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (table, writer) = TwinTable::with_capacity(CAPACITY)?;
+        let buckets = Buckets::new()?;
         let interfaces = control.get::<Interfaces>()?;
         interfaces.subscribe(|control, event| {
             if let (Ok(adjacencies), Event::Mac(i) | Event::Mtu(i) | Event::Admin(i, _) | Event::Link(i, _)) =
@@ -96,7 +111,7 @@ impl Adjacencies {
         Ok(Rc::new(Adjacencies {
             graph: control.graph()?,
             interfaces,
-            table: AdjTable(table),
+            table: AdjTable { records: table, buckets: buckets.arena.clone() },
             writer: RefCell::new(writer),
             by_key: RefCell::default(),
             entries: RefCell::default(),
@@ -104,6 +119,10 @@ impl Adjacencies {
             next: Cell::new(1),
             describe: RefCell::default(),
             nodes: Cell::default(),
+            own: RefCell::default(),
+            copies: RefCell::default(),
+            buckets: RefCell::new(buckets),
+            stores: Cell::new(0),
         }))
     }
 
@@ -230,6 +249,7 @@ impl Adjacencies {
                 let mtu = self.interfaces.data(interface).map_or(0, |data| link.mtu(&data));
                 Adj::on(AdjKind::Glean, interface, mtu).with_link(link).with_address(source)
             }
+            Key::Own(index) => self.get(index),
             Key::Broadcast(interface) => self.to_everybody(interface).unwrap_or(Adj::special(AdjKind::Drop)),
         }
     }
@@ -243,18 +263,41 @@ impl Adjacencies {
             return Ok(index);
         }
         let adj = self.make(key);
-        let recycled = self.recycled();
-        let index = recycled.unwrap_or(AdjIndex(self.next.get()));
-        if index.0 as usize >= CAPACITY {
-            return Err(AdjError::Table(format!("full, {CAPACITY} adjacencies")));
-        }
-        self.store(index, adj)?;
-        if recycled.is_none() {
-            self.next.set(index.0 + 1);
+        let index = self.fresh_index()?;
+        if let Err(e) = self.store(index, adj) {
+            self.give_index_back(index);
+            return Err(e);
         }
         self.by_key.borrow_mut().insert(key, index);
-        self.entries.borrow_mut().insert(index, Entry { key, locks: 1 });
+        self.enter(index, key);
         Ok(index)
+    }
+
+    /// An index for a new adjacency.
+    fn fresh_index(&self) -> Result<AdjIndex, AdjError> {
+        if let Some(index) = self.recycled() {
+            return Ok(index);
+        }
+        let next = self.next.get();
+        if next as usize >= CAPACITY {
+            return Err(AdjError::Table(format!("full, {CAPACITY} adjacencies")));
+        }
+        self.next.set(next + 1);
+        Ok(AdjIndex(next))
+    }
+
+    /// Packets of this round may still hold the index, and go their way by the old record. It is used anew only after
+    /// the readers of now have passed.
+    fn give_index_back(&self, index: AdjIndex) {
+        self.free.borrow_mut().push_back((index, Grace::start()));
+    }
+
+    fn enter(&self, index: AdjIndex, key: Key) {
+        self.entries.borrow_mut().insert(index, Entry { key, locks: 1 });
+    }
+
+    fn is_entered(&self, index: AdjIndex) -> bool {
+        self.entries.borrow().contains_key(&index)
     }
 
     /// An index that nobody uses any more, and no packet either.
@@ -268,9 +311,28 @@ impl Adjacencies {
         Some(index)
     }
 
+    /// Writes an adjacency's record, and the copies of it.
     fn store(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
-        let stored = self.writer.borrow_mut().store(index.0 as usize, adj.of(index));
+        let adj = adj.of(index);
+        let copies = self.copies.borrow();
+        let Some(copies) = copies.get(&index) else { return self.store_record(index, adj) };
+        let all = std::iter::once(&index).chain(copies).map(|i| (i.0 as usize, adj));
+        let stored = self.writer.borrow_mut().store_many(all);
+        self.stores.update(|n| n + 1 + copies.len() as u64);
         stored.map_err(|e| AdjError::Table(e.to_string()))
+    }
+
+    fn store_record(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
+        let stored = self.writer.borrow_mut().store(index.0 as usize, adj);
+        self.stores.update(|n| n + 1);
+        stored.map_err(|e| AdjError::Table(e.to_string()))
+    }
+
+    /// One user more of an adjacency that somebody holds.
+    pub fn lock_again(&self, index: AdjIndex) {
+        if let Some(entry) = self.entries.borrow_mut().get_mut(&index) {
+            entry.locks += 1;
+        }
     }
 
     /// One user less; the last one takes the adjacency with it.
@@ -284,12 +346,12 @@ impl Adjacencies {
             }
             entries.remove(&index)
         };
-        if let Some(entry) = gone {
-            self.by_key.borrow_mut().remove(&entry.key);
-            // Packets of this round may still hold the index, and go their way by the old line. It is used anew only
-            // after the readers of now have passed.
-            self.free.borrow_mut().push_back((index, Grace::start()));
+        match gone {
+            Some(Entry { key: Key::Own(own), .. }) => self.end_own(own),
+            Some(Entry { key, .. }) => drop(self.by_key.borrow_mut().remove(&key)),
+            None => return,
         }
+        self.give_index_back(index);
     }
 
     /// A neighbour's or an interface's facts changed: writes all adjacencies on the interface anew.
@@ -343,7 +405,7 @@ impl Adjacencies {
 impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
-            Key::Special(_) | Key::Lookup(..) => None,
+            Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
             Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) => Some(i),
         }
     }

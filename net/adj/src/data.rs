@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
-use shoal_infra::{Guard, TwinTable, zeroable_struct};
+use shoal_infra::{Guard, StableArena, TwinTable, zeroable_struct};
 
 use crate::Link;
 
@@ -48,6 +49,8 @@ pub enum AdjKind {
     Punt = 8,
     /// Look it up again in another table.
     Lookup = 9,
+    /// One of many, chosen by the packet's flow.
+    Balance = 10,
 }
 
 impl AdjKind {
@@ -63,6 +66,7 @@ impl AdjKind {
             7 => AdjKind::Prohibit,
             8 => AdjKind::Punt,
             9 => AdjKind::Lookup,
+            10 => AdjKind::Balance,
             _ => AdjKind::None,
         }
     }
@@ -88,7 +92,7 @@ zeroable_struct! {
         /// The index of the adjacency this record is of; that of a copy is the original's.
         own: u32,
         /// In host order; what it is depends on the kind. A next hop; the source to ask with, for a glean; the table,
-        /// for a lookup. IPv4 has the first word.
+        /// for a lookup; the first bucket and a mask, for a balance. IPv4 has the first word.
         address: [u32; 4],
         rewrite: [u8; MAX_REWRITE],
     }
@@ -120,6 +124,29 @@ impl Adj {
         let mut adj = Adj::special(AdjKind::Lookup);
         adj.address = [table, 0, 0, 0];
         adj
+    }
+
+    /// One of the `mask` + 1 buckets from `base` on.
+    pub(crate) const fn balance(base: u32, mask: u32) -> Adj {
+        let mut adj = Adj::special(AdjKind::Balance);
+        adj.address = [base, mask, 0, 0];
+        adj
+    }
+
+    /// For a balance: its first bucket, and how many there are.
+    pub(crate) fn bucket_range(&self) -> Option<(u32, u32)> {
+        (self.kind() == AdjKind::Balance).then_some((self.address[0], self.address[1] + 1))
+    }
+
+    /// For a balance: how many buckets it has.
+    pub fn buckets(&self) -> u32 {
+        self.bucket_range().map_or(0, |(_, n)| n)
+    }
+
+    /// Whether it is a balance, the second most common case.
+    #[inline(always)]
+    pub fn is_balance(&self) -> bool {
+        self.kind == AdjKind::Balance as u8
     }
 
     /// An adjacency on an interface, without a rewrite.
@@ -281,18 +308,29 @@ impl Adj {
 
 /// All adjacencies as packets see them. Clones are the same table.
 #[derive(Clone)]
-pub struct AdjTable(pub(crate) TwinTable<Adj>);
+pub struct AdjTable {
+    pub(crate) records: TwinTable<Adj>,
+    pub(crate) buckets: StableArena<AtomicU32>,
+}
 
 impl AdjTable {
     /// One adjacency; [`AdjKind::None`] when there is none of this index.
     #[inline(always)]
     pub fn get<'g>(&'g self, index: AdjIndex, guard: Guard<'g>) -> &'g Adj {
-        self.0.load(index.0 as usize, guard)
+        self.records.load(index.0 as usize, guard)
+    }
+
+    /// The member of a balance that a flow takes. What it finds is no balance.
+    #[inline(always)]
+    pub fn balance(&self, adj: &Adj, hash: u32) -> AdjIndex {
+        let [base, mask, ..] = adj.address;
+        let bucket = self.buckets.get(base.wrapping_add(hash & mask) as usize);
+        bucket.map_or(AdjIndex::NONE, |member| AdjIndex(member.load(Ordering::Acquire)))
     }
 
     /// Starts loading one.
     #[inline(always)]
     pub fn prefetch(&self, index: AdjIndex) {
-        self.0.prefetch(index.0 as usize);
+        self.records.prefetch(index.0 as usize);
     }
 }

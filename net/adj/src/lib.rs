@@ -6,13 +6,16 @@
 //! [`Adjacencies`] is the control plane and the only writer.
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod control;
 mod data;
 mod family;
+mod fill;
 
-pub use control::{AdjError, Adjacencies, Describe};
+pub use control::{AdjError, Adjacencies, Describe, Member, Usage};
 pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE};
 pub use family::{Family, Link};
+pub use fill::{MOST_BUCKETS, Spread};
 
 use std::rc::Rc;
 

@@ -35,6 +35,7 @@ impl Words<'_> {
             AdjKind::Prohibit => "ip4-null action:send-prohibited".into(),
             AdjKind::Local => "dpo-receive".into(),
             AdjKind::Punt => "dpo-punt ip4".into(),
+            AdjKind::Balance => format!("dpo-load-balance: [buckets:{}]", adj.buckets()),
             AdjKind::Lookup => {
                 let table = self.fib.table(FibIndex(adj.table())).map_or_else(|e| e.to_string(), |t| t.name);
                 format!("dst-address,unicast lookup in {table}")
