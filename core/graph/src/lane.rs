@@ -70,7 +70,9 @@ pub struct Lane {
     open: Vec<usize>,
     #[allow(clippy::vec_box)] // boxes are what frames travel in
     spare: Vec<Box<Frame>>,
+    /// Where the packets of the frame in hand go: edges of its node, or nodes.
     pub(crate) nexts: [u16; FRAME_SIZE],
+    pub(crate) exits: [NodeIndex; FRAME_SIZE],
 }
 
 impl Lane {
@@ -88,6 +90,7 @@ impl Lane {
             open: Vec::new(),
             spare: (0..32).map(|_| Box::default()).collect(),
             nexts: [0; FRAME_SIZE],
+            exits: [NodeIndex(0); FRAME_SIZE],
         }
     }
 
@@ -198,9 +201,9 @@ impl Lane {
         self.part(frame, |at| nexts.get(at).copied().unwrap_or(0), target);
     }
 
-    /// Parts a frame by the nodes its packets go to, run by run.
-    pub(crate) fn scatter_to(&mut self, frame: Box<Frame>, exits: &[NodeIndex; FRAME_SIZE]) {
-        let nowhere = NodeIndex(0);
+    /// Parts a frame by `exits`, run by run.
+    pub(crate) fn scatter_to(&mut self, frame: Box<Frame>) {
+        let (exits, nowhere) = (self.exits, NodeIndex(0));
         self.part(frame, |at| exits.get(at).copied().unwrap_or(nowhere), |node| node);
     }
 
