@@ -18,7 +18,7 @@ use crate::queue::QueueConfig;
 use crate::rx::{HostRx, Layer, NODE};
 use crate::tx::HostTx;
 use crate::{
-    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx,
+    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxConfig, RxRing, rx,
     set_admin_state, set_mtu, watch,
 };
 
@@ -52,12 +52,12 @@ pub struct CreateHostInterface {
     pub mode: Mode,
     /// Whether sent frames pass the kernel's queueing discipline.
     pub qdisc: Qdisc,
-    /// V3 for throughput, V2 for the latency of lone frames.
+    /// How the kernel lays received frames out.
     pub version: RingVersion,
 }
 
 impl Default for CreateHostInterface {
-    /// As VPP's `create host-interface` without further words: the queueing discipline is bypassed.
+    /// As `create host-interface` without further words.
     fn default() -> Self {
         CreateHostInterface {
             name: String::new(),
@@ -67,7 +67,7 @@ impl Default for CreateHostInterface {
             mode: Mode::default(),
             // Past the queueing discipline the kernel does not cut large packets for devices that cannot.
             qdisc: Qdisc::Use,
-            version: RingVersion::V3,
+            version: RingVersion::default(),
         }
     }
 }
@@ -80,6 +80,8 @@ struct HostInterface {
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
     config: QueueConfig,
+    /// Geometry of the receive rings that are open, or were last.
+    ring: Cell<RxConfig>,
     layer: Layer,
     /// How often the kernel's interface vanished.
     vanished: Cell<u32>,
@@ -171,6 +173,7 @@ impl HostInterfaces {
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
             config,
+            ring: Cell::new(config.ring(&link)),
             layer,
             vanished: Cell::new(0),
         });
@@ -324,6 +327,7 @@ impl HostInterfaces {
                 set_admin_state(link.index, AdminState::Up)?;
             }
             let (rings, tx) = host.config.open(link)?;
+            host.ring.set(host.config.ring(link));
             host.port.replace_tx(tx);
             self.add_queues(host, rings)
         })();
@@ -386,10 +390,9 @@ impl Device for HostInterface {
     fn describe(&self) -> String {
         let (facts, config) = (&self.port.facts, &self.config);
         let get = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
-        let ring = config.ring();
+        let ring = self.ring.get();
         let mut text = String::new();
-        let version = if config.version == RingVersion::V3 { 3 } else { 2 };
-        let _ = writeln!(text, "Linux PACKET socket interface v{version}");
+        let _ = writeln!(text, "Linux PACKET socket interface v{}", config.version);
         let _ = match &*self.link.borrow() {
             Some(link) => {
                 let kind = link.kind.as_deref().unwrap_or("hardware");
@@ -407,8 +410,11 @@ impl Device for HostInterface {
         }
         let _ = writeln!(
             text,
-            "RX Queues: {}, each block_size:{} nr:{}",
-            config.rx, ring.block_size, ring.blocks
+            "RX Queues: {}, each {}:{} nr:{}",
+            config.rx,
+            if config.version == RingVersion::V3 { "block_size" } else { "frame_size" },
+            ring.block_size,
+            ring.blocks
         );
         let _ = writeln!(text, "TX Queues: {}", config.tx);
         let _ = write!(

@@ -19,12 +19,12 @@ pub(crate) struct QueueConfig {
 
 impl QueueConfig {
     /// Geometry of the receive rings.
-    pub(crate) fn ring(&self) -> RxConfig {
-        // The router has a MAC address of its own: the interface must not filter by the kernel's.
+    pub(crate) fn ring(&self, link: &Link) -> RxConfig {
         let config = match self.version {
-            RingVersion::V3 => RxConfig::default(),
-            RingVersion::V2 => RxConfig::low_latency(),
+            RingVersion::V3 => RxConfig::blocks(),
+            RingVersion::V2 => RxConfig::slots(link.mtu),
         };
+        // The router has a MAC address of its own: the interface must not filter by the kernel's.
         RxConfig { promiscuous: Promiscuous::On, ..config }
     }
 
@@ -34,7 +34,7 @@ impl QueueConfig {
     }
 
     fn open_rx(&self, link: &Link) -> Result<Vec<RxRing>, Error> {
-        let config = self.ring();
+        let config = self.ring(link);
         match RxRing::open_queues(link.index, &config, self.rx) {
             // Before Linux 6.14 a fanout needs an interface that is up.
             Err(e) if e.errno() == Some(libc::EINVAL) && self.rx > 1 && link.admin == AdminState::Down => {

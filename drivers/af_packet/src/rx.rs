@@ -13,7 +13,7 @@ use shoal_interface::SwIfIndex;
 use shoal_vnet::{VnetHdr, fill, insert_tag};
 
 use crate::port::Port;
-use crate::{RingFault, RxFrame, RxRing};
+use crate::{RingFault, RingVersion, RxFrame, RxRing};
 
 /// Name of the input node all host interfaces run under.
 pub(crate) const NODE: &str = "af-packet-input";
@@ -51,6 +51,7 @@ pub(crate) enum Layer {
 pub(crate) struct HostRx {
     port: Arc<Port>,
     ring: RxRing,
+    version: RingVersion,
     number: u32,
     layer: Layer,
     polls: u32,
@@ -64,7 +65,8 @@ pub(crate) struct HostRx {
 impl HostRx {
     pub(crate) fn new(port: Arc<Port>, ring: RxRing, number: u32, layer: Layer) -> Self {
         let (polls, empty, missed, offered, freezes, gone) = (0, 0, 0, 0, 0, false);
-        HostRx { port, ring, number, layer, polls, empty, missed, offered, freezes, gone }
+        let version = ring.version();
+        HostRx { port, ring, version, number, layer, polls, empty, missed, offered, freezes, gone }
     }
 
     /// Takes what is there, up to a frame's worth; tells how many frames left the ring.
@@ -72,7 +74,7 @@ impl HostRx {
         let Some(mut rx) = self.ring.next() else { return 0 };
         let interface = self.port.index();
         let data = *self.port.interfaces.get(interface, cx.guard());
-        let traced = cx.wants_trace();
+        let (traced, version) = (cx.wants_trace(), self.version);
         let next = data.rx_next(traced);
         let mut frame = cx.blank();
         let (mut bytes, mut taken) = (0, 0);
@@ -85,7 +87,7 @@ impl HostRx {
                     let mut pkt = cx.cache().packet(&mut buffer);
                     bytes += pkt.len() as u64;
                     if traced {
-                        let line = Trace::of(&rx, interface, self.number, next);
+                        let line = Trace::of(&rx, version, (interface, self.number), next);
                         cx.begin_trace(&mut pkt, line);
                     }
                     let version = pkt.data().first().map(|b| b >> 4);
@@ -205,6 +207,7 @@ impl RxQueue for HostRx {
 
 /// What `show trace` says of a received frame, in VPP's layout.
 struct Trace {
+    version: RingVersion,
     interface: SwIfIndex,
     queue: u32,
     next: NodeIndex,
@@ -215,17 +218,22 @@ struct Trace {
 }
 
 impl Trace {
-    fn of(rx: &RxFrame<'_>, interface: SwIfIndex, queue: u32, next: NodeIndex) -> Self {
+    fn of(
+        rx: &RxFrame<'_>,
+        version: RingVersion,
+        (interface, queue): (SwIfIndex, u32),
+        next: NodeIndex,
+    ) -> Self {
         let (wire_len, captured, vlan, vnet) = (rx.wire_len, rx.bytes.len(), rx.vlan, rx.vnet);
-        Trace { interface, queue, next, wire_len, captured, vlan, vnet }
+        Trace { version, interface, queue, next, wire_len, captured, vlan, vnet }
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trace { interface, queue, next, wire_len, captured, vlan, vnet } = self;
+        let Trace { version, interface, queue, next, wire_len, captured, vlan, vnet } = self;
         writeln!(f, "af_packet: hw_if_index {interface} rx-queue {queue} next-index {}", next.number())?;
-        writeln!(f, "  tpacket3_hdr:")?;
+        writeln!(f, "  tpacket{version}_hdr:")?;
         write!(f, "    len {wire_len} snaplen {captured}")?;
         if let Some(tag) = vlan {
             write!(f, " vlan {} vlan_tpid 0x{:04x}", tag.tci & 0xfff, tag.tpid)?;

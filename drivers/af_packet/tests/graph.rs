@@ -134,14 +134,14 @@ fn local_tcp_with_default_offloads_crosses_as_superframes() {
 }
 
 #[test]
-fn a_version_2_ring_answers_sooner_and_takes_superframes_too() {
+fn a_version_3_ring_takes_superframes_too() {
     use shoal_af_packet::RingVersion;
-    if !can_run("a_version_2_ring_answers_sooner_and_takes_superframes_too") {
+    if !can_run("a_version_3_ring_takes_superframes_too") {
         return;
     }
     let hosts = Hosts::new("v");
     let router = Router::start(&hosts.r);
-    let [a, b] = router.on(|r| r.connect_as(["ra", "rb"], 2, RingVersion::V2));
+    let [a, b] = router.on(|r| r.connect_as(["ra", "rb"], 2, RingVersion::V3));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     assert!(hosts.ping(100));
     let rate = hosts.tcp(100 << 20);

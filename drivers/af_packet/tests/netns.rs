@@ -198,7 +198,7 @@ fn fanout_gives_every_frame_to_one_queue_and_a_flow_always_to_the_same() {
     ns.run(|| {
         let mut tx = port("va").1;
         let b = Link::by_name("vb").unwrap().index;
-        let mut rings = RxRing::open_queues(b, &RxConfig { blocks: 8, ..RxConfig::default() }, 4).unwrap();
+        let mut rings = RxRing::open_queues(b, &RxConfig { blocks: 8, ..RxConfig::blocks() }, 4).unwrap();
         assert!(rings.iter().all(|r| r.fanout_id() == rings[0].fanout_id() && r.fanout_id().is_some()));
         let frames: Vec<_> = (0..200).map(|i| frame(64, i % 50)).collect();
         let mut batch = tx.batch();
@@ -278,6 +278,77 @@ fn tcp_with_default_offloads_crosses_as_superframes_with_the_right_bytes() {
     assert_eq!(answer, "done");
     assert!(seen.superframes > 100 && seen.partial_csums >= seen.superframes, "{seen:?}");
     assert!(seen.largest > 60_000, "superframes of up to 64 KB pass whole: {seen:?}");
+}
+
+/// Frames of 9,000 bytes between short ones, as one batch.
+fn send_mixed(tx: &mut TxQueue) -> Vec<Vec<u8>> {
+    let frames: Vec<_> = (0..60u16).map(|i| frame(if i % 3 == 1 { 9000 } else { 64 }, i)).collect();
+    let mut batch = tx.batch();
+    frames.iter().for_each(|f| batch.push(VnetHdr::default(), [&f[..]]).unwrap());
+    assert_eq!(batch.send().sent, frames.len());
+    frames
+}
+
+fn jumbo(tag: &str) -> Netns {
+    let ns = veth(tag);
+    ns.ip("link set va mtu 9000");
+    ns.ip("link set vb mtu 9000");
+    ns
+}
+
+#[test]
+fn frames_longer_than_a_slot_keep_their_place_between_the_others() {
+    if !can_run("frames_longer_than_a_slot_keep_their_place_between_the_others") {
+        return;
+    }
+    jumbo("long").run(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        // What one round left behind would be seen by the next.
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        assert_eq!(b.0.stats().unwrap().malformed, 0);
+    });
+}
+
+#[test]
+fn a_fault_in_front_of_a_long_frame_costs_neither() {
+    if !can_run("a_fault_in_front_of_a_long_frame_costs_neither") {
+        return;
+    }
+    jumbo("fault").run(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        let frames = send_mixed(&mut a.1);
+        set_admin_state(Link::by_name("vb").unwrap().index, AdminState::Down).unwrap();
+        assert!(poll_rings(&[&b.0], 1000).contains(nix::poll::PollFlags::POLLERR));
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        assert_eq!(b.0.take_fault(), Some(RingFault::Down));
+        assert_eq!(b.0.take_fault(), None);
+    });
+}
+
+#[test]
+fn long_frames_beyond_the_sockets_room_count_as_truncated() {
+    if !can_run("long_frames_beyond_the_sockets_room_count_as_truncated") {
+        return;
+    }
+    jumbo("flood").run(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        (0..70).for_each(|_| drop(send_mixed(&mut a.1)));
+        let (mut whole, mut truncated) = (0, 0);
+        while let Some(frame) = b.0.next() {
+            match frame.is_truncated() {
+                false => whole += usize::from(frame.bytes.len() == 9000),
+                true => truncated += 1,
+            }
+        }
+        let drops = b.0.stats().unwrap().drops;
+        println!("{whole} whole, {truncated} truncated, {drops} dropped");
+        assert!(whole > 100 && truncated > 0, "{whole} {truncated}");
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames, "in step again");
+    });
 }
 
 #[test]

@@ -108,11 +108,8 @@ impl TxQueue {
         if config.qdisc == Qdisc::Bypass {
             socket.set(libc::PACKET_QDISC_BYPASS, &1i32, "PACKET_QDISC_BYPASS")?;
         }
-        // The kernel doubles the value. FORCE passes the system-wide limit but needs CAP_NET_ADMIN.
         let bytes = i32::try_from(config.send_buffer / 2).unwrap_or(i32::MAX);
-        if socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes, "SO_SNDBUFFORCE").is_err() {
-            socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes, "SO_SNDBUF")?;
-        }
+        socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, bytes)?;
         socket.bind(ifindex, Receive::Nothing)?;
         let empty = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
         // SAFETY: an all-zero mmsghdr is valid: null pointers with zero lengths.

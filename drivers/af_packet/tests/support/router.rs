@@ -101,7 +101,7 @@ impl Inside {
 
     /// Two host interfaces, up, connected with each other.
     pub fn connect(&self, names: [&str; 2], queues: u32) -> [SwIfIndex; 2] {
-        self.connect_as(names, queues, RingVersion::V3)
+        self.connect_as(names, queues, RingVersion::default())
     }
 
     /// The same with rings of a version.
