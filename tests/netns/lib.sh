@@ -151,8 +151,9 @@ begin() {
   await 5 in_b ping -c 1 -W 1 10.0.2.1 || fail "the router does not answer host b's ping"
 }
 
+# attach NAME ADDRESS [WORDS...]: the router's end of a cable becomes a host-interface, made with these words.
 attach() {
-  expect "create host-interface" ctl create host-interface name "$1"
+  expect "create host-interface" ctl create host-interface name "$1" "${@:3}"
   expect "interface state" ctl set interface state "host-$1" up
   expect "interface address" ctl set interface ip address "host-$1" "$2"
 }

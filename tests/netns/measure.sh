@@ -13,12 +13,8 @@ words=$*
 udp=(-u -b "$RATE" ${WINDOW:+-w "$WINDOW"})
 hosts
 start_router cpu { workers "$WORKERS" }
-for end in va:10.0.1.1/24 vb:10.0.2.1/24; do
-  # shellcheck disable=SC2086
-  expect "create host-interface" ctl create host-interface $words name "${end%%:*}"
-  expect "interface state" ctl set interface state "host-${end%%:*}" up
-  expect "interface address" ctl set interface ip address "host-${end%%:*}" "${end#*:}"
-done
+attach va 10.0.1.1/24 "$@"
+attach vb 10.0.2.1/24 "$@"
 await 5 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer from host b"
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 in_a bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "host a cannot open a connection to host b"
