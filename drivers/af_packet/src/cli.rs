@@ -4,14 +4,15 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
 use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
-use crate::{Qdisc, RingVersion};
+use crate::{Qdisc, RingVersion, TxOffload};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
         "create host-interface {name <name:kernel-interface> & [hw-addr <mac>] \
          & [num-rx-queues <rx:u32>] & [num-tx-queues <tx:u32>] & [mode {ip | ethernet}] \
-         & [qdisc-bypass-enable] & [qdisc-bypass-disable] & [v2 | v3]}",
+         & [qdisc-bypass-enable] & [qdisc-bypass-disable] \
+         & [cksum-gso-disable] & [v2 | v3]}",
         "Take an interface of the host kernel into the router",
         create,
     )
@@ -19,13 +20,16 @@ pub static COMMANDS: &[Command] = &[
         "create host-interface name eth1",
         "create host-interface v3 name eth1 hw-addr 02:fe:00:00:00:01",
         "create host-interface name eth1 num-rx-queues 2 num-tx-queues 2 qdisc-bypass-disable",
+        "create host-interface name eth1 cksum-gso-disable",
         "create host-interface name tun0 mode ip",
     ])
     .doc(
         "Prints the new interface's name, `host-` and the kernel's name. Setting it up or down and changing its MTU \
          does the same to the kernel's interface (its MTU is only ever raised); its link state follows the kernel. \
-         `qdisc-bypass-enable` sends past the kernel's queueing discipline: quicker, but large packets are lost where \
-         the device cannot cut them, so it is off, and VPP's `qdisc-bypass-disable` says what is so anyway. `v2`, unlike in VPP the \
+         `cksum-gso-disable`: the router completes checksums and cuts large packets itself before it sends them, for a \
+         device or a kernel that gets it wrong; without it the kernel does, or leaves it to the device. \
+         `qdisc-bypass-enable` sends past the kernel's queueing discipline, which implies `cksum-gso-disable` because \
+         it cuts nothing there; it is off, and VPP's `qdisc-bypass-disable` says what is so anyway. `v2`, unlike in VPP the \
          default, takes TPACKET_V2 rings: the router sees a packet at once. `v3` takes TPACKET_V3 rings, which hand \
          packets over by the block: a lone one is seen half a millisecond later, and jumbo frames cost less.",
     ),
@@ -57,6 +61,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         tx_queues: args.opt("tx")?,
         mode: if args.has("ip") { Mode::Ip } else { Mode::Ethernet },
         qdisc: if args.has("qdisc-bypass-enable") { Qdisc::Bypass } else { Qdisc::Use },
+        offload: if args.has("cksum-gso-disable") { TxOffload::Router } else { TxOffload::Kernel },
         version: if args.has("v3") { RingVersion::V3 } else { RingVersion::V2 },
     };
     control.get::<HostInterfaces>()?.create(&create)?;

@@ -14,7 +14,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::port::Port;
-use crate::queue::QueueConfig;
+use crate::queue::{QueueConfig, TxOffload};
 use crate::rx::{HostRx, Layer, NODE};
 use crate::tx::HostTx;
 use crate::{
@@ -54,6 +54,8 @@ pub struct CreateHostInterface {
     pub qdisc: Qdisc,
     /// How the kernel lays received frames out.
     pub version: RingVersion,
+    /// Who completes checksums and cuts large packets. Past the queueing discipline it is always the router.
+    pub offload: TxOffload,
 }
 
 impl Default for CreateHostInterface {
@@ -65,9 +67,9 @@ impl Default for CreateHostInterface {
             rx_queues: None,
             tx_queues: None,
             mode: Mode::default(),
-            // Past the queueing discipline the kernel does not cut large packets for devices that cannot.
             qdisc: Qdisc::Use,
             version: RingVersion::default(),
+            offload: TxOffload::default(),
         }
     }
 }
@@ -82,7 +84,6 @@ struct HostInterface {
     config: QueueConfig,
     /// Geometry of the receive rings that are open, or were last.
     ring: Cell<RxConfig>,
-    layer: Layer,
     /// How often the kernel's interface vanished.
     vanished: Cell<u32>,
 }
@@ -161,6 +162,9 @@ impl HostInterfaces {
             tx: count("number of transmit queues", create.tx_queues, self.graph.threads().len())?,
             qdisc: create.qdisc,
             version: create.version,
+            // Past its queueing discipline the kernel does nothing for devices that cannot do it themselves.
+            offload: if create.qdisc == Qdisc::Bypass { TxOffload::Router } else { create.offload },
+            layer,
         };
         let name = format!("host-{}", create.name);
         if self.interfaces.by_name(&name).is_some() {
@@ -174,7 +178,6 @@ impl HostInterfaces {
             port: Arc::clone(&port),
             config,
             ring: Cell::new(config.ring(&link)),
-            layer,
             vanished: Cell::new(0),
         });
         let (ethernet, rx_next) = match layer {
@@ -182,7 +185,10 @@ impl HostInterfaces {
             Layer::Ip { .. } => (false, "ip4-input"),
         };
         let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
-        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        let flags = match config.offload {
+            TxOffload::Kernel => IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true),
+            TxOffload::Router => IfFlags::default(),
+        };
         let flags = flags.set(IfFlags::ETHERNET, ethernet).set(IfFlags::LINK_UP, is_up(&link));
         let device = Rc::clone(&host) as Rc<dyn Device>;
         let create = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next, device };
@@ -234,7 +240,7 @@ impl HostInterfaces {
         let index = host.port.index();
         let old = self.interfaces.queues(index)?;
         for (number, ring) in (0..).zip(rings) {
-            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.layer));
+            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.layer));
             // A queue that is replaced stays where the operator has put it.
             let before = old.iter().find(|q| q.queue == number);
             if before.is_some() {
@@ -404,7 +410,9 @@ impl Device for HostInterface {
         if config.qdisc == Qdisc::Bypass {
             let _ = writeln!(text, "  qdisc-bpass-enabled");
         }
-        let _ = writeln!(text, "  cksum-gso-enabled");
+        if config.offload == TxOffload::Kernel {
+            let _ = writeln!(text, "  cksum-gso-enabled");
+        }
         if config.rx > 1 {
             let _ = writeln!(text, "  fanout-enabled");
         }

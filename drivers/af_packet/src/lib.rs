@@ -20,6 +20,7 @@ mod netlink;
 mod port;
 mod queue;
 mod rx;
+mod send;
 #[allow(unsafe_code)]
 mod sys;
 mod tx;
@@ -33,6 +34,7 @@ pub use control::{CreateHostInterface, HostInterfaces, Mode};
 pub use error::Error;
 pub use link::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use link_watch::{LinkChange, LinkEvent, LinkWatch};
+pub use queue::TxOffload;
 pub use sys::{
     Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch,
     TxConfig, TxQueue, TxRefused, TxReport, VlanTag,

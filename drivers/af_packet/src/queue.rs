@@ -1,5 +1,7 @@
 //! The queues of one host interface, opened together.
 
+use crate::rx::Layer;
+use crate::send::Sender;
 use crate::{
     AdminState, Error, IfIndex, Link, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue,
     set_admin_state,
@@ -8,6 +10,16 @@ use crate::{
 /// Frames sent by one system call.
 pub(crate) const TX_BATCH: usize = 64;
 
+/// Who completes the checksums of packets that are sent, and cuts large ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TxOffload {
+    /// The kernel, or the device it knows to be able to.
+    #[default]
+    Kernel,
+    /// The router, before the kernel sees them (VPP's `cksum-gso-disable`).
+    Router,
+}
+
 /// How many queues, and of which kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueConfig {
@@ -15,6 +27,8 @@ pub(crate) struct QueueConfig {
     pub(crate) tx: usize,
     pub(crate) qdisc: Qdisc,
     pub(crate) version: RingVersion,
+    pub(crate) offload: TxOffload,
+    pub(crate) layer: Layer,
 }
 
 impl QueueConfig {
@@ -29,7 +43,7 @@ impl QueueConfig {
     }
 
     /// Opens all queues of an interface, or none.
-    pub(crate) fn open(&self, link: &Link) -> Result<(Vec<RxRing>, Vec<TxQueue>), Error> {
+    pub(crate) fn open(&self, link: &Link) -> Result<(Vec<RxRing>, Vec<Sender>), Error> {
         Ok((self.open_rx(link)?, self.open_tx(link.index)?))
     }
 
@@ -45,8 +59,9 @@ impl QueueConfig {
         }
     }
 
-    fn open_tx(&self, link: IfIndex) -> Result<Vec<TxQueue>, Error> {
+    fn open_tx(&self, link: IfIndex) -> Result<Vec<Sender>, Error> {
         let config = TxConfig { batch: TX_BATCH, qdisc: self.qdisc, ..TxConfig::default() };
-        (0..self.tx).map(|_| TxQueue::open(link, &config)).collect()
+        let sender = |_| Ok(Sender::new(TxQueue::open(link, &config)?, self.offload, self.layer));
+        (0..self.tx).map(sender).collect()
     }
 }

@@ -6,12 +6,15 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU16;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use shoal_af_packet::{CreateHostInterface, Link, Qdisc, RxConfig, RxRing, TxConfig, TxOffload, TxQueue};
 use shoal_interface::IfFlags;
+use shoal_vnet::{Csum, Gso, GsoKind, Offload, Segments, VnetHdr};
 use support::router::Router;
 use support::*;
 
@@ -152,6 +155,116 @@ fn a_version_3_ring_takes_superframes_too() {
     router.end();
 }
 
+/// Frames that host `b` has received.
+fn frames_at_b(hosts: &Hosts) -> u64 {
+    let cat = ["netns", "exec", &hosts.b.0, "cat", "/sys/class/net/eth0/statistics/rx_packets"];
+    let out = Command::new("ip").args(cat).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).trim().parse().unwrap()
+}
+
+#[test]
+fn tcp_is_cut_and_its_checksums_completed_where_the_interface_takes_no_offloads() {
+    if !can_run("tcp_is_cut_and_its_checksums_completed_where_the_interface_takes_no_offloads") {
+        return;
+    }
+    let asked = CreateHostInterface { offload: TxOffload::Router, ..Default::default() };
+    let bypass = CreateHostInterface { qdisc: Qdisc::Bypass, ..Default::default() };
+    for (tag, like) in [("c", asked), ("y", bypass)] {
+        let hosts = Hosts::new(tag);
+        let router = Router::start(&hosts.r);
+        let [a, b] = router.on(move |r| r.connect_like(["ra", "rb"], &like));
+        let offloads = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        assert!(router.on(move |r| !r.interfaces.data(a).unwrap().flags().has(offloads)));
+        assert!(wait_for(PATIENCE, || hosts.ping(1)));
+        let before = frames_at_b(&hosts);
+        let rate = hosts.tcp(50 << 20);
+        let frames = frames_at_b(&hosts) - before;
+        let (cb, errors) = router.on(move |r| (r.counts(b), r.errors()));
+        println!("{rate:.0} Mb/s, {frames} frames, {cb:?} {errors:?}");
+        assert!(frames > (50 << 20) / 1460, "frames of {} bytes", (50 << 20) / frames);
+        assert!(errors.is_empty(), "{errors:?}");
+        router.end();
+    }
+}
+
+/// A TCP superframe from 10.9.0.1 to 10.9.0.2 and its header.
+fn superframe(payload: usize, piece: u16) -> (VnetHdr, Vec<u8>) {
+    let mut frame = vec![0u8; 54 + payload];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&((40 + payload) as u16).to_be_bytes());
+    frame[22..24].copy_from_slice(&[64, 6]);
+    frame[26..34].copy_from_slice(&[10, 9, 0, 1, 10, 9, 0, 2]);
+    frame[46..48].copy_from_slice(&[0x50, 0x18]);
+    frame[54..].iter_mut().enumerate().for_each(|(i, byte)| *byte = (i * 7) as u8);
+    let gso = Gso { kind: GsoKind::Tcp4, size: NonZeroU16::new(piece).unwrap(), header_len: 54, ecn: false };
+    let csum = Csum::Partial { start: 34, offset: 16 };
+    (Offload { csum, gso: Some(gso) }.into(), frame)
+}
+
+fn cut(hdr: VnetHdr, frame: &[u8]) -> Vec<Vec<u8>> {
+    let segs = [frame];
+    let offload = hdr.validate(&segs).unwrap();
+    let mut pieces = Segments::new(&segs, &offload, 14).unwrap().unwrap();
+    let mut buffer = vec![0; pieces.max_len()];
+    std::iter::from_fn(|| pieces.next_into(&mut buffer).map(|len| buffer[..len.unwrap()].to_vec())).collect()
+}
+
+#[test]
+fn superframes_are_cut_in_order_and_absurd_ones_are_counted() {
+    if !can_run("superframes_are_cut_in_order_and_absurd_ones_are_counted") {
+        return;
+    }
+    let hosts = Hosts::new("u");
+    let router = Router::start(&hosts.r);
+    let like = CreateHostInterface { offload: TxOffload::Router, ..Default::default() };
+    let [_, b] = router.on(move |r| r.connect_like(["ra", "rb"], &like));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    let (whole, many) = (superframe(60_000, 1448), superframe(60_000, 100));
+    // 60,000 pieces of one byte: a host may ask for them, the router does not make them.
+    let absurd = superframe(60_000, 1);
+    let mut expected: Vec<Vec<u8>> = Vec::new();
+    [&whole, &many, &whole].into_iter().for_each(|(hdr, frame)| expected.extend(cut(*hdr, frame)));
+    let (ready, opened) = std::sync::mpsc::channel();
+    let wanted = expected.len();
+    let receiver = hosts.b.spawn(move || {
+        let eth0 = Link::by_name("eth0").unwrap().index;
+        let mut ring = RxRing::open(eth0, &RxConfig::default()).unwrap();
+        ready.send(()).unwrap();
+        let mut got = Vec::new();
+        wait_for(PATIENCE, || {
+            while let Some(frame) = ring.next() {
+                if frame.bytes.get(23) == Some(&6) && frame.bytes[26..30] == [10, 9, 0, 1] {
+                    got.push(frame.bytes.to_vec());
+                }
+            }
+            got.len() >= wanted
+        });
+        got
+    });
+    opened.recv_timeout(PATIENCE).unwrap();
+    hosts.a.run(move || {
+        let eth0 = Link::by_name("eth0").unwrap().index;
+        let mut queue = TxQueue::open(eth0, &TxConfig::default()).unwrap();
+        let mut batch = queue.batch();
+        for (hdr, frame) in [&whole, &absurd, &many, &whole] {
+            batch.push(*hdr, [&frame[..]]).unwrap();
+        }
+        assert_eq!(batch.send().sent, 4);
+    });
+    let got = receiver.join().unwrap();
+    assert_eq!(got.len(), expected.len());
+    assert!(got == expected, "other bytes");
+    let (counts, errors) = router.on(move |r| (r.counts(b), r.errors()));
+    assert_eq!(counts.2, 1, "{errors:?}");
+    assert!(
+        errors
+            .iter()
+            .any(|(node, what, n)| node == "host-rb-tx" && *what == "refused for what it is" && *n == 1)
+    );
+    router.end();
+}
+
 #[test]
 fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
     if !can_run("the_kernels_interface_vanishes_under_traffic_and_comes_back") {
@@ -250,7 +363,7 @@ fn state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator() {
 
 #[test]
 fn wrong_requests_are_refused_and_leave_nothing() {
-    use shoal_af_packet::{CreateHostInterface, Mode};
+    use shoal_af_packet::Mode;
     if !can_run("wrong_requests_are_refused_and_leave_nothing") {
         return;
     }

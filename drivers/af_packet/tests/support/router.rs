@@ -106,15 +106,18 @@ impl Inside {
 
     /// The same with rings of a version.
     pub fn connect_as(&self, names: [&str; 2], queues: u32, version: RingVersion) -> [SwIfIndex; 2] {
+        self.connect_like(
+            names,
+            &CreateHostInterface { rx_queues: Some(queues), version, ..Default::default() },
+        )
+    }
+
+    /// The same, both made like this.
+    pub fn connect_like(&self, names: [&str; 2], like: &CreateHostInterface) -> [SwIfIndex; 2] {
         let ports = self.control.get::<Ports>().unwrap();
         let mut made = [SwIfIndex(0); 2];
         for (i, name) in names.into_iter().enumerate() {
-            let create = CreateHostInterface {
-                name: name.into(),
-                rx_queues: Some(queues),
-                version,
-                ..Default::default()
-            };
+            let create = CreateHostInterface { name: name.into(), ..like.clone() };
             made[i] = self.hosts().create(&create).unwrap();
             ports.0[i].store(made[i].0, Ordering::Relaxed);
             self.interfaces.set_admin(made[i], true).unwrap();
