@@ -8,7 +8,8 @@
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use shoal_af_packet::{Link, RxConfig, RxRing, TxConfig, TxQueue};
+use shoal_af_packet::{RxConfig, RxRing, TxConfig, TxQueue};
+use shoal_link::Link;
 use shoal_vnet::VnetHdr;
 
 fn main() {

@@ -9,18 +9,16 @@ use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, MtuLayer, Queue, SwIfIndex};
+use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::port::Port;
 use crate::queue::{QueueConfig, TxOffload};
-use crate::rx::{HostRx, Layer, NODE};
+use crate::rx::{HostRx, NODE};
 use crate::tx::HostTx;
-use crate::{
-    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxConfig, RxRing, rx,
-    set_admin_state, set_mtu, watch,
-};
+use crate::{Error, Qdisc, RingVersion, RxConfig, RxRing, rx, watch};
 
 /// Most queues of a kind that an interface may have.
 const MAX_QUEUES: u32 = 64;
@@ -218,12 +216,12 @@ impl HostInterfaces {
 
     fn find(name: &str) -> Result<Link, Error> {
         match Link::by_name(name) {
-            Err(Error::NoInterface { name, .. }) => {
+            Err(shoal_link::Error::NoInterface { name }) => {
                 let names = kernel_names();
                 let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
                 Err(Error::NoInterface { name, nearest })
             }
-            found => found,
+            found => Ok(found?),
         }
     }
 
@@ -270,8 +268,8 @@ impl HostInterfaces {
             return Ok(());
         }
         let watch = LinkWatch::open()?;
-        let control = self.control.upgrade().ok_or_else(|| Error::Netlink("the router ends".into()))?;
-        let processes = control.processes().map_err(|e| Error::Netlink(e.to_string()))?;
+        let control = self.control.upgrade().ok_or_else(|| Error::NoWatch("it ends".into()))?;
+        let processes = control.processes().map_err(|e| Error::NoWatch(e.to_string()))?;
         processes.spawn(watch::NAME, watch::run(watch, Rc::downgrade(self))?);
         self.watching.set(true);
         Ok(())

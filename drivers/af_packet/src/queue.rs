@@ -1,11 +1,9 @@
 //! The queues of one host interface, opened together.
 
-use crate::rx::Layer;
+use shoal_link::{AdminState, IfIndex, Layer, Link, set_admin_state};
+
 use crate::send::Sender;
-use crate::{
-    AdminState, Error, IfIndex, Link, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue,
-    set_admin_state,
-};
+use crate::{Error, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue};
 
 /// Frames sent by one system call.
 pub(crate) const TX_BATCH: usize = 64;

@@ -4,8 +4,8 @@ use shoal_buffer::{Flags, Packet};
 use shoal_vnet::{Offload, SegmentList, Segments, VnetHdr, complete_checksum, ethernet_payload, owed};
 
 use crate::queue::{TX_BATCH, TxOffload};
-use crate::rx::Layer;
 use crate::{TxQueue, TxRefused, TxReport};
+use shoal_link::Layer;
 
 /// Bytes for the pieces of one superframe, unless it is cut very small: then they go in several calls.
 const STORE: usize = 128 << 10;

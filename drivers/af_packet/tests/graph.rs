@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_af_packet::{CreateHostInterface, Link, Qdisc, RxConfig, RxRing, TxConfig, TxOffload, TxQueue};
+use shoal_af_packet::{CreateHostInterface, Qdisc, RxConfig, RxRing, TxConfig, TxOffload, TxQueue};
 use shoal_interface::IfFlags;
+use shoal_link::Link;
 use shoal_vnet::{Csum, Gso, GsoKind, Offload, Segments, VnetHdr};
 use support::router::Router;
 use support::*;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_af_packet::*;
+use shoal_link::{AdminState, Link, LinkChange, LinkWatch, set_admin_state};
 use shoal_vnet::{Csum, VnetHdr};
 use support::*;
 
@@ -413,7 +414,7 @@ fn an_interface_deleted_under_traffic_is_survived() {
         killer.unwrap().join().unwrap();
         assert!(gone);
         assert_eq!(b.0.take_fault(), Some(RingFault::Gone));
-        assert!(matches!(Link::by_name("va"), Err(Error::NoInterface { .. })));
+        assert!(matches!(Link::by_name("va"), Err(shoal_link::Error::NoInterface { .. })));
     });
 }
 
@@ -435,7 +436,10 @@ fn facts_of_a_link_are_the_kernels() {
         assert_eq!(Link::by_index(a.index).unwrap(), a);
         let long = "a-name-that-no-interface-can-have";
         for missing in ["nosuch", long, ""] {
-            assert!(matches!(Link::by_name(missing), Err(Error::NoInterface { .. })), "{missing:?}");
+            assert!(
+                matches!(Link::by_name(missing), Err(shoal_link::Error::NoInterface { .. })),
+                "{missing:?}"
+            );
         }
     });
 }

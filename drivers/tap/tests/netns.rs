@@ -187,7 +187,10 @@ fn a_tap_that_cannot_be_finished_leaves_nothing_behind() {
     assert!(matches!(Tap::create(&config), Err(Error::NoInterface { name }) if name == "nosuch"));
     config.host.bridge = None;
     config.host.ip4_gateway = Some("192.0.2.1".parse().unwrap()); // not reachable over the address
-    assert!(matches!(Tap::create(&config), Err(Error::Os { what: "RTM_NEWROUTE(default)", .. })));
+    assert!(matches!(
+        Tap::create(&config),
+        Err(Error::Link(shoal_link::Error::Os { what: "RTM_NEWROUTE(default)", .. }))
+    ));
     assert_eq!(output(&format!("ip -n {} link show tap6 2>/dev/null", ns.0)), "");
     config.host.netns = Some(NetnsRef::Name("shoal-test-nosuch".into()));
     assert!(matches!(Tap::create(&config), Err(Error::Netns { .. })));

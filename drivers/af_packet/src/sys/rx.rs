@@ -7,7 +7,9 @@ use super::mapping::Mapping;
 use super::rx_block::{Cursor, RingVersion, RxFrame};
 use super::rx_config::{Fanout, Promiscuous, RxConfig};
 use super::socket::{PacketSocket, Receive};
-use crate::{Error, IfIndex};
+use shoal_link::IfIndex;
+
+use crate::Error;
 
 /// Bytes that may wait in the socket: superframes of a version 2 ring. The kernel doubles it.
 const SOCKET_BUFFER: i32 = 8 << 20;
@@ -45,13 +47,14 @@ pub enum RingFault {
 /// The ring survives its interface going down and up. It is `Send`: a queue moves between workers.
 ///
 /// ```no_run
-/// use shoal_af_packet::{Link, RxConfig, RxRing};
+/// use shoal_af_packet::{RxConfig, RxRing};
+/// use shoal_link::Link;
 /// let link = Link::by_name("eth1")?;
 /// let mut ring = RxRing::open(link.index, &RxConfig::default())?;
 /// while let Some(frame) = ring.next() {
 ///     println!("{} bytes", frame.bytes.len());
 /// }
-/// # Ok::<(), shoal_af_packet::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RxRing {
     // Dropped first: the socket outlives its mapping.

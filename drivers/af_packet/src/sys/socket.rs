@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::sys::socket::{MsgFlags, recv};
 
-use crate::{Error, IfIndex};
+use shoal_link::IfIndex;
+
+use crate::Error;
 
 /// An AF_PACKET SOCK_RAW socket, non-blocking, bound to nothing until [`PacketSocket::bind`].
 pub(super) struct PacketSocket(OwnedFd);

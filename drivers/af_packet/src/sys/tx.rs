@@ -9,7 +9,9 @@ use shoal_vnet::{VNET_HDR_LEN, VnetHdr};
 use zerocopy::FromZeros as _;
 
 use super::socket::{PacketSocket, Receive};
-use crate::{Error, IfIndex};
+use shoal_link::IfIndex;
+
+use crate::Error;
 
 /// Segments of one frame at most; `UIO_MAXIOV` is 1024 and one goes to the vnet header.
 const MAX_SEGMENTS: usize = 1023;
@@ -75,7 +77,8 @@ pub enum TxRefused {
 /// One transmit queue of an interface. It allocates when it is opened and never again.
 ///
 /// ```no_run
-/// # use shoal_af_packet::{Link, TxConfig, TxQueue};
+/// # use shoal_af_packet::{TxConfig, TxQueue};
+/// # use shoal_link::Link;
 /// # use shoal_vnet::VnetHdr;
 /// # let (frame, head, tail) = ([0u8; 60], [0u8; 66], [0u8; 1448]);
 /// let mut queue = TxQueue::open(Link::by_name("eth1")?.index, &TxConfig::default())?;
@@ -83,7 +86,7 @@ pub enum TxRefused {
 /// batch.push(VnetHdr::default(), [&frame[..]]).ok();
 /// batch.push(VnetHdr::default(), [&head[..], &tail[..]]).ok();
 /// let report = batch.send();
-/// # Ok::<(), shoal_af_packet::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TxQueue {
     socket: PacketSocket,
