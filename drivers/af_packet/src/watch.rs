@@ -39,7 +39,8 @@ pub(crate) fn run(
                 }
             }
             if let Err(e) = readable.readable().await {
-                return tracing::error!("host interfaces do not follow the kernel any more: {e}");
+                tracing::error!("host interfaces do not follow the kernel any more: {e}");
+                return;
             }
         }
     })
