@@ -10,7 +10,7 @@ attach vb 10.0.2.1/24 qdisc-bypass-enable
 ctl show hardware-interfaces | grep -q cksum-gso-enabled && fail "an interface says it takes offloads"
 await 5 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer from host b"
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
-await 5 in_a bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "host a cannot open a connection to host b"
+await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 # received NAMESPACE: frames and bytes that came in by eth0.
 received() { ip netns exec "$1" cat /sys/class/net/eth0/statistics/rx_{packets,bytes} | xargs; }
 for way in '' -R; do

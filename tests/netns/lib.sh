@@ -88,6 +88,10 @@ in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
 
+# listens NAMESPACE PORT: whether somebody there takes TCP connections. A connection made to find out would be taken for a
+# test by iperf3's server, which then refuses the real one while it clears up.
+listens() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
+
 # One command to the router.
 ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
 
