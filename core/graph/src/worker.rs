@@ -1,5 +1,6 @@
 //! The loop a thread runs: mail, queues, handoff, dispatch; and how it goes to rest.
 
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub struct Worker {
     shared: Arc<ThreadShared>,
     clock: Clock,
     empty_rounds: u32,
+    /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
+    waits: Vec<PollFd<'static>>,
 }
 
 impl Worker {
@@ -68,6 +71,7 @@ impl Worker {
             shared,
             clock,
             empty_rounds: 0,
+            waits: Vec::new(),
         };
         worker.lane.fit(worker.topology.nodes.len());
         worker
@@ -253,16 +257,16 @@ impl Worker {
         self.shared.set_asleep(false);
     }
 
-    fn wait(&self, wait: Duration) {
-        let mut fds = vec![PollFd::new(self.shared.wake_fd(), PollFlags::POLLIN)];
-        for fd in self.queues.iter().filter_map(|s| s.queue.wait_fd()) {
-            if let Some(fd) = crate::raw::borrow_fd(fd) {
-                fds.push(PollFd::new(fd, PollFlags::POLLIN));
-            }
-        }
+    fn wait(&mut self, wait: Duration) {
+        let queues = self.queues.iter().filter_map(|s| s.queue.wait_fd());
+        let fds = std::iter::once(self.shared.wake_fd().as_raw_fd()).chain(queues);
+        let polled = |fd| Some(PollFd::new(crate::raw::borrow_fd(fd)?, PollFlags::POLLIN));
+        self.waits.extend(fds.filter_map(polled));
         let wait = nix::sys::time::TimeSpec::from_duration(wait);
         // An interrupted or failed wait is an early wake-up: the next round looks again.
-        let _ = nix::poll::ppoll(&mut fds, Some(wait), None);
+        let _ = nix::poll::ppoll(&mut self.waits, Some(wait), None);
+        // A queue may be closed before the next sleep.
+        self.waits.clear();
     }
 
     /// The loop of a worker thread, until it is asked to stop.

@@ -15,6 +15,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "this crate is part of tests: a failure here is a test's failure, told at once"
 )]
 

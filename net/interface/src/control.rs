@@ -363,17 +363,16 @@ impl Interfaces {
         let name = self.name(index)?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.tell(Event::Deleting(index));
-        let (queues, nodes) = {
-            let mut all = self.all.borrow_mut();
-            let interface = all.remove(&index).ok_or(InterfaceError::NoIndex(index))?;
-            (interface.queues, [interface.output, interface.tx])
-        };
+        let removed = self.all.borrow_mut().remove(&index);
+        let Interface { queues, output, tx, device, .. } = removed.ok_or(InterfaceError::NoIndex(index))?;
         for (_, queue) in queues {
             drop(self.graph.remove_queue(queue)?);
         }
+        // Not before: no thread may read from a device that is being taken down.
+        drop(device);
         self.graph.clear_features(index);
         self.store(index, IfData::zeroed())?;
-        for node in nodes.into_iter().flatten() {
+        for node in [output, tx].into_iter().flatten() {
             self.graph.remove(node)?;
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Event, IfFlags, Interfaces, Queue, SwIfIndex};
+use shoal_interface::{Create, Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
@@ -77,6 +77,11 @@ impl Pg {
                 let _ = self.interfaces.set_link(index, up);
             }
             Event::Deleting(index) => {
+                let injects =
+                    self.all.borrow().values().find(|i| i.index == index).and_then(|i| i.injects.get());
+                if let Some(queue) = injects {
+                    let _ = self.graph.remove_queue(queue);
+                }
                 self.all.borrow_mut().retain(|_, i| i.index != index);
             }
             _ => {}
@@ -129,7 +134,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, port, injects: Cell::new(false) };
+        let interface = Interface { index, port, injects: Cell::new(None) };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -197,11 +202,14 @@ impl Pg {
     /// It is no packet-generator interface.
     pub fn inject(&self, index: SwIfIndex, packet: Vec<u8>) -> Result<(), PgError> {
         let port = self.port(index)?;
-        let first = self.all.borrow().values().any(|i| i.index == index && !i.injects.replace(true));
+        let first = self.all.borrow().values().any(|i| i.index == index && i.injects.get().is_none());
         if first {
+            // The graph's, not the interface's: there is no device behind it to be listed or placed.
             let queue = InjectQueue { port: Arc::clone(&port), interfaces: self.interfaces.table(), index };
-            let queue = Queue { number: 0, node: self.input, queue: Box::new(queue), thread: None };
-            self.interfaces.add_queue(index, queue)?;
+            let name = self.interfaces.name(index)?;
+            let queue = self.graph.add_queue(&name, 0, self.input, None, Box::new(queue))?;
+            let all = self.all.borrow();
+            all.values().filter(|i| i.index == index).for_each(|i| i.injects.set(Some(queue)));
         }
         port.inject(packet);
         self.graph.threads().iter().for_each(|t| self.graph.wake(t.index));

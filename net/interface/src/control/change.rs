@@ -157,6 +157,7 @@ impl Interfaces {
         }
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             name.clone_into(&mut interface.name);
+            interface.queues.iter().for_each(|(_, queue)| self.graph.rename_queue(*queue, name));
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", old.replace('/', "_")));
         self.publish_names(index, name);
