@@ -236,7 +236,9 @@ impl Interfaces {
     pub(crate) fn tell(&self, event: Event) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
-            subscribers.iter().for_each(|s| s(&control, event));
+            for subscriber in &subscribers {
+                subscriber(&control, event);
+            }
         }
     }
 
@@ -279,10 +281,13 @@ impl Interfaces {
     fn zero_counters(&self, index: SwIfIndex) {
         let at = index.0 as usize;
         let c = self.graph.graph_counters();
-        [&c.rx, &c.tx].iter().for_each(|counter| counter.zero(at));
-        [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
-            .iter()
-            .for_each(|counter| counter.zero(at));
+        for counter in [&c.rx, &c.tx] {
+            counter.zero(at);
+        }
+        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
+        {
+            counter.zero(at);
+        }
     }
 
     /// Creates an interface with its nodes; `tx` becomes `<name>-tx`. It starts admin down.
