@@ -363,10 +363,10 @@ impl Packet {
 
     /// Transport header and payload; `pseudo` starts the checksum for a protocol and a length in bytes.
     fn transport_bytes(&self, pseudo: impl Fn(IpProtocol, usize) -> Sum) -> (IpProtocol, Vec<u8>) {
-        let finish = |mut sum: Sum, header: &[u8]| {
+        let sum_of = |mut sum: Sum, header: &[u8]| {
             sum.add(header);
             sum.add(&self.payload);
-            sum.finish()
+            sum
         };
         let lie = self.lies.l4_checksum;
         let (protocol, header) = match self.transport {
@@ -375,17 +375,13 @@ impl Packet {
             Transport::Udp(mut udp) => {
                 let len = UdpHeader::LEN + self.payload.len();
                 udp.set_length(self.lies.udp_len.unwrap_or_else(|| saturate(len)));
-                let right = match finish(pseudo(IpProtocol::UDP, len), udp.as_bytes()) {
-                    // RFC 768: zero would mean "no checksum".
-                    0 => 0xffff,
-                    sum => sum,
-                };
+                let right = sum_of(pseudo(IpProtocol::UDP, len), udp.as_bytes()).finish_udp();
                 udp.set_checksum(lie.unwrap_or(right));
                 (IpProtocol::UDP, udp.as_bytes().to_vec())
             }
             Transport::Tcp(mut tcp) => {
                 let len = TcpHeader::LEN + self.payload.len();
-                let right = finish(pseudo(IpProtocol::TCP, len), tcp.as_bytes());
+                let right = sum_of(pseudo(IpProtocol::TCP, len), tcp.as_bytes()).finish();
                 tcp.set_checksum(lie.unwrap_or(right));
                 (IpProtocol::TCP, tcp.as_bytes().to_vec())
             }

@@ -15,7 +15,7 @@ use shoal_wire::MacAddress;
 
 use crate::node::arc_end::ArcEnd;
 use crate::node::down::{DOWN, Down};
-use crate::node::interface_output::ToInterface;
+use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
 use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
 
@@ -155,7 +155,7 @@ pub struct Interfaces {
     all: RefCell<BTreeMap<SwIfIndex, Interface>>,
     subscribers: RefCell<Vec<Subscriber>>,
     address_sources: RefCell<Vec<AddressSource>>,
-    to_interface: Cell<NodeIndex>,
+    interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
     /// A node that frames of plain Ethernet interfaces may take instead of `ethernet-input`.
     superpath: Cell<Option<NodeIndex>>,
@@ -180,7 +180,7 @@ impl Interfaces {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let table = IfTable { records, ip4_tables: StableArena::with_capacity(MAX_INTERFACES)? };
-        let to_interface = graph.add_packet(ToInterface { interfaces: table.clone() })?;
+        let interface_output = graph.add_packet(InterfaceOutput { interfaces: table.clone() })?;
         let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
         graph.add_arc(ArcSpec {
             name: OUTPUT_ARC,
@@ -198,7 +198,7 @@ impl Interfaces {
             all: RefCell::default(),
             subscribers: RefCell::default(),
             address_sources: RefCell::default(),
-            to_interface: Cell::new(to_interface),
+            interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
             superpath: Cell::new(None),
             superpath_on: Cell::new(true),
@@ -236,7 +236,9 @@ impl Interfaces {
     pub(crate) fn tell(&self, event: Event) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
-            subscribers.iter().for_each(|s| s(&control, event));
+            for subscriber in &subscribers {
+                subscriber(&control, event);
+            }
         }
     }
 
@@ -279,10 +281,13 @@ impl Interfaces {
     fn zero_counters(&self, index: SwIfIndex) {
         let at = index.0 as usize;
         let c = self.graph.graph_counters();
-        [&c.rx, &c.tx].iter().for_each(|counter| counter.zero(at));
-        [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
-            .iter()
-            .for_each(|counter| counter.zero(at));
+        for counter in [&c.rx, &c.tx] {
+            counter.zero(at);
+        }
+        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
+        {
+            counter.zero(at);
+        }
     }
 
     /// Creates an interface with its nodes; `tx` becomes `<name>-tx`. It starts admin down.
@@ -324,7 +329,7 @@ impl Interfaces {
     ) -> Result<(), InterfaceError> {
         let Edge(_) = self.graph.add_edge(output, tx)?;
         self.graph.start_arc_at(output, OUTPUT_ARC)?;
-        let output_edge = self.graph.add_edge(self.to_interface.get(), output)?;
+        let output_edge = self.graph.add_edge(self.interface_output.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
         self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
         self.zero_counters(index);
@@ -458,7 +463,7 @@ impl Interfaces {
 
     /// The node a packet with this interface as its sending one is put into.
     pub fn output_node(&self) -> NodeIndex {
-        self.to_interface.get()
+        self.interface_output.get()
     }
 
     /// The interface's `-output` node, for edges of rewrite nodes.

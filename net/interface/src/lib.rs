@@ -23,7 +23,7 @@ pub use error::InterfaceError;
 pub use event::Event;
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
-pub use node::interface_output::ToInterface;
+pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use shoal_buffer::SwIfIndex;
 

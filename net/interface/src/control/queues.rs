@@ -68,13 +68,12 @@ impl Interfaces {
         number: Option<u32>,
         mode: RxMode,
     ) -> Result<(), InterfaceError> {
-        let ids: Vec<QueueId> = match number {
-            Some(number) => vec![self.queue_id(index, number)?],
-            None => {
-                let all = self.all.borrow();
-                let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
-                interface.queues.iter().map(|(_, id)| *id).collect()
-            }
+        let ids: Vec<QueueId> = if let Some(number) = number {
+            vec![self.queue_id(index, number)?]
+        } else {
+            let all = self.all.borrow();
+            let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+            interface.queues.iter().map(|(_, id)| *id).collect()
         };
         ids.into_iter().try_for_each(|id| Ok(self.graph.set_queue_mode(id, mode)?))
     }
