@@ -369,6 +369,11 @@ impl<'a> FrameCx<'a> {
         self.lane.handoff(thread, node, buffer, self.topology);
     }
 
+    /// A node's name, for traces.
+    pub fn node_name(&self, node: NodeIndex) -> &str {
+        self.topology.nodes.get(node.at()).map_or("", |entry| &entry.name)
+    }
+
     /// Where an edge leads.
     pub fn target(&self, edge: Edge) -> NodeIndex {
         Lane::target(self.topology, self.entry, edge)

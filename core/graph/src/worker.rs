@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
+use shoal_buffer::Flags;
 use shoal_infra::Reader;
 
 use crate::clock::{Clock, Time, tsc};
@@ -104,8 +105,10 @@ impl Worker {
         &self.shared
     }
 
-    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round.
-    pub fn inject(&mut self, node: NodeIndex, buffer: shoal_buffer::Buffer) {
+    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round. The
+    /// trace of a packet that was held goes on.
+    pub fn inject(&mut self, node: NodeIndex, mut buffer: shoal_buffer::Buffer) {
+        self.lane.tracer.active |= self.lane.cache.packet(&mut buffer).flags().has(Flags::TRACED);
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
         self.lane.send(node, buffer);
     }
