@@ -70,13 +70,15 @@ impl Worker {
             clock,
             empty_rounds: 0,
         };
-        worker.lane.fit(worker.topology.nodes.len());
+        worker
+            .lane
+            .fit(&Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) }, &worker.topology);
         worker
     }
 
     /// Replaces the picture of the graph. Only between rounds, when nothing is on its way.
     pub(crate) fn set_topology(&mut self, topology: Arc<Topology>) {
-        self.lane.fit(topology.nodes.len());
+        self.lane.fit(&self.topology, &topology);
         self.topology = topology;
     }
 
@@ -111,6 +113,11 @@ impl Worker {
         self.lane.tracer.active |= self.lane.cache.packet(&mut buffer).flags().has(Flags::TRACED);
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
         self.lane.send(node, buffer);
+    }
+
+    /// Forgets what the thread noted of its nodes.
+    pub fn clear_ledger(&mut self) {
+        self.lane.ledger.clear();
     }
 
     /// The thread's buffer cache.
@@ -171,6 +178,7 @@ impl Worker {
         for slot in &mut self.queues {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
@@ -178,6 +186,7 @@ impl Worker {
             if n > 0 {
                 counters.vectors.add(thread, slot.node.at(), n as u64);
                 counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
+                self.lane.ledger.ended(slot.node, after.wrapping_sub(before), n as u64);
             }
             before = after;
             packets += n;
@@ -212,12 +221,14 @@ impl Worker {
             };
             let n = frame.len() as u64;
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);
             counters.vectors.add(thread, node.at(), n);
             counters.clocks.add(thread, node.at(), after.wrapping_sub(before));
+            self.lane.ledger.ended(node, after.wrapping_sub(before), n);
             before = after;
         }
     }
