@@ -126,6 +126,11 @@ impl Pg {
         };
         let thread = if workers == 0 { 0 } else { worker + 1 };
         let queue = self.graph.add_queue(&spec.name, 0, self.input, Some(thread), Box::new(queue))?;
+        let data = self.interfaces.data(interface)?;
+        let nexts = node.map_or([data.rx_next(false), data.rx_next(true)], |node| [node; 2]);
+        for next in nexts {
+            self.graph.add_edge(self.input, next)?;
+        }
         let old = self.stream(&spec.name, |s| s.queue).ok();
         if let Some(old) = old {
             drop(self.graph.remove_queue(old)?);
