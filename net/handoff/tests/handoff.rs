@@ -1,5 +1,5 @@
 //! Packets spread over real workers: which worker sees which flow, and that none is lost.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::rc::Rc;
 
