@@ -134,9 +134,10 @@ fn features_show_it_and_frames_go_straight_again_when_disabled() {
     handoff.enable(a.index(), &[0], Symmetry::Directed).unwrap();
     let on = |router: &Router| {
         let arcs = router.graph().features(Some(a.index()));
-        arcs.into_iter().find(|(arc, _)| *arc == DEVICE_INPUT_ARC).unwrap().1
+        let features = arcs.into_iter().find(|(arc, _)| *arc == DEVICE_INPUT_ARC).unwrap().1;
+        features.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect::<Vec<_>>()
     };
-    assert_eq!(on(&router), [("worker-handoff".to_owned(), true)]);
+    assert_eq!(on(&router), ["worker-handoff"]);
     router.trace_add("pg-input", 1);
     router.send(&a, packet(&a, 1));
     assert_eq!(
@@ -144,7 +145,7 @@ fn features_show_it_and_frames_go_straight_again_when_disabled() {
         ["pg-input", "device-input", "worker-handoff", "device-input-arc-end", "ethernet-input"]
     );
     handoff.disable(a.index()).unwrap();
-    assert_eq!(on(&router), [("worker-handoff".to_owned(), false)]);
+    assert!(on(&router).is_empty());
     router.graph().trace_clear();
     router.trace_add("pg-input", 1);
     router.send(&a, packet(&a, 1));
