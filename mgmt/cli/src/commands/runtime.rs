@@ -225,7 +225,9 @@ impl fmt::Display for Runtime {
                 }
                 Columns::Max => {
                     max_header(f, self.unit)?;
-                    thread.nodes.iter().try_for_each(|row| row.fmt_max(f, self.unit))?;
+                    // Of processes nothing is noted.
+                    let mut ran = thread.nodes.iter().filter(|row| row.max_clocks > 0);
+                    ran.try_for_each(|row| row.fmt_max(f, self.unit))?;
                 }
             }
         }
