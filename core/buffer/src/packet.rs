@@ -26,6 +26,13 @@ impl Packet<'_> {
         Packet { p, memory, owner: PhantomData }
     }
 
+    /// The same view, to be given away: to a function that is rarely called and not inlined. A view whose address
+    /// such a function is given lives in memory from then on, on the common path too.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> Packet<'_> {
+        Packet { p: self.p, memory: self.memory, owner: PhantomData }
+    }
+
     /// The header line.
     #[inline(always)]
     pub fn meta(&self) -> &Meta {

@@ -12,8 +12,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// Implements `shoal_graph::NextNodes` for an enum.
 ///
 /// Unit variants carry `#[node("name")]`, the common one first. A variant that holds an `Edge` goes where that edge
-/// leads; with `#[fan]` it also implements `shoal_graph::superpath::FanOut`.
-#[proc_macro_derive(NextNodes, attributes(node, fan))]
+/// leads.
+#[proc_macro_derive(NextNodes, attributes(node))]
 pub fn next_nodes(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     next_nodes::expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()

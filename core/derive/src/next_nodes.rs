@@ -9,7 +9,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Enum(data) = &input.data else {
         return Err(Error::new_spanned(name, "NextNodes is derived for enums"));
     };
-    let (mut names, mut arms, mut fans) = (Vec::<LitStr>::new(), Vec::new(), Vec::new());
+    let (mut names, mut arms) = (Vec::<LitStr>::new(), Vec::new());
     for variant in &data.variants {
         let ident = &variant.ident;
         let node = variant.attrs.iter().find(|a| a.path().is_ident("node"));
@@ -21,9 +21,6 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
             (Fields::Unnamed(fields), None) if fields.unnamed.len() == 1 => {
                 arms.push(quote!(#name::#ident(edge) => edge));
-                if variant.attrs.iter().any(|a| a.path().is_ident("fan")) {
-                    fans.push(quote!(#name::#ident(_)));
-                }
             }
             _ => {
                 let help = "a variant is either `#[node(\"name\")] Name` or `Name(Edge)`";
@@ -31,16 +28,6 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         }
     }
-    let fan = (!fans.is_empty()).then(|| {
-        quote! {
-            impl ::shoal_graph::superpath::FanOut for #name {
-                #[inline(always)]
-                fn is_fan(self) -> bool {
-                    matches!(self, #(#fans)|*)
-                }
-            }
-        }
-    });
     Ok(quote! {
         impl ::shoal_graph::NextNodes for #name {
             const NAMES: &'static [&'static str] = &[#(#names),*];
@@ -52,6 +39,5 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
         }
-        #fan
     })
 }

@@ -58,15 +58,22 @@ pub(crate) struct Common<'a> {
     pub(crate) now: Time,
     pub(crate) topology: &'a Topology,
     pub(crate) counters: &'a GraphCounters,
-    pub(crate) tx: Tally,
-    pub(crate) ip4: Tally,
 }
 
-impl Common<'_> {
+/// What the loop over a frame adds up before it goes into the counters. It is kept apart from [`Common`] and never
+/// shown to a function that is not inlined, so that the compiler may hold it in registers and knows that counting
+/// does not change packets.
+#[derive(Default)]
+pub(crate) struct Tallies {
+    tx: Tally,
+    ip4: Tally,
+}
+
+impl Tallies {
     #[inline(always)]
-    pub(crate) fn flush(&self) {
-        self.tx.flush(|i, p, b| self.counters.tx.add(self.thread, i as usize, p, b));
-        self.ip4.flush(|i, p, _| self.counters.ip4.add(self.thread, i as usize, p));
+    pub(crate) fn flush(&self, common: &Common<'_>) {
+        self.tx.flush(|i, p, b| common.counters.tx.add(common.thread, i as usize, p, b));
+        self.ip4.flush(|i, p, _| common.counters.ip4.add(common.thread, i as usize, p));
     }
 }
 
@@ -74,6 +81,8 @@ impl Common<'_> {
 pub struct Cx<'a, N: ?Sized> {
     common: &'a Common<'a>,
     entry: &'a NodeEntry,
+    /// `None`: what is counted goes straight into the counters.
+    tallies: Option<&'a Tallies>,
     /// Known where the loop is compiled, so that loops without trace hold no trace of it.
     tracer: Option<&'a Tracer>,
     node: PhantomData<fn(&N)>,
@@ -81,19 +90,32 @@ pub struct Cx<'a, N: ?Sized> {
 
 impl<'a, N: ?Sized> Cx<'a, N> {
     #[inline(always)]
-    pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
-        Cx { common, entry, tracer: None, node: PhantomData }
+    pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry, tallies: &'a Tallies) -> Self {
+        Cx::traced(common, entry, tallies, None)
     }
 
     #[inline(always)]
-    pub(crate) fn traced(common: &'a Common<'a>, entry: &'a NodeEntry, tracer: Option<&'a Tracer>) -> Self {
-        Cx { common, entry, tracer, node: PhantomData }
+    pub(crate) fn traced(
+        common: &'a Common<'a>,
+        entry: &'a NodeEntry,
+        tallies: &'a Tallies,
+        tracer: Option<&'a Tracer>,
+    ) -> Self {
+        Cx { common, entry, tallies: Some(tallies), tracer, node: PhantomData }
     }
 
     /// The same view, for the node behind a wrapper.
     #[inline(always)]
     pub(crate) fn retype<M: ?Sized>(&self) -> Cx<'a, M> {
-        Cx::traced(self.common, self.entry, self.tracer)
+        let Cx { common, entry, tallies, tracer, .. } = *self;
+        Cx { common, entry, tallies, tracer, node: PhantomData }
+    }
+
+    /// The same view, to be given away: to a function that is rarely called and not inlined.
+    #[inline(always)]
+    pub fn aside(&self) -> Cx<'a, N> {
+        let Cx { common, entry, tracer, .. } = *self;
+        Cx { common, entry, tallies: None, tracer, node: PhantomData }
     }
 
     /// Proof that tables may be read.
@@ -133,15 +155,23 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     /// Counts a packet that leaves by an interface.
     #[inline(always)]
     pub fn count_tx(&self, interface: SwIfIndex, bytes: usize) {
-        let Common { counters, thread, tx, .. } = self.common;
-        tx.add(interface, bytes, |i, p, b| counters.tx.add(*thread, i as usize, p, b));
+        let Common { counters, thread, .. } = self.common;
+        let add = |i: u32, p, b| counters.tx.add(*thread, i as usize, p, b);
+        match self.tallies {
+            Some(tallies) => tallies.tx.add(interface, bytes, add),
+            None => add(interface.0, 1, bytes as u64),
+        }
     }
 
     /// Counts an IPv4 packet that came in by an interface.
     #[inline(always)]
     pub fn count_ip4(&self, interface: SwIfIndex) {
-        let Common { counters, thread, ip4, .. } = self.common;
-        ip4.add_packet(interface, |i, p| counters.ip4.add(*thread, i as usize, p));
+        let Common { counters, thread, .. } = self.common;
+        let add = |i: u32, p| counters.ip4.add(*thread, i as usize, p);
+        match self.tallies {
+            Some(tallies) => tallies.ip4.add_packet(interface, add),
+            None => add(interface.0, 1),
+        }
     }
 
     /// The counters of interfaces and nodes.
@@ -155,11 +185,11 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     #[inline(always)]
     pub fn start_arc(&self, arc: &FeatureArc, interface: SwIfIndex, pkt: &mut Packet<'_>) -> Option<Edge> {
         let enabled = arc.enabled(interface);
-        if enabled == 0 { None } else { Some(self.first_feature(arc, enabled, pkt)) }
+        if enabled == 0 { None } else { Some(self.aside().first_feature(arc, enabled, pkt.reborrow())) }
     }
 
     #[cold]
-    fn first_feature(&self, arc: &FeatureArc, enabled: u64, pkt: &mut Packet<'_>) -> Edge {
+    fn first_feature(self, arc: &FeatureArc, enabled: u64, mut pkt: Packet<'_>) -> Edge {
         let meta = pkt.meta_mut();
         meta.arc = arc.number;
         meta.feature = enabled.trailing_zeros() as u8;
@@ -363,10 +393,8 @@ impl<'a> FrameCx<'a> {
             now: self.lane.now,
             topology: self.topology,
             counters: &self.lane.counters,
-            tx: Tally::default(),
-            ip4: Tally::default(),
         };
-        Cx::<()>::new(&common, self.entry).next_feature(pkt)
+        Cx::<()>::new(&common, self.entry, &Tallies::default()).next_feature(pkt)
     }
 
     /// Hands a packet to `node` on another thread; it arrives there in the next round, or is counted as dropped

@@ -1,13 +1,12 @@
 //! The loops: how each kind of node is run over a frame.
 
-use shoal_buffer::{FRAME_SIZE, Frame, Packet};
+use shoal_buffer::{FRAME_SIZE, Frame, Meta, Packet};
 use shoal_infra::Guard;
 
-use crate::cx::{Common, Cx, FrameCx, Tally};
+use crate::cx::{Common, Cx, FrameCx, Tallies};
 use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
-use crate::trace::Tracer;
 
 /// What a node is run with.
 pub(crate) struct Run<'a> {
@@ -31,44 +30,37 @@ pub(crate) fn verdict<X: NextNodes, E: ErrorCounters>(
 ) -> Edge {
     match result {
         Ok(next) => next.edge(),
-        Err(error) => mark(pkt, entry.error_base + error.index()),
+        Err(error) => mark(pkt.meta_mut(), entry.error_base + error.index()),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn mark(pkt: &mut Packet<'_>, error: u32) -> Edge {
-    pkt.meta_mut().error = error;
+fn mark(meta: &mut Meta, error: u32) -> Edge {
+    meta.error = error;
     Edge::DROP
 }
 
 /// Runs `each` over a frame, collects where packets go, and sends them there.
 #[inline(always)]
-fn run_packets<const TRACE: bool>(
+fn run_packets<const TRACE: bool, N>(
     mut frame: Box<Frame>,
     run: Run<'_>,
-    mut each: impl FnMut(usize, &mut Packet<'_>, &Common<'_>, Option<&Tracer>) -> Edge,
+    mut each: impl FnMut(usize, &mut Packet<'_>, &mut Cx<'_, N>) -> Edge,
 ) {
     let Run { lane, entry, topology, guard } = run;
     {
         let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
-        let common = Common {
-            guard,
-            thread: *thread,
-            now: *now,
-            topology,
-            counters,
-            tx: Tally::default(),
-            ip4: Tally::default(),
-        };
+        let common = Common { guard, thread: *thread, now: *now, topology, counters };
+        let tallies = Tallies::default();
         let tracer = if TRACE { Some(&*tracer) } else { None };
         frame.each(*memory, |i, pkt| {
-            let edge = each(i, pkt, &common, tracer).0;
+            let edge = each(i, pkt, &mut Cx::traced(&common, entry, &tallies, tracer)).0;
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge;
             }
         });
-        common.flush();
+        tallies.flush(&common);
     }
     let nexts = lane.nexts.get(..frame.len()).unwrap_or_default();
     let first = nexts.first().copied().unwrap_or(0);
@@ -95,10 +87,7 @@ impl<N: PacketNode> PacketRunner<N> {
     #[inline(always)]
     fn go<const TRACE: bool>(&self, frame: Box<Frame>, run: Run<'_>) {
         let entry = run.entry;
-        run_packets::<TRACE>(frame, run, |_, pkt, common, tracer| {
-            let result = self.0.packet(pkt, &mut Cx::traced(common, entry, tracer));
-            verdict(result, pkt, entry)
-        });
+        run_packets::<TRACE, N>(frame, run, |_, pkt, cx| verdict(self.0.packet(pkt, cx), pkt, entry));
     }
 
     #[cold]
@@ -123,10 +112,9 @@ impl<N: StagedNode> StagedRunner<N> {
         let entry = run.entry;
         let mut keys = [N::Key::default(); FRAME_SIZE];
         self.prepare(&mut frame, &run, &mut keys);
-        run_packets::<TRACE>(frame, run, |i, pkt, common, tracer| {
+        run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
             let key = keys.get(i).copied().unwrap_or_default();
-            let result = self.0.packet(key, pkt, &mut Cx::traced(common, entry, tracer));
-            verdict(result, pkt, entry)
+            verdict(self.0.packet(key, pkt, cx), pkt, entry)
         });
     }
 
@@ -140,20 +128,20 @@ impl<N: StagedNode> StagedRunner<N> {
             now: run.lane.now,
             topology: run.topology,
             counters: &run.lane.counters,
-            tx: Tally::default(),
-            ip4: Tally::default(),
         };
+        let tallies = Tallies::default();
         let n = frame.len();
         frame.each(memory, |i, pkt| {
             if let Some(key) = keys.get_mut(i) {
-                *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry));
+                *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry, &tallies));
             }
         });
         for stage in 0..N::STAGES {
             for key in keys.iter_mut().take(n) {
-                *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry));
+                *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry, &tallies));
             }
         }
+        tallies.flush(&common);
     }
 
     #[cold]

@@ -150,12 +150,6 @@ pub trait StagedNode: Send + Sync + Sized + 'static {
     /// Computes a packet's key and starts loading what it will need first.
     fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Self::Key;
 
-    /// The same without asking for memory ahead: for a superpath, which uses it at once.
-    #[inline(always)]
-    fn direct(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Self::Key {
-        self.prepare(pkt, cx)
-    }
-
     /// Follows one pointer and starts loading what comes behind it; called for stages `0..STAGES`.
     #[inline(always)]
     fn stage(&self, _stage: usize, key: Self::Key, _cx: &mut Cx<'_, Self>) -> Self::Key {

@@ -100,6 +100,15 @@ impl EthernetHeader {
         self.dst
     }
 
+    /// Whether it is for the station with these bytes. By reference, or bytes would be loaded one by one.
+    #[inline(always)]
+    pub const fn is_to(&self, mac: &[u8; 6]) -> bool {
+        let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = (&self.dst.0, mac);
+        let differ = u32::from_ne_bytes([*a, *b, *c, *d]) ^ u32::from_ne_bytes([*u, *v, *w, *x]);
+        let rest = u16::from_ne_bytes([*e, *f]) ^ u16::from_ne_bytes([*y, *z]);
+        differ | rest as u32 == 0
+    }
+
     /// The EtherType, or an 802.3 length when below [`EtherType::MIN`].
     #[inline(always)]
     pub const fn ether_type(&self) -> EtherType {

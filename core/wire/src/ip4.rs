@@ -184,6 +184,12 @@ impl Ip4Header {
         Ipv4Addr::from_octets(self.dst)
     }
 
+    /// Source address as on the wire.
+    #[inline(always)]
+    pub const fn src_bytes(&self) -> &[u8; 4] {
+        &self.src
+    }
+
     /// Source address as a number in host order, for tables.
     #[inline(always)]
     pub const fn src_u32(&self) -> u32 {
@@ -313,10 +319,16 @@ impl Ip4Header {
     /// new TTL. A TTL of 0 stays 0: the caller drops packets whose TTL is below 2 (RFC 1812 section 5.3.1).
     #[inline(always)]
     pub fn decrement_ttl(&mut self) -> u8 {
+        self.decrement_ttl_from(self.ttl)
+    }
+
+    /// The same for one who has just read the TTL and knows what it is not.
+    #[inline(always)]
+    pub fn decrement_ttl_from(&mut self, ttl: u8) -> u8 {
         // RFC 1624 equation 3 for a word that shrinks by 0x0100: the checksum grows by as much, with
         // end-around carry. Without a branch: a TTL of 0 adds nothing.
-        let step = u32::from(self.ttl != 0);
-        self.ttl -= step as u8;
+        let step = u32::from(ttl != 0);
+        self.ttl = ttl - step as u8;
         let checksum = u32::from(self.checksum.get()) + (step << 8);
         self.checksum = U16::new((checksum + u32::from(checksum >= 0xffff && step != 0)) as u16);
         self.ttl

@@ -101,6 +101,12 @@ impl IfData {
         MacAddress(self.mac)
     }
 
+    /// The same, in place.
+    #[inline(always)]
+    pub fn mac_bytes(&self) -> &[u8; 6] {
+        &self.mac
+    }
+
     /// The same record with another MAC address.
     #[must_use]
     pub fn with_mac(mut self, mac: MacAddress) -> Self {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_ethernet::EthernetInput;
-use shoal_graph::superpath::{Fan, Staged, Then};
+use shoal_graph::superpath::{Forward, Then};
 use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
 use shoal_module::{Control, InitError};
 
@@ -20,8 +20,8 @@ pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let nodes = control.get::<Ip4Nodes>()?;
     let ethernet = Arc::clone(&*control.get::<Arc<EthernetInput>>()?);
     let output = Output { arc: graph.arc(OUTPUT_ARC)? };
-    let forward = Fan(Arc::clone(&nodes.rewrite), output);
-    let chain = Then(ethernet, Then(Arc::clone(&nodes.input), Staged(Arc::clone(&nodes.lookup), forward)));
+    let forward = Forward(Arc::clone(&nodes.lookup), Arc::clone(&nodes.rewrite), output);
+    let chain = Then(ethernet, Then(Arc::clone(&nodes.input), forward));
     let node = graph.add_superpath(NAME, chain)?;
     interfaces.set_superpath(Some(node)).map_err(|e| InitError::Other(e.to_string()))
 }

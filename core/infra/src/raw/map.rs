@@ -128,9 +128,7 @@ fn map(at: *mut u8, bytes: usize, kind: Kind) -> io::Result<NonNull<u8>> {
     let (protection, mut flags, fd) = match kind {
         Kind::ZeroMemory => (read_write, private, -1),
         Kind::Reserved => (libc::PROT_NONE, private, -1),
-        Kind::Huge => {
-            (read_write, private | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB, -1)
-        }
+        Kind::Huge => (read_write, private | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB, -1),
         Kind::Shared(fd) => (read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
     };
     if !at.is_null() {

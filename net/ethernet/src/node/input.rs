@@ -3,9 +3,11 @@
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::superpath::Plain;
 use shoal_graph::{Cx, PacketNode};
-use shoal_interface::IfTable;
-use shoal_wire::{EtherType, EthernetHeader, MacAddress};
+use shoal_infra::Guard;
+use shoal_interface::{IfData, IfTable, SwIfIndex};
+use shoal_wire::{EtherType, EthernetHeader};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,24 +57,6 @@ pub struct EthernetInput {
     pub interfaces: IfTable,
 }
 
-/// Whether a frame to `dst` is for the station `mac`; group addresses are looked at by [`group`].
-#[inline(always)]
-fn is_for(dst: MacAddress, mac: MacAddress) -> bool {
-    dst.0 == mac.0
-}
-
-/// A group address: for everybody, but nothing may be answered with an error.
-#[cold]
-fn group(pkt: &mut Packet<'_>, dst: MacAddress) -> Result<(), Error> {
-    if dst.is_multicast() {
-        let meta = pkt.meta_mut();
-        meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
-        return Ok(());
-    }
-    // A promiscuous interface takes other stations' frames in, but routing them would duplicate traffic.
-    Err(Error::OtherStation)
-}
-
 impl PacketNode for EthernetInput {
     const NAME: &'static str = "ethernet-input";
     type Next = Next;
@@ -81,33 +65,58 @@ impl PacketNode for EthernetInput {
 
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let interface = self.interfaces.get(pkt.rx(), cx.guard());
-        let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
-        cx.trace(pkt, || Trace(header));
-        if !interface.is_up() {
-            return Err(Error::Down);
+        if let Some(header) = pkt.header::<EthernetHeader>() {
+            cx.trace(pkt, || Trace(*header));
         }
-        let dst = header.dst();
-        if !is_for(dst, interface.mac()) {
-            group(pkt, dst)?;
-        }
-        match header.ether_type() {
-            EtherType::IP4 => Ok(Next::Ip4),
-            other => rare(header, other),
+        match self.facts(pkt.rx(), cx.guard()) {
+            Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
+            _ => self.rest(pkt.reborrow(), cx.guard()),
         }
     }
 }
 
-/// Everything but IPv4.
-#[cold]
-fn rare(header: EthernetHeader, kind: EtherType) -> Result<Next, Error> {
-    if header.src().is_multicast() {
-        return Err(Error::GroupSource);
+impl Plain for EthernetInput {
+    type Facts<'g> = &'g IfData;
+
+    #[inline(always)]
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g IfData> {
+        Some(self.interfaces.get(interface, guard)).filter(|data| data.is_up())
     }
-    match kind {
-        EtherType::ARP => Ok(Next::Arp),
-        kind if kind.is_vlan() => Err(Error::Vlan),
-        EtherType(n) if n < EtherType::MIN => Err(Error::Llc),
-        _ => Err(Error::UnknownType),
+
+    #[inline(always)]
+    fn plain(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return false };
+        header.is_to(interface.mac_bytes())
+            && header.ether_type() == EtherType::IP4
+            && pkt.pull(EthernetHeader::LEN).is_some()
+    }
+}
+
+impl EthernetInput {
+    /// Everything but IPv4 to this station.
+    #[cold]
+    fn rest(&self, mut pkt: Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
+        let interface = self.interfaces.get(pkt.rx(), guard);
+        let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
+        if !interface.is_up() {
+            return Err(Error::Down);
+        }
+        let (dst, kind) = (header.dst(), header.ether_type());
+        if dst.is_multicast() {
+            // For everybody, but nothing may be answered with an error.
+            let meta = pkt.meta_mut();
+            meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
+        } else if dst != interface.mac() {
+            // A promiscuous interface takes other stations' frames in, but routing them would duplicate traffic.
+            return Err(Error::OtherStation);
+        }
+        match kind {
+            EtherType::IP4 => Ok(Next::Ip4),
+            _ if header.src().is_multicast() => Err(Error::GroupSource),
+            EtherType::ARP => Ok(Next::Arp),
+            kind if kind.is_vlan() => Err(Error::Vlan),
+            EtherType(n) if n < EtherType::MIN => Err(Error::Llc),
+            _ => Err(Error::UnknownType),
+        }
     }
 }

@@ -3,9 +3,11 @@
 //!
 //! All instances run the same code: it goes by the packet's sending interface.
 
-use shoal_buffer::Packet;
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{NextNodes, TraceLine};
+use shoal_graph::superpath::Plain;
 use shoal_graph::{Cx, Edge, FeatureArc, NoError, PacketNode};
+use shoal_infra::Guard;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +42,26 @@ impl PacketNode for Output {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, NoError> {
         let (tx, bytes) = (pkt.tx(), pkt.len());
-        cx.count_tx(tx, bytes);
         cx.trace(pkt, || Trace { tx: tx.0, bytes });
+        cx.count_tx(tx, bytes);
         Ok(Next::To(cx.start_arc(&self.arc, tx, pkt).unwrap_or(TX)))
+    }
+}
+
+impl Plain for Output {
+    type Facts<'g> = ();
+
+    #[inline(always)]
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {
+        (!self.arc.any(interface)).then_some(())
+    }
+
+    #[inline(always)]
+    fn plain(&self, (): (), _: &mut Packet<'_>) -> bool {
+        true
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, bytes: u64, cx: &Cx<'_, Self>) {
+        cx.counters().tx.add(cx.thread(), interface.0 as usize, packets, bytes);
     }
 }

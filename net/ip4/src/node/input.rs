@@ -1,9 +1,11 @@
 //! `ip4-input`: is this an IPv4 packet a router may look at? RFC 1812, 5.2.2.
 //! ethernet-input -> **ip4-input** -> ip4-lookup | ip4-options | features of `ip4-unicast`
 
-use shoal_buffer::Packet;
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::superpath::Plain;
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_infra::Guard;
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
@@ -51,66 +53,24 @@ pub struct Ip4Input {
     pub unicast: FeatureArc,
 }
 
-/// Whether no host may use the address as its source: 0/8 (but for 0.0.0.0), 127/8, 224/4 and above.
-#[cold]
-fn is_martian(src: u32) -> bool {
-    let top = src >> 24;
-    let odd = top.wrapping_sub(1) >= 223 || top == 127;
-    odd && src != 0
-}
+/// First bytes of addresses that no host may use as its source: 0 (but for 0.0.0.0), 127, 224 and above.
+static ODD_SOURCE: [bool; 256] = {
+    let mut odd = [false; 256];
+    let mut top = 224;
+    while top < 256 {
+        odd[top] = true;
+        top += 1;
+    }
+    odd[0] = true;
+    odd[127] = true;
+    odd
+};
 
-/// What every packet with a plain header must satisfy.
+/// Whether no host may use the address as its source.
 #[inline(always)]
-fn check(ip: &Ip4Header, len: usize) -> Result<(), Error> {
-    if !ip.checksum_ok() {
-        return Err(Error::BadChecksum);
-    }
-    let total = usize::from(ip.total_length());
-    if total > len {
-        return Err(Error::BadLength);
-    }
-    if total < Ip4Header::LEN {
-        return Err(Error::TooShort);
-    }
-    if ip.flags_and_fragment_offset() & 0x1fff == 1 {
-        return Err(Error::FragmentOffsetOne);
-    }
-    let src = ip.src_u32();
-    // 1.0.0.0 to 223.255.255.255 without 127/8, in two comparisons; what is outside is looked at again.
-    if (src.wrapping_sub(1 << 24) >= 223 << 24 || src >> 24 == 127) && is_martian(src) {
-        return Err(Error::Martian);
-    }
-    Ok(())
-}
-
-/// A packet whose first byte is not that of a plain header.
-#[cold]
-fn unusual(pkt: &Packet<'_>, ip: &Ip4Header) -> Result<Next, Error> {
-    if ip.version() != 4 {
-        return Err(Error::BadVersion);
-    }
-    let header = ip.header_len();
-    if header < Ip4Header::LEN {
-        return Err(Error::BadHeaderLength);
-    }
-    let options = pkt.data().get(Ip4Header::LEN..header).ok_or(Error::TooShort)?;
-    if !ip.checksum_ok_with(options) {
-        return Err(Error::BadChecksum);
-    }
-    let total = usize::from(ip.total_length());
-    if total > pkt.len() {
-        return Err(Error::BadLength);
-    }
-    if total < header {
-        return Err(Error::TooShort);
-    }
-    if ip.fragment_offset() == 8 {
-        return Err(Error::FragmentOffsetOne);
-    }
-    if is_martian(ip.src_u32()) {
-        return Err(Error::Martian);
-    }
-    Ok(Next::Options)
+fn is_martian(ip: &Ip4Header) -> bool {
+    let [top, ..] = ip.src_bytes();
+    ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true) && ip.src_u32() != 0
 }
 
 impl PacketNode for Ip4Input {
@@ -121,32 +81,82 @@ impl PacketNode for Ip4Input {
 
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let rx = pkt.rx();
-        cx.count_ip4(rx);
         cx.trace(pkt, || Headers::of(pkt));
-        let len = pkt.len();
-        let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
-        let plain = ip.version_ihl() == Ip4Header::VERSION_IHL_NO_OPTIONS;
-        let ttl = ip.ttl();
-        let next = if plain {
-            check(ip, len)?;
-            Next::Lookup
-        } else {
-            unusual(pkt, ip)?
-        };
-        if ttl == 0 {
-            // RFC 1812, 5.3.1: it should have been expired by the hop before, which told its sender.
-            return Err(Error::TtlZero);
+        let rx = pkt.rx();
+        if self.facts(rx, cx.guard()).is_some() && self.plain((), pkt) {
+            cx.count_ip4(rx);
+            return Ok(Next::Lookup);
         }
-        match cx.start_arc(&self.unicast, rx, pkt) {
-            None => Ok(next),
-            Some(edge) => feature(next, edge),
-        }
+        self.rest(pkt.reborrow(), cx.aside())
     }
 }
 
-/// Packets with options take the slow path first and start on the arc there.
-#[cold]
-fn feature(next: Next, edge: Edge) -> Result<Next, Error> {
-    Ok(if next == Next::Lookup { Next::Feature(edge) } else { next })
+impl Plain for Ip4Input {
+    type Facts<'g> = ();
+
+    #[inline(always)]
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {
+        (!self.unicast.any(interface)).then_some(())
+    }
+
+    #[inline(always)]
+    fn plain(&self, (): (), pkt: &mut Packet<'_>) -> bool {
+        let len = pkt.len();
+        let Some(ip) = pkt.header::<Ip4Header>() else { return false };
+        let total = usize::from(ip.total_length());
+        ip.version_ihl() == Ip4Header::VERSION_IHL_NO_OPTIONS
+            && ip.checksum_ok()
+            // Both bounds of the length in one comparison: `len` is at least a header.
+            && total.wrapping_sub(Ip4Header::LEN) <= len.wrapping_sub(Ip4Header::LEN)
+            && ip.fragment_offset() != 8
+            && !is_martian(ip)
+            && ip.ttl() != 0
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
+        cx.counters().ip4.add(cx.thread(), interface.0 as usize, packets);
+    }
+}
+
+impl Ip4Input {
+    /// What is wrong with the packet, or what is to be done before it is looked up.
+    #[cold]
+    fn rest(&self, mut pkt: Packet<'_>, cx: Cx<'_, Self>) -> Result<Next, Error> {
+        let rx = pkt.rx();
+        cx.count_ip4(rx);
+        let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
+        if ip.version() != 4 {
+            return Err(Error::BadVersion);
+        }
+        let header = ip.header_len();
+        if header < Ip4Header::LEN {
+            return Err(Error::BadHeaderLength);
+        }
+        let options = pkt.data().get(Ip4Header::LEN..header).ok_or(Error::TooShort)?;
+        if !ip.checksum_ok_with(options) {
+            return Err(Error::BadChecksum);
+        }
+        let total = usize::from(ip.total_length());
+        if total > pkt.len() {
+            return Err(Error::BadLength);
+        }
+        if total < header {
+            return Err(Error::TooShort);
+        }
+        if ip.fragment_offset() == 8 {
+            return Err(Error::FragmentOffsetOne);
+        }
+        if is_martian(ip) {
+            return Err(Error::Martian);
+        }
+        if ip.ttl() == 0 {
+            // RFC 1812, 5.3.1: it should have been expired by the hop before, which told its sender.
+            return Err(Error::TtlZero);
+        }
+        if header > Ip4Header::LEN {
+            // Packets with options start on the arc after their slow path.
+            return Ok(Next::Options);
+        }
+        Ok(cx.start_arc(&self.unicast, rx, &mut pkt).map_or(Next::Lookup, Next::Feature))
+    }
 }

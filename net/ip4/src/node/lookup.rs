@@ -6,12 +6,13 @@
 //! goes on.
 
 use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
-use shoal_buffer::Packet;
+use shoal_buffer::{Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
+use shoal_graph::superpath::Finds;
 use shoal_graph::{Cx, StagedNode};
-use shoal_infra::Guard;
 use shoal_infra::mtrie4::Entry;
+use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
@@ -88,47 +89,29 @@ impl Ip4Lookup {
         }
     }
 
-    #[inline(always)]
-    fn first(&self, pkt: &Packet<'_>, guard: Guard<'_>, ahead: bool) -> Key {
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Key::default() };
-        let (dst, fib) = (ip.dst_u32(), self.table(pkt));
-        let Some(trie) = self.fib.trie(fib, guard) else { return Key::default() };
-        let entry = trie.stage1(dst);
-        if ahead {
-            trie.prefetch(entry, dst);
-        }
-        Key { dst, entry, fib: fib.0 }
-    }
-
-    /// Everything but a complete rewrite.
+    /// Everything but a complete rewrite; follows the route through other tables.
     #[cold]
-    fn other(&self, dst: u32, adj: &Adj, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
-        let mut kind = adj.kind();
-        if kind == AdjKind::Lookup {
-            let index = self.follow(dst, *adj, cx)?;
-            pkt.meta_mut().adj = index.0;
-            kind = self.adjacencies.get(index, cx.guard()).kind();
-        }
-        Ok(match kind {
-            AdjKind::Rewrite => Next::Rewrite,
-            AdjKind::Local => Next::Local,
-            AdjKind::Incomplete => Next::Arp,
-            AdjKind::Glean => Next::Glean,
-            _ => Next::Drop,
-        })
-    }
-
-    /// Follows routes into other tables.
-    fn follow(&self, dst: u32, first: Adj, cx: &Cx<'_, Self>) -> Result<AdjIndex, Error> {
-        let mut adj = first;
-        for _ in 0..MOST_TABLES {
-            let index = self.fib.lookup(FibIndex(adj.argument), dst, cx.guard());
-            adj = *self.adjacencies.get(index, cx.guard());
+    fn rest(&self, dst: u32, index: AdjIndex, meta: &mut Meta, guard: Guard<'_>) -> Result<Next, Error> {
+        let mut index = index;
+        for _ in 0..=MOST_TABLES {
+            let adj = self.adjacencies.get(index, guard);
             if adj.kind() != AdjKind::Lookup {
-                return Ok(index);
+                meta.adj = index.0;
+                return Ok(next(adj));
             }
+            index = self.fib.lookup(FibIndex(adj.argument), dst, guard);
         }
         Err(Error::TooManyTables)
+    }
+}
+
+fn next(adj: &Adj) -> Next {
+    match adj.kind() {
+        AdjKind::Rewrite => Next::Rewrite,
+        AdjKind::Local => Next::Local,
+        AdjKind::Incomplete => Next::Arp,
+        AdjKind::Glean => Next::Glean,
+        _ => Next::Drop,
     }
 }
 
@@ -141,12 +124,12 @@ impl StagedNode for Ip4Lookup {
 
     #[inline(always)]
     fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Key {
-        self.first(pkt, cx.guard(), true)
-    }
-
-    #[inline(always)]
-    fn direct(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Key {
-        self.first(pkt, cx.guard(), false)
+        let Some(ip) = pkt.header::<Ip4Header>() else { return Key::default() };
+        let (dst, fib) = (ip.dst_u32(), self.table(pkt));
+        let Some(trie) = self.fib.trie(fib, cx.guard()) else { return Key::default() };
+        let entry = trie.stage1(dst);
+        trie.prefetch(entry, dst);
+        Key { dst, entry, fib: fib.0 }
     }
 
     #[inline(always)]
@@ -162,7 +145,30 @@ impl StagedNode for Ip4Lookup {
         let index = AdjIndex(value);
         pkt.meta_mut().adj = index.0;
         cx.trace(pkt, || Trace { fib, adj: index.0, headers: Headers::of(pkt) });
-        let adj = self.adjacencies.get(index, cx.guard());
-        if adj.is_rewrite() { Ok(Next::Rewrite) } else { self.other(dst, adj, pkt, cx) }
+        if self.adjacencies.get(index, cx.guard()).is_rewrite() {
+            return Ok(Next::Rewrite);
+        }
+        self.rest(dst, index, pkt.meta_mut(), cx.guard())
+    }
+}
+
+impl Finds for Ip4Lookup {
+    type Facts<'g> = &'g Mtrie4;
+    type Found<'g> = &'g Adj;
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g Mtrie4> {
+        self.fib.trie(FibIndex(self.interfaces.ip4_table(interface)), guard)
+    }
+
+    #[inline(always)]
+    fn find<'g>(&'g self, trie: &'g Mtrie4, pkt: &mut Packet<'_>, guard: Guard<'g>) -> Option<&'g Adj> {
+        let dst = pkt.header::<Ip4Header>()?.dst_u32();
+        let index = AdjIndex(trie.lookup(dst));
+        let adj = self.adjacencies.get(index, guard);
+        if !adj.is_rewrite() || pkt.tx() != SwIfIndex::NONE {
+            return None;
+        }
+        pkt.meta_mut().adj = index.0;
+        Some(adj)
     }
 }

@@ -2,10 +2,12 @@
 //! ip4-lookup -> **ip4-rewrite** -> `<interface>-output` | ip4-icmp-error | ip4-frag
 
 use shoal_adj::{Adj, AdjIndex, AdjTable};
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::{Flags, Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::superpath::Uses;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::Ip4Header;
+use zerocopy::FromBytes;
 
 use crate::{Headers, IcmpError};
 
@@ -22,7 +24,6 @@ pub enum Next {
     #[node("ip4-redirect")]
     Redirect,
     /// The neighbour's interface.
-    #[fan]
     Output(Edge),
 }
 
@@ -59,6 +60,18 @@ pub struct Trace {
     headers: Headers,
 }
 
+impl Trace {
+    fn of(pkt: &Packet<'_>, adj: &Adj) -> Trace {
+        Trace {
+            tx: adj.tx().0,
+            adj: pkt.meta().adj,
+            next_hop: adj.next_hop.into(),
+            mtu: adj.mtu,
+            headers: Headers::behind(adj.rewrite().len(), pkt),
+        }
+    }
+}
+
 /// Puts rewrites in front.
 pub struct Ip4Rewrite {
     /// All adjacencies.
@@ -66,83 +79,35 @@ pub struct Ip4Rewrite {
 }
 
 /// Packets that are not plainly forwarded.
-const UNUSUAL: Flags =
-    Flags::GSO.with(Flags::LOCALLY_ORIGINATED).with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
+const UNUSUAL: Flags = Flags::LOCALLY_ORIGINATED.with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
 
-/// Large packets the device cuts, packets made here, packets whose sender was told a shorter way.
+/// Whether the device cuts the packet into pieces that are short enough. Such packets are plain, however long: they
+/// must not be overtaken by shorter ones of their flow.
 #[cold]
-fn unusual(pkt: &mut Packet<'_>, adj: &Adj, cx: &Cx<'_, Ip4Rewrite>) -> Result<Option<Next>, Error> {
-    let (flags, mtu) = (pkt.flags(), adj.mtu);
-    let fits_in_pieces = flags.has(Flags::GSO) && pieces_fit(pkt, mtu);
-    let ours = flags.has(Flags::LOCALLY_ORIGINATED);
-    if flags.has(Flags::LINK_MULTICAST) && !ours {
-        // RFC 1812, 5.3.4: every station on the link would forward its copy.
-        return Err(Error::LinkBroadcast);
+fn fits_in_pieces(meta: &Meta, current: i16, mtu: u16) -> bool {
+    if !meta.flags.has(Flags::GSO) {
+        return false;
     }
-    let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
-    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-    if ip.total_length() > mtu && !fits_in_pieces {
-        return Ok(Some(too_long(pkt, mtu, cx)));
-    }
-    if !ours && ip.ttl() <= 1 {
-        return Ok(Some(expired(pkt, cx)));
-    }
-    if redirect {
-        return Ok(Some(Next::Redirect));
-    }
-    if !ours {
-        ip.decrement_ttl();
-    }
-    Ok(None)
-}
-
-/// Whether the device cuts the packet into pieces that are short enough.
-#[cold]
-fn pieces_fit(pkt: &Packet<'_>, mtu: u16) -> bool {
-    let meta = pkt.meta();
     // The network header ends where the transport header starts.
-    let headers = i32::from(meta.l4) - i32::from(pkt.current()) + i32::from(meta.gso_header);
+    let headers = i32::from(meta.l4) - i32::from(current) + i32::from(meta.gso_header);
     headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
 }
 
 #[cold]
-fn too_long(pkt: &mut Packet<'_>, mtu: u16, cx: &Cx<'_, Ip4Rewrite>) -> Next {
+fn too_long(mut pkt: Packet<'_>, mtu: u16, cx: Cx<'_, Ip4Rewrite>) -> Next {
     if pkt.header::<Ip4Header>().is_some_and(|ip| !ip.dont_fragment()) {
         return Next::Frag;
     }
     cx.count(Error::MtuExceeded, 1);
-    IcmpError::too_big(mtu).ask(pkt);
+    IcmpError::too_big(mtu).ask(&mut pkt);
     Next::IcmpError
 }
 
 #[cold]
-fn expired(pkt: &mut Packet<'_>, cx: &Cx<'_, Ip4Rewrite>) -> Next {
+fn expired(mut pkt: Packet<'_>, cx: Cx<'_, Ip4Rewrite>) -> Next {
     cx.count(Error::TtlExpired, 1);
-    IcmpError::TTL.ask(pkt);
+    IcmpError::TTL.ask(&mut pkt);
     Next::IcmpError
-}
-
-/// Puts an Ethernet header in front, or whatever else the adjacency holds.
-#[inline(always)]
-fn put_in_front(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
-    if let Some(rewrite) = adj.ethernet_rewrite() {
-        pkt.push(14).ok_or(Error::NoHeadroom)?;
-        *pkt.data_mut().first_chunk_mut::<14>().ok_or(Error::NoHeadroom)? = *rewrite;
-        return Ok(());
-    }
-    other(pkt, adj)
-}
-
-/// Another rewrite than an Ethernet header, or none: the adjacency may have changed since it was looked up.
-#[cold]
-fn other(pkt: &mut Packet<'_>, adj: &Adj) -> Result<(), Error> {
-    if !adj.is_rewrite() {
-        return Err(Error::Gone);
-    }
-    let rewrite = adj.rewrite();
-    pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
-    pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
-    Ok(())
 }
 
 impl PacketNode for Ip4Rewrite {
@@ -153,36 +118,73 @@ impl PacketNode for Ip4Rewrite {
 
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let index = AdjIndex(pkt.meta().adj);
-        let adj = self.adjacencies.get(index, cx.guard());
-        let (flags, rx) = (pkt.flags(), pkt.rx());
-        let (mtu, tx) = (adj.mtu, adj.tx());
-        if flags.has(UNUSUAL) {
-            if let Some(next) = unusual(pkt, adj, cx)? {
-                return Ok(next);
-            }
-        } else {
-            let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-            if ip.total_length() > mtu {
-                return Ok(too_long(pkt, mtu, cx));
-            }
-            if ip.ttl() <= 1 {
-                return Ok(expired(pkt, cx));
-            }
-            if tx == rx {
-                return Ok(Next::Redirect);
-            }
-            ip.decrement_ttl();
+        let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
+        let next = match self.plain_with(adj, pkt) {
+            Some(edge) => Ok(Next::Output(edge)),
+            None => rest(pkt.reborrow(), adj, cx.aside()),
+        };
+        if let Ok(Next::Output(_)) = next {
+            cx.trace(pkt, || Trace::of(pkt, adj));
         }
-        put_in_front(pkt, adj)?;
-        pkt.meta_mut().tx = tx;
-        cx.trace(pkt, || Trace {
-            tx: tx.0,
-            adj: index.0,
-            next_hop: adj.next_hop.into(),
-            mtu,
-            headers: Headers::behind(adj.rewrite().len(), pkt),
-        });
-        Ok(Next::Output(adj.edge()))
+        next
     }
+}
+
+impl Uses<&Adj> for Ip4Rewrite {
+    #[inline(always)]
+    fn plain_with(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+        let rewrite = adj.ethernet_rewrite()?;
+        if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
+            return None;
+        }
+        let ip = pkt.header::<Ip4Header>()?;
+        let (ttl, total) = (ip.ttl(), ip.total_length());
+        if ttl <= 1 || total > adj.mtu && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
+            return None;
+        }
+        pkt.push(rewrite.len())?;
+        pkt.meta_mut().tx = adj.tx();
+        // All of the packet is written at last, so that nothing of it must be read again.
+        let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
+        let (ip, _) = Ip4Header::mut_from_prefix(ip).ok()?;
+        ip.decrement_ttl_from(ttl);
+        *front = *rewrite;
+        Some(adj.edge())
+    }
+}
+
+/// Packets made here, packets whose sender was told a shorter way, other rewrites than
+/// an Ethernet header, and what goes no further.
+#[cold]
+fn rest(mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Ip4Rewrite>) -> Result<Next, Error> {
+    let (flags, mtu) = (pkt.flags(), adj.mtu);
+    let fits_in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
+    let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+    if flags.has(Flags::LINK_MULTICAST) && !ours {
+        // RFC 1812, 5.3.4: every station on the link would forward its copy.
+        return Err(Error::LinkBroadcast);
+    }
+    let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
+    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+    if ip.total_length() > mtu && !fits_in_pieces {
+        return Ok(too_long(pkt, mtu, cx));
+    }
+    if !ours && ip.ttl() <= 1 {
+        return Ok(expired(pkt, cx));
+    }
+    if redirect {
+        return Ok(Next::Redirect);
+    }
+    if !adj.is_rewrite() {
+        // The adjacency has changed since it was looked up.
+        return Err(Error::Gone);
+    }
+    if !ours {
+        ip.decrement_ttl();
+    }
+    let rewrite = adj.rewrite();
+    pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
+    pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
+    pkt.meta_mut().tx = adj.tx();
+    Ok(Next::Output(adj.edge()))
 }
