@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
+use shoal_buffer::Flags;
 use shoal_infra::Reader;
 
 use crate::clock::{Clock, Time, tsc};
@@ -73,13 +74,15 @@ impl Worker {
             empty_rounds: 0,
             waits: Vec::new(),
         };
-        worker.lane.fit(worker.topology.nodes.len());
+        worker
+            .lane
+            .fit(&Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) }, &worker.topology);
         worker
     }
 
     /// Replaces the picture of the graph. Only between rounds, when nothing is on its way.
     pub(crate) fn set_topology(&mut self, topology: Arc<Topology>) {
-        self.lane.fit(topology.nodes.len());
+        self.lane.fit(&self.topology, &topology);
         self.topology = topology;
     }
 
@@ -108,10 +111,17 @@ impl Worker {
         &self.shared
     }
 
-    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round.
-    pub fn inject(&mut self, node: NodeIndex, buffer: shoal_buffer::Buffer) {
+    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round. The
+    /// trace of a packet that was held goes on.
+    pub fn inject(&mut self, node: NodeIndex, mut buffer: shoal_buffer::Buffer) {
+        self.lane.tracer.active |= self.lane.cache.packet(&mut buffer).flags().has(Flags::TRACED);
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
         self.lane.send(node, buffer);
+    }
+
+    /// Forgets what the thread noted of its nodes.
+    pub fn clear_ledger(&mut self) {
+        self.lane.ledger.clear();
     }
 
     /// The thread's buffer cache.
@@ -172,6 +182,7 @@ impl Worker {
         for slot in &mut self.queues {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
@@ -179,6 +190,7 @@ impl Worker {
             if n > 0 {
                 counters.vectors.add(thread, slot.node.at(), n as u64);
                 counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
+                self.lane.ledger.ended(slot.node, after.wrapping_sub(before), n as u64);
             }
             before = after;
             packets += n;
@@ -213,12 +225,14 @@ impl Worker {
             };
             let n = frame.len() as u64;
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);
             counters.vectors.add(thread, node.at(), n);
             counters.clocks.add(thread, node.at(), after.wrapping_sub(before));
+            self.lane.ledger.ended(node, after.wrapping_sub(before), n);
             before = after;
         }
     }

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use crate::{Ip4Header, Ip6Header, IpProtocol};
+use crate::{Ip4Header, Ip6Header, IpProtocol, MacAddress};
 
 /// Whether both directions of a flow hash alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +95,25 @@ impl Flow6 {
         let (a, b) = ordered(end(self.src, self.src_port), end(self.dst, self.dst_port), symmetry);
         let first = mix(a ^ u64::from(self.protocol.0) << 48);
         (mix(first ^ b.rotate_left(16)) >> 32) as u32
+    }
+}
+
+/// Who talks to whom on a link: for frames that carry neither IPv4 nor IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Flow2 {
+    /// Source address.
+    pub src: MacAddress,
+    /// Destination address.
+    pub dst: MacAddress,
+}
+
+impl Flow2 {
+    /// A 32-bit hash.
+    #[inline]
+    pub fn hash(&self, seed: u64, symmetry: Symmetry) -> u32 {
+        let bits = |MacAddress([a, b, c, d, e, f])| u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let (a, b) = ordered(bits(self.src), bits(self.dst), symmetry);
+        (mix(mix(seed ^ a) ^ b.rotate_left(16)) >> 32) as u32
     }
 }
 

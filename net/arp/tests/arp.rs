@@ -86,6 +86,43 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
 }
 
 #[test]
+fn a_packet_that_waited_is_traced_until_it_is_sent() {
+    let (mut router, left, right) = router();
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    assert_eq!(router.trace_paths().concat().last().unwrap(), "ip4-glean");
+    router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
+    let path = router.trace_paths().remove(0);
+    assert_eq!(path[path.len() - 4..], ["ip4-glean", "ip4-rewrite", "pg0-output", "pg0-tx"]);
+    assert_eq!(left.received().len(), 2);
+}
+
+#[test]
+fn a_packet_that_waited_says_nothing_in_a_trace_asked_for_since() {
+    let (mut router, left, right) = router();
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    router.graph().trace_clear();
+    router.trace_add("pg-input", 1);
+    router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
+    let path = router.trace_paths().remove(0);
+    assert_eq!(path.last().unwrap(), "arp-input", "{}", router.trace());
+    assert_eq!(left.received().len(), 2);
+}
+
+#[test]
+fn a_packet_that_waited_in_vain_is_traced_to_its_end() {
+    let (mut router, _, right) = router();
+    // The sender is told, who is not known either.
+    router.may_hold(1);
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    router.advance(Duration::from_secs(4));
+    let trace = router.trace();
+    assert!(trace.contains("ip4-arp-failed: "), "{trace}");
+}
+
+#[test]
 fn a_packet_that_waits_may_change_threads() {
     let mut router = Router::new(STACK);
     router.graph().add_worker(None).unwrap();

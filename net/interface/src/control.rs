@@ -14,10 +14,12 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::node::arc_end::ArcEnd;
+use crate::node::device_input::DeviceInput;
+use crate::node::device_input_end::DeviceInputEnd;
 use crate::node::down::{DOWN, Down};
 use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
-use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
+use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
 
 mod change;
 mod clear;
@@ -157,6 +159,8 @@ pub struct Interfaces {
     address_sources: RefCell<Vec<AddressSource>>,
     interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
+    device_input: NodeIndex,
+    device_input_end: NodeIndex,
     /// A node that frames of plain Ethernet interfaces may take instead of `ethernet-input`.
     superpath: Cell<Option<NodeIndex>>,
     superpath_on: Cell<bool>,
@@ -188,6 +192,14 @@ impl Interfaces {
             starts: &[],
             end: "interface-output-arc-end",
         });
+        graph.add_arc(ArcSpec {
+            name: DEVICE_INPUT_ARC,
+            side: ArcSide::Receive,
+            starts: &["device-input"],
+            end: "device-input-arc-end",
+        });
+        let device_input = graph.add_packet(DeviceInput { arc: graph.arc(DEVICE_INPUT_ARC)? })?;
+        let device_input_end = graph.add_packet(DeviceInputEnd { interfaces: table.clone() })?;
         graph.add_packet(Down)?;
         graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: DOWN, before: &[], after: &[] });
         let interfaces = Rc::new(Interfaces {
@@ -200,6 +212,8 @@ impl Interfaces {
             address_sources: RefCell::default(),
             interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
+            device_input,
+            device_input_end,
             superpath: Cell::new(None),
             superpath_on: Cell::new(true),
         });

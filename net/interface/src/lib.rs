@@ -43,6 +43,9 @@ pub static MODULE: Module = Module {
 /// The arc packets run through before an interface sends them.
 pub const OUTPUT_ARC: &str = "interface-output";
 
+/// The arc received frames run through before anybody looks at them.
+pub const DEVICE_INPUT_ARC: &str = "device-input";
+
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
     let interfaces = Interfaces::new(control)?;
     control.put_rc(interfaces);

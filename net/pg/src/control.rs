@@ -7,14 +7,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_graph::{FeatureSpec, Graph, NoNext, NodeIndex, PacketNode};
+use shoal_interface::{Create, DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::capture::Capture;
 use crate::interface::{Interface, Mode, PgDevice, Port};
-use crate::node::{inject::InjectQueue, input, tx::Tx};
+use crate::node::{inject::InjectQueue, input, mac_filter::MacFilter, tx::Tx};
 use crate::{PgError, Sink};
 
 mod streams;
@@ -53,6 +53,14 @@ impl Pg {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let input = graph.add_input::<NoNext, input::Error>(input::NAME)?;
+        graph.add_packet(MacFilter { interfaces: interfaces.table() })?;
+        // Frames that are for somebody else are not worth a way to another thread.
+        graph.add_feature(FeatureSpec {
+            arc: DEVICE_INPUT_ARC,
+            node: MacFilter::NAME,
+            before: &["worker-handoff"],
+            after: &[],
+        });
         let pg =
             Rc::new(Pg { graph, interfaces, input, all: RefCell::default(), streams: RefCell::default() });
         let weak = Rc::downgrade(&pg);
@@ -157,6 +165,19 @@ impl Pg {
         self.port(index)?;
         // `heard` does the rest.
         Ok(self.interfaces.delete(index)?)
+    }
+
+    /// Takes only frames an Ethernet card would take, or all.
+    ///
+    /// # Errors
+    /// It is no packet-generator interface, or its packets have no Ethernet header.
+    pub fn filter_macs(&self, index: SwIfIndex, on: bool) -> Result<(), PgError> {
+        let mode = self.port(index)?.mode;
+        if mode != Mode::Ethernet {
+            let why = format!("mode {mode} has no MAC addresses to filter by");
+            return Err(InterfaceError::NotPossible(self.interfaces.name(index)?, why).into());
+        }
+        Ok(self.interfaces.enable_feature(DEVICE_INPUT_ARC, MacFilter::NAME, index, on)?)
     }
 
     /// Begins to write what an interface sends into a file that is not there yet.

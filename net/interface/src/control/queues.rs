@@ -28,7 +28,19 @@ impl Interfaces {
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             interface.queues.push((number, id));
         }
+        self.lead_queues(index)?;
         Ok(id)
+    }
+
+    /// Gives the input nodes of an interface's queues edges to where its frames go, for those who look at the graph.
+    pub(super) fn lead_queues(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let data = self.data(index)?;
+        for queue in self.queues(index)? {
+            for next in [data.rx_next(false), data.rx_next(true)] {
+                self.graph.add_edge(queue.node, next)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes one receive queue away from an interface.
