@@ -31,7 +31,7 @@ pub(crate) fn run(
                     Ok(None) => break,
                     // One message that cannot be read; the next ones still count.
                     Err(shoal_link::Error::Netlink(why)) => {
-                        tracing::warn!("malformed announcement of a link: {why}")
+                        tracing::warn!("malformed announcement of a link: {why}");
                     }
                     Err(e) => {
                         return tracing::error!("host interfaces do not follow the kernel any more: {e}");

@@ -317,7 +317,9 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     let c = graph.graph_counters();
     let counters = [c.calls.clone(), c.vectors.clone(), c.clocks.clone(), c.suspends.clone()];
     graph.on_every_thread(move |worker| {
-        counters.iter().for_each(|c| c.clear_thread(worker.thread()));
+        for counter in &counters {
+            counter.clear_thread(worker.thread());
+        }
         worker.clear_ledger();
     })?;
     graph.threads().iter().for_each(|t| t.clear_busy());
