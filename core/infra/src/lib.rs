@@ -29,7 +29,7 @@ pub use mtrie4::{Mtrie4, Mtrie4Writer};
 pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
-pub use raw::arena::StableArena;
+pub use raw::arena::{StableArena, StableBox};
 pub use raw::prefetch::{prefetch_address, prefetch_read};
 #[cfg(not(loom))]
 pub use raw::region::{Backing, Pages, Region};
