@@ -44,7 +44,7 @@ pub use ip4_options::{Ip4Option, Ip4Options};
 pub use ip6::Ip6Header;
 pub use mac::MacAddress;
 pub use packet::Packet;
-pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix};
+pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix, IpPrefix};
 pub use protocol::IpProtocol;
 pub use tcp::{TcpFlags, TcpHeader};
 pub use udp::UdpHeader;
