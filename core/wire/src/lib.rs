@@ -8,7 +8,8 @@
 //! | question | file |
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
-//! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`ip6`], [`protocol`] |
+//! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
+//! | layer 3, version 6 | [`ip6`], [`ip6_address`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
@@ -26,6 +27,7 @@ pub mod icmp4;
 pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
+pub mod ip6_address;
 pub mod mac;
 pub mod packet;
 pub mod pcap;
