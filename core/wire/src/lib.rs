@@ -9,7 +9,7 @@
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
-//! | layer 3, version 6 | [`ip6`], [`ip6_address`] |
+//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`icmp6`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
@@ -24,6 +24,7 @@ pub mod describe;
 pub mod ethernet;
 pub mod hash;
 pub mod icmp4;
+pub mod icmp6;
 pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
@@ -41,6 +42,7 @@ pub use arp::{ArpHeader, ArpOpcode};
 pub use describe::{describe_arp, describe_ethernet, describe_frame, describe_ip4, describe_ip6};
 pub use ethernet::{EtherType, EthernetHeader};
 pub use icmp4::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type};
+pub use icmp6::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type};
 pub use ip4::Ip4Header;
 pub use ip4_options::{Ip4Option, Ip4Options};
 pub use ip6::Ip6Header;
