@@ -9,7 +9,7 @@
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
-//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`icmp6`] |
+//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`icmp6`], [`nd`], [`nd_options`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
@@ -30,6 +30,8 @@ pub mod ip4_options;
 pub mod ip6;
 pub mod ip6_address;
 pub mod mac;
+pub mod nd;
+pub mod nd_options;
 pub mod packet;
 pub mod pcap;
 pub mod prefix;
