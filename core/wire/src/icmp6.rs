@@ -323,6 +323,23 @@ impl fmt::Display for Icmp6Error {
     }
 }
 
+/// Code and pointer of an ICMPv6 parameter problem (RFC 4443 section 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParameterProblem {
+    /// See [`code`].
+    pub code: u8,
+    /// Offset of the offending byte in the packet.
+    pub pointer: u32,
+}
+
+impl ParameterProblem {
+    /// The header of the message, without checksum. [`may_answer`] says whether it may
+    /// be sent.
+    pub const fn message(&self) -> Icmp6Error {
+        Icmp6Error::parameter_problem(self.code, self.pointer)
+    }
+}
+
 /// A packet about to be answered with an error, as far as its addresses say (RFC 4443 section 2.4
 /// (e.3) to (e.6)): not from an address that names no single node, and to a group only "packet too
 /// big" or the code 2 of a parameter problem. That the packet carries no error itself is (e.1) and

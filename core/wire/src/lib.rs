@@ -9,7 +9,7 @@
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
-//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`icmp6`], [`nd`], [`nd_options`] |
+//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`ip6_ext`], [`ip6_options`], [`ip6_fragment`], [`icmp6`], [`nd`], [`nd_options`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
@@ -29,6 +29,9 @@ pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
 pub mod ip6_address;
+pub mod ip6_ext;
+pub mod ip6_fragment;
+pub mod ip6_options;
 pub mod mac;
 pub mod nd;
 pub mod nd_options;
@@ -48,6 +51,7 @@ pub use icmp6::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type};
 pub use ip4::Ip4Header;
 pub use ip4_options::{Ip4Option, Ip4Options};
 pub use ip6::Ip6Header;
+pub use ip6_fragment::Ip6FragmentHeader;
 pub use mac::MacAddress;
 pub use packet::Packet;
 pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix, IpPrefix};
