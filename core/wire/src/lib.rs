@@ -9,7 +9,7 @@
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
-//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`ip6_ext`], [`ip6_options`], [`ip6_fragment`], [`icmp6`], [`nd`], [`nd_options`] |
+//! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`ip6_ext`], [`ip6_options`], [`ip6_fragment`], [`icmp6`], [`nd`], [`nd_options`], [`mld`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
@@ -33,6 +33,7 @@ pub mod ip6_ext;
 pub mod ip6_fragment;
 pub mod ip6_options;
 pub mod mac;
+pub mod mld;
 pub mod nd;
 pub mod nd_options;
 pub mod packet;
