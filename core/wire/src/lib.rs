@@ -11,7 +11,7 @@
 //! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
 //! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`ip6_ext`], [`ip6_options`], [`ip6_fragment`], [`icmp6`], [`nd`], [`nd_options`], [`mld`] |
 //! | layer 4 | [`udp`], [`tcp`] |
-//! | sums and hashes | [`checksum`], [`hash`] |
+//! | sums and hashes | [`checksum`], [`hash`], [`flow_hash`] |
 //! | what operators write | [`prefix`], [`mac`] |
 //! | text | [`describe`] |
 //! | building packets, right and wrong | [`packet`] |
@@ -22,6 +22,7 @@ pub mod arp;
 pub mod checksum;
 pub mod describe;
 pub mod ethernet;
+pub mod flow_hash;
 pub mod hash;
 pub mod icmp4;
 pub mod icmp6;
@@ -47,6 +48,7 @@ pub mod vlan;
 pub use arp::{ArpHeader, ArpOpcode};
 pub use describe::{describe_arp, describe_ethernet, describe_frame, describe_ip4, describe_ip6};
 pub use ethernet::{EtherType, EthernetHeader};
+pub use flow_hash::{FlowFields, FlowHash};
 pub use icmp4::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type};
 pub use icmp6::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type};
 pub use ip4::Ip4Header;
