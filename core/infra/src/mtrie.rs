@@ -1,25 +1,27 @@
-//! The longest-prefix-match tries that packets read: 16 bits, then 8 bits at a time.
+//! The longest-prefix-match tries that packets read: 16 bits, twice 8 bits, and for IPv6 then 4 bits at a time.
 //!
-//! [`Mtrie4`] has up to two levels of plies below its root, [`Mtrie6`] up to fourteen; they are one code.
+//! [`Mtrie4`] has up to two levels of plies below its root, [`Mtrie6`] up to 26; they are one code.
 //! An entry is a leaf (`value << 1`; 0 is no route) or a ply (`index << 1 | 1`). A lookup is a chain of
 //! dependent loads, one and one more for each level, that ends at the first leaf: a /24 lies one level down,
-//! a /48 four, and either some more where a longer prefix is near the address. A staged node overlaps the
+//! a /48 six, and either some more where a longer prefix is near the address. A staged node overlaps the
 //! chains of a whole frame. The one writer changes entries in place with single atomic stores, so each lookup
 //! finds either the value from before a change or the one from after it.
 //!
 //! # Memory
 //!
-//! The root takes 327,680 bytes and each ply 1,284: 4 per slot for readers, 1 per slot and 4 more for the writer. There
-//! is a ply for each /16, /24, /32 and so on that has a longer prefix inside, so a lone /128 needs 14 (18 kB), a lone
-//! /48 needs 4, and neighbours share them. A full IPv4 table needs some 50,000 plies. 230,000 IPv6 prefixes, made with
-//! the Internet's lengths and a guess at how they cluster, need 155,000: 199 MB, 866 bytes per route.
+//! The root takes 327,680 bytes, a ply of 256 slots 1,344 and one of 16 slots 84: 4 per slot for readers, 1 per slot
+//! and 4 per 16 slots for the writer. There is a ply for each /16 and /24 that has a longer prefix inside, and for each
+//! /32, /36, /40 and so on: a lone /48 needs two of the large and four of the small ones, and neighbours share them.
+//! A full IPv4 table needs some 50,000 plies. 230,000 IPv6 prefixes, made with the Internet's
+//! lengths and a guess at how they cluster, need 347,000, nearly all small: 32 MB, 139 bytes per route (with large ones
+//! only they would take 199 MB).
 //!
 //! # Time
 //!
-//! Built for x86-64-v3, a lookup takes 8, 21 or 27 instructions for IPv4, and for IPv6 40 to a /32 and 63 to a /48.
-//! An update costs its own path, and a short prefix each slot below it: the IPv6 table above takes 0.5 to 0.7 million
-//! inserts a second in any order, 1.9 to 2.7 million in rising order, and a default route that comes last 75 to 160 ms
-//! (`cargo run --release -p shoal-infra --example ip6_table`, three runs on two shared cores of a Xeon).
+//! Built for x86-64-v3, a lookup takes 8, 21 or 27 instructions for IPv4, and for IPv6 35 to a /32, 78 to a /48 and
+//! 118 to a /64. An update costs its own path, and a short prefix each slot below it: the IPv6 table above takes 0.3 to
+//! 1.3 million inserts a second in any order, 3.7 to 5 million in rising order, and a default route that comes last 25
+//! to 130 ms (`cargo run --release -p shoal-infra --example ip6_table`, two runs on two busy cores of a Xeon).
 //! So give a table its default route first.
 //!
 //! # Readers
@@ -40,6 +42,7 @@ mod address;
 mod writer;
 
 pub use address::Address;
+use address::WIDE_LEVELS;
 pub use writer::{MtrieWriter, UpdateError};
 
 /// The trie of IPv4 routes.
@@ -53,19 +56,25 @@ pub type Mtrie6Writer = MtrieWriter<u128>;
 
 /// Entries of the root: one per value of the upper 16 bits.
 const ROOT: usize = 1 << 16;
-/// Entries of a ply.
-const PLY: usize = 1 << 8;
-/// The most plies an entry can name.
-const MAX_PLIES: usize = (1 << 31) - 1;
+/// Entries side by side that plies are made of: one small ply, or a 16th of a large one. A cache line.
+const LINE: usize = 16;
+/// Lines of the largest ply.
+const MOST_LINES: usize = 16;
+/// The most lines entries can name.
+const MAX_LINES: usize = (1 << 31) - MOST_LINES;
 
-type Ply = [AtomicU32; PLY];
+#[inline(always)]
+const fn first_slot(ply: usize) -> usize {
+    ply * LINE
+}
 
 /// The trie, for readers. It is a handle: clones are the same trie.
 #[derive(Clone)]
 pub struct Mtrie<A> {
     root: StableBox<[AtomicU32; ROOT]>,
-    /// Ply 0 is never used: its entry would be "no route".
-    plies: StableArena<Ply>,
+    /// The slots of all plies. A ply is named by its first line; line 0 is never used: its entry would be "no route".
+    slots: StableArena<AtomicU32>,
+    max_plies: usize,
     addresses: PhantomData<fn(A)>,
 }
 
@@ -107,10 +116,11 @@ impl<A: Address> Mtrie<A> {
     /// An empty trie that can grow to `max_plies`, and its writer. Address space for all is reserved; memory is
     /// used as plies are. How many a table needs is [above](self#memory).
     pub fn new(max_plies: usize) -> io::Result<(Arc<Self>, MtrieWriter<A>)> {
-        let max_plies = max_plies.min(MAX_PLIES);
+        let max_plies = max_plies.min(MAX_LINES / MOST_LINES);
         let trie = Arc::new(Mtrie {
             root: StableBox::zeroed()?,
-            plies: StableArena::with_capacity(max_plies + 1)?,
+            slots: StableArena::with_capacity((max_plies + 1) * MOST_LINES * LINE)?,
+            max_plies,
             addresses: PhantomData,
         });
         let writer = MtrieWriter::new(Arc::clone(&trie))?;
@@ -120,21 +130,29 @@ impl<A: Address> Mtrie<A> {
     /// The value of the longest prefix that covers `addr` (host order), or 0.
     #[inline(always)]
     pub fn lookup(&self, addr: A) -> u32 {
-        let mut entry = self.root(addr);
-        // IPv4 written out: what the compiler lifts out of the loop costs a lookup two instructions.
-        if A::LEVELS == 2 {
-            if entry.is_final() {
-                return entry.value();
-            }
-            return self.step(self.step(entry, addr, 1), addr, 2).value();
+        let entry = self.root(addr);
+        if entry.is_final() {
+            return entry.value();
         }
-        // Bounded, because plies may be recycled under a reader that is offline.
-        for above in 0..A::LEVELS {
-            let Some(ply) = entry.as_ply() else {
-                // Not `break`, with which the loop is not unrolled: 94 instructions for a /48, not 63.
-                return entry.value();
-            };
-            entry = self.load(ply, addr.byte(above + 1));
+        let entry = self.step(self.step(entry, addr, 1), addr, WIDE_LEVELS);
+        if A::LEVELS == WIDE_LEVELS || entry.is_final() {
+            return entry.value();
+        }
+        self.descend(entry, addr)
+    }
+
+    /// The levels of small plies, the next four bits always on top.
+    #[inline(always)]
+    fn descend(&self, entry: Entry, addr: A) -> u32 {
+        let mut entry = entry;
+        for bits in addr.tail() {
+            let mut bits = bits;
+            // Bounded, because plies may be recycled under a reader that is offline.
+            for _ in 0..16 {
+                let Some(ply) = entry.as_ply() else { return entry.value() };
+                entry = self.load(ply, (bits >> 60) as usize);
+                bits <<= 4;
+            }
         }
         entry.value()
     }
@@ -152,20 +170,20 @@ impl<A: Address> Mtrie<A> {
         Entry(self.root_slot(addr).load(Ordering::Acquire))
     }
 
-    /// What the next 8 bits find, given what the level before `level` found. A final entry stays what it is.
+    /// What the next bits find, given what the level before `level` found. A final entry stays what it is.
     #[inline(always)]
     pub fn step(&self, entry: Entry, addr: A, level: u8) -> Entry {
         let Some(ply) = entry.as_ply() else {
             return entry;
         };
-        self.load(ply, addr.byte(level))
+        self.load(ply, addr.digit(level))
     }
 
     /// Fetches the line that [`step`](Self::step) with the same arguments reads.
     #[inline(always)]
     pub fn prefetch_step(&self, entry: Entry, addr: A, level: u8) {
         if let Some(ply) = entry.as_ply()
-            && let Some(slot) = self.ply_slot(ply, addr.byte(level))
+            && let Some(slot) = self.slot(ply, addr.digit(level))
         {
             crate::raw::prefetch::prefetch_read(slot);
         }
@@ -180,13 +198,13 @@ impl<A: Address> Mtrie<A> {
     }
 
     #[inline(always)]
-    fn ply_slot(&self, ply: usize, byte: u8) -> Option<&AtomicU32> {
-        self.plies.get(ply)?.get(usize::from(byte))
+    fn slot(&self, ply: usize, digit: usize) -> Option<&AtomicU32> {
+        self.slots.get(first_slot(ply) + digit)
     }
 
     #[inline(always)]
-    fn load(&self, ply: usize, byte: u8) -> Entry {
-        self.ply_slot(ply, byte).map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)))
+    fn load(&self, ply: usize, digit: usize) -> Entry {
+        self.slot(ply, digit).map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)))
     }
 }
 
@@ -225,6 +243,6 @@ impl Mtrie<u32> {
 
 impl<A> fmt::Debug for Mtrie<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mtrie").field("max_plies", &(self.plies.capacity() - 1)).finish_non_exhaustive()
+        f.debug_struct("Mtrie").field("max_plies", &self.max_plies).finish_non_exhaustive()
     }
 }

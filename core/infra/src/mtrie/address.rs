@@ -6,19 +6,46 @@ mod sealed {
     impl Sealed for u128 {}
 }
 
+/// Levels whose plies are indexed by 8 bits: down to /32. The others, where tables are sparse, are by 4.
+pub(super) const WIDE_LEVELS: u8 = 2;
+
+/// Length of the prefix that a slot of this level stands for; level 0 is the root.
+#[inline(always)]
+pub(super) const fn slot_length(level: u8) -> u8 {
+    if level <= WIDE_LEVELS { 16 + 8 * level } else { 16 + 4 * WIDE_LEVELS + 4 * level }
+}
+
+/// The level whose slots stand for prefixes of this length or the next longer ones.
+pub(super) const fn level_of(len: u8) -> u8 {
+    let mut level = 0;
+    while slot_length(level) < len {
+        level += 1;
+    }
+    level
+}
+
+/// Slots of a ply of this level.
+#[inline(always)]
+pub(super) const fn width(level: u8) -> usize {
+    if level <= WIDE_LEVELS { 256 } else { 16 }
+}
+
 /// An address to look up, in host order: `u32` for IPv4, `u128` for IPv6.
 pub trait Address: Copy + sealed::Sealed {
     /// Bits of an address, and the longest prefix.
     const BITS: u8;
     /// Levels of plies below the root.
-    const LEVELS: u8 = (Self::BITS - 16) / 8;
+    const LEVELS: u8 = level_of(Self::BITS);
 
     /// The upper 16 bits.
     fn top(self) -> u16;
 
-    /// The 8 bits that a ply of `level` is indexed by; levels count from 1. Beyond
-    /// [`LEVELS`](Self::LEVELS) it is any 8 bits.
-    fn byte(self, level: u8) -> u8;
+    /// The bits that a ply of `level` is indexed by, 8 or 4 of them; levels count from 1. Beyond
+    /// [`LEVELS`](Self::LEVELS) they are any bits.
+    fn digit(self, level: u8) -> usize;
+
+    /// What comes behind the first 32 bits: 64 bits, and 32 more at the top of the other number.
+    fn tail(self) -> [u64; 2];
 
     /// The address with all bits beyond the first `len` cleared.
     fn network(self, len: u8) -> Self;
@@ -35,8 +62,15 @@ macro_rules! address {
             }
 
             #[inline(always)]
-            fn byte(self, level: u8) -> u8 {
-                self.wrapping_shr((<$name>::BITS - 16).wrapping_sub(8 * u32::from(level))) as u8
+            fn digit(self, level: u8) -> usize {
+                let below = <$name>::BITS.wrapping_sub(u32::from(slot_length(level)));
+                self.wrapping_shr(below) as usize & (width(level) - 1)
+            }
+
+            #[inline(always)]
+            fn tail(self) -> [u64; 2] {
+                let aligned = u128::from(self) << (128 - <$name>::BITS) << 32;
+                [(aligned >> 64) as u64, aligned as u64]
             }
 
             fn network(self, len: u8) -> Self {

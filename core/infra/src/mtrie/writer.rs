@@ -11,7 +11,8 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use super::{Address, Entry, Mtrie, PLY, ROOT};
+use super::address::{WIDE_LEVELS, level_of, slot_length, width};
+use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, first_slot};
 use crate::qsbr;
 use crate::raw::arena::{StableArena, StableBox};
 use crate::sync::{Arc, Mutex, lock};
@@ -21,16 +22,40 @@ pub struct MtrieWriter<A> {
     trie: Arc<Mtrie<A>>,
     /// Per slot of the root: the length of the prefix that filled it, 0 when none.
     root_lengths: StableBox<[AtomicU8; ROOT]>,
-    /// The same per slot of each ply.
-    ply_lengths: StableArena<[AtomicU8; PLY]>,
-    /// Per ply: how many slots hold a ply or were filled by a prefix longer than the ply's own
+    /// The same per slot of all plies.
+    lengths: StableArena<AtomicU8>,
+    /// Per ply, at its first line: how many slots hold a ply or were filled by a prefix longer than the ply's own
     /// address. At none, all slots are alike and the ply can go.
     deeper: StableArena<AtomicU32>,
     /// Plies that readers are done with.
-    free: Arc<Mutex<Vec<u32>>>,
-    /// Plies up to here were used at least once.
-    highest: u32,
-    in_use: usize,
+    free: Arc<Mutex<Kinds<Vec<u32>>>>,
+    /// Lines from here on were never used.
+    untouched: usize,
+    in_use: Kinds<usize>,
+}
+
+/// Something for each kind of ply.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+struct Kinds<T> {
+    wide: T,
+    narrow: T,
+}
+
+impl<T> Kinds<T> {
+    fn of(&mut self, level: u8) -> &mut T {
+        if level <= WIDE_LEVELS { &mut self.wide } else { &mut self.narrow }
+    }
+}
+
+impl Kinds<usize> {
+    fn sum(self) -> usize {
+        self.wide + self.narrow
+    }
+
+    /// Lines that so many plies take.
+    fn lines(self) -> usize {
+        self.wide * MOST_LINES + self.narrow
+    }
 }
 
 /// Why nothing was changed.
@@ -83,15 +108,15 @@ impl Change {
 
 impl<A: Address> MtrieWriter<A> {
     pub(super) fn new(trie: Arc<Mtrie<A>>) -> io::Result<Self> {
-        let plies = trie.plies.capacity();
+        let slots = trie.slots.capacity();
         Ok(MtrieWriter {
             trie,
             root_lengths: StableBox::zeroed()?,
-            ply_lengths: StableArena::with_capacity(plies)?,
-            deeper: StableArena::with_capacity(plies)?,
+            lengths: StableArena::with_capacity(slots)?,
+            deeper: StableArena::with_capacity(slots / LINE)?,
             free: Arc::default(),
-            highest: 0,
-            in_use: 0,
+            untouched: MOST_LINES,
+            in_use: Kinds::default(),
         })
     }
 
@@ -101,8 +126,8 @@ impl<A: Address> MtrieWriter<A> {
         let addr = network(addr, len)?;
         let new = leaf(value)?;
         let change = Change { len, new, new_len: len, only_own: false };
-        let wanted = self.missing_plies(addr, len);
-        let mut fresh = self.take_plies(wanted)?;
+        let there = self.levels_there(addr, len);
+        let mut fresh = self.take_plies(there, level_of(len))?;
         self.update(Node::Root, 0, addr, change, &mut fresh);
         Ok(())
     }
@@ -119,7 +144,7 @@ impl<A: Address> MtrieWriter<A> {
             Some((value, cover_len)) => (leaf(value)?, cover_len),
         };
         let change = Change { len, new, new_len, only_own: true };
-        if self.missing_plies(addr, len) == 0 {
+        if self.levels_there(addr, len) == level_of(len) {
             self.update(Node::Root, 0, addr, change, &mut Vec::new());
         }
         Ok(())
@@ -129,12 +154,12 @@ impl<A: Address> MtrieWriter<A> {
     /// wait to be used again are not counted.
     pub fn bytes(&self) -> usize {
         let per_slot = size_of::<u32>() + size_of::<u8>();
-        (ROOT + self.in_use * PLY) * per_slot + self.in_use * size_of::<u32>()
+        ROOT * per_slot + self.in_use.lines() * (LINE * per_slot + size_of::<u32>())
     }
 
     /// How many plies the trie is made of.
     pub fn plies(&self) -> usize {
-        self.in_use
+        self.in_use.sum()
     }
 
     /// The trie, for one more reader.
@@ -158,7 +183,7 @@ impl<A: Address> MtrieWriter<A> {
             Some(child) => child as u32,
             None => match fresh.pop() {
                 Some(child) => {
-                    self.fill(node, first, child);
+                    self.fill(node, level, first, child);
                     child
                 }
                 None => return,
@@ -185,16 +210,16 @@ impl<A: Address> MtrieWriter<A> {
     fn apply_below(&mut self, node: Node, level: u8, slot: usize, change: Change) {
         let Some(child) = self.entry(node, slot).as_ply() else { return };
         let child = child as u32;
-        for below in 0..PLY {
+        for below in 0..width(level + 1) {
             self.apply(Node::Ply(child), level + 1, below, change);
         }
         self.collapse(node, level, slot, child);
     }
 
-    /// Makes `child` a ply whose slots are all what `node`'s `slot` is now.
-    fn fill(&self, node: Node, slot: usize, child: u32) {
+    /// Makes `child` a ply whose slots are all what `slot` of `node` (at `level`) is now.
+    fn fill(&self, node: Node, level: u8, slot: usize, child: u32) {
         let (entry, length) = (self.entry(node, slot), self.length(node, slot));
-        for below in 0..PLY {
+        for below in 0..width(level + 1) {
             store(self.slot(Node::Ply(child), below), entry.0);
             if let Some(to) = self.length_slot(Node::Ply(child), below) {
                 to.store(length, Ordering::Relaxed);
@@ -221,9 +246,9 @@ impl<A: Address> MtrieWriter<A> {
         let length = self.length(Node::Ply(child), 0);
         self.set(node, level, slot, leaf, length);
         // Readers may still be in it; its entries stay as they are until they have left.
-        self.in_use -= 1;
+        *self.in_use.of(level + 1) -= 1;
         let free = Arc::clone(&self.free);
-        qsbr::retire(move || lock(&free).push(child));
+        qsbr::retire(move || lock(&free).of(level + 1).push(child));
     }
 
     /// Changes a slot and counts it. A slot that holds a ply has a length beyond its own.
@@ -246,14 +271,14 @@ impl<A: Address> MtrieWriter<A> {
     fn slot(&self, node: Node, slot: usize) -> Option<&AtomicU32> {
         match node {
             Node::Root => self.trie.root.get(slot),
-            Node::Ply(ply) => self.trie.plies.get(ply as usize)?.get(slot),
+            Node::Ply(ply) => self.trie.slot(ply as usize, slot),
         }
     }
 
     fn length_slot(&self, node: Node, slot: usize) -> Option<&AtomicU8> {
         match node {
             Node::Root => self.root_lengths.get(slot),
-            Node::Ply(ply) => self.ply_lengths.get(ply as usize)?.get(slot),
+            Node::Ply(ply) => self.lengths.get(first_slot(ply as usize) + slot),
         }
     }
 
@@ -265,39 +290,44 @@ impl<A: Address> MtrieWriter<A> {
         self.length_slot(node, slot).map_or(0, |length| length.load(Ordering::Relaxed))
     }
 
-    /// How many plies the way down to a prefix lacks.
-    fn missing_plies(&self, addr: A, len: u8) -> usize {
-        let needed = len.saturating_sub(16).div_ceil(8);
+    /// How many levels of plies there are already on the way down to a prefix.
+    fn levels_there(&self, addr: A, len: u8) -> u8 {
         let mut node = Node::Root;
-        for level in 0..needed {
+        for level in 0..level_of(len) {
             match self.entry(node, slot_of(addr, level)).as_ply() {
                 Some(child) => node = Node::Ply(child as u32),
-                None => return usize::from(needed - level),
+                None => return level,
             }
         }
-        0
+        level_of(len)
     }
 
-    /// Takes plies out of the free list or the untouched rest; all or none.
-    fn take_plies(&mut self, wanted: usize) -> Result<Vec<u32>, UpdateError> {
-        if wanted == 0 {
-            return Ok(Vec::new());
+    /// Takes plies for the levels below `from` down to `to` out of the free lists or the untouched rest; all or none.
+    /// The last is for the highest level.
+    fn take_plies(&mut self, from: u8, to: u8) -> Result<Vec<u32>, UpdateError> {
+        let mut wanted = Kinds::<usize>::default();
+        for level in from + 1..=to {
+            *wanted.of(level) += 1;
         }
-        let max_plies = self.trie.plies.capacity() - 1;
         let mut free = lock(&self.free);
-        let untouched = max_plies - self.highest as usize;
-        if free.len() + untouched < wanted {
+        let new = Kinds {
+            wide: wanted.wide.saturating_sub(free.wide.len()),
+            narrow: wanted.narrow.saturating_sub(free.narrow.len()),
+        };
+        let max_plies = self.trie.max_plies;
+        let left = self.trie.slots.capacity() / LINE - self.untouched;
+        if self.in_use.sum() + wanted.sum() > max_plies || new.lines() > left {
             return Err(UpdateError::Full { max_plies });
         }
-        let mut taken = Vec::with_capacity(wanted);
-        for _ in 0..wanted {
-            taken.push(free.pop().unwrap_or_else(|| {
-                self.highest += 1;
-                self.highest
+        let mut taken = Vec::with_capacity(wanted.sum());
+        for level in (from + 1..=to).rev() {
+            taken.push(free.of(level).pop().unwrap_or_else(|| {
+                let ply = self.untouched as u32;
+                self.untouched += width(level) / LINE;
+                ply
             }));
+            *self.in_use.of(level) += 1;
         }
-        drop(free);
-        self.in_use += wanted;
         Ok(taken)
     }
 }
@@ -308,14 +338,9 @@ fn store(slot: Option<&AtomicU32>, value: u32) {
     }
 }
 
-/// Length of the prefix that a slot of this level stands for.
-fn slot_length(level: u8) -> u8 {
-    16 + 8 * level
-}
-
 /// The slot of a node of this level that `addr` is in; the first slot when it is a prefix of several.
 fn slot_of<A: Address>(addr: A, level: u8) -> usize {
-    if level == 0 { usize::from(addr.top()) } else { usize::from(addr.byte(level)) }
+    if level == 0 { usize::from(addr.top()) } else { addr.digit(level) }
 }
 
 fn network<A: Address>(addr: A, len: u8) -> Result<A, UpdateError> {
@@ -332,7 +357,7 @@ fn leaf(value: u32) -> Result<Entry, UpdateError> {
 impl<A: Address> fmt::Debug for MtrieWriter<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MtrieWriter")
-            .field("plies", &self.in_use)
+            .field("plies", &self.plies())
             .field("bytes", &self.bytes())
             .finish_non_exhaustive()
     }
