@@ -183,7 +183,9 @@ fn nothing_is_said_about_what_must_not_be_answered() {
     let many = Packet::ethernet(PEER_MAC, MacAddress::BROADCAST).ip4(PEER, NOWHERE).udp(1, 2);
     drop(&mut router, "to_many", many.build());
     let nobody = Packet::ethernet(PEER_MAC, port.mac()).ip4([0, 0, 0, 0], NOWHERE).udp(1, 2);
-    drop(&mut router, "bad_source", nobody.build());
+    // Such a packet does not come as far as to be answered.
+    router.send(&port, nobody.build());
+    assert_eq!((router.error("ip4-input", "martian"), port.received().len()), (1, 0));
 }
 
 #[test]
