@@ -18,7 +18,7 @@ build: setup ## build the router and its client
 demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
 	@scripts/in-namespace.sh scripts/demo.sh
 
-test: setup ## quick lints, all tests, real hosts in namespaces (V=1 shows all output)
+test: setup ## lints, all tests, real hosts in namespaces (V=1 shows all output)
 	@scripts/run-tests.sh lint unit netns
 
 unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
@@ -33,7 +33,7 @@ bench: setup ## clocks, instructions, allocations per packet into target/bench.j
 fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
 	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)
 
-lint: setup ## format, clippy, layers, unsafe, sizes, documents, licences
+lint: setup ## format, clippy, layers, unsafe, sizes, documents, licences, advisories
 	@scripts/lint.sh
 
 gen: setup ## write generated references anew

@@ -22,6 +22,16 @@ write() {
 
 write docs/reference/cli.md cargo run --locked --quiet -p shoal -- --cli-reference
 write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
+# documents PACKAGE SECTION
+documents() {
+  make_one() { cargo run --locked --quiet -p "$1" --example documents -- "$2"; }
+  write "share/man/man$2/$1.$2" make_one "$1" man
+  write "share/completions/$1.bash" make_one "$1" bash
+  write "share/completions/_$1" make_one "$1" zsh
+  write "share/completions/$1.fish" make_one "$1" fish
+}
+documents shoalctl 1
+documents shoal 8
 
 if [ "$out" = . ]; then
   printf 'gen: wrote %s\n' "${generated[@]}"

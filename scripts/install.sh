@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the programs, the service and an example of the start-up file, which is never overwritten.
+# Installs the programs, their man pages and completions, the service and an example of the start-up file, which is never overwritten.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${PREFIX:=/usr/local}" "${DESTDIR:=}"
@@ -9,6 +9,18 @@ install -m 755 target/release/shoal target/release/shoalctl "$bin"
 sed "s|@PREFIX@|$PREFIX|g" share/shoal.service >"$unit/shoal.service"
 chmod 644 "$unit/shoal.service"
 install -m 644 README.md CHANGELOG.md LICENSE docs/reference/*.md share/startup.conf "$doc"
+# page FILE FOLDER NAME: installs under the name by which its reader looks for it.
+page() {
+  install -d "$DESTDIR$PREFIX/share/$2"
+  install -m 644 "share/$1" "$DESTDIR$PREFIX/share/$2/$3"
+}
+page man/man1/shoalctl.1 man/man1 shoalctl.1
+page man/man8/shoal.8 man/man8 shoal.8
+for program in shoal shoalctl; do
+  page "completions/$program.bash" bash-completion/completions "$program"
+  page "completions/_$program" zsh/site-functions "_$program"
+  page "completions/$program.fish" fish/vendor_completions.d "$program.fish"
+done
 if [ -e "$etc/startup.conf" ]; then
   echo "install: $etc/startup.conf is there, left as it is"
 else

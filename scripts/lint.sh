@@ -1,38 +1,55 @@
 #!/usr/bin/env bash
-# Every check that reads the source only. All of them run; the last line names those that failed.
+# lint.sh [CHECK...]: checks that read the source only, all of them if none is named. Each runs, whatever the others
+# said, and reports a line `ok NAME`, `FAIL NAME` or `SKIP NAME: reason`, as run-tests.sh counts them.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
-failed=() skipped=()
+all=(fmt clippy layers unsafe sizes docs-check deny advisories)
+failed=()
 
-check() {
-  local name=$1
-  shift
-  echo "== $name"
-  "$@" || failed+=("$name")
+check_fmt() {
+  cargo fmt --all --check && cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
+}
+check_clippy() { cargo clippy --locked --workspace --all-targets --quiet --keep-going -- -D warnings; }
+check_layers() { cargo xtask layers; }
+check_unsafe() { cargo xtask unsafe; }
+check_sizes() { cargo xtask sizes; }
+check_docs-check() { cargo xtask docs-check; }
+check_deny() {
+  has_deny && cargo deny --locked --log-level error check licenses bans sources
+}
+# Apart from the others, because what it says changes without a change of ours.
+check_advisories() {
+  has_deny || return
+  if ! timeout 120 cargo deny --log-level error fetch db 2>/dev/null; then
+    skip="the advisory database cannot be fetched"
+    return 1
+  fi
+  cargo deny --locked --offline --log-level error check advisories
 }
 
-check fmt cargo fmt --all --check
-check clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-for task in layers unsafe sizes docs-check; do
-  check "$task" cargo xtask "$task"
+has_deny() {
+  command -v cargo-deny >/dev/null || { skip="cargo-deny is not installed, 'make setup FULL=1' does it"; return 1; }
+}
+
+[ $# -gt 0 ] || set -- "${all[@]}"
+for name in "$@"; do
+  declare -F "check_$name" >/dev/null || { echo "lint: no check '$name', there are: ${all[*]}" >&2; exit 2; }
 done
-
-if ! command -v cargo-deny >/dev/null; then
-  skipped+=("deny: cargo-deny is not installed, 'make setup FULL=1' installs it")
-else
-  check deny cargo deny --log-level error check licenses bans sources
-  echo "== advisories"
-  if cargo deny --log-level error fetch db 2>/dev/null; then
-    check advisories cargo deny --log-level error --offline check advisories
+for name in "$@"; do
+  echo "== $name"
+  skip=
+  if "check_$name"; then
+    echo "ok $name"
+  elif [ -n "$skip" ]; then
+    echo "SKIP $name: $skip"
   else
-    skipped+=("advisories: the advisory database cannot be fetched")
+    echo "FAIL $name"
+    failed+=("$name")
   fi
-fi
-
-for skip in "${skipped[@]}"; do echo "SKIP $skip"; done
+done
 if [ ${#failed[@]} -gt 0 ]; then
   echo "lint failed: ${failed[*]}"
   exit 1
 fi
-echo "lint: ok"
+echo "lint: no check failed"

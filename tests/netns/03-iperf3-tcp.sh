@@ -5,7 +5,7 @@
 need iperf3 python3
 begin
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
-await 5 in_a bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "host a cannot open a connection to host b"
+await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 for way in '' -R; do
   # shellcheck disable=SC2086
   in_a iperf3 -c 10.0.2.2 -t 4 -J $way >"$work/iperf.json" 2>&1 || fail "iperf3 $way: $(head -c 400 "$work/iperf.json")"

@@ -17,7 +17,7 @@ await 5 in_ns "$T" ping -c 1 -W 1 10.0.3.1 || fail "no ping from the tap's host 
 out=$(in_ns "$T" ping -q -i 0.01 -c 100 -W 2 10.0.2.2) || fail "ping through the tap: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null
-await 5 in_ns "$T" bash -c 'exec 3<>/dev/tcp/10.0.2.2/5201' || fail "no TCP connection from the tap"
+await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 expect "TCP through the tap" in_ns "$T" iperf3 -c 10.0.2.2 -n 20M
 expect "TCP to the tap" in_ns "$T" iperf3 -c 10.0.2.2 -n 20M -R
 expect "delete tap" ctl delete tap "$tap"

@@ -88,6 +88,10 @@ in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
 
+# listens NAMESPACE PORT: whether somebody there takes TCP connections. A connection made to find out would be taken for a
+# test by iperf3's server, which then refuses the real one while it clears up.
+listens() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
+
 # One command to the router.
 ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
 
@@ -151,8 +155,9 @@ begin() {
   await 5 in_b ping -c 1 -W 1 10.0.2.1 || fail "the router does not answer host b's ping"
 }
 
+# attach NAME ADDRESS [WORDS...]: the router's end of a cable becomes a host-interface, made with these words.
 attach() {
-  expect "create host-interface" ctl create host-interface name "$1"
+  expect "create host-interface" ctl create host-interface name "$1" "${@:3}"
   expect "interface state" ctl set interface state "host-$1" up
   expect "interface address" ctl set interface ip address "host-$1" "$2"
 }

@@ -9,7 +9,7 @@ PATIENCE=$((seconds + 60))
 begin cpu { workers 2 }
 in_b iperf3 -s -p 5201 -D -I "$work/iperf1.pid" >/dev/null
 in_b iperf3 -s -p 5202 -D -I "$work/iperf2.pid" >/dev/null
-await 5 in_a bash -c 'exec 3<>/dev/tcp/10.0.2.2/5202' || fail "no connection to host b"
+await 5 listens "$B" 5202 || fail "iperf3 does not listen at host b"
 
 for n in $(seq 0 9999); do
   echo "ip route add 172.$((16 + n / 65536)).$((n / 256)).$((n % 256))/32 via 10.0.2.2"

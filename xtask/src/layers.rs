@@ -36,8 +36,8 @@ fn ring(folder: &str) -> Option<Ring> {
         ("core", "graph" | "module") => Ring::Numbered(1),
         ("core", "testkit") => Ring::Test,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),
-        // What drivers share, see docs/decisions/0002.
-        ("drivers", "vnet") => Ring::Numbered(2),
+        // What drivers share, see docs/decisions/0002 and 0003.
+        ("drivers", "vnet" | "link") => Ring::Numbered(2),
         ("net" | "drivers", _) => Ring::Numbered(3),
         ("mgmt", _) => Ring::Numbered(4),
         ("bin", _) => Ring::Numbered(5),

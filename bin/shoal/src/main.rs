@@ -46,9 +46,11 @@ fn main() -> ExitCode {
         Invocation::Version => println!("{}", shoal_cli::commands::version_line()),
         Invocation::CheckConfig(input) => match check(&input) {
             Ok(startup) => {
-                if let Some(line) = settings::warning(&startup) {
-                    eprintln!("{line}");
-                }
+                settings::exposure(&startup).into_iter().chain(settings::warning(&startup)).for_each(
+                    |line| {
+                        eprintln!("{line}");
+                    },
+                );
                 println!("the configuration is good");
             }
             Err(code) => return code,

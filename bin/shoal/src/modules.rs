@@ -26,6 +26,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_ip4::MODULE),
     (Core, &shoal_arp::MODULE),
     (Core, &shoal_icmp::MODULE),
+    (Core, &shoal_handoff::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),

@@ -64,7 +64,7 @@ struct Router {
 /// Starts the router, runs it until it is asked to end, and ends it.
 pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
     let begun = Instant::now();
-    if let Some(line) = settings::warning(startup) {
+    for line in settings::exposure(startup).into_iter().chain(settings::warning(startup)) {
         tracing::warn!("{line}");
     }
     let signals = trying("signals", Signals::new())?;
@@ -126,7 +126,7 @@ impl Router {
         let cli = Cli::new(modules.iter().flat_map(|m| m.commands), arg_types);
         let cli = control.put(cli.map_err(|e| StartError(e.to_string()))?);
         shoal_module::start_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
-        let listener = shoal_cli::server::listen(settings::cli(startup, gid));
+        let listener = shoal_cli::server::listen(settings::cli(startup, gid).map_err(StartError)?);
         let listener = listener.map_err(|e| StartError(e.to_string()))?;
         // After the first socket: its helper thread is there now and does not inherit the main thread's core.
         if let Some(core) = startup.cpu.main_core {

@@ -1,8 +1,10 @@
 //! The start-up configuration in the words of those who obey it.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 use shoal_buffer::{DATA_SIZE, Pages, PoolConfig};
+use shoal_cli::server::Address;
 use shoal_config::{Buffers, CliListen, StartUp};
 use shoal_module::config::PageSize;
 
@@ -16,13 +18,44 @@ const HUGE: u64 = 2 << 20;
 
 /// What is well formed and still cannot be done.
 pub fn refuse(startup: &StartUp) -> Result<(), String> {
-    if let CliListen::Tcp(address) = &startup.unix.cli_listen {
-        return Err(format!(
-            "unix cli-listen {address}: the CLI asks nobody for a password and listens on UNIX sockets only; \
-             give a path, and reach it from elsewhere with ssh"
-        ));
-    }
+    cli_address(startup)?;
     startup.unix.gid.as_ref().map_or(Ok(0), files::group).map(|_| ())
+}
+
+/// Where the CLI listens.
+///
+/// # Errors
+/// The host or the port is none.
+fn cli_address(startup: &StartUp) -> Result<Address, String> {
+    match &startup.unix.cli_listen {
+        CliListen::Path(path) => Ok(Address::Path(path.clone())),
+        CliListen::Tcp(text) => port(text).map(Address::Tcp),
+    }
+}
+
+/// The address of `host:port`: of version 4 if the host has one, as VPP's.
+fn port(text: &str) -> Result<SocketAddr, String> {
+    let wrong = |why: &dyn Display| {
+        format!("unix cli-listen {text}: {why}: give a path, or an address and a port such as localhost:5002")
+    };
+    let all: Vec<SocketAddr> = text.to_socket_addrs().map_err(|e| wrong(&e))?.collect();
+    let first = all.iter().find(|a| a.is_ipv4()).or(all.first());
+    match first {
+        Some(address) if address.port() == 0 => Err(wrong(&"port 0 is none")),
+        Some(address) => Ok(*address),
+        None => Err(wrong(&"the host has no address")),
+    }
+}
+
+/// One line about a command line that others than this machine's users can reach.
+pub fn exposure(startup: &StartUp) -> Option<String> {
+    match cli_address(startup) {
+        Ok(Address::Tcp(address)) if !address.ip().to_canonical().is_loopback() => Some(format!(
+            "unix cli-listen {address}: the command line asks nobody for a password, so whoever can reach this \
+             address controls the router; localhost with ssh in front of it is safer"
+        )),
+        _ => None,
+    }
 }
 
 /// One line that names every setting that changes nothing.
@@ -71,14 +104,13 @@ pub fn stats(startup: &StartUp, gid: Option<u32>) -> shoal_stats::Settings {
     }
 }
 
-/// The CLI's socket; [`refuse`] has seen to it that it is a path.
-pub fn cli(startup: &StartUp, gid: Option<u32>) -> shoal_cli::server::Settings {
-    let path = match &startup.unix.cli_listen {
-        CliListen::Path(path) => path.as_path(),
-        CliListen::Tcp(address) => Path::new(address),
-    };
-    let usual = shoal_cli::server::Settings::new(path);
-    shoal_cli::server::Settings { gid, prompt: prompt(startup), ..usual }
+/// The CLI's socket.
+///
+/// # Errors
+/// The host of its port has no address.
+pub fn cli(startup: &StartUp, gid: Option<u32>) -> Result<shoal_cli::server::Settings, String> {
+    let usual = shoal_cli::server::Settings::at(cli_address(startup)?);
+    Ok(shoal_cli::server::Settings { gid, prompt: prompt(startup), ..usual })
 }
 
 /// The prompt.
@@ -121,10 +153,29 @@ mod tests {
     }
 
     #[test]
-    fn a_tcp_port_for_the_cli_is_refused_with_the_reason() {
-        let refusal = refuse(&startup("unix { cli-listen localhost:5002 }")).unwrap_err();
-        assert!(refusal.contains("localhost:5002") && refusal.contains("UNIX sockets"), "{refusal}");
+    fn the_cli_listens_on_a_path_or_on_a_port_of_this_machine() {
+        let address = |words: &str| cli(&startup(words), None).map(|s| s.address);
+        let local = Address::Tcp("127.0.0.1:5002".parse().unwrap());
+        assert_eq!(address("unix { cli-listen localhost:5002 }"), Ok(local));
+        let six = Address::Tcp("[::1]:5002".parse().unwrap());
+        assert_eq!(address("unix { cli-listen [::1]:5002 }"), Ok(six));
+        assert_eq!(address("unix { cli-listen /x/y.sock }"), Ok(Address::Path("/x/y.sock".into())));
+        for wrong in ["localhost:0", "localhost:99999", "localhost:", "127.0.0.1:http-alt-x"] {
+            let refusal = refuse(&startup(&format!("unix {{ cli-listen {wrong} }}"))).unwrap_err();
+            assert!(refusal.contains(wrong) && refusal.contains("localhost:5002"), "{refusal}");
+        }
         assert!(refuse(&startup("unix { gid no-such-group }")).is_err());
         assert!(refuse(&startup("unix { gid 0 }")).is_ok());
+    }
+
+    #[test]
+    fn a_port_that_others_can_reach_is_warned_of() {
+        let of = |listen: &str| exposure(&startup(&format!("unix {{ cli-listen {listen} }}")));
+        for harmless in ["/run/x.sock", "localhost:5002", "127.0.0.5:5002", "[::1]:5002"] {
+            assert_eq!(of(harmless), None, "{harmless}");
+        }
+        for open in ["0.0.0.0:5002", "[::]:5002", "192.0.2.1:5002", "[::ffff:192.0.2.1]:5002"] {
+            assert!(of(open).is_some_and(|line| line.contains("password")), "{open}");
+        }
     }
 }

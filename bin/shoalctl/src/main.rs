@@ -5,44 +5,19 @@ mod client;
 mod editor;
 mod interactive;
 mod interrupt;
+mod options;
 mod pager;
 mod script;
 mod show;
 mod socket;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use client::Client;
-
-/// Talks to a running shoal router.
-#[derive(Debug, Parser)]
-#[command(
-    name = "shoalctl",
-    version,
-    after_help = "Without COMMAND it starts a session, or reads commands \
-from standard input if that is no terminal. `help` in a session lists the commands."
-)]
-struct Options {
-    /// Socket of the router [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, ./cli.sock]
-    #[arg(short, long, value_name = "SOCKET")]
-    socket: Option<PathBuf>,
-
-    /// Print answers as JSON
-    #[arg(long)]
-    json: bool,
-
-    /// Run the commands of a file; `-` is standard input
-    #[arg(short, long, value_name = "FILE", conflicts_with = "command")]
-    file: Option<PathBuf>,
-
-    /// Command to run; words may be shortened as long as they are unique
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<String>,
-}
+use options::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();

@@ -127,6 +127,14 @@ impl Meta {
         self.flow_hash = from.flow_hash;
     }
 
+    /// Is traced together with another packet, if that one is: for the pieces of a packet that is cut.
+    pub fn share_trace(&mut self, from: &Meta) {
+        if from.flags.has(Flags::TRACED) {
+            self.flags = self.flags.with(Flags::TRACED);
+            self.trace = from.trace;
+        }
+    }
+
     /// What a fresh buffer starts with.
     pub(crate) const FRESH: Meta = Meta {
         current: 0,

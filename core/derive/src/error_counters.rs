@@ -25,15 +25,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             Some(attribute) => attribute.parse_args::<LitStr>()?.value(),
             None => snake_case(&ident.to_string()),
         };
-        let severity = match find(&variant.attrs, "severity") {
-            Some(attribute) => match attribute.parse_args::<Ident>()?.to_string().as_str() {
-                "error" => quote!(Error),
-                "warn" => quote!(Warn),
-                "info" => quote!(Info),
-                _ => return Err(Error::new_spanned(attribute, "severity is error, warn or info")),
-            },
-            None => quote!(Error),
-        };
+        let severity = severity(&variant.attrs)?;
         counters.push(quote! {
             ::shoal_graph::ErrorCounter {
                 name: #counter,
@@ -60,6 +52,17 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 
 fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
     attributes.iter().find(|a| a.path().is_ident(name))
+}
+
+/// What `#[severity(...)]` says; a counter without one is an error's.
+fn severity(attributes: &[Attribute]) -> syn::Result<TokenStream> {
+    let Some(attribute) = find(attributes, "severity") else { return Ok(quote!(Error)) };
+    match attribute.parse_args::<Ident>()?.to_string().as_str() {
+        "error" => Ok(quote!(Error)),
+        "warn" => Ok(quote!(Warn)),
+        "info" => Ok(quote!(Info)),
+        _ => Err(Error::new_spanned(attribute, "severity is error, warn or info")),
+    }
 }
 
 /// The doc comment's first line.

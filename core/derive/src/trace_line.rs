@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Error, Fields, LitStr};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr};
 
 pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let name = &input.ident;
@@ -10,7 +10,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
         .attrs
         .iter()
         .filter(|a| a.path().is_ident("line"))
-        .map(|a| a.parse_args())
+        .map(Attribute::parse_args)
         .collect::<Result<_, _>>()?;
     if lines.is_empty() {
         return Err(Error::new_spanned(name, "say what the trace prints: #[line(\"ttl {ttl}\")]"));

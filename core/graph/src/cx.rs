@@ -291,6 +291,7 @@ impl<'a> FrameCx<'a> {
     #[inline(always)]
     pub fn send(&mut self, edge: Edge, buffer: Buffer) {
         let node = Lane::target(self.topology, self.entry, edge);
+        self.lane.ledger.count(edge, 1);
         self.lane.send(node, buffer);
     }
 
@@ -298,6 +299,7 @@ impl<'a> FrameCx<'a> {
     #[inline(always)]
     pub fn send_frame(&mut self, edge: Edge, frame: &mut Frame) {
         let node = Lane::target(self.topology, self.entry, edge);
+        self.lane.ledger.count(edge, frame.len());
         self.move_all(node, frame);
     }
 
@@ -305,12 +307,14 @@ impl<'a> FrameCx<'a> {
     #[inline(always)]
     pub fn forward(&mut self, node: NodeIndex, frame: Box<Frame>) {
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
+        self.lane.ledger.count_to(self.entry, node, frame.len());
         self.lane.forward(node, frame);
     }
 
     /// Sends one packet to a node by its index.
     pub fn send_to(&mut self, node: NodeIndex, buffer: Buffer) {
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
+        self.lane.ledger.count_to(self.entry, node, 1);
         self.lane.send(node, buffer);
     }
 
@@ -332,6 +336,7 @@ impl<'a> FrameCx<'a> {
     pub fn drop(&mut self, mut buffer: Buffer, why: impl ErrorCounters) {
         self.lane.cache.packet(&mut buffer).meta_mut().error = self.entry.error_base + why.index();
         let node = self.topology.drop;
+        self.lane.ledger.count(Edge::DROP, 1);
         self.lane.send(node, buffer);
     }
 
@@ -344,6 +349,7 @@ impl<'a> FrameCx<'a> {
             }
         }
         let node = self.topology.drop;
+        self.lane.ledger.count(Edge::DROP, frame.len());
         self.move_all(node, frame);
     }
 
@@ -394,7 +400,13 @@ impl<'a> FrameCx<'a> {
     /// Hands a packet to `node` on another thread; it arrives there in the next round, or is counted as dropped
     /// if that thread's ring is full.
     pub fn handoff(&mut self, thread: usize, node: NodeIndex, buffer: Buffer) {
+        self.lane.ledger.count_to(self.entry, node, 1);
         self.lane.handoff(thread, node, buffer, self.topology);
+    }
+
+    /// A node's name, for traces.
+    pub fn node_name(&self, node: NodeIndex) -> &str {
+        self.topology.nodes.get(node.at()).map_or("", |entry| &entry.name)
     }
 
     /// Where an edge leads.

@@ -66,6 +66,7 @@ fn run_packets<const TRACE: bool, N>(
     let first = nexts.first().copied().unwrap_or(0);
     if all_same(nexts, first) {
         let node = Lane::target(topology, entry, Edge(first));
+        lane.ledger.count(Edge(first), frame.len());
         lane.forward(node, frame);
     } else {
         lane.scatter(frame, |next| Lane::target(topology, entry, Edge(next)));

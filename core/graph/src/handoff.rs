@@ -32,6 +32,33 @@ pub(crate) struct Lead {
     /// The frame that is filling up, and for which node.
     filling: Frame,
     node: NodeIndex,
+    sent: Sent,
+}
+
+/// What went into a ring since its threads have been there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Frames handed over.
+    pub frames: u64,
+    /// Packets handed over.
+    pub packets: u64,
+    /// Packets dropped because the ring was full.
+    pub dropped: u64,
+}
+
+/// One ring, as `show handoff queues` prints it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingInfo {
+    /// The thread that hands over.
+    pub from: usize,
+    /// The thread that takes.
+    pub to: usize,
+    /// Frames that wait in it.
+    pub waiting: usize,
+    /// Frames it holds at most.
+    pub capacity: usize,
+    /// What went into it.
+    pub sent: Sent,
 }
 
 /// One thread's ways to all others.
@@ -43,7 +70,26 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn connect(&mut self, thread: usize, ring: Producer<Handed>, shared: Arc<ThreadShared>) {
         self.leads.retain(|l| l.thread != thread);
-        self.leads.push(Lead { thread, ring, shared, filling: Frame::new(), node: NodeIndex(0) });
+        self.leads.push(Lead {
+            thread,
+            ring,
+            shared,
+            filling: Frame::new(),
+            node: NodeIndex(0),
+            sent: Sent::default(),
+        });
+    }
+
+    /// Its rings; `from` is the thread whose they are.
+    pub(crate) fn rings(&self, from: usize) -> Vec<RingInfo> {
+        let info = |l: &Lead| RingInfo {
+            from,
+            to: l.thread,
+            waiting: l.ring.len(),
+            capacity: l.ring.capacity(),
+            sent: l.sent,
+        };
+        self.leads.iter().map(info).collect()
     }
 
     pub(crate) fn disconnect(&mut self, thread: usize) {
@@ -77,10 +123,16 @@ impl Lane {
             return;
         }
         let frame = std::mem::take(&mut lead.filling);
+        let packets = frame.len() as u64;
         let handed = Handed { node: lead.node, traced: self.tracer.active, frame };
         match lead.ring.push(handed) {
-            Ok(()) => lead.shared.wake_if_asleep(),
+            Ok(()) => {
+                lead.sent.frames += 1;
+                lead.sent.packets += packets;
+                lead.shared.wake_if_asleep();
+            }
             Err(mut back) => {
+                lead.sent.dropped += packets;
                 for i in 0..back.frame.len() {
                     if let Some(mut pkt) = back.frame.packet(self.memory, i) {
                         pkt.meta_mut().error = CONGESTION;

@@ -7,6 +7,7 @@ use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
 use crate::clock::Time;
 use crate::counter::{Combined, Simple};
 use crate::handoff::Outbox;
+use crate::ledger::Ledger;
 use crate::node::{Edge, NodeIndex};
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
@@ -62,6 +63,7 @@ pub struct Lane {
     pub(crate) counters: GraphCounters,
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
+    pub(crate) ledger: Ledger,
     /// Frames to be dispatched, in order; entries before `next` are done.
     pending: VecDeque<Pending>,
     /// How many entries have left `pending`, so that positions in `open` stay valid.
@@ -70,7 +72,9 @@ pub struct Lane {
     open: Vec<usize>,
     #[allow(clippy::vec_box)] // boxes are what frames travel in
     spare: Vec<Box<Frame>>,
+    /// Where the packets of the frame in hand go: edges of its node, or nodes.
     pub(crate) nexts: [u16; FRAME_SIZE],
+    pub(crate) exits: [NodeIndex; FRAME_SIZE],
 }
 
 impl Lane {
@@ -83,17 +87,20 @@ impl Lane {
             counters,
             tracer,
             outbox: Outbox::default(),
+            ledger: Ledger::default(),
             pending: VecDeque::with_capacity(64),
             done: 0,
             open: Vec::new(),
             spare: (0..32).map(|_| Box::default()).collect(),
             nexts: [0; FRAME_SIZE],
+            exits: [NodeIndex(0); FRAME_SIZE],
         }
     }
 
     /// Makes room for the nodes of a new topology.
-    pub(crate) fn fit(&mut self, nodes: usize) {
-        self.open.resize(nodes, CLOSED);
+    pub(crate) fn fit(&mut self, old: &Topology, new: &Topology) {
+        self.open.resize(new.nodes.len(), CLOSED);
+        self.ledger.fit(old, new);
     }
 
     /// An empty frame.
@@ -195,13 +202,14 @@ impl Lane {
     /// Parts a frame by the edges in `nexts`, run by run.
     pub(crate) fn scatter(&mut self, frame: Box<Frame>, target: impl Fn(u16) -> NodeIndex) {
         let nexts = self.nexts;
-        self.part(frame, |at| nexts.get(at).copied().unwrap_or(0), target);
+        let key = |at: usize| nexts.get(at).copied().unwrap_or(0);
+        self.part(frame, key, target, |ledger, edge, n| ledger.count(Edge(edge), n));
     }
 
-    /// Parts a frame by the nodes its packets go to, run by run.
-    pub(crate) fn scatter_to(&mut self, frame: Box<Frame>, exits: &[NodeIndex; FRAME_SIZE]) {
-        let nowhere = NodeIndex(0);
-        self.part(frame, |at| exits.get(at).copied().unwrap_or(nowhere), |node| node);
+    /// Parts a frame by `exits`, run by run.
+    pub(crate) fn scatter_to(&mut self, frame: Box<Frame>) {
+        let (exits, nowhere) = (self.exits, NodeIndex(0));
+        self.part(frame, |at| exits.get(at).copied().unwrap_or(nowhere), |node| node, |_, _, _| ());
     }
 
     #[inline(always)]
@@ -210,6 +218,7 @@ impl Lane {
         mut frame: Box<Frame>,
         key: impl Fn(usize) -> K,
         target: impl Fn(K) -> NodeIndex,
+        note: impl Fn(&mut Ledger, K, usize),
     ) {
         let n = frame.len();
         let mut split = frame.split();
@@ -221,6 +230,7 @@ impl Lane {
                 run += 1;
             }
             at += run;
+            note(&mut self.ledger, this, run);
             let node = target(this);
             while run > 0 {
                 run -= split.move_to(self.frame_for(node), run);

@@ -18,6 +18,7 @@ mod feature;
 mod graph;
 pub mod handoff;
 mod lane;
+mod ledger;
 pub mod node;
 pub mod process;
 #[allow(unsafe_code)]
@@ -33,7 +34,9 @@ pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
 pub use graph::{Graph, GraphConfig, GraphError, QueueInfo};
+pub use handoff::RingInfo;
 pub use lane::{GraphCounters, Lane};
+pub use ledger::{Dearest, Ledger};
 pub use node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
     Severity, StagedNode,

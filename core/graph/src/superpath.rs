@@ -8,7 +8,7 @@ use std::any::TypeId;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use shoal_buffer::{FRAME_SIZE, Frame, Packet, SwIfIndex};
+use shoal_buffer::{Frame, Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::cx::{Common, Cx, Tallies};
@@ -301,14 +301,7 @@ pub(crate) struct ChainRunner<L> {
 
 impl<L: Link> ChainRunner<L> {
     #[inline(always)]
-    fn go<'a>(
-        &'a self,
-        frame: &mut Frame,
-        lane: &mut Lane,
-        topology: &'a Topology,
-        guard: Guard<'a>,
-        exits: &mut [NodeIndex; FRAME_SIZE],
-    ) {
+    fn go<'a>(&'a self, frame: &mut Frame, lane: &mut Lane, topology: &'a Topology, guard: Guard<'a>) {
         let Some(nowhere) = topology.nodes.first() else { return };
         let mut entries: [&NodeEntry; DEPTH] = [nowhere; DEPTH];
         for (slot, node) in entries.iter_mut().zip(&self.nodes) {
@@ -316,7 +309,7 @@ impl<L: Link> ChainRunner<L> {
                 *slot = entry;
             }
         }
-        let Lane { memory, counters, thread, now, .. } = &mut *lane;
+        let Lane { memory, counters, thread, now, exits, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters };
         let (left, fan) = (<[Cell<u64>; DEPTH]>::default(), Fan::new(nowhere));
         let walk = Walk { common: &common, entries: &entries, left: &left, fan: &fan };
@@ -334,7 +327,7 @@ impl<L: Link> ChainRunner<L> {
                 *slot = exit;
             }
         });
-        self.turn(&mut same, n, SwIfIndex::NONE, &walk);
+        self.flush(&same, n, &walk);
         self.chain.finish(&walk);
     }
 
@@ -342,11 +335,18 @@ impl<L: Link> ChainRunner<L> {
     #[cold]
     #[inline(never)]
     fn turn<'g>(&'g self, same: &mut Same<L::Facts<'g>>, i: usize, interface: SwIfIndex, walk: &Walk<'g>) {
-        let packets = i.saturating_sub(same.since) as u64;
-        self.chain.count(same.interface, packets, walk, 0);
+        self.flush(same, i, walk);
         walk.left.iter().for_each(|left| left.set(0));
         let facts = self.chain.facts(interface, walk.common.guard);
         *same = Same { interface, since: i, facts };
+    }
+
+    /// Counts the packets before packet `i`.
+    fn flush<'g>(&'g self, same: &Same<L::Facts<'g>>, i: usize, walk: &Walk<'g>) {
+        let packets = i.saturating_sub(same.since) as u64;
+        if packets > 0 {
+            self.chain.count(same.interface, packets, walk, 0);
+        }
     }
 }
 
@@ -359,14 +359,13 @@ impl<L: Link> Dispatch for ChainRunner<L> {
             }
             return;
         }
-        let mut exits = [topology.drop; FRAME_SIZE];
-        self.go(&mut frame, lane, topology, guard, &mut exits);
-        let all = exits.get(..frame.len()).unwrap_or_default();
-        let first = all.first().copied().unwrap_or(topology.drop);
-        if all_same(all, first) {
+        self.go(&mut frame, lane, topology, guard);
+        let exits = lane.exits.get(..frame.len()).unwrap_or_default();
+        let first = exits.first().copied().unwrap_or(topology.drop);
+        if all_same(exits, first) {
             lane.forward(first, frame);
         } else {
-            lane.scatter_to(frame, &exits);
+            lane.scatter_to(frame);
         }
     }
 }

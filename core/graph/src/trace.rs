@@ -1,7 +1,7 @@
 //! The packet trace: for a few packets, what each node on their way saw.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_buffer::{Flags, Packet};
@@ -17,6 +17,39 @@ pub type Filter = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 pub const MOST_PACKETS: usize = 10_000;
 /// Most records kept of one packet: a packet that loops must not fill memory.
 const MOST_RECORDS: usize = 100;
+
+/// Where the records of a packet are: the thread it came in on, which clearing of the traces it came after, its place.
+///
+/// A packet that is held while the traces are cleared must not write into the trace of another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Handle {
+    thread: usize,
+    epoch: u32,
+    at: usize,
+}
+
+impl Handle {
+    const AT_BITS: u32 = 14;
+    const EPOCH_BITS: u32 = 12;
+    const EPOCH_MASK: u32 = (1 << Self::EPOCH_BITS) - 1;
+
+    fn pack(self) -> u32 {
+        (self.thread as u32) << (Self::AT_BITS + Self::EPOCH_BITS)
+            | (self.epoch & Self::EPOCH_MASK) << Self::AT_BITS
+            | self.at as u32
+    }
+
+    fn unpack(handle: u32) -> Self {
+        Handle {
+            thread: (handle >> (Self::AT_BITS + Self::EPOCH_BITS)) as usize,
+            epoch: handle >> Self::AT_BITS & Self::EPOCH_MASK,
+            at: (handle & ((1 << Self::AT_BITS) - 1)) as usize,
+        }
+    }
+}
+
+const _: () = assert!(MOST_PACKETS <= 1 << Handle::AT_BITS);
+const _: () = assert!(MAX_THREADS <= 1 << (32 - Handle::AT_BITS - Handle::EPOCH_BITS));
 
 /// How many of the packets entering at one node are to be traced.
 #[derive(Default)]
@@ -71,12 +104,13 @@ pub struct PacketTrace {
 /// All traces of one router, by the thread the packet came in on.
 pub struct TraceStore {
     threads: [Mutex<Vec<PacketTrace>>; MAX_THREADS],
-    any: AtomicBool,
+    /// How often the traces were cleared.
+    epoch: AtomicU32,
 }
 
 impl Default for TraceStore {
     fn default() -> Self {
-        TraceStore { threads: [const { Mutex::new(Vec::new()) }; MAX_THREADS], any: AtomicBool::new(false) }
+        TraceStore { threads: [const { Mutex::new(Vec::new()) }; MAX_THREADS], epoch: AtomicU32::new(0) }
     }
 }
 
@@ -94,13 +128,18 @@ impl TraceStore {
 
     /// Forgets all traces.
     pub fn clear(&self) {
+        self.epoch.fetch_add(1, Ordering::Relaxed);
         self.threads.iter().for_each(|t| lock(t).clear());
-        self.any.store(false, Ordering::Relaxed);
+    }
+
+    fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed) & Handle::EPOCH_MASK
     }
 
     fn add(&self, handle: u32, record: Record) {
-        let (thread, at) = ((handle >> 24) as usize, (handle & 0xff_ffff) as usize);
-        if let Some(thread) = self.threads.get(thread)
+        let Handle { thread, epoch, at } = Handle::unpack(handle);
+        if epoch == self.epoch()
+            && let Some(thread) = self.threads.get(thread)
             && let Some(packet) = lock(thread).get_mut(at)
             && packet.records.len() < MOST_RECORDS
         {
@@ -145,10 +184,9 @@ impl Tracer {
             packets.len() - 1
         };
         let meta = pkt.meta_mut();
-        meta.trace = (self.thread as u32) << 24 | at as u32;
+        meta.trace = Handle { thread: self.thread, epoch: self.store.epoch(), at }.pack();
         meta.flags = meta.flags.with(Flags::TRACED);
         self.active = true;
-        self.store.any.store(true, Ordering::Relaxed);
         self.add(pkt, node, time, Some(Box::new(line)));
     }
 
@@ -164,5 +202,33 @@ impl Tracer {
         if pkt.flags().has(Flags::TRACED) {
             self.store.add(pkt.meta().trace, Record { time, node, line });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_comes_back_as_it_was() {
+        for handle in [
+            Handle { thread: 0, epoch: 0, at: 0 },
+            Handle { thread: MAX_THREADS - 1, epoch: Handle::EPOCH_MASK, at: MOST_PACKETS - 1 },
+        ] {
+            assert_eq!(Handle::unpack(handle.pack()), handle);
+        }
+    }
+
+    #[test]
+    fn a_packet_traced_before_the_traces_were_cleared_writes_into_no_other_trace() {
+        let store = TraceStore::default();
+        let record = || Record { time: Time(0), node: NodeIndex(1), line: None };
+        let old = Handle { thread: 0, epoch: store.epoch(), at: 0 }.pack();
+        store.clear();
+        lock(&store.threads[0]).push(PacketTrace::default());
+        store.add(old, record());
+        assert_eq!(store.with(0, |all| all[0].records.len()), 0);
+        store.add(Handle { thread: 0, epoch: store.epoch(), at: 0 }.pack(), record());
+        assert_eq!(store.with(0, |all| all[0].records.len()), 1);
     }
 }

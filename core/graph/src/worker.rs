@@ -1,10 +1,12 @@
 //! The loop a thread runs: mail, queues, handoff, dispatch; and how it goes to rest.
 
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
+use shoal_buffer::Flags;
 use shoal_infra::Reader;
 
 use crate::clock::{Clock, Time, tsc};
@@ -52,6 +54,8 @@ pub struct Worker {
     shared: Arc<ThreadShared>,
     clock: Clock,
     empty_rounds: u32,
+    /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
+    waits: Vec<PollFd<'static>>,
 }
 
 impl Worker {
@@ -68,14 +72,17 @@ impl Worker {
             shared,
             clock,
             empty_rounds: 0,
+            waits: Vec::new(),
         };
-        worker.lane.fit(worker.topology.nodes.len());
+        worker
+            .lane
+            .fit(&Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) }, &worker.topology);
         worker
     }
 
     /// Replaces the picture of the graph. Only between rounds, when nothing is on its way.
     pub(crate) fn set_topology(&mut self, topology: Arc<Topology>) {
-        self.lane.fit(topology.nodes.len());
+        self.lane.fit(&self.topology, &topology);
         self.topology = topology;
     }
 
@@ -104,10 +111,17 @@ impl Worker {
         &self.shared
     }
 
-    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round.
-    pub fn inject(&mut self, node: NodeIndex, buffer: shoal_buffer::Buffer) {
+    /// Puts a packet into the graph at a node, as if it had come from there; dispatched in the next round. The
+    /// trace of a packet that was held goes on.
+    pub fn inject(&mut self, node: NodeIndex, mut buffer: shoal_buffer::Buffer) {
+        self.lane.tracer.active |= self.lane.cache.packet(&mut buffer).flags().has(Flags::TRACED);
         let node = if node.at() < self.topology.nodes.len() { node } else { self.topology.drop };
         self.lane.send(node, buffer);
+    }
+
+    /// Forgets what the thread noted of its nodes.
+    pub fn clear_ledger(&mut self) {
+        self.lane.ledger.clear();
     }
 
     /// The thread's buffer cache.
@@ -168,6 +182,7 @@ impl Worker {
         for slot in &mut self.queues {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
@@ -175,6 +190,7 @@ impl Worker {
             if n > 0 {
                 counters.vectors.add(thread, slot.node.at(), n as u64);
                 counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
+                self.lane.ledger.ended(slot.node, after.wrapping_sub(before), n as u64);
             }
             before = after;
             packets += n;
@@ -209,12 +225,14 @@ impl Worker {
             };
             let n = frame.len() as u64;
             let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            lane.ledger.begin(entry);
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);
             counters.vectors.add(thread, node.at(), n);
             counters.clocks.add(thread, node.at(), after.wrapping_sub(before));
+            self.lane.ledger.ended(node, after.wrapping_sub(before), n);
             before = after;
         }
     }
@@ -253,16 +271,16 @@ impl Worker {
         self.shared.set_asleep(false);
     }
 
-    fn wait(&self, wait: Duration) {
-        let mut fds = vec![PollFd::new(self.shared.wake_fd(), PollFlags::POLLIN)];
-        for fd in self.queues.iter().filter_map(|s| s.queue.wait_fd()) {
-            if let Some(fd) = crate::raw::borrow_fd(fd) {
-                fds.push(PollFd::new(fd, PollFlags::POLLIN));
-            }
-        }
+    fn wait(&mut self, wait: Duration) {
+        let queues = self.queues.iter().filter_map(|s| s.queue.wait_fd());
+        let fds = std::iter::once(self.shared.wake_fd().as_raw_fd()).chain(queues);
+        let polled = |fd| Some(PollFd::new(crate::raw::borrow_fd(fd)?, PollFlags::POLLIN));
+        self.waits.extend(fds.filter_map(polled));
         let wait = nix::sys::time::TimeSpec::from_duration(wait);
         // An interrupted or failed wait is an early wake-up: the next round looks again.
-        let _ = nix::poll::ppoll(&mut fds, Some(wait), None);
+        let _ = nix::poll::ppoll(&mut self.waits, Some(wait), None);
+        // A queue may be closed before the next sleep.
+        self.waits.clear();
     }
 
     /// The loop of a worker thread, until it is asked to stop.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use shoal_buffer::{Frame, Pages, PoolConfig};
 use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::handoff::Sent;
 use shoal_graph::{
-    Clock, FrameCx, FrameNode, Graph, GraphConfig, NoError, NoNext, NodeIndex, RxMode, RxQueue,
+    Clock, Edge, FrameCx, FrameNode, Graph, GraphConfig, NoError, NoNext, NodeIndex, RxMode, RxQueue,
 };
 
 /// A test that waits longer has failed.
@@ -224,8 +225,11 @@ fn a_full_ring_drops_and_counts_and_the_rest_arrives_in_order() {
     }
     assert_eq!(bed.made.load(Ordering::Relaxed), 100);
     assert_eq!(bed.full(), 36);
-    bed.on.store(false, Ordering::Relaxed);
     gate.open();
+    let ring =
+        bed.graph.handoff_rings().unwrap().into_iter().find(|r| (r.from, r.to) == (0, worker)).unwrap();
+    assert_eq!((ring.capacity, ring.sent), (64, Sent { frames: 64, packets: 64, dropped: 36 }));
+    bed.on.store(false, Ordering::Relaxed);
     drop(bed.graph.remove_queue(queue).unwrap());
     bed.settle();
     let seen = bed.seen.lock().unwrap().clone();
@@ -234,6 +238,37 @@ fn a_full_ring_drops_and_counts_and_the_rest_arrives_in_order() {
     // The ring is as good as new.
     bed.on.store(true, Ordering::Relaxed);
     bed.until_made(10);
+    bed.check();
+}
+
+#[test]
+fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
+    let bed = Bed::new();
+    let spread = bed.graph.node("test-spread").unwrap();
+    let end = bed.graph.node("test-end").unwrap();
+    bed.spread_to(&[0]);
+    bed.source(0, 8);
+    bed.on.store(true, Ordering::Relaxed);
+    bed.graph.round();
+    bed.settle();
+    let made = bed.made.load(Ordering::Relaxed);
+    let of_main = || bed.graph.ledgers().unwrap().remove(&0).unwrap();
+    assert_eq!(of_main().packets(spread, Edge(1)), made);
+    assert_eq!(of_main().packets(spread, Edge::DROP), 0);
+    assert!(of_main().dearest(end).clocks > 0);
+    assert_eq!(of_main().dearest(end).vectors, 8);
+    // More nodes and edges do not disturb what was noted.
+    let more =
+        bed.graph.add_frame_named("more", End { count: Arc::default(), seen: Arc::default() }).unwrap();
+    let edge = bed.graph.add_edge(spread, more).unwrap();
+    assert_eq!((of_main().packets(spread, Edge(1)), of_main().packets(spread, edge)), (made, 0));
+    // A node that takes the place of another begins anew.
+    bed.graph.remove(more).unwrap();
+    let other =
+        bed.graph.add_frame_named("other", End { count: Arc::default(), seen: Arc::default() }).unwrap();
+    assert_eq!((other, of_main().dearest(other).clocks), (more, 0));
+    bed.graph.on_every_thread(shoal_graph::Worker::clear_ledger).unwrap();
+    assert_eq!((of_main().packets(spread, Edge(1)), of_main().dearest(end).clocks), (0, 0));
     bed.check();
 }
 

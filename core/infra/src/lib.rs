@@ -14,7 +14,7 @@ mod sync;
 
 pub mod bitmap;
 #[cfg(not(loom))]
-pub mod mtrie4;
+pub mod mtrie;
 pub mod pool;
 pub mod qsbr;
 #[cfg(not(loom))]
@@ -25,11 +25,13 @@ pub mod twin;
 
 pub use bitmap::Bitmap;
 #[cfg(not(loom))]
-pub use mtrie4::{Mtrie4, Mtrie4Writer};
+pub use mtrie as mtrie4;
+#[cfg(not(loom))]
+pub use mtrie::{Mtrie, Mtrie4, Mtrie4Writer, Mtrie6, Mtrie6Writer, MtrieWriter};
 pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
-pub use raw::arena::StableArena;
+pub use raw::arena::{StableArena, StableBox};
 pub use raw::prefetch::{prefetch_address, prefetch_read};
 #[cfg(not(loom))]
 pub use raw::region::{Backing, Pages, Region};

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use shoal_infra::{StableArena, prefetch_read};
+use shoal_infra::{StableArena, StableBox, prefetch_read};
 
 #[test]
 fn untouched_elements_are_zero_and_writes_stay() {
@@ -43,4 +43,14 @@ fn an_absurd_capacity_is_an_error() {
 fn an_empty_arena_has_no_element() {
     let arena = StableArena::<AtomicU64>::with_capacity(0).unwrap();
     assert!(arena.get(0).is_none());
+}
+
+#[test]
+fn a_box_is_one_zero_element_that_its_clones_share() {
+    let first = StableBox::<[AtomicU64; 1_000]>::zeroed().unwrap();
+    assert!(first.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    let second = first.clone();
+    first[999].store(5, Ordering::Relaxed);
+    drop(first);
+    assert_eq!(second[999].load(Ordering::Relaxed), 5);
 }

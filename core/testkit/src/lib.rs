@@ -1,8 +1,8 @@
 //! The whole router in one process, with a clock that tests move: inject, run until idle, look.
 //!
-//! [`Router`] is what most tests use. [`node`] runs one packet through one node, [`fuzz_all_nodes`] sends rubbish to
-//! every node, [`alloc`] counts allocations, [`netns`] makes real hosts. For tests in a crate's `tests/` folder: a
-//! unit test inside `src/` would meet a second copy of its own crate here.
+//! [`Router`] is what most tests use, with [`STACK`] if it is to speak IPv4. [`node`] runs one packet through one
+//! node, [`fuzz_all_nodes`] sends rubbish to every node, [`alloc`] counts allocations, [`netns`] makes real hosts.
+//! For tests in a crate's `tests/` folder: a unit test inside `src/` would meet a second copy of its own crate here.
 //!
 //! ```
 //! use shoal_testkit::Router;
@@ -15,6 +15,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "this crate is part of tests: a failure here is a test's failure, told at once"
 )]
 
@@ -25,9 +26,11 @@ pub mod node;
 mod probe;
 mod rng;
 mod router;
+mod stack;
 
 pub use fuzz::{Fuzzed, fuzz_all_nodes};
 pub use rng::Rng;
 pub use router::{CliFn, Config, Port, Router};
+pub use stack::{PEER, PEER_MAC, STACK, US};
 
 pub use shoal_wire::Packet as PacketBuilder;

@@ -1,8 +1,20 @@
 //! Real hosts: network namespaces and veth pairs, made with `ip` and taken away when they go out of scope.
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
+
+mod crossing;
+mod traffic;
+
+pub use crossing::{Crossing, Inside};
+pub use traffic::{pings, tcp};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -18,6 +30,41 @@ macro_rules! skip {
 /// Prints `SKIP: reason` where the test harness does not swallow it. Use [`skip!`](crate::skip).
 pub fn skipped(reason: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "SKIP: {reason}");
+}
+
+/// Whether a test that needs namespaces, and these device files, can run here; if not, says so as a skip does.
+pub fn can_run(test: &str, devices: &[&str]) -> bool {
+    let missing = devices.iter().find(|d| !Path::new(d).exists());
+    if !nix::unistd::geteuid().is_root() {
+        skipped(format_args!("{test}: not root"));
+    } else if let Err(e) = command(&["ip", "-V"]) {
+        skipped(format_args!("{test}: {e}"));
+    } else if let Some(device) = missing {
+        skipped(format_args!("{test}: no {device}"));
+    } else {
+        return true;
+    }
+    false
+}
+
+/// Runs lines of shell.
+///
+/// # Panics
+/// One of them fails.
+pub fn sh(lines: &str) {
+    command(&["sh", "-ec", lines]).unwrap();
+}
+
+/// Waits for a condition; true when it came before the deadline.
+pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    while Instant::now() < end {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
 }
 
 /// Runs a program and returns what it printed, or what it complained about.
@@ -67,6 +114,31 @@ impl Namespace {
     /// It cannot be started, or it ended badly.
     pub fn run(&self, words: &[&str]) -> Result<String, String> {
         command(&[&["ip", "netns", "exec", &self.name], words].concat())
+    }
+
+    /// `ip -n NAMESPACE ...`
+    ///
+    /// # Panics
+    /// `ip` complained.
+    pub fn ip(&self, words: &str) {
+        sh(&format!("ip -n {} {words}", self.name));
+    }
+
+    /// Runs `what` on a thread of its own inside.
+    pub fn spawn<T: Send + 'static>(&self, what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        let path = format!("/run/netns/{}", self.name);
+        std::thread::spawn(move || {
+            setns(File::open(path).unwrap(), CloneFlags::CLONE_NEWNET).unwrap();
+            what()
+        })
+    }
+
+    /// The same, and waits for it.
+    ///
+    /// # Panics
+    /// `what` does.
+    pub fn inside<T: Send + 'static>(&self, what: impl FnOnce() -> T + Send + 'static) -> T {
+        self.spawn(what).join().unwrap()
     }
 
     /// A program to be started inside, for those that run on.

@@ -97,7 +97,10 @@ fn a_traced_packet_tells_its_way() {
     let trace = router.trace();
     assert!(trace.contains("ethernet-input: back to sw_if_index 1\n"), "{trace}");
     assert!(trace.contains("UDP: 10.0.0.1 -> 10.0.0.2"), "{trace}");
-    assert_eq!(router.trace_paths(), [["pg-input", "ethernet-input", "interface-output", "pg0-output"]]);
+    assert_eq!(
+        router.trace_paths(),
+        [["pg-input", "ethernet-input", "interface-output", "pg0-output", "pg0-tx"]]
+    );
 }
 
 #[test]

@@ -80,6 +80,16 @@ impl Sum {
     pub const fn finish(self) -> u16 {
         !self.folded()
     }
+
+    /// As [`Sum::finish`] for UDP, where 0 would mean "no checksum".
+    #[inline(always)]
+    pub const fn finish_udp(self) -> u16 {
+        // RFC 768: a computed zero is sent as all ones, which is the same number in ones' complement.
+        match self.finish() {
+            0 => 0xffff,
+            checksum => checksum,
+        }
+    }
 }
 
 /// Folds 64 bits to 16 with end-around carry.

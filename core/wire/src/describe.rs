@@ -5,9 +5,15 @@
 
 use std::fmt::{self, Display, Write};
 
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::icmp4::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type};
+use crate::icmp6::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type};
+use crate::ip6_ext::{Ip6ExtError, Ip6ExtHeaders};
+use crate::mld::{MldHeader, MldRecords};
+use crate::nd::{
+    NeighborAdvertisement, NeighborSolicitation, Redirect, RouterAdvertisement, RouterSolicitation,
+};
 use crate::{
     ArpHeader, EtherType, EthernetHeader, Ip4Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader, VlanHeader,
 };
@@ -21,7 +27,8 @@ pub fn describe_ip4(packet: &[u8]) -> impl Display + '_ {
     fmt::from_fn(move |f| ip4(f, packet))
 }
 
-/// An IPv6 packet: its header, then UDP, TCP when they follow directly.
+/// An IPv6 packet: its header, its extension headers, then UDP, TCP or ICMPv6 unless it is a later
+/// fragment. One line for each extension header: its name and length, or what a fragment says.
 pub fn describe_ip6(packet: &[u8]) -> impl Display + '_ {
     fmt::from_fn(move |f| ip6(f, packet))
 }
@@ -120,11 +127,32 @@ fn ip4(f: &mut fmt::Formatter<'_>, packet: &[u8]) -> fmt::Result {
 }
 
 fn ip6(f: &mut fmt::Formatter<'_>, packet: &[u8]) -> fmt::Result {
-    let Ok((ip, payload)) = Ip6Header::ref_from_prefix(packet) else {
+    let Ok((ip, _)) = Ip6Header::ref_from_prefix(packet) else {
         return f.write_str("IP header truncated");
     };
     ip.fmt(f)?;
-    transport(f, ip.protocol(), payload)
+    let Some(mut headers) = Ip6ExtHeaders::of_packet(packet) else { return Ok(()) };
+    let mut later = false;
+    for header in &mut headers {
+        let header = match header {
+            Ok(header) => header,
+            Err(Ip6ExtError::Truncated { .. }) => return f.write_str("\nIP extension header truncated"),
+            Err(error) => return write!(f, "\n{error}"),
+        };
+        match header.fragment() {
+            Some(fragment) => {
+                write!(f, "\n{}: {fragment}", header.protocol)?;
+                later = fragment.offset() != 0;
+            }
+            None => write!(f, "\n{}: length {}", header.protocol, header.bytes.len())?,
+        }
+    }
+    let payload = packet.get(headers.offset()..).unwrap_or(&[]);
+    match headers.protocol() {
+        _ if later => Ok(()),
+        IpProtocol::ICMP6 => icmp6(f, payload),
+        protocol => transport(f, protocol, payload),
+    }
 }
 
 fn transport(f: &mut fmt::Formatter<'_>, protocol: IpProtocol, payload: &[u8]) -> fmt::Result {
@@ -165,10 +193,51 @@ fn icmp4(f: &mut fmt::Formatter<'_>, payload: &[u8]) -> fmt::Result {
     }
 }
 
+fn icmp6(f: &mut fmt::Formatter<'_>, payload: &[u8]) -> fmt::Result {
+    f.write_char('\n')?;
+    let Ok((header, _)) = Icmp6Header::read_from_prefix(payload) else {
+        return f.write_str("ICMP header truncated");
+    };
+    match header.kind() {
+        Icmp6Type::ECHO_REQUEST | Icmp6Type::ECHO_REPLY => all_of::<Icmp6Echo>(f, header, payload),
+        Icmp6Type::ROUTER_SOLICITATION => all_of::<RouterSolicitation>(f, header, payload),
+        Icmp6Type::ROUTER_ADVERTISEMENT => all_of::<RouterAdvertisement>(f, header, payload),
+        Icmp6Type::NEIGHBOR_SOLICITATION => all_of::<NeighborSolicitation>(f, header, payload),
+        Icmp6Type::NEIGHBOR_ADVERTISEMENT => all_of::<NeighborAdvertisement>(f, header, payload),
+        Icmp6Type::REDIRECT => all_of::<Redirect>(f, header, payload),
+        Icmp6Type::MULTICAST_LISTENER_REPORT_V2 => listener_report(f, header, payload),
+        kind if kind.is_listener_discovery() => all_of::<MldHeader>(f, header, payload),
+        kind if kind.is_error() => all_of::<Icmp6Error>(f, header, payload),
+        _ => write!(f, "{header}"),
+    }
+}
+
+/// The whole fixed part of a message, or its header and that there is no more.
+fn all_of<T>(f: &mut fmt::Formatter<'_>, header: Icmp6Header, payload: &[u8]) -> fmt::Result
+where
+    T: FromBytes + KnownLayout + Immutable + Unaligned + Display,
+{
+    match T::ref_from_prefix(payload) {
+        Ok((message, _)) => write!(f, "{message}"),
+        Err(_) => write!(f, "{header} truncated"),
+    }
+}
+
+fn listener_report(f: &mut fmt::Formatter<'_>, header: Icmp6Header, payload: &[u8]) -> fmt::Result {
+    let Some(records) = MldRecords::of_message(payload) else { return write!(f, "{header} truncated") };
+    write!(f, "{header}")?;
+    // A trace has room for some records, not for all that a packet can carry.
+    for record in records.take(8) {
+        write!(f, "\n  {} {}, {} sources", record.kind, record.group, record.sources.len())?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::IntoBytes;
+    use crate::packet::{Fragment, Packet};
 
     fn udp_packet() -> Vec<u8> {
         let ip = Ip4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), IpProtocol::UDP, 64, 46);
@@ -221,5 +290,59 @@ mod tests {
     #[test]
     fn indents_every_line_but_the_first() {
         assert_eq!(indented(2, "a\n b\nc").to_string(), "a\n   b\n  c");
+    }
+
+    fn six() -> Packet {
+        Packet::raw().ip6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], [0xfe80, 0, 0, 0, 0, 0, 0, 2])
+    }
+
+    /// What stands behind the IPv6 header.
+    fn after_ip6(packet: &[u8]) -> String {
+        let text = describe_ip6(packet).to_string();
+        text.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn extension_headers_have_a_line_each() {
+        let packet = six()
+            .ip6_ext(IpProtocol::IP6_HOP_BY_HOP_OPTIONS, &[5, 2, 0, 0])
+            .fragment(0, Fragment::More)
+            .id(9)
+            .udp(1234, 5678)
+            .build();
+        let want = "IP6_HOP_BY_HOP_OPTIONS: length 8\n\
+                    IPV6_FRAGMENTATION: fragment id 0x00000009 offset 0, flags MORE_FRAGMENTS\n\
+                    UDP: 1234 -> 5678\n";
+        assert!(after_ip6(&packet).starts_with(want), "{}", after_ip6(&packet));
+        for cut in 40..packet.len() {
+            let text = after_ip6(&packet[..cut]);
+            match cut {
+                40..56 => assert!(text.ends_with("IP extension header truncated"), "{text}"),
+                56..64 => assert!(text.ends_with("\nUDP header truncated"), "{text}"),
+                _ => {}
+            }
+        }
+        let later = six().fragment(8, Fragment::Last).protocol(IpProtocol::UDP).payload_len(20).build();
+        assert_eq!(after_ip6(&later), "IPV6_FRAGMENTATION: fragment id 0x00000000 offset 8");
+        let endless = (0..9).fold(six(), |p, _| p.ip6_ext(IpProtocol::IP6_DESTINATION_OPTIONS, &[]));
+        assert!(after_ip6(&endless.build()).ends_with("\nmore than 8 IPv6 extension headers"));
+    }
+
+    #[test]
+    fn icmp6_messages_are_named_or_truncated() {
+        let target = "2001:db8::9".parse().unwrap();
+        let solicitation = six().icmp6(NeighborSolicitation::new(target).as_bytes()).build();
+        let text = after_ip6(&solicitation);
+        assert!(text.starts_with("ICMP neighbor_solicitation checksum 0x"), "{text}");
+        assert!(text.ends_with("\n  target address 2001:db8::9"), "{text}");
+        assert!(after_ip6(&solicitation[..50]).ends_with(" truncated"));
+        assert_eq!(after_ip6(&solicitation[..42]), "ICMP header truncated");
+        assert!(after_ip6(&six().icmp6_echo_request(7, 1).build()).ends_with(" id 7"));
+        let error = six().icmp6(Icmp6Error::packet_too_big(1400).as_bytes()).build();
+        assert!(after_ip6(&error).ends_with(" mtu 1400"));
+        let mut report = [0; 28];
+        crate::mld::ReportWriter::new(&mut report).join(target).finish(target, target).unwrap();
+        let text = after_ip6(&six().icmp6(&report).build());
+        assert!(text.ends_with("\n  change_to_exclude 2001:db8::9, 0 sources"), "{text}");
     }
 }

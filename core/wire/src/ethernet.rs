@@ -102,6 +102,7 @@ impl EthernetHeader {
 
     /// Whether it is for the station with these bytes. By reference, or bytes would be loaded one by one.
     #[inline(always)]
+    #[expect(clippy::many_single_char_names, reason = "the bytes of two addresses have no other names")]
     pub const fn is_to(&self, mac: &[u8; 6]) -> bool {
         let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = (&self.dst.0, mac);
         let differ = u32::from_ne_bytes([*a, *b, *c, *d]) ^ u32::from_ne_bytes([*u, *v, *w, *x]);

@@ -3,13 +3,17 @@
 //! The 5-tuple is mixed with two rounds of MurmurHash3's 64-bit finaliser (Appleby, public domain):
 //! each input bit flips each output bit about half the time, in two multiplications a round. It is
 //! not keyed against an attacker who knows the seed; take the seed from the system's random source.
+//! IPv6 addresses are folded to 64 bits first, by one wide multiplication each.
+//!
+//! Which fields count is [`FlowHash`](crate::FlowHash)'s to say.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use crate::{Ip4Header, Ip6Header, IpProtocol};
+use crate::ip6_ext::{Ip6ExtHeaders, is_extension};
+use crate::{Ip4Header, Ip6Header, IpProtocol, MacAddress};
 
 /// Whether both directions of a flow hash alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,8 +64,7 @@ impl Flow4 {
     }
 }
 
-/// The 5-tuple of an IPv6 packet; ports are 0 when the protocol has none or extension headers
-/// stand before it.
+/// The 5-tuple of an IPv6 packet; ports are 0 when the protocol has none or the packet is a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Flow6 {
     /// Source address.
@@ -72,29 +75,84 @@ pub struct Flow6 {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Protocol.
+    /// The upper layer's protocol, behind extension headers too; of every fragment, the number of the
+    /// fragment header, so that fragments of a packet stay together.
     pub protocol: IpProtocol,
 }
 
 impl Flow6 {
     /// The flow of the IPv6 packet that starts at `packet`; `None` when its header is cut off.
+    ///
+    /// Every fragment has ports 0, the first one too, so that fragments of a packet stay together. A
+    /// chain of headers that cannot be walked leaves the protocol at which it stops.
     #[inline]
     pub fn of_packet(packet: &[u8]) -> Option<Self> {
         let (ip, l4) = Ip6Header::ref_from_prefix(packet).ok()?;
-        let (src_port, dst_port) = ports(ip.protocol(), l4);
-        Some(Self { src: ip.src(), dst: ip.dst(), src_port, dst_port, protocol: ip.protocol() })
+        let (protocol, l4) =
+            if is_extension(ip.protocol()) { upper_layer(packet) } else { (ip.protocol(), l4) };
+        let (src_port, dst_port) = ports(protocol, l4);
+        Some(Self { src: ip.src(), dst: ip.dst(), src_port, dst_port, protocol })
     }
 
     /// A 32-bit hash.
     #[inline(always)]
     pub fn hash(&self, seed: u64, symmetry: Symmetry) -> u32 {
-        let end = |addr: Ipv6Addr, port: u16| {
-            let bits = addr.to_bits();
-            mix(seed ^ mix((bits >> 64) as u64 ^ seed) ^ bits as u64).wrapping_add(u64::from(port))
-        };
-        let (a, b) = ordered(end(self.src, self.src_port), end(self.dst, self.dst_port), symmetry);
-        let first = mix(a ^ u64::from(self.protocol.0) << 48);
-        (mix(first ^ b.rotate_left(16)) >> 32) as u32
+        self.hash_labelled(seed, symmetry, 0)
+    }
+
+    /// A 32-bit hash in which the flow label counts too (RFC 6438).
+    #[inline(always)]
+    pub fn hash_labelled(&self, seed: u64, symmetry: Symmetry, flow_label: u32) -> u32 {
+        let (a, b) =
+            ordered(end6(self.src, self.src_port, seed), end6(self.dst, self.dst_port, seed), symmetry);
+        finish6(a, b, self.protocol, flow_label)
+    }
+}
+
+/// An address and a port in 64 bits. The halves of the address are multiplied to 128 bits, of which
+/// every bit depends on both; the lower half is added again lest a half that is zero hides the other.
+#[inline(always)]
+fn end6(addr: Ipv6Addr, port: u16, seed: u64) -> u64 {
+    let bits = addr.to_bits();
+    let (high, low) = ((bits >> 64) as u64, bits as u64);
+    let product = u128::from(high ^ seed ^ 0x9e37_79b9_7f4a_7c15) * u128::from(low ^ 0xa076_1d64_78bd_642f);
+    ((product >> 64) as u64 ^ product as u64).wrapping_add(low).wrapping_add(u64::from(port) << 24)
+}
+
+#[inline(always)]
+fn finish6(a: u64, b: u64, protocol: IpProtocol, flow_label: u32) -> u32 {
+    let first = mix(a ^ u64::from(protocol.0) << 48 ^ u64::from(flow_label) << 20);
+    (mix(first ^ b.rotate_left(16)) >> 32) as u32
+}
+
+/// Protocol and bytes of the upper layer behind extension headers.
+#[cold]
+fn upper_layer(packet: &[u8]) -> (IpProtocol, &[u8]) {
+    let Some(mut headers) = Ip6ExtHeaders::of_packet(packet) else { return (IpProtocol::IP6_NONXT, &[]) };
+    for header in &mut headers {
+        if header.is_ok_and(|header| header.fragment().is_some_and(|fragment| !fragment.is_atomic())) {
+            return (IpProtocol::IPV6_FRAGMENTATION, &[]);
+        }
+    }
+    (headers.protocol(), packet.get(headers.offset()..).unwrap_or(&[]))
+}
+
+/// Who talks to whom on a link: for frames that carry neither IPv4 nor IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Flow2 {
+    /// Source address.
+    pub src: MacAddress,
+    /// Destination address.
+    pub dst: MacAddress,
+}
+
+impl Flow2 {
+    /// A 32-bit hash.
+    #[inline]
+    pub fn hash(&self, seed: u64, symmetry: Symmetry) -> u32 {
+        let bits = |MacAddress([a, b, c, d, e, f])| u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let (a, b) = ordered(bits(self.src), bits(self.dst), symmetry);
+        (mix(mix(seed ^ a) ^ b.rotate_left(16)) >> 32) as u32
     }
 }
 
@@ -166,6 +224,41 @@ mod tests {
                 // A mean of 1,000 with a deviation of 32: five deviations either way.
                 assert!(buckets.iter().all(|n| (840..1160).contains(n)), "{buckets:?}");
             }
+        }
+    }
+
+    #[test]
+    fn consecutive_addresses_of_ip6_fill_buckets_evenly() {
+        // The network, the subnet, the host and the port count up in turn.
+        for shift in [96, 64, 32, 0] {
+            for symmetry in [Symmetry::Directed, Symmetry::Symmetric] {
+                let mut buckets = [0u32; 64];
+                for n in 0..64_000u32 {
+                    let flow = Flow6 {
+                        src: Ipv6Addr::from_bits(0x2001_0db8 << 96 ^ u128::from(n) << shift),
+                        dst: Ipv6Addr::LOCALHOST,
+                        src_port: 1024,
+                        dst_port: 80,
+                        protocol: IpProtocol::TCP,
+                    };
+                    let flow = if shift == 0 { Flow6 { src_port: n as u16, ..flow } } else { flow };
+                    buckets[flow.hash(0, symmetry) as usize % 64] += 1;
+                }
+                assert!(buckets.iter().all(|n| (840..1160).contains(n)), "{shift} {buckets:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn fragments_of_one_ip6_packet_hash_alike_and_options_hide_no_ports() {
+        let base = || Packet::raw().ip6([1; 8], [2; 8]).ip6_ext(IpProtocol::IP6_DESTINATION_OPTIONS, &[]);
+        let first = base().udp(5, 6).fragment(0, Fragment::More).build();
+        let later = base().protocol(IpProtocol::UDP).payload_len(40).fragment(8, Fragment::Last).build();
+        assert_eq!(Flow6::of_packet(&first), Flow6::of_packet(&later));
+        // RFC 6946: an atomic fragment has no siblings to stay with.
+        for whole in [base().udp(5, 6), base().udp(5, 6).fragment(0, Fragment::Last)] {
+            let flow = Flow6::of_packet(&whole.build()).unwrap();
+            assert_eq!((flow.src_port, flow.dst_port, flow.protocol), (5, 6, IpProtocol::UDP));
         }
     }
 

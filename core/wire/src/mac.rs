@@ -76,6 +76,13 @@ impl MacAddress {
         let [_, b, c, d] = group.octets();
         Self([0x01, 0x00, 0x5e, b & 0x7f, c, d])
     }
+
+    /// `33:33` and the low 32 bits of the group (RFC 2464 section 7).
+    #[inline(always)]
+    pub const fn for_ip6_multicast(group: std::net::Ipv6Addr) -> Self {
+        let [a, b, c, d] = (group.to_bits() as u32).to_be_bytes();
+        Self([0x33, 0x33, a, b, c, d])
+    }
 }
 
 impl From<[u8; 6]> for MacAddress {
@@ -171,5 +178,8 @@ mod tests {
         assert_eq!(group.to_string(), "01:00:5e:00:00:05");
         assert!(group.is_multicast() && !group.is_broadcast());
         assert!(!MacAddress([2, 0, 0, 0, 0, 1]).is_multicast());
+        let group = MacAddress::for_ip6_multicast("ff02::1:ffab:cdef".parse().unwrap());
+        assert_eq!(group.to_string(), "33:33:ff:ab:cd:ef");
+        assert!(group.is_multicast());
     }
 }

@@ -17,12 +17,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use zerocopy::IntoBytes;
 
-use crate::checksum::Sum;
-use crate::icmp4::{self, Icmp4Echo, Icmp4Type};
+use crate::icmp4::{Icmp4Echo, Icmp4Type};
+use crate::icmp6::{Icmp6Echo, Icmp6Type};
 use crate::{
-    ArpHeader, ArpOpcode, EtherType, EthernetHeader, Ip4Header, Ip6Header, IpProtocol, MacAddress, TcpFlags,
-    TcpHeader, UdpHeader, VlanHeader,
+    ArpHeader, ArpOpcode, EtherType, Ip4Header, IpProtocol, MacAddress, TcpFlags, TcpHeader, UdpHeader,
 };
+
+mod bytes;
 
 /// Where a fragment stands among its siblings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +47,11 @@ pub struct Packet {
     ttl: Option<u8>,
     tos: u8,
     id: u16,
-    flags_and_fragment_offset: u16,
+    dont_fragment: u16,
+    fragment: Option<(u16, Fragment)>,
+    flow_label: u32,
     options: Vec<u8>,
+    extensions: Vec<(IpProtocol, Vec<u8>)>,
     lies: Lies,
 }
 
@@ -60,13 +64,15 @@ enum Network {
     Ip6(Ipv6Addr, Ipv6Addr),
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Transport {
     #[default]
     None,
     Udp(UdpHeader),
     Tcp(TcpHeader),
     Icmp4(Icmp4Echo),
+    /// An ICMPv6 message without its checksum and the payload.
+    Icmp6(Vec<u8>),
 }
 
 /// Values that replace the computed ones.
@@ -143,9 +149,17 @@ impl Packet {
         self
     }
 
-    /// Carries IPv6: hop limit 64.
+    /// Carries IPv6: hop limit 64, no extension headers, flow label 0.
     pub fn ip6(mut self, src: impl Into<Ipv6Addr>, dst: impl Into<Ipv6Addr>) -> Self {
         self.network = Network::Ip6(src.into(), dst.into());
+        self
+    }
+
+    /// Adds an IPv6 extension header behind those already there. `body` is what follows its next
+    /// header and length bytes; an empty one and one that is no multiple of 8 are filled up with
+    /// zeroes, which are padding in an options header.
+    pub fn ip6_ext(mut self, protocol: IpProtocol, body: &[u8]) -> Self {
+        self.extensions.push((protocol, body.to_vec()));
         self
     }
 
@@ -170,6 +184,23 @@ impl Packet {
     /// An ICMP echo reply.
     pub fn icmp_echo_reply(mut self, id: u16, sequence: u16) -> Self {
         self.transport = Transport::Icmp4(Icmp4Echo::new(Icmp4Type::ECHO_REPLY, id, sequence));
+        self
+    }
+
+    /// An ICMPv6 echo request.
+    pub fn icmp6_echo_request(self, id: u16, sequence: u16) -> Self {
+        self.icmp6(Icmp6Echo::new(Icmp6Type::ECHO_REQUEST, id, sequence).as_bytes())
+    }
+
+    /// An ICMPv6 echo reply.
+    pub fn icmp6_echo_reply(self, id: u16, sequence: u16) -> Self {
+        self.icmp6(Icmp6Echo::new(Icmp6Type::ECHO_REPLY, id, sequence).as_bytes())
+    }
+
+    /// Any ICMPv6 message, such as those of [`nd`](crate::nd): its bytes, maybe without the data that
+    /// [`payload`](Self::payload) adds. The checksum is computed.
+    pub fn icmp6(mut self, message: &[u8]) -> Self {
+        self.transport = Transport::Icmp6(message.to_vec());
         self
     }
 
@@ -206,7 +237,13 @@ impl Packet {
         self
     }
 
-    /// IPv4 identification.
+    /// Flow label, 20 bits.
+    pub fn flow_label(mut self, label: u32) -> Self {
+        self.flow_label = label;
+        self
+    }
+
+    /// IPv4 identification, or that of an IPv6 fragment.
     pub fn id(mut self, id: u16) -> Self {
         self.id = id;
         self
@@ -214,16 +251,15 @@ impl Packet {
 
     /// Sets the IPv4 flag "don't fragment".
     pub fn dont_fragment(mut self) -> Self {
-        self.flags_and_fragment_offset |= Ip4Header::DONT_FRAGMENT;
+        self.dont_fragment = Ip4Header::DONT_FRAGMENT;
         self
     }
 
-    /// Makes an IPv4 fragment at `offset` bytes, rounded down to a multiple of 8. A transport header
-    /// asked for is still written: leave it out of later fragments.
+    /// Makes a fragment at `offset` bytes, rounded down to a multiple of 8; over IPv6 by a fragment
+    /// header behind all other extension headers. A transport header asked for is still written:
+    /// leave it out of later fragments.
     pub fn fragment(mut self, offset: u16, place: Fragment) -> Self {
-        let more = if place == Fragment::More { Ip4Header::MORE_FRAGMENTS } else { 0 };
-        self.flags_and_fragment_offset =
-            self.flags_and_fragment_offset & Ip4Header::DONT_FRAGMENT | offset >> 3 | more;
+        self.fragment = Some((offset, place));
         self
     }
 
@@ -280,135 +316,19 @@ impl Packet {
         self
     }
 
-    /// Checksum of UDP (0: none), TCP or ICMP.
+    /// Checksum of UDP (0: none), TCP, ICMP or ICMPv6.
     pub fn l4_checksum(mut self, checksum: u16) -> Self {
         self.lies.l4_checksum = Some(checksum);
         self
     }
 }
 
-/// The bytes.
-impl Packet {
-    /// The packet's bytes. Length fields stop at 65,535 when the packet is longer.
-    pub fn build(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.link(&mut out);
-        match &self.network {
-            Network::Ip4(src, dst) => self.ip4_packet(*src, *dst, &mut out),
-            Network::Ip6(src, dst) => self.ip6_packet(*src, *dst, &mut out),
-            Network::Arp(arp) => {
-                out.extend(arp.as_bytes());
-                out.extend(&self.payload);
-            }
-            Network::None => out.extend(self.transport_bytes(|_, _| Sum::new()).1),
-        }
-        if out.len() < self.pad_to {
-            out.resize(self.pad_to, 0);
-        }
-        out
-    }
-
-    fn link(&self, out: &mut Vec<u8>) {
-        let Some((src, dst)) = self.ethernet else { return };
-        let inner = self.ether_type.unwrap_or(match self.network {
-            Network::Arp(_) => EtherType::ARP,
-            Network::Ip4(..) => EtherType::IP4,
-            Network::Ip6(..) => EtherType::IP6,
-            // IEEE 802 local experimental EtherType 1.
-            Network::None => EtherType(0x88b5),
-        });
-        let outer = match self.vlans.len() {
-            0 => inner,
-            1 => EtherType::VLAN,
-            _ => EtherType::QINQ,
-        };
-        out.extend(EthernetHeader::new(src, dst, outer).as_bytes());
-        for (n, id) in self.vlans.iter().enumerate() {
-            let next = if n + 1 == self.vlans.len() { inner } else { EtherType::VLAN };
-            out.extend(VlanHeader::new(*id, next).as_bytes());
-        }
-    }
-
-    fn ip4_packet(&self, src: Ipv4Addr, dst: Ipv4Addr, out: &mut Vec<u8>) {
-        let (protocol, payload) =
-            self.transport_bytes(|protocol, len| Sum::pseudo_ip4(src, dst, protocol, len as u16));
-        let header_len = Ip4Header::LEN + self.options.len();
-        let total_len = self.lies.total_len.unwrap_or_else(|| saturate(header_len + payload.len()));
-        let mut ip = Ip4Header::new(src, dst, protocol, self.ttl.unwrap_or(64), total_len);
-        let ihl = self.lies.ihl.unwrap_or((header_len / 4).min(15) as u8);
-        ip.set_version_ihl(self.lies.version.unwrap_or(4) << 4 | ihl);
-        ip.set_tos(self.tos);
-        ip.set_id(self.id);
-        ip.set_flags_and_fragment_offset(self.flags_and_fragment_offset);
-        let after = [&self.options[..], &payload].concat();
-        // A receiver sums as many bytes as the header claims, so a lie about its length is only
-        // found by the length check, not by accident by the checksum.
-        let claimed = ip.header_len().saturating_sub(Ip4Header::LEN).min(after.len());
-        let right = ip.compute_checksum_with(after.get(..claimed).unwrap_or(&[]));
-        ip.set_checksum(self.lies.ip_checksum.unwrap_or(right));
-        out.extend(ip.as_bytes());
-        out.extend(after);
-    }
-
-    fn ip6_packet(&self, src: Ipv6Addr, dst: Ipv6Addr, out: &mut Vec<u8>) {
-        let (protocol, payload) =
-            self.transport_bytes(|protocol, len| Sum::pseudo_ip6(src, dst, protocol, len as u32));
-        let len = self.lies.total_len.unwrap_or_else(|| saturate(payload.len()));
-        let mut ip = Ip6Header::new(src, dst, protocol, self.ttl.unwrap_or(64), len);
-        ip.set_version(self.lies.version.unwrap_or(6));
-        ip.set_traffic_class(self.tos);
-        out.extend(ip.as_bytes());
-        out.extend(payload);
-    }
-
-    /// Transport header and payload; `pseudo` starts the checksum for a protocol and a length in bytes.
-    fn transport_bytes(&self, pseudo: impl Fn(IpProtocol, usize) -> Sum) -> (IpProtocol, Vec<u8>) {
-        let finish = |mut sum: Sum, header: &[u8]| {
-            sum.add(header);
-            sum.add(&self.payload);
-            sum.finish()
-        };
-        let lie = self.lies.l4_checksum;
-        let (protocol, header) = match self.transport {
-            // RFC 3692: protocol 253 is for experiments.
-            Transport::None => (IpProtocol(253), Vec::new()),
-            Transport::Udp(mut udp) => {
-                let len = UdpHeader::LEN + self.payload.len();
-                udp.set_length(self.lies.udp_len.unwrap_or_else(|| saturate(len)));
-                let right = match finish(pseudo(IpProtocol::UDP, len), udp.as_bytes()) {
-                    // RFC 768: zero would mean "no checksum".
-                    0 => 0xffff,
-                    sum => sum,
-                };
-                udp.set_checksum(lie.unwrap_or(right));
-                (IpProtocol::UDP, udp.as_bytes().to_vec())
-            }
-            Transport::Tcp(mut tcp) => {
-                let len = TcpHeader::LEN + self.payload.len();
-                let right = finish(pseudo(IpProtocol::TCP, len), tcp.as_bytes());
-                tcp.set_checksum(lie.unwrap_or(right));
-                (IpProtocol::TCP, tcp.as_bytes().to_vec())
-            }
-            Transport::Icmp4(mut echo) => {
-                let mut message = [echo.as_bytes(), &self.payload].concat();
-                icmp4::make(&mut message);
-                let right = message.get(2..4).map_or(0, |c| c.iter().fold(0, |n, b| n << 8 | u16::from(*b)));
-                echo.header.set_checksum(lie.unwrap_or(right));
-                (IpProtocol::ICMP, echo.as_bytes().to_vec())
-            }
-        };
-        (self.lies.protocol.unwrap_or(protocol), [&header[..], &self.payload].concat())
-    }
-}
-
-fn saturate(bytes: usize) -> u16 {
-    u16::try_from(bytes).unwrap_or(u16::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FromBytes, describe_frame, udp};
+    use crate::checksum::Sum;
+    use crate::{FromBytes, describe_frame, icmp4, udp};
+    use crate::{Ip6FragmentHeader, icmp6};
 
     const US: [u8; 6] = [2, 0xfe, 0, 0, 0, 1];
     const THEM: [u8; 6] = [2, 0xfe, 0, 0, 0, 2];
@@ -490,5 +410,39 @@ mod tests {
         let mut sum = Sum::pseudo_ip6(a.into(), b.into(), IpProtocol::UDP, 11);
         sum.add(&six[40..]);
         assert_eq!((six.len(), sum.folded()), (51, 0xffff));
+    }
+
+    #[test]
+    fn extension_headers_chain_and_are_filled_up() {
+        let (a, b) = ([0x2001u16, 0xdb8, 0, 0, 0, 0, 0, 1], [0xfe80u16, 0, 0, 0, 0, 0, 0, 2]);
+        let packet = Packet::raw()
+            .ip6(a, b)
+            .flow_label(0x12345)
+            .ip6_ext(IpProtocol::IP6_HOP_BY_HOP_OPTIONS, &[5, 2, 0, 0])
+            .ip6_ext(IpProtocol::IP6_DESTINATION_OPTIONS, &[1, 5, 0, 0, 0, 0, 0])
+            .id(7)
+            .fragment(0, Fragment::More)
+            .tcp(1, 2, TcpFlags::SYN)
+            .payload_len(3);
+        let bytes = packet.build();
+        let (ip, rest) = crate::Ip6Header::read_from_prefix(&bytes).unwrap();
+        assert_eq!((ip.flow_label(), ip.payload_length(), ip.protocol().0), (0x12345, 8 + 16 + 8 + 23, 0));
+        assert_eq!(rest[..10], [60, 0, 5, 2, 0, 0, 0, 0, 44, 1]);
+        let (fragment, segment) = Ip6FragmentHeader::read_from_prefix(&rest[24..]).unwrap();
+        assert_eq!(fragment, Ip6FragmentHeader::new(IpProtocol::TCP, 0, Fragment::More, 7));
+        let mut sum = Sum::pseudo_ip6(a.into(), b.into(), IpProtocol::TCP, 23);
+        sum.add(segment);
+        assert_eq!(sum.folded(), 0xffff);
+    }
+
+    #[test]
+    fn icmp6_has_a_right_checksum_or_the_lie() {
+        let (a, b) = ([0xfe80u16, 0, 0, 0, 0, 0, 0, 1], [0xfe80u16, 0, 0, 0, 0, 0, 0, 2]);
+        let echo = Packet::raw().ip6(a, b).icmp6_echo_reply(1, 2).payload_len(57);
+        let bytes = echo.build();
+        assert_eq!((bytes[6], bytes[40]), (58, 129));
+        assert!(icmp6::verify(a.into(), b.into(), &bytes[40..]));
+        assert_eq!(echo.clone().l4_checksum(0x1234).build()[42..44], [0x12, 0x34]);
+        assert_eq!(echo.icmp6(&[1]).payload(&[]).build().len(), 41);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// Why a prefix or range is refused. `text` is what was written.
@@ -12,7 +12,7 @@ pub enum PrefixError {
     Address {
         /// What was written.
         text: String,
-        /// `IPv4` or `IPv6`.
+        /// `IPv4`, `IPv6` or `IPv4 or IPv6`.
         family: &'static str,
         /// An address that looks like it, if one does.
         nearest: Option<String>,
@@ -255,6 +255,167 @@ impl Ip6Prefix {
     }
 }
 
+/// A prefix of either family, told apart by its colons.
+///
+/// ```
+/// use shoal_wire::IpPrefix;
+/// let prefix: IpPrefix = "2001:db8::1/64".parse()?;
+/// assert_eq!(prefix.normalized().to_string(), "2001:db8::/64");
+/// assert!(!prefix.contains([10, 0, 0, 1].into()));
+/// # Ok::<(), shoal_wire::prefix::PrefixError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IpPrefix {
+    /// IPv4.
+    Ip4(Ip4Prefix),
+    /// IPv6.
+    Ip6(Ip6Prefix),
+}
+
+/// The same expression for both families.
+macro_rules! either {
+    ($self:expr, $prefix:ident => $value:expr) => {
+        match $self {
+            Self::Ip4($prefix) => $value,
+            Self::Ip6($prefix) => $value,
+        }
+    };
+}
+
+impl IpPrefix {
+    /// A prefix of `len` bits; an error beyond 32 or 128.
+    pub fn new(addr: IpAddr, len: u8) -> Result<Self, PrefixError> {
+        Ok(match addr {
+            IpAddr::V4(addr) => Self::Ip4(Ip4Prefix::new(addr, len)?),
+            IpAddr::V6(addr) => Self::Ip6(Ip6Prefix::new(addr, len)?),
+        })
+    }
+
+    /// The prefix of one address.
+    pub const fn host(addr: IpAddr) -> Self {
+        match addr {
+            IpAddr::V4(addr) => Self::Ip4(Ip4Prefix::host(addr)),
+            IpAddr::V6(addr) => Self::Ip6(Ip6Prefix::host(addr)),
+        }
+    }
+
+    /// The address as written.
+    pub fn addr(&self) -> IpAddr {
+        either!(self, prefix => prefix.addr().into())
+    }
+
+    /// The prefix length in bits.
+    #[allow(clippy::len_without_is_empty, reason = "a prefix is never empty")]
+    pub const fn len(&self) -> u8 {
+        either!(self, prefix => prefix.len())
+    }
+
+    /// The longest prefix length of the family, in bits.
+    pub const fn max_len(&self) -> u8 {
+        match self {
+            Self::Ip4(_) => Ip4Prefix::MAX_LEN,
+            Self::Ip6(_) => Ip6Prefix::MAX_LEN,
+        }
+    }
+
+    /// The IPv4 prefix, if it is one.
+    pub const fn ip4(&self) -> Option<Ip4Prefix> {
+        match *self {
+            Self::Ip4(prefix) => Some(prefix),
+            Self::Ip6(_) => None,
+        }
+    }
+
+    /// The IPv6 prefix, if it is one.
+    pub const fn ip6(&self) -> Option<Ip6Prefix> {
+        match *self {
+            Self::Ip4(_) => None,
+            Self::Ip6(prefix) => Some(prefix),
+        }
+    }
+
+    /// The lowest address.
+    pub fn network(&self) -> IpAddr {
+        either!(self, prefix => prefix.network().into())
+    }
+
+    /// `addr` is of the same family and its first `len` bits are this prefix's.
+    pub const fn contains(&self, addr: IpAddr) -> bool {
+        match (self, addr) {
+            (Self::Ip4(prefix), IpAddr::V4(addr)) => prefix.contains(addr),
+            (Self::Ip6(prefix), IpAddr::V6(addr)) => prefix.contains(addr),
+            _ => false,
+        }
+    }
+
+    /// Every address of `other` is in this prefix.
+    pub const fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ip4(prefix), Self::Ip4(other)) => prefix.covers(other),
+            (Self::Ip6(prefix), Self::Ip6(other)) => prefix.covers(other),
+            _ => false,
+        }
+    }
+
+    /// The address has bits below the prefix length.
+    pub const fn has_host_bits(&self) -> bool {
+        either!(self, prefix => prefix.has_host_bits())
+    }
+
+    /// The prefix with its host bits cleared: what a table stores.
+    pub const fn normalized(&self) -> Self {
+        match self {
+            Self::Ip4(prefix) => Self::Ip4(prefix.normalized()),
+            Self::Ip6(prefix) => Self::Ip6(prefix.normalized()),
+        }
+    }
+
+    /// Itself, or an error naming the network when host bits are set.
+    pub fn require_network(self) -> Result<Self, PrefixError> {
+        either!(self, prefix => prefix.require_network().map(Self::from))
+    }
+}
+
+impl From<Ip4Prefix> for IpPrefix {
+    fn from(prefix: Ip4Prefix) -> Self {
+        Self::Ip4(prefix)
+    }
+}
+
+impl From<Ip6Prefix> for IpPrefix {
+    fn from(prefix: Ip6Prefix) -> Self {
+        Self::Ip6(prefix)
+    }
+}
+
+impl FromStr for IpPrefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let parsed =
+            if text.contains(':') { text.parse().map(Self::Ip6) } else { text.parse().map(Self::Ip4) };
+        parsed.map_err(|error| match error {
+            // Without a nearest address nothing says which family was meant.
+            PrefixError::Address { text, nearest: None, .. } if !text.contains(':') => {
+                PrefixError::Address { text, family: "IPv4 or IPv6", nearest: None }
+            }
+            error => error,
+        })
+    }
+}
+
+impl fmt::Display for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        either!(self, prefix => prefix.fmt(f))
+    }
+}
+
+impl fmt::Debug for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// IPv4 addresses from `first` to `last`, both included: `10.0.0.1-10.0.0.9` or one address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ip4Range {
@@ -365,6 +526,36 @@ mod tests {
         let six: Ip6Prefix = "ff::/0".parse().unwrap();
         assert_eq!(six.normalized(), Ip6Prefix::ANY);
         assert_eq!(Ip6Prefix::host(Ipv6Addr::LOCALHOST).last(), Ipv6Addr::LOCALHOST);
+    }
+
+    #[test]
+    fn a_prefix_of_either_family_keeps_to_its_own() {
+        let (four, six): (IpPrefix, IpPrefix) =
+            ("10.1.2.3/8".parse().unwrap(), "fe80::1/10".parse().unwrap());
+        assert_eq!(
+            four.normalized().to_string() + " " + &six.normalized().to_string(),
+            "10.0.0.0/8 fe80::/10"
+        );
+        assert_eq!((four.len(), four.max_len(), six.len(), six.max_len()), (8, 32, 10, 128));
+        assert!(
+            four.contains([10, 9, 9, 9].into()) && !four.contains(six.addr()) && !six.contains(four.addr())
+        );
+        assert!(six.contains("febf::".parse().unwrap()) && !six.contains("fec0::".parse().unwrap()));
+        assert!(six.covers(&IpPrefix::host(six.addr())) && !IpPrefix::from(Ip6Prefix::ANY).covers(&four));
+        assert!(four.has_host_bits() && four.require_network().is_err());
+        assert_eq!(IpPrefix::new(four.network(), 8), four.normalized().require_network());
+        assert_eq!((four.ip4().is_some(), four.ip6(), six.ip4()), (true, None, None));
+        for (text, want) in [
+            ("1.2.3.4/33", "1.2.3.4/33: prefix length must be 0 to 32, nearest 32"),
+            ("::/129", "::/129: prefix length must be 0 to 128, nearest 128"),
+            ("::1", "::1: prefix length missing, nearest ::1/128"),
+            ("x/8", "x: not an IPv4 or IPv6 address"),
+            (":x/8", ":x: not an IPv6 address"),
+            ("1.2.3.999/8", "1.2.3.999: not an IPv4 address, nearest 1.2.3.255"),
+        ] {
+            assert_eq!(text.parse::<IpPrefix>().unwrap_err().to_string(), want);
+        }
+        assert!(IpPrefix::new(six.addr(), 129).is_err());
     }
 
     #[test]

@@ -1,13 +1,9 @@
 //! The TCP header (RFC 9293) as a router sees it: ports, flags, lengths.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use zerocopy::byteorder::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-use crate::IpProtocol;
-use crate::checksum::Sum;
 
 /// The eight control bits. `Display` is VPP's: `0x12 SYN ACK`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -180,20 +176,6 @@ impl fmt::Display for TcpHeader {
         write!(f, "\n  flags {}, tcp header: {} bytes", self.flags(), self.header_len())?;
         write!(f, "\n  window {}, checksum 0x{:04x}", self.window, self.checksum())
     }
-}
-
-/// The checksum of a TCP segment (header with a zero checksum, then data) over IPv4.
-pub fn checksum_ip4(src: Ipv4Addr, dst: Ipv4Addr, segment: &[u8]) -> u16 {
-    let mut sum = Sum::pseudo_ip4(src, dst, IpProtocol::TCP, segment.len() as u16);
-    sum.add(segment);
-    sum.finish()
-}
-
-/// As [`checksum_ip4`], over IPv6.
-pub fn checksum_ip6(src: Ipv6Addr, dst: Ipv6Addr, segment: &[u8]) -> u16 {
-    let mut sum = Sum::pseudo_ip6(src, dst, IpProtocol::TCP, segment.len() as u32);
-    sum.add(segment);
-    sum.finish()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The UDP header (RFC 768).
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -95,18 +95,7 @@ impl fmt::Display for UdpHeader {
 pub fn checksum_ip4(src: Ipv4Addr, dst: Ipv4Addr, datagram: &[u8]) -> u16 {
     let mut sum = Sum::pseudo_ip4(src, dst, IpProtocol::UDP, datagram.len() as u16);
     sum.add(datagram);
-    never_zero(sum.finish())
-}
-
-/// As [`checksum_ip4`], over IPv6, where the checksum is mandatory (RFC 8200 section 8.1).
-pub fn checksum_ip6(src: Ipv6Addr, dst: Ipv6Addr, datagram: &[u8]) -> u16 {
-    let mut sum = Sum::pseudo_ip6(src, dst, IpProtocol::UDP, datagram.len() as u32);
-    sum.add(datagram);
-    never_zero(sum.finish())
-}
-
-const fn never_zero(checksum: u16) -> u16 {
-    if checksum == 0 { 0xffff } else { checksum }
+    sum.finish_udp()
 }
 
 #[cfg(test)]

@@ -4,29 +4,34 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
 use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
-use crate::{Qdisc, RingVersion};
+use crate::{Qdisc, RingVersion, TxOffload};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
         "create host-interface {name <name:kernel-interface> & [hw-addr <mac>] \
          & [num-rx-queues <rx:u32>] & [num-tx-queues <tx:u32>] & [mode {ip | ethernet}] \
-         & [qdisc-bypass-enable] & [qdisc-bypass-disable] & [v2]}",
+         & [qdisc-bypass-enable] & [qdisc-bypass-disable] \
+         & [cksum-gso-disable] & [v2 | v3]}",
         "Take an interface of the host kernel into the router",
         create,
     )
     .examples(&[
         "create host-interface name eth1",
-        "create host-interface v2 name eth1 hw-addr 02:fe:00:00:00:01",
+        "create host-interface v3 name eth1 hw-addr 02:fe:00:00:00:01",
         "create host-interface name eth1 num-rx-queues 2 num-tx-queues 2 qdisc-bypass-disable",
+        "create host-interface name eth1 cksum-gso-disable",
         "create host-interface name tun0 mode ip",
     ])
     .doc(
         "Prints the new interface's name, `host-` and the kernel's name. Setting it up or down and changing its MTU \
          does the same to the kernel's interface (its MTU is only ever raised); its link state follows the kernel. \
-         `qdisc-bypass-enable` sends past the kernel's queueing discipline: quicker, but large packets are lost where \
-         the device cannot cut them, so it is off, and VPP's `qdisc-bypass-disable` says what is so anyway. `v2` takes a TPACKET_V2 ring: a \
-         lone packet is seen at once instead of half a millisecond later, bursts have 128 places instead of 8 MiB.",
+         `cksum-gso-disable`: the router completes checksums and cuts large packets itself before it sends them, for a \
+         device or a kernel that gets it wrong; without it the kernel does, or leaves it to the device. \
+         `qdisc-bypass-enable` sends past the kernel's queueing discipline, which implies `cksum-gso-disable` because \
+         it cuts nothing there; it is off, and VPP's `qdisc-bypass-disable` says what is so anyway. `v2`, unlike in VPP the \
+         default, takes TPACKET_V2 rings: the router sees a packet at once. `v3` takes TPACKET_V3 rings, which hand \
+         packets over by the block: a lone one is seen half a millisecond later, and jumbo frames cost less.",
     ),
     Command::new(
         "delete host-interface {name <name:host-interface>}",
@@ -56,7 +61,8 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         tx_queues: args.opt("tx")?,
         mode: if args.has("ip") { Mode::Ip } else { Mode::Ethernet },
         qdisc: if args.has("qdisc-bypass-enable") { Qdisc::Bypass } else { Qdisc::Use },
-        version: if args.has("v2") { RingVersion::V2 } else { RingVersion::V3 },
+        offload: if args.has("cksum-gso-disable") { TxOffload::Router } else { TxOffload::Kernel },
+        version: if args.has("v3") { RingVersion::V3 } else { RingVersion::V2 },
     };
     control.get::<HostInterfaces>()?.create(&create)?;
     Ok(Output::text(format!("host-{}\n", create.name)))

@@ -9,18 +9,16 @@ use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, MtuLayer, Queue, SwIfIndex};
+use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::port::Port;
-use crate::queue::QueueConfig;
-use crate::rx::{HostRx, Layer, NODE};
+use crate::queue::{QueueConfig, TxOffload};
+use crate::rx::{HostRx, NODE};
 use crate::tx::HostTx;
-use crate::{
-    AdminState, Error, Link, LinkChange, LinkEvent, LinkWatch, Qdisc, RingVersion, RxRing, rx,
-    set_admin_state, set_mtu, watch,
-};
+use crate::{Error, Qdisc, RingVersion, RxConfig, RxRing, rx, watch};
 
 /// Most queues of a kind that an interface may have.
 const MAX_QUEUES: u32 = 64;
@@ -52,12 +50,14 @@ pub struct CreateHostInterface {
     pub mode: Mode,
     /// Whether sent frames pass the kernel's queueing discipline.
     pub qdisc: Qdisc,
-    /// V3 for throughput, V2 for the latency of lone frames.
+    /// How the kernel lays received frames out.
     pub version: RingVersion,
+    /// Who completes checksums and cuts large packets. Past the queueing discipline it is always the router.
+    pub offload: TxOffload,
 }
 
 impl Default for CreateHostInterface {
-    /// As VPP's `create host-interface` without further words: the queueing discipline is bypassed.
+    /// As `create host-interface` without further words.
     fn default() -> Self {
         CreateHostInterface {
             name: String::new(),
@@ -65,9 +65,9 @@ impl Default for CreateHostInterface {
             rx_queues: None,
             tx_queues: None,
             mode: Mode::default(),
-            // Past the queueing discipline the kernel does not cut large packets for devices that cannot.
             qdisc: Qdisc::Use,
-            version: RingVersion::V3,
+            version: RingVersion::default(),
+            offload: TxOffload::default(),
         }
     }
 }
@@ -80,7 +80,8 @@ struct HostInterface {
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
     config: QueueConfig,
-    layer: Layer,
+    /// Geometry of the receive rings that are open, or were last.
+    ring: Cell<RxConfig>,
     /// How often the kernel's interface vanished.
     vanished: Cell<u32>,
 }
@@ -159,6 +160,9 @@ impl HostInterfaces {
             tx: count("number of transmit queues", create.tx_queues, self.graph.threads().len())?,
             qdisc: create.qdisc,
             version: create.version,
+            // Past its queueing discipline the kernel does nothing for devices that cannot do it themselves.
+            offload: if create.qdisc == Qdisc::Bypass { TxOffload::Router } else { create.offload },
+            layer,
         };
         let name = format!("host-{}", create.name);
         if self.interfaces.by_name(&name).is_some() {
@@ -171,7 +175,7 @@ impl HostInterfaces {
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
             config,
-            layer,
+            ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
         });
         let (ethernet, rx_next) = match layer {
@@ -179,7 +183,10 @@ impl HostInterfaces {
             Layer::Ip { .. } => (false, "ip4-input"),
         };
         let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
-        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        let flags = match config.offload {
+            TxOffload::Kernel => IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true),
+            TxOffload::Router => IfFlags::default(),
+        };
         let flags = flags.set(IfFlags::ETHERNET, ethernet).set(IfFlags::LINK_UP, is_up(&link));
         let device = Rc::clone(&host) as Rc<dyn Device>;
         let create = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next, device };
@@ -209,12 +216,12 @@ impl HostInterfaces {
 
     fn find(name: &str) -> Result<Link, Error> {
         match Link::by_name(name) {
-            Err(Error::NoInterface { name, .. }) => {
+            Err(shoal_link::Error::NoInterface { name }) => {
                 let names = kernel_names();
                 let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
                 Err(Error::NoInterface { name, nearest })
             }
-            found => found,
+            found => Ok(found?),
         }
     }
 
@@ -231,7 +238,7 @@ impl HostInterfaces {
         let index = host.port.index();
         let old = self.interfaces.queues(index)?;
         for (number, ring) in (0..).zip(rings) {
-            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.layer));
+            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.layer));
             // A queue that is replaced stays where the operator has put it.
             let before = old.iter().find(|q| q.queue == number);
             if before.is_some() {
@@ -261,8 +268,8 @@ impl HostInterfaces {
             return Ok(());
         }
         let watch = LinkWatch::open()?;
-        let control = self.control.upgrade().ok_or_else(|| Error::Netlink("the router ends".into()))?;
-        let processes = control.processes().map_err(|e| Error::Netlink(e.to_string()))?;
+        let control = self.control.upgrade().ok_or_else(|| Error::NoWatch("it ends".into()))?;
+        let processes = control.processes().map_err(|e| Error::NoWatch(e.to_string()))?;
         processes.spawn(watch::NAME, watch::run(watch, Rc::downgrade(self))?);
         self.watching.set(true);
         Ok(())
@@ -324,6 +331,7 @@ impl HostInterfaces {
                 set_admin_state(link.index, AdminState::Up)?;
             }
             let (rings, tx) = host.config.open(link)?;
+            host.ring.set(host.config.ring(link));
             host.port.replace_tx(tx);
             self.add_queues(host, rings)
         })();
@@ -386,10 +394,9 @@ impl Device for HostInterface {
     fn describe(&self) -> String {
         let (facts, config) = (&self.port.facts, &self.config);
         let get = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
-        let ring = config.ring();
+        let ring = self.ring.get();
         let mut text = String::new();
-        let version = if config.version == RingVersion::V3 { 3 } else { 2 };
-        let _ = writeln!(text, "Linux PACKET socket interface v{version}");
+        let _ = writeln!(text, "Linux PACKET socket interface v{}", config.version);
         let _ = match &*self.link.borrow() {
             Some(link) => {
                 let kind = link.kind.as_deref().unwrap_or("hardware");
@@ -401,14 +408,19 @@ impl Device for HostInterface {
         if config.qdisc == Qdisc::Bypass {
             let _ = writeln!(text, "  qdisc-bpass-enabled");
         }
-        let _ = writeln!(text, "  cksum-gso-enabled");
+        if config.offload == TxOffload::Kernel {
+            let _ = writeln!(text, "  cksum-gso-enabled");
+        }
         if config.rx > 1 {
             let _ = writeln!(text, "  fanout-enabled");
         }
         let _ = writeln!(
             text,
-            "RX Queues: {}, each block_size:{} nr:{}",
-            config.rx, ring.block_size, ring.blocks
+            "RX Queues: {}, each {}:{} nr:{}",
+            config.rx,
+            if config.version == RingVersion::V3 { "block_size" } else { "frame_size" },
+            ring.block_size,
+            ring.blocks
         );
         let _ = writeln!(text, "TX Queues: {}", config.tx);
         let _ = write!(

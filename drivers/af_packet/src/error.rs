@@ -52,9 +52,12 @@ pub enum Error {
         /// What would be right.
         rule: &'static str,
     },
-    /// The kernel sent something that is not netlink.
-    #[error("malformed netlink message: {0}")]
-    Netlink(String),
+    /// The kernel could not be asked about its interfaces, or said no.
+    #[error(transparent)]
+    Link(#[from] shoal_link::Error),
+    /// The router cannot follow the kernel.
+    #[error("the router does not follow the kernel: {0}")]
+    NoWatch(String),
 }
 
 fn near(nearest: Option<&str>) -> String {
@@ -75,6 +78,7 @@ impl Error {
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Os { source, .. } => source.raw_os_error(),
+            Self::Link(error) => error.errno(),
             _ => None,
         }
     }

@@ -5,7 +5,8 @@
 //!
 //! - [`RxRing`]: one receive queue, a TPACKET_V3 ring read in place.
 //! - [`TxQueue`]: one transmit queue, frames gathered from segments and sent by the batch.
-//! - [`Link`], [`LinkWatch`]: what the kernel says about an interface, now and whenever it changes.
+//!
+//! What the kernel says about an interface, now and whenever it changes, is [`shoal_link`]'s.
 //!
 //! Checksum-offloaded frames and superframes cross both queues with their `virtio_net_hdr`
 //! ([`shoal_vnet`]), so local TCP with default offloads works.
@@ -14,12 +15,10 @@
 pub mod cli;
 mod control;
 mod error;
-mod link;
-mod link_watch;
-mod netlink;
 mod port;
 mod queue;
 mod rx;
+mod send;
 #[allow(unsafe_code)]
 mod sys;
 mod tx;
@@ -31,8 +30,7 @@ use shoal_module::{Control, InitError, Module};
 
 pub use control::{CreateHostInterface, HostInterfaces, Mode};
 pub use error::Error;
-pub use link::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
-pub use link_watch::{LinkChange, LinkEvent, LinkWatch};
+pub use queue::TxOffload;
 pub use sys::{
     Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch,
     TxConfig, TxQueue, TxRefused, TxReport, VlanTag,

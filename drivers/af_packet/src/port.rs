@@ -5,14 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shoal_interface::{IfTable, SwIfIndex};
 
-use crate::TxQueue;
+use crate::send::Sender;
 
 /// One host interface, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
     pub(crate) interfaces: IfTable,
     index: AtomicU32,
     /// One for each transmit queue; empty while the kernel's interface is gone.
-    tx: Box<[Mutex<Option<TxQueue>>]>,
+    tx: Box<[Mutex<Option<Sender>>]>,
     pub(crate) facts: Facts,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Facts {
 }
 
 impl Port {
-    pub(crate) fn new(interfaces: IfTable, tx_queues: Vec<TxQueue>) -> Self {
-        let tx = tx_queues.into_iter().map(|q| Mutex::new(Some(q))).collect();
+    pub(crate) fn new(interfaces: IfTable, senders: Vec<Sender>) -> Self {
+        let tx = senders.into_iter().map(|q| Mutex::new(Some(q))).collect();
         Port { interfaces, index: AtomicU32::new(SwIfIndex::NONE.0), tx, facts: Facts::default() }
     }
 
@@ -52,17 +52,17 @@ impl Port {
     /// The transmit queue of a thread. Threads share one only when there are fewer queues than threads, so the lock,
     /// taken once a frame, is free as a rule.
     #[inline]
-    pub(crate) fn tx_queue(&self, thread: usize) -> Option<MutexGuard<'_, Option<TxQueue>>> {
+    pub(crate) fn sender(&self, thread: usize) -> Option<MutexGuard<'_, Option<Sender>>> {
         let queue = self.tx.get(thread % self.tx.len().max(1))?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts other queues in the place of the old ones; closes those that get no successor.
-    pub(crate) fn replace_tx(&self, queues: Vec<TxQueue>) {
-        let mut queues = queues.into_iter();
+    pub(crate) fn replace_tx(&self, senders: Vec<Sender>) {
+        let mut senders = senders.into_iter();
         for slot in &self.tx {
             let old =
-                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), queues.next());
+                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), senders.next());
             // Closing waits for the kernel: not while a worker may wait for the lock.
             drop(old);
         }

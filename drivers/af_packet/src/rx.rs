@@ -10,10 +10,11 @@ use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{FrameCx, NodeIndex, RxQueue};
 use shoal_interface::SwIfIndex;
-use shoal_vnet::{VnetHdr, fill, insert_tag};
+use shoal_link::{Intake, Layer, NotIp, Refused};
+use shoal_vnet::{VnetHdr, insert_tag};
 
 use crate::port::Port;
-use crate::{RingFault, RxFrame, RxRing};
+use crate::{RingFault, RingVersion, RxFrame, RxRing};
 
 /// Name of the input node all host interfaces run under.
 pub(crate) const NODE: &str = "af-packet-input";
@@ -38,19 +39,20 @@ pub enum Error {
     NotIp,
 }
 
-/// What frames of this interface begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layer {
-    /// An Ethernet header.
-    Ethernet,
-    /// An IP header; where IPv6 goes, if anything takes it.
-    Ip { ip6: Option<NodeIndex> },
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NoBuffer => Error::NoBuffer,
+            Refused::BadOffload => Error::BadOffload,
+        }
+    }
 }
 
 /// One receive queue of one host interface.
 pub(crate) struct HostRx {
     port: Arc<Port>,
     ring: RxRing,
+    version: RingVersion,
     number: u32,
     layer: Layer,
     polls: u32,
@@ -64,40 +66,29 @@ pub(crate) struct HostRx {
 impl HostRx {
     pub(crate) fn new(port: Arc<Port>, ring: RxRing, number: u32, layer: Layer) -> Self {
         let (polls, empty, missed, offered, freezes, gone) = (0, 0, 0, 0, 0, false);
-        HostRx { port, ring, number, layer, polls, empty, missed, offered, freezes, gone }
+        let version = ring.version();
+        HostRx { port, ring, version, number, layer, polls, empty, missed, offered, freezes, gone }
     }
 
     /// Takes what is there, up to a frame's worth; tells how many frames left the ring.
     fn receive(&mut self, cx: &mut FrameCx<'_>) -> usize {
         let Some(mut rx) = self.ring.next() else { return 0 };
-        let interface = self.port.index();
-        let data = *self.port.interfaces.get(interface, cx.guard());
-        let traced = cx.wants_trace();
-        let next = data.rx_next(traced);
-        let mut frame = cx.blank();
-        let (mut bytes, mut taken) = (0, 0);
+        let (interface, version) = (self.port.index(), self.version);
+        let mut intake = Intake::begin(cx, &self.port.interfaces, interface, self.layer);
+        let mut taken = 0;
         loop {
             taken += 1;
-            let packet =
-                if data.is_up() { packet(cx.cache(), interface, &rx) } else { Err(Error::AdminDown) };
-            match packet {
+            let received =
+                if intake.is_up() { packet(cx.cache(), interface, &rx) } else { Err(Error::AdminDown) };
+            match received {
                 Ok(mut buffer) => {
-                    let mut pkt = cx.cache().packet(&mut buffer);
-                    bytes += pkt.len() as u64;
-                    if traced {
-                        let line = Trace::of(&rx, interface, self.number, next);
+                    if intake.is_traced() {
+                        let mut pkt = cx.cache().packet(&mut buffer);
+                        let line = Trace::of(&rx, version, (interface, self.number), intake.next());
                         cx.begin_trace(&mut pkt, line);
                     }
-                    let version = pkt.data().first().map(|b| b >> 4);
-                    match (self.layer, version) {
-                        (Layer::Ethernet, _) | (Layer::Ip { .. }, Some(4)) => {
-                            // `taken` is at most FRAME_SIZE, so there is room.
-                            if let Err(buffer) = frame.push(buffer) {
-                                cx.cache().free(buffer);
-                            }
-                        }
-                        (Layer::Ip { ip6: Some(ip6) }, Some(6)) => cx.send_to(ip6, buffer),
-                        (Layer::Ip { .. }, _) => cx.drop(buffer, Error::NotIp),
+                    if let Err(NotIp(buffer)) = intake.take(cx, buffer) {
+                        cx.drop(buffer, Error::NotIp);
                     }
                 }
                 Err(error) => refuse(cx, interface, error),
@@ -110,11 +101,7 @@ impl HostRx {
                 None => break,
             }
         }
-        if bytes > 0 {
-            let packets = frame.len() as u64;
-            cx.counters().rx.add(cx.thread(), interface.0 as usize, packets, bytes);
-        }
-        cx.forward(next, frame);
+        intake.finish(cx);
         taken
     }
 
@@ -148,13 +135,10 @@ fn packet(cache: &mut Cache, interface: SwIfIndex, rx: &RxFrame<'_>) -> Result<B
     if rx.is_truncated() {
         return Err(Error::Truncated);
     }
-    let offload = rx.vnet.validate(&[rx.bytes]).map_err(|_| Error::BadOffload)?;
-    let mut buffer = fill(cache, rx.bytes).ok_or(Error::NoBuffer)?;
-    let mut pkt = cache.packet(&mut buffer);
-    pkt.meta_mut().rx = interface;
-    let stored = offload.store(&mut pkt).is_ok();
-    let tagged = rx.vlan.is_none_or(|tag| insert_tag(&mut pkt, tag.tpid, tag.tci).is_some());
-    if stored && tagged {
+    let mut buffer = shoal_link::packet(cache, interface, rx.bytes, rx.vnet)?;
+    let tagged =
+        rx.vlan.is_none_or(|tag| insert_tag(&mut cache.packet(&mut buffer), tag.tpid, tag.tci).is_some());
+    if tagged {
         return Ok(buffer);
     }
     cache.free(buffer);
@@ -205,6 +189,7 @@ impl RxQueue for HostRx {
 
 /// What `show trace` says of a received frame, in VPP's layout.
 struct Trace {
+    version: RingVersion,
     interface: SwIfIndex,
     queue: u32,
     next: NodeIndex,
@@ -215,17 +200,22 @@ struct Trace {
 }
 
 impl Trace {
-    fn of(rx: &RxFrame<'_>, interface: SwIfIndex, queue: u32, next: NodeIndex) -> Self {
+    fn of(
+        rx: &RxFrame<'_>,
+        version: RingVersion,
+        (interface, queue): (SwIfIndex, u32),
+        next: NodeIndex,
+    ) -> Self {
         let (wire_len, captured, vlan, vnet) = (rx.wire_len, rx.bytes.len(), rx.vlan, rx.vnet);
-        Trace { interface, queue, next, wire_len, captured, vlan, vnet }
+        Trace { version, interface, queue, next, wire_len, captured, vlan, vnet }
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trace { interface, queue, next, wire_len, captured, vlan, vnet } = self;
+        let Trace { version, interface, queue, next, wire_len, captured, vlan, vnet } = self;
         writeln!(f, "af_packet: hw_if_index {interface} rx-queue {queue} next-index {}", next.number())?;
-        writeln!(f, "  tpacket3_hdr:")?;
+        writeln!(f, "  tpacket{version}_hdr:")?;
         write!(f, "    len {wire_len} snaplen {captured}")?;
         if let Some(tag) = vlan {
             write!(f, " vlan {} vlan_tpid 0x{:04x}", tag.tci & 0xfff, tag.tpid)?;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NoNext};
-use shoal_vnet::owed;
 
+use crate::TxReport;
 use crate::port::Port;
 use crate::queue::TX_BATCH;
-use crate::{TxQueue, TxRefused, TxReport};
+use crate::send::Sum;
 
 /// Why a packet is not sent.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Error {
     QueueFull,
     /// longer than the interface's MTU allows
     TooBig,
-    /// refused by the kernel for what it is
+    /// refused for what it is
     Invalid,
     /// interface is down
     Down,
@@ -47,24 +47,7 @@ pub(crate) struct HostTx {
     pub(crate) port: Arc<Port>,
 }
 
-/// What became of the packets of one frame.
-#[derive(Default)]
-struct Sum {
-    report: TxReport,
-    segments: usize,
-}
-
 impl Sum {
-    fn add(&mut self, batch: TxReport) {
-        let sum = &mut self.report;
-        sum.queue_full += batch.queue_full;
-        sum.too_big += batch.too_big;
-        sum.invalid += batch.invalid;
-        sum.down += batch.down;
-        sum.gone += batch.gone;
-        sum.other += batch.other;
-    }
-
     fn count(&self, cx: &FrameCx<'_>, interface: u32) {
         let TxReport { queue_full, too_big, invalid, down, gone, other, .. } = self.report;
         let counts = [
@@ -87,25 +70,6 @@ impl Sum {
     }
 }
 
-/// Sends some packets and counts what the kernel did not take.
-fn send(queue: &mut TxQueue, packets: &[Option<Packet<'_>>], sum: &mut Sum) {
-    let mut batch = queue.batch();
-    for pkt in packets.iter().flatten() {
-        let Some(vnet) = owed(pkt) else {
-            sum.report.invalid += 1;
-            continue;
-        };
-        let mut pushed = batch.push(vnet, pkt.segments());
-        if pushed == Err(TxRefused::BatchFull) {
-            sum.add(batch.send());
-            batch = queue.batch();
-            pushed = batch.push(vnet, pkt.segments());
-        }
-        sum.segments += usize::from(pushed.is_err());
-    }
-    sum.add(batch.send());
-}
-
 impl FrameNode for HostTx {
     const NAME: &'static str = "host-interface-tx";
     type Next = NoNext;
@@ -114,10 +78,9 @@ impl FrameNode for HostTx {
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread) = (self.port.index().0, cx.thread());
         let mut sum = Sum::default();
-        let queue = self.port.tx_queue(thread);
-        match queue {
-            Some(mut queue) if queue.is_some() => {
-                let Some(queue) = queue.as_mut() else { return };
+        match self.port.sender(thread) {
+            Some(mut sender) if sender.is_some() => {
+                let Some(sender) = sender.as_mut() else { return };
                 let number = thread % self.port.tx_queues();
                 let mut tokens = frame.drain();
                 loop {
@@ -133,8 +96,8 @@ impl FrameNode for HostTx {
                             cx.trace(pkt, || Trace { interface, queue: number, len: pkt.len() });
                         }
                     }
-                    send(queue, &packets, &mut sum);
                     let full = packets.last().is_some_and(Option::is_some);
+                    sender.send(&mut packets, &mut sum);
                     buffers.into_iter().flatten().for_each(|buffer| cx.cache().free(buffer));
                     if !full {
                         break;

@@ -6,7 +6,9 @@ use std::rc::Weak;
 use async_io::Async;
 
 use crate::control::HostInterfaces;
-use crate::{Error, LinkWatch};
+use shoal_link::LinkWatch;
+
+use crate::Error;
 
 /// Its name in `show runtime`.
 pub(crate) const NAME: &str = "af-packet-link-watch";
@@ -28,14 +30,17 @@ pub(crate) fn run(
                     },
                     Ok(None) => break,
                     // One message that cannot be read; the next ones still count.
-                    Err(Error::Netlink(why)) => tracing::warn!("malformed announcement of a link: {why}"),
+                    Err(shoal_link::Error::Netlink(why)) => {
+                        tracing::warn!("malformed announcement of a link: {why}");
+                    }
                     Err(e) => {
                         return tracing::error!("host interfaces do not follow the kernel any more: {e}");
                     }
                 }
             }
             if let Err(e) = readable.readable().await {
-                return tracing::error!("host interfaces do not follow the kernel any more: {e}");
+                tracing::error!("host interfaces do not follow the kernel any more: {e}");
+                return;
             }
         }
     })

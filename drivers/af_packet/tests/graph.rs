@@ -4,43 +4,44 @@
 
 mod support;
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU16;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use shoal_af_packet::{CreateHostInterface, Qdisc, RxConfig, RxRing, TxConfig, TxOffload, TxQueue};
 use shoal_interface::IfFlags;
-use support::router::Router;
+use shoal_link::Link;
+use shoal_vnet::{Csum, Gso, GsoKind, Offload, Segments, VnetHdr};
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), each on a veth whose other end, `ra` and `rb`, is in `r`.
 struct Hosts {
-    a: Netns,
-    b: Netns,
-    r: Netns,
+    a: Namespace,
+    b: Namespace,
+    r: Namespace,
 }
 
-fn quiet(ns: &Netns, end: &str) {
-    sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", ns.0));
+fn quiet(ns: &Namespace, end: &str) {
+    sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", ns.name()));
 }
 
 impl Hosts {
     fn new(tag: &str) -> Self {
-        let [a, b, r] = ["a", "b", "r"].map(|end| Netns::new(&format!("{tag}{end}")));
+        let [a, b, r] = ["a", "b", "r"].map(|end| Namespace::new(&format!("{tag}{end}")).unwrap());
         let hosts = Hosts { a, b, r };
         hosts.wire(&hosts.a, "ra", "10.9.0.1/24");
         hosts.wire(&hosts.b, "rb", "10.9.0.2/24");
         hosts
     }
 
-    fn wire(&self, host: &Netns, end: &str, address: &str) {
+    fn wire(&self, host: &Namespace, end: &str, address: &str) {
         self.r.ip(&format!(
             "link add {end} numrxqueues 4 numtxqueues 4 type veth peer name eth0 netns {}",
-            host.0
+            host.name()
         ));
         quiet(&self.r, end);
         quiet(host, "eth0");
@@ -51,50 +52,11 @@ impl Hosts {
     }
 
     fn ping(&self, count: u32) -> bool {
-        let count = count.to_string();
-        let ping =
-            ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
-        let out = Command::new("ip").args(ping).output().unwrap();
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        println!("{text}");
-        text.contains(" 0% packet loss")
+        pings(&self.a, count, "10.9.0.2")
     }
 
-    /// Megabits a second of one TCP connection from `a` to `b`, default offloads; every byte is checked.
     fn tcp(&self, bytes: usize) -> f64 {
-        let (ready, bound) = std::sync::mpsc::channel();
-        let server = self.b.spawn(move || {
-            let listener = TcpListener::bind("10.9.0.2:7000").unwrap();
-            ready.send(()).unwrap();
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
-            loop {
-                let n = stream.read(&mut buffer).unwrap();
-                if n == 0 {
-                    return at;
-                }
-                for (i, byte) in buffer[..n].iter().enumerate() {
-                    assert_eq!(*byte, ((at + i) % 251) as u8, "byte {}", at + i);
-                }
-                at += n;
-            }
-        });
-        bound.recv_timeout(PATIENCE).unwrap();
-        let start = Instant::now();
-        self.a.run(move || {
-            let mut stream = TcpStream::connect("10.9.0.2:7000").unwrap();
-            stream.set_write_timeout(Some(PATIENCE)).unwrap();
-            let chunk: Vec<u8> = (0..251 * 261).map(|i| (i % 251) as u8).collect();
-            let mut sent = 0;
-            while sent < bytes {
-                let n = chunk.len().min(bytes - sent);
-                stream.write_all(&chunk[..n]).unwrap();
-                sent += n;
-            }
-        });
-        assert_eq!(server.join().unwrap(), bytes);
-        bytes as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
+        tcp(&self.a, &self.b, "10.9.0.2:7000", bytes)
     }
 }
 
@@ -104,8 +66,8 @@ fn hosts_ping_each_other_through_two_host_interfaces() {
         return;
     }
     let hosts = Hosts::new("p");
-    let router = Router::start(&hosts.r);
-    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 1));
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], 1));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     assert!(hosts.ping(100));
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
@@ -122,8 +84,8 @@ fn local_tcp_with_default_offloads_crosses_as_superframes() {
         return;
     }
     let hosts = Hosts::new("t");
-    let router = Router::start(&hosts.r);
-    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 2));
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], 2));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     let rate = hosts.tcp(200 << 20);
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
@@ -134,14 +96,14 @@ fn local_tcp_with_default_offloads_crosses_as_superframes() {
 }
 
 #[test]
-fn a_version_2_ring_answers_sooner_and_takes_superframes_too() {
+fn a_version_3_ring_takes_superframes_too() {
     use shoal_af_packet::RingVersion;
-    if !can_run("a_version_2_ring_answers_sooner_and_takes_superframes_too") {
+    if !can_run("a_version_3_ring_takes_superframes_too") {
         return;
     }
     let hosts = Hosts::new("v");
-    let router = Router::start(&hosts.r);
-    let [a, b] = router.on(|r| r.connect_as(["ra", "rb"], 2, RingVersion::V2));
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect_as(r, ["ra", "rb"], 2, RingVersion::V3));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     assert!(hosts.ping(100));
     let rate = hosts.tcp(100 << 20);
@@ -152,25 +114,135 @@ fn a_version_2_ring_answers_sooner_and_takes_superframes_too() {
     router.end();
 }
 
+/// Frames that host `b` has received.
+fn frames_at_b(hosts: &Hosts) -> u64 {
+    let cat = ["netns", "exec", hosts.b.name(), "cat", "/sys/class/net/eth0/statistics/rx_packets"];
+    let out = Command::new("ip").args(cat).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).trim().parse().unwrap()
+}
+
+#[test]
+fn tcp_is_cut_and_its_checksums_completed_where_the_interface_takes_no_offloads() {
+    if !can_run("tcp_is_cut_and_its_checksums_completed_where_the_interface_takes_no_offloads") {
+        return;
+    }
+    let asked = CreateHostInterface { offload: TxOffload::Router, ..Default::default() };
+    let bypass = CreateHostInterface { qdisc: Qdisc::Bypass, ..Default::default() };
+    for (tag, like) in [("c", asked), ("y", bypass)] {
+        let hosts = Hosts::new(tag);
+        let router = start(&hosts.r);
+        let [a, b] = router.on(move |r| connect_like(r, ["ra", "rb"], &like));
+        let offloads = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        assert!(router.on(move |r| !r.interfaces.data(a).unwrap().flags().has(offloads)));
+        assert!(wait_for(PATIENCE, || hosts.ping(1)));
+        let before = frames_at_b(&hosts);
+        let rate = hosts.tcp(50 << 20);
+        let frames = frames_at_b(&hosts) - before;
+        let (cb, errors) = router.on(move |r| (r.counts(b), r.errors()));
+        println!("{rate:.0} Mb/s, {frames} frames, {cb:?} {errors:?}");
+        assert!(frames > (50 << 20) / 1460, "frames of {} bytes", (50 << 20) / frames);
+        assert!(errors.is_empty(), "{errors:?}");
+        router.end();
+    }
+}
+
+/// A TCP superframe from 10.9.0.1 to 10.9.0.2 and its header.
+fn superframe(payload: usize, piece: u16) -> (VnetHdr, Vec<u8>) {
+    let mut frame = vec![0u8; 54 + payload];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&((40 + payload) as u16).to_be_bytes());
+    frame[22..24].copy_from_slice(&[64, 6]);
+    frame[26..34].copy_from_slice(&[10, 9, 0, 1, 10, 9, 0, 2]);
+    frame[46..48].copy_from_slice(&[0x50, 0x18]);
+    frame[54..].iter_mut().enumerate().for_each(|(i, byte)| *byte = (i * 7) as u8);
+    let gso = Gso { kind: GsoKind::Tcp4, size: NonZeroU16::new(piece).unwrap(), header_len: 54, ecn: false };
+    let csum = Csum::Partial { start: 34, offset: 16 };
+    (Offload { csum, gso: Some(gso) }.into(), frame)
+}
+
+fn cut(hdr: VnetHdr, frame: &[u8]) -> Vec<Vec<u8>> {
+    let segs = [frame];
+    let offload = hdr.validate(&segs).unwrap();
+    let mut pieces = Segments::new(&segs, &offload, 14).unwrap().unwrap();
+    let mut buffer = vec![0; pieces.max_len()];
+    std::iter::from_fn(|| pieces.next_into(&mut buffer).map(|len| buffer[..len.unwrap()].to_vec())).collect()
+}
+
+#[test]
+fn superframes_are_cut_in_order_and_absurd_ones_are_counted() {
+    if !can_run("superframes_are_cut_in_order_and_absurd_ones_are_counted") {
+        return;
+    }
+    let hosts = Hosts::new("u");
+    let router = start(&hosts.r);
+    let like = CreateHostInterface { offload: TxOffload::Router, ..Default::default() };
+    let [_, b] = router.on(move |r| connect_like(r, ["ra", "rb"], &like));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    let (whole, many) = (superframe(60_000, 1448), superframe(60_000, 100));
+    // 60,000 pieces of one byte: a host may ask for them, the router does not make them.
+    let absurd = superframe(60_000, 1);
+    let expected: Vec<Vec<u8>> =
+        [&whole, &many, &whole].into_iter().flat_map(|(hdr, frame)| cut(*hdr, frame)).collect();
+    let (ready, opened) = std::sync::mpsc::channel();
+    let wanted = expected.len();
+    let receiver = hosts.b.spawn(move || {
+        let eth0 = Link::by_name("eth0").unwrap().index;
+        let mut ring = RxRing::open(eth0, &RxConfig::default()).unwrap();
+        ready.send(()).unwrap();
+        let mut got = Vec::new();
+        wait_for(PATIENCE, || {
+            while let Some(frame) = ring.next() {
+                if frame.bytes.get(23) == Some(&6) && frame.bytes[26..30] == [10, 9, 0, 1] {
+                    got.push(frame.bytes.to_vec());
+                }
+            }
+            got.len() >= wanted
+        });
+        got
+    });
+    opened.recv_timeout(PATIENCE).unwrap();
+    hosts.a.inside(move || {
+        let eth0 = Link::by_name("eth0").unwrap().index;
+        let mut queue = TxQueue::open(eth0, &TxConfig::default()).unwrap();
+        let mut batch = queue.batch();
+        for (hdr, frame) in [&whole, &absurd, &many, &whole] {
+            batch.push(*hdr, [&frame[..]]).unwrap();
+        }
+        assert_eq!(batch.send().sent, 4);
+    });
+    let got = receiver.join().unwrap();
+    assert_eq!(got.len(), expected.len());
+    assert!(got == expected, "other bytes");
+    let (counts, errors) = router.on(move |r| (r.counts(b), r.errors()));
+    assert_eq!(counts.2, 1, "{errors:?}");
+    assert!(
+        errors
+            .iter()
+            .any(|(node, what, n)| node == "host-rb-tx" && *what == "refused for what it is" && *n == 1)
+    );
+    router.end();
+}
+
 #[test]
 fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
     if !can_run("the_kernels_interface_vanishes_under_traffic_and_comes_back") {
         return;
     }
     let hosts = Hosts::new("g");
-    let router = Router::start(&hosts.r);
-    let [_, b] = router.on(|r| r.connect(["ra", "rb"], 2));
+    let router = start(&hosts.r);
+    let [_, b] = router.on(|r| connect(r, ["ra", "rb"], 2));
     router.on(|r| r.graph.add_worker(None).unwrap());
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     let stop = Arc::new(AtomicBool::new(false));
-    let (a, halt) = (hosts.a.0.clone(), Arc::clone(&stop));
+    let (a, halt) = (hosts.a.name().to_owned(), Arc::clone(&stop));
     let flood = std::thread::spawn(move || {
         while !halt.load(Ordering::Relaxed) {
             let ping = ["netns", "exec", &a, "ping", "-q", "-f", "-c", "2000", "-w", "1", "10.9.0.2"];
             Command::new("ip").args(ping).output().unwrap();
         }
     });
-    let is_up = move |router: &Router| {
+    let is_up = move |router: &Crossing| {
         router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP))
     };
     for _ in 0..3 {
@@ -195,15 +267,15 @@ fn queues_move_between_threads_without_losing_a_frame() {
         return;
     }
     let hosts = Hosts::new("m");
-    let router = Router::start(&hosts.r);
-    let [a, b] = router.on(|r| r.connect(["ra", "rb"], 1));
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], 1));
     router.on(|r| {
         r.graph.add_worker(None).unwrap();
         r.graph.add_worker(None).unwrap();
     });
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     let before = router.on(move |r| (r.counts(a), r.counts(b)));
-    let ns = hosts.a.0.clone();
+    let ns = hosts.a.name().to_owned();
     let pings = std::thread::spawn(move || {
         let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
         let out = Command::new("ip").args(ping).output().unwrap();
@@ -232,8 +304,8 @@ fn state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator() {
         return;
     }
     let hosts = Hosts::new("s");
-    let router = Router::start(&hosts.r);
-    let [a, _] = router.on(|r| r.connect(["ra", "rb"], 1));
+    let router = start(&hosts.r);
+    let [a, _] = router.on(|r| connect(r, ["ra", "rb"], 1));
     let data = move || router.on(move |r| *Box::new(r.interfaces.data(a).unwrap()));
     let up = || data().flags().has(IfFlags::LINK_UP);
     assert!(wait_for(PATIENCE, up));
@@ -250,14 +322,14 @@ fn state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator() {
 
 #[test]
 fn wrong_requests_are_refused_and_leave_nothing() {
-    use shoal_af_packet::{CreateHostInterface, Mode};
+    use shoal_af_packet::Mode;
     if !can_run("wrong_requests_are_refused_and_leave_nothing") {
         return;
     }
     let hosts = Hosts::new("e");
-    let router = Router::start(&hosts.r);
+    let router = start(&hosts.r);
     let ask = |create: CreateHostInterface| {
-        router.on(move |r| r.hosts().create(&create).map_err(|e| e.to_string()))
+        router.on(move |r| host_interfaces(r).create(&create).map_err(|e| e.to_string()))
     };
     let named = |name: &str| CreateHostInterface { name: name.into(), ..Default::default() };
     assert_eq!(
@@ -270,7 +342,8 @@ fn wrong_requests_are_refused_and_leave_nothing() {
     assert_eq!(ask(ip).unwrap_err(), "frames of 'ra' have an Ethernet header: use mode ethernet");
     ask(named("ra")).unwrap();
     assert_eq!(ask(named("ra")).unwrap_err(), "interface `host-ra' exists already");
-    let delete = |name: &'static str| router.on(move |r| r.hosts().delete(name).map_err(|e| e.to_string()));
+    let delete =
+        |name: &'static str| router.on(move |r| host_interfaces(r).delete(name).map_err(|e| e.to_string()));
     assert_eq!(delete("rb").unwrap_err(), "'rb' is no host interface, did you mean 'ra'?");
     delete("ra").unwrap();
     assert_eq!(router.on(|r| r.interfaces.indices().len()), 1, "only local0");

@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_af_packet::*;
+use shoal_link::{AdminState, Link, LinkChange, LinkWatch, set_admin_state};
 use shoal_vnet::{Csum, VnetHdr};
 use support::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A veth pair `va` - `vb` in one namespace, both ends up.
-fn veth(tag: &str) -> Netns {
-    let ns = Netns::new(tag);
+fn veth(tag: &str) -> Namespace {
+    let ns = Namespace::new(tag).unwrap();
     ns.ip("link add va type veth peer name vb");
     for end in ["va", "vb"] {
-        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", ns.0));
+        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", ns.name()));
         ns.ip(&format!("link set {end} up"));
     }
     ns
@@ -70,7 +71,7 @@ fn frames_of_every_size_cross_both_ways_unchanged() {
         return;
     }
     let ns = veth("sizes");
-    ns.run(|| {
+    ns.inside(|| {
         let (mut a, mut b) = (port("va"), port("vb"));
         for (tx, rx) in [(&mut a.1, &mut b.0), (&mut b.1, &mut a.0)] {
             let frames: Vec<_> = [60, 61, 64, 128, 500, 1499, 1500, 1514].map(|len| frame(len, 7)).into();
@@ -94,7 +95,7 @@ fn a_batch_passes_over_bad_frames_and_counts_them() {
         return;
     }
     let ns = veth("bad");
-    ns.run(|| {
+    ns.inside(|| {
         let (a, mut b) = (port("va"), port("vb"));
         let (good, big, short) = (frame(64, 1), frame(1600, 1), [0u8; 5]);
         let lie = VnetHdr { flags: 1, csum_start: 9000.into(), csum_offset: 16.into(), ..VnetHdr::default() };
@@ -120,7 +121,7 @@ fn a_batch_says_when_it_is_full_and_when_a_chain_can_never_go() {
         return;
     }
     let ns = veth("full");
-    ns.run(|| {
+    ns.inside(|| {
         let index = Link::by_name("va").unwrap().index;
         let mut tx = TxQueue::open(index, &TxConfig { batch: 2, ..TxConfig::default() }).unwrap();
         let f = frame(1200, 1);
@@ -140,7 +141,7 @@ fn a_stripped_vlan_tag_is_reported() {
         return;
     }
     let ns = veth("vlan");
-    ns.run(|| {
+    ns.inside(|| {
         let (mut a, mut b) = (port("va"), port("vb"));
         let plain = frame(100, 1);
         let tagged = [&plain[..12], &[0x81, 0, 0x20, 7], &plain[12..]].concat();
@@ -160,13 +161,13 @@ fn a_local_checksum_is_left_open_and_can_be_finished() {
         return;
     }
     let ns = veth("csum");
-    let peer = Netns::new("csum-peer");
-    ns.ip(&format!("link set vb netns {}", peer.0));
+    let peer = Namespace::new("csum-peer").unwrap();
+    ns.ip(&format!("link set vb netns {}", peer.name()));
     peer.ip("addr add 10.1.0.1/24 dev vb");
     peer.ip("link set vb up");
     peer.ip("neigh add 10.1.0.2 lladdr 02:00:00:00:00:02 dev vb");
-    let mut a = ns.run(|| port("va"));
-    peer.run(|| UdpSocket::bind("0.0.0.0:5000").unwrap().send_to(b"hello", "10.1.0.2:6000").unwrap());
+    let mut a = ns.inside(|| port("va"));
+    peer.inside(|| UdpSocket::bind("0.0.0.0:5000").unwrap().send_to(b"hello", "10.1.0.2:6000").unwrap());
     let found = wait_for(SECOND, || {
         while let Some(f) = a.0.next() {
             if f.bytes.len() < 42 || f.bytes[12..14] != [8, 0] || f.bytes[23] != 17 {
@@ -195,10 +196,10 @@ fn fanout_gives_every_frame_to_one_queue_and_a_flow_always_to_the_same() {
         return;
     }
     let ns = veth("fanout");
-    ns.run(|| {
+    ns.inside(|| {
         let mut tx = port("va").1;
         let b = Link::by_name("vb").unwrap().index;
-        let mut rings = RxRing::open_queues(b, &RxConfig { blocks: 8, ..RxConfig::default() }, 4).unwrap();
+        let mut rings = RxRing::open_queues(b, &RxConfig { blocks: 8, ..RxConfig::blocks() }, 4).unwrap();
         assert!(rings.iter().all(|r| r.fanout_id() == rings[0].fanout_id() && r.fanout_id().is_some()));
         let frames: Vec<_> = (0..200).map(|i| frame(64, i % 50)).collect();
         let mut batch = tx.batch();
@@ -230,9 +231,13 @@ fn tcp_with_default_offloads_crosses_as_superframes_with_the_right_bytes() {
         return;
     }
     const BYTES: usize = 200 << 20;
-    let (left, router, right) = (Netns::new("left"), Netns::new("router"), Netns::new("right"));
+    let (left, router, right) = (
+        Namespace::new("left").unwrap(),
+        Namespace::new("router").unwrap(),
+        Namespace::new("right").unwrap(),
+    );
     for (ns, name, addr) in [(&left, "va", "10.2.0.1/24"), (&right, "vb", "10.2.0.2/24")] {
-        router.ip(&format!("link add {name} type veth peer name eth0 netns {}", ns.0));
+        router.ip(&format!("link add {name} type veth peer name eth0 netns {}", ns.name()));
         router.ip(&format!("link set {name} up"));
         ns.ip(&format!("addr add {addr} dev eth0"));
         ns.ip("link set eth0 up");
@@ -243,7 +248,7 @@ fn tcp_with_default_offloads_crosses_as_superframes_with_the_right_bytes() {
         move || forwarder(port("va"), port("vb"), stop)
     });
     let byte = |i: usize| (i.wrapping_mul(2_654_435_761) >> 13) as u8;
-    let listener = right.run(|| TcpListener::bind("10.2.0.2:7000").unwrap());
+    let listener = right.inside(|| TcpListener::bind("10.2.0.2:7000").unwrap());
     let server = std::thread::spawn(move || {
         let mut peer = listener.accept().unwrap().0;
         let (mut buf, mut at, mut wrong) = (vec![0; 1 << 16], 0usize, 0usize);
@@ -258,7 +263,7 @@ fn tcp_with_default_offloads_crosses_as_superframes_with_the_right_bytes() {
         peer.write_all(b"done").unwrap();
         (at, wrong)
     });
-    let mut client = left.run(|| TcpStream::connect("10.2.0.2:7000").unwrap());
+    let mut client = left.inside(|| TcpStream::connect("10.2.0.2:7000").unwrap());
     let start = std::time::Instant::now();
     let mut chunk = vec![0; 1 << 18];
     for at in (0..BYTES).step_by(chunk.len()) {
@@ -280,13 +285,84 @@ fn tcp_with_default_offloads_crosses_as_superframes_with_the_right_bytes() {
     assert!(seen.largest > 60_000, "superframes of up to 64 KB pass whole: {seen:?}");
 }
 
+/// Frames of 9,000 bytes between short ones, as one batch.
+fn send_mixed(tx: &mut TxQueue) -> Vec<Vec<u8>> {
+    let frames: Vec<_> = (0..60u16).map(|i| frame(if i % 3 == 1 { 9000 } else { 64 }, i)).collect();
+    let mut batch = tx.batch();
+    for f in &frames {
+        batch.push(VnetHdr::default(), [&f[..]]).unwrap();
+    }
+    assert_eq!(batch.send().sent, frames.len());
+    frames
+}
+
+fn jumbo(tag: &str) -> Namespace {
+    let ns = veth(tag);
+    ns.ip("link set va mtu 9000");
+    ns.ip("link set vb mtu 9000");
+    ns
+}
+
+#[test]
+fn frames_longer_than_a_slot_keep_their_place_between_the_others() {
+    if !can_run("frames_longer_than_a_slot_keep_their_place_between_the_others") {
+        return;
+    }
+    jumbo("long").inside(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        // What one round left behind would be seen by the next.
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        assert_eq!(b.0.stats().unwrap().malformed, 0);
+    });
+}
+
+#[test]
+fn a_fault_in_front_of_a_long_frame_costs_neither() {
+    if !can_run("a_fault_in_front_of_a_long_frame_costs_neither") {
+        return;
+    }
+    jumbo("fault").inside(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        let frames = send_mixed(&mut a.1);
+        set_admin_state(Link::by_name("vb").unwrap().index, AdminState::Down).unwrap();
+        assert!(poll_rings(&[&b.0], 1000).contains(nix::poll::PollFlags::POLLERR));
+        assert_eq!(receive(&mut b.0, frames.len()), frames);
+        assert_eq!(b.0.take_fault(), Some(RingFault::Down));
+        assert_eq!(b.0.take_fault(), None);
+    });
+}
+
+#[test]
+fn long_frames_beyond_the_sockets_room_count_as_truncated() {
+    if !can_run("long_frames_beyond_the_sockets_room_count_as_truncated") {
+        return;
+    }
+    jumbo("flood").inside(|| {
+        let (mut a, mut b) = (port("va"), port("vb"));
+        (0..70).for_each(|_| drop(send_mixed(&mut a.1)));
+        let (mut whole, mut truncated) = (0, 0);
+        while let Some(frame) = b.0.next() {
+            whole += usize::from(frame.bytes.len() == 9000);
+            truncated += usize::from(frame.is_truncated());
+        }
+        let drops = b.0.stats().unwrap().drops;
+        println!("{whole} whole, {truncated} truncated, {drops} dropped");
+        assert!(whole > 100 && truncated > 0, "{whole} {truncated}");
+        let frames = send_mixed(&mut a.1);
+        assert_eq!(receive(&mut b.0, frames.len()), frames, "in step again");
+    });
+}
+
 #[test]
 fn a_ring_survives_its_interface_going_down_and_up() {
     if !can_run("a_ring_survives_its_interface_going_down_and_up") {
         return;
     }
     let ns = veth("downup");
-    ns.run(|| {
+    ns.inside(|| {
         let (mut a, mut b) = (port("va"), port("vb"));
         let (ia, ib) = (Link::by_name("va").unwrap().index, Link::by_name("vb").unwrap().index);
         let f = frame(64, 1);
@@ -317,8 +393,8 @@ fn an_interface_deleted_under_traffic_is_survived() {
         return;
     }
     let ns = veth("deleted");
-    let name = ns.0.clone();
-    ns.run(move || {
+    let name = ns.name().to_owned();
+    ns.inside(move || {
         let (mut a, mut b) = (port("va"), port("vb"));
         let f = frame(64, 1);
         let mut killer = None;
@@ -342,7 +418,7 @@ fn an_interface_deleted_under_traffic_is_survived() {
         killer.unwrap().join().unwrap();
         assert!(gone);
         assert_eq!(b.0.take_fault(), Some(RingFault::Gone));
-        assert!(matches!(Link::by_name("va"), Err(Error::NoInterface { .. })));
+        assert!(matches!(Link::by_name("va"), Err(shoal_link::Error::NoInterface { .. })));
     });
 }
 
@@ -351,11 +427,11 @@ fn facts_of_a_link_are_the_kernels() {
     if !can_run("facts_of_a_link_are_the_kernels") {
         return;
     }
-    let ns = Netns::new("facts");
+    let ns = Namespace::new("facts").unwrap();
     ns.ip(
         "link add va address 02:11:22:33:44:55 mtu 1400 numrxqueues 3 numtxqueues 2 type veth peer name vb",
     );
-    ns.run(|| {
+    ns.inside(|| {
         let a = Link::by_name("va").unwrap();
         assert_eq!(a.mac, Some([2, 0x11, 0x22, 0x33, 0x44, 0x55]));
         assert_eq!((a.mtu, a.rx_queues, a.tx_queues), (1400, 3, 2));
@@ -364,7 +440,10 @@ fn facts_of_a_link_are_the_kernels() {
         assert_eq!(Link::by_index(a.index).unwrap(), a);
         let long = "a-name-that-no-interface-can-have";
         for missing in ["nosuch", long, ""] {
-            assert!(matches!(Link::by_name(missing), Err(Error::NoInterface { .. })), "{missing:?}");
+            assert!(
+                matches!(Link::by_name(missing), Err(shoal_link::Error::NoInterface { .. })),
+                "{missing:?}"
+            );
         }
     });
 }
@@ -375,7 +454,7 @@ fn a_watch_reports_every_change_in_order() {
         return;
     }
     let ns = veth("watch");
-    let mut watch = ns.run(|| LinkWatch::open().unwrap());
+    let mut watch = ns.inside(|| LinkWatch::open().unwrap());
     assert_eq!(watch.links().filter(|l| l.kind.as_deref() == Some("veth")).count(), 2);
     let a = watch.links().find(|l| l.name == "va").unwrap().clone();
     assert!(a.carrier && a.running);
@@ -409,8 +488,8 @@ fn a_watch_that_fell_behind_catches_up() {
         return;
     }
     let ns = veth("behind");
-    let mut watch = ns.run(|| LinkWatch::open().unwrap());
-    let batch = std::env::temp_dir().join(&ns.0);
+    let mut watch = ns.inside(|| LinkWatch::open().unwrap());
+    let batch = std::env::temp_dir().join(ns.name());
     let lines: Vec<_> = (0..2000).map(|i| format!("link set va mtu {}\n", 1000 + i % 400)).collect();
     std::fs::write(
         &batch,

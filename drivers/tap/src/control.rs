@@ -9,11 +9,12 @@ use std::sync::atomic::Ordering;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_link::Layer;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::port::Port;
-use crate::rx::{self, Layer, NODE, TapRx};
+use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
 use crate::{Carrier, Error, Lifetime, Mode, NetnsRef, Tap, TapConfig, TapQueue};
 

@@ -62,9 +62,9 @@ pub enum Error {
     /// The router's interface could not be made or changed.
     #[error(transparent)]
     Interface(#[from] shoal_interface::InterfaceError),
-    /// The kernel sent something that is not netlink.
-    #[error("malformed netlink message: {0}")]
-    Netlink(String),
+    /// The kernel could not be asked, or refused.
+    #[error(transparent)]
+    Link(#[from] shoal_link::Error),
 }
 
 impl Error {
@@ -80,6 +80,7 @@ impl Error {
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Os { source, .. } | Self::Netns { source, .. } => source.raw_os_error(),
+            Self::Link(error) => error.errno(),
             _ => None,
         }
     }

@@ -9,19 +9,17 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use shoal_link::Link;
+use shoal_link::netlink::ask;
 
-use crate::netlink::ask;
 use crate::{Address, AdminState, Error, HostConfig};
 
 /// Number of the interface called `name`.
 pub(crate) fn ifindex(name: &str) -> Result<u32, Error> {
-    let mut request = LinkMessage::default();
-    request.attributes.push(LinkAttribute::IfName(name.into()));
-    match ask(RouteNetlinkMessage::GetLink(request), 0, "RTM_GETLINK") {
-        Ok(Some(RouteNetlinkMessage::NewLink(link))) => Ok(link.header.index),
-        Ok(_) => Err(Error::NoInterface { name: name.into() }),
-        Err(e) if e.errno() == Some(libc::ENODEV) => Err(Error::NoInterface { name: name.into() }),
-        Err(e) => Err(e),
+    match Link::by_name(name) {
+        Ok(link) => Ok(link.index.get()),
+        Err(shoal_link::Error::NoInterface { name }) => Err(Error::NoInterface { name }),
+        Err(e) => Err(e.into()),
     }
 }
 
@@ -64,7 +62,7 @@ fn add_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<()
     request.attributes = vec![AddressAttribute::Local(addr), AddressAttribute::Address(addr)];
     // Replace: a persistent interface may have it already.
     let flags = NLM_F_CREATE | NLM_F_REPLACE;
-    ask(RouteNetlinkMessage::NewAddress(request), flags, "RTM_NEWADDR").map(|_| ())
+    ask(RouteNetlinkMessage::NewAddress(request), flags, "RTM_NEWADDR").map(drop).map_err(Error::from)
 }
 
 fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {
@@ -81,12 +79,12 @@ fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {
     request.attributes = vec![RouteAttribute::Gateway(via), RouteAttribute::Oif(ifindex)];
     // Exclusive: an existing default route is the administrator's and is not ours to replace.
     let flags = NLM_F_CREATE | NLM_F_EXCL;
-    ask(RouteNetlinkMessage::NewRoute(request), flags, "RTM_NEWROUTE(default)").map(|_| ())
+    ask(RouteNetlinkMessage::NewRoute(request), flags, "RTM_NEWROUTE(default)").map(drop).map_err(Error::from)
 }
 
 /// Deletes the interface with everything that hangs on it.
 pub(crate) fn delete(ifindex: u32) -> Result<(), Error> {
     let mut request = LinkMessage::default();
     request.header.index = ifindex;
-    ask(RouteNetlinkMessage::DelLink(request), 0, "RTM_DELLINK").map(|_| ())
+    ask(RouteNetlinkMessage::DelLink(request), 0, "RTM_DELLINK").map(drop).map_err(Error::from)
 }

@@ -16,7 +16,6 @@ mod config;
 mod control;
 mod error;
 mod host;
-mod netlink;
 mod netns;
 mod port;
 mod rx;

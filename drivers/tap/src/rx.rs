@@ -11,7 +11,8 @@ use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{FrameCx, NodeIndex, RxQueue};
 use shoal_interface::SwIfIndex;
-use shoal_vnet::{VnetHdr, fill};
+use shoal_link::{Intake, Layer, NotIp, Refused};
+use shoal_vnet::VnetHdr;
 
 use crate::port::Port;
 use crate::{RecvError, TapQueue};
@@ -40,13 +41,13 @@ pub enum Error {
     Read,
 }
 
-/// What frames of this interface begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layer {
-    /// An Ethernet header.
-    Ethernet,
-    /// An IP header; where IPv6 goes, if anything takes it.
-    Ip { ip6: Option<NodeIndex> },
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NoBuffer => Error::NoBuffer,
+            Refused::BadOffload => Error::BadOffload,
+        }
+    }
 }
 
 /// One receive queue of one TAP.
@@ -89,15 +90,7 @@ impl TapRx {
         (vnet, len): (VnetHdr, usize),
     ) -> Result<Buffer, Error> {
         let bytes = self.store.get(..len).unwrap_or_default();
-        let offload = vnet.validate(&[bytes]).map_err(|_| Error::BadOffload)?;
-        let mut buffer = fill(cache, bytes).ok_or(Error::NoBuffer)?;
-        let mut pkt = cache.packet(&mut buffer);
-        pkt.meta_mut().rx = interface;
-        if offload.store(&mut pkt).is_ok() {
-            return Ok(buffer);
-        }
-        cache.free(buffer);
-        Err(Error::BadOffload)
+        Ok(shoal_link::packet(cache, interface, bytes, vnet)?)
     }
 
     #[cold]
@@ -122,33 +115,22 @@ impl RxQueue for TapRx {
         }
         let Some(mut read) = self.read(cx) else { return 0 };
         let interface = self.port.index();
-        let data = *self.port.interfaces.get(interface, cx.guard());
-        let traced = cx.wants_trace();
-        let next = data.rx_next(traced);
-        let mut frame = cx.blank();
-        let (mut bytes, mut taken) = (0, 0);
+        let mut intake = Intake::begin(cx, &self.port.interfaces, interface, self.layer);
+        let mut taken = 0;
         loop {
             taken += 1;
-            let up = if data.is_up() { read } else { Err(Error::AdminDown) };
+            let up = if intake.is_up() { read } else { Err(Error::AdminDown) };
             match up.and_then(|read| self.packet(cx.cache(), interface, read)) {
                 Ok(mut buffer) => {
-                    let mut pkt = cx.cache().packet(&mut buffer);
-                    let len = pkt.len();
-                    bytes += len as u64;
-                    if traced && let Ok((vnet, _)) = read {
-                        let queue = self.number;
+                    if intake.is_traced()
+                        && let Ok((vnet, len)) = read
+                    {
+                        let mut pkt = cx.cache().packet(&mut buffer);
+                        let (queue, next) = (self.number, intake.next());
                         cx.begin_trace(&mut pkt, Trace { interface, queue, next, len, vnet });
                     }
-                    let version = pkt.data().first().map(|b| b >> 4);
-                    match (self.layer, version) {
-                        (Layer::Ethernet, _) | (Layer::Ip { .. }, Some(4)) => {
-                            // `taken` is at most FRAME_SIZE, so there is room.
-                            if let Err(buffer) = frame.push(buffer) {
-                                cx.cache().free(buffer);
-                            }
-                        }
-                        (Layer::Ip { ip6: Some(ip6) }, Some(6)) => cx.send_to(ip6, buffer),
-                        (Layer::Ip { .. }, _) => cx.drop(buffer, Error::NotIp),
+                    if let Err(NotIp(buffer)) = intake.take(cx, buffer) {
+                        cx.drop(buffer, Error::NotIp);
                     }
                 }
                 Err(error) => self.refuse(cx, interface, error),
@@ -161,11 +143,7 @@ impl RxQueue for TapRx {
                 None => break,
             }
         }
-        if bytes > 0 {
-            let packets = frame.len() as u64;
-            cx.counters().rx.add(cx.thread(), interface.0 as usize, packets, bytes);
-        }
-        cx.forward(next, frame);
+        intake.finish(cx);
         taken
     }
 

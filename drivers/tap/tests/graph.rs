@@ -4,28 +4,25 @@
 
 mod support;
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shoal_interface::IfFlags;
 use shoal_tap::{Address, CreateTap, HostConfig, Mode, NetnsRef, TapConfig};
-use support::router::Router;
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), and `r` where the router runs.
 struct Hosts {
-    a: Netns,
-    b: Netns,
-    r: Netns,
+    a: Namespace,
+    b: Namespace,
+    r: Namespace,
 }
 
 impl Hosts {
     fn new(tag: &str) -> Self {
-        let [a, b, r] = ["a", "b", "r"].map(|end| Netns::new(&format!("{tag}{end}")));
+        let [a, b, r] = ["a", "b", "r"].map(|end| Namespace::new(&format!("{tag}{end}")).unwrap());
         Hosts { a, b, r }
     }
 
@@ -33,7 +30,7 @@ impl Hosts {
         [(&self.a, 1), (&self.b, 2)].map(|(ns, last)| {
             let addr = std::net::Ipv4Addr::new(10, 9, 0, last).into();
             let host = HostConfig {
-                netns: Some(NetnsRef::Name(ns.0.clone())),
+                netns: Some(NetnsRef::Name(ns.name().to_owned())),
                 addresses: vec![Address { addr, prefix_len: 24 }],
                 ..HostConfig::default()
             };
@@ -43,50 +40,11 @@ impl Hosts {
     }
 
     fn ping(&self, count: u32) -> bool {
-        let count = count.to_string();
-        let ping =
-            ["netns", "exec", &self.a.0, "ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, "10.9.0.2"];
-        let out = Command::new("ip").args(ping).output().unwrap();
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        println!("{text}");
-        text.contains(" 0% packet loss")
+        pings(&self.a, count, "10.9.0.2")
     }
 
-    /// Megabits a second of one TCP connection from `a` to `b`, default offloads; every byte is checked.
     fn tcp(&self, bytes: usize) -> f64 {
-        let (ready, bound) = std::sync::mpsc::channel();
-        let server = self.b.spawn(move || {
-            let listener = TcpListener::bind("10.9.0.2:7000").unwrap();
-            ready.send(()).unwrap();
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
-            loop {
-                let n = stream.read(&mut buffer).unwrap();
-                if n == 0 {
-                    return at;
-                }
-                for (i, byte) in buffer[..n].iter().enumerate() {
-                    assert_eq!(*byte, ((at + i) % 251) as u8, "byte {}", at + i);
-                }
-                at += n;
-            }
-        });
-        bound.recv_timeout(PATIENCE).unwrap();
-        let start = Instant::now();
-        self.a.run(move || {
-            let mut stream = TcpStream::connect("10.9.0.2:7000").unwrap();
-            stream.set_write_timeout(Some(PATIENCE)).unwrap();
-            let chunk: Vec<u8> = (0..251 * 261).map(|i| (i % 251) as u8).collect();
-            let mut sent = 0;
-            while sent < bytes {
-                let n = chunk.len().min(bytes - sent);
-                stream.write_all(&chunk[..n]).unwrap();
-                sent += n;
-            }
-        });
-        assert_eq!(server.join().unwrap(), bytes);
-        bytes as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
+        tcp(&self.a, &self.b, "10.9.0.2:7000", bytes)
     }
 }
 
@@ -96,9 +54,9 @@ fn hosts_talk_through_two_taps_with_ping_and_superframes() {
         return;
     }
     let hosts = Hosts::new("p");
-    let router = Router::start(&hosts.r);
+    let router = start(&hosts.r);
     let taps = hosts.taps(Mode::Tap, 2);
-    let [a, b] = router.on(|r| r.connect(taps));
+    let [a, b] = router.on(|r| connect(r, taps));
     router.on(|r| r.graph.add_worker(None).unwrap());
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     assert!(hosts.ping(100));
@@ -116,9 +74,9 @@ fn a_tun_hands_ip_packets_over_without_ethernet() {
         return;
     }
     let hosts = Hosts::new("u");
-    let router = Router::start(&hosts.r);
+    let router = start(&hosts.r);
     let taps = hosts.taps(Mode::Tun, 1);
-    let [a, _] = router.on(|r| r.connect(taps));
+    let [a, _] = router.on(|r| connect(r, taps));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     println!("{:.0} Mb/s", hosts.tcp(50 << 20));
     assert!(!router.on(move |r| r.interfaces.data(a).unwrap().flags().has(IfFlags::ETHERNET)));
@@ -131,9 +89,9 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
         return;
     }
     let hosts = Hosts::new("g");
-    let router = Router::start(&hosts.r);
+    let router = start(&hosts.r);
     let taps = hosts.taps(Mode::Tap, 2);
-    let [a, b] = router.on(|r| r.connect(taps));
+    let [a, b] = router.on(|r| connect(r, taps));
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     hosts.b.ip("link del eth0");
     assert!(wait_for(PATIENCE, || router.on(move |r| !r
@@ -143,7 +101,7 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
         .flags()
         .has(IfFlags::LINK_UP))));
     // It rests: no more than a few hundred rounds in a while.
-    let loops = |router: &Router| {
+    let loops = |router: &Crossing| {
         router.on(|r| r.graph.threads()[0].loops.load(std::sync::atomic::Ordering::Relaxed))
     };
     let before = loops(&router);
@@ -151,13 +109,13 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
     let spun = loops(&router) - before;
     assert!(spun < 2000, "{spun} rounds");
     assert!(!hosts.ping(1));
-    router.on(move |r| r.taps().delete(b).unwrap());
-    assert!(router.on(move |r| r.taps().delete(b).unwrap_err().to_string()).contains("there are: tap0"));
-    assert_eq!(router.on(move |r| r.taps().list(None).unwrap().len()), 1);
-    router.on(move |r| r.taps().delete(a).unwrap());
+    router.on(move |r| all_taps(r).delete(b).unwrap());
+    assert!(router.on(move |r| all_taps(r).delete(b).unwrap_err().to_string()).contains("there are: tap0"));
+    assert_eq!(router.on(move |r| all_taps(r).list(None).unwrap().len()), 1);
+    router.on(move |r| all_taps(r).delete(a).unwrap());
     assert!(
         Command::new("ip")
-            .args(["-n", &hosts.a.0, "link", "show", "eth0"])
+            .args(["-n", hosts.a.name(), "link", "show", "eth0"])
             .output()
             .unwrap()
             .stdout

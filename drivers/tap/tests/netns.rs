@@ -24,9 +24,9 @@ use support::*;
 const SECOND: Duration = Duration::from_secs(1);
 const OUR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 
-fn config(ns: &Netns, name: &str, address: &str) -> TapConfig {
+fn config(ns: &Namespace, name: &str, address: &str) -> TapConfig {
     let host = HostConfig {
-        netns: Some(NetnsRef::Name(ns.0.clone())),
+        netns: Some(NetnsRef::Name(ns.name().to_owned())),
         addresses: vec![Address { addr: address.parse().unwrap(), prefix_len: 24 }],
         ..HostConfig::default()
     };
@@ -117,7 +117,7 @@ fn the_host_pings_a_responder_behind_the_tap() {
     if !can_run("the_host_pings_a_responder_behind_the_tap") {
         return;
     }
-    let ns = Netns::new("ping");
+    let ns = Namespace::new("ping").unwrap();
     let (_tap, queues) = Tap::create(&TapConfig { queues: 2, ..config(&ns, "tap7", "10.3.0.1") }).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let thread = std::thread::spawn({
@@ -125,7 +125,7 @@ fn the_host_pings_a_responder_behind_the_tap() {
         move || responder(queues, stop)
     });
     for len in [0, 1, 56, 1472] {
-        assert!(ns.run(move || ping("10.3.0.2", len)), "{len} bytes");
+        assert!(ns.inside(move || ping("10.3.0.2", len)), "{len} bytes");
     }
     stop.store(true, Ordering::Relaxed);
     assert_eq!(thread.join().unwrap(), 4);
@@ -136,7 +136,7 @@ fn host_settings_are_applied_and_undone_with_the_tap() {
     if !can_run("host_settings_are_applied_and_undone_with_the_tap") {
         return;
     }
-    let ns = Netns::new("host");
+    let ns = Namespace::new("host").unwrap();
     ns.ip("link add br0 type bridge");
     let mut config = config(&ns, "tap8", "10.4.0.1");
     config.host.mac = Some([2, 1, 2, 3, 4, 5]);
@@ -146,7 +146,7 @@ fn host_settings_are_applied_and_undone_with_the_tap() {
     config.host.ip6_gateway = Some("fd00:4::fe".parse().unwrap());
     let (tap, mut queues) = Tap::create(&config).unwrap();
     assert_eq!(tap.name(), "tap8");
-    let show = |what: &str| output(&format!("ip -n {} {what}", ns.0));
+    let show = |what: &str| output(&format!("ip -n {} {what}", ns.name()));
     let link = show("link show tap8");
     assert!(
         link.contains("02:01:02:03:04:05") && link.contains("mtu 1400") && link.contains("LOWER_UP"),
@@ -181,14 +181,17 @@ fn a_tap_that_cannot_be_finished_leaves_nothing_behind() {
     if !can_run("a_tap_that_cannot_be_finished_leaves_nothing_behind") {
         return;
     }
-    let ns = Netns::new("undo");
+    let ns = Namespace::new("undo").unwrap();
     let mut config = config(&ns, "tap6", "10.5.0.1");
     config.host.bridge = Some("nosuch".into());
     assert!(matches!(Tap::create(&config), Err(Error::NoInterface { name }) if name == "nosuch"));
     config.host.bridge = None;
     config.host.ip4_gateway = Some("192.0.2.1".parse().unwrap()); // not reachable over the address
-    assert!(matches!(Tap::create(&config), Err(Error::Os { what: "RTM_NEWROUTE(default)", .. })));
-    assert_eq!(output(&format!("ip -n {} link show tap6 2>/dev/null", ns.0)), "");
+    assert!(matches!(
+        Tap::create(&config),
+        Err(Error::Link(shoal_link::Error::Os { what: "RTM_NEWROUTE(default)", .. }))
+    ));
+    assert_eq!(output(&format!("ip -n {} link show tap6 2>/dev/null", ns.name())), "");
     config.host.netns = Some(NetnsRef::Name("shoal-test-nosuch".into()));
     assert!(matches!(Tap::create(&config), Err(Error::Netns { .. })));
 }
@@ -198,7 +201,7 @@ fn a_name_in_use_is_refused_unless_persistent() {
     if !can_run("a_name_in_use_is_refused_unless_persistent") {
         return;
     }
-    let ns = Netns::new("exists");
+    let ns = Namespace::new("exists").unwrap();
     let config = config(&ns, "tap5", "10.6.0.1");
     let (first, _queues) = Tap::create(&config).unwrap();
     assert!(matches!(Tap::create(&config), Err(Error::Exists { name }) if name == "tap5"));
@@ -207,7 +210,7 @@ fn a_name_in_use_is_refused_unless_persistent() {
     for _ in 0..2 {
         let (tap, queues) = Tap::create(&lasting).unwrap();
         drop((tap, queues));
-        assert!(output(&format!("ip -n {} addr show tap5", ns.0)).contains("10.6.0.1/24"));
+        assert!(output(&format!("ip -n {} addr show tap5", ns.name())).contains("10.6.0.1/24"));
     }
 }
 
@@ -216,7 +219,7 @@ fn the_kernel_numbers_unnamed_taps_and_queues_can_be_added() {
     if !can_run("the_kernel_numbers_unnamed_taps_and_queues_can_be_added") {
         return;
     }
-    let ns = Netns::new("number");
+    let ns = Namespace::new("number").unwrap();
     let unnamed = TapConfig { name: None, ..config(&ns, "", "10.7.0.1") };
     let (a, _qa) = Tap::create(&unnamed).unwrap();
     let mut second = unnamed.clone();
@@ -233,7 +236,7 @@ fn a_namespace_whose_name_is_removed_first_is_still_cleaned_up() {
     if !can_run("a_namespace_whose_name_is_removed_first_is_still_cleaned_up") {
         return;
     }
-    let ns = Netns::new("dies");
+    let ns = Namespace::new("dies").unwrap();
     let (tap, mut queues) = Tap::create(&config(&ns, "tap4", "10.8.0.1")).unwrap();
     drop(ns);
     let mut buf = [0; 2000];
@@ -249,7 +252,7 @@ fn tcp_between_two_taps_crosses_as_superframes_with_the_right_bytes() {
         return;
     }
     const BYTES: usize = 100 << 20;
-    let (left, right) = (Netns::new("left"), Netns::new("right"));
+    let (left, right) = (Namespace::new("left").unwrap(), Namespace::new("right").unwrap());
     let (_ta, mut qa) = Tap::create(&config(&left, "tap0", "10.9.0.1")).unwrap();
     let (_tb, mut qb) = Tap::create(&config(&right, "tap0", "10.9.0.2")).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
@@ -277,14 +280,14 @@ fn tcp_between_two_taps_crosses_as_superframes_with_the_right_bytes() {
         }
     });
     let byte = |i: usize| (i.wrapping_mul(2_654_435_761) >> 13) as u8;
-    let listener = right.run(|| TcpListener::bind("10.9.0.2:7000").unwrap());
+    let listener = right.inside(|| TcpListener::bind("10.9.0.2:7000").unwrap());
     let server = std::thread::spawn(move || {
         let (mut peer, mut data) = (listener.accept().unwrap().0, Vec::with_capacity(BYTES));
         peer.read_to_end(&mut data).unwrap();
         let wrong = data.iter().enumerate().filter(|(i, b)| **b != byte(*i)).count();
         (data.len(), wrong)
     });
-    let mut client = left.run(|| TcpStream::connect("10.9.0.2:7000").unwrap());
+    let mut client = left.inside(|| TcpStream::connect("10.9.0.2:7000").unwrap());
     let data: Vec<u8> = (0..BYTES).map(byte).collect();
     client.write_all(&data).unwrap();
     drop(client);

@@ -42,6 +42,14 @@ impl Sum {
         self.acc += u64::from(word);
     }
 
+    /// The checksum as TCP and UDP send it: RFC 768 sends a computed zero as all ones, which for TCP is the same number.
+    pub fn finish_transport(self) -> u16 {
+        match self.finish() {
+            0 => 0xffff,
+            sum => sum,
+        }
+    }
+
     /// The complemented 16-bit checksum.
     pub fn finish(self) -> u16 {
         let mut acc = self.acc;
@@ -75,11 +83,7 @@ pub fn finish_checksum(segs: &mut [&mut [u8]], start: u16, offset: u16) -> Resul
             None => skip -= seg.len(),
         }
     }
-    let value = match sum.finish() {
-        0 => 0xffff,
-        sum => sum,
-    };
-    put_u16(segs, field, value).ok_or(VnetError::CsumBeyondFrame { start, offset, len })
+    put_u16(segs, field, sum.finish_transport()).ok_or(VnetError::CsumBeyondFrame { start, offset, len })
 }
 
 #[cfg(test)]

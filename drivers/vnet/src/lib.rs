@@ -10,7 +10,8 @@
 //!   with: a header is input, and a hostile peer writes it.
 //! - [`Offload::store`], [`Offload::load`]: the same in a packet's metadata; [`fill`], [`insert_tag`]: a frame
 //!   becomes a packet.
-//! - [`finish_checksum`]: does the checksum in software, for an output that does not offload.
+//! - [`finish_checksum`], [`complete_checksum`]: does the checksum of a frame, or of a packet, in software, for an
+//!   output that does not offload.
 //! - [`Segments`]: cuts a superframe in software, for an output without GSO.
 //!
 //! A frame is a slice of segments (`&[&[u8]]`), because a superframe is a chain of 2 KB buffers.
@@ -29,7 +30,7 @@ mod segment;
 pub use bytes::ethernet_payload;
 pub use checksum::{Sum, finish_checksum};
 pub use hdr::{Csum, Gso, GsoKind, Offload, VNET_HDR_LEN, VnetError, VnetHdr};
-pub use packet::{HeadersTooLong, fill, insert_tag, owed};
+pub use packet::{HeadersTooLong, SegmentList, complete_checksum, fill, insert_tag, owed};
 pub use segment::Segments;
 
 #[cfg(test)]

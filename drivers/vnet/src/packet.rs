@@ -4,6 +4,8 @@ use std::num::NonZeroU16;
 
 use shoal_buffer::{Buffer, Cache, DATA_SIZE, Flags, Packet};
 
+use crate::bytes::put;
+use crate::checksum::Sum;
 use crate::hdr::{Csum, Gso, GsoKind, Offload, VnetHdr};
 
 /// Bytes of an 802.1Q tag.
@@ -146,6 +148,51 @@ impl Offload {
     }
 }
 
+/// Completes the transport checksum a packet owes, over all its segments. A packet that owes none, or is a superframe, is
+/// left as it is; `None`, and so is it, when its metadata make no sense.
+pub fn complete_checksum(pkt: &mut Packet<'_>) -> Option<()> {
+    let Offload { csum: Csum::Partial { start, offset }, gso: None } = Offload::load(pkt)? else {
+        return Some(());
+    };
+    let mut sum = Sum::default();
+    let mut skip = usize::from(start);
+    for segment in pkt.segments() {
+        sum.add(segment.get(skip..).unwrap_or_default());
+        skip = skip.saturating_sub(segment.len());
+    }
+    // In the first segment: `load` has checked it.
+    put(pkt.data_mut(), usize::from(start) + usize::from(offset), &sum.finish_transport().to_be_bytes())?;
+    let meta = pkt.meta_mut();
+    meta.flags = meta.flags.without(Flags::L4_CHECKSUM_OFFLOAD);
+    Some(())
+}
+
+/// Segments that a [`SegmentList`] can hold: a superframe of 64 KiB has 33, and headers may have got some of their own.
+const MOST_SEGMENTS: usize = 128;
+
+/// A packet's segments side by side, as [`crate::Segments`] wants them.
+pub struct SegmentList<'a> {
+    list: [&'a [u8]; MOST_SEGMENTS],
+    len: usize,
+}
+
+impl<'a> SegmentList<'a> {
+    /// The segments of a packet; `None` when there are more than 128.
+    pub fn of(pkt: &'a Packet<'_>) -> Option<Self> {
+        let mut segments = SegmentList { list: [&[]; MOST_SEGMENTS], len: 0 };
+        for segment in pkt.segments() {
+            *segments.list.get_mut(segments.len)? = segment;
+            segments.len += 1;
+        }
+        Some(segments)
+    }
+
+    /// The segments, in order.
+    pub fn as_slice(&self) -> &[&'a [u8]] {
+        self.list.get(..self.len).unwrap_or_default()
+    }
+}
+
 /// The header to send with a packet; `None` when its metadata make no sense.
 #[inline]
 pub fn owed(pkt: &Packet<'_>) -> Option<VnetHdr> {
@@ -223,6 +270,56 @@ mod tests {
         pkt.pull(40).unwrap();
         assert_eq!(Offload::load(&pkt), None, "the transport header is cut off");
         cache.free(buffer);
+    }
+
+    #[test]
+    fn a_packets_checksum_is_completed_over_all_its_segments() {
+        let pool = pool(8);
+        let mut cache = pool.cache();
+        for len in [60, 2048, 2049, 4097, 6000] {
+            let mut frame: Vec<u8> = (0..len).map(|i| (i * 13) as u8).collect();
+            let mut buffer = fill(&mut cache, &frame).unwrap();
+            let mut pkt = cache.packet(&mut buffer);
+            Offload { csum: Csum::Partial { start: 35, offset: 6 }, gso: None }.store(&mut pkt).unwrap();
+            complete_checksum(&mut pkt).unwrap();
+            crate::finish_checksum(&mut [&mut frame], 35, 6).unwrap();
+            assert_eq!(pkt.to_vec(), frame, "{len} bytes");
+            assert_eq!(Offload::load(&pkt), Some(Offload::default()), "nothing is owed any more");
+            complete_checksum(&mut pkt).unwrap();
+            assert_eq!(pkt.to_vec(), frame, "a packet that owes nothing is left alone");
+            cache.free(buffer);
+        }
+    }
+
+    #[test]
+    fn a_checksum_beyond_its_packet_is_refused() {
+        let pool = pool(8);
+        let mut cache = pool.cache();
+        let mut buffer = fill(&mut cache, &[0; 60]).unwrap();
+        let mut pkt = cache.packet(&mut buffer);
+        Offload { csum: Csum::Partial { start: 34, offset: 16 }, gso: None }.store(&mut pkt).unwrap();
+        pkt.truncate(51).unwrap();
+        assert_eq!(complete_checksum(&mut pkt), None);
+        assert_eq!(pkt.to_vec(), [0; 51]);
+        cache.free(buffer);
+    }
+
+    #[test]
+    fn a_chain_of_too_many_segments_makes_no_list() {
+        let pool = pool(256);
+        let mut cache = pool.cache();
+        for (segments, fits) in [(1, true), (128, true), (129, false)] {
+            let mut buffer = fill(&mut cache, &[0]).unwrap();
+            let mut pkt = cache.packet(&mut buffer);
+            for n in 1..segments {
+                let more = fill(&mut cache, &[n as u8]).unwrap();
+                pkt.append_segment(more);
+            }
+            let list = SegmentList::of(&pkt);
+            assert_eq!(list.is_some(), fits, "{segments}");
+            assert!(list.is_none_or(|l| l.as_slice().concat() == pkt.to_vec()));
+            cache.free(buffer);
+        }
     }
 
     #[test]

@@ -104,11 +104,7 @@ impl<'a> Segments<'a> {
         let mut sum = pseudo;
         sum.add(head.get(self.transport..)?);
         sum.add(body);
-        let value = match sum.finish() {
-            0 => 0xffff,
-            value => value,
-        };
-        put(head, field, &value.to_be_bytes())?;
+        put(head, field, &sum.finish_transport().to_be_bytes())?;
         self.at += body.len();
         self.index = self.index.wrapping_add(1);
         Some(())

@@ -9,35 +9,17 @@ use shoal_arp::table::{FibEntry, Origin, WhenFull};
 use shoal_arp::{Flush, NeighbourError, Neighbours, NewLimits};
 use shoal_fib::{Fib, FibIndex};
 use shoal_ip4::Ip4;
-use shoal_module::Module;
-use shoal_testkit::{Port, Rng, Router};
+use shoal_testkit::{PEER, PEER_MAC, Port, Rng, Router, STACK, US};
 use shoal_wire::{ArpHeader, ArpOpcode, EthernetHeader, FromBytes, MacAddress, Packet};
 
-const MODULES: &[&Module] = &[
-    &shoal_interface::MODULE,
-    &shoal_ethernet::MODULE,
-    &shoal_adj::MODULE,
-    &shoal_fib::MODULE,
-    &shoal_ip4::MODULE,
-    &shoal_icmp::MODULE,
-    &shoal_arp::MODULE,
-];
-
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const PEER_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 2]);
 const STRANGER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
-
-fn set_address(router: &Router, port: &Port, address: &str) {
-    router.get::<Ip4>().add_address(port.index(), address.parse().unwrap()).unwrap();
-}
 
 /// A router with 10.0.0.1/24 on pg0 and 10.0.1.1/24 on pg1.
 fn router() -> (Router, Port, Port) {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(STACK);
     let (left, right) = (router.pg(0), router.pg(1));
-    set_address(&router, &left, "10.0.0.1/24");
-    set_address(&router, &right, "10.0.1.1/24");
+    router.set_address(&left, "10.0.0.1/24");
+    router.set_address(&right, "10.0.1.1/24");
     router.run();
     (router, left, right)
 }
@@ -104,12 +86,49 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
 }
 
 #[test]
+fn a_packet_that_waited_is_traced_until_it_is_sent() {
+    let (mut router, left, right) = router();
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    assert_eq!(router.trace_paths().concat().last().unwrap(), "ip4-glean");
+    router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
+    let path = router.trace_paths().remove(0);
+    assert_eq!(path[path.len() - 4..], ["ip4-glean", "ip4-rewrite", "pg0-output", "pg0-tx"]);
+    assert_eq!(left.received().len(), 2);
+}
+
+#[test]
+fn a_packet_that_waited_says_nothing_in_a_trace_asked_for_since() {
+    let (mut router, left, right) = router();
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    router.graph().trace_clear();
+    router.trace_add("pg-input", 1);
+    router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
+    let path = router.trace_paths().remove(0);
+    assert_eq!(path.last().unwrap(), "arp-input", "{}", router.trace());
+    assert_eq!(left.received().len(), 2);
+}
+
+#[test]
+fn a_packet_that_waited_in_vain_is_traced_to_its_end() {
+    let (mut router, _, right) = router();
+    // The sender is told, who is not known either.
+    router.may_hold(1);
+    router.trace_add("pg-input", 1);
+    router.send(&right, transit(&right, 7));
+    router.advance(Duration::from_secs(4));
+    let trace = router.trace();
+    assert!(trace.contains("ip4-arp-failed: "), "{trace}");
+}
+
+#[test]
 fn a_packet_that_waits_may_change_threads() {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(STACK);
     router.graph().add_worker(None).unwrap();
     let (left, right) = (router.pg(0), router.pg(1));
-    set_address(&router, &left, "10.0.0.1/24");
-    set_address(&router, &right, "10.0.1.1/24");
+    router.set_address(&left, "10.0.0.1/24");
+    router.set_address(&right, "10.0.1.1/24");
     let queues = router.graph().queues();
     router.send(&right, transit(&right, 7));
     assert!(queues.is_empty() || queues.iter().all(|q| q.thread == 1));
@@ -291,7 +310,7 @@ fn drops_arp_cut_at_every_length() {
 
 #[test]
 fn an_interface_without_ip_has_no_arp() {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(STACK);
     let port = router.pg(0);
     router.send(&port, request(PEER, US));
     assert_eq!(router.error("arp-input", "interface_not_ip_enabled"), 1);
@@ -300,10 +319,10 @@ fn an_interface_without_ip_has_no_arp() {
 
 #[test]
 fn a_scan_of_the_network_holds_no_more_than_its_share_of_buffers() {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(STACK);
     let (left, right) = (router.pg(0), router.pg(1));
-    set_address(&router, &left, "10.0.0.1/16");
-    set_address(&router, &right, "10.9.1.1/24");
+    router.set_address(&left, "10.0.0.1/16");
+    router.set_address(&right, "10.9.1.1/24");
     let from = [2, 0xbb, 0, 0, 0, 1];
     let to = |n: u16| Ipv4Addr::from_bits(0x0a00_0100 + u32::from(n));
     let packets: Vec<_> = (0..3000)
@@ -370,9 +389,8 @@ fn neighbours_are_not_aged_by_default() {
 #[test]
 fn going_down_forgets_what_was_learnt_and_keeps_what_was_said() {
     let (mut router, left, right) = router();
-    let neighbours = router.get::<Neighbours>();
     let fixed = Ipv4Addr::new(10, 0, 0, 7);
-    neighbours.set((left.index(), fixed), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_neighbour(&left, fixed, PEER_MAC);
     router.send(&left, request(PEER, US));
     router.send(&right, transit(&right, 1));
     left.received();
@@ -393,7 +411,7 @@ fn deleting_an_interface_frees_packets_that_wait_there() {
     router.send(&right, transit(&right, 1));
     left.received();
     assert_eq!(router.buffers_in_use(), 1);
-    router.get::<Neighbours>().set((left.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_neighbour(&left, PEER, PEER_MAC);
     left.received();
     router.run();
     router.interfaces().delete(left.index()).unwrap();
@@ -476,10 +494,7 @@ fn random_bytes_harm_nobody() {
 fn neighbours_leave_with_their_network() {
     let (mut router, left, right) = router();
     let fixed = Ipv4Addr::new(10, 0, 0, 7);
-    router
-        .get::<Neighbours>()
-        .set((left.index(), fixed), PEER_MAC, Origin::Static, FibEntry::Wanted)
-        .unwrap();
+    router.set_neighbour(&left, fixed, PEER_MAC);
     router.send(&left, request(PEER, US));
     let waits =
         Packet::ethernet([2, 0xbb, 0, 0, 0, 1], right.mac()).ip4([10, 0, 1, 9], [10, 0, 0, 8]).udp(1, 2);

@@ -41,7 +41,7 @@ impl fmt::Display for View {
         match self.rate_limit {
             Rate { per_second: 0, .. } => writeln!(f, "errors: not limited")?,
             Rate { per_second, burst } => {
-                writeln!(f, "errors: at most {per_second} per second, burst {burst}")?
+                writeln!(f, "errors: at most {per_second} per second, burst {burst}")?;
             }
         }
         if !self.types.is_empty() {

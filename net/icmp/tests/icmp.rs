@@ -4,44 +4,22 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use shoal_arp::Neighbours;
-use shoal_arp::table::{FibEntry, Origin};
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
-use shoal_ip4::Ip4;
-use shoal_module::Module;
-use shoal_testkit::{Port, Rng, Router};
+use shoal_testkit::{PEER, PEER_MAC, Port, Rng, Router, STACK, US};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{
     FromBytes, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4,
 };
 
-const MODULES: &[&Module] = &[
-    &shoal_interface::MODULE,
-    &shoal_ethernet::MODULE,
-    &shoal_adj::MODULE,
-    &shoal_fib::MODULE,
-    &shoal_ip4::MODULE,
-    &shoal_icmp::MODULE,
-    &shoal_arp::MODULE,
-];
-
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const PEER_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 2]);
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
-
-fn set_address(router: &Router, port: &Port, address: &str) {
-    router.get::<Ip4>().add_address(port.index(), address.parse().unwrap()).unwrap();
-}
 
 /// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known.
 fn router() -> (Router, Port) {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(STACK);
     let port = router.pg(0);
-    set_address(&router, &port, "10.0.0.1/24");
-    let known = router.get::<Neighbours>();
-    known.set((port.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_address(&port, "10.0.0.1/24");
+    router.set_neighbour(&port, PEER, PEER_MAC);
     router.run();
     (router, port)
 }
@@ -131,9 +109,8 @@ fn unknown_types_and_codes_are_counted() {
 fn an_expired_packet_is_quoted_to_its_sender() {
     let (mut router, port) = router();
     let far = router.pg(1);
-    set_address(&router, &far, "203.0.113.254/24");
-    let known = router.get::<Neighbours>();
-    known.set((far.index(), NOWHERE), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_address(&far, "203.0.113.254/24");
+    router.set_neighbour(&far, NOWHERE, PEER_MAC);
     router.run();
     let packet = to(&port, NOWHERE).ttl(1).udp(1, 2).payload_len(2000);
     router.send(&port, packet.build());
@@ -161,7 +138,7 @@ fn an_address_of_another_interface_speaks_for_itself() {
     // RFC 1122, 3.2.1.3: from the address the packet was sent to.
     let (mut router, port) = router();
     let other = router.pg(1);
-    set_address(&router, &other, "10.0.1.1/24");
+    router.set_address(&other, "10.0.1.1/24");
     router.send(&port, to(&port, Ipv4Addr::new(10, 0, 1, 1)).udp(1, 2).build());
     assert_eq!(error_of(&port.received_one()).0.src(), Ipv4Addr::new(10, 0, 1, 1));
 }
@@ -170,10 +147,9 @@ fn an_address_of_another_interface_speaks_for_itself() {
 fn a_packet_too_long_for_the_next_link_brings_its_mtu() {
     let (mut router, port) = router();
     let narrow = router.pg(1);
-    set_address(&router, &narrow, "10.0.1.1/24");
-    let known = router.get::<Neighbours>();
+    router.set_address(&narrow, "10.0.1.1/24");
     let far = Ipv4Addr::new(10, 0, 1, 2);
-    known.set((narrow.index(), far), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_neighbour(&narrow, far, PEER_MAC);
     router.interfaces().set_mtu(narrow.index(), shoal_interface::MtuLayer::L3, 1400).unwrap();
     router.run();
     router.send(&port, to(&port, far).dont_fragment().udp(1, 2).payload_len(1473).build());
@@ -207,7 +183,9 @@ fn nothing_is_said_about_what_must_not_be_answered() {
     let many = Packet::ethernet(PEER_MAC, MacAddress::BROADCAST).ip4(PEER, NOWHERE).udp(1, 2);
     drop(&mut router, "to_many", many.build());
     let nobody = Packet::ethernet(PEER_MAC, port.mac()).ip4([0, 0, 0, 0], NOWHERE).udp(1, 2);
-    drop(&mut router, "bad_source", nobody.build());
+    // Such a packet does not come as far as to be answered.
+    router.send(&port, nobody.build());
+    assert_eq!((router.error("ip4-input", "martian"), port.received().len()), (1, 0));
 }
 
 #[test]

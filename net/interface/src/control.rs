@@ -14,10 +14,12 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::node::arc_end::ArcEnd;
+use crate::node::device_input::DeviceInput;
+use crate::node::device_input_end::DeviceInputEnd;
 use crate::node::down::{DOWN, Down};
-use crate::node::interface_output::ToInterface;
+use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
-use crate::{Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
+use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
 
 mod change;
 mod clear;
@@ -155,8 +157,10 @@ pub struct Interfaces {
     all: RefCell<BTreeMap<SwIfIndex, Interface>>,
     subscribers: RefCell<Vec<Subscriber>>,
     address_sources: RefCell<Vec<AddressSource>>,
-    to_interface: Cell<NodeIndex>,
+    interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
+    device_input: NodeIndex,
+    device_input_end: NodeIndex,
     /// A node that frames of plain Ethernet interfaces may take instead of `ethernet-input`.
     superpath: Cell<Option<NodeIndex>>,
     superpath_on: Cell<bool>,
@@ -180,7 +184,7 @@ impl Interfaces {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let table = IfTable { records, ip4_tables: StableArena::with_capacity(MAX_INTERFACES)? };
-        let to_interface = graph.add_packet(ToInterface { interfaces: table.clone() })?;
+        let interface_output = graph.add_packet(InterfaceOutput { interfaces: table.clone() })?;
         let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
         graph.add_arc(ArcSpec {
             name: OUTPUT_ARC,
@@ -188,6 +192,14 @@ impl Interfaces {
             starts: &[],
             end: "interface-output-arc-end",
         });
+        graph.add_arc(ArcSpec {
+            name: DEVICE_INPUT_ARC,
+            side: ArcSide::Receive,
+            starts: &["device-input"],
+            end: "device-input-arc-end",
+        });
+        let device_input = graph.add_packet(DeviceInput { arc: graph.arc(DEVICE_INPUT_ARC)? })?;
+        let device_input_end = graph.add_packet(DeviceInputEnd { interfaces: table.clone() })?;
         graph.add_packet(Down)?;
         graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: DOWN, before: &[], after: &[] });
         let interfaces = Rc::new(Interfaces {
@@ -198,8 +210,10 @@ impl Interfaces {
             all: RefCell::default(),
             subscribers: RefCell::default(),
             address_sources: RefCell::default(),
-            to_interface: Cell::new(to_interface),
+            interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
+            device_input,
+            device_input_end,
             superpath: Cell::new(None),
             superpath_on: Cell::new(true),
         });
@@ -236,7 +250,9 @@ impl Interfaces {
     pub(crate) fn tell(&self, event: Event) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
-            subscribers.iter().for_each(|s| s(&control, event));
+            for subscriber in &subscribers {
+                subscriber(&control, event);
+            }
         }
     }
 
@@ -279,10 +295,13 @@ impl Interfaces {
     fn zero_counters(&self, index: SwIfIndex) {
         let at = index.0 as usize;
         let c = self.graph.graph_counters();
-        [&c.rx, &c.tx].iter().for_each(|counter| counter.zero(at));
-        [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
-            .iter()
-            .for_each(|counter| counter.zero(at));
+        for counter in [&c.rx, &c.tx] {
+            counter.zero(at);
+        }
+        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
+        {
+            counter.zero(at);
+        }
     }
 
     /// Creates an interface with its nodes; `tx` becomes `<name>-tx`. It starts admin down.
@@ -324,7 +343,7 @@ impl Interfaces {
     ) -> Result<(), InterfaceError> {
         let Edge(_) = self.graph.add_edge(output, tx)?;
         self.graph.start_arc_at(output, OUTPUT_ARC)?;
-        let output_edge = self.graph.add_edge(self.to_interface.get(), output)?;
+        let output_edge = self.graph.add_edge(self.interface_output.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
         self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
         self.zero_counters(index);
@@ -363,17 +382,16 @@ impl Interfaces {
         let name = self.name(index)?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.tell(Event::Deleting(index));
-        let (queues, nodes) = {
-            let mut all = self.all.borrow_mut();
-            let interface = all.remove(&index).ok_or(InterfaceError::NoIndex(index))?;
-            (interface.queues, [interface.output, interface.tx])
-        };
+        let removed = self.all.borrow_mut().remove(&index);
+        let Interface { queues, output, tx, device, .. } = removed.ok_or(InterfaceError::NoIndex(index))?;
         for (_, queue) in queues {
             drop(self.graph.remove_queue(queue)?);
         }
+        // Not before: no thread may read from a device that is being taken down.
+        drop(device);
         self.graph.clear_features(index);
         self.store(index, IfData::zeroed())?;
-        for node in nodes.into_iter().flatten() {
+        for node in [output, tx].into_iter().flatten() {
             self.graph.remove(node)?;
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
@@ -459,7 +477,7 @@ impl Interfaces {
 
     /// The node a packet with this interface as its sending one is put into.
     pub fn output_node(&self) -> NodeIndex {
-        self.to_interface.get()
+        self.interface_output.get()
     }
 
     /// The interface's `-output` node, for edges of rewrite nodes.

@@ -56,6 +56,8 @@ zeroable_struct! {
         mac: [u8; 6],
         /// The edge of `interface-output-arc-end` to the interface's `-tx` node.
         pub arc_end_edge: u16,
+        /// The edge of `device-input-arc-end` to where received frames go after that arc.
+        pub device_input_end_edge: u16,
         /// The edge of `interface-output` to the interface's `-output` node.
         pub output_edge: u16,
         /// Largest packet it carries, without the Ethernet header.

@@ -27,8 +27,14 @@ impl Event {
     /// The interface it is about.
     pub fn interface(self) -> SwIfIndex {
         match self {
-            Event::Created(i) | Event::Deleting(i) | Event::Mac(i) | Event::Mtu(i) | Event::Name(i) => i,
-            Event::Admin(i, _) | Event::Link(i, _) | Event::Ip4(i, _) => i,
+            Event::Created(i)
+            | Event::Deleting(i)
+            | Event::Mac(i)
+            | Event::Mtu(i)
+            | Event::Name(i)
+            | Event::Admin(i, _)
+            | Event::Link(i, _)
+            | Event::Ip4(i, _) => i,
         }
     }
 }

@@ -23,7 +23,7 @@ pub use error::InterfaceError;
 pub use event::Event;
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
-pub use node::interface_output::ToInterface;
+pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use shoal_buffer::SwIfIndex;
 
@@ -42,6 +42,9 @@ pub static MODULE: Module = Module {
 
 /// The arc packets run through before an interface sends them.
 pub const OUTPUT_ARC: &str = "interface-output";
+
+/// The arc received frames run through before anybody looks at them.
+pub const DEVICE_INPUT_ARC: &str = "device-input";
 
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
     let interfaces = Interfaces::new(control)?;

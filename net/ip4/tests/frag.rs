@@ -75,6 +75,30 @@ fn what_is_cut_can_be_put_together_whatever_its_length_and_the_mtu() {
 }
 
 #[test]
+fn each_fragment_of_a_traced_packet_is_traced_until_it_is_sent() {
+    let (mut router, a, b) = narrow(300);
+    router.trace_add("pg-input", 1);
+    router.send(&a, udp(&a).payload_len(500).build());
+    assert_eq!(b.received().len(), 2);
+    let trace = router.trace();
+    assert!(trace.contains("ip4-frag: IPv4 mtu: 300 fragments: 2\n"), "{trace}");
+    assert_eq!(trace.lines().filter(|l| l.starts_with("pg1-output: ")).count(), 2, "{trace}");
+    assert_eq!(trace.lines().filter(|l| l.starts_with("pg1-tx: ")).count(), 2, "{trace}");
+    let path = router.trace_paths().remove(0);
+    assert_eq!(path[path.len() - 4..], ["ip4-frag", "ip4-rewrite", "pg1-output", "pg1-tx"]);
+}
+
+#[test]
+fn fragments_of_an_untraced_packet_are_not_traced() {
+    let (mut router, a, b) = narrow(300);
+    router.trace_add("pg-input", 1);
+    router.send_all(&a, [udp(&a).payload_len(20).build(), udp(&a).payload_len(500).build()]);
+    assert_eq!(b.received().len(), 3);
+    assert_eq!(router.trace_paths().len(), 1);
+    assert!(!router.trace().contains("ip4-frag"), "{}", router.trace());
+}
+
+#[test]
 fn fragments_of_fragments_fit_into_the_whole() {
     let (mut router, a, b) = narrow(300);
     let whole = udp(&a).payload_len(4000).build();

@@ -67,11 +67,22 @@ fn drops_the_tiny_second_fragment_that_hides_ports_rfc_3128() {
 #[test]
 fn drops_sources_that_are_no_hosts_rfc_1812_5_3_7() {
     let (mut router, a, b) = two_hosts();
-    for src in [[0, 0, 0, 1], [127, 0, 0, 1], [224, 0, 0, 1], [239, 9, 9, 9], [240, 0, 0, 1], [255; 4]] {
+    for src in
+        [[0; 4], [0, 0, 0, 1], [127, 0, 0, 1], [224, 0, 0, 1], [239, 9, 9, 9], [240, 0, 0, 1], [255; 4]]
+    {
         let frame = to(&a).ip4(src, [10, 0, 1, 2]).udp(1, 2);
         dropped_as(&mut router, &a, &b, &frame.build(), "ip4-input: ip4 source address is no host's");
         let with_options = frame.options(&[1; 4]);
         dropped_as(&mut router, &a, &b, &with_options.build(), "ip4-input: ip4 source address is no host's");
+    }
+}
+
+#[test]
+fn a_host_without_an_address_may_speak_to_all_of_its_link_rfc_1122_3_2_1_3() {
+    let (mut router, a, b) = two_hosts();
+    for dst in [[255; 4], [224, 0, 0, 22]] {
+        let frame = to(&a).ip4([0; 4], dst).udp(68, 67).build();
+        dropped_as(&mut router, &a, &b, &frame, "ip4-drop: blackholed packets");
     }
 }
 

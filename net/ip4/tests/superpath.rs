@@ -422,7 +422,8 @@ fn traced_packets_take_the_ordinary_nodes_and_tell_their_way() {
         world.givers[0].give(frame.clone());
     }
     world.router.run();
-    let way = [common::HAND, "ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "pg1-output"];
+    let way =
+        [common::HAND, "ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "pg1-output", "pg1-tx"];
     assert_eq!(world.router.trace_paths(), [way, way]);
     assert_eq!(world.vectors("ip4-superpath"), 0, "the whole frame takes the ordinary way");
     assert_eq!(world.ports[1].received().len(), 5);

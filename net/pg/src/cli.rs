@@ -8,7 +8,8 @@ use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, FromArg, Out
 use shoal_wire::MacAddress;
 
 use crate::show::Detail;
-use crate::{Change, CreateInterface, Mode, Pg};
+use crate::spec::{SIZES, read_size};
+use crate::{Change, CreateInterface, Mode, Pg, Size};
 use shoal_interface::{Interfaces, SwIfIndex};
 
 /// Commands of this crate.
@@ -40,11 +41,26 @@ pub static COMMANDS: &[Command] = &[
     Command::new("packet-generator delete <stream:pg-stream>", "Delete a stream", delete_stream)
         .examples(&["packet-generator delete s0"]),
     Command::new(
-        "packet-generator configure <stream:pg-stream> [limit <limit:u64>] [rate <rate:f64>] [maxframe <maxframe:u32>]",
+        "packet-generator configure <stream:pg-stream> [limit <limit:u64>] [rate <rate:f64>] [size <size:pg-size>] \
+         [maxframe <maxframe:u32>]",
         "Change a stream, also while it runs",
         configure,
     )
-    .examples(&["packet-generator configure s0 limit 1000 rate 1e6"]),
+    .examples(&["packet-generator configure s0 limit 1000 rate 1e6", "packet-generator configure s0 size 64-1500"])
+    .doc(
+        "Sizes as in `packet-generator new`: `A-B` one after the other, `A+B` at random. Packets of a capture keep \
+         theirs. What was sent so far still counts against `limit`.",
+    ),
+    Command::new(
+        "packet-generator mac-filter <interface:pg-interface> {on | off}",
+        "Take only frames an Ethernet card would take, or all",
+        mac_filter,
+    )
+    .examples(&["packet-generator mac-filter pg0 on", "packet-generator mac-filter pg0 off"])
+    .doc(
+        "With `on`, received frames for another station are dropped and counted by `pg-input-mac-filter`, a feature \
+         of the arc `device-input`; those for the interface's MAC address, broadcasts and groups go on. Off at first.",
+    ),
     Command::new(
         "packet-generator capture <interface:pg-interface> [pcap <file:path>] [count <count:u64>] [disable]",
         "Write what an interface sends into a capture file, or end that",
@@ -64,6 +80,7 @@ headers such as `IP4: MAC -> MAC`, `UDP: 10.0.0.1 - 10.0.0.9 -> 10.1.0.1` (`+` i
 pub static ARG_TYPES: &[ArgType] = &[
     ArgType::new("pg-name", "pg and a number", check::<PgName>),
     ArgType::live("pg-interface", "a packet-generator interface", check::<PgInterface>, complete_interfaces),
+    ArgType::new("pg-size", SIZES, check::<SizeArg>),
     ArgType::live("pg-stream", "a stream", check::<StreamName>, complete_streams),
 ];
 
@@ -93,6 +110,14 @@ impl FromArg for PgInterface {
             let near = nearest(text, names.iter().map(String::as_str)).map(str::to_owned);
             Expected::new("the name of a packet-generator interface").nearest(near)
         })
+    }
+}
+
+struct SizeArg(Size);
+
+impl FromArg for SizeArg {
+    fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
+        read_size(text).map(SizeArg).ok_or_else(|| Expected::new(SIZES))
     }
 }
 
@@ -179,8 +204,15 @@ fn configure(control: &Control, args: &Args) -> Result<Output, CliError> {
         limit: args.opt("limit")?,
         rate: args.opt("rate")?,
         maxframe: args.opt::<u32>("maxframe")?.map(|n| n as usize),
+        size: args.opt::<SizeArg>("size")?.map(|SizeArg(size)| size),
     };
     each(control, args, |pg, name| pg.configure(name, change))
+}
+
+fn mac_filter(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let PgInterface(index) = args.get("interface")?;
+    control.get::<Pg>()?.filter_macs(index, args.has("on"))?;
+    Ok(Output::none())
 }
 
 fn capture(control: &Control, args: &Args) -> Result<Output, CliError> {

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Event, IfFlags, Interfaces, Queue, SwIfIndex};
+use shoal_graph::{FeatureSpec, Graph, NoNext, NodeIndex, PacketNode};
+use shoal_interface::{Create, DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::capture::Capture;
 use crate::interface::{Interface, Mode, PgDevice, Port};
-use crate::node::{inject::InjectQueue, input, tx::Tx};
+use crate::node::{inject::InjectQueue, input, mac_filter::MacFilter, tx::Tx};
 use crate::{PgError, Sink};
 
 mod streams;
@@ -53,6 +53,14 @@ impl Pg {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let input = graph.add_input::<NoNext, input::Error>(input::NAME)?;
+        graph.add_packet(MacFilter { interfaces: interfaces.table() })?;
+        // Frames that are for somebody else are not worth a way to another thread.
+        graph.add_feature(FeatureSpec {
+            arc: DEVICE_INPUT_ARC,
+            node: MacFilter::NAME,
+            before: &["worker-handoff"],
+            after: &[],
+        });
         let pg =
             Rc::new(Pg { graph, interfaces, input, all: RefCell::default(), streams: RefCell::default() });
         let weak = Rc::downgrade(&pg);
@@ -77,6 +85,11 @@ impl Pg {
                 let _ = self.interfaces.set_link(index, up);
             }
             Event::Deleting(index) => {
+                let injects =
+                    self.all.borrow().values().find(|i| i.index == index).and_then(|i| i.injects.get());
+                if let Some(queue) = injects {
+                    let _ = self.graph.remove_queue(queue);
+                }
                 self.all.borrow_mut().retain(|_, i| i.index != index);
             }
             _ => {}
@@ -129,7 +142,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, port, injects: Cell::new(false) };
+        let interface = Interface { index, port, injects: Cell::new(None) };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -152,6 +165,19 @@ impl Pg {
         self.port(index)?;
         // `heard` does the rest.
         Ok(self.interfaces.delete(index)?)
+    }
+
+    /// Takes only frames an Ethernet card would take, or all.
+    ///
+    /// # Errors
+    /// It is no packet-generator interface, or its packets have no Ethernet header.
+    pub fn filter_macs(&self, index: SwIfIndex, on: bool) -> Result<(), PgError> {
+        let mode = self.port(index)?.mode;
+        if mode != Mode::Ethernet {
+            let why = format!("mode {mode} has no MAC addresses to filter by");
+            return Err(InterfaceError::NotPossible(self.interfaces.name(index)?, why).into());
+        }
+        Ok(self.interfaces.enable_feature(DEVICE_INPUT_ARC, MacFilter::NAME, index, on)?)
     }
 
     /// Begins to write what an interface sends into a file that is not there yet.
@@ -197,11 +223,14 @@ impl Pg {
     /// It is no packet-generator interface.
     pub fn inject(&self, index: SwIfIndex, packet: Vec<u8>) -> Result<(), PgError> {
         let port = self.port(index)?;
-        let first = self.all.borrow().values().any(|i| i.index == index && !i.injects.replace(true));
+        let first = self.all.borrow().values().any(|i| i.index == index && i.injects.get().is_none());
         if first {
+            // The graph's, not the interface's: there is no device behind it to be listed or placed.
             let queue = InjectQueue { port: Arc::clone(&port), interfaces: self.interfaces.table(), index };
-            let queue = Queue { number: 0, node: self.input, queue: Box::new(queue), thread: None };
-            self.interfaces.add_queue(index, queue)?;
+            let name = self.interfaces.name(index)?;
+            let queue = self.graph.add_queue(&name, 0, self.input, None, Box::new(queue))?;
+            let all = self.all.borrow();
+            all.values().filter(|i| i.index == index).for_each(|i| i.injects.set(Some(queue)));
         }
         port.inject(packet);
         self.graph.threads().iter().for_each(|t| self.graph.wake(t.index));

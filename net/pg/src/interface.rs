@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shoal_graph::QueueId;
 use shoal_interface::{Device, SwIfIndex};
 use shoal_wire::pcap::LinkType;
 
@@ -137,8 +138,8 @@ impl Port {
 pub(crate) struct Interface {
     pub(crate) index: SwIfIndex,
     pub(crate) port: Arc<Port>,
-    /// Whether the queue for injected packets is there.
-    pub(crate) injects: Cell<bool>,
+    /// The queue for injected packets, from the first of them on.
+    pub(crate) injects: Cell<Option<QueueId>>,
 }
 
 pub(crate) struct PgDevice {

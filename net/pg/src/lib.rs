@@ -12,7 +12,6 @@ pub mod data;
 mod error;
 mod interface;
 mod node;
-mod offload;
 mod show;
 mod sink;
 mod spec;

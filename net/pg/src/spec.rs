@@ -131,18 +131,23 @@ fn rate(tokens: &mut Tokens) -> Result<f64, PgError> {
 
 /// `A-B` (one after the other), `A+B` (at random), or `A`.
 fn size(tokens: &mut Tokens) -> Result<Size, PgError> {
-    let read = |word: &str| {
-        let (a, b, order) = if let Some((a, b)) = word.split_once('+') {
-            (a, b, Order::Random)
-        } else if let Some((a, b)) = word.split_once('-') {
-            (a, b, Order::Increment)
-        } else {
-            (word, word, Order::Increment)
-        };
-        let (least, most) = (number(a)? as usize, number(b)? as usize);
-        (least <= most && least > 0 && most <= 65_535).then_some(Size { least, most, order })
+    tokens.parse(SIZES, read_size)
+}
+
+/// What a size looks like.
+pub(crate) const SIZES: &str = "sizes in bytes, such as 64-64 or 64+1500, 1 to 65535";
+
+/// A size, if it is one.
+pub(crate) fn read_size(word: &str) -> Option<Size> {
+    let (a, b, order) = if let Some((a, b)) = word.split_once('+') {
+        (a, b, Order::Random)
+    } else if let Some((a, b)) = word.split_once('-') {
+        (a, b, Order::Increment)
+    } else {
+        (word, word, Order::Increment)
     };
-    tokens.parse("sizes in bytes, such as 64-64 or 64+1500, 1 to 65535", read)
+    let (least, most) = (number(a)? as usize, number(b)? as usize);
+    (least <= most && least > 0 && most <= 65_535).then_some(Size { least, most, order })
 }
 
 fn flags(tokens: &mut Tokens) -> Result<Flags, PgError> {

@@ -51,6 +51,7 @@ fn a_deleted_interface_leaves_nothing_and_its_number_is_free() {
     let nodes = router.graph().nodes().len();
     router.generator().delete_interface(port.index()).unwrap();
     assert_eq!(router.graph().nodes().len(), nodes - 2);
+    assert!(router.graph().queues().iter().all(|q| q.interface != "pg0"), "its queue is gone, too");
     assert!(matches!(router.generator().inject(port.index(), frame()), Err(PgError::NoInterface(..))));
     let again = router.pg(0);
     assert_eq!(again.index(), port.index());
@@ -201,4 +202,13 @@ fn a_capture_that_cannot_be_written_ends_and_is_counted() {
 #[test]
 fn the_frame_of_the_tests_is_right() {
     assert!(Ip4Header::ref_from_prefix(&frame()[14..]).unwrap().0.checksum_ok());
+}
+
+#[test]
+fn injected_packets_come_by_a_queue_that_is_not_listed_as_a_devices() {
+    let mut router = Router::new(&[&BACK]);
+    let port = router.pg(0);
+    router.send(&port, frame());
+    assert_eq!(port.received_one(), frame());
+    assert!(router.interfaces().queues(port.index()).unwrap().is_empty());
 }

@@ -203,7 +203,10 @@ fn a_traced_packet_says_where_it_came_from() {
     pg.enable("s").unwrap();
     router.run();
     let trace = router.trace();
-    assert!(trace.starts_with("pg-input: stream 0, 64 bytes, sw_if_index 1, next_node "), "{trace}");
+    assert!(
+        trace.starts_with("pg-input: stream 0, 64 bytes, sw_if_index 1, next_node ethernet-input\n"),
+        "{trace}"
+    );
     assert!(trace.contains("UDP: 1.1.1.1 -> 10.0.0.1\n"), "{trace}");
     assert_eq!(router.trace_paths().len(), 2);
 }

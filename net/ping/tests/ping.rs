@@ -7,29 +7,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use shoal_arp::Neighbours;
-use shoal_arp::table::{FibEntry, Origin};
-use shoal_ip4::Ip4;
-use shoal_module::Module;
 use shoal_module::cli::{CliError, Gone, Reader, Sink};
 use shoal_ping::{Detail, MOST_DATA, Ping, PingError, Target, Traceroute};
-use shoal_testkit::{Port, Router};
+use shoal_testkit::{PEER, PEER_MAC, Port, Router, STACK, US};
 use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4};
-
-const MODULES: &[&Module] = &[
-    &shoal_interface::MODULE,
-    &shoal_ethernet::MODULE,
-    &shoal_adj::MODULE,
-    &shoal_fib::MODULE,
-    &shoal_ip4::MODULE,
-    &shoal_icmp::MODULE,
-    &shoal_arp::MODULE,
-    &shoal_ping::MODULE,
-];
-
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const PEER_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 2]);
 
 /// A client: what it was shown, and whether it has left.
 #[derive(Default)]
@@ -85,11 +66,10 @@ struct Bench {
 
 /// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known.
 fn bench() -> Bench {
-    let mut router = Router::new(MODULES);
+    let mut router = Router::new(&[STACK, &[&shoal_ping::MODULE]].concat());
     let port = router.pg(0);
-    router.get::<Ip4>().add_address(port.index(), "10.0.0.1/24".parse().unwrap()).unwrap();
-    let known = router.get::<Neighbours>();
-    known.set((port.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    router.set_address(&port, "10.0.0.1/24");
+    router.set_neighbour(&port, PEER, PEER_MAC);
     router.run();
     Bench { router, port, screen: Rc::default(), ended: Rc::default() }
 }
@@ -353,14 +333,13 @@ fn traceroute_stops_where_a_router_says_no() {
 fn traceroute_through_the_router_shows_it() {
     let mut b = bench();
     let right = b.router.pg(1);
-    b.router.get::<Ip4>().add_address(right.index(), "10.0.1.1/24".parse().unwrap()).unwrap();
+    b.router.set_address(&right, "10.0.1.1/24");
     b.router.run();
     let probe = Packet::ethernet(PEER_MAC, b.port.mac()).ip4(PEER, [10, 0, 1, 2]).ttl(1);
     b.router.send(&b.port, probe.icmp_echo_request(1, 1).build());
     // The next hop is not known yet; what counts is what happens when it is.
-    let known = b.router.get::<Neighbours>();
     let far = Ipv4Addr::new(10, 0, 1, 2);
-    known.set((right.index(), far), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    b.router.set_neighbour(&right, far, PEER_MAC);
     b.router.run();
     let frame = b.port.received_one();
     let (ip, rest) = Ip4Header::read_from_prefix(&frame[14..]).unwrap();

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 
 use libfuzzer_sys::fuzz_target;
 use shoal_cli::Cli;
-use shoal_fuzz::{MODULES, router};
+use shoal_fuzz::{modules, router};
 use shoal_testkit::Router;
 
 thread_local! {
@@ -21,8 +21,8 @@ fuzz_target!(|text: &str| {
     }
     BED.with(|bed| {
         let (router, cli) = bed.get_or_init(|| {
-            let commands = MODULES.iter().flat_map(|m| m.commands);
-            let types = MODULES.iter().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
+            let commands = modules().into_iter().flat_map(|m| m.commands);
+            let types = modules().into_iter().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
             (router(), Cli::new(commands, types).expect("the commands agree"))
         });
         for cursor in [0, text.len() / 2, text.len()] {

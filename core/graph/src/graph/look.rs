@@ -1,9 +1,14 @@
 //! What operators ask a graph: traces, nodes, counters.
 
+use std::collections::BTreeMap;
+
 use super::{Draft, Graph, GraphError};
+use crate::handoff::RingInfo;
+use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::topology::NodeInfo;
 use crate::trace::Filter;
+use crate::worker::Worker;
 
 impl Graph {
     /// Asks for a trace of the next `count` packets that enter by `node` and pass `filter`.
@@ -42,6 +47,37 @@ impl Graph {
             }
         })
         .collect()
+    }
+
+    /// What each thread noted of its nodes, by thread.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn ledgers(&self) -> Result<BTreeMap<usize, Ledger>, GraphError> {
+        self.gather(|worker| worker.lane.ledger.clone())
+    }
+
+    /// All handoff rings, by the thread that hands over and the one that takes.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn handoff_rings(&self) -> Result<Vec<RingInfo>, GraphError> {
+        let all = self.gather(|worker| worker.lane.outbox.rings(worker.thread()))?;
+        let mut rings: Vec<RingInfo> = all.into_values().flatten().collect();
+        rings.sort_by_key(|ring| (ring.from, ring.to));
+        Ok(rings)
+    }
+
+    /// Asks every thread for something of its own.
+    fn gather<T: Send + 'static>(
+        &self,
+        of: impl Fn(&Worker) -> T + Clone + Send + 'static,
+    ) -> Result<BTreeMap<usize, T>, GraphError> {
+        let (answer, answers) = std::sync::mpsc::channel();
+        self.on_every_thread(move |worker| {
+            let _ = answer.send((worker.thread(), of(worker)));
+        })?;
+        Ok(answers.try_iter().collect())
     }
 
     /// All error counters by their number: node and counter.

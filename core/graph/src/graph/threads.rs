@@ -302,6 +302,13 @@ impl Graph {
         self.on_thread(thread, move |w| w.set_mode(id, mode))
     }
 
+    /// Calls a receive queue's interface by another name; a queue that is gone is passed over.
+    pub fn rename_queue(&self, id: QueueId, interface: &str) {
+        if let Some(info) = self.threads.borrow_mut().queues.get_mut(&id) {
+            interface.clone_into(&mut info.interface);
+        }
+    }
+
     /// All receive queues.
     pub fn queues(&self) -> Vec<QueueInfo> {
         self.registry().queues.values().cloned().collect()

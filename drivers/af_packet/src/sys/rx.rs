@@ -1,12 +1,21 @@
-//! One receive queue: a packet socket with a TPACKET_V3 (or V2) ring.
+//! One receive queue: a packet socket with a TPACKET_V2 or V3 ring.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::mapping::Mapping;
 use super::rx_block::{Cursor, RingVersion, RxFrame};
 use super::rx_config::{Fanout, Promiscuous, RxConfig};
 use super::socket::{PacketSocket, Receive};
-use crate::{Error, IfIndex};
+use shoal_link::IfIndex;
+
+use crate::Error;
+
+/// Bytes that may wait in the socket: superframes of a version 2 ring. The kernel doubles it.
+const SOCKET_BUFFER: i32 = 8 << 20;
+/// The longest frame that waits there: its vnet header, a superframe and its link layer. A longer one (BIG TCP) counts as
+/// truncated.
+const LONGEST: usize = 10 + 65_536 + 64;
 
 /// Cumulative counters of a ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,13 +47,14 @@ pub enum RingFault {
 /// The ring survives its interface going down and up. It is `Send`: a queue moves between workers.
 ///
 /// ```no_run
-/// use shoal_af_packet::{Link, RxConfig, RxRing};
+/// use shoal_af_packet::{RxConfig, RxRing};
+/// use shoal_link::Link;
 /// let link = Link::by_name("eth1")?;
 /// let mut ring = RxRing::open(link.index, &RxConfig::default())?;
 /// while let Some(frame) = ring.next() {
 ///     println!("{} bytes", frame.bytes.len());
 /// }
-/// # Ok::<(), shoal_af_packet::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RxRing {
     // Dropped first: the socket outlives its mapping.
@@ -57,6 +67,10 @@ pub struct RxRing {
     cursor: Option<Cursor>,
     fanout: Option<u16>,
     stats: RxStats,
+    /// Version 2: where a frame that is longer than a slot is read into.
+    long: Box<[u8]>,
+    /// An error number that reading such a frame took from the socket.
+    fault: Cell<i32>,
 }
 
 impl RxRing {
@@ -77,6 +91,11 @@ impl RxRing {
         socket.set(libc::PACKET_VNET_HDR, &1i32, "PACKET_VNET_HDR")?;
         // Frames that other programs, and our own transmit queue, send through the interface.
         socket.set(libc::PACKET_IGNORE_OUTGOING, &1i32, "PACKET_IGNORE_OUTGOING")?;
+        if config.version == RingVersion::V2 {
+            // What does not fit its slot is queued on the socket, whole.
+            socket.set(libc::PACKET_COPY_THRESH, &1i32, "PACKET_COPY_THRESH")?;
+            socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SOCKET_BUFFER)?;
+        }
         Self::ring(&socket, config)?;
         let map = Mapping::of_socket(socket.fd(), config.block_size * config.blocks)?;
         let mut ring = Self {
@@ -89,21 +108,27 @@ impl RxRing {
             cursor: None,
             fanout: None,
             stats: RxStats::default(),
+            long: match config.version {
+                RingVersion::V3 => Box::default(),
+                RingVersion::V2 => vec![0; LONGEST].into(),
+            },
+            fault: Cell::new(0),
         };
         ring.attach(ifindex, config)?;
         Ok(ring)
     }
 
     fn ring(socket: &PacketSocket, config: &RxConfig) -> Result<(), Error> {
-        let (block_size, blocks) = (config.block_size as u32, config.blocks as u32);
+        let pieces = config.block_size * config.blocks / config.piece();
+        let (piece, pieces) = (config.piece() as u32, pieces as u32);
         match config.version {
             RingVersion::V3 => {
                 let request = libc::tpacket_req3 {
-                    tp_block_size: block_size,
-                    tp_block_nr: blocks,
+                    tp_block_size: piece,
+                    tp_block_nr: pieces,
                     // Version 3 packs frames of any size; the kernel only wants the numbers to be consistent.
                     tp_frame_size: 2048,
-                    tp_frame_nr: block_size / 2048 * blocks,
+                    tp_frame_nr: piece / 2048 * pieces,
                     tp_retire_blk_tov: config.retire.as_millis() as u32,
                     tp_sizeof_priv: 0,
                     tp_feature_req_word: 0,
@@ -112,10 +137,10 @@ impl RxRing {
             }
             RingVersion::V2 => {
                 let request = libc::tpacket_req {
-                    tp_block_size: block_size,
-                    tp_block_nr: blocks,
-                    tp_frame_size: block_size,
-                    tp_frame_nr: blocks,
+                    tp_block_size: piece,
+                    tp_block_nr: pieces,
+                    tp_frame_size: config.block_size as u32,
+                    tp_frame_nr: config.blocks as u32,
                 };
                 socket.set(libc::PACKET_RX_RING, &request, "PACKET_RX_RING")
             }
@@ -190,9 +215,33 @@ impl RxRing {
             self.stats.malformed += 1;
             self.release();
         };
+        if located.waits_in_socket()
+            && let Some(received) = self.receive_long()
+        {
+            // Frames wait in the order of their slots. Should one be missing, its slot's beginning counts as truncated.
+            let frame = located.of_socket(self.long.get(..received).unwrap_or_default());
+            if frame.is_some() {
+                return frame;
+            }
+        }
         // SAFETY: the block was acquired above or earlier, and only `release` gives it back, which takes
         // `&mut self`, which the returned frame keeps borrowed.
         unsafe { located.view(&self.map) }
+    }
+
+    /// Reads a frame that was too long for its slot; `None` when it is not there.
+    #[cold]
+    fn receive_long(&mut self) -> Option<usize> {
+        loop {
+            match self.socket.receive(&mut self.long) {
+                Ok(len) => return Some(len),
+                Err(libc::EINTR) => {}
+                Err(libc::EAGAIN) => return None,
+                // The socket tells of its interface first; the frame is still there.
+                Err(errno) if self.fault.replace(errno) == 0 => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Gives the block in hand back to the kernel and moves on.
@@ -225,6 +274,11 @@ impl RxRing {
         Ok(self.stats)
     }
 
+    /// How it is laid out.
+    pub fn version(&self) -> RingVersion {
+        self.version
+    }
+
     /// The group to [`Fanout::Join`] with further queues.
     pub fn fanout_id(&self) -> Option<u16> {
         self.fanout
@@ -238,7 +292,15 @@ impl RxRing {
     /// Reads and clears the socket's error condition. It must be called on `EPOLLERR`, which otherwise
     /// stays and wakes the worker for ever.
     pub fn take_fault(&self) -> Option<RingFault> {
+        let noticed = self.fault.take();
         match self.socket.take_error() {
+            0 => self.fault_of(noticed),
+            errno => self.fault_of(errno),
+        }
+    }
+
+    fn fault_of(&self, errno: i32) -> Option<RingFault> {
+        match errno {
             _ if self.is_gone() => Some(RingFault::Gone),
             0 => None,
             libc::ENETDOWN => Some(RingFault::Down),

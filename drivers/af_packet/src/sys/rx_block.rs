@@ -37,6 +37,7 @@ pub(super) mod slot {
 
 pub(super) const STATUS_KERNEL: u32 = 0;
 pub(super) const STATUS_USER: u32 = 1 << 0;
+const STATUS_COPY: u32 = 1 << 1;
 const STATUS_LOSING: u32 = 1 << 2;
 const STATUS_CSUM_NOT_READY: u32 = 1 << 3;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
@@ -92,10 +93,20 @@ impl RxFrame<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RingVersion {
     /// TPACKET_V3: frames of any size packed into blocks, handed over by the block.
-    #[default]
     V3,
-    /// TPACKET_V2: a slot for each frame, handed over at once.
+    /// TPACKET_V2: a slot for each frame, handed over at once; frames longer than a slot come by the socket.
+    #[default]
     V2,
+}
+
+impl std::fmt::Display for RingVersion {
+    /// Its number.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::V2 => "2",
+            Self::V3 => "3",
+        })
+    }
 }
 
 impl RingVersion {
@@ -216,6 +227,24 @@ pub(super) struct Located {
 }
 
 impl Located {
+    /// The slot holds only its beginning; all of it waits in the socket.
+    pub(super) fn waits_in_socket(&self) -> bool {
+        self.status & STATUS_COPY != 0
+    }
+
+    /// The frame itself, from what the socket gave for it: vnet header, then bytes. `None` when that is not it.
+    pub(super) fn of_socket<'m>(&self, received: &'m [u8]) -> Option<RxFrame<'m>> {
+        let (vnet, bytes) = VnetHdr::read_from_prefix(received).ok()?;
+        let whole = bytes.len() == self.wire_len as usize;
+        whole.then_some(RxFrame {
+            bytes,
+            vnet,
+            wire_len: self.wire_len,
+            vlan: self.vlan,
+            status: self.status,
+        })
+    }
+
     /// The frame itself.
     ///
     /// # Safety

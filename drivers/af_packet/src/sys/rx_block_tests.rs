@@ -116,6 +116,19 @@ fn a_cut_frame_and_a_stripped_tag_are_reported() {
 }
 
 #[test]
+fn what_the_socket_gave_counts_only_with_the_length_of_its_slot() {
+    let waits = |status| Located { start: 0, len: 0, wire_len: 60, status, vlan: None };
+    assert!(waits(STATUS_USER | STATUS_COPY).waits_in_socket());
+    assert!(!waits(STATUS_USER).waits_in_socket());
+    let received = [7; VNET_HDR_LEN + 61];
+    let of = |len: usize| waits(STATUS_USER).of_socket(&received[..len]).map(|f| f.bytes.len());
+    assert_eq!(of(VNET_HDR_LEN + 60), Some(60));
+    for wrong in [0, 9, VNET_HDR_LEN, VNET_HDR_LEN + 59, VNET_HDR_LEN + 61] {
+        assert_eq!(of(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn a_slot_is_read_within_its_bounds_only() {
     let slot = |mac: u32, snaplen: u32, status: u32| {
         let mut bytes = vec![0; SIZE];

@@ -3,7 +3,11 @@
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::{Error, IfIndex};
+use nix::sys::socket::{MsgFlags, recv};
+
+use shoal_link::IfIndex;
+
+use crate::Error;
 
 /// An AF_PACKET SOCK_RAW socket, non-blocking, bound to nothing until [`PacketSocket::bind`].
 pub(super) struct PacketSocket(OwnedFd);
@@ -63,6 +67,21 @@ impl PacketSocket {
         // SAFETY: `ptr` points at `len` writable bytes; the kernel writes at most that many.
         let rc = unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, ptr, &raw mut len) };
         if rc == 0 { Ok(value) } else { Err(Error::last(what)) }
+    }
+
+    /// Sizes a buffer of the socket; the kernel doubles the value. FORCE passes the system-wide limit but needs
+    /// CAP_NET_ADMIN.
+    pub(super) fn set_buffer(&self, force: i32, plain: i32, bytes: i32) -> Result<(), Error> {
+        if self.set_at(libc::SOL_SOCKET, force, &bytes, "buffer of AF_PACKET").is_err() {
+            self.set_at(libc::SOL_SOCKET, plain, &bytes, "buffer of AF_PACKET")?;
+        }
+        Ok(())
+    }
+
+    /// Takes one frame from the socket's queue, if there is one that fits: its length, or an error number.
+    pub(super) fn receive(&self, into: &mut [u8]) -> Result<usize, i32> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+        recv(self.0.as_raw_fd(), into, flags).map_err(|e| e as i32)
     }
 
     pub(super) fn bind(&self, ifindex: IfIndex, receive: Receive) -> Result<(), Error> {

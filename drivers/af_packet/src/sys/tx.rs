@@ -9,7 +9,9 @@ use shoal_vnet::{VNET_HDR_LEN, VnetHdr};
 use zerocopy::FromZeros as _;
 
 use super::socket::{PacketSocket, Receive};
-use crate::{Error, IfIndex};
+use shoal_link::IfIndex;
+
+use crate::Error;
 
 /// Segments of one frame at most; `UIO_MAXIOV` is 1024 and one goes to the vnet header.
 const MAX_SEGMENTS: usize = 1023;
@@ -75,7 +77,8 @@ pub enum TxRefused {
 /// One transmit queue of an interface. It allocates when it is opened and never again.
 ///
 /// ```no_run
-/// # use shoal_af_packet::{Link, TxConfig, TxQueue};
+/// # use shoal_af_packet::{TxConfig, TxQueue};
+/// # use shoal_link::Link;
 /// # use shoal_vnet::VnetHdr;
 /// # let (frame, head, tail) = ([0u8; 60], [0u8; 66], [0u8; 1448]);
 /// let mut queue = TxQueue::open(Link::by_name("eth1")?.index, &TxConfig::default())?;
@@ -83,7 +86,7 @@ pub enum TxRefused {
 /// batch.push(VnetHdr::default(), [&frame[..]]).ok();
 /// batch.push(VnetHdr::default(), [&head[..], &tail[..]]).ok();
 /// let report = batch.send();
-/// # Ok::<(), shoal_af_packet::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TxQueue {
     socket: PacketSocket,
@@ -108,11 +111,8 @@ impl TxQueue {
         if config.qdisc == Qdisc::Bypass {
             socket.set(libc::PACKET_QDISC_BYPASS, &1i32, "PACKET_QDISC_BYPASS")?;
         }
-        // The kernel doubles the value. FORCE passes the system-wide limit but needs CAP_NET_ADMIN.
         let bytes = i32::try_from(config.send_buffer / 2).unwrap_or(i32::MAX);
-        if socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes, "SO_SNDBUFFORCE").is_err() {
-            socket.set_at(libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes, "SO_SNDBUF")?;
-        }
+        socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, bytes)?;
         socket.bind(ifindex, Receive::Nothing)?;
         let empty = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
         // SAFETY: an all-zero mmsghdr is valid: null pointers with zero lengths.

@@ -1,85 +1,51 @@
-//! Network namespaces that clean up after themselves, and a two-port forwarder made of the driver's
-//! queues.
+//! A router with two host interfaces, and a two-port forwarder made of the driver's queues.
 #![allow(dead_code)]
 
-pub mod router;
-
-use std::process::Command;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, setns};
-use shoal_af_packet::{RxRing, TxQueue};
+use shoal_af_packet::{CreateHostInterface, HostInterfaces, RingVersion, RxRing, TxQueue};
+use shoal_interface::SwIfIndex;
+use shoal_testkit::netns;
+pub use shoal_testkit::netns::*;
 use shoal_vnet::VnetHdr;
-
-pub fn sh(command: &str) {
-    let status = Command::new("sh").args(["-ec", command]).status().unwrap();
-    assert!(status.success(), "{command}");
-}
 
 /// Whether tests that need namespaces can run; says why not.
 pub fn can_run(test: &str) -> bool {
-    let reason = if !nix::unistd::geteuid().is_root() {
-        "not root"
-    } else if !Command::new("ip").arg("-V").output().is_ok_and(|o| o.status.success()) {
-        "no iproute2"
-    } else {
-        return true;
-    };
-    println!("SKIP: {test}: {reason}");
-    false
+    netns::can_run(test, &[])
 }
 
-/// A named network namespace, removed with all that is in it.
-pub struct Netns(pub String);
-
-impl Netns {
-    pub fn new(tag: &str) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let ns = Self(format!("shoal-test-{}-{n}-{tag}", std::process::id()));
-        sh(&format!("ip netns add {0}; ip -n {0} link set lo up", ns.0));
-        ns
-    }
-
-    /// `ip -n NS ...`
-    pub fn ip(&self, args: &str) {
-        sh(&format!("ip -n {} {args}", self.0));
-    }
-
-    /// Runs `f` on a thread of its own inside the namespace.
-    pub fn spawn<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        let path = format!("/run/netns/{}", self.0);
-        std::thread::spawn(move || {
-            setns(std::fs::File::open(path).unwrap(), CloneFlags::CLONE_NEWNET).unwrap();
-            f()
-        })
-    }
-
-    pub fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
-        self.spawn(f).join().unwrap()
-    }
+/// A router that knows host interfaces.
+pub fn start(ns: &Namespace) -> Crossing {
+    Crossing::start(ns, &shoal_af_packet::MODULE)
 }
 
-impl Drop for Netns {
-    fn drop(&mut self) {
-        Command::new("ip").args(["netns", "del", &self.0]).status().ok();
-    }
+pub fn host_interfaces(inside: &Inside) -> Rc<HostInterfaces> {
+    inside.control.get().unwrap()
 }
 
-/// Waits for a condition; true when it came before the deadline.
-pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + limit;
-    while Instant::now() < end {
-        if done() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(1));
+/// Two host interfaces, up, connected with each other.
+pub fn connect(inside: &Inside, names: [&str; 2], queues: u32) -> [SwIfIndex; 2] {
+    connect_as(inside, names, queues, RingVersion::default())
+}
+
+/// The same with rings of a version.
+pub fn connect_as(inside: &Inside, names: [&str; 2], queues: u32, version: RingVersion) -> [SwIfIndex; 2] {
+    let like = CreateHostInterface { rx_queues: Some(queues), version, ..Default::default() };
+    connect_like(inside, names, &like)
+}
+
+/// The same, both made like this.
+pub fn connect_like(inside: &Inside, names: [&str; 2], like: &CreateHostInterface) -> [SwIfIndex; 2] {
+    let create = |name: &str| CreateHostInterface { name: name.into(), ..like.clone() };
+    let made = names.map(|name| host_interfaces(inside).create(&create(name)).unwrap());
+    inside.join(made);
+    for index in made {
+        inside.interfaces.set_admin(index, true).unwrap();
     }
-    false
+    made
 }
 
 /// Waits until one of the rings is readable or has an error.

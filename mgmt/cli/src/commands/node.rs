@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shoal_graph::{NodeInfo, NodeKind};
+use shoal_graph::{Edge, NodeInfo, NodeKind};
 use shoal_interface::cli::column::{centre, line, number};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Expected, Output, nearest};
@@ -16,7 +16,10 @@ pub(super) const SHOW: Command = Command::new(
     show,
 )
 .examples(&["show node drop", "show node index 1", "show node drop verbose"])
-.doc("`verbose` adds calls, clocks and packets by thread.");
+.doc(
+    "Vectors counts the packets that took each edge since `clear runtime`; those on a superpath take the edges of none \
+     of its nodes. `verbose` adds calls, clocks and packets by thread.",
+);
 
 /// Names of all nodes.
 pub(super) fn names(control: &Control, _: &str) -> Vec<String> {
@@ -40,6 +43,8 @@ struct Next {
     edge: usize,
     index: u32,
     name: String,
+    /// Packets that took this edge, on all threads.
+    vectors: u64,
 }
 
 #[derive(Serialize)]
@@ -81,7 +86,11 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let nodes = graph.nodes();
     let info = find(&nodes, args)?;
     let number = |name: &str| nodes.iter().find(|n| n.name == name).map(|n| n.index.number());
-    let next = |(edge, name): (usize, &String)| Some(Next { edge, index: number(name)?, name: name.clone() });
+    let ledgers = graph.ledgers()?;
+    let vectors = |edge| ledgers.values().map(|l| l.packets(info.index, Edge(edge as u16))).sum();
+    let next = |(edge, name): (usize, &String)| {
+        Some(Next { edge, index: number(name)?, name: name.clone(), vectors: vectors(edge) })
+    };
     let previous = |name: &String| Some(Previous { index: number(name)?, name: name.clone() });
     let c = graph.graph_counters();
     let at = info.index.number() as usize;
@@ -142,9 +151,9 @@ impl fmt::Display for Node {
         if self.next.is_empty() {
             writeln!(f, "    none")?;
         } else {
-            writeln!(f, "    next-index  node-index               Node")?;
+            writeln!(f, "    next-index  node-index               Node               Vectors")?;
         }
-        for Next { edge, index, name } in &self.next {
+        for Next { edge, index, name, vectors } in &self.next {
             let cells = [
                 "    ".into(),
                 number(edge, 10),
@@ -152,6 +161,8 @@ impl fmt::Display for Node {
                 number(index, 10),
                 "  ".into(),
                 centre(name, 30),
+                " ".into(),
+                number(vectors, 12),
             ];
             f.write_str(&line(&cells))?;
         }
@@ -202,14 +213,18 @@ mod tests {
         assert_eq!(
             router.run("show node judge"),
             "node judge, type internal, state active, index 2\n\
-             \n  next nodes:\n    next-index  node-index               Node\n\
-             \x20        0           0                error-drop\n\
+             \n  next nodes:\n    next-index  node-index               Node               Vectors\n\
+             \x20        0           0                error-drop                 2\n\
              \n  known previous nodes:\n    test-input (4)\n\
              \n  counters:\n             2  error  first byte is odd\n             2  info   packets seen\n"
         );
         assert_eq!(router.run("show node index 2"), router.run("show node judge"));
         assert!(router.run("show node judge verbose").contains("Thread"));
-        assert_eq!(router.json("show node test-input")["next"][1]["name"], "judge");
+        let next = &router.json("show node test-input")["next"][1];
+        assert_eq!((&next["name"], &next["vectors"]), (&"judge".into(), &2.into()));
+        assert_eq!(router.json("show node error-drop")["next"][1]["vectors"], 2);
+        router.run("clear runtime");
+        assert_eq!(router.json("show node judge")["next"][0]["vectors"], 0);
     }
 
     #[test]

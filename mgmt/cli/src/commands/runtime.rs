@@ -7,23 +7,24 @@ use serde::Serialize;
 use shoal_graph::clock::tsc_hz;
 use shoal_graph::process::ProcessInfo;
 use shoal_graph::thread::ThreadShared;
-use shoal_graph::{Graph, NodeIndex, NodeInfo, NodeKind, QueueInfo, RxMode};
-use shoal_interface::cli::column::{centre, left, line};
+use shoal_graph::{Graph, Ledger, NodeIndex, NodeInfo, NodeKind, QueueInfo, RxMode};
+use shoal_interface::cli::column::{centre, left, line, number};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::rates::{PERIOD, Rate, Rates};
 
 pub(super) const SHOW: Command = Command::new(
-    "show runtime [<node>] [time] [verbose] [summary]",
+    "show runtime [<node>] [time] [max] [verbose] [summary]",
     "Show calls, packets and clocks of nodes by thread",
     show,
 )
-.examples(&["show runtime", "sh run", "show runtime verbose", "show runtime judge time"])
+.examples(&["show runtime", "sh run", "show runtime verbose", "show runtime judge time", "show runtime max"])
 .doc(
     "One table per thread, nodes by name; those without calls only with `verbose`. `busy` is the part of the time \
      in which the thread had packets in hand. `time` shows nanoseconds per packet instead of clocks, `summary` only \
-     the threads' lines. For a node with calls but no packets, Packet-Clocks is clocks per call; for a process, per \
+     the threads' lines, `max` the dearest call of each node since `clear runtime`: the clocks it took, for how many \
+     packets, and both by packet beside the average. For a node with calls but no packets, Packet-Clocks is clocks per call; for a process, per \
      suspend.",
 );
 
@@ -31,7 +32,7 @@ pub(super) const CLEAR: Command =
     Command::new("clear runtime", "Start the counts of `show runtime' anew", clear)
         .examples(&["clear runtime", "cl run"]);
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 pub(super) struct Row {
     pub name: String,
     pub state: &'static str,
@@ -39,6 +40,9 @@ pub(super) struct Row {
     pub vectors: u64,
     pub suspends: u64,
     pub clocks: u64,
+    /// The most clocks one call took, and how many packets it was given.
+    pub max_clocks: u64,
+    pub vectors_at_max: u64,
 }
 
 #[derive(Serialize)]
@@ -68,13 +72,23 @@ enum Unit {
     Nanoseconds,
 }
 
+/// What is printed of each thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    All,
+    /// The dearest call of each node.
+    Max,
+    /// No nodes.
+    Summary,
+}
+
 #[derive(Serialize)]
 struct Runtime {
     threads: Vec<OneThread>,
     #[serde(skip)]
     unit: Unit,
     #[serde(skip)]
-    summary: bool,
+    columns: Columns,
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -85,10 +99,12 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let mut nodes = graph.nodes();
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     let queues = graph.queues();
+    let ledgers = graph.ledgers()?;
     let mut threads = Vec::new();
     for shared in graph.threads() {
         let mut thread = OneThread::new(&graph, &rates, &shared, &nodes);
-        let rows = nodes.iter().map(|n| row(&graph, n, &shared, &queues));
+        let ledger = ledgers.get(&shared.index);
+        let rows = nodes.iter().map(|n| row(&graph, n, &shared, &queues, ledger));
         let tasks = processes.iter().filter(|_| shared.index == 0).map(process);
         thread.nodes = rows.chain(tasks).collect();
         thread.nodes.retain(|r| {
@@ -98,11 +114,23 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
         threads.push(thread);
     }
     let unit = if args.has("time") { Unit::Nanoseconds } else { Unit::Clocks };
-    Ok(Output::view(Runtime { threads, unit, summary: args.has("summary") }))
+    let columns = match (args.has("summary"), args.has("max")) {
+        (true, _) => Columns::Summary,
+        (_, true) => Columns::Max,
+        _ => Columns::All,
+    };
+    Ok(Output::view(Runtime { threads, unit, columns }))
 }
 
-fn row(graph: &Graph, node: &NodeInfo, thread: &ThreadShared, queues: &[QueueInfo]) -> Row {
+fn row(
+    graph: &Graph,
+    node: &NodeInfo,
+    thread: &ThreadShared,
+    queues: &[QueueInfo],
+    ledger: Option<&Ledger>,
+) -> Row {
     let (c, at) = (graph.graph_counters(), node.index.number() as usize);
+    let dearest = ledger.map(|l| l.dearest(node.index)).unwrap_or_default();
     Row {
         name: node.name.clone(),
         state: state(node.index, node.kind, thread, queues),
@@ -110,13 +138,16 @@ fn row(graph: &Graph, node: &NodeInfo, thread: &ThreadShared, queues: &[QueueInf
         vectors: c.vectors.get(thread.index, at),
         suspends: c.suspends.get(thread.index, at),
         clocks: c.clocks.get(thread.index, at),
+        max_clocks: dearest.clocks,
+        vectors_at_max: dearest.vectors,
     }
 }
 
 fn process(info: &ProcessInfo) -> Row {
     // A task may wait for anything at once; VPP's word for that is `any wait`.
     let state = if info.ended { "done" } else { "any wait" };
-    Row { name: info.name.into(), state, calls: 0, vectors: 0, suspends: info.suspends, clocks: info.clocks }
+    let (suspends, clocks) = (info.suspends, info.clocks);
+    Row { name: info.name.into(), state, suspends, clocks, ..Row::default() }
 }
 
 /// What a thread does with a node, in VPP's words.
@@ -186,9 +217,18 @@ impl fmt::Display for Runtime {
                 }
             }
             thread.fmt_rates(f)?;
-            if !self.summary {
-                header(f, self.unit)?;
-                thread.nodes.iter().try_for_each(|row| row.fmt_as(f, self.unit))?;
+            match self.columns {
+                Columns::Summary => {}
+                Columns::All => {
+                    header(f, self.unit)?;
+                    thread.nodes.iter().try_for_each(|row| row.fmt_as(f, self.unit))?;
+                }
+                Columns::Max => {
+                    max_header(f, self.unit)?;
+                    // Of processes nothing is noted.
+                    let mut ran = thread.nodes.iter().filter(|row| row.max_clocks > 0);
+                    ran.try_for_each(|row| row.fmt_max(f, self.unit))?;
+                }
             }
         }
         Ok(())
@@ -223,7 +263,7 @@ impl Row {
     fn fmt_as(&self, f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
         let each = [self.vectors, self.calls, self.suspends].into_iter().find(|n| *n > 0);
         let clocks = each.map_or(0.0, |n| self.clocks as f64 / n as f64);
-        let cost = if unit == Unit::Clocks { clocks } else { clocks / tsc_hz() * 1e9 };
+        let cost = unit.of(clocks);
         let ratio = if self.calls > 0 { self.vectors as f64 / self.calls as f64 } else { 0.0 };
         f.write_str(&line(&[
             left(&self.name, 30),
@@ -232,13 +272,56 @@ impl Row {
             format!("{cost:>16.2e}{ratio:>16.2}"),
         ]))
     }
+
+    /// The dearest call beside the average one.
+    fn fmt_max(&self, f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
+        let ratio = |a: f64, n: u64| if n > 0 { a / n as f64 } else { 0.0 };
+        let most = unit.of(self.max_clocks as f64);
+        f.write_str(&line(&[
+            left(&self.name, 30),
+            number(format_args!("{most:.2e}"), 17),
+            number(self.vectors_at_max, 16),
+            format!("{:>16.2e}", ratio(most, self.vectors_at_max)),
+            format!("{:>16.2e}", ratio(unit.of(self.clocks as f64), self.vectors)),
+            format!("{:>16.2}", ratio(self.vectors as f64, self.calls)),
+        ]))
+    }
+}
+
+fn max_header(f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
+    let [node, most, average] = match unit {
+        Unit::Clocks => ["Max Node Clocks", "Max Clocks", "Avg Clocks"],
+        Unit::Nanoseconds => ["Max Node Nanosec", "Max Nanosec", "Avg Nanosec"],
+    };
+    f.write_str(&line(&[
+        centre("Name", 30),
+        centre(node, 17),
+        centre("Vectors at Max", 16),
+        centre(most, 16),
+        centre(average, 16),
+        centre("Avg Vectors/Call", 16),
+    ]))
+}
+
+impl Unit {
+    fn of(self, clocks: f64) -> f64 {
+        match self {
+            Unit::Clocks => clocks,
+            Unit::Nanoseconds => clocks / tsc_hz() * 1e9,
+        }
+    }
 }
 
 fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
     let c = graph.graph_counters();
     let counters = [c.calls.clone(), c.vectors.clone(), c.clocks.clone(), c.suspends.clone()];
-    graph.on_every_thread(move |worker| counters.iter().for_each(|c| c.clear_thread(worker.thread())))?;
+    graph.on_every_thread(move |worker| {
+        for counter in &counters {
+            counter.clear_thread(worker.thread());
+        }
+        worker.clear_ledger();
+    })?;
     graph.threads().iter().for_each(|t| t.clear_busy());
     if let Ok(processes) = control.processes() {
         processes.clear();
@@ -254,7 +337,7 @@ mod tests {
 
     fn row(name: &str, state: &'static str, numbers: [u64; 4]) -> Row {
         let [calls, vectors, suspends, clocks] = numbers;
-        Row { name: name.into(), state, calls, vectors, suspends, clocks }
+        Row { name: name.into(), state, calls, vectors, suspends, clocks, ..Row::default() }
     }
 
     fn thread(thread: usize, name: &str, lcore: Option<u32>, nodes: Vec<Row>) -> OneThread {
@@ -277,8 +360,11 @@ mod tests {
             row("ethernet-input", "active", [10, 2560, 0, 25600]),
             row("ping-process", "any wait", [0, 0, 4, 4000]),
         ];
-        let runtime =
-            Runtime { threads: vec![thread(0, "vpp_main", None, nodes)], unit: Unit::Clocks, summary: false };
+        let runtime = Runtime {
+            threads: vec![thread(0, "vpp_main", None, nodes)],
+            unit: Unit::Clocks,
+            columns: Columns::All,
+        };
         assert_eq!(
             runtime.to_string(),
             "Time 12.3, 10 sec internal node vector rate 0.00 loops/sec 1234567.89, busy 3.21%\n  \
@@ -293,9 +379,48 @@ mod tests {
     }
 
     #[test]
+    fn the_dearest_calls_stand_beside_the_average() {
+        let most = |mut row: Row| {
+            (row.max_clocks, row.vectors_at_max) = (5120, 64);
+            row
+        };
+        let nodes = vec![most(row("ip4-lookup", "active", [10, 2560, 0, 25600]))];
+        let threads = vec![thread(0, "vpp_main", None, nodes)];
+        let text = Runtime { threads, unit: Unit::Clocks, columns: Columns::Max }.to_string();
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "             Name              Max Node Clocks  Vectors at Max    Max Clocks      Avg Clocks   \
+                 Avg Vectors/Call",
+                "ip4-lookup                          5.12e3            64                 8.00e1          1.00e1          \
+                 256.00",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_dearest_call_is_kept_until_cleared() {
+        let router = Router::new();
+        router.packets(3);
+        let judge = |router: &Router| {
+            let json = router.json("show runtime judge max");
+            let row = &json["threads"][0]["nodes"][0];
+            (row["max_clocks"].as_u64().unwrap(), row["vectors_at_max"].as_u64().unwrap())
+        };
+        assert!(judge(&router).0 > 0 && judge(&router).1 == 1, "packets come one by one");
+        let text = router.run("show runtime max");
+        assert!(text.contains("Max Node Clocks") && text.contains("judge"), "{text}");
+        assert!(router.run("show runtime max time").contains("Max Node Nanosec"));
+        assert_eq!(router.run("show runtime max summary").lines().count(), 2, "a summary names no nodes");
+        router.run("clear runtime");
+        assert_eq!(judge(&router), (0, 0));
+    }
+
+    #[test]
     fn several_threads_have_headings() {
         let threads = vec![thread(0, "vpp_main", None, vec![]), thread(1, "vpp_wk_0", Some(3), vec![])];
-        let text = Runtime { threads, unit: Unit::Clocks, summary: true }.to_string();
+        let text = Runtime { threads, unit: Unit::Clocks, columns: Columns::Summary }.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Thread 0 vpp_main");
         assert_eq!(lines[3], "---------------");

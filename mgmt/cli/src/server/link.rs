@@ -5,16 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::os::unix::net::UnixStream;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use async_io::{Async, Timer};
+use async_io::Timer;
 use futures_lite::future::{or, pending};
-use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use shoal_module::cli::Gone;
 
 use super::signal::Signal;
+use super::stream::Stream;
 
 /// The longest input line.
 pub const MAX_LINE: usize = 1 << 20;
@@ -36,7 +35,7 @@ pub enum Interrupts {
 
 /// A client's connection.
 pub struct Link {
-    stream: Async<UnixStream>,
+    stream: Stream,
     deadline: Duration,
     input: RefCell<VecDeque<u8>>,
     output: RefCell<VecDeque<u8>>,
@@ -52,7 +51,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(stream: Async<UnixStream>, deadline: Duration) -> Self {
+    pub fn new(stream: Stream, deadline: Duration) -> Self {
         Self {
             stream,
             deadline,
@@ -77,7 +76,7 @@ impl Link {
         let mut chunk = vec![0; 16 << 10];
         loop {
             self.changed.until(|| self.input.borrow().len() < MAX_INPUT).await;
-            match (&self.stream).read(&mut chunk).await {
+            match self.stream.read(&mut chunk).await {
                 Ok(0) | Err(_) => break,
                 Ok(n) => {
                     let bytes = chunk.get(..n).unwrap_or(&[]);
@@ -110,7 +109,7 @@ impl Link {
                 break;
             }
             let chunk: Vec<u8> = self.output.borrow().iter().take(64 << 10).copied().collect();
-            let write = async { (&self.stream).write(&chunk).await.ok() };
+            let write = async { self.stream.write(&chunk).await.ok() };
             let late = async {
                 Timer::after(self.deadline).await;
                 None
@@ -184,6 +183,11 @@ impl Link {
     pub async fn input(&self) -> bool {
         self.changed.until(|| self.peek().is_some() || self.ended.get() || self.gone.get()).await;
         self.peek().is_some() && !self.gone.get()
+    }
+
+    /// Whether the client came by TCP.
+    pub fn is_tcp(&self) -> bool {
+        self.stream.is_tcp()
     }
 
     /// Whether no more input will come.

@@ -1,4 +1,4 @@
-//! The command line on a UNIX stream socket.
+//! The command line on a UNIX stream socket or a TCP port.
 //!
 //! One socket speaks two protocols. Everybody is greeted with VPP's telnet options; a client that answers
 //! with the terminal type `vppctl` gets VPP's non-interactive protocol (a NUL byte after each executed line),
@@ -6,32 +6,35 @@
 //! skips what the server said before the first `{`.
 //!
 //! A client costs bounded memory: input lines of 1 MiB, 4 MiB of output that it has not read, and ten
-//! seconds in which it must read some of it.
+//! seconds in which it must read some of it. A port also hears from web pages; a client that speaks HTTP is
+//! hung up on before any of its lines is taken for a command.
 
 mod edit;
 mod json;
 mod link;
 mod signal;
 mod socket;
+mod stream;
 mod telnet;
 mod terminal;
 
 use std::cell::Cell;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use async_io::{Async, Timer};
-use std::os::unix::net::UnixStream;
+use async_io::Timer;
 
 use shoal_module::Control;
 
 use crate::session::Cli;
 use link::Link;
 pub use socket::{ListenError, Listener, listen};
+use stream::Stream;
 
 /// A task of one session.
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -48,12 +51,21 @@ impl<F: Fn(Task)> Spawn for F {
     }
 }
 
+/// Where the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A UNIX socket of this file.
+    Path(PathBuf),
+    /// A TCP port. Nobody is asked for a password: whoever can connect controls the router.
+    Tcp(SocketAddr),
+}
+
 /// How the socket looks and what it allows.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The socket's file.
-    pub path: PathBuf,
-    /// The group that may connect, besides the owner; the owner's own if not given.
+    /// Where it listens.
+    pub address: Address,
+    /// The group that may connect to the socket's file, besides the owner; the owner's own if not given.
     pub gid: Option<u32>,
     /// What interactive sessions print before each line.
     pub prompt: String,
@@ -68,8 +80,13 @@ pub struct Settings {
 impl Settings {
     /// The usual settings for a socket at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::at(Address::Path(path.into()))
+    }
+
+    /// The usual settings for a server anywhere.
+    pub fn at(address: Address) -> Self {
         Self {
-            path: path.into(),
+            address,
             gid: None,
             prompt: "shoal# ".into(),
             banner: String::new(),
@@ -101,8 +118,8 @@ impl Listener {
     pub async fn serve(self, cli: Rc<Cli>, control: Rc<Control>, spawn: impl Spawn) {
         let desk = Rc::new(Desk { cli, control, settings: self.settings.clone(), open: Cell::new(0) });
         loop {
-            match self.socket.accept().await {
-                Ok((stream, _)) => welcome(&desk, stream, &spawn),
+            match self.accept().await {
+                Ok(stream) => welcome(&desk, stream, &spawn),
                 Err(error) => {
                     // Out of file descriptors, most likely: trying at once again would spin.
                     tracing::warn!(%error, "the command line cannot accept a client");
@@ -113,12 +130,12 @@ impl Listener {
     }
 }
 
-fn welcome(desk: &Rc<Desk>, stream: Async<UnixStream>, spawn: &impl Spawn) {
+fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
     let open = desk.open.get();
     if open >= desk.settings.max_sessions {
         let refusal = format!("all {open} sessions of the command line are in use, try again later\n");
         // The socket buffer of a new client is empty, so this does not block; if it fails, it has left.
-        let _: io::Result<usize> = io::Write::write(&mut stream.get_ref(), refusal.as_bytes());
+        let _: io::Result<usize> = stream.write_now(refusal.as_bytes());
         return;
     }
     desk.open.set(open + 1);

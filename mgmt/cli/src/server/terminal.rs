@@ -213,6 +213,10 @@ impl Terminal<'_> {
 
     /// Takes a whole line; true if the client wants to leave.
     async fn entered(&mut self, line: &str) -> Result<bool, Gone> {
+        if self.link.is_tcp() && speaks_http(line) {
+            tracing::warn!("a client of the command line's port speaks HTTP: hung up");
+            return Ok(true);
+        }
         if self.kind == Kind::Unknown {
             self.kind = Kind::Lines;
         }
@@ -257,6 +261,14 @@ impl Terminal<'_> {
     }
 }
 
+/// Whether a line is the first one of an HTTP request. A page in somebody's browser can make one to a port of the
+/// browser's own machine, with commands in its body.
+fn speaks_http(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let method = words.next().is_some_and(|w| w.bytes().all(|b| b.is_ascii_uppercase()));
+    method && words.last().is_some_and(|w| w.starts_with("HTTP/"))
+}
+
 /// What all candidates begin with; a blank follows if there is only one.
 fn common_beginning(found: &Completion) -> Option<String> {
     let mut texts = found.candidates.iter().filter(|c| !c.hint).map(|c| c.text.as_str());
@@ -298,5 +310,20 @@ impl Reader for Printer {
 
     fn is_gone(&self) -> bool {
         self.link.is_gone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::speaks_http;
+
+    #[test]
+    fn a_request_of_a_browser_is_known_and_commands_are_not_taken_for_one() {
+        for line in ["GET / HTTP/1.1", "POST /show HTTP/1.0\r", "OPTIONS * HTTP/1.1", "PRI * HTTP/2.0"] {
+            assert!(speaks_http(line), "{line}");
+        }
+        for line in ["", "show version", "comment HTTP/1.1", "GET", "set interface tag loop0 HTTP/1.1"] {
+            assert!(!speaks_http(line), "{line}");
+        }
     }
 }

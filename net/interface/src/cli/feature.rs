@@ -7,7 +7,7 @@ use shoal_graph::Graph;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Expected, Output, nearest};
 
-use crate::{Info, InterfaceArg};
+use crate::{Info, InterfaceArg, Interfaces};
 
 pub(super) const SET_FEATURE: Command = Command::new(
     "set interface feature <interface> <feature> arc <arc:feature-arc> [disable]",
@@ -19,7 +19,7 @@ pub(super) const SET_FEATURE: Command = Command::new(
 fn set_feature(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface: InterfaceArg = args.get("interface")?;
     let (feature, arc): (String, String) = (args.get("feature")?, args.get("arc")?);
-    control.graph()?.enable_feature(&arc, &feature, interface.0, !args.has("disable"))?;
+    control.get::<Interfaces>()?.enable_feature(&arc, &feature, interface.0, !args.has("disable"))?;
     Ok(Output::none())
 }
 

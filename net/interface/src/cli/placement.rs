@@ -27,7 +27,8 @@ pub(super) const SET_PLACEMENT: Command = Command::new(
 
 pub(super) const SHOW_PLACEMENT: Command =
     Command::new("show interface rx-placement", "Show which thread runs which receive queue", show_placement)
-        .examples(&["show interface rx-placement", "sh int rx"]);
+        .examples(&["show interface rx-placement", "sh int rx"])
+        .doc("Queues of devices only: what a packet generator makes comes from no device.");
 
 fn set_mode(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface: InterfaceArg = args.get("interface")?;
@@ -95,10 +96,8 @@ fn show_placement(control: &Control, _: &Args) -> Result<Output, CliError> {
     let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
     let mut placed: BTreeMap<usize, BTreeMap<String, Vec<OneQueue>>> = BTreeMap::new();
     for index in interfaces.indices() {
-        // By the interface's name of today: it may have been renamed since the queue came.
-        let name = interfaces.name(index)?;
         for q in interfaces.queues(index)? {
-            let queue = OneQueue { interface: name.clone(), queue: q.queue, mode: q.mode.to_string() };
+            let queue = OneQueue { interface: q.interface, queue: q.queue, mode: q.mode.to_string() };
             placed.entry(q.thread).or_default().entry(graph.node_name(q.node)).or_default().push(queue);
         }
     }

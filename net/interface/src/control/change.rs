@@ -8,7 +8,7 @@ use shoal_wire::MacAddress;
 
 use super::{Device, Interfaces, MAX_MTU, Mtu};
 use crate::node::down::DOWN;
-use crate::{Event, IfFlags, InterfaceError, OUTPUT_ARC};
+use crate::{DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, OUTPUT_ARC};
 
 /// Which MTU of an interface to set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +157,7 @@ impl Interfaces {
         }
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             name.clone_into(&mut interface.name);
+            interface.queues.iter().for_each(|(_, queue)| self.graph.rename_queue(*queue, name));
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", old.replace('/', "_")));
         self.publish_names(index, name);
@@ -187,14 +188,41 @@ impl Interfaces {
         self.superpath_on.get()
     }
 
-    /// Chooses where an interface's frames go: the superpath when it is plain Ethernet and IPv4 runs on it.
+    /// Enables or disables a feature of an arc on an interface.
+    ///
+    /// # Errors
+    /// There is no such interface, arc or feature.
+    pub fn enable_feature(
+        &self,
+        arc: &str,
+        feature: &str,
+        index: SwIfIndex,
+        on: bool,
+    ) -> Result<(), InterfaceError> {
+        self.data(index)?;
+        self.graph.enable_feature(arc, feature, index, on)?;
+        if arc == DEVICE_INPUT_ARC { self.choose_rx_next(index) } else { Ok(()) }
+    }
+
+    /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and
+    /// after those, to the superpath when it is plain Ethernet and IPv4 runs on it.
     pub(crate) fn choose_rx_next(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         let Some(plain) = self.all.borrow().get(&index).map(|i| i.plain_rx_next) else { return Ok(()) };
         let fast = self.superpath.get().filter(|_| self.superpath_on.get());
-        self.modify(index, |d| {
-            let fits = d.flags().all(IfFlags::ETHERNET.set(IfFlags::IP4, true));
-            d.with_rx_next(fast.filter(|_| fits).unwrap_or(plain), plain)
-        })
+        let fits = self.data(index)?.flags().all(IfFlags::ETHERNET.set(IfFlags::IP4, true));
+        let fast = fast.filter(|_| fits).unwrap_or(plain);
+        let featured = self.graph.arc(DEVICE_INPUT_ARC)?.any(index);
+        // A superpath sends frames with traced packets the ordinary way by itself.
+        let end = self.graph.add_edge(self.device_input_end, fast)?;
+        self.modify(index, |mut d| {
+            d.device_input_end_edge = end.0;
+            if featured {
+                d.with_rx_next(self.device_input, self.device_input)
+            } else {
+                d.with_rx_next(fast, plain)
+            }
+        })?;
+        self.lead_queues(index)
     }
 
     /// IPv4 runs on an interface, or does so no more; and in which table packets received there are looked up.

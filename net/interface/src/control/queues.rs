@@ -28,7 +28,19 @@ impl Interfaces {
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             interface.queues.push((number, id));
         }
+        self.lead_queues(index)?;
         Ok(id)
+    }
+
+    /// Gives the input nodes of an interface's queues edges to where its frames go, for those who look at the graph.
+    pub(super) fn lead_queues(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let data = self.data(index)?;
+        for queue in self.queues(index)? {
+            for next in [data.rx_next(false), data.rx_next(true)] {
+                self.graph.add_edge(queue.node, next)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes one receive queue away from an interface.
@@ -68,13 +80,12 @@ impl Interfaces {
         number: Option<u32>,
         mode: RxMode,
     ) -> Result<(), InterfaceError> {
-        let ids: Vec<QueueId> = match number {
-            Some(number) => vec![self.queue_id(index, number)?],
-            None => {
-                let all = self.all.borrow();
-                let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
-                interface.queues.iter().map(|(_, id)| *id).collect()
-            }
+        let ids: Vec<QueueId> = if let Some(number) = number {
+            vec![self.queue_id(index, number)?]
+        } else {
+            let all = self.all.borrow();
+            let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
+            interface.queues.iter().map(|(_, id)| *id).collect()
         };
         ids.into_iter().try_for_each(|id| Ok(self.graph.set_queue_mode(id, mode)?))
     }

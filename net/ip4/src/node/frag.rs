@@ -5,7 +5,7 @@
 
 use shoal_adj::{AdjIndex, AdjTable};
 use shoal_buffer::{Buffer, DATA_SIZE, Flags, Frame, Packet};
-use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_wire::{FromBytes, Ip4Header};
 
@@ -34,6 +34,14 @@ pub enum Error {
     NoBuffer,
     /// fragment ends beyond the longest packet
     BeyondEnd,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("IPv4 mtu: {mtu} fragments: {fragments}")]
+struct Trace {
+    mtu: usize,
+    fragments: usize,
 }
 
 /// Cuts packets.
@@ -132,7 +140,9 @@ impl Ip4Frag {
             }
             at += n;
         }
-        Ok(pieces.len())
+        let fragments = pieces.len();
+        cx.trace(pkt, || Trace { mtu, fragments });
+        Ok(fragments)
     }
 
     fn piece(
@@ -155,6 +165,7 @@ impl Ip4Frag {
             return None;
         }
         piece.meta_mut().inherit(pkt.meta());
+        piece.meta_mut().share_trace(pkt.meta());
         Some(buffer)
     }
 }

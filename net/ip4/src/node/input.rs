@@ -53,7 +53,8 @@ pub struct Ip4Input {
     pub unicast: FeatureArc,
 }
 
-/// First bytes of addresses that no host may use as its source: 0 (but for 0.0.0.0), 127, 224 and above.
+/// First bytes of addresses that no host may use as its source: 0, 127, 224 and above.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which stops at a wrong index")]
 static ODD_SOURCE: [bool; 256] = {
     let mut odd = [false; 256];
     let mut top = 224;
@@ -66,11 +67,18 @@ static ODD_SOURCE: [bool; 256] = {
     odd
 };
 
-/// Whether no host may use the address as its source.
+/// Whether no host may use the source address, or only one that has none yet.
 #[inline(always)]
-fn is_martian(ip: &Ip4Header) -> bool {
+fn has_odd_source(ip: &Ip4Header) -> bool {
     let [top, ..] = ip.src_bytes();
-    ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true) && ip.src_u32() != 0
+    ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true)
+}
+
+/// RFC 1812, 5.3.7: such packets are not forwarded. A host without an address (RFC 1122, 3.2.1.3) may speak to all of
+/// its link: to 255.255.255.255 for DHCP, to a group for IGMP.
+fn is_martian(ip: &Ip4Header) -> bool {
+    let dst = ip.dst();
+    has_odd_source(ip) && !(ip.src().is_unspecified() && (dst.is_broadcast() || dst.is_multicast()))
 }
 
 impl PacketNode for Ip4Input {
@@ -109,7 +117,7 @@ impl Plain for Ip4Input {
             // Both bounds of the length in one comparison: `len` is at least a header.
             && total.wrapping_sub(Ip4Header::LEN) <= len.wrapping_sub(Ip4Header::LEN)
             && ip.fragment_offset() != 8
-            && !is_martian(ip)
+            && !has_odd_source(ip)
             && ip.ttl() != 0
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::{DATA_SIZE, FRAME_SIZE, Flags};
-use shoal_graph::QueueId;
 use shoal_graph::clock::Time;
+use shoal_graph::{NodeIndex, QueueId};
 use shoal_interface::SwIfIndex;
 use shoal_module::cli::nearest;
 
@@ -29,8 +29,20 @@ pub(crate) struct Stream {
     interface: SwIfIndex,
     size: Size,
     kind: Kind,
+    /// What its packets are made from again when their size changes; nothing for a capture.
+    recipe: Option<Recipe>,
     worker: usize,
     node: Option<String>,
+}
+
+/// What described packets are made from, but for their size.
+#[derive(Clone)]
+struct Recipe {
+    blueprint: Blueprint,
+    offload: Offload,
+    marks: Marks,
+    node: Option<NodeIndex>,
+    mode: Mode,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,6 +87,8 @@ pub struct Change {
     pub rate: Option<f64>,
     /// Most packets at once.
     pub maxframe: Option<usize>,
+    /// Bytes of its packets, if it is not a capture.
+    pub size: Option<Size>,
 }
 
 impl Pg {
@@ -110,6 +124,12 @@ impl Pg {
         let offload = if spec.flags.has(Flags::L4_CHECKSUM_OFFLOAD) { Offload::L4 } else { Offload::No };
         let marks = marks(&spec, interface);
         let kind = if matches!(spec.source, Source::Packets(_)) { Kind::Replayed } else { Kind::Described };
+        let recipe = match &spec.source {
+            Source::Blueprint(blueprint) => {
+                Some(Recipe { blueprint: blueprint.clone(), offload, marks, node, mode })
+            }
+            Source::Packets(_) => None,
+        };
         let queue = StreamQueue {
             index,
             shared: Arc::clone(&shared),
@@ -126,12 +146,18 @@ impl Pg {
         };
         let thread = if workers == 0 { 0 } else { worker + 1 };
         let queue = self.graph.add_queue(&spec.name, 0, self.input, Some(thread), Box::new(queue))?;
+        let data = self.interfaces.data(interface)?;
+        let nexts = node.map_or([data.rx_next(false), data.rx_next(true)], |node| [node; 2]);
+        for next in nexts {
+            self.graph.add_edge(self.input, next)?;
+        }
         let old = self.stream(&spec.name, |s| s.queue).ok();
         if let Some(old) = old {
             drop(self.graph.remove_queue(old)?);
         }
         let name = spec.name;
-        let stream = Stream { index, name, shared, queue, interface, size, kind, worker, node: spec.node };
+        let stream =
+            Stream { index, name, shared, queue, interface, size, kind, recipe, worker, node: spec.node };
         self.streams.borrow_mut().insert(index, stream);
         Ok(index)
     }
@@ -206,6 +232,10 @@ impl Pg {
         if let Some(maxframe) = change.maxframe {
             check_maxframe(maxframe).map_err(wrong)?;
         }
+        // First, because it is all that may still be refused.
+        if let Some(size) = change.size {
+            self.resize(name, size)?;
+        }
         self.stream(name, |s| {
             if let Some(limit) = change.limit {
                 s.shared.limit.store(limit, Ordering::Relaxed);
@@ -217,6 +247,41 @@ impl Pg {
                 s.shared.maxframe.store(maxframe as u64, Ordering::Relaxed);
             }
         })
+    }
+
+    /// Gives a stream packets of another size: a queue that goes on where the old one was.
+    fn resize(&self, name: &str, size: Size) -> Result<(), PgError> {
+        let wrong = |why: String| PgError::Stream(name.to_owned(), why);
+        let (index, old, recipe, shared) =
+            self.stream(name, |s| (s.index, s.queue, s.recipe.clone(), Arc::clone(&s.shared)))?;
+        let Some(recipe) = recipe else {
+            return Err(wrong("packets of a capture keep their sizes".into()));
+        };
+        check_size(&recipe.blueprint, size).map_err(wrong)?;
+        let Recipe { blueprint, offload, marks, node, mode } = recipe;
+        let now = self.graph.clock().now();
+        let thread = self.graph.queues().into_iter().find(|q| q.id == old).map(|q| q.thread);
+        // Both count in `shared`, so the old one goes first.
+        drop(self.graph.remove_queue(old)?);
+        let queue = StreamQueue {
+            index,
+            interfaces: self.interfaces.table(),
+            node,
+            mode,
+            marks,
+            offload,
+            filler: filler(Source::Blueprint(blueprint), size, offload),
+            random: Random(0x9e37_79b9_7f4a_7c15),
+            pace: Pace::begin(now),
+            started: shared.start(),
+            number: shared.sent(),
+            shared,
+        };
+        let queue = self.graph.add_queue(name, 0, self.input, thread, Box::new(queue))?;
+        if let Some(stream) = self.streams.borrow_mut().get_mut(&index) {
+            (stream.queue, stream.size) = (queue, size);
+        }
+        Ok(())
     }
 
     /// Deletes a stream. Its packets on their way go on.
@@ -332,6 +397,10 @@ fn size(spec: &StreamSpec) -> Result<Size, String> {
     };
     let natural = blueprint.natural_size().max(DEFAULT_SIZE);
     let size = spec.size.unwrap_or(Size { least: natural, most: natural, order: Order::Increment });
+    check_size(blueprint, size).map(|()| size)
+}
+
+fn check_size(blueprint: &Blueprint, size: Size) -> Result<(), String> {
     let (headers, Size { least, most, .. }) = (blueprint.header_bytes().max(1), size);
     if least < headers {
         return Err(format!("size {least}: the headers alone have {headers} bytes"));
@@ -339,7 +408,7 @@ fn size(spec: &StreamSpec) -> Result<Size, String> {
     if most < least || most > MOST_BYTES {
         return Err(format!("size {least}-{most}: the longest is {least} to {MOST_BYTES} bytes"));
     }
-    Ok(size)
+    Ok(())
 }
 
 fn limit(spec: &StreamSpec) -> u64 {

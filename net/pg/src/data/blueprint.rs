@@ -189,9 +189,5 @@ fn l4(network: Option<Layer>, protocol: IpProtocol, at: usize, offload: Offload,
         return sum.folded();
     }
     sum.add(segment);
-    // RFC 768: a computed zero is sent as all ones.
-    match sum.finish() {
-        0 => u16::MAX,
-        value => value,
-    }
+    if protocol == IpProtocol::UDP { sum.finish_udp() } else { sum.finish() }
 }

@@ -2,8 +2,9 @@
 //! a stream | [`crate::Pg::inject`] -> **pg-input** -> the interface's input node, or the one the stream names
 
 use std::fmt;
+use std::sync::Arc;
 
-use shoal_buffer::{Frame, SwIfIndex};
+use shoal_buffer::{Frame, Packet, SwIfIndex};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{FrameCx, NodeIndex};
 use shoal_wire::{describe_frame, describe_ip4, describe_ip6};
@@ -25,9 +26,8 @@ struct Trace {
     stream: Option<u32>,
     bytes: usize,
     rx: SwIfIndex,
-    next: NodeIndex,
-    mode: Mode,
-    start: Vec<u8>,
+    next: Arc<str>,
+    start: Start,
 }
 
 impl fmt::Display for Trace {
@@ -36,17 +36,37 @@ impl fmt::Display for Trace {
             Some(stream) => write!(f, "stream {stream}")?,
             None => f.write_str("injected")?,
         }
-        write!(f, ", {} bytes, sw_if_index {}, next_node {}", self.bytes, self.rx, self.next.number())?;
-        match self.mode {
-            Mode::Ethernet => write!(f, "\n{}", describe_frame(&self.start)),
-            Mode::Ip4 => write!(f, "\n{}", describe_ip4(&self.start)),
-            Mode::Ip6 => write!(f, "\n{}", describe_ip6(&self.start)),
-        }
+        write!(f, ", {} bytes, sw_if_index {}, next_node {}", self.bytes, self.rx, self.next)?;
+        write!(f, "\n{}", self.start)
     }
 }
 
 /// Bytes of a packet kept for its trace.
 const TRACED_BYTES: usize = 128;
+
+/// The first bytes of a traced packet, which say what its headers are.
+pub(crate) struct Start {
+    mode: Mode,
+    bytes: Vec<u8>,
+}
+
+impl Start {
+    pub(crate) fn of(pkt: &Packet<'_>, mode: Mode) -> Self {
+        let mut bytes = vec![0; TRACED_BYTES.min(pkt.len())];
+        pkt.copy_to(&mut bytes);
+        Start { mode, bytes }
+    }
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mode {
+            Mode::Ethernet => describe_frame(&self.bytes).fmt(f),
+            Mode::Ip4 => describe_ip4(&self.bytes).fmt(f),
+            Mode::Ip6 => describe_ip6(&self.bytes).fmt(f),
+        }
+    }
+}
 
 /// Where a frame comes from and goes to.
 pub(crate) struct Entry {
@@ -69,12 +89,12 @@ pub(crate) fn enter(cx: &mut FrameCx<'_>, mut frame: Box<Frame>, bytes: usize, e
 #[cold]
 fn trace(cx: &mut FrameCx<'_>, frame: &mut Frame, entry: &Entry) {
     let memory = cx.memory();
+    let name: Arc<str> = cx.node_name(entry.next).into();
     for i in 0..frame.len() {
         let Some(mut pkt) = frame.packet(memory, i) else { continue };
-        let mut start = vec![0; TRACED_BYTES.min(pkt.len())];
-        pkt.copy_to(&mut start);
-        let Entry { stream, rx, next, mode } = *entry;
-        let line = Trace { stream, bytes: pkt.len(), rx, next, mode, start };
+        let Entry { stream, rx, mode, .. } = *entry;
+        let start = Start::of(&pkt, mode);
+        let line = Trace { stream, bytes: pkt.len(), rx, next: Arc::clone(&name), start };
         cx.begin_trace(&mut pkt, line);
         if !cx.wants_trace() {
             break;

@@ -2,5 +2,6 @@
 
 pub mod inject;
 pub mod input;
+pub mod mac_filter;
 pub mod stream;
 pub mod tx;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::{Flags, Frame};
-use shoal_derive::ErrorCounters;
+use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Clock, FrameCx, FrameNode, NoNext};
+use shoal_vnet::complete_checksum;
 
+use super::input::Start;
 use crate::interface::{Outlets, Port};
-use crate::offload::complete_checksum;
 
 /// Why a packet is dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,16 @@ pub enum Error {
     /// capture ended: its file cannot be written
     #[severity(warn)]
     CaptureFailed,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("{bytes} bytes, sw_if_index {tx}")]
+#[line("{start}")]
+struct Trace {
+    tx: u32,
+    bytes: usize,
+    start: Start,
 }
 
 /// The code of all packet generators' `-tx` nodes.
@@ -50,6 +61,9 @@ impl FrameNode for Tx {
         if self.port.watched.load(Ordering::Relaxed) {
             self.show(frame, cx, flags.has(Flags::L4_CHECKSUM_OFFLOAD));
         }
+        if cx.tracing() {
+            self.trace(frame, cx);
+        }
         cx.free_frame(frame);
     }
 }
@@ -70,6 +84,17 @@ fn drop_large(frame: &mut Frame, cx: &mut FrameCx<'_>) {
 }
 
 impl Tx {
+    #[cold]
+    fn trace(&self, frame: &mut Frame, cx: &FrameCx<'_>) {
+        let memory = cx.memory();
+        for i in 0..frame.len() {
+            if let Some(pkt) = frame.packet(memory, i) {
+                let (tx, bytes) = (pkt.tx().0, pkt.len());
+                cx.trace(&pkt, || Trace { tx, bytes, start: Start::of(&pkt, self.port.mode) });
+            }
+        }
+    }
+
     /// Shows the frame to whoever looks.
     #[cold]
     fn show(&self, frame: &mut Frame, cx: &mut FrameCx<'_>, offload: bool) {
@@ -79,8 +104,9 @@ impl Tx {
         let mut failed = None;
         for i in 0..frame.len() {
             let Some(mut pkt) = frame.packet(memory, i) else { continue };
-            if offload && pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
-                complete_checksum(&mut pkt);
+            if offload {
+                // With impossible offsets it is shown as it is.
+                let _ = complete_checksum(&mut pkt);
             }
             if let Some(sink) = sink {
                 sink.put(pkt.to_vec());

@@ -64,7 +64,8 @@ pub struct Link {
 impl Link {
     /// The interface `name` in the network namespace of the calling thread.
     ///
-    /// Error: [`Error::NoInterface`] when there is none.
+    /// # Errors
+    /// [`Error::NoInterface`] when there is none.
     pub fn by_name(name: &str) -> Result<Self, Error> {
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.into()));
@@ -72,6 +73,9 @@ impl Link {
     }
 
     /// The interface with number `index`.
+    ///
+    /// # Errors
+    /// As of [`Link::by_name`].
     pub fn by_index(index: IfIndex) -> Result<Self, Error> {
         let mut request = LinkMessage::default();
         request.header.index = index.get();
@@ -79,8 +83,8 @@ impl Link {
     }
 
     fn get(request: LinkMessage, name: &str) -> Result<Self, Error> {
-        let missing = || Error::NoInterface { name: name.into(), nearest: None };
-        match netlink::ask(RouteNetlinkMessage::GetLink(request), "RTM_GETLINK") {
+        let missing = || Error::NoInterface { name: name.into() };
+        match netlink::ask(RouteNetlinkMessage::GetLink(request), 0, "RTM_GETLINK") {
             Ok(Some(RouteNetlinkMessage::NewLink(message))) => Self::parse(&message).ok_or_else(missing),
             Ok(_) => Err(missing()),
             // ERANGE: the name is longer than any interface's.
@@ -133,18 +137,24 @@ fn kind(infos: &[LinkInfo]) -> Option<String> {
 }
 
 /// Sets an interface up or down, as `ip link set dev NAME up` does.
+///
+/// # Errors
+/// The kernel refuses.
 pub fn set_admin_state(index: IfIndex, state: AdminState) -> Result<(), Error> {
     let mut request = LinkMessage::default();
     request.header.index = index.get();
     request.header.change_mask = LinkFlags::Up;
     request.header.flags = if state == AdminState::Up { LinkFlags::Up } else { LinkFlags::empty() };
-    netlink::ask(RouteNetlinkMessage::SetLink(request), "RTM_SETLINK").map(|_| ())
+    netlink::ask(RouteNetlinkMessage::SetLink(request), 0, "RTM_SETLINK").map(|_| ())
 }
 
 /// Sets the largest payload of a frame in bytes, as `ip link set dev NAME mtu MTU` does.
+///
+/// # Errors
+/// The kernel refuses.
 pub fn set_mtu(index: IfIndex, mtu: u32) -> Result<(), Error> {
     let mut request = LinkMessage::default();
     request.header.index = index.get();
     request.attributes.push(LinkAttribute::Mtu(mtu));
-    netlink::ask(RouteNetlinkMessage::SetLink(request), "RTM_SETLINK(mtu)").map(|_| ())
+    netlink::ask(RouteNetlinkMessage::SetLink(request), 0, "RTM_SETLINK(mtu)").map(|_| ())
 }

@@ -1,5 +1,5 @@
-//! A small router on a thread of its own inside a namespace: interfaces, this driver, and a node called
-//! `ethernet-input` that carries every frame across from one port to the other.
+//! A router on a thread of its own inside a namespace, for tests of drivers: interfaces, the driver, and nodes called
+//! `ethernet-input` and `ip4-input` that carry every packet across from one interface to the other.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,34 +15,33 @@ use shoal_graph::thread::ThreadShared;
 use shoal_graph::{Clock, Cx, Graph, GraphConfig, PacketNode};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError, Module, init_all, start_all};
-use shoal_tap::{CreateTap, Taps};
 
-use super::Netns;
+use super::Namespace;
 
 #[derive(NextNodes, Clone, Copy, Debug)]
-pub enum Next {
+enum Next {
     #[node("interface-output")]
     Output,
 }
 
 #[derive(ErrorCounters, Clone, Copy, Debug)]
-pub enum Error {
+enum Error {
     /// no other port
     NoOther,
 }
 
 #[derive(TraceLine)]
 #[line("across: {rx} -> {tx}")]
-pub struct Trace {
+struct Trace {
     rx: u32,
     tx: u32,
 }
 
 /// The two ports' indices.
 #[derive(Clone, Default)]
-pub struct Ports(Arc<[AtomicU32; 2]>);
+struct Ports(Arc<[AtomicU32; 2]>);
 
-pub struct Across(Ports);
+struct Across(Ports);
 
 impl PacketNode for Across {
     const NAME: &'static str = "ethernet-input";
@@ -75,41 +74,35 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 
 static ACROSS: Module = Module { name: "across", description: "test", init, ..Module::NONE };
 
+/// What a job on the router's main thread may use.
 pub struct Inside {
+    /// The control planes.
     pub control: Rc<Control>,
+    /// The graph.
     pub graph: Rc<Graph>,
+    /// The interfaces.
     pub interfaces: Rc<Interfaces>,
 }
 
 impl Inside {
-    fn new(buffers: usize) -> Self {
+    fn new(driver: &'static Module, buffers: usize) -> Self {
         let control = Rc::new(Control::new());
         let clock = Clock::real();
         let buffers = PoolConfig { name: "test".into(), buffers, most: buffers, pages: Pages::Small };
         let graph = Graph::new(GraphConfig { buffers, stats_bytes: 1 << 30, clock: clock.clone() }).unwrap();
         control.put_rc(Rc::clone(&graph));
         control.put(Processes::new(clock));
-        let modules = [&shoal_interface::MODULE, &ACROSS, &shoal_tap::MODULE];
+        let modules = [&shoal_interface::MODULE, &ACROSS, driver];
         init_all(&control, &modules).unwrap();
         start_all(&control, &modules).unwrap();
         let interfaces = control.get::<Interfaces>().unwrap();
         Inside { control, graph, interfaces }
     }
 
-    pub fn taps(&self) -> Rc<Taps> {
-        self.control.get().unwrap()
-    }
-
-    /// Two TAPs, up, connected with each other.
-    pub fn connect(&self, create: [CreateTap; 2]) -> [SwIfIndex; 2] {
-        let ports = self.control.get::<Ports>().unwrap();
-        let mut made = [SwIfIndex(0); 2];
-        for (i, create) in create.into_iter().enumerate() {
-            made[i] = self.taps().create(&create).unwrap();
-            ports.0[i].store(made[i].0, Ordering::Relaxed);
-            self.interfaces.set_admin(made[i], true).unwrap();
-        }
-        made
+    /// The two interfaces between which packets cross.
+    pub fn join(&self, ends: [SwIfIndex; 2]) {
+        let Ok(ports) = self.control.get::<Ports>() else { return };
+        ports.0.iter().zip(ends).for_each(|(port, end)| port.store(end.0, Ordering::Relaxed));
     }
 
     /// Packets received and sent, tx errors, misses of an interface.
@@ -132,25 +125,28 @@ impl Inside {
 
 type Job = Box<dyn FnOnce(&Inside) + Send>;
 
-pub struct Router {
+/// The router. It ends with [`Crossing::end`]; a test that has failed leaves it to the process.
+pub struct Crossing {
     jobs: mpsc::Sender<Job>,
     main: Arc<ThreadShared>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Router {
-    pub fn start(ns: &Netns) -> Self {
-        Self::with_buffers(ns, 8192)
+impl Crossing {
+    /// Starts it with 8,192 buffers.
+    pub fn start(ns: &Namespace, driver: &'static Module) -> Self {
+        Self::with_buffers(ns, driver, 8192)
     }
 
-    pub fn with_buffers(ns: &Netns, buffers: usize) -> Self {
+    /// Starts it with so many buffers.
+    pub fn with_buffers(ns: &Namespace, driver: &'static Module, buffers: usize) -> Self {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let (face, faces) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let halt = Arc::clone(&stop);
         let thread = ns.spawn(move || {
-            let inside = Inside::new(buffers);
+            let inside = Inside::new(driver, buffers);
             face.send(Arc::clone(&inside.graph.threads()[0])).unwrap();
             let processes = inside.control.processes().unwrap();
             let next = std::cell::RefCell::new(None::<Job>);
@@ -176,7 +172,7 @@ impl Router {
             while inside.graph.round().worked {}
             assert_eq!(inside.graph.pool().stats().used, 0, "buffers balanced");
         });
-        Router {
+        Crossing {
             jobs,
             main: faces.recv_timeout(Duration::from_secs(10)).unwrap(),
             stop,

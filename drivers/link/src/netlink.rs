@@ -1,5 +1,4 @@
-//! One question, one answer: the blocking half of rtnetlink, as in `shoal-af-packet` (drivers do not depend
-//! on each other).
+//! One question, one answer: the blocking half of rtnetlink.
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -7,15 +6,18 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::Error;
 
-/// Sends `request` in the namespace of the calling thread and returns the kernel's first answer, or `None`
-/// for a bare acknowledgement. A refusal is an [`Error::Os`] called `what`.
-pub(crate) fn ask(
+/// Sends `request`, with these flags (`NLM_F_CREATE`, ...) beside the usual ones, in the namespace of the calling thread.
+/// Returns the kernel's first answer, or `None` for a bare acknowledgement.
+///
+/// # Errors
+/// A refusal is an [`Error::Os`] called `what`.
+pub fn ask(
     request: RouteNetlinkMessage,
-    extra_flags: u16,
+    flags: u16,
     what: &'static str,
 ) -> Result<Option<RouteNetlinkMessage>, Error> {
     let socket = Socket::new(NETLINK_ROUTE).map_err(Error::os(what))?;
-    send(&socket, request, NLM_F_REQUEST | NLM_F_ACK | extra_flags, what)?;
+    send(&socket, request, NLM_F_REQUEST | NLM_F_ACK | flags, what)?;
     loop {
         let (datagram, _) = socket.recv_from_full().map_err(Error::os(what))?;
         for message in messages(&datagram) {
@@ -32,7 +34,12 @@ pub(crate) fn ask(
 }
 
 /// Serialises and sends one request to the kernel.
-fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16, what: &'static str) -> Result<(), Error> {
+pub(crate) fn send(
+    socket: &Socket,
+    request: RouteNetlinkMessage,
+    flags: u16,
+    what: &'static str,
+) -> Result<(), Error> {
     let mut message = NetlinkMessage::from(request);
     message.header.flags = flags;
     message.finalize();
@@ -43,7 +50,9 @@ fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16, what: &'stati
 }
 
 /// The messages of one datagram; iteration ends at the first that cannot be read.
-fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Result<NetlinkMessage<RouteNetlinkMessage>, Error>> {
+pub(crate) fn messages(
+    mut datagram: &[u8],
+) -> impl Iterator<Item = Result<NetlinkMessage<RouteNetlinkMessage>, Error>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*datagram.first_chunk()?)).ok()?;
         let this = datagram.get(..length).filter(|m| m.len() >= 16)?;

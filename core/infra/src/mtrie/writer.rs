@@ -5,33 +5,57 @@
 //! slots it filled to the prefix that covers it.
 //!
 //! A node (the root or a ply) is named by `Node`; level 0 is the root, whose slots stand for /16s,
-//! level 1 for /24s, level 2 for addresses.
+//! those of level 1 for /24s and so on, those of the last level for addresses.
 
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use super::{Entry, Mtrie4, PLY, ROOT};
+use super::address::{WIDE_LEVELS, level_of, slot_length, width};
+use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, first_slot};
 use crate::qsbr;
-use crate::raw::arena::StableArena;
+use crate::raw::arena::{StableArena, StableBox};
 use crate::sync::{Arc, Mutex, lock};
 
-/// The one writer of a [`Mtrie4`].
-pub struct Mtrie4Writer {
-    trie: Arc<Mtrie4>,
+/// The one writer of a [`Mtrie`].
+pub struct MtrieWriter<A> {
+    trie: Arc<Mtrie<A>>,
     /// Per slot of the root: the length of the prefix that filled it, 0 when none.
-    root_lengths: StableArena<AtomicU8>,
-    /// The same per slot of each ply.
-    ply_lengths: StableArena<[AtomicU8; PLY]>,
-    /// Per ply: how many slots hold a ply or were filled by a prefix longer than the ply's own
+    root_lengths: StableBox<[AtomicU8; ROOT]>,
+    /// The same per slot of all plies.
+    lengths: StableArena<AtomicU8>,
+    /// Per ply, at its first line: how many slots hold a ply or were filled by a prefix longer than the ply's own
     /// address. At none, all slots are alike and the ply can go.
     deeper: StableArena<AtomicU32>,
     /// Plies that readers are done with.
-    free: Arc<Mutex<Vec<u32>>>,
-    /// Plies up to here were used at least once.
-    highest: u32,
-    in_use: usize,
+    free: Arc<Mutex<Kinds<Vec<u32>>>>,
+    /// Lines from here on were never used.
+    untouched: usize,
+    in_use: Kinds<usize>,
+}
+
+/// Something for each kind of ply.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+struct Kinds<T> {
+    wide: T,
+    narrow: T,
+}
+
+impl<T> Kinds<T> {
+    fn of(&mut self, level: u8) -> &mut T {
+        if level <= WIDE_LEVELS { &mut self.wide } else { &mut self.narrow }
+    }
+}
+
+impl Kinds<usize> {
+    fn sum(self) -> usize {
+        self.wide + self.narrow
+    }
+
+    /// Lines that so many plies take.
+    fn lines(self) -> usize {
+        self.wide * MOST_LINES + self.narrow
+    }
 }
 
 /// Why nothing was changed.
@@ -42,7 +66,7 @@ pub enum UpdateError {
         /// How many plies the trie was made for.
         max_plies: usize,
     },
-    /// A prefix length above 32, or a cover that is not shorter than the prefix.
+    /// A prefix length above the bits of an address, or a cover that is not shorter than the prefix.
     BadLength(u8),
     /// A value above 2^31 - 1.
     BadValue(u32),
@@ -82,35 +106,35 @@ impl Change {
     }
 }
 
-impl Mtrie4Writer {
-    pub(super) fn new(trie: Arc<Mtrie4>) -> io::Result<Self> {
-        let plies = trie.plies.capacity();
-        Ok(Mtrie4Writer {
+impl<A: Address> MtrieWriter<A> {
+    pub(super) fn new(trie: Arc<Mtrie<A>>) -> io::Result<Self> {
+        let slots = trie.slots.capacity();
+        Ok(MtrieWriter {
             trie,
-            root_lengths: StableArena::with_capacity(ROOT)?,
-            ply_lengths: StableArena::with_capacity(plies)?,
-            deeper: StableArena::with_capacity(plies)?,
+            root_lengths: StableBox::zeroed()?,
+            lengths: StableArena::with_capacity(slots)?,
+            deeper: StableArena::with_capacity(slots / LINE)?,
             free: Arc::default(),
-            highest: 0,
-            in_use: 0,
+            untouched: MOST_LINES,
+            in_use: Kinds::default(),
         })
     }
 
     /// Adds a prefix or changes its value. Bits of `addr` (host order) beyond `len` are ignored.
     /// A value of 0 reads as no route but hides shorter prefixes.
-    pub fn insert(&mut self, addr: u32, len: u8, value: u32) -> Result<(), UpdateError> {
+    pub fn insert(&mut self, addr: A, len: u8, value: u32) -> Result<(), UpdateError> {
         let addr = network(addr, len)?;
         let new = leaf(value)?;
         let change = Change { len, new, new_len: len, only_own: false };
-        let wanted = self.missing_plies(addr, len);
-        let mut fresh = self.take_plies(wanted)?;
+        let there = self.levels_there(addr, len);
+        let mut fresh = self.take_plies(there, level_of(len))?;
         self.update(Node::Root, 0, addr, change, &mut fresh);
         Ok(())
     }
 
     /// Removes a prefix that was inserted. `cover` is the value and length of the longest shorter
     /// prefix that covers it, if there is one. Removing what is not there changes nothing.
-    pub fn remove(&mut self, addr: u32, len: u8, cover: Option<(u32, u8)>) -> Result<(), UpdateError> {
+    pub fn remove(&mut self, addr: A, len: u8, cover: Option<(u32, u8)>) -> Result<(), UpdateError> {
         let addr = network(addr, len)?;
         let (new, new_len) = match cover {
             None => (Entry::NONE, 0),
@@ -120,89 +144,82 @@ impl Mtrie4Writer {
             Some((value, cover_len)) => (leaf(value)?, cover_len),
         };
         let change = Change { len, new, new_len, only_own: true };
-        if self.missing_plies(addr, len) == 0 {
+        if self.levels_there(addr, len) == level_of(len) {
             self.update(Node::Root, 0, addr, change, &mut Vec::new());
         }
         Ok(())
     }
 
-    /// Bytes of memory in use: entries and what the writer keeps per slot.
+    /// Bytes of memory in use: the root, the plies in use, and what the writer keeps per slot and ply. Plies that
+    /// wait to be used again are not counted.
     pub fn bytes(&self) -> usize {
         let per_slot = size_of::<u32>() + size_of::<u8>();
-        (ROOT + self.in_use * PLY) * per_slot + self.in_use * size_of::<u32>()
+        ROOT * per_slot + self.in_use.lines() * (LINE * per_slot + size_of::<u32>())
     }
 
     /// How many plies the trie is made of.
     pub fn plies(&self) -> usize {
-        self.in_use
+        self.in_use.sum()
     }
 
     /// The trie, for one more reader.
-    pub fn trie(&self) -> Arc<Mtrie4> {
+    pub fn trie(&self) -> Arc<Mtrie<A>> {
         Arc::clone(&self.trie)
     }
 
     /// Applies `change` to the slots of `node` (at `level`) that the prefix covers, and to
     /// everything below them.
-    fn update(&mut self, node: Node, level: u8, addr: u32, change: Change, fresh: &mut Vec<u32>) {
+    fn update(&mut self, node: Node, level: u8, addr: A, change: Change, fresh: &mut Vec<u32>) {
+        let first = slot_of(addr, level);
         let boundary = slot_length(level);
-        let slots = covered(level, addr, change.len);
-        if change.len > boundary {
-            // Exactly one slot, and the change is inside of it.
-            let child = match self.entry(node, slots.start).as_ply() {
-                Some(child) => child as u32,
-                None => match fresh.pop() {
-                    Some(child) => {
-                        self.fill(node, slots.start, child);
-                        child
-                    }
-                    None => return,
-                },
-            };
-            self.update(Node::Ply(child), level + 1, addr, change, fresh);
-            // Linked only now, so that a reader finds it with the change made.
-            self.link(node, level, slots.start, child);
-            self.collapse(node, level, slots.start, child);
+        if change.len <= boundary {
+            for slot in first..first + (1 << (boundary - change.len)) {
+                self.apply(node, level, slot, change);
+            }
             return;
         }
-        for slot in slots {
-            match self.entry(node, slot).as_ply() {
+        // Exactly one slot, and the change is inside of it.
+        let child = match self.entry(node, first).as_ply() {
+            Some(child) => child as u32,
+            None => match fresh.pop() {
                 Some(child) => {
-                    let child = child as u32;
-                    for below in 0..PLY {
-                        self.update_below(child, level + 1, below, change);
-                    }
-                    self.collapse(node, level, slot, child);
+                    self.fill(node, level, first, child);
+                    child
                 }
-                None => self.set_if(node, level, slot, change),
-            }
-        }
+                None => return,
+            },
+        };
+        self.update(Node::Ply(child), level + 1, addr, change, fresh);
+        // Linked only now, so that a reader finds it with the change made.
+        self.link(node, level, first, child);
+        self.collapse(node, level, first, child);
     }
 
-    /// Applies `change` to a slot that the prefix covers wholly, and to everything below it.
-    fn update_below(&mut self, ply: u32, level: u8, slot: usize, change: Change) {
-        let node = Node::Ply(ply);
-        match self.entry(node, slot).as_ply() {
-            Some(child) => {
-                for below in 0..PLY {
-                    self.set_if(Node::Ply(child as u32), level + 1, below, change);
-                }
-                self.collapse(node, level, slot, child as u32);
-            }
-            None => self.set_if(node, level, slot, change),
-        }
-    }
-
-    fn set_if(&self, node: Node, level: u8, slot: usize, change: Change) {
-        if change.applies_to(self.length(node, slot)) {
+    /// Applies `change` to a slot that the prefix covers wholly, and to everything below it. The lengths say which
+    /// slots hold plies, so that of most entries nothing is read.
+    #[inline(always)]
+    fn apply(&mut self, node: Node, level: u8, slot: usize, change: Change) {
+        let filled_by = self.length(node, slot);
+        if filled_by > slot_length(level) {
+            self.apply_below(node, level, slot, change);
+        } else if change.applies_to(filled_by) {
             self.set(node, level, slot, change.new, change.new_len);
         }
     }
 
-    /// Makes `child` a ply whose slots are all what `node`'s `slot` is now.
-    fn fill(&self, node: Node, slot: usize, child: u32) {
+    fn apply_below(&mut self, node: Node, level: u8, slot: usize, change: Change) {
+        let Some(child) = self.entry(node, slot).as_ply() else { return };
+        let child = child as u32;
+        for below in 0..width(level + 1) {
+            self.apply(Node::Ply(child), level + 1, below, change);
+        }
+        self.collapse(node, level, slot, child);
+    }
+
+    /// Makes `child` a ply whose slots are all what `slot` of `node` (at `level`) is now.
+    fn fill(&self, node: Node, level: u8, slot: usize, child: u32) {
         let (entry, length) = (self.entry(node, slot), self.length(node, slot));
-        for below in 0..PLY {
+        for below in 0..width(level + 1) {
             store(self.slot(Node::Ply(child), below), entry.0);
             if let Some(to) = self.length_slot(Node::Ply(child), below) {
                 to.store(length, Ordering::Relaxed);
@@ -229,9 +246,9 @@ impl Mtrie4Writer {
         let length = self.length(Node::Ply(child), 0);
         self.set(node, level, slot, leaf, length);
         // Readers may still be in it; its entries stay as they are until they have left.
-        self.in_use -= 1;
+        *self.in_use.of(level + 1) -= 1;
         let free = Arc::clone(&self.free);
-        qsbr::retire(move || lock(&free).push(child));
+        qsbr::retire(move || lock(&free).of(level + 1).push(child));
     }
 
     /// Changes a slot and counts it. A slot that holds a ply has a length beyond its own.
@@ -253,15 +270,15 @@ impl Mtrie4Writer {
 
     fn slot(&self, node: Node, slot: usize) -> Option<&AtomicU32> {
         match node {
-            Node::Root => self.trie.root.get(0)?.get(slot),
-            Node::Ply(ply) => self.trie.plies.get(ply as usize)?.get(slot),
+            Node::Root => self.trie.root.get(slot),
+            Node::Ply(ply) => self.trie.slot(ply as usize, slot),
         }
     }
 
     fn length_slot(&self, node: Node, slot: usize) -> Option<&AtomicU8> {
         match node {
             Node::Root => self.root_lengths.get(slot),
-            Node::Ply(ply) => self.ply_lengths.get(ply as usize)?.get(slot),
+            Node::Ply(ply) => self.lengths.get(first_slot(ply as usize) + slot),
         }
     }
 
@@ -273,43 +290,44 @@ impl Mtrie4Writer {
         self.length_slot(node, slot).map_or(0, |length| length.load(Ordering::Relaxed))
     }
 
-    /// How many plies the way down to a prefix lacks.
-    fn missing_plies(&self, addr: u32, len: u8) -> usize {
-        let needed = match len {
-            0..=16 => 0,
-            17..=24 => 1,
-            _ => 2,
-        };
+    /// How many levels of plies there are already on the way down to a prefix.
+    fn levels_there(&self, addr: A, len: u8) -> u8 {
         let mut node = Node::Root;
-        for level in 0..needed {
-            match self.entry(node, covered(level, addr, 32).start).as_ply() {
+        for level in 0..level_of(len) {
+            match self.entry(node, slot_of(addr, level)).as_ply() {
                 Some(child) => node = Node::Ply(child as u32),
-                None => return usize::from(needed - level),
+                None => return level,
             }
         }
-        0
+        level_of(len)
     }
 
-    /// Takes plies out of the free list or the untouched rest; all or none.
-    fn take_plies(&mut self, wanted: usize) -> Result<Vec<u32>, UpdateError> {
-        if wanted == 0 {
-            return Ok(Vec::new());
+    /// Takes plies for the levels below `from` down to `to` out of the free lists or the untouched rest; all or none.
+    /// The last is for the highest level.
+    fn take_plies(&mut self, from: u8, to: u8) -> Result<Vec<u32>, UpdateError> {
+        let mut wanted = Kinds::<usize>::default();
+        for level in from + 1..=to {
+            *wanted.of(level) += 1;
         }
-        let max_plies = self.trie.plies.capacity() - 1;
         let mut free = lock(&self.free);
-        let untouched = max_plies - self.highest as usize;
-        if free.len() + untouched < wanted {
+        let new = Kinds {
+            wide: wanted.wide.saturating_sub(free.wide.len()),
+            narrow: wanted.narrow.saturating_sub(free.narrow.len()),
+        };
+        let max_plies = self.trie.max_plies;
+        let left = self.trie.slots.capacity() / LINE - self.untouched;
+        if self.in_use.sum() + wanted.sum() > max_plies || new.lines() > left {
             return Err(UpdateError::Full { max_plies });
         }
-        let mut taken = Vec::with_capacity(wanted);
-        for _ in 0..wanted {
-            taken.push(free.pop().unwrap_or_else(|| {
-                self.highest += 1;
-                self.highest
+        let mut taken = Vec::with_capacity(wanted.sum());
+        for level in (from + 1..=to).rev() {
+            taken.push(free.of(level).pop().unwrap_or_else(|| {
+                let ply = self.untouched as u32;
+                self.untouched += width(level) / LINE;
+                ply
             }));
+            *self.in_use.of(level) += 1;
         }
-        drop(free);
-        self.in_use += wanted;
         Ok(taken)
     }
 }
@@ -320,26 +338,13 @@ fn store(slot: Option<&AtomicU32>, value: u32) {
     }
 }
 
-/// Length of the prefix that a slot of this level stands for.
-fn slot_length(level: u8) -> u8 {
-    16 + 8 * level
+/// The slot of a node of this level that `addr` is in; the first slot when it is a prefix of several.
+fn slot_of<A: Address>(addr: A, level: u8) -> usize {
+    if level == 0 { usize::from(addr.top()) } else { addr.digit(level) }
 }
 
-/// The slots of one node of this level, on the way to `addr`, that a prefix covers: one when the
-/// prefix is as long as the slots or longer.
-fn covered(level: u8, addr: u32, len: u8) -> Range<usize> {
-    let boundary = slot_length(level);
-    let size = if level == 0 { ROOT } else { PLY };
-    let first = (addr >> (32 - boundary)) as usize % size;
-    first..first + (1 << boundary.saturating_sub(len))
-}
-
-fn network(addr: u32, len: u8) -> Result<u32, UpdateError> {
-    match len {
-        0 => Ok(0),
-        1..=32 => Ok(addr & (u32::MAX << (32 - len))),
-        _ => Err(UpdateError::BadLength(len)),
-    }
+fn network<A: Address>(addr: A, len: u8) -> Result<A, UpdateError> {
+    if len > A::BITS { Err(UpdateError::BadLength(len)) } else { Ok(addr.network(len)) }
 }
 
 fn leaf(value: u32) -> Result<Entry, UpdateError> {
@@ -349,10 +354,10 @@ fn leaf(value: u32) -> Result<Entry, UpdateError> {
     Ok(Entry::leaf(value))
 }
 
-impl fmt::Debug for Mtrie4Writer {
+impl<A: Address> fmt::Debug for MtrieWriter<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mtrie4Writer")
-            .field("plies", &self.in_use)
+        f.debug_struct("MtrieWriter")
+            .field("plies", &self.plies())
             .field("bytes", &self.bytes())
             .finish_non_exhaustive()
     }

@@ -1,0 +1,100 @@
+//! Prints the man page or the completions of `shoal`; `make gen` calls it.
+//!
+//! The daemon reads its command line as VPP does, without clap. The description here is checked against that reader.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use clap::{Arg, ArgAction, Command, ValueHint};
+use clap_complete::Shell;
+use shoal_config::{Invocation, InvocationError, USAGE};
+
+/// What the options do not say.
+const MORE: &str = r#".SH "EXIT STATUS"
+0 after an orderly end, 1 when the start or the end went wrong, 2 for a mistake in the command line or the
+configuration.
+.SH FILES
+.TP
+\fI/etc/shoal/startup.conf\fR
+Start-up settings, read when neither a file nor settings are given, if it is there.
+.TP
+\fI/run/shoal/cli.sock\fR
+Where \fBshoalctl\fR(1) finds the router.
+.SH SIGNALS
+SIGTERM and SIGINT end the router in good order.
+.SH EXAMPLES
+.nf
+shoal \-c /etc/shoal/startup.conf
+shoal \-\-check\-config \-c startup.conf
+shoal unix { interactive } cpu { workers 2 }
+.fi
+.SH "SEE ALSO"
+\fBshoalctl\fR(1)
+"#;
+
+fn command() -> Command {
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+    };
+    let file = Arg::new("config")
+        .short('c')
+        .long("config")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .help("Read start-up settings from FILE");
+    let settings = Arg::new("settings")
+        .value_name("SETTINGS")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .help("Start-up settings as words; they come after the file, so they win");
+    Command::new("shoal")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("The shoal router: forwards packets between network interfaces")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .arg(file)
+        .arg(flag("interactive", "CLI on this terminal, as unix { interactive }").short('i'))
+        .arg(flag("check-config", "Read and check the settings, start nothing"))
+        .arg(flag("version", "Print the version").short('v'))
+        .arg(flag("help", "Print help").short('h'))
+        .arg(flag("no-alloc-intercept", "Accepted as VPP has it; nothing to do here"))
+        .arg(settings)
+}
+
+/// The description has the options the daemon takes, and no others.
+fn check(command: &Command) -> io::Result<()> {
+    let mut described = Vec::new();
+    for arg in command.get_arguments() {
+        let short = arg.get_short().map(|c| format!("-{c}"));
+        described.extend(short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))));
+    }
+    for option in &described {
+        if let Err(InvocationError::Unknown(_)) = Invocation::parse([OsString::from(option)]) {
+            return Err(io::Error::other(format!("shoal does not take {option}")));
+        }
+    }
+    let words = USAGE.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|w| w.starts_with('-'));
+    match words.into_iter().find(|word| !described.iter().any(|d| d == word)) {
+        Some(missing) => Err(io::Error::other(format!("nothing describes {missing}"))),
+        None => Ok(()),
+    }
+}
+
+fn main() -> io::Result<()> {
+    let mut command = command();
+    check(&command)?;
+    let mut text = Vec::new();
+    let kind = std::env::args().nth(1).unwrap_or_default();
+    match kind.as_str() {
+        "man" => {
+            clap_mangen::Man::new(command).section("8").render(&mut text)?;
+            text.extend(MORE.as_bytes());
+        }
+        "bash" => clap_complete::generate(Shell::Bash, &mut command, "shoal", &mut text),
+        "zsh" => clap_complete::generate(Shell::Zsh, &mut command, "shoal", &mut text),
+        "fish" => clap_complete::generate(Shell::Fish, &mut command, "shoal", &mut text),
+        _ => return Err(io::Error::other(format!("`{kind}': man, bash, zsh or fish"))),
+    }
+    io::stdout().write_all(&text)
+}

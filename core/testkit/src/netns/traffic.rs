@@ -1,0 +1,56 @@
+//! Traffic between two namespaces: pings that count, and TCP whose every byte is checked.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::Namespace;
+
+/// Longest wait of one end for the other.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether so many pings, 10 ms apart, are all answered.
+pub fn pings(from: &Namespace, count: u32, to: &str) -> bool {
+    let count = count.to_string();
+    let answer = from.run(&["ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, to]);
+    println!("{}", answer.as_ref().unwrap_or_else(|e| e));
+    answer.is_ok_and(|text| text.contains(" 0% packet loss"))
+}
+
+/// Megabits a second of one TCP connection from `a` to `b`, which has this address and port; default offloads. Every byte
+/// is checked.
+pub fn tcp(a: &Namespace, b: &Namespace, at: &'static str, bytes: usize) -> f64 {
+    let (ready, bound) = std::sync::mpsc::channel();
+    let server = b.spawn(move || {
+        let listener = TcpListener::bind(at).unwrap();
+        ready.send(()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
+        loop {
+            let n = stream.read(&mut buffer).unwrap();
+            if n == 0 {
+                return at;
+            }
+            for (i, byte) in buffer[..n].iter().enumerate() {
+                assert_eq!(*byte, ((at + i) % 251) as u8, "byte {}", at + i);
+            }
+            at += n;
+        }
+    });
+    bound.recv_timeout(PATIENCE).unwrap();
+    let start = Instant::now();
+    a.inside(move || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        let chunk: Vec<u8> = (0..251 * 261).map(|i| (i % 251) as u8).collect();
+        let mut sent = 0;
+        while sent < bytes {
+            let n = chunk.len().min(bytes - sent);
+            stream.write_all(&chunk[..n]).unwrap();
+            sent += n;
+        }
+    });
+    assert_eq!(server.join().unwrap(), bytes);
+    bytes as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
+}

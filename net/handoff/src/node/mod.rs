@@ -1,0 +1,3 @@
+//! The node.
+
+pub mod worker_handoff;
