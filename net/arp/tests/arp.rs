@@ -145,7 +145,7 @@ fn packets_wait_for_a_routes_next_hop_too() {
     let adj = router.get::<Adjacencies>();
     let fib = router.get::<Fib>();
     let path = shoal_fib::Path::next_hop(PEER, left.index());
-    let prefix = "198.51.100.0/24".parse().unwrap();
+    let prefix: shoal_wire::IpPrefix = "198.51.100.0/24".parse().unwrap();
     fib.add(FibIndex(0), prefix, shoal_fib::Source::Cli, &[path]).unwrap();
     let index = fib.lookup(FibIndex(0), Ipv4Addr::new(198, 51, 100, 1));
     assert_eq!(adj.get(index).kind(), AdjKind::Incomplete);
@@ -512,7 +512,7 @@ fn host_routes_follow_their_interface_into_another_table() {
     let (router, left, _) = router();
     let (n, fib, ip4) = (router.get::<Neighbours>(), router.get::<Fib>(), router.get::<Ip4>());
     n.set((left.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
-    let other = fib.add_table(7, None).unwrap();
+    let other = fib.add_table(shoal_fib::Family::Ip4, 7, None).unwrap();
     ip4.del_all(left.index()).unwrap();
     ip4.set_table(left.index(), 7).unwrap();
     ip4.add_address(left.index(), "10.0.0.1/24".parse().unwrap()).unwrap();

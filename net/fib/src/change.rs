@@ -1,19 +1,21 @@
 //! Changing tables: contributions come and go, lists follow, the trie is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use shoal_adj::{AdjIndex, Adjacencies};
-use shoal_infra::mtrie4::UpdateError;
-use shoal_infra::{Mtrie4, qsbr};
+use shoal_adj::{AdjIndex, Adjacencies, Family};
+use shoal_buffer::SwIfIndex;
+use shoal_infra::mtrie::UpdateError;
+use shoal_infra::qsbr;
 use shoal_interface::Interfaces;
-use shoal_wire::Ip4Prefix;
+use shoal_wire::IpPrefix;
 
-use crate::data::{FibTables, Others};
-use crate::list::{List, ListId, Lists, Tracked};
+use crate::address;
+use crate::data::FibTables;
+use crate::list::{List, ListId, ListKey, Lists, Tracked};
 use crate::resolve::Tracker;
-use crate::table::{Contribution, Slot, Table};
+use crate::table::{Contribution, Entries, Slot, Table};
 use crate::{FibError, FibIndex, Path, Source};
 
 /// Everything the control plane knows.
@@ -21,65 +23,93 @@ pub(crate) struct State {
     pub interfaces: Rc<Interfaces>,
     pub adjacencies: Rc<Adjacencies>,
     pub published: FibTables,
-    pub tables: Vec<Option<Table>>,
-    pub by_id: BTreeMap<u32, FibIndex>,
+    /// By family and index.
+    pub tables: [Vec<Option<Table>>; 2],
+    pub by_id: BTreeMap<(Family, u32), FibIndex>,
     pub lists: Lists,
     pub trackers: BTreeMap<Tracked, Tracker>,
+    /// Next hops that somebody said cannot be reached.
+    pub down: BTreeSet<(SwIfIndex, IpAddr)>,
+    /// Changes of the tries so far.
+    pub trie_writes: u64,
 }
 
 impl State {
-    pub fn table(&self, fib: FibIndex) -> Option<&Table> {
-        self.tables.get(fib.0 as usize)?.as_ref()
+    pub fn tables_of(&self, family: Family) -> &Vec<Option<Table>> {
+        let [ip4, ip6] = &self.tables;
+        match family {
+            Family::Ip4 => ip4,
+            Family::Ip6 => ip6,
+        }
     }
 
-    pub fn table_mut(&mut self, fib: FibIndex) -> Result<&mut Table, FibError> {
-        self.tables.get_mut(fib.0 as usize).and_then(Option::as_mut).ok_or(FibError::NoIndex(fib))
+    pub fn tables_of_mut(&mut self, family: Family) -> &mut Vec<Option<Table>> {
+        let [ip4, ip6] = &mut self.tables;
+        match family {
+            Family::Ip4 => ip4,
+            Family::Ip6 => ip6,
+        }
     }
 
-    pub fn existing(&self, fib: FibIndex) -> Result<&Table, FibError> {
-        self.table(fib).ok_or(FibError::NoIndex(fib))
+    pub fn all_tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().flatten().flatten()
+    }
+
+    pub fn table(&self, family: Family, fib: FibIndex) -> Option<&Table> {
+        self.tables_of(family).get(fib.0 as usize)?.as_ref()
+    }
+
+    pub fn table_mut(&mut self, family: Family, fib: FibIndex) -> Result<&mut Table, FibError> {
+        let table = self.tables_of_mut(family).get_mut(fib.0 as usize);
+        table.and_then(Option::as_mut).ok_or(FibError::NoIndex(fib))
+    }
+
+    pub fn existing(&self, family: Family, fib: FibIndex) -> Result<&Table, FibError> {
+        self.table(family, fib).ok_or(FibError::NoIndex(fib))
     }
 
     /// Tells packets which tables there are.
     pub fn publish(&self) {
-        let trie = |t: &Option<Table>| -> Option<Arc<Mtrie4>> {
-            t.as_ref().filter(|t| t.index != FibIndex::DEFAULT).map(|t| t.writer.trie())
+        let [ip4, ip6] = &self.tables;
+        let other = |t: &&Table| t.index != FibIndex::DEFAULT;
+        let trie4 = |t: &Option<Table>| match &t.as_ref().filter(other)?.entries {
+            Entries::Ip4(routes) => Some(routes.writer.trie()),
+            Entries::Ip6(_) => None,
         };
-        let others: Others = self.tables.iter().map(trie).collect();
-        self.published.others.replace(others);
+        let trie6 = |t: &Option<Table>| match &t.as_ref().filter(other)?.entries {
+            Entries::Ip6(routes) => Some(routes.writer.trie()),
+            Entries::Ip4(_) => None,
+        };
+        self.published.ip4.others.replace(ip4.iter().map(trie4).collect());
+        self.published.ip6.others.replace(ip6.iter().map(trie6).collect());
     }
 
-    /// The list of these paths with one user more. Resolved, its adjacency locked.
-    pub fn acquire(&mut self, paths: &[Path]) -> Result<ListId, FibError> {
-        let id = match self.lists.find(paths) {
+    /// The list of these paths for a family's packets, with one user more. Resolved, its adjacency locked.
+    pub fn acquire(&mut self, family: Family, paths: &[Path]) -> Result<ListId, FibError> {
+        let key = ListKey { family, paths: paths.into() };
+        let id = match self.lists.find(&key) {
             Some(id) => id,
-            None => self.create(paths.into())?,
+            None => self.create(key)?,
         };
-        if let Some(list) = self.lists.get_mut(id) {
-            list.users += 1;
-        }
+        self.use_again(id);
         Ok(id)
     }
 
-    fn create(&mut self, paths: Rc<[Path]>) -> Result<ListId, FibError> {
-        let tracked = List::tracked(&paths);
-        let id = self.lists.create(paths);
+    /// One user of a list more.
+    pub fn use_again(&mut self, id: ListId) {
+        if let Some(list) = self.lists.get_mut(id) {
+            list.users += 1;
+        }
+    }
+
+    fn create(&mut self, key: ListKey) -> Result<ListId, FibError> {
+        let tracked = List::tracked(&key.paths);
+        let id = self.lists.create(key);
         for at in tracked {
             self.track(id, at);
         }
-        let target = self.resolve(id);
-        match self.lock(target) {
-            Ok(adj) => {
-                if let Some(list) = self.lists.get_mut(id) {
-                    (list.target, list.adj) = (target, adj);
-                }
-                Ok(id)
-            }
-            Err(e) => {
-                self.destroy(id);
-                Err(e)
-            }
-        }
+        self.begin(id).inspect_err(|_| self.destroy(id))?;
+        Ok(id)
     }
 
     /// One user of a list less; the last one takes it with it.
@@ -92,7 +122,7 @@ impl State {
     }
 
     fn destroy(&mut self, id: ListId) {
-        let tracked = self.lists.get(id).map(|l| List::tracked(&l.paths)).unwrap_or_default();
+        let tracked = self.lists.get(id).map(|l| List::tracked(l.paths())).unwrap_or_default();
         for at in tracked {
             self.untrack(id, at);
         }
@@ -109,17 +139,18 @@ impl State {
     pub fn put(
         &mut self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: &IpPrefix,
         source: Source,
         list: ListId,
     ) -> Result<Option<ListId>, FibError> {
-        let adj = self.lists.get(list).map_or(AdjIndex::NONE, |l| l.adj);
+        let adj = self.adj_of(list);
         let new = Contribution { source, list };
-        let table = self.table_mut(fib)?;
+        let table = self.table_mut(address::family(prefix), fib)?;
         let best = table.get(prefix).map(Slot::best);
         let decides = best.is_none_or(|b| source <= b.source);
         // The trie first, because it alone can refuse.
-        if decides && best.map(|b| b.list) != Some(list) {
+        let writes = decides && best.map(|b| b.list) != Some(list);
+        if writes {
             write(table, prefix, adj)?;
         }
         let old = if let Some(slot) = table.get_mut(prefix) {
@@ -128,8 +159,9 @@ impl State {
             table.insert(prefix, Slot::new(new));
             None
         };
-        if decides {
-            self.decided(fib, prefix, best.map(|b| b.list), Some(list));
+        self.trie_writes += u64::from(writes);
+        if writes {
+            self.decided(fib, prefix);
         }
         Ok(old)
     }
@@ -138,10 +170,11 @@ impl State {
     pub fn take(
         &mut self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: &IpPrefix,
         source: Source,
     ) -> Result<Option<ListId>, FibError> {
-        let table = self.table_mut(fib)?;
+        let family = address::family(prefix);
+        let table = self.table_mut(family, fib)?;
         let Some(slot) = table.get_mut(prefix) else { return Ok(None) };
         let Some(old) = slot.of(source) else { return Ok(None) };
         let before = slot.best();
@@ -155,84 +188,54 @@ impl State {
         }
         match after {
             Some(Contribution { list, .. }) => {
-                let adj = self.lists.get(list).map_or(AdjIndex::NONE, |l| l.adj);
-                write(self.table_mut(fib)?, prefix, adj)?;
+                let adj = self.adj_of(list);
+                write(self.table_mut(family, fib)?, prefix, adj)?;
             }
             None => self.erase(fib, prefix)?,
         }
-        self.decided(fib, prefix, Some(before.list), after.map(|c| c.list));
+        self.trie_writes += 1;
+        self.decided(fib, prefix);
         Ok(Some(old))
     }
 
+    pub fn adj_of(&self, list: ListId) -> AdjIndex {
+        self.lists.get(list).map_or(AdjIndex::NONE, |l| l.adj)
+    }
+
     /// Gives an entry's place in the trie to the entry that covers it.
-    fn erase(&mut self, fib: FibIndex, prefix: Ip4Prefix) -> Result<(), FibError> {
-        let cover = self.table(fib).and_then(|t| t.longest(prefix.network(), prefix.len()));
-        let cover = cover.map(|(cover, slot)| (cover.len(), slot.best().list));
-        let adj = |id| self.lists.get(id).map_or(AdjIndex::NONE, |l| l.adj);
-        // A default route without a way is no leaf, so that a new table does not touch the whole trie.
-        let cover = cover.map(|(len, list)| (adj(list).0, len)).filter(|c| *c != (AdjIndex::NONE.0, 0));
-        let table = self.table_mut(fib)?;
-        let removed = table.writer.remove(prefix.network().to_bits(), prefix.len(), cover);
-        removed.map_err(|why| FibError::Full { prefix, table: table.id, why })
+    fn erase(&mut self, fib: FibIndex, prefix: &IpPrefix) -> Result<(), FibError> {
+        let family = address::family(prefix);
+        let cover = self.table(family, fib).and_then(|t| t.longest(prefix.network(), prefix.len()));
+        let cover = cover.map(|(cover, slot)| (self.adj_of(slot.best().list).0, cover.len()));
+        let table = self.table_mut(family, fib)?;
+        let removed = table.erase(prefix, cover);
+        removed.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
     }
 
     /// Another list decides an entry now: what resolves through the entry is resolved anew.
-    fn decided(&mut self, fib: FibIndex, prefix: Ip4Prefix, old: Option<ListId>, new: Option<ListId>) {
-        if old == new {
-            return;
-        }
-        if let Some(list) = old.and_then(|id| self.lists.get_mut(id)) {
-            list.entries.remove(&(fib, prefix));
-        }
-        if let Some(list) = new.and_then(|id| self.lists.get_mut(id)).filter(|l| l.is_recursive()) {
-            list.entries.insert((fib, prefix));
-        }
-        for id in self.covers_changed(fib, prefix) {
-            self.renew(id);
-        }
+    fn decided(&mut self, fib: FibIndex, prefix: &IpPrefix) {
+        let changed = self.covers_changed(fib, prefix);
+        self.renew(changed);
     }
 
-    /// Resolves a list anew and writes the entries it decides, if it leads elsewhere now.
-    fn renew(&mut self, id: ListId) {
-        let target = self.resolve(id);
-        let Some(list) = self.lists.get(id) else { return };
-        if list.target == target {
-            return;
-        }
-        let adj = match self.lock(target) {
-            Ok(adj) => adj,
-            Err(e) => {
-                tracing::warn!("routes keep their old way: {e}");
-                return;
-            }
+    /// An interface, or a next hop on it, went up or down: the lists it concerns share out their flows anew.
+    pub fn reachability_changed(&mut self, interface: SwIfIndex) {
+        let names = |list: &List| list.paths().iter().any(|p| p.via.interface() == Some(interface));
+        let behind = |list: &List| {
+            // A next hop that is down may be one that a connected network covers.
+            list.ways.iter().any(|(target, _)| target.interface() == Some(interface))
         };
-        let Some(list) = self.lists.get_mut(id) else { return };
-        let old = std::mem::replace(&mut list.adj, adj);
-        list.target = target;
-        let entries: Vec<(FibIndex, Ip4Prefix)> = list.entries.iter().copied().collect();
-        for (fib, prefix) in entries {
-            // The leaf is there already, so this needs no memory.
-            if let Err(e) = self.table_mut(fib).and_then(|table| write(table, prefix, adj)) {
-                tracing::warn!("route keeps its old way: {e}");
-            }
-        }
-        self.unlock(old);
+        let mine = self.lists.iter().filter(|(_, list)| names(list) || behind(list));
+        let mine = mine.map(|(id, _)| id).collect();
+        self.renew(mine);
     }
 }
 
 /// Makes an entry's place in the trie lead to an adjacency.
-fn write(table: &mut Table, prefix: Ip4Prefix, adj: AdjIndex) -> Result<(), FibError> {
-    let (addr, len) = (prefix.network().to_bits(), prefix.len());
-    let mut insert = || {
-        if len == 0 && adj == AdjIndex::NONE {
-            // See `erase`.
-            return table.writer.remove(0, 0, None);
-        }
-        table.writer.insert(addr, len, adj.0)
-    };
-    let mut done = insert();
+fn write(table: &mut Table, prefix: &IpPrefix, adj: AdjIndex) -> Result<(), FibError> {
+    let mut done = table.write(prefix, adj.0);
     if matches!(done, Err(UpdateError::Full { .. })) && qsbr::reclaim() > 0 {
-        done = insert();
+        done = table.write(prefix, adj.0);
     }
-    done.map_err(|why| FibError::Full { prefix, table: table.id, why })
+    done.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
 }

@@ -1,62 +1,101 @@
 //! Commands.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use shoal_adj::Family;
 use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_wire::Ip4Prefix;
 
-use crate::arg::{Match, TableArg};
-use crate::view::{AdjView, FibView, Filter, MemoryView, SummaryView, TablesView};
-use crate::{Fib, FibError, FibIndex, Path, Source, Via, consecutive};
+use crate::arg::{Match, Match4, Match6, PrefixArg, TableArg};
+use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
+use crate::{Fib, FibError, FibIndex, FlowFields, Path, Source, Via, address, consecutive};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "ip route {add | del} [count <count:u32>] [table <table>] <prefix:ip4-prefix> [table <table>] \
+        "ip route {add | del} [count <count:u32>] [table <table>] <prefix:ip-prefix> [table <table>] \
          [via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
-         | next-hop-table <next-hop-table:table> \
-         | <next-hop:ip4-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
-         [weight <weight:u8>] [preference <preference:u8>]] ...",
+         | ip6-lookup-in-table <lookup-table6:table> | next-hop-table <next-hop-table:table> \
+         | <next-hop:ip-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
+         [weight <weight:u8>] [preference <preference:u8>] [resilient]] ...",
         "Add paths to a route or to many, or take them away",
         route,
     )
     .examples(&[
         "ip route add 198.51.100.0/24 via 192.0.2.2",
         "ip route add 198.51.100.0/24 via 192.0.2.2 local0 weight 2 via 192.0.2.3 local0",
+        "ip route add 2001:db8:1::/48 via 2001:db8::2 local0",
         "ip route add count 1000 198.51.100.0/32 via drop",
         "ip route add 198.51.100.0/24 table 0 via 192.0.2.2 next-hop-table 0",
         "ip route del 198.51.100.0/24",
     ])
     .doc(
-        "A next hop without an interface is looked up itself, over any number of other routes. `add` adds to the \
-         paths that are there; `del` without paths takes all away. Bits beyond the prefix length are ignored. \
-         `count` adds that many prefixes of the same length, side by side. Of several paths the first usable one \
-         of the lowest preference forwards for now.",
+        "A next hop without an interface is looked up itself, over any number of other routes; it may be of the other \
+         family. `add` adds to the paths that are there; `del` without paths takes all away. Bits beyond the prefix \
+         length are ignored. `count` adds that many prefixes of the same length, side by side. Of several paths those \
+         of the lowest preference that are up share the flows by weight. `resilient`: a path that is lost moves no \
+         flows but its own.",
     ),
-    Command::new("ip table {add | del} <id:u32> [<name:word>]", "Add or delete a forwarding table", table)
+    Command::new("ip table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv4 forwarding table", table4)
         .examples(&["ip table add 10 customers", "ip table del 10"])
         .doc("A table that interfaces or other tables' routes need cannot be deleted."),
+    Command::new("ip6 table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv6 forwarding table", table6)
+        .examples(&["ip6 table add 10 customers", "ip6 table del 10"])
+        .doc("A table that interfaces or other tables' routes need cannot be deleted."),
+    Command::new(
+        "set ip flow-hash table <table> [src] [dst] [sport] [dport] [proto] [reverse] [symmetric]",
+        "Choose which fields of IPv4 packets choose among several paths",
+        flow_hash4,
+    )
+    .examples(&["set ip flow-hash table 0 src dst", "set ip flow-hash table 0 src dst sport dport proto symmetric"])
+    .doc(FLOW_HASH),
+    Command::new(
+        "set ip6 flow-hash table <table> [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [flowlabel]",
+        "Choose which fields of IPv6 packets choose among several paths",
+        flow_hash6,
+    )
+    .examples(&["set ip6 flow-hash table 0 src dst flowlabel"])
+    .doc(FLOW_HASH),
     Command::new(
         "show ip fib [table <table> | index <index:u32>] [<match:ip4-match>] [summary] [detail] [mtrie] [memory]",
-        "Show forwarding tables: all, one, or the route of one address",
-        show_fib,
+        "Show IPv4 forwarding tables: all, one, or the route of one address",
+        show_fib4,
     )
     .examples(&["show ip fib", "show ip fib 192.0.2.1", "show ip fib table 0 summary", "sh ip fib 0.0.0.0/0 detail"]),
-    Command::new("show ip table", "Show which forwarding tables there are", show_table).examples(&["show ip table"]),
+    Command::new(
+        "show ip6 fib [table <table> | index <index:u32>] [<match:ip6-match>] [summary] [detail] [mtrie] [memory]",
+        "Show IPv6 forwarding tables: all, one, or the route of one address",
+        show_fib6,
+    )
+    .examples(&["show ip6 fib", "show ip6 fib 2001:db8::1", "show ip6 fib table 0 summary", "sh ip6 fib ::/0 detail"]),
+    Command::new("show ip table", "Show which IPv4 forwarding tables there are", show_table4)
+        .examples(&["show ip table"]),
+    Command::new("show ip6 table", "Show which IPv6 forwarding tables there are", show_table6)
+        .examples(&["show ip6 table"]),
     Command::new("show adj [<adj-index:u32>] [<interface>] [summary]", "Show adjacencies", show_adj)
         .examples(&["show adj", "show adj 1", "show adj summary"]),
+    Command::new("show fib capacity", "Show how many routes there are and how many more fit", show_capacity)
+        .examples(&["show fib capacity"]),
+    Command::new("show fib check", "Look for broken invariants in all forwarding structures", show_check)
+        .examples(&["show fib check"])
+        .doc("Walks everything, so it takes its time with large tables. Forwarding goes on meanwhile."),
 ];
+
+const FLOW_HASH: &str = "Without a field: the usual ones. `reverse` exchanges source and destination; `symmetric` makes \
+                         both directions of a flow take the same path.";
 
 fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
     let fib = control.get::<Fib>()?;
-    let index = args.opt::<TableArg>("table")?.map_or(FibIndex::DEFAULT, |t| t.index);
-    let prefix = args.get::<Ip4Prefix>("prefix")?;
+    let prefix = args.get::<PrefixArg>("prefix")?.0;
+    let family = address::family(&prefix);
+    let table = args.opt::<TableArg>("table")?;
+    let index = table.map_or(Ok(FibIndex::DEFAULT), |t| t.of(&fib, family, "table"))?;
     let count = args.or("count", 1u32)?;
     let prefixes = consecutive(prefix, count).map_err(of_route)?;
+    let of = Of { fib: &fib, family, table: table.unwrap_or(TableArg(0)) };
     let paths: Vec<Path> =
-        args.groups("via").iter().map(|group| path(index, group)).collect::<Result<_, CliError>>()?;
+        args.groups("via").iter().map(|group| path(&of, group)).collect::<Result<_, CliError>>()?;
     let done = match (args.has("add"), paths.is_empty()) {
         (true, true) => return Err(CliError::argument("prefix", "a route needs at least one `via'")),
         (true, false) => fib.add_paths(index, prefixes, Source::Cli, &paths),
@@ -67,30 +106,46 @@ fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
+/// Whose path it is.
+struct Of<'a> {
+    fib: &'a Fib,
+    family: Family,
+    table: TableArg,
+}
+
 /// One `via` and what follows it. Words decide before addresses.
-fn path(table: FibIndex, args: &Args) -> Result<Path, CliError> {
+fn path(of: &Of<'_>, args: &Args) -> Result<Path, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let next_hop = args.opt::<Ipv4Addr>("next-hop")?;
-    let other = args.opt::<TableArg>("next-hop-table")?.map(|t| t.index);
+    let next_hop = args.opt::<IpAddr>("next-hop")?;
+    let other = args.opt::<TableArg>("next-hop-table")?;
     let words = [
         ("drop", Via::Drop),
         ("unreachable", Via::Unreachable),
         ("prohibit", Via::Prohibit),
         ("punt", Via::Punt),
     ];
+    let nobody = match of.family {
+        Family::Ip4 => IpAddr::from([0; 4]),
+        Family::Ip6 => IpAddr::from([0u16; 8]),
+    };
+    let in_table = |table: TableArg, name| table.of(of.fib, of.family, name).map(Via::Lookup);
     let via = if let Some((_, via)) = words.into_iter().find(|(word, _)| args.has(word)) {
         via
     } else if args.has("local") {
-        Via::Local { interface: None, address: Ipv4Addr::UNSPECIFIED }
-    } else if let Some(lookup) = args.opt::<TableArg>("lookup-table")? {
-        Via::Lookup(lookup.index)
+        Via::Local { interface: None, address: nobody }
+    } else if let Some((table, name)) = lookup_table(of, args)? {
+        in_table(table, name)?
     } else {
         match (next_hop, interface) {
             (Some(next_hop), Some(interface)) => Via::NextHop { interface, next_hop },
-            (Some(next_hop), None) => Via::Recursive { next_hop, fib: other.unwrap_or(table) },
-            (None, Some(interface)) => Via::Attached { interface, source: Ipv4Addr::UNSPECIFIED },
+            (Some(next_hop), None) => {
+                let table = other.unwrap_or(of.table);
+                let name = if other.is_some() { "next-hop-table" } else { "next-hop" };
+                Via::Recursive { next_hop, fib: table.of(of.fib, Family::of(next_hop), name)? }
+            }
+            (None, Some(interface)) => Via::Attached { interface, source: nobody },
             (None, None) => match other {
-                Some(other) => Via::Lookup(other),
+                Some(other) => in_table(other, "next-hop-table")?,
                 None => {
                     return Err(CliError::argument("via", "`via' needs an address, an interface or a word"));
                 }
@@ -98,26 +153,51 @@ fn path(table: FibIndex, args: &Args) -> Result<Path, CliError> {
         }
     };
     let (weight, preference) = (args.or("weight", 1u8)?, args.or("preference", 0u8)?);
-    Ok(Path::from(via).weight(weight).preference(preference))
+    let path = Path::from(via).weight(weight).preference(preference);
+    Ok(if args.has("resilient") { path.resilient() } else { path })
+}
+
+/// The table a route sends its packets to.
+fn lookup_table(of: &Of<'_>, args: &Args) -> Result<Option<(TableArg, &'static str)>, CliError> {
+    for (name, family) in [("lookup-table", Family::Ip4), ("lookup-table6", Family::Ip6)] {
+        let Some(table) = args.opt::<TableArg>(name)? else { continue };
+        if family != of.family {
+            let message = format!("a route of {} cannot lead to a table of {family}", of.family);
+            return Err(CliError::argument(name, message));
+        }
+        return Ok(Some((table, name)));
+    }
+    Ok(None)
 }
 
 /// Points at the argument that is wrong.
 fn of_route(error: FibError) -> CliError {
     let (name, nearest) = match &error {
         FibError::Weight => ("weight", Some("1".to_owned())),
-        FibError::NextHop(_) => ("next-hop", None),
+        FibError::NextHop(_) | FibError::LinkLocal(_) => ("next-hop", None),
         FibError::Count { most, .. } => ("count", Some(most.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
-        FibError::NoPath { .. } => ("via", None),
+        FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
         FibError::OtherSource { .. } | FibError::Full { .. } => ("prefix", None),
         _ => return error.into(),
     };
     CliError::argument(name, error.to_string()).nearest(nearest)
 }
 
-fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
+fn table4(control: &Control, args: &Args) -> Result<Output, CliError> {
+    table(control, args, Family::Ip4)
+}
+
+fn table6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    table(control, args, Family::Ip6)
+}
+
+fn table(control: &Control, args: &Args, family: Family) -> Result<Output, CliError> {
     let (fib, id, name) = (control.get::<Fib>()?, args.get::<u32>("id")?, args.text("name"));
-    let done = if args.has("add") { fib.add_table(id, name).map(drop) } else { fib.del_table(id) };
+    let done = match args.has("add") {
+        true => fib.add_table(family, id, name).map(drop),
+        false => fib.del_table(family, id),
+    };
     done.map_err(|e| match &e {
         FibError::NameTaken(..) => CliError::argument("name", e.to_string()),
         FibError::NoTable { nearest, .. } => {
@@ -131,18 +211,52 @@ fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-fn show_fib(control: &Control, args: &Args) -> Result<Output, CliError> {
+fn flow_hash4(control: &Control, args: &Args) -> Result<Output, CliError> {
+    flow_hash(control, args, Family::Ip4)
+}
+
+fn flow_hash6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    flow_hash(control, args, Family::Ip6)
+}
+
+fn flow_hash(control: &Control, args: &Args, family: Family) -> Result<Output, CliError> {
+    let fib = control.get::<Fib>()?;
+    let index = args.get::<TableArg>("table")?.of(&fib, family, "table")?;
+    let chosen = FlowFields::ALL.into_iter().filter(|(word, _)| args.has(word)).map(|(_, field)| field);
+    let fields = chosen.fold(FlowFields::NONE, FlowFields::with);
+    fib.set_flow_fields(
+        family,
+        index,
+        if fields == FlowFields::NONE { FlowFields::DEFAULT } else { fields },
+    )?;
+    Ok(Output::none())
+}
+
+fn show_fib4(control: &Control, args: &Args) -> Result<Output, CliError> {
+    show_fib(control, args, Family::Ip4, args.opt::<Match4>("match")?.map(|m| m.0))
+}
+
+fn show_fib6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    show_fib(control, args, Family::Ip6, args.opt::<Match6>("match")?.map(|m| m.0))
+}
+
+fn show_fib(
+    control: &Control,
+    args: &Args,
+    family: Family,
+    filter: Option<Match>,
+) -> Result<Output, CliError> {
     let fib = control.get::<Fib>()?;
     let only = match (args.opt::<TableArg>("table")?, args.opt::<u32>("index")?) {
-        (Some(table), _) => Some(table.index),
+        (Some(table), _) => Some(table.of(&fib, family, "table")?),
         (None, Some(index)) => {
             let index = FibIndex(index);
-            fib.table(index).map_err(|e| CliError::argument("index", e.to_string()))?;
+            fib.table(family, index).map_err(|e| CliError::argument("index", e.to_string()))?;
             Some(index)
         }
         (None, None) => None,
     };
-    let mut tables = fib.list_tables();
+    let mut tables = fib.list_tables(family);
     tables.retain(|t| only.is_none_or(|only| only == t.index));
     if args.has("memory") || args.has("mtrie") {
         return Ok(Output::view(MemoryView::new(&tables)));
@@ -150,21 +264,20 @@ fn show_fib(control: &Control, args: &Args) -> Result<Output, CliError> {
     if args.has("summary") {
         return Ok(Output::view(SummaryView::new(&tables)));
     }
-    let filter = match args.opt::<Match>("match")? {
-        None => Filter::All,
-        Some(Match::Longest(addr)) => Filter::Longest(addr),
-        Some(Match::Exact(prefix)) => Filter::Exact(prefix),
-    };
     let view = FibView::new(control, &tables, filter, args.has("detail"))?;
-    if let (Filter::Exact(prefix), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
+    if let (Some(Match::Exact(prefix)), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
         let message = format!("{} is in none of the tables shown", prefix.normalized());
         return Err(CliError::argument("match", message).nearest(nearest.map(|p| p.to_string())));
     }
     Ok(Output::view(view))
 }
 
-fn show_table(control: &Control, _: &Args) -> Result<Output, CliError> {
-    Ok(Output::view(TablesView::new(&control.get::<Fib>()?.list_tables())))
+fn show_table4(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(TablesView::new(&control.get::<Fib>()?.list_tables(Family::Ip4))))
+}
+
+fn show_table6(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(TablesView::new(&control.get::<Fib>()?.list_tables(Family::Ip6))))
 }
 
 fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -175,4 +288,12 @@ fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
         return Err(CliError::argument("adj-index", format!("no adjacency {index}")).nearest(nearest));
     }
     Ok(Output::view(view))
+}
+
+fn show_capacity(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(CapacityView::new(&control.get::<Fib>()?.capacity())))
+}
+
+fn show_check(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(CheckView(control.get::<Fib>()?.check())))
 }

@@ -1,29 +1,33 @@
 //! The control plane of forwarding tables.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_adj::{AdjIndex, Adjacencies};
+use shoal_adj::{AdjIndex, Adjacencies, Family, MOST_BUCKETS};
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Graph;
-use shoal_infra::{Mtrie4, Published};
+use shoal_infra::{Mtrie, Mtrie4, Mtrie6, Published, StableArena};
 use shoal_interface::{Event, Interfaces};
 use shoal_module::{Control, InitError};
-use shoal_wire::Ip4Prefix;
+use shoal_wire::IpPrefix;
 
+use crate::address::{self, Bits};
 use crate::change::State;
-use crate::data::FibTables;
+use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
-use crate::{FibError, FibIndex, Path, Source};
+use crate::table::{Entries, Routes};
+use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
+mod check;
 mod show;
 mod tables;
 
 pub use show::{Entry, List, PathState};
-pub use tables::TableInfo;
+pub use tables::{Capacity, TableInfo};
 
 /// Most plies of table 0's trie: enough for ten million routes to hosts in different /24s never to be refused
 /// before memory is. Address space only.
@@ -39,6 +43,24 @@ pub struct Fib {
     state: RefCell<State>,
 }
 
+/// Whether a next hop can be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// It can, as far as anybody knows.
+    Up,
+    /// It cannot.
+    Down,
+}
+
+/// Table 0 of a family, as packets will see it.
+fn tries<A: Send + Sync + 'static>(trie: &Mtrie<A>) -> std::io::Result<Tries<Mtrie<A>>>
+where
+    Mtrie<A>: Clone + Send + Sync,
+{
+    let others = Arc::new(Published::new(Vec::new()));
+    Ok(Tries { default: trie.clone(), others, fields: StableArena::with_capacity(MOST_TABLES)? })
+}
+
 /// Whether new paths take the place of a source's old ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -49,26 +71,82 @@ enum Mode {
 impl Fib {
     /// Table 0 with its special entries.
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
-        let (trie, writer) = Mtrie4::new(DEFAULT_PLIES)?;
-        let tables = FibTables { default: (*trie).clone(), others: Arc::new(Published::new(Vec::new())) };
+        let ((trie4, ip4), (trie6, ip6)) = (Mtrie4::new(DEFAULT_PLIES)?, Mtrie6::new(DEFAULT_PLIES)?);
+        let tables = FibTables {
+            ip4: tries(&trie4)?,
+            ip6: tries(&trie6)?,
+            seed: Arc::new(AtomicU64::new(std::hash::BuildHasher::hash_one(
+                &std::hash::RandomState::new(),
+                0u8,
+            ))),
+        };
         let interfaces = control.get::<Interfaces>()?;
-        interfaces.subscribe(|control, event| {
-            if let (Ok(fib), Event::Deleting(interface)) = (control.get::<Fib>(), event) {
-                fib.forget_interface(interface);
+        interfaces.subscribe(|control, event| match (control.get::<Fib>(), event) {
+            (Ok(fib), Event::Deleting(interface)) => fib.forget_interface(interface),
+            (Ok(fib), Event::Admin(interface, _) | Event::Link(interface, _)) => {
+                fib.state.borrow_mut().reachability_changed(interface);
             }
+            _ => {}
         });
         let state = State {
             interfaces,
             adjacencies: control.get::<Adjacencies>()?,
             published: tables.clone(),
-            tables: Vec::new(),
+            tables: Default::default(),
             by_id: BTreeMap::new(),
             lists: Lists::default(),
             trackers: BTreeMap::new(),
+            down: BTreeSet::new(),
+            trie_writes: 0,
         };
         let fib = Rc::new(Fib { graph: control.graph()?, tables, state: RefCell::new(state) });
-        fib.enter(0, None, writer).map_err(|e| InitError::Other(e.to_string()))?;
+        for entries in [Entries::Ip4(Routes::new(ip4)), Entries::Ip6(Routes::new(ip6))] {
+            fib.enter(0, None, entries).map_err(|e| InitError::Other(e.to_string()))?;
+        }
         Ok(fib)
+    }
+
+    /// Somebody found out that a next hop cannot be reached, or can be again: routes with other ways avoid it while it
+    /// is down. All next hops are up at first; one that is down is forgotten with its interface.
+    pub fn set_next_hop(&self, interface: SwIfIndex, next_hop: IpAddr, reach: Reach) {
+        let mut state = self.state.borrow_mut();
+        let key = (interface, next_hop);
+        let changed = match reach {
+            Reach::Up => state.down.remove(&key),
+            Reach::Down => state.down.insert(key),
+        };
+        if changed {
+            state.reachability_changed(interface);
+        }
+    }
+
+    /// Which fields choose among several paths in a table.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn set_flow_fields(&self, family: Family, fib: FibIndex, fields: FlowFields) -> Result<(), FibError> {
+        self.state.borrow().existing(family, fib)?;
+        let all = match family {
+            Family::Ip4 => &self.tables.ip4.fields,
+            Family::Ip6 => &self.tables.ip6.fields,
+        };
+        if let Some(cell) = all.get(fib.0 as usize) {
+            cell.store(fields.bits(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What flow hashes begin with. It is random, so that routers in a row choose independently of each other; tests
+    /// set it.
+    pub fn set_flow_seed(&self, seed: u64) {
+        self.tables.seed.store(seed, Ordering::Relaxed);
+    }
+
+    /// Words written to what packets read since the start: changes of the tries, and records and buckets of
+    /// adjacencies.
+    pub fn writes(&self) -> (u64, u64) {
+        let state = self.state.borrow();
+        (state.trie_writes, state.adjacencies.stores())
     }
 
     /// The tables packets read.
@@ -84,7 +162,7 @@ impl Fib {
     pub fn add(
         &self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: impl Into<IpPrefix>,
         source: Source,
         paths: &[Path],
     ) -> Result<(), FibError> {
@@ -98,7 +176,7 @@ impl Fib {
     pub fn add_many(
         &self,
         fib: FibIndex,
-        prefixes: impl IntoIterator<Item = Ip4Prefix>,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
         paths: &[Path],
     ) -> Result<usize, FibError> {
@@ -113,7 +191,7 @@ impl Fib {
     pub fn add_paths(
         &self,
         fib: FibIndex,
-        prefixes: impl IntoIterator<Item = Ip4Prefix>,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
         paths: &[Path],
     ) -> Result<usize, FibError> {
@@ -123,21 +201,27 @@ impl Fib {
     fn change_many(
         &self,
         fib: FibIndex,
-        prefixes: impl IntoIterator<Item = Ip4Prefix>,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
         paths: &[Path],
         mode: Mode,
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
-        state.existing(fib)?;
-        let paths = state.checked(paths)?;
+        let mut prefixes = prefixes.into_iter().map(|p| p.into().normalized()).peekable();
+        // All of one family, which the first one says; without any there is nothing to do but to check.
+        let family = prefixes.peek().map_or(Family::Ip4, address::family);
+        state.existing(family, fib)?;
+        let paths = state.checked(family, paths)?;
         // Held while the change lasts, so that it is not made anew for each prefix; and given back whatever happens.
-        let held = state.acquire(&paths)?;
-        let mut undo: Vec<(Ip4Prefix, Option<ListId>)> = Vec::new();
+        let held = state.acquire(family, &paths)?;
+        let mut undo: Vec<(IpPrefix, Option<ListId>)> = Vec::new();
         let mut failed = None;
         for prefix in prefixes {
-            let prefix = prefix.normalized();
-            match state.change_one(fib, prefix, source, &paths, mode) {
+            let done = match address::family(&prefix) == family {
+                true => state.change_one(fib, &prefix, source, (&paths, held), mode),
+                false => Err(FibError::Mixed(prefix)),
+            };
+            match done {
                 Ok(old) => undo.push((prefix, old)),
                 Err(e) => {
                     failed = Some(e);
@@ -154,7 +238,7 @@ impl Fib {
             }
             Some(_) => {
                 for (prefix, old) in undo.into_iter().rev() {
-                    state.put_back(fib, prefix, source, old);
+                    state.put_back(fib, &prefix, source, old);
                 }
             }
         }
@@ -166,7 +250,7 @@ impl Fib {
     ///
     /// # Errors
     /// It contributes nothing there.
-    pub fn remove(&self, fib: FibIndex, prefix: Ip4Prefix, source: Source) -> Result<(), FibError> {
+    pub fn remove(&self, fib: FibIndex, prefix: impl Into<IpPrefix>, source: Source) -> Result<(), FibError> {
         self.remove_many(fib, [prefix], source).map(drop)
     }
 
@@ -178,17 +262,16 @@ impl Fib {
     pub fn remove_many(
         &self,
         fib: FibIndex,
-        prefixes: impl IntoIterator<Item = Ip4Prefix>,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
-        state.existing(fib)?;
         let mut count = 0;
         for prefix in prefixes {
-            let prefix = prefix.normalized();
-            match state.take(fib, prefix, source)? {
+            let prefix = prefix.into().normalized();
+            match state.take(fib, &prefix, source)? {
                 Some(list) => state.release(list),
-                None => return Err(state.no_entry(fib, prefix, source)),
+                None => return Err(state.no_entry(fib, &prefix, source)),
             }
             count += 1;
         }
@@ -203,17 +286,17 @@ impl Fib {
     pub fn remove_paths(
         &self,
         fib: FibIndex,
-        prefixes: impl IntoIterator<Item = Ip4Prefix>,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
         paths: &[Path],
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
-        let prefixes: Vec<Ip4Prefix> = prefixes.into_iter().map(|p| p.normalized()).collect();
+        let prefixes: Vec<IpPrefix> = prefixes.into_iter().map(|p| p.into().normalized()).collect();
         for prefix in &prefixes {
-            state.check_paths(fib, *prefix, source, paths)?;
+            state.check_paths(fib, prefix, source, paths)?;
         }
         for prefix in &prefixes {
-            state.drop_paths(fib, *prefix, source, |path| paths.iter().any(|p| p.via == path.via))?;
+            state.drop_paths(fib, prefix, source, |path| paths.iter().any(|p| p.via == path.via))?;
         }
         Ok(prefixes.len())
     }
@@ -221,23 +304,24 @@ impl Fib {
     /// All entries lose the paths that name an interface which is about to go; counted and said in the event log.
     fn forget_interface(&self, interface: SwIfIndex) {
         let mut state = self.state.borrow_mut();
+        state.down.retain(|(i, _)| *i != interface);
         let gone = |path: &Path| path.via.interface() == Some(interface);
-        let lists: Vec<ListId> =
-            state.lists.iter().filter(|(_, l)| l.paths.iter().any(gone)).map(|(id, _)| id).collect();
+        let lists: HashSet<ListId> =
+            state.lists.iter().filter(|(_, l)| l.paths().iter().any(gone)).map(|(id, _)| id).collect();
         if lists.is_empty() {
             return;
         }
         // Rare enough to look at all entries; keeping them by interface would cost each route memory.
-        let mut hit: Vec<(FibIndex, Ip4Prefix, Source)> = Vec::new();
-        for table in state.tables.iter().flatten() {
-            for (prefix, slot) in table.entries() {
+        let mut hit: Vec<(FibIndex, IpPrefix, Source)> = Vec::new();
+        for table in state.all_tables() {
+            table.each(|prefix, slot| {
                 let mine = slot.all().filter(|c| lists.contains(&c.list));
                 hit.extend(mine.map(|c| (table.index, prefix, c.source)));
-            }
+            });
         }
         let routes = hit.iter().filter(|(_, _, source)| *source != Source::Interface).count();
         for (fib, prefix, source) in hit {
-            if let Err(e) = state.drop_paths(fib, prefix, source, gone) {
+            if let Err(e) = state.drop_paths(fib, &prefix, source, gone) {
                 tracing::warn!("{prefix} keeps a path through a deleted interface: {e}");
             }
         }
@@ -248,11 +332,11 @@ impl Fib {
         }
     }
 
-    /// Where a packet to `addr` goes now.
-    pub fn lookup(&self, fib: FibIndex, addr: Ipv4Addr) -> AdjIndex {
-        let state = self.state.borrow();
-        let found = state.table(fib).and_then(|t| t.longest(addr, 33));
-        found.and_then(|(_, slot)| state.lists.get(slot.best().list)).map_or(AdjIndex::NONE, |l| l.adj)
+    /// Where a packet to `addr` goes now; one of many ways is told by the index of all.
+    pub fn lookup(&self, fib: FibIndex, addr: impl Into<IpAddr>) -> AdjIndex {
+        let (state, addr) = (self.state.borrow(), addr.into());
+        let found = state.table(Family::of(addr), fib).and_then(|t| t.longest(addr, u8::MAX));
+        found.map_or(AdjIndex::NONE, |(_, slot)| state.adj_of(slot.best().list))
     }
 }
 
@@ -261,51 +345,69 @@ impl Fib {
 /// # Errors
 /// They end beyond the last address.
 pub fn consecutive(
-    first: Ip4Prefix,
+    first: impl Into<IpPrefix>,
     count: u32,
-) -> Result<impl Iterator<Item = Ip4Prefix> + Clone, FibError> {
-    let first = first.normalized();
-    let step = 1u64 << (Ip4Prefix::MAX_LEN - first.len());
-    let start = u64::from(first.network().to_bits());
-    let most = ((1u64 << 32) - start) / step;
-    if u64::from(count) > most {
+) -> Result<impl Iterator<Item = IpPrefix> + Clone, FibError> {
+    let first = first.into().normalized();
+    let family = address::family(&first);
+    let below = family.max_len() - first.len();
+    let start = match first.network() {
+        IpAddr::V4(addr) => u128::from(addr.to_bits()),
+        IpAddr::V6(addr) => addr.to_bits(),
+    };
+    // How many more there are after the first.
+    let highest = u128::MAX.checked_shr(u32::from(128 - family.max_len())).unwrap_or(u128::MAX);
+    let more = (highest - start).checked_shr(u32::from(below)).unwrap_or(0);
+    if u128::from(count) > more.saturating_add(1) {
+        let most = u64::try_from(more.saturating_add(1)).unwrap_or(u64::MAX);
         return Err(FibError::Count { first, count, most });
     }
-    let at = move |i: u64| Ip4Prefix::new(Ipv4Addr::from_bits((start + i * step) as u32), first.len()).ok();
-    Ok((0..u64::from(count)).filter_map(at))
+    let at = move |i: u32| {
+        let addr = start + u128::from(i).checked_shl(u32::from(below)).unwrap_or(0);
+        match family {
+            Family::Ip4 => (addr as u32).prefix(first.len()),
+            Family::Ip6 => addr.prefix(first.len()),
+        }
+    };
+    Ok((0..count).filter_map(at))
 }
 
 impl State {
-    /// Paths that can be, in the order lists keep them.
-    fn checked(&self, paths: &[Path]) -> Result<Vec<Path>, FibError> {
+    /// Paths that can be for packets of a family, in the order lists keep them.
+    fn checked(&self, family: Family, paths: &[Path]) -> Result<Vec<Path>, FibError> {
         for path in paths {
             if path.weight == 0 {
                 return Err(FibError::Weight);
             }
             if let Some(address) = path.via.address()
-                && (address.is_unspecified() || address.is_multicast() || address.is_broadcast())
+                && !address::is_one_host(address)
             {
                 return Err(FibError::NextHop(address));
             }
-            if let Some(fib) = path.via.table() {
-                self.existing(fib)?;
+            if let Via::Recursive { next_hop, .. } = path.via
+                && address::is_link_local(next_hop)
+            {
+                return Err(FibError::LinkLocal(next_hop));
+            }
+            if let (Family::Ip6, Via::Broadcast { .. }) = (family, path.via) {
+                return Err(FibError::Broadcast);
+            }
+            if let Some((family, fib)) = path.via.table(family) {
+                self.existing(family, fib)?;
             }
             if let Some(interface) = path.via.interface() {
                 self.interfaces.data(interface).map_err(shoal_adj::AdjError::from)?;
             }
         }
-        if paths.is_empty() {
-            return Err(FibError::NoPaths);
-        }
-        Ok(merged(&[], paths))
+        merged(&[], paths)
     }
 
     fn change_one(
         &mut self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: &IpPrefix,
         source: Source,
-        paths: &[Path],
+        (paths, held): (&[Path], ListId),
         mode: Mode,
     ) -> Result<Option<ListId>, FibError> {
         let old = match mode {
@@ -313,13 +415,16 @@ impl State {
             Mode::Replace => None,
         };
         let list = match old {
-            Some(old) => self.acquire(&merged(&old, paths))?,
-            None => self.acquire(paths)?,
+            Some(old) => self.acquire(address::family(prefix), &merged(&old, paths)?)?,
+            None => {
+                self.use_again(held);
+                held
+            }
         };
         self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))
     }
 
-    fn put_back(&mut self, fib: FibIndex, prefix: Ip4Prefix, source: Source, old: Option<ListId>) {
+    fn put_back(&mut self, fib: FibIndex, prefix: &IpPrefix, source: Source, old: Option<ListId>) {
         let undone = match old {
             Some(old) => self.put(fib, prefix, source, old),
             None => self.take(fib, prefix, source),
@@ -331,30 +436,30 @@ impl State {
         }
     }
 
-    fn paths_of(&self, fib: FibIndex, prefix: Ip4Prefix, source: Source) -> Option<Rc<[Path]>> {
-        let list = self.table(fib)?.get(prefix)?.of(source)?;
-        self.lists.get(list).map(|l| Rc::clone(&l.paths))
+    fn paths_of(&self, fib: FibIndex, prefix: &IpPrefix, source: Source) -> Option<Rc<[Path]>> {
+        let list = self.table(address::family(prefix), fib)?.get(prefix)?.of(source)?;
+        self.lists.get(list).map(|l| Rc::clone(l.paths()))
     }
 
     fn check_paths(
         &self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: &IpPrefix,
         source: Source,
         paths: &[Path],
     ) -> Result<(), FibError> {
-        let table = self.existing(fib)?.id;
+        let table = self.existing(address::family(prefix), fib)?.id;
         let there = self.paths_of(fib, prefix, source).ok_or_else(|| self.no_entry(fib, prefix, source))?;
         if paths.iter().all(|p| there.iter().any(|t| t.via == p.via)) {
             return Ok(());
         }
-        Err(FibError::NoPath { prefix, table, by: source, count: there.len() })
+        Err(FibError::NoPath { prefix: *prefix, table, by: source, count: there.len() })
     }
 
     fn drop_paths(
         &mut self,
         fib: FibIndex,
-        prefix: Ip4Prefix,
+        prefix: &IpPrefix,
         source: Source,
         gone: impl Fn(&Path) -> bool,
     ) -> Result<(), FibError> {
@@ -363,7 +468,7 @@ impl State {
         let old = if left.is_empty() {
             self.take(fib, prefix, source)?
         } else {
-            let list = self.acquire(&left)?;
+            let list = self.acquire(address::family(prefix), &left)?;
             self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))?
         };
         if let Some(old) = old {
@@ -372,26 +477,28 @@ impl State {
         Ok(())
     }
 
-    fn no_entry(&self, fib: FibIndex, prefix: Ip4Prefix, source: Source) -> FibError {
-        let Some(table) = self.table(fib) else { return FibError::NoIndex(fib) };
-        if let Some(slot) = table.get(prefix) {
-            return FibError::OtherSource { prefix, table: table.id, by: source, from: slot.best().source };
+    fn no_entry(&self, fib: FibIndex, prefix: &IpPrefix, source: Source) -> FibError {
+        let Some(table) = self.table(address::family(prefix), fib) else { return FibError::NoIndex(fib) };
+        let (prefix, id) = (*prefix, table.id);
+        if let Some(slot) = table.get(&prefix) {
+            return FibError::OtherSource { prefix, table: id, by: source, from: slot.best().source };
         }
-        let covers = table.covers(prefix.network(), 33);
+        let covers = table.covers(prefix.network(), u8::MAX).into_iter();
         let nearest = covers.filter(|(_, slot)| slot.of(source).is_some()).map(|(cover, _)| cover).next();
-        FibError::NoEntry { prefix, table: table.id, nearest }
+        FibError::NoEntry { prefix, table: id, nearest }
     }
 }
 
 /// Old and new paths together: sorted, and of two that lead to the same the newer one.
-fn merged(old: &[Path], new: &[Path]) -> Vec<Path> {
-    let mut all: Vec<Path> = Vec::with_capacity(old.len() + new.len());
-    for path in old.iter().chain(new) {
-        match all.iter_mut().find(|p| p.via == path.via) {
-            Some(same) => *same = *path,
-            None => all.push(*path),
-        }
+fn merged(old: &[Path], new: &[Path]) -> Result<Vec<Path>, FibError> {
+    let mut all: BTreeMap<Via, Path> = BTreeMap::new();
+    all.extend(old.iter().chain(new).map(|path| (path.via, *path)));
+    match all.len() {
+        0 => return Err(FibError::NoPaths),
+        n if n > MOST_BUCKETS => return Err(FibError::TooManyPaths(n)),
+        _ => {}
     }
+    let mut all: Vec<Path> = all.into_values().collect();
     all.sort_unstable();
-    all
+    Ok(all)
 }

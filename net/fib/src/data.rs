@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use shoal_adj::AdjIndex;
-use shoal_infra::{Guard, Mtrie4, Published};
+use shoal_adj::{AdjIndex, Family};
+use shoal_infra::{Guard, Mtrie4, Mtrie6, Published, StableArena};
 
-/// A table's place in the list of tables. 0 is table 0, always.
+use crate::FlowFields;
+
+/// A table's place in its family's list of tables. 0 is table 0, always.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct FibIndex(pub u32);
 
@@ -21,20 +24,49 @@ impl fmt::Display for FibIndex {
     }
 }
 
-pub(crate) type Others = Vec<Option<Arc<Mtrie4>>>;
+/// Most tables of a family; address space only.
+pub(crate) const MOST_TABLES: usize = 1 << 20;
+
+pub(crate) type Others<T> = Vec<Option<Arc<T>>>;
+
+/// One family's tables.
+#[derive(Clone)]
+pub(crate) struct Tries<T: Send + Sync + 'static> {
+    /// Most packets are looked up here, so it is reached without following the list.
+    pub default: T,
+    /// Tables by index; place 0 is empty.
+    pub others: Arc<Published<Others<T>>>,
+    /// By table: [`FlowFields`].
+    pub fields: StableArena<AtomicU32>,
+}
+
+impl<T: Send + Sync + 'static> Tries<T> {
+    #[inline(always)]
+    fn get<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g T> {
+        if fib == FibIndex::DEFAULT { Some(&self.default) } else { self.other(fib, guard) }
+    }
+
+    fn other<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g T> {
+        self.others.load(guard).get(fib.0 as usize)?.as_deref()
+    }
+
+    #[inline(always)]
+    fn fields(&self, fib: FibIndex) -> FlowFields {
+        FlowFields::from_bits(self.fields.get(fib.0 as usize).map_or(0, |f| f.load(Ordering::Relaxed)))
+    }
+}
 
 /// All tables as packets see them. Clones are the same tables.
 #[derive(Clone)]
 pub struct FibTables {
-    /// Most packets are looked up here, so it is reached without another load.
-    pub(crate) default: Mtrie4,
-    /// Tables by index; place 0 is empty.
-    pub(crate) others: Arc<Published<Others>>,
+    pub(crate) ip4: Tries<Mtrie4>,
+    pub(crate) ip6: Tries<Mtrie6>,
+    pub(crate) seed: Arc<AtomicU64>,
 }
 
 impl FibTables {
-    /// The adjacency of the longest prefix that covers `addr` (host order); [`AdjIndex::NONE`] when there is no
-    /// route or no such table.
+    /// The adjacency of the longest prefix that covers an IPv4 address (host order); [`AdjIndex::NONE`] when there is
+    /// no route or no such table.
     #[inline(always)]
     pub fn lookup(&self, fib: FibIndex, addr: u32, guard: Guard<'_>) -> AdjIndex {
         match self.trie(fib, guard) {
@@ -43,20 +75,46 @@ impl FibTables {
         }
     }
 
-    /// A table's trie, for staged lookups: [`Mtrie4::stage1`] over a whole frame, then the next stage. What the
-    /// last stage finds is an adjacency's index. `None` when there is no such table.
+    /// The same for an IPv6 address.
+    #[inline(always)]
+    pub fn lookup_ip6(&self, fib: FibIndex, addr: u128, guard: Guard<'_>) -> AdjIndex {
+        match self.trie_ip6(fib, guard) {
+            Some(trie) => AdjIndex(trie.lookup(addr)),
+            None => AdjIndex::NONE,
+        }
+    }
+
+    /// An IPv4 table's trie, for staged lookups: its first stage over a whole frame, then the next one. What the last
+    /// stage finds is an adjacency's index. `None` when there is no such table.
     #[inline(always)]
     pub fn trie<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g Mtrie4> {
-        if fib == FibIndex::DEFAULT { Some(&self.default) } else { self.other(fib, guard) }
+        self.ip4.get(fib, guard)
     }
 
-    /// Table 0's trie.
+    /// The same of an IPv6 table.
     #[inline(always)]
-    pub fn default_trie(&self) -> &Mtrie4 {
-        &self.default
+    pub fn trie_ip6<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g Mtrie6> {
+        self.ip6.get(fib, guard)
     }
 
-    fn other<'g>(&'g self, fib: FibIndex, guard: Guard<'g>) -> Option<&'g Mtrie4> {
-        self.others.load(guard).get(fib.0 as usize)?.as_deref()
+    /// Which fields choose among several paths in a table.
+    #[inline(always)]
+    pub fn flow_fields(&self, family: Family, fib: FibIndex) -> FlowFields {
+        match family {
+            Family::Ip4 => self.ip4.fields(fib),
+            Family::Ip6 => self.ip6.fields(fib),
+        }
+    }
+
+    /// The hash that chooses among several paths for the IPv4 packet that starts at `packet`.
+    #[inline]
+    pub fn flow_hash(&self, fib: FibIndex, packet: &[u8]) -> u32 {
+        self.ip4.fields(fib).hash_ip4(packet, self.seed.load(Ordering::Relaxed))
+    }
+
+    /// The same for an IPv6 packet.
+    #[inline]
+    pub fn flow_hash_ip6(&self, fib: FibIndex, packet: &[u8]) -> u32 {
+        self.ip6.fields(fib).hash_ip6(packet, self.seed.load(Ordering::Relaxed))
     }
 }

@@ -1,10 +1,10 @@
 //! What can be wrong with a table operation.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use shoal_adj::AdjError;
-use shoal_infra::mtrie4::UpdateError;
-use shoal_wire::Ip4Prefix;
+use shoal_infra::mtrie::UpdateError;
+use shoal_wire::IpPrefix;
 
 use crate::{FibIndex, Source};
 
@@ -19,6 +19,9 @@ pub enum FibError {
         /// The id nearest to it.
         nearest: u32,
     },
+    /// There are as many tables as there can be.
+    #[error("{0} tables are all there can be")]
+    TooManyTables(usize),
     /// No table of this index.
     #[error("no table with fib_index {0}")]
     NoIndex(FibIndex),
@@ -43,17 +46,17 @@ pub enum FibError {
     #[error("{prefix} is not in table {table}{nearest}", nearest = near(*.nearest))]
     NoEntry {
         /// The prefix asked for.
-        prefix: Ip4Prefix,
+        prefix: IpPrefix,
         /// The table's id.
         table: u32,
         /// The longest prefix that covers it, of those that could have been meant.
-        nearest: Option<Ip4Prefix>,
+        nearest: Option<IpPrefix>,
     },
     /// The prefix is in the table, but others contribute it.
     #[error("{prefix} in table {table} is from {from}, not from {by}")]
     OtherSource {
         /// The prefix.
-        prefix: Ip4Prefix,
+        prefix: IpPrefix,
         /// The table's id.
         table: u32,
         /// Who was to withdraw it.
@@ -65,7 +68,7 @@ pub enum FibError {
     #[error("{prefix} in table {table} has no such path from {by}, it has {count}")]
     NoPath {
         /// The prefix.
-        prefix: Ip4Prefix,
+        prefix: IpPrefix,
         /// The table's id.
         table: u32,
         /// Whose paths.
@@ -78,15 +81,27 @@ pub enum FibError {
     NoPaths,
     /// No neighbour can have this address.
     #[error("{0} is no next hop: it must be the address of one host")]
-    NextHop(Ipv4Addr),
+    NextHop(IpAddr),
+    /// A link-local next hop without its link (RFC 4291 2.5.6).
+    #[error("{0} is the address of a host on one link: the interface is missing")]
+    LinkLocal(IpAddr),
+    /// There is no broadcast in IPv6.
+    #[error("IPv6 has no broadcast")]
+    Broadcast,
+    /// Prefixes of both families in one bulk.
+    #[error("{0} is of another family than those before it")]
+    Mixed(IpPrefix),
+    /// More paths than a balance has buckets.
+    #[error("{0} paths are too many for one route, nearest 1024")]
+    TooManyPaths(usize),
     /// A weight of 0.
     #[error("weight 0 is not possible: 1 to 255, nearest 1")]
     Weight,
     /// More prefixes than there are above the first.
-    #[error("{count} prefixes from {first} on end beyond 255.255.255.255, nearest {most}")]
+    #[error("{count} prefixes from {first} on end beyond {last}, nearest {most}", last = highest(first))]
     Count {
         /// The first prefix.
-        first: Ip4Prefix,
+        first: IpPrefix,
         /// How many were asked for.
         count: u32,
         /// How many there are.
@@ -96,7 +111,7 @@ pub enum FibError {
     #[error("{prefix} does not fit into table {table}: {why}")]
     Full {
         /// The prefix.
-        prefix: Ip4Prefix,
+        prefix: IpPrefix,
         /// The table's id.
         table: u32,
         /// Why.
@@ -110,6 +125,10 @@ pub enum FibError {
     Adj(#[from] AdjError),
 }
 
-fn near(nearest: Option<Ip4Prefix>) -> String {
+fn near(nearest: Option<IpPrefix>) -> String {
     nearest.map_or_else(String::new, |p| format!(", nearest {p}"))
+}
+
+fn highest(prefix: &IpPrefix) -> &'static str {
+    if prefix.max_len() == 32 { "255.255.255.255" } else { "the last address" }
 }

@@ -11,12 +11,14 @@
 #[cfg(test)]
 extern crate self as shoal_fib;
 
+mod address;
 mod arg;
 mod change;
 pub mod cli;
 mod control;
 mod data;
 mod error;
+mod flow;
 mod list;
 mod path;
 mod resolve;
@@ -28,11 +30,14 @@ mod table;
 mod view;
 
 pub use arg::TableArg;
-pub use control::{Entry, Fib, List, PathState, TableInfo, consecutive};
+pub use control::{Capacity, Entry, Fib, List, PathState, Reach, TableInfo, consecutive};
 pub use data::{FibIndex, FibTables};
 pub use error::FibError;
+pub use flow::FlowFields;
 pub use path::{Path, Via};
 pub use source::Source;
+
+pub use shoal_adj::Family;
 
 use std::rc::Rc;
 

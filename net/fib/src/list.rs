@@ -1,38 +1,53 @@
 //! Path lists: the paths of a route, shared by all entries that have the same ones.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::rc::Rc;
 
-use shoal_adj::AdjIndex;
-use shoal_wire::Ip4Prefix;
+use shoal_adj::{AdjIndex, Family, Link, Spread};
 
-use crate::resolve::Target;
-use crate::{FibIndex, Path, Via};
+use crate::resolve::{Led, Way};
+use crate::{FibIndex, Path, PathState, Via};
 
 /// A path list's number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct ListId(pub u32);
 
-/// A next hop that is looked up, in the table it is looked up in.
-pub(crate) type Tracked = (FibIndex, Ipv4Addr);
+/// A next hop that is looked up, in the table (of the next hop's family) it is looked up in.
+pub(crate) type Tracked = (FibIndex, IpAddr);
+
+/// What makes two lists the same: whose packets they carry, and where to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ListKey {
+    pub family: Family,
+    pub paths: Rc<[Path]>,
+}
 
 /// One path list.
 pub(crate) struct List {
-    /// Sorted, so that the same paths in another order are the same list; first come those of the lowest
-    /// preference.
-    pub paths: Rc<[Path]>,
+    pub key: ListKey,
     pub users: usize,
-    /// What it resolves to now, and the adjacency for that, which it holds a lock on.
-    pub target: Target,
+    /// Where it leads now: an adjacency for each, which its own one stands for, or, of a plain list, that one itself.
+    pub ways: Vec<Way>,
+    pub state: PathState,
+    /// What entries' leaves hold; the list has a lock on it. It stays the same as long as the list lives.
     pub adj: AdjIndex,
-    /// The entries this list decides; kept for recursive lists only, the others' adjacency never changes.
-    pub entries: HashSet<(FibIndex, Ip4Prefix)>,
+    /// What a next hop leads to that this list's entries cover: first what is up, then all.
+    pub led: [Vec<Led>; 2],
     /// The next hops that are covered by an entry this list decides.
     pub followers: BTreeSet<Tracked>,
 }
 
 impl List {
+    /// Sorted, so that the same paths in another order are the same list; first come those of the lowest preference.
+    pub fn paths(&self) -> &Rc<[Path]> {
+        &self.key.paths
+    }
+
+    pub fn link(&self) -> Link {
+        Link::from(self.key.family)
+    }
+
     /// The next hops it looks up.
     pub fn tracked(paths: &[Path]) -> BTreeSet<Tracked> {
         let next_hop = |p: &Path| match p.via {
@@ -42,8 +57,13 @@ impl List {
         paths.iter().filter_map(next_hop).collect()
     }
 
-    pub fn is_recursive(&self) -> bool {
-        self.paths.iter().any(|p| matches!(p.via, Via::Recursive { .. }))
+    /// Whether it always leads to the same adjacency, and so shares that with others.
+    pub fn is_plain(paths: &[Path]) -> bool {
+        matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. }))
+    }
+
+    pub fn spread(paths: &[Path]) -> Spread {
+        paths.iter().map(|p| p.spread).max().unwrap_or_default()
     }
 }
 
@@ -52,12 +72,12 @@ impl List {
 pub(crate) struct Lists {
     slots: Vec<Option<List>>,
     free: Vec<ListId>,
-    by_paths: HashMap<Rc<[Path]>, ListId>,
+    by_key: HashMap<ListKey, ListId>,
 }
 
 impl Lists {
-    pub fn find(&self, paths: &[Path]) -> Option<ListId> {
-        self.by_paths.get(paths).copied()
+    pub fn find(&self, key: &ListKey) -> Option<ListId> {
+        self.by_key.get(key).copied()
     }
 
     pub fn get(&self, id: ListId) -> Option<&List> {
@@ -69,13 +89,14 @@ impl Lists {
     }
 
     /// A new list without users that leads nowhere yet.
-    pub fn create(&mut self, paths: Rc<[Path]>) -> ListId {
+    pub fn create(&mut self, key: ListKey) -> ListId {
         let list = List {
-            paths: Rc::clone(&paths),
+            key: key.clone(),
             users: 0,
-            target: Target::NoRoute,
+            ways: Vec::new(),
+            state: PathState::Unresolved,
             adj: AdjIndex::NONE,
-            entries: HashSet::new(),
+            led: Default::default(),
             followers: BTreeSet::new(),
         };
         let id = self.free.pop().unwrap_or(ListId(self.slots.len() as u32));
@@ -83,13 +104,13 @@ impl Lists {
             Some(slot) => *slot = Some(list),
             None => self.slots.push(Some(list)),
         }
-        self.by_paths.insert(paths, id);
+        self.by_key.insert(key, id);
         id
     }
 
     pub fn remove(&mut self, id: ListId) -> Option<List> {
         let list = self.slots.get_mut(id.0 as usize)?.take()?;
-        self.by_paths.remove(&list.paths);
+        self.by_key.remove(&list.key);
         self.free.push(id);
         Some(list)
     }

@@ -1,7 +1,8 @@
 //! One way a packet may take.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use shoal_adj::{Family, Spread};
 use shoal_buffer::SwIfIndex;
 
 use crate::FibIndex;
@@ -15,19 +16,19 @@ pub enum Via {
         /// The interface.
         interface: SwIfIndex,
         /// The router's address in the network.
-        source: Ipv4Addr,
+        source: IpAddr,
     },
     /// To a neighbour on an interface.
     NextHop {
         /// The interface.
         interface: SwIfIndex,
         /// The neighbour.
-        next_hop: Ipv4Addr,
+        next_hop: IpAddr,
     },
-    /// To an address that is itself looked up, among the entries of a table.
+    /// To an address that is itself looked up, among the entries of a table of its own family.
     Recursive {
         /// The address.
-        next_hop: Ipv4Addr,
+        next_hop: IpAddr,
         /// The table it is looked up in.
         fib: FibIndex,
     },
@@ -41,9 +42,9 @@ pub enum Via {
         /// The interface that has the address.
         interface: Option<SwIfIndex>,
         /// The address.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
-    /// The packet's destination is looked up again in another table.
+    /// The packet's destination is looked up again in another table of its family.
     Lookup(FibIndex),
     /// Handed to the host.
     Punt,
@@ -66,29 +67,38 @@ pub struct Path {
     pub via: Via,
     /// Its share among paths of the same preference, 1 to 255.
     pub weight: u8,
+    /// What becomes of the others' shares when it comes or goes. One resilient path makes its list so.
+    pub spread: Spread,
 }
 
 impl From<Via> for Path {
     fn from(via: Via) -> Self {
-        Path { preference: 0, via, weight: 1 }
+        Path { preference: 0, via, weight: 1, spread: Spread::Even }
     }
 }
 
 impl Path {
     /// To a neighbour on an interface.
-    pub fn next_hop(next_hop: Ipv4Addr, interface: SwIfIndex) -> Path {
-        Via::NextHop { interface, next_hop }.into()
+    pub fn next_hop(next_hop: impl Into<IpAddr>, interface: SwIfIndex) -> Path {
+        Via::NextHop { interface, next_hop: next_hop.into() }.into()
     }
 
     /// To an address that is looked up in a table.
-    pub fn recursive(next_hop: Ipv4Addr, fib: FibIndex) -> Path {
-        Via::Recursive { next_hop, fib }.into()
+    pub fn recursive(next_hop: impl Into<IpAddr>, fib: FibIndex) -> Path {
+        Via::Recursive { next_hop: next_hop.into(), fib }.into()
     }
 
     /// The same with another share.
     #[must_use]
     pub fn weight(mut self, weight: u8) -> Path {
         self.weight = weight;
+        self
+    }
+
+    /// The same, whose coming and going moves no flows of the others.
+    #[must_use]
+    pub fn resilient(mut self) -> Path {
+        self.spread = Spread::Resilient;
         self
     }
 
@@ -112,16 +122,17 @@ impl Via {
         }
     }
 
-    /// The table it needs.
-    pub fn table(self) -> Option<FibIndex> {
+    /// The table it needs, when packets of `family` go that way.
+    pub fn table(self, family: Family) -> Option<(Family, FibIndex)> {
         match self {
-            Via::Recursive { fib, .. } | Via::Lookup(fib) => Some(fib),
+            Via::Recursive { next_hop, fib } => Some((Family::of(next_hop), fib)),
+            Via::Lookup(fib) => Some((family, fib)),
             _ => None,
         }
     }
 
     /// The address it leads to.
-    pub fn address(self) -> Option<Ipv4Addr> {
+    pub fn address(self) -> Option<IpAddr> {
         match self {
             Via::NextHop { next_hop, .. } | Via::Recursive { next_hop, .. } => Some(next_hop),
             _ => None,

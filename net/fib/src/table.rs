@@ -1,11 +1,14 @@
 //! One table as the control plane sees it: entries by length and network, and the trie's writer.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use shoal_infra::Mtrie4Writer;
-use shoal_wire::Ip4Prefix;
+use shoal_adj::Family;
+use shoal_infra::MtrieWriter;
+use shoal_infra::mtrie::UpdateError;
+use shoal_wire::IpPrefix;
 
+use crate::address::{Bits, Keyed};
 use crate::list::ListId;
 use crate::{FibIndex, Source};
 
@@ -46,6 +49,9 @@ impl Slot {
 
     /// Puts a contribution in its place; gives back what the source contributed before.
     pub fn put(&mut self, new: Contribution) -> Option<ListId> {
+        if self.others.is_none() && self.best.source == new.source {
+            return Some(std::mem::replace(&mut self.best, new).list);
+        }
         let old = self.of(new.source);
         let mut all: Vec<Contribution> = self.all().filter(|c| c.source != new.source).collect();
         let at = all.partition_point(|c| c.source < new.source);
@@ -56,6 +62,9 @@ impl Slot {
 
     /// Takes a source's contribution out; `false` when that was the last.
     pub fn take(&mut self, source: Source) -> bool {
+        if self.others.is_none() {
+            return self.best.source != source;
+        }
         let all: Vec<Contribution> = self.all().filter(|c| c.source != source).collect();
         let left = !all.is_empty();
         self.set(all);
@@ -72,76 +81,85 @@ impl Slot {
     }
 }
 
-/// One table.
-pub(crate) struct Table {
-    pub id: u32,
-    pub index: FibIndex,
-    pub name: Option<String>,
-    pub writer: Mtrie4Writer,
-    pub locks: BTreeMap<Source, usize>,
+/// The entries of one family's table, and the trie packets read.
+pub(crate) struct Routes<A> {
+    pub writer: MtrieWriter<A>,
     /// Entries by prefix length, then network.
-    by_len: Vec<HashMap<u32, Slot>>,
+    by_len: Vec<HashMap<A, Slot, Keyed>>,
 }
 
-impl Table {
-    pub fn new(id: u32, index: FibIndex, name: Option<String>, writer: Mtrie4Writer) -> Table {
-        let by_len = (0..=Ip4Prefix::MAX_LEN).map(|_| HashMap::new()).collect();
-        Table { id, index, name, writer, locks: BTreeMap::new(), by_len }
+impl<A: Bits> Routes<A> {
+    pub fn new(writer: MtrieWriter<A>) -> Self {
+        let keyed = Keyed::default();
+        let map = |_| HashMap::with_hasher(keyed.clone());
+        Routes { writer, by_len: (0..=A::FAMILY.max_len()).map(map).collect() }
     }
 
-    pub fn get(&self, prefix: Ip4Prefix) -> Option<&Slot> {
-        self.by_len.get(usize::from(prefix.len()))?.get(&prefix.network().to_bits())
+    fn map(&self, len: u8) -> Option<&HashMap<A, Slot, Keyed>> {
+        self.by_len.get(usize::from(len))
     }
 
-    pub fn get_mut(&mut self, prefix: Ip4Prefix) -> Option<&mut Slot> {
-        self.by_len.get_mut(usize::from(prefix.len()))?.get_mut(&prefix.network().to_bits())
+    fn get(&self, prefix: &IpPrefix) -> Option<&Slot> {
+        self.map(prefix.len())?.get(&A::of(prefix.network())?)
     }
 
-    pub fn insert(&mut self, prefix: Ip4Prefix, slot: Slot) {
-        if let Some(map) = self.by_len.get_mut(usize::from(prefix.len())) {
-            map.insert(prefix.network().to_bits(), slot);
+    fn get_mut(&mut self, prefix: &IpPrefix) -> Option<&mut Slot> {
+        self.by_len.get_mut(usize::from(prefix.len()))?.get_mut(&A::of(prefix.network())?)
+    }
+
+    fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
+        if let (Some(map), Some(addr)) =
+            (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network()))
+        {
+            map.insert(addr, slot);
         }
     }
 
-    pub fn remove(&mut self, prefix: Ip4Prefix) {
-        if let Some(map) = self.by_len.get_mut(usize::from(prefix.len())) {
-            map.remove(&prefix.network().to_bits());
+    fn remove(&mut self, prefix: &IpPrefix) {
+        if let (Some(map), Some(addr)) =
+            (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network()))
+        {
+            map.remove(&addr);
         }
     }
 
-    /// The longest entry that covers an address and is shorter than `below` bits.
-    pub fn longest(&self, addr: Ipv4Addr, below: u8) -> Option<(Ip4Prefix, &Slot)> {
-        self.covers(addr, below).next()
-    }
-
-    /// All entries that cover an address and are shorter than `below` bits, the longest first.
-    pub fn covers(&self, addr: Ipv4Addr, below: u8) -> impl Iterator<Item = (Ip4Prefix, &Slot)> {
-        let lengths = (0u8..).zip(&self.by_len).take(usize::from(below));
-        let lengths = lengths.filter(|(_, map)| !map.is_empty()).collect::<Vec<_>>().into_iter().rev();
-        lengths.filter_map(move |(len, map)| {
-            let prefix = Ip4Prefix::new(addr, len).ok()?.normalized();
-            map.get(&prefix.network().to_bits()).map(|slot| (prefix, slot))
+    fn covers(&self, addr: IpAddr, below: u8) -> impl Iterator<Item = (IpPrefix, &Slot)> + use<'_, A> {
+        let addr = A::of(addr);
+        let lengths = (0..below.min(A::FAMILY.max_len() + 1)).rev();
+        let filled = lengths.filter_map(|len| Some((len, self.map(len).filter(|map| !map.is_empty())?)));
+        filled.filter_map(move |(len, map)| {
+            let network = addr?.network(len);
+            let slot = map.get(&network)?;
+            Some((network.prefix(len)?, slot))
         })
     }
 
-    /// All entries in no order.
-    pub fn entries(&self) -> impl Iterator<Item = (Ip4Prefix, &Slot)> {
-        (0u8..).zip(&self.by_len).flat_map(|(len, map)| {
-            map.iter().filter_map(move |(addr, slot)| {
-                Some((Ip4Prefix::new(Ipv4Addr::from_bits(*addr), len).ok()?, slot))
-            })
-        })
+    fn entries(&self) -> impl Iterator<Item = (IpPrefix, &Slot)> {
+        (0u8..)
+            .zip(&self.by_len)
+            .flat_map(|(len, map)| map.iter().filter_map(move |(addr, slot)| Some((addr.prefix(len)?, slot))))
     }
 
-    /// How many entries there are of each length.
-    pub fn lengths(&self) -> Vec<usize> {
-        self.by_len.iter().map(HashMap::len).collect()
+    fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
+        let len = prefix.len();
+        let addr = A::of(prefix.network()).ok_or(UpdateError::BadLength(len))?;
+        if len == 0 && value == 0 {
+            // A default route without a way is no leaf, so that a new table does not touch the whole trie.
+            return self.writer.remove(addr, 0, None);
+        }
+        self.writer.insert(addr, len, value)
+    }
+
+    fn erase(&mut self, prefix: &IpPrefix, cover: Option<(u32, u8)>) -> Result<(), UpdateError> {
+        let len = prefix.len();
+        let addr = A::of(prefix.network()).ok_or(UpdateError::BadLength(len))?;
+        self.writer.remove(addr, len, cover.filter(|cover| *cover != (0, 0)))
     }
 
     /// Bytes the entries take, without the trie.
-    pub fn entry_bytes(&self) -> usize {
+    fn entry_bytes(&self) -> usize {
         // A hash table keeps one byte of its own per place.
-        let place = size_of::<(u32, Slot)>() + 1;
+        let place = size_of::<(A, Slot)>() + 1;
         let boxed = |slot: &Slot| {
             slot.others
                 .as_ref()
@@ -149,5 +167,108 @@ impl Table {
         };
         self.by_len.iter().map(|map| map.capacity() * 8 / 7 * place).sum::<usize>()
             + self.entries().map(|(_, slot)| boxed(slot)).sum::<usize>()
+    }
+}
+
+/// A table's entries, of its family.
+pub(crate) enum Entries {
+    Ip4(Routes<u32>),
+    Ip6(Routes<u128>),
+}
+
+/// The same expression for both families.
+macro_rules! either {
+    ($self:expr, $routes:ident => $value:expr) => {
+        match &$self.entries {
+            Entries::Ip4($routes) => $value,
+            Entries::Ip6($routes) => $value,
+        }
+    };
+    (mut $self:expr, $routes:ident => $value:expr) => {
+        match &mut $self.entries {
+            Entries::Ip4($routes) => $value,
+            Entries::Ip6($routes) => $value,
+        }
+    };
+}
+
+/// One table.
+pub(crate) struct Table {
+    pub id: u32,
+    pub index: FibIndex,
+    pub name: Option<String>,
+    pub locks: BTreeMap<Source, usize>,
+    pub entries: Entries,
+}
+
+impl Table {
+    pub fn new(id: u32, index: FibIndex, name: Option<String>, entries: Entries) -> Table {
+        Table { id, index, name, locks: BTreeMap::new(), entries }
+    }
+
+    pub fn family(&self) -> Family {
+        match self.entries {
+            Entries::Ip4(_) => Family::Ip4,
+            Entries::Ip6(_) => Family::Ip6,
+        }
+    }
+
+    pub fn get(&self, prefix: &IpPrefix) -> Option<&Slot> {
+        either!(self, routes => routes.get(prefix))
+    }
+
+    pub fn get_mut(&mut self, prefix: &IpPrefix) -> Option<&mut Slot> {
+        either!(mut self, routes => routes.get_mut(prefix))
+    }
+
+    pub fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
+        either!(mut self, routes => routes.insert(prefix, slot));
+    }
+
+    pub fn remove(&mut self, prefix: &IpPrefix) {
+        either!(mut self, routes => routes.remove(prefix));
+    }
+
+    /// The longest entry that covers an address and is shorter than `below` bits.
+    pub fn longest(&self, addr: IpAddr, below: u8) -> Option<(IpPrefix, &Slot)> {
+        either!(self, routes => routes.covers(addr, below).next())
+    }
+
+    /// All entries that cover an address and are shorter than `below` bits, the longest first.
+    pub fn covers(&self, addr: IpAddr, below: u8) -> Vec<(IpPrefix, &Slot)> {
+        either!(self, routes => routes.covers(addr, below).collect())
+    }
+
+    /// Does something with each entry, in no order.
+    pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, &'a Slot)) {
+        either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
+    }
+
+    /// Makes an entry's place in the trie lead to an adjacency.
+    pub fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
+        either!(mut self, routes => routes.write(prefix, value))
+    }
+
+    /// Gives an entry's place in the trie to its cover, told by adjacency and length.
+    pub fn erase(&mut self, prefix: &IpPrefix, cover: Option<(u32, u8)>) -> Result<(), UpdateError> {
+        either!(mut self, routes => routes.erase(prefix, cover))
+    }
+
+    /// How many entries there are of each length.
+    pub fn lengths(&self) -> Vec<usize> {
+        either!(self, routes => routes.by_len.iter().map(HashMap::len).collect())
+    }
+
+    /// Bytes the entries take, without the trie.
+    pub fn entry_bytes(&self) -> usize {
+        either!(self, routes => routes.entry_bytes())
+    }
+
+    pub fn trie_bytes(&self) -> usize {
+        either!(self, routes => routes.writer.bytes())
+    }
+
+    pub fn plies(&self) -> usize {
+        either!(self, routes => routes.writer.plies())
     }
 }

@@ -1,9 +1,11 @@
 //! What commands print, in VPP's layout, and the same as JSON.
 
 mod adj;
+mod capacity;
 mod fib;
 mod tables;
 
 pub(crate) use adj::AdjView;
-pub(crate) use fib::{FibView, Filter};
+pub(crate) use capacity::{CapacityView, CheckView};
+pub(crate) use fib::FibView;
 pub(crate) use tables::{MemoryView, SummaryView, TablesView};

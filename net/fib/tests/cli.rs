@@ -105,12 +105,12 @@ fn detail_names_sources_and_paths() {
     run(&router, "ip route", "add prefix=10.0.0.0/8 via next-hop=192.0.2.2 interface=eth1 weight=2").unwrap();
     run(&router, "ip route", "add prefix=10.0.0.0/8 via drop preference=1").unwrap();
     let shown = text(&router, "show ip fib", "match=10.0.0.0/8 detail");
-    let want = "10.0.0.0/8 fib:0 index:4 locks:1
+    let want = "10.0.0.0/8 fib:0 index:6 locks:1
   CLI refs:1 src-flags:added,contributing,active,
-    path-list:[4] locks:1 flags: uPRF-list:4
-      path:[4] pl-index:4 ip4 weight=2 pref=0 attached-nexthop:  oper-flags:resolved,
+    path-list:[6] locks:1 flags: uPRF-list:6
+      path:[6] pl-index:6 ip4 weight=2 pref=0 attached-nexthop:  oper-flags:resolved,
         192.0.2.2 eth1
-      path:[4] pl-index:4 ip4 weight=1 pref=1 special:  oper-flags:resolved,
+      path:[6] pl-index:6 ip4 weight=1 pref=1 special:  oper-flags:resolved,
         drop
  forwarding:   unicast-ip4-chain\n";
     assert!(shown.contains(want), "{shown}");
@@ -183,4 +183,77 @@ fn tables_come_and_go_by_command() {
         "match: 10.0.0.0/8 is in none of the tables shown -> 0.0.0.0/0"
     );
     assert_eq!(error(&router, "show adj", "adj-index=77"), "adj-index: no adjacency 77 -> 1");
+}
+
+#[test]
+fn both_families_are_added_by_one_command_and_shown_apart() {
+    let router = router(1);
+    let route = |items: &str| run(&router, "ip route", items).map(drop);
+    route("add prefix=2001:db8::1/32 via next-hop=fe80::2 interface=eth1").unwrap();
+    route("add prefix=2001:db8:1::/48 via next-hop=2001:db8::9").unwrap();
+    route("add prefix=10.0.0.0/8 via next-hop=2001:db8::9").unwrap();
+    let shown = text(&router, "show ip6 fib", "match=2001:db8:1::5");
+    let head = "ipv6-VRF:0, fib_index:0, flow hash:[src dst sport dport proto flowlabel ] \
+                epoch:0 flags:none locks:[default-route:1, ]\n2001:db8:1::/48\n  unicast-ip6-chain\n  \
+                [@0]: dpo-load-balance: [proto:ip6 index:";
+    assert!(shown.starts_with(head), "{shown}");
+    assert!(shown.ends_with("]: arp-ipv6: via fe80::2 eth1\n"), "{shown}");
+    assert!(text(&router, "show ip fib", "match=10.1.1.1").ends_with("]: arp-ipv4: via fe80::2 eth1\n"));
+    assert!(text(&router, "show ip6 fib", "").contains("::/0\n  unicast-ip6-chain\n"));
+    let detail = text(&router, "show ip6 fib", "match=2001:db8:1::/48 detail");
+    assert!(
+        detail.contains(
+            "ip6 weight=1 pref=0 recursive:  oper-flags:resolved,\n        via 2001:db8::9 in ipv6-VRF:0\n"
+        ),
+        "{detail}"
+    );
+    run(&router, "ip6 table", "add id=7").unwrap();
+    route("add prefix=2001:db8:2::/48 table=7 via lookup-table6=0").unwrap();
+    assert_eq!(router.way_in(FibIndex(1), "2001:db8:2::1"), "Lookup - 0.0.0.0");
+    let bad = |items: &str| error(&router, "ip route", items);
+    assert_eq!(bad("add prefix=10.0.0.0/8 table=7 via drop"), "table: no table 7 of ip4 -> 0");
+    assert_eq!(
+        bad("add prefix=10.0.0.0/8 via lookup-table6=0"),
+        "lookup-table6: a route of ip4 cannot lead to a table of ip6"
+    );
+    assert_eq!(
+        bad("add prefix=2001:db8::/32 via next-hop=fe80::1"),
+        "next-hop: fe80::1 is the address of a host on one link: the interface is missing"
+    );
+    assert_eq!(
+        error(&router, "show ip6 fib", "match=10.0.0.0/8"),
+        "match: bad <match> `10.0.0.0/8', expected an IPv6 address such as 2001:db8::1, or a prefix such as \
+         2001:db8::/32"
+    );
+}
+
+#[test]
+fn a_balance_is_shown_bucket_by_bucket() {
+    let router = router(1);
+    let route = |items: &str| run(&router, "ip route", items).unwrap();
+    route("add prefix=10.0.0.0/8 via next-hop=192.0.2.1 interface=eth1");
+    route("add prefix=10.0.0.0/8 via next-hop=192.0.2.2 interface=eth1 weight=3");
+    let shown = text(&router, "show ip fib", "match=10.1.1.1");
+    assert!(shown.contains(" buckets:4 "), "{shown}");
+    let buckets: Vec<&str> =
+        shown.lines().filter_map(|l| l.split_once("]: arp-ipv4: via ")).map(|(_, to)| to).collect();
+    assert_eq!(buckets, ["192.0.2.1 eth1", "192.0.2.2 eth1", "192.0.2.2 eth1", "192.0.2.2 eth1"]);
+    let json = run(&router, "show ip fib", "match=10.1.1.1").unwrap().to_json();
+    assert_eq!(json[0]["entries"][0]["forwarding"][3]["text"], "arp-ipv4: via 192.0.2.2 eth1");
+}
+
+#[test]
+fn flow_hash_capacity_and_check_have_their_commands() {
+    let router = router(1);
+    run(&router, "set ip flow-hash", "table=0 src dst symmetric").unwrap();
+    assert!(text(&router, "show ip fib", "summary").contains("flow hash:[src dst symmetric ]"));
+    run(&router, "set ip flow-hash", "table=0").unwrap();
+    assert!(text(&router, "show ip fib", "summary").starts_with(HEAD));
+    assert_eq!(
+        error(&router, "set ip flow-hash", "table=9"),
+        "table: bad <table> `9', expected the id of a table -> 0"
+    );
+    let capacity = text(&router, "show fib capacity", "");
+    assert!(capacity.contains("\nip4 routes                           5        memory"), "{capacity}");
+    assert_eq!(text(&router, "show fib check", ""), "all is well\n");
 }

@@ -6,10 +6,10 @@ mod router;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use router::{ip, prefix, router};
-use shoal_fib::{FibIndex, Path, Source, consecutive};
+use router::{prefix, router};
+use shoal_fib::{Family, FibIndex, Path, Source, consecutive};
 use shoal_interface::SwIfIndex;
-use shoal_wire::Ip4Prefix;
+use shoal_wire::IpPrefix;
 
 #[test]
 #[ignore = "prints a rate"]
@@ -19,13 +19,12 @@ fn routes_a_second() {
     let say = |what: &str, count: usize, start: Instant| {
         println!("{what}: {:.0} a second", count as f64 / start.elapsed().as_secs_f64());
     };
-    let path =
-        |n: u32| [Path::next_hop(Ipv4Addr::from_bits(ip("192.0.2.0").to_bits() + n % 200), SwIfIndex(1))];
-    let many: Vec<Ip4Prefix> = consecutive(prefix("16.0.0.0/24"), 1_000_000).unwrap().collect();
+    let path = |n: u32| [Path::next_hop(Ipv4Addr::from_bits(0xc000_0200 + n % 200), SwIfIndex(1))];
+    let many: Vec<IpPrefix> = consecutive(prefix("16.0.0.0/24"), 1_000_000).unwrap().collect();
     let start = Instant::now();
     fib.add_many(main, many.iter().copied(), Source::Api, &path(1)).unwrap();
     say("added in bulk, in order", many.len(), start);
-    let table = fib.table(main).unwrap();
+    let table = fib.table(Family::Ip4, main).unwrap();
     println!("{} bytes a route", (table.trie_bytes + table.entry_bytes) / many.len());
     let start = Instant::now();
     fib.remove_many(main, many.iter().copied(), Source::Api).unwrap();

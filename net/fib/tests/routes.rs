@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use router::{Router, ip, prefix, router};
 use shoal_adj::Adj;
-use shoal_fib::{Fib, FibError, FibIndex, Path, PathState, Source, Via, consecutive};
+use shoal_fib::{Family, Fib, FibError, FibIndex, Path, PathState, Source, Via, consecutive};
 use shoal_interface::SwIfIndex;
 
 const ETH1: SwIfIndex = SwIfIndex(1);
@@ -40,7 +40,7 @@ fn add(fib: &Fib, to: &str, source: Source, path: Path) {
 fn a_new_table_has_the_special_entries_and_no_route() {
     let router = router(0);
     let prefixes: Vec<String> =
-        router.fib.entries(MAIN).unwrap().iter().map(|e| e.prefix.to_string()).collect();
+        router.fib.entries(Family::Ip4, MAIN).unwrap().iter().map(|e| e.prefix.to_string()).collect();
     assert_eq!(prefixes, ["0.0.0.0/0", "0.0.0.0/32", "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32"]);
     assert_eq!(router.way("192.0.2.1"), "None");
     assert_eq!(router.way("0.0.0.0"), "Drop - 0.0.0.0");
@@ -185,21 +185,24 @@ fn a_refused_bulk_leaves_nothing_behind() {
     }
     let gone = fib.add_many(MAIN, many(), Source::Cli, &[via("192.0.2.1", SwIfIndex(9))]).unwrap_err();
     assert_eq!(gone.to_string(), "no interface with sw_if_index 9");
-    assert_eq!((fib.entries(MAIN).unwrap().len(), router.locks()), (5, before));
+    assert_eq!((fib.entries(Family::Ip4, MAIN).unwrap().len(), router.locks()), (5, before));
 }
 
 #[test]
 fn errors_name_what_is_wrong_and_the_nearest_right_value() {
     let router = with_neighbours();
     let fib = &router.fib;
-    fib.add_table(10, Some("blue")).unwrap();
+    fib.add_table(Family::Ip4, 10, Some("blue")).unwrap();
     add(fib, "10.0.0.0/8", Source::Cli, via("192.0.2.1", ETH1));
     add(fib, "11.0.0.0/8", Source::Api, via("192.0.2.1", ETH1));
     let text = |e: FibError| e.to_string();
-    assert_eq!(text(fib.index_of(11).unwrap_err()), "no table 11, nearest 10");
-    assert_eq!(text(fib.add_table(10, None).unwrap_err()), "table 10 exists already");
-    assert_eq!(text(fib.add_table(11, Some("blue")).unwrap_err()), "table 10 is called `blue' already");
-    assert_eq!(text(fib.del_table(0).unwrap_err()), "table 0 cannot be deleted");
+    assert_eq!(text(fib.index_of(Family::Ip4, 11).unwrap_err()), "no table 11, nearest 10");
+    assert_eq!(text(fib.add_table(Family::Ip4, 10, None).unwrap_err()), "table 10 exists already");
+    assert_eq!(
+        text(fib.add_table(Family::Ip4, 11, Some("blue")).unwrap_err()),
+        "table 10 is called `blue' already"
+    );
+    assert_eq!(text(fib.del_table(Family::Ip4, 0).unwrap_err()), "table 0 cannot be deleted");
     let remove = |to: &str| text(fib.remove(MAIN, prefix(to), Source::Cli).unwrap_err());
     assert_eq!(remove("10.1.0.0/16"), "10.1.0.0/16 is not in table 0, nearest 10.0.0.0/8");
     assert_eq!(remove("11.0.0.0/8"), "11.0.0.0/8 in table 0 is from API, not from CLI");
@@ -211,7 +214,7 @@ fn errors_name_what_is_wrong_and_the_nearest_right_value() {
 fn tables_are_apart_and_go_with_their_routes() {
     let router = with_neighbours();
     let (fib, before) = (&router.fib, router.locks());
-    let red = fib.add_table(10, None).unwrap();
+    let red = fib.add_table(Family::Ip4, 10, None).unwrap();
     fib.add(red, prefix("10.0.0.0/8"), Source::Cli, &[via("192.0.2.1", ETH1)]).unwrap();
     fib.add(red, prefix("11.0.0.0/8"), Source::Cli, &[Path::recursive(ip("10.1.1.1"), red)]).unwrap();
     assert_eq!(router.way_in(red, "11.1.1.1"), "Incomplete 1 192.0.2.1");
@@ -221,16 +224,16 @@ fn tables_are_apart_and_go_with_their_routes() {
     add(fib, "13.0.0.0/8", Source::Cli, Via::Lookup(red).into());
     assert_eq!(router.way("12.1.1.1"), "Incomplete 1 192.0.2.1");
     assert_eq!(router.way("13.1.1.1"), "Lookup - 0.0.0.1");
-    let busy = fib.del_table(10).unwrap_err().to_string();
+    let busy = fib.del_table(Family::Ip4, 10).unwrap_err().to_string();
     assert!(busy.starts_with("table 10 is in use: 1"), "{busy}");
     fib.remove_many(MAIN, [prefix("12.0.0.0/8"), prefix("13.0.0.0/8")], Source::Cli).unwrap();
-    fib.lock(red, Source::Interface).unwrap();
-    assert_eq!(fib.del_table(10).unwrap_err().to_string(), "table 10 is in use: interface:1");
-    fib.unlock(red, Source::Interface);
-    fib.del_table(10).unwrap();
-    assert_eq!((fib.ids(), router.locks()), (vec![0], before));
+    fib.lock(Family::Ip4, red, Source::Interface).unwrap();
+    assert_eq!(fib.del_table(Family::Ip4, 10).unwrap_err().to_string(), "table 10 is in use: interface:1");
+    fib.unlock(Family::Ip4, red, Source::Interface);
+    fib.del_table(Family::Ip4, 10).unwrap();
+    assert_eq!((fib.ids(Family::Ip4), router.locks()), (vec![0], before));
     assert_eq!(router.way_in(red, "11.1.1.1"), "None");
-    assert_eq!(fib.add_table(20, None).unwrap(), red);
+    assert_eq!(fib.add_table(Family::Ip4, 20, None).unwrap(), red);
 }
 
 #[test]
@@ -259,13 +262,13 @@ fn routes_through_a_deleted_interface_are_withdrawn() {
 #[test]
 fn memory_is_accounted_by_table() {
     let router = with_neighbours();
-    let before = router.fib.table(MAIN).unwrap();
+    let before = router.fib.table(Family::Ip4, MAIN).unwrap();
     let many = consecutive(prefix("10.0.0.0/24"), 20_000).unwrap();
     assert_eq!(router.fib.add_many(MAIN, many.clone(), Source::Cli, &[via("192.0.2.1", ETH1)]), Ok(20_000));
-    let after = router.fib.table(MAIN).unwrap();
+    let after = router.fib.table(Family::Ip4, MAIN).unwrap();
     assert_eq!(after.lengths[24], 20_000);
     let each = (after.trie_bytes + after.entry_bytes - before.trie_bytes - before.entry_bytes) / 20_000;
     assert!((10..120).contains(&each), "{each} bytes for each route");
     assert_eq!(router.fib.remove_many(MAIN, many, Source::Cli), Ok(20_000));
-    assert_eq!(router.fib.table(MAIN).unwrap().trie_bytes, before.trie_bytes);
+    assert_eq!(router.fib.table(Family::Ip4, MAIN).unwrap().trie_bytes, before.trie_bytes);
 }

@@ -5,16 +5,27 @@
 mod router;
 
 use std::cell::RefCell;
+use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use router::{Router, ip, prefix, router};
+use router::{Router, router};
 use shoal_fib::{FibIndex, Source};
 use shoal_infra::Reader;
 use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
+use shoal_wire::Ip4Prefix;
 
 const ETH1: SwIfIndex = SwIfIndex(1);
 const ETH2: SwIfIndex = SwIfIndex(2);
+
+fn prefix(text: &str) -> Ip4Prefix {
+    text.parse().unwrap()
+}
+
+fn ip(text: &str) -> Ipv4Addr {
+    text.parse().unwrap()
+}
+
 const MAIN: FibIndex = FibIndex::DEFAULT;
 
 fn with_ip4() -> (Router, Rc<Ip4>) {
@@ -44,7 +55,7 @@ fn an_address_brings_its_network_itself_and_two_drops() {
     ip4.del_address(ETH1, prefix("192.0.2.1/24")).unwrap();
     assert!(!router.interfaces.data(ETH1).unwrap().flags().has(IfFlags::IP4));
     assert_eq!((primary(&ip4, ETH1), router.locks()), (0, before));
-    assert_eq!(router.fib.entries(MAIN).unwrap().len(), 5);
+    assert_eq!(router.fib.entries(shoal_fib::Family::Ip4, MAIN).unwrap().len(), 5);
 }
 
 /// RFC 3021 2.2: both addresses of a network of two are hosts'.
@@ -56,7 +67,7 @@ fn networks_of_one_or_two_addresses_have_no_drops() {
     assert_eq!(router.way("192.0.2.0"), "Local - 0.0.0.0");
     assert_eq!(router.way("192.0.2.1"), "Glean 1 192.0.2.0");
     assert_eq!(router.way("198.51.100.9"), "Local - 0.0.0.0");
-    assert_eq!(router.fib.entries(MAIN).unwrap().len(), 5 + 2 + 1);
+    assert_eq!(router.fib.entries(shoal_fib::Family::Ip4, MAIN).unwrap().len(), 5 + 2 + 1);
 }
 
 /// RFC 2644: off unless the operator wants it.
@@ -87,7 +98,7 @@ fn a_second_address_of_the_network_keeps_it_when_the_first_goes() {
     assert_eq!(router.way("192.0.2.1"), "Glean 1 192.0.2.2");
     assert_eq!(ip4.primary(ETH1), Some(ip("192.0.2.2")));
     assert_eq!(ip4.del_all(ETH1), Ok(2));
-    assert_eq!(router.fib.entries(MAIN).unwrap().len(), 5);
+    assert_eq!(router.fib.entries(shoal_fib::Family::Ip4, MAIN).unwrap().len(), 5);
 }
 
 #[test]
@@ -118,7 +129,7 @@ fn refused_addresses_are_named_and_change_nothing() {
 #[test]
 fn an_interface_s_addresses_are_in_its_table() {
     let (router, ip4) = with_ip4();
-    let red = router.fib.add_table(10, None).unwrap();
+    let red = router.fib.add_table(shoal_fib::Family::Ip4, 10, None).unwrap();
     ip4.set_table(ETH1, 10).unwrap();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
     ip4.add_address(ETH2, prefix("192.0.2.1/24")).unwrap();
@@ -131,10 +142,13 @@ fn an_interface_s_addresses_are_in_its_table() {
         "eth1 has addresses in table 10, remove them first: 192.0.2.1/24"
     );
     assert_eq!(ip4.set_table(ETH1, 11).unwrap_err().to_string(), "no table 11, nearest 10");
-    assert_eq!(router.fib.del_table(10).unwrap_err().to_string(), "table 10 is in use: interface:1");
+    assert_eq!(
+        router.fib.del_table(shoal_fib::Family::Ip4, 10).unwrap_err().to_string(),
+        "table 10 is in use: interface:1"
+    );
     ip4.del_all(ETH1).unwrap();
     ip4.set_table(ETH1, 0).unwrap();
-    router.fib.del_table(10).unwrap();
+    router.fib.del_table(shoal_fib::Family::Ip4, 10).unwrap();
 }
 
 #[test]
@@ -144,15 +158,15 @@ fn a_deleted_interface_leaves_nothing() {
     let told: Rc<RefCell<Vec<AddressEvent>>> = Rc::default();
     let heard = Rc::clone(&told);
     ip4.subscribe(move |_, event| heard.borrow_mut().push(event));
-    let red = router.fib.add_table(10, None).unwrap();
+    let red = router.fib.add_table(shoal_fib::Family::Ip4, 10, None).unwrap();
     ip4.set_table(ETH1, 10).unwrap();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
     router.interfaces.delete(ETH1).unwrap();
     let address = prefix("192.0.2.1/24");
     assert_eq!(*told.borrow(), [AddressEvent::Added(ETH1, address), AddressEvent::Removed(ETH1, address)]);
-    assert_eq!(router.fib.entries(red).unwrap().len(), 5);
+    assert_eq!(router.fib.entries(shoal_fib::Family::Ip4, red).unwrap().len(), 5);
     assert!(ip4.addresses(ETH1).is_empty() && primary(&ip4, ETH1) == 0);
-    router.fib.del_table(10).unwrap();
+    router.fib.del_table(shoal_fib::Family::Ip4, 10).unwrap();
     assert_eq!(router.locks(), before);
     assert_eq!(router.ethernet(1), ETH1);
     ip4.add_address(ETH1, address).unwrap();

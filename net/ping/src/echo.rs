@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use shoal_buffer::{Flags, SwIfIndex};
-use shoal_fib::{Fib, FibError, FibIndex};
+use shoal_fib::{Family, Fib, FibError, FibIndex};
 use shoal_graph::clock::Time;
 use shoal_graph::{Graph, GraphError};
 use shoal_icmp::{Icmp, IcmpError, Listener};
@@ -78,7 +78,7 @@ impl Echo {
             return Err(PingError::TooLong(target.size));
         }
         let ip4 = control.get::<Ip4>()?;
-        let fib = control.get::<Fib>()?.index_of(target.table)?;
+        let fib = control.get::<Fib>()?.index_of(Family::Ip4, target.table)?;
         let source = match target.source {
             Some(interface) => ip4.addresses(interface).first().map(shoal_wire::Ip4Prefix::addr),
             None => ip4.source_for(target.address, fib),

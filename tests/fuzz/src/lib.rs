@@ -5,7 +5,7 @@ use shoal_fib::{Fib, FibIndex, Path, Source, Via};
 use shoal_interface::MtuLayer;
 use shoal_module::Module;
 use shoal_testkit::{Config, Router, STACK};
-use shoal_wire::MacAddress;
+use shoal_wire::{IpPrefix, MacAddress};
 
 /// The stack and the packet generator.
 pub fn modules() -> Vec<&'static Module> {
@@ -27,7 +27,7 @@ pub fn router() -> Router {
             router.interfaces().set_mtu(port.index(), MtuLayer::Ip4, 68).expect("a good MTU");
         }
         let route = |to: &str, path: Path| {
-            let to = to.parse().expect("a prefix");
+            let to: IpPrefix = to.parse().expect("a prefix");
             router.get::<Fib>().add(FibIndex::DEFAULT, to, Source::Cli, &[path]).expect("a good route");
         };
         route(&format!("{n}.0.0.0/6"), Path::next_hop(host, port.index()));

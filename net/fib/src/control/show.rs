@@ -1,15 +1,15 @@
 //! What `show ip fib` is told.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::rc::Rc;
 
-use shoal_adj::AdjIndex;
-use shoal_wire::Ip4Prefix;
+use shoal_adj::{AdjIndex, Family};
+use shoal_wire::IpPrefix;
 
 use super::Fib;
+use crate::address;
 use crate::change::State;
 use crate::list::ListId;
-use crate::resolve::Target;
 use crate::table::Slot;
 use crate::{FibError, FibIndex, Path, Source};
 
@@ -45,7 +45,7 @@ pub struct List {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Its prefix.
-    pub prefix: Ip4Prefix,
+    pub prefix: IpPrefix,
     /// All contributions, the one that decides first.
     pub lists: Vec<List>,
 }
@@ -55,10 +55,10 @@ impl Fib {
     ///
     /// # Errors
     /// There is no such table or entry; the longest prefix that covers it is named.
-    pub fn entry(&self, fib: FibIndex, prefix: Ip4Prefix) -> Result<Entry, FibError> {
-        let state = self.state.borrow();
-        let (table, prefix) = (state.existing(fib)?, prefix.normalized());
-        let Some(slot) = table.get(prefix) else {
+    pub fn entry(&self, fib: FibIndex, prefix: impl Into<IpPrefix>) -> Result<Entry, FibError> {
+        let (state, prefix) = (self.state.borrow(), prefix.into().normalized());
+        let table = state.existing(address::family(&prefix), fib)?;
+        let Some(slot) = table.get(&prefix) else {
             let nearest = table.longest(prefix.network(), prefix.len()).map(|(cover, _)| cover);
             return Err(FibError::NoEntry { prefix, table: table.id, nearest });
         };
@@ -69,9 +69,9 @@ impl Fib {
     ///
     /// # Errors
     /// There is no such table.
-    pub fn longest(&self, fib: FibIndex, addr: Ipv4Addr) -> Result<Option<Entry>, FibError> {
-        let state = self.state.borrow();
-        let found = state.existing(fib)?.longest(addr, 33);
+    pub fn longest(&self, fib: FibIndex, addr: impl Into<IpAddr>) -> Result<Option<Entry>, FibError> {
+        let (state, addr) = (self.state.borrow(), addr.into());
+        let found = state.existing(Family::of(addr), fib)?.longest(addr, u8::MAX);
         Ok(found.map(|(prefix, slot)| state.describe(prefix, slot)))
     }
 
@@ -79,28 +79,24 @@ impl Fib {
     ///
     /// # Errors
     /// There is no such table.
-    pub fn entries(&self, fib: FibIndex) -> Result<Vec<Entry>, FibError> {
+    pub fn entries(&self, family: Family, fib: FibIndex) -> Result<Vec<Entry>, FibError> {
         let state = self.state.borrow();
-        let mut all: Vec<(Ip4Prefix, &Slot)> = state.existing(fib)?.entries().collect();
+        let mut all: Vec<(IpPrefix, &Slot)> = Vec::new();
+        state.existing(family, fib)?.each(|prefix, slot| all.push((prefix, slot)));
         all.sort_unstable_by_key(|(prefix, _)| *prefix);
         Ok(all.into_iter().map(|(prefix, slot)| state.describe(prefix, slot)).collect())
     }
 }
 
 impl State {
-    fn describe(&self, prefix: Ip4Prefix, slot: &Slot) -> Entry {
+    fn describe(&self, prefix: IpPrefix, slot: &Slot) -> Entry {
         let lists = slot.all().filter_map(|c| self.describe_list(c.source, c.list)).collect();
         Entry { prefix, lists }
     }
 
     fn describe_list(&self, source: Source, id: ListId) -> Option<List> {
         let list = self.lists.get(id)?;
-        let state = match list.target {
-            Target::Unresolved => PathState::Unresolved,
-            Target::Loop => PathState::Loop,
-            _ => PathState::Resolved,
-        };
-        let paths = Rc::clone(&list.paths);
-        Some(List { source, index: id.0, users: list.users, paths, state, adj: list.adj })
+        let paths = Rc::clone(list.paths());
+        Some(List { source, index: id.0, users: list.users, paths, state: list.state, adj: list.adj })
     }
 }

@@ -1,12 +1,17 @@
 //! Tables by id: they come, go, and are held.
 
-use shoal_infra::{Mtrie4, Mtrie4Writer};
-use shoal_wire::Ip4Prefix;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use shoal_adj::{Family, Usage};
+use shoal_infra::{Mtrie4, Mtrie6};
+use shoal_wire::IpPrefix;
 
 use super::Fib;
 use crate::change::State;
-use crate::table::Table;
-use crate::{FibError, FibIndex, Path, Source, Via};
+use crate::data::MOST_TABLES;
+use crate::list::ListId;
+use crate::table::{Entries, Routes, Table};
+use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
 /// Most plies of another table's trie; address space only.
 #[cfg(not(test))]
@@ -18,85 +23,121 @@ const OTHER_PLIES: usize = 1 << 10;
 /// A table as `show ip table` and `show ip fib summary` print it.
 #[derive(Clone, Debug)]
 pub struct TableInfo {
+    /// Its family.
+    pub family: Family,
     /// Its id, as operators say it.
     pub id: u32,
     /// Its index, as packets know it.
     pub index: FibIndex,
-    /// Its name: `ipv4-VRF:<id>`, if nobody gave it another.
+    /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>`, if nobody gave it another.
     pub name: String,
     /// Who holds it and how often.
     pub locks: Vec<(Source, usize)>,
-    /// How many entries it has of each prefix length, 0 to 32.
+    /// Which fields choose among several paths.
+    pub flow_fields: FlowFields,
+    /// How many entries it has of each prefix length, 0 to 32 or 128.
     pub lengths: Vec<usize>,
+    /// Plies of its trie.
+    pub plies: usize,
     /// Bytes of its trie.
     pub trie_bytes: usize,
     /// Bytes of its entries.
     pub entry_bytes: usize,
 }
 
-/// What every table has: the default route that says there is none, and the ranges that are never forwarded to
-/// (RFC 1122 3.2.1.3, RFC 1112 4).
-fn specials() -> Vec<(Ip4Prefix, Source, Via)> {
-    let prefix = |a: u8, b: u8, len| Ip4Prefix::new([a, b, b, b].into(), len).ok();
-    [
-        (prefix(0, 0, 0), Source::DefaultRoute, Via::NoRoute),
-        (prefix(0, 0, 32), Source::Special, Via::Drop),
-        (prefix(224, 0, 4), Source::Special, Via::Drop),
-        (prefix(240, 0, 4), Source::Special, Via::Drop),
-        (prefix(255, 255, 32), Source::Special, Via::Drop),
-    ]
-    .into_iter()
-    .filter_map(|(prefix, source, via)| Some((prefix?, source, via)))
-    .collect()
+/// How much there is and can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Tables of each family.
+    pub tables: [usize; 2],
+    /// Most tables of a family.
+    pub most_tables: usize,
+    /// Routes of each family.
+    pub routes: [usize; 2],
+    /// Plies of each family's table 0.
+    pub plies: [usize; 2],
+    /// Most plies of a table 0.
+    pub most_plies: usize,
+    /// Path lists.
+    pub path_lists: usize,
+    /// Next hops that are looked up themselves.
+    pub next_hops: usize,
+    /// Adjacencies and balances.
+    pub adjacencies: Usage,
+    /// Bytes of tries and entries.
+    pub bytes: usize,
+}
+
+/// What every table has: the default route that says there is none, and the ranges that are never forwarded to:
+/// RFC 1122 3.2.1.3 and RFC 1112 4; RFC 4291 2.5.2, 2.5.3, 2.5.6 and 2.7.
+fn specials(family: Family) -> Vec<(IpPrefix, Source, Via)> {
+    let ip4 = |a: u8, b: u8, len| (IpAddr::from(Ipv4Addr::new(a, b, b, b)), len);
+    let ip6 = |first: u16, last: u16, len| (IpAddr::from(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, last)), len);
+    let (any, never) = match family {
+        Family::Ip4 => (ip4(0, 0, 0), vec![ip4(0, 0, 32), ip4(224, 0, 4), ip4(240, 0, 4), ip4(255, 255, 32)]),
+        Family::Ip6 => {
+            (ip6(0, 0, 0), vec![ip6(0, 0, 128), ip6(0, 1, 128), ip6(0xfe80, 0, 10), ip6(0xff00, 0, 8)])
+        }
+    };
+    let never = never.into_iter().map(|prefix| (prefix, Source::Special, Via::Drop));
+    let all = std::iter::once((any, Source::DefaultRoute, Via::NoRoute)).chain(never);
+    all.filter_map(|((addr, len), source, via)| Some((IpPrefix::new(addr, len).ok()?, source, via))).collect()
 }
 
 impl Fib {
-    /// A new table.
+    /// A new table of a family.
     ///
     /// # Errors
     /// The id or the name is taken, or there is no memory.
-    pub fn add_table(&self, id: u32, name: Option<&str>) -> Result<FibIndex, FibError> {
+    pub fn add_table(&self, family: Family, id: u32, name: Option<&str>) -> Result<FibIndex, FibError> {
         {
             let state = self.state.borrow();
-            if state.by_id.contains_key(&id) {
+            if state.by_id.contains_key(&(family, id)) {
                 return Err(FibError::TableExists(id));
             }
+            let mut tables = state.tables_of(family).iter().flatten();
             let taken = |t: &&Table| name.is_some() && t.name.as_deref() == name;
-            if let (Some(name), Some(other)) = (name, state.tables.iter().flatten().find(taken)) {
+            if let (Some(name), Some(other)) = (name, tables.find(taken)) {
                 return Err(FibError::NameTaken(name.to_owned(), other.id));
             }
+            if state.tables_of(family).iter().flatten().count() >= MOST_TABLES {
+                return Err(FibError::TooManyTables(MOST_TABLES));
+            }
         }
-        let (_, writer) = Mtrie4::new(OTHER_PLIES).map_err(|e| FibError::Memory(id, e.to_string()))?;
-        self.enter(id, name, writer)
+        let entries = match family {
+            Family::Ip4 => Mtrie4::new(OTHER_PLIES).map(|(_, writer)| Entries::Ip4(Routes::new(writer))),
+            Family::Ip6 => Mtrie6::new(OTHER_PLIES).map(|(_, writer)| Entries::Ip6(Routes::new(writer))),
+        };
+        self.enter(id, name, entries.map_err(|e| FibError::Memory(id, e.to_string()))?)
     }
 
-    pub(super) fn enter(
-        &self,
-        id: u32,
-        name: Option<&str>,
-        writer: Mtrie4Writer,
-    ) -> Result<FibIndex, FibError> {
+    pub(super) fn enter(&self, id: u32, name: Option<&str>, entries: Entries) -> Result<FibIndex, FibError> {
+        let mut table = Table::new(id, FibIndex::DEFAULT, name.map(str::to_owned), entries);
+        let family = table.family();
+        table.locks.insert(Source::DefaultRoute, 1);
         let index = {
             let mut state = self.state.borrow_mut();
-            let free = state.tables.iter().position(Option::is_none).unwrap_or(state.tables.len());
-            if free == state.tables.len() {
-                state.tables.push(None);
+            let tables = state.tables_of_mut(family);
+            let free = tables.iter().position(Option::is_none).unwrap_or(tables.len());
+            if free == tables.len() {
+                tables.push(None);
             }
             let index = FibIndex(free as u32);
-            let mut table = Table::new(id, index, name.map(str::to_owned), writer);
-            table.locks.insert(Source::DefaultRoute, 1);
-            if let Some(place) = state.tables.get_mut(free) {
+            table.index = index;
+            if let Some(place) = tables.get_mut(free) {
                 *place = Some(table);
             }
-            state.by_id.insert(id, index);
+            state.by_id.insert((family, id), index);
             index
         };
-        for (prefix, source, via) in specials() {
+        for (prefix, source, via) in specials(family) {
             if let Err(e) = self.add(index, prefix, source, &[Path::from(via)]) {
-                self.state.borrow_mut().leave(index);
+                self.state.borrow_mut().leave(family, index);
                 return Err(e);
             }
         }
+        // An index may have been another table's before.
+        self.set_flow_fields(family, index, FlowFields::DEFAULT)?;
         self.state.borrow().publish();
         Ok(index)
     }
@@ -105,16 +146,16 @@ impl Fib {
     ///
     /// # Errors
     /// It is not there, is table 0, or interfaces or other tables' routes need it.
-    pub fn del_table(&self, id: u32) -> Result<(), FibError> {
-        let index = self.index_of(id)?;
+    pub fn del_table(&self, family: Family, id: u32) -> Result<(), FibError> {
+        let index = self.index_of(family, id)?;
         if index == FibIndex::DEFAULT {
             return Err(FibError::DefaultTable);
         }
         let mut state = self.state.borrow_mut();
-        if let Some(by) = state.users_of(index) {
+        if let Some(by) = state.users_of(family, index) {
             return Err(FibError::TableInUse { id, by });
         }
-        state.leave(index);
+        state.leave(family, index);
         state.publish();
         Ok(())
     }
@@ -123,11 +164,11 @@ impl Fib {
     ///
     /// # Errors
     /// There is none of this id; the nearest id is named.
-    pub fn index_of(&self, id: u32) -> Result<FibIndex, FibError> {
+    pub fn index_of(&self, family: Family, id: u32) -> Result<FibIndex, FibError> {
         let state = self.state.borrow();
-        state.by_id.get(&id).copied().ok_or_else(|| {
-            let nearest = state.by_id.keys().copied().min_by_key(|n| n.abs_diff(id)).unwrap_or(0);
-            FibError::NoTable { id, nearest }
+        state.by_id.get(&(family, id)).copied().ok_or_else(|| {
+            let ids = state.by_id.keys().filter(|(f, _)| *f == family).map(|(_, id)| *id);
+            FibError::NoTable { id, nearest: ids.min_by_key(|n| n.abs_diff(id)).unwrap_or(0) }
         })
     }
 
@@ -135,27 +176,27 @@ impl Fib {
     ///
     /// # Errors
     /// There is none of this index.
-    pub fn id_of(&self, index: FibIndex) -> Result<u32, FibError> {
-        self.state.borrow().existing(index).map(|t| t.id)
+    pub fn id_of(&self, family: Family, index: FibIndex) -> Result<u32, FibError> {
+        self.state.borrow().existing(family, index).map(|t| t.id)
     }
 
-    /// The ids of all tables, lowest first.
-    pub fn ids(&self) -> Vec<u32> {
-        self.state.borrow().by_id.keys().copied().collect()
+    /// The ids of a family's tables, lowest first.
+    pub fn ids(&self, family: Family) -> Vec<u32> {
+        self.state.borrow().by_id.keys().filter(|(f, _)| *f == family).map(|(_, id)| *id).collect()
     }
 
     /// Somebody needs a table: it cannot go before [`Fib::unlock`].
     ///
     /// # Errors
     /// There is no such table.
-    pub fn lock(&self, index: FibIndex, by: Source) -> Result<(), FibError> {
-        *self.state.borrow_mut().table_mut(index)?.locks.entry(by).or_default() += 1;
+    pub fn lock(&self, family: Family, index: FibIndex, by: Source) -> Result<(), FibError> {
+        *self.state.borrow_mut().table_mut(family, index)?.locks.entry(by).or_default() += 1;
         Ok(())
     }
 
     /// Somebody needs a table no longer.
-    pub fn unlock(&self, index: FibIndex, by: Source) {
-        if let Ok(table) = self.state.borrow_mut().table_mut(index)
+    pub fn unlock(&self, family: Family, index: FibIndex, by: Source) {
+        if let Ok(table) = self.state.borrow_mut().table_mut(family, index)
             && let Some(locks) = table.locks.get_mut(&by)
         {
             *locks = locks.saturating_sub(1);
@@ -169,64 +210,95 @@ impl Fib {
     ///
     /// # Errors
     /// There is no such table.
-    pub fn table(&self, index: FibIndex) -> Result<TableInfo, FibError> {
-        Ok(info(self.state.borrow().existing(index)?))
+    pub fn table(&self, family: Family, index: FibIndex) -> Result<TableInfo, FibError> {
+        Ok(self.info(self.state.borrow().existing(family, index)?))
     }
 
-    /// All tables' facts, by id.
-    pub fn list_tables(&self) -> Vec<TableInfo> {
+    /// A family's tables' facts, by id.
+    pub fn list_tables(&self, family: Family) -> Vec<TableInfo> {
         let state = self.state.borrow();
-        state.by_id.values().filter_map(|index| state.table(*index)).map(info).collect()
+        let indices = state.by_id.iter().filter(|((f, _), _)| *f == family).map(|(_, index)| *index);
+        indices.filter_map(|index| state.table(family, index)).map(|t| self.info(t)).collect()
     }
-}
 
-fn info(table: &Table) -> TableInfo {
-    TableInfo {
-        id: table.id,
-        index: table.index,
-        name: table.name.clone().unwrap_or_else(|| format!("ipv4-VRF:{}", table.id)),
-        locks: table.locks.iter().map(|(source, n)| (*source, *n)).collect(),
-        lengths: table.lengths(),
-        trie_bytes: table.writer.bytes(),
-        entry_bytes: table.entry_bytes(),
+    fn info(&self, table: &Table) -> TableInfo {
+        let family = table.family();
+        let name = || format!("{}-VRF:{}", family.long_name(), table.id);
+        TableInfo {
+            family,
+            id: table.id,
+            index: table.index,
+            name: table.name.clone().unwrap_or_else(name),
+            locks: table.locks.iter().map(|(source, n)| (*source, *n)).collect(),
+            flow_fields: self.tables.flow_fields(family, table.index),
+            lengths: table.lengths(),
+            plies: table.plies(),
+            trie_bytes: table.trie_bytes(),
+            entry_bytes: table.entry_bytes(),
+        }
+    }
+
+    /// How much there is and can be.
+    pub fn capacity(&self) -> Capacity {
+        let all = Family::ALL.map(|family| self.list_tables(family));
+        let state = self.state.borrow();
+        let bytes = all.iter().flatten().map(|t| t.trie_bytes + t.entry_bytes).sum();
+        Capacity {
+            tables: all.each_ref().map(Vec::len),
+            most_tables: MOST_TABLES,
+            routes: all.each_ref().map(|tables| tables.iter().flat_map(|t| &t.lengths).sum()),
+            plies: all.each_ref().map(|tables| tables.first().map_or(0, |t| t.plies)),
+            most_plies: super::DEFAULT_PLIES,
+            path_lists: state.lists.iter().count(),
+            next_hops: state.trackers.len(),
+            adjacencies: state.adjacencies.usage(),
+            bytes,
+        }
     }
 }
 
 impl State {
     /// Who but the table itself needs it, in words.
-    fn users_of(&self, index: FibIndex) -> Option<String> {
-        let table = self.table(index)?;
+    fn users_of(&self, family: Family, index: FibIndex) -> Option<String> {
+        let table = self.table(family, index)?;
         let locks = table.locks.iter().filter(|(source, _)| **source != Source::DefaultRoute);
         let mut by: Vec<String> = locks.map(|(source, n)| format!("{source}:{n}")).collect();
-        let needs = |p: &Path| p.via.table() == Some(index);
-        let lists: Vec<_> =
-            self.lists.iter().filter(|(_, l)| l.paths.iter().any(needs)).map(|(id, _)| id).collect();
+        let mut lists: Vec<ListId> = Vec::new();
+        for (id, list) in self.lists.iter() {
+            let needs = |p: &Path| p.via.table(list.key.family) == Some((family, index));
+            if list.paths().iter().any(needs) {
+                lists.push(id);
+            }
+        }
         if !lists.is_empty() {
-            for other in self.tables.iter().flatten().filter(|t| t.index != index) {
-                let uses = other.entries().filter(|(_, slot)| slot.all().any(|c| lists.contains(&c.list)));
-                by.extend(uses.map(|(prefix, _)| format!("{prefix} in table {}", other.id)).take(1));
+            for other in self.all_tables().filter(|t| (t.family(), t.index) != (family, index)) {
+                let mut user = None;
+                other.each(|prefix, slot| {
+                    if user.is_none() && slot.all().any(|c| lists.contains(&c.list)) {
+                        user = Some(format!("{prefix} in table {}", other.id));
+                    }
+                });
+                by.extend(user);
             }
         }
         if by.is_empty() { None } else { Some(by.join(", ")) }
     }
 
     /// Takes a table out with all its entries.
-    fn leave(&mut self, index: FibIndex) {
-        self.by_id.retain(|_, i| *i != index);
-        let all: Vec<_> = self
-            .table(index)
-            .iter()
-            .flat_map(|table| table.entries())
-            .flat_map(|(prefix, slot)| slot.all().map(move |c| (prefix, c.source)).collect::<Vec<_>>())
-            .collect();
+    fn leave(&mut self, family: Family, index: FibIndex) {
+        self.by_id.retain(|(f, _), i| *f != family || *i != index);
+        let mut all: Vec<(IpPrefix, Source)> = Vec::new();
+        if let Some(table) = self.table(family, index) {
+            table.each(|prefix, slot| all.extend(slot.all().map(|c| (prefix, c.source))));
+        }
         for (prefix, source) in all {
-            match self.take(index, prefix, source) {
+            match self.take(index, &prefix, source) {
                 Ok(Some(list)) => self.release(list),
                 Ok(None) => {}
                 Err(e) => tracing::warn!("{prefix} stays in a table that goes: {e}"),
             }
         }
-        if let Some(place) = self.tables.get_mut(index.0 as usize) {
+        if let Some(place) = self.tables_of_mut(family).get_mut(index.0 as usize) {
             *place = None;
         }
     }
@@ -234,7 +306,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use shoal_wire::Ip4Prefix;
 
     use super::*;
     use crate::router::{ip, router};
@@ -242,15 +314,22 @@ mod tests {
     #[test]
     fn a_full_trie_refuses_all_of_a_bulk() {
         let router = router(1);
-        let fib = router.fib.add_table(9, None).unwrap();
+        let fib = router.fib.add_table(Family::Ip4, 9, None).unwrap();
         let before = router.locks();
         let path = Path::next_hop(ip("192.0.2.1"), shoal_buffer::SwIfIndex(1));
         // Each host in a /24 of its own needs a ply of its own.
         let hosts = (0..1u32 << 10).map(|n| Ip4Prefix::host(Ipv4Addr::from_bits(0x0a00_0000 + n * 256 + 1)));
         let full = router.fib.add_many(fib, hosts.clone(), Source::Cli, &[path]).unwrap_err();
         assert!(matches!(full, FibError::Full { table: 9, .. }), "{full}");
-        assert_eq!((router.fib.entries(fib).unwrap().len(), router.locks()), (5, before));
+        assert_eq!((router.fib.entries(Family::Ip4, fib).unwrap().len(), router.locks()), (5, before));
         assert_eq!(router.way_in(fib, "10.0.0.1"), "None");
         assert_eq!(router.fib.add_many(fib, hosts.take(900), Source::Cli, &[path]), Ok(900));
+        let fib = router.fib.add_table(Family::Ip6, 9, None).unwrap();
+        let hosts = (0..1u32 << 10)
+            .map(|n| IpPrefix::host(Ipv6Addr::from_bits(1 << 125 | u128::from(n) << 64).into()));
+        let full = router.fib.add_many(fib, hosts, Source::Cli, &[path]).unwrap_err();
+        assert!(matches!(full, FibError::Full { table: 9, .. }), "{full}");
+        assert_eq!(router.fib.entries(Family::Ip6, fib).unwrap().len(), 5);
+        assert_eq!(router.fib.check(), Vec::<String>::new());
     }
 }

@@ -4,16 +4,26 @@ use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use serde::Serialize;
-use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies};
+use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Family, Link};
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, Missing};
 
 use crate::{Fib, FibIndex};
 
-const NOBODY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
-
+/// The next hop, or nobody of the packets' family on a link without addresses.
 fn next_hop(adj: &Adj) -> IpAddr {
-    adj.next_hop().unwrap_or(NOBODY)
+    adj.next_hop().unwrap_or(match adj.link() {
+        Link::Ip4 => IpAddr::from([0; 4]),
+        Link::Ip6 => IpAddr::from([0u16; 8]),
+    })
+}
+
+/// The family of the packets an adjacency carries.
+fn family(adj: &Adj) -> Family {
+    match adj.link() {
+        Link::Ip4 => Family::Ip4,
+        Link::Ip6 => Family::Ip6,
+    }
 }
 
 /// Words for adjacencies.
@@ -27,28 +37,36 @@ impl Words<'_> {
         self.interfaces.name(interface).unwrap_or_else(|_| "deleted".into())
     }
 
-    /// One adjacency as VPP prints it behind `[@N]: `; `glean` is the connected network, where it is known.
-    pub fn adj(&self, adj: &Adj, glean: Option<String>) -> String {
+    /// A table's name.
+    pub fn table(&self, family: Family, fib: FibIndex) -> String {
+        self.fib.table(family, fib).map_or_else(|e| e.to_string(), |t| t.name)
+    }
+
+    /// One adjacency as VPP prints it behind `[@N]: `; `of` is the family of the packets that end there, `glean` the
+    /// connected network, where it is known.
+    pub fn adj(&self, adj: &Adj, of: Family, glean: Option<String>) -> String {
+        let long = family(adj).long_name();
         match adj.kind() {
-            AdjKind::None | AdjKind::Drop => "dpo-drop ip4".into(),
-            AdjKind::Unreachable => "ip4-null action:send-unreachable".into(),
-            AdjKind::Prohibit => "ip4-null action:send-prohibited".into(),
+            AdjKind::None | AdjKind::Drop => format!("dpo-drop {of}"),
+            AdjKind::Unreachable => format!("{of}-null action:send-unreachable"),
+            AdjKind::Prohibit => format!("{of}-null action:send-prohibited"),
             AdjKind::Local => "dpo-receive".into(),
-            AdjKind::Punt => "dpo-punt ip4".into(),
-            AdjKind::Balance => format!("dpo-load-balance: [buckets:{}]", adj.buckets()),
+            AdjKind::Punt => format!("dpo-punt {of}"),
+            AdjKind::Balance => format!("dpo-load-balance: [proto:{of} buckets:{}]", adj.buckets()),
             AdjKind::Lookup => {
-                let table = self.fib.table(FibIndex(adj.table())).map_or_else(|e| e.to_string(), |t| t.name);
-                format!("dst-address,unicast lookup in {table}")
+                format!("dst-address,unicast lookup in {}", self.table(family(adj), FibIndex(adj.table())))
             }
             AdjKind::Incomplete => {
-                format!("arp-ipv4: via {} {}", next_hop(adj), self.interface(adj.tx()))
+                format!("arp-{long}: via {} {}", next_hop(adj), self.interface(adj.tx()))
             }
             AdjKind::Rewrite => {
-                format!("ipv4 via {} {}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
+                format!("{long} via {} {}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
             }
             AdjKind::Glean => {
-                let source = glean.unwrap_or_else(|| format!("{}/32", adj.source().unwrap_or(NOBODY)));
-                format!("ipv4-glean: [src:{source}] {}", self.rewrite(adj, &self.request(adj.tx())))
+                let host =
+                    || format!("{}/{}", adj.source().unwrap_or_else(|| next_hop(adj)), family(adj).max_len());
+                let header = if family(adj) == Family::Ip4 { self.request(adj.tx()) } else { Vec::new() };
+                format!("{long}-glean: [src:{}] {}", glean.unwrap_or_else(host), self.rewrite(adj, &header))
             }
         }
     }
@@ -111,7 +129,7 @@ impl AdjView {
             interface: (adj.tx().0 != u32::MAX).then(|| words.interface(adj.tx())),
             next_hop: adj.next_hop().map(|a| a.to_string()),
             locks,
-            text: words.adj(&adj, None),
+            text: words.adj(&adj, family(&adj), None),
         };
         let adjacencies = list.into_iter().filter(wanted).map(row).collect();
         Ok(AdjView { adjacencies, all, detail: index.is_some(), summary })

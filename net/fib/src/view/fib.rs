@@ -1,26 +1,18 @@
 //! `show ip fib`.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use shoal_adj::Adjacencies;
+use shoal_adj::{Adjacencies, Family};
 use shoal_interface::Interfaces;
 use shoal_module::Control;
 use shoal_module::cli::CliError;
-use shoal_wire::Ip4Prefix;
+use shoal_wire::IpPrefix;
 
 use super::adj::Words;
 use super::tables::Head;
+use crate::arg::Match;
 use crate::{Entry, Fib, FibError, List, Path, PathState, TableInfo, Via};
-
-/// Which entries to show.
-#[derive(Clone, Copy)]
-pub(crate) enum Filter {
-    All,
-    Longest(Ipv4Addr),
-    Exact(Ip4Prefix),
-}
 
 #[derive(Serialize)]
 struct PathRow {
@@ -42,10 +34,19 @@ struct SourceRow {
 #[derive(Serialize)]
 struct EntryRow {
     prefix: String,
+    #[serde(skip)]
+    family: &'static str,
     /// The one that decides first.
     sources: Vec<SourceRow>,
     adjacency: u32,
-    forwarding: String,
+    /// A row for each bucket; without a balance there is one.
+    forwarding: Vec<Bucket>,
+}
+
+#[derive(Serialize)]
+struct Bucket {
+    adjacency: u32,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -70,7 +71,7 @@ impl FibView {
     pub fn new(
         control: &Control,
         tables: &[TableInfo],
-        filter: Filter,
+        filter: Option<Match>,
         detail: bool,
     ) -> Result<Self, CliError> {
         let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
@@ -79,9 +80,9 @@ impl FibView {
         let mut view = FibView { tables: Vec::new(), detail, missing: None };
         for table in tables {
             let entries = match filter {
-                Filter::All => fib.entries(table.index)?,
-                Filter::Longest(addr) => fib.longest(table.index, addr)?.into_iter().collect(),
-                Filter::Exact(prefix) => match fib.entry(table.index, prefix) {
+                None => fib.entries(table.family, table.index)?,
+                Some(Match::Longest(addr)) => fib.longest(table.index, addr)?.into_iter().collect(),
+                Some(Match::Exact(prefix)) => match fib.entry(table.index, prefix) {
                     Ok(entry) => vec![entry],
                     Err(e) => {
                         view.missing = Some(e);
@@ -104,55 +105,64 @@ impl FibView {
 }
 
 fn row(entry: &Entry, words: &Words<'_>, adjacencies: &Adjacencies) -> EntryRow {
+    let family = crate::address::family(&entry.prefix);
     let best = entry.lists.first();
     let adjacency = best.map_or(0, |l| l.adj.0);
-    let forwarding = best.map_or_else(String::new, |list| forwarding(entry.prefix, list, words, adjacencies));
-    let sources = entry.lists.iter().map(|l| source(l, words)).collect();
-    EntryRow { prefix: entry.prefix.to_string(), sources, adjacency, forwarding }
+    let forwarding = best.map(|list| forwarding(entry.prefix, list, words, adjacencies)).unwrap_or_default();
+    let sources = entry.lists.iter().map(|l| source(family, l, words)).collect();
+    EntryRow { prefix: entry.prefix.to_string(), family: family.name(), sources, adjacency, forwarding }
 }
 
-fn forwarding(prefix: Ip4Prefix, list: &List, words: &Words<'_>, adjacencies: &Adjacencies) -> String {
+fn forwarding(prefix: IpPrefix, list: &List, words: &Words<'_>, adjacencies: &Adjacencies) -> Vec<Bucket> {
+    let family = crate::address::family(&prefix);
+    let buckets = adjacencies.members(list.adj).map(|(_, buckets)| buckets).unwrap_or_default();
+    if !buckets.is_empty() {
+        let text = |adj| words.adj(&adjacencies.get(adj), family, None);
+        return buckets.into_iter().map(|adj| Bucket { adjacency: adj.0, text: text(adj) }).collect();
+    }
     let why = match list.state {
         PathState::Resolved => "",
         PathState::Unresolved => " (next hop is not reachable)",
         PathState::Loop => " (next hop leads back here)",
     };
-    match list.paths.first().map(|p| p.via) {
-        Some(Via::Local { interface: Some(interface), address }) => {
+    let text = match list.paths.first().map(|p| p.via) {
+        Some(Via::Local { interface: Some(interface), address }) if list.paths.len() == 1 => {
             format!("dpo-receive: {address} on {}", words.interface(interface))
         }
-        Some(Via::Attached { source, .. }) => {
+        Some(Via::Attached { source, .. }) if list.paths.len() == 1 => {
             let source = format!("{source}/{}", prefix.len());
-            words.adj(&adjacencies.get(list.adj), Some(source))
+            words.adj(&adjacencies.get(list.adj), family, Some(source))
         }
-        _ => format!("{}{why}", words.adj(&adjacencies.get(list.adj), None)),
-    }
+        _ => format!("{}{why}", words.adj(&adjacencies.get(list.adj), family, None)),
+    };
+    vec![Bucket { adjacency: list.adj.0, text }]
 }
 
-fn source(list: &List, words: &Words<'_>) -> SourceRow {
+fn source(family: Family, list: &List, words: &Words<'_>) -> SourceRow {
     let state = match list.state {
         PathState::Resolved => "resolved",
         PathState::Unresolved => "unresolved",
         PathState::Loop => "looped",
     };
-    let paths = list.paths.iter().map(|p| path(p, words)).collect();
+    let paths = list.paths.iter().map(|p| path(family, p, words)).collect();
     SourceRow { source: list.source.name(), path_list: list.index, users: list.users, state, paths }
 }
 
-fn path(path: &Path, words: &Words<'_>) -> PathRow {
-    let table = |fib| words.fib.table(fib).map_or_else(|e| e.to_string(), |t| t.name);
+fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
     let (kind, via) = match path.via {
         Via::Attached { interface, .. } => ("attached", words.interface(interface)),
         Via::NextHop { interface, next_hop } => {
             ("attached-nexthop", format!("{next_hop} {}", words.interface(interface)))
         }
-        Via::Recursive { next_hop, fib } => ("recursive", format!("via {next_hop} in {}", table(fib))),
+        Via::Recursive { next_hop, fib } => {
+            ("recursive", format!("via {next_hop} in {}", words.table(Family::of(next_hop), fib)))
+        }
         Via::Broadcast { interface } => ("bcast", words.interface(interface)),
         Via::Local { interface: Some(interface), address } => {
             ("receive", format!("{address} on {}", words.interface(interface)))
         }
         Via::Local { interface: None, .. } => ("receive", "local".into()),
-        Via::Lookup(fib) => ("deag", format!("lookup in {}", table(fib))),
+        Via::Lookup(fib) => ("deag", format!("lookup in {}", words.table(family, fib))),
         Via::Punt => ("special", "punt".into()),
         Via::NoRoute => ("special", "no route".into()),
         Via::Drop => ("special", "drop".into()),
@@ -186,21 +196,26 @@ impl EntryRow {
                 self.sources.len()
             )?;
             for (i, source) in self.sources.iter().enumerate() {
-                source.write(f, i == 0)?;
+                source.write(f, self.family, i == 0)?;
             }
             write!(f, " forwarding: ")?;
         } else {
             writeln!(f, "{}", self.prefix)?;
         }
-        // The numbers are those of the path list: there is no load balance of its own yet.
-        writeln!(f, "  unicast-ip4-chain")?;
-        writeln!(f, "  [@0]: dpo-load-balance: [proto:ip4 index:{list} buckets:1 uRPF:{list} to:[0:0]]")?;
-        writeln!(f, "    [0] [@{}]: {}", self.adjacency, self.forwarding)
+        // VPP's load balance has the path list's number here: there is one for each list, not for each route.
+        let (family, n) = (self.family, self.forwarding.len());
+        writeln!(f, "  unicast-{family}-chain")?;
+        writeln!(
+            f,
+            "  [@0]: dpo-load-balance: [proto:{family} index:{list} buckets:{n} uRPF:{list} to:[0:0]]"
+        )?;
+        let mut buckets = self.forwarding.iter().enumerate();
+        buckets.try_for_each(|(i, b)| writeln!(f, "    [{i}] [@{}]: {}", b.adjacency, b.text))
     }
 }
 
 impl SourceRow {
-    fn write(&self, f: &mut fmt::Formatter<'_>, decides: bool) -> fmt::Result {
+    fn write(&self, f: &mut fmt::Formatter<'_>, family: &str, decides: bool) -> fmt::Result {
         let flags = if decides { "added,contributing,active," } else { "added," };
         let SourceRow { source, path_list, users, state, paths } = self;
         let shared = if *users > 1 { "shared," } else { "" };
@@ -209,7 +224,7 @@ impl SourceRow {
         for PathRow { kind, weight, preference, via } in paths {
             write!(
                 f,
-                "      path:[{path_list}] pl-index:{path_list} ip4 weight={weight} pref={preference} "
+                "      path:[{path_list}] pl-index:{path_list} {family} weight={weight} pref={preference} "
             )?;
             writeln!(f, "{kind}:  oper-flags:{state},")?;
             writeln!(f, "        {via}")?;

@@ -13,13 +13,15 @@ pub(super) struct Head {
     table: u32,
     fib_index: u32,
     name: String,
+    flow_hash: String,
     locks: BTreeMap<&'static str, usize>,
 }
 
 impl Head {
     pub fn new(table: &TableInfo) -> Self {
         let locks = table.locks.iter().map(|(source, n)| (source.name(), *n)).collect();
-        Head { table: table.id, fib_index: table.index.0, name: table.name.clone(), locks }
+        let (name, flow_hash) = (table.name.clone(), table.flow_fields.to_string());
+        Head { table: table.id, fib_index: table.index.0, name, flow_hash, locks }
     }
 
     pub fn fib_index(&self) -> u32 {
@@ -29,8 +31,8 @@ impl Head {
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Head { name, fib_index, .. } = self;
-        write!(f, "{name}, fib_index:{fib_index}, flow hash:[src dst sport dport proto flowlabel ] ")?;
+        let Head { name, fib_index, flow_hash, .. } = self;
+        write!(f, "{name}, fib_index:{fib_index}, flow hash:[{flow_hash}] ")?;
         write!(f, "epoch:0 flags:none locks:[")?;
         self.locks.iter().try_for_each(|(source, n)| write!(f, "{source}:{n}, "))?;
         writeln!(f, "]")

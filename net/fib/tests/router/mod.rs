@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 #![allow(dead_code)] // each test file uses its part
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies};
@@ -13,7 +13,7 @@ use shoal_graph::{Clock, FrameCx, FrameNode, Graph, GraphConfig, NoError, NoNext
 use shoal_infra::Reader;
 use shoal_interface::{Create, Device, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, Module};
-use shoal_wire::{Ip4Prefix, MacAddress};
+use shoal_wire::{IpPrefix, MacAddress};
 
 struct Tx;
 
@@ -81,9 +81,12 @@ impl Router {
     }
 
     /// What a packet meets, by the table packets read.
-    pub fn look_up(&self, fib: FibIndex, addr: Ipv4Addr) -> (AdjIndex, Adj) {
+    pub fn look_up(&self, fib: FibIndex, addr: IpAddr) -> (AdjIndex, Adj) {
         let reader = Reader::register();
-        let index = self.fib.tables().lookup(fib, addr.to_bits(), reader.guard());
+        let index = match addr {
+            IpAddr::V4(addr) => self.fib.tables().lookup(fib, addr.to_bits(), reader.guard()),
+            IpAddr::V6(addr) => self.fib.tables().lookup_ip6(fib, addr.to_bits(), reader.guard()),
+        };
         (index, *self.adjacencies.table().get(index, reader.guard()))
     }
 
@@ -94,13 +97,26 @@ impl Router {
 
     pub fn way_in(&self, fib: FibIndex, addr: &str) -> String {
         let (_, adj) = self.look_up(fib, addr.parse().unwrap());
-        if adj.kind() == AdjKind::None {
-            return "None".into();
+        tell(&adj)
+    }
+
+    /// Where a route's flows go: each member of its balance (or the one) as [`Router::way`] tells it, and its buckets.
+    pub fn shares(&self, addr: &str) -> Vec<(String, usize)> {
+        let (index, _) = self.look_up(FibIndex::DEFAULT, addr.parse().unwrap());
+        let Some((_, buckets)) = self.adjacencies.members(index).filter(|(_, buckets)| !buckets.is_empty())
+        else {
+            return vec![(self.way(addr), 1)];
+        };
+        let mut all: Vec<(String, usize)> = Vec::new();
+        for bucket in buckets {
+            let text = tell(&self.adjacencies.get(bucket));
+            match all.iter_mut().find(|(t, _)| *t == text) {
+                Some((_, n)) => *n += 1,
+                None => all.push((text, 1)),
+            }
         }
-        let interface = if adj.tx().0 == u32::MAX { "-".into() } else { adj.tx().to_string() };
-        let table = std::net::IpAddr::from(Ipv4Addr::from_bits(adj.table()));
-        let address = adj.next_hop().or(adj.source()).unwrap_or(table);
-        format!("{:?} {interface} {address}", adj.kind())
+        all.sort();
+        all
     }
 
     /// All adjacencies that are locked, and how often.
@@ -109,10 +125,20 @@ impl Router {
     }
 }
 
-pub fn prefix(text: &str) -> Ip4Prefix {
+pub fn prefix(text: &str) -> IpPrefix {
     text.parse().unwrap()
 }
 
-pub fn ip(text: &str) -> Ipv4Addr {
+pub fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+fn tell(adj: &Adj) -> String {
+    if adj.kind() == AdjKind::None {
+        return "None".into();
+    }
+    let interface = if adj.tx().0 == u32::MAX { "-".into() } else { adj.tx().to_string() };
+    let table = IpAddr::from(Ipv4Addr::from_bits(adj.table()));
+    let address = adj.next_hop().or(adj.source()).unwrap_or(table);
+    format!("{:?} {interface} {address}", adj.kind())
 }

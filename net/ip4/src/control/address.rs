@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
 use shoal_adj::Adjacencies;
-use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_fib::{Family, Fib, FibError, FibIndex, Path, Source, Via};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
@@ -196,14 +196,14 @@ impl Ip4 {
     /// There is no such interface or table, or the interface has addresses, which belong to its old one.
     pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), Ip4Error> {
         let name = self.interfaces.name(interface)?;
-        let fib = self.fib.index_of(table)?;
+        let fib = self.fib.index_of(Family::Ip4, table)?;
         let old = self.on(interface);
         if old.fib == fib {
             return Ok(());
         }
         if !old.addresses.is_empty() {
             let addresses: Vec<String> = old.addresses.iter().map(ToString::to_string).collect();
-            let (table, addresses) = (self.fib.id_of(old.fib)?, addresses.join(", "));
+            let (table, addresses) = (self.fib.id_of(Family::Ip4, old.fib)?, addresses.join(", "));
             return Err(Ip4Error::HasAddresses { interface: name, table, addresses });
         }
         self.apply(interface, &old, OnInterface { fib, ..old.clone() })
@@ -234,7 +234,8 @@ impl Ip4 {
             // A second address in the same network is fine, but only on the same interface.
             let same = |a: &&Ip4Prefix| *index == interface && a.normalized() == address.normalized();
             if let Some(other) = on.addresses.iter().filter(clashes).find(|a| !same(a)) {
-                let (interface, table) = (self.interfaces.name(*index)?, self.fib.id_of(old.fib)?);
+                let (interface, table) =
+                    (self.interfaces.name(*index)?, self.fib.id_of(Family::Ip4, old.fib)?);
                 return Err(Ip4Error::Overlap { address, other: *other, interface, table });
             }
         }
@@ -285,10 +286,10 @@ impl Ip4 {
         };
         self.interfaces.set_ip4(interface, enabled, new.fib.0)?;
         if new.holds() {
-            self.fib.lock(new.fib, Source::Interface)?;
+            self.fib.lock(Family::Ip4, new.fib, Source::Interface)?;
         }
         if old.holds() {
-            self.fib.unlock(old.fib, Source::Interface);
+            self.fib.unlock(Family::Ip4, old.fib, Source::Interface);
         }
         Ok(())
     }
@@ -329,7 +330,7 @@ impl Ip4 {
     /// Lines for `show interface address`.
     fn lines(&self, interface: SwIfIndex) -> Vec<String> {
         let on = self.on(interface);
-        let table = match self.fib.id_of(on.fib) {
+        let table = match self.fib.id_of(Family::Ip4, on.fib) {
             Ok(id) if on.fib != FibIndex::DEFAULT => format!(" ip4 table-id {id} fib-idx {}", on.fib),
             _ => String::new(),
         };
@@ -349,7 +350,7 @@ impl OnInterface {
         for address in self.addresses.iter().filter(|a| a.len() < Ip4Prefix::MAX_LEN) {
             let source = address.addr();
             // Of several addresses in one network the first asks for neighbours.
-            routes.entry(address.normalized()).or_insert(Via::Attached { interface, source });
+            routes.entry(address.normalized()).or_insert(Via::Attached { interface, source: source.into() });
             if let Some(last) = address.broadcast() {
                 let broadcast =
                     if self.directed_broadcast { Via::Broadcast { interface } } else { Via::Drop };
@@ -358,7 +359,10 @@ impl OnInterface {
             }
         }
         for address in self.addresses.iter().map(Ip4Prefix::addr) {
-            routes.insert(Ip4Prefix::host(address), Via::Local { interface: Some(interface), address });
+            routes.insert(
+                Ip4Prefix::host(address),
+                Via::Local { interface: Some(interface), address: address.into() },
+            );
         }
         routes
     }

@@ -261,7 +261,7 @@ pub fn via(next_hop: &str, port: &Port) -> Path {
 
 /// Another table's index.
 pub fn table(router: &Router, id: u32) -> FibIndex {
-    router.get::<Fib>().add_table(id, None).unwrap()
+    router.get::<Fib>().add_table(shoal_fib::Family::Ip4, id, None).unwrap()
 }
 
 pub fn look_up_in(fib: FibIndex) -> Path {
