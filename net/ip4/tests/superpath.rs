@@ -16,7 +16,7 @@ use common::{
     Given, Giver, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via,
 };
 use shoal_buffer::Flags;
-use shoal_fib::Via;
+use shoal_fib::{Family, Fib, FibIndex, FlowFields, Path, Source, Via};
 use shoal_graph::PacketNode;
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
@@ -124,6 +124,24 @@ fn configure(router: &Router, ports: &[Port]) {
     route(router, "20.10.0.0/16", via("10.0.6.2", &ports[OUT_FEATURE]));
     route(router, "20.11.0.0/16", via("10.0.5.2", &ports[IN_FEATURE]));
     route(router, "20.12.0.0/16", Via::Punt);
+    // Several ways: up, by weight; one of them not known, one down; through other routes; in another table.
+    let fib = router.get::<Fib>();
+    fib.set_flow_seed(7);
+    let balance = |to: &str, paths: &[Path]| {
+        fib.add(FibIndex::DEFAULT, prefix(to), Source::Cli, paths).unwrap();
+    };
+    let two = [via("10.0.1.2", &ports[1]), via("10.0.2.2", &ports[2]).weight(3)];
+    balance("20.13.0.0/16", &two);
+    balance(
+        "20.14.0.0/16",
+        &[via("10.0.1.3", &ports[1]), via("10.0.0.8", &ports[0]), via("10.0.4.2", &ports[DOWN])],
+    );
+    let recursive = |to: &str| Path::recursive(common::ip(to), FibIndex::DEFAULT);
+    balance("20.15.0.0/16", &[recursive("20.13.0.1"), recursive("20.0.0.1"), look_up_in(t7)]);
+    balance("20.16.0.0/16", &[recursive("20.13.0.1")]);
+    balance("20.17.0.0/16", &[recursive("20.0.0.1")]);
+    fib.add(t7, prefix("20.15.0.0/16"), Source::Cli, &two).unwrap();
+    fib.set_flow_fields(Family::Ip4, t7, FlowFields::SRC.with(FlowFields::SYMMETRIC)).unwrap();
     assert_eq!(prefix("20.0.0.0/16").len(), 16);
 }
 
@@ -144,7 +162,7 @@ fn destination(rng: &mut Rng) -> [u8; 4] {
         // Hosts of connected networks: known, unknown, the router itself, network and broadcast address.
         2..=4 => [10, 0, rng.below(9) as u8, *rng.pick(&[0, 1, 2, 3, 5, 6, 255])],
         5..=9 => [20, 0, rng.below(4) as u8, rng.below(4) as u8],
-        _ => [20, rng.below(13) as u8, *rng.pick(&[0, 200]), rng.below(3) as u8],
+        _ => [20, rng.below(18) as u8, *rng.pick(&[0, 200]), rng.below(3) as u8],
     }
 }
 
@@ -214,6 +232,17 @@ fn damage(rng: &mut Rng, packet: PacketBuilder) -> PacketBuilder {
 fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
     let (src, dst) = (station(rx as u8), mac(rng, port));
     let (from, to) = (source(rng, rx), destination(rng));
+    if let [10, 0, _, 5 | 6] | [20, 7 | 14, ..] = to {
+        // Nobody has these addresses or next hops. Which packets wait for them, and which are too many, depends on their order; so
+        // all come in by one port, and nothing leads one of them by other nodes than the next.
+        let to = if rx == 0 { to } else { [10, 0, 1, 2] };
+        let from = [10, 0, rx as u8, 2];
+        return PacketBuilder::ethernet(src, port.mac())
+            .ip4(from, to)
+            .udp(1000, 2000)
+            .payload_len(30)
+            .build();
+    }
     let start = PacketBuilder::ethernet(src, dst);
     let start = match rng.below(30) {
         0 => start.vlan(rng.below(4096) as u16),
@@ -445,4 +474,25 @@ fn is_taken_only_where_ip4_is_enabled_and_the_frames_are_ethernet() {
     world.router.run();
     assert_eq!(world.vectors("ip4-superpath"), before);
     assert_eq!(world.router.error("ip4-not-enabled", "ip4 is not enabled on the interface"), 1);
+}
+
+#[test]
+fn flows_share_several_ways_by_weight_and_stay_on_the_superpath() {
+    let mut world = World::new(true);
+    let before = world.vectors("ip4-lookup");
+    for n in 0..1000u16 {
+        let frame = PacketBuilder::ethernet(station(0), world.ports[0].mac())
+            .ip4([10, 0, 0, 2], [20, 13, (n / 200) as u8, n as u8])
+            .udp(1000 + n, 2000)
+            .payload_len(30)
+            .build();
+        world.givers[0].give(frame);
+    }
+    world.router.run();
+    assert_eq!(world.vectors("ip4-lookup"), before, "the ordinary lookup had nothing to do");
+    assert!(world.vectors("ip4-superpath") >= 1000);
+    let (one, three) = (world.ports[1].received().len(), world.ports[2].received().len());
+    assert_eq!(one + three, 1000);
+    // A quarter, with a deviation of 14.
+    assert!((180..320).contains(&one), "{one} of 1000");
 }

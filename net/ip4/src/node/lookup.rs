@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
-use shoal_buffer::{Meta, Packet};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
@@ -53,11 +53,12 @@ pub enum Error {
 
 /// What `show trace` says.
 #[derive(TraceLine)]
-#[line("fib {fib} dpo-idx {adj} flow hash: 0x00000000")]
+#[line("fib {fib} dpo-idx {adj} flow hash: 0x{hash:08x}")]
 #[line("{headers}")]
 pub struct Trace {
     fib: u32,
     adj: u32,
+    hash: u32,
     headers: Headers,
 }
 
@@ -93,19 +94,37 @@ impl Ip4Lookup {
         }
     }
 
-    /// Everything but a complete rewrite; follows the route through other tables.
-    #[cold]
-    fn rest(&self, dst: u32, index: AdjIndex, meta: &mut Meta, guard: Guard<'_>) -> Result<Next, Error> {
-        let mut index = index;
+    /// The member of a balance that a packet takes. Apart, because most routes have one way.
+    #[inline(never)]
+    fn share(&self, adj: &Adj, fib: FibIndex, pkt: &Packet<'_>) -> AdjIndex {
+        self.adjacencies.balance(adj, self.fib.flow_hash(fib, pkt.data()))
+    }
+
+    /// Everything but a complete rewrite: follows the route through balances and other tables.
+    #[inline(never)]
+    fn rest(&self, key: Key, index: AdjIndex, pkt: &mut Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
+        let (mut index, mut fib) = (index, FibIndex(key.fib));
         for _ in 0..=MOST_TABLES {
-            let adj = self.adjacencies.get(index, guard);
+            let mut adj = self.adjacencies.get(index, guard);
+            if adj.is_balance() {
+                index = self.share(adj, fib, pkt);
+                adj = self.adjacencies.get(index, guard);
+            }
             if adj.kind() != AdjKind::Lookup {
-                meta.adj = index.0;
+                pkt.meta_mut().adj = index.0;
                 return Ok(next(adj));
             }
-            index = self.fib.lookup(FibIndex(adj.table()), dst, guard);
+            fib = FibIndex(adj.table());
+            index = self.fib.lookup(fib, key.dst, guard);
         }
         Err(Error::TooManyTables)
+    }
+
+    /// What `show trace` says; the hash is that of the table the packet came to first.
+    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+        let balance = self.adjacencies.get(index, guard).is_balance();
+        let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
+        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
     }
 }
 
@@ -144,37 +163,52 @@ impl StagedNode for Ip4Lookup {
     #[inline(always)]
     fn packet(&self, key: Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let Key { dst, entry, fib } = key;
+        let guard = cx.guard();
         let value = if entry.is_final() {
             entry.value()
         } else {
-            self.fib
-                .trie(FibIndex(fib), cx.guard())
-                .map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
+            self.fib.trie(FibIndex(fib), guard).map_or(0, |trie| trie.stage3(trie.stage2(entry, dst), dst))
         };
         let index = AdjIndex(value);
         pkt.meta_mut().adj = index.0;
-        cx.trace(pkt, || Trace { fib, adj: index.0, headers: Headers::of(pkt) });
-        if self.adjacencies.get(index, cx.guard()).is_rewrite() {
+        cx.trace(pkt, || self.trace(key, index, pkt, guard));
+        if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(dst, index, pkt.meta_mut(), cx.guard())
+        self.rest(key, index, pkt, guard)
     }
 }
 
 impl Finds for Ip4Lookup {
-    type Facts<'g> = &'g Mtrie4;
+    type Facts<'g> = (&'g Mtrie4, FibIndex);
     type Found<'g> = &'g Adj;
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g Mtrie4> {
-        self.fib.trie(FibIndex(self.interfaces.ip4_table(interface)), guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+        let fib = FibIndex(self.interfaces.ip4_table(interface));
+        Some((self.fib.trie(fib, guard)?, fib))
     }
 
     #[inline(always)]
-    fn find<'g>(&'g self, trie: &'g Mtrie4, pkt: &mut Packet<'_>, guard: Guard<'g>) -> Option<&'g Adj> {
+    fn find<'g>(
+        &'g self,
+        (trie, fib): Self::Facts<'g>,
+        pkt: &mut Packet<'_>,
+        guard: Guard<'g>,
+    ) -> Option<&'g Adj> {
         let dst = pkt.header::<Ip4Header>()?.dst_u32();
-        let index = AdjIndex(trie.lookup(dst));
-        let adj = self.adjacencies.get(index, guard);
-        if !adj.is_rewrite() || pkt.tx() != SwIfIndex::NONE {
+        let mut index = AdjIndex(trie.lookup(dst));
+        let mut adj = self.adjacencies.get(index, guard);
+        if !adj.is_rewrite() {
+            if !adj.is_balance() {
+                return None;
+            }
+            index = self.share(adj, fib, pkt);
+            adj = self.adjacencies.get(index, guard);
+            if !adj.is_rewrite() {
+                return None;
+            }
+        }
+        if pkt.tx() != SwIfIndex::NONE {
             return None;
         }
         pkt.meta_mut().adj = index.0;
