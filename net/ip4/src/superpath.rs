@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shoal_ethernet::EthernetInput;
 use shoal_graph::superpath::{Forward, Then};
-use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
+use shoal_interface::{IfFlags, Interfaces, OUTPUT_ARC, Output};
 use shoal_module::{Control, InitError};
 
 use crate::Ip4Nodes;
@@ -23,5 +23,5 @@ pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let forward = Forward(Arc::clone(&nodes.lookup), Arc::clone(&nodes.rewrite), output);
     let chain = Then(ethernet, Then(Arc::clone(&nodes.input), forward));
     let node = graph.add_superpath(NAME, chain)?;
-    interfaces.set_superpath(Some(node)).map_err(|e| InitError::Other(e.to_string()))
+    interfaces.set_superpath(IfFlags::IP4, node).map_err(|e| InitError::Other(e.to_string()))
 }
