@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// The stack: ring 2. Everything else in `net/` is a feature.
 const STACK: &[&str] =
-    &["interface", "ethernet", "adj", "fib", "arp", "ip4", "icmp", "nd", "ip6", "l2", "udp"];
+    &["interface", "ethernet", "adj", "fib", "neighbor", "arp", "ip6_nd", "ip4", "icmp", "nd", "ip6", "l2", "udp"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ring {

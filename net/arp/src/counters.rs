@@ -4,9 +4,7 @@ use std::io;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::counter::{Counters, Simple};
-
-/// Most interfaces counted.
-const MAX_INTERFACES: usize = 1 << 16;
+use shoal_neighbor::counters::{MAX_INTERFACES, begin};
 
 /// Kinds of ARP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,20 +21,11 @@ pub enum Kind {
 #[derive(Clone)]
 struct Side([Simple; 3]);
 
-/// `/net/arp/{rx,tx}/{requests,replies,gratuitous}` `/net/arp/held/{sent,failed,refused}` and
-/// `/net/arp/refused`, by interface.
+/// `/net/arp/{rx,tx}/{requests,replies,gratuitous}`, by interface.
 #[derive(Clone)]
 pub struct ArpCounters {
     rx: Side,
     tx: Side,
-    /// Packets sent on after their neighbour had answered.
-    pub held_sent: Simple,
-    /// Packets whose neighbour did not answer.
-    pub held_failed: Simple,
-    /// Stations that were not entered because the table is full.
-    pub refused: Simple,
-    /// Packets that had no room to wait.
-    pub held_refused: Simple,
 }
 
 impl ArpCounters {
@@ -50,32 +39,12 @@ impl ArpCounters {
             let of = |kind: &str| one(&format!("{s}/{kind}"));
             Ok(Side([of("requests")?, of("replies")?, of("gratuitous")?]))
         };
-        Ok(ArpCounters {
-            rx: side("rx")?,
-            tx: side("tx")?,
-            held_sent: one("held/sent")?,
-            held_failed: one("held/failed")?,
-            refused: one("refused")?,
-            held_refused: one("held/refused")?,
-        })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Simple> {
-        self.rx.0.iter().chain(&self.tx.0).chain([
-            &self.held_sent,
-            &self.held_failed,
-            &self.held_refused,
-            &self.refused,
-        ])
+        Ok(ArpCounters { rx: side("rx")?, tx: side("tx")? })
     }
 
     /// Begins to count for a new interface.
     pub fn begin(&self, interface: SwIfIndex) {
-        let at = interface.0 as usize;
-        self.all().for_each(|counter| {
-            counter.zero(at);
-            counter.ensure(at + 1);
-        });
+        self.rx.0.iter().chain(&self.tx.0).for_each(|counter| begin(counter, interface));
     }
 
     /// Counts a received packet.

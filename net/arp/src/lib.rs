@@ -1,26 +1,21 @@
-//! ARP and the IPv4 neighbour table.
+//! ARP: who has an IPv4 address.
 //!
 //! Two halves meet here. Packets without a neighbour come to `ip4-arp` and `ip4-glean`, which ask the link and
 //! hand the packet to [`Neighbours`] to wait for the answer; ARP packets come to `arp-input`, which answers
-//! requests and tells [`Neighbours`] who spoke. [`Neighbours`] is the control plane: the table, its limits and
-//! its ageing, the adjacency and the host route of each neighbour. The [`table`] itself knows no protocol;
-//! neighbour discovery for IPv6 will keep one of its own.
+//! requests and tells [`Neighbours`] who spoke. The table, its limits and its ageing are shared with neighbour
+//! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
-pub mod cli;
-mod control;
 pub mod counters;
-mod error;
+mod learn;
 pub mod message;
 mod node;
-mod process;
+mod protocol;
 mod request;
 mod subnet;
-pub mod table;
-pub mod throttle;
 
-pub use control::{Flush, Info, Neighbours, NewLimits};
-pub use error::NeighbourError;
+pub use protocol::Arp;
+pub use shoal_neighbor::{Flush, NeighbourError, NewLimits, table};
 
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -31,27 +26,27 @@ use shoal_graph::process::{Receiver, channel};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
 use shoal_module::{Control, InitError, Module};
+use shoal_neighbor::counters::HeldCounters;
+use shoal_neighbor::message::Waiting;
+use shoal_neighbor::process;
 
 /// What names an IPv4 neighbour: its interface and its address.
 pub type Key = table::Key<Ipv4Addr>;
+
+/// All IPv4 neighbours.
+pub type Neighbours = shoal_neighbor::Neighbours<Arp>;
 
 /// Facts and packets on their way to the control plane.
 const CHANNEL: usize = 1024;
 
 /// The module.
-pub static MODULE: Module = Module {
-    name: "arp",
-    description: "ARP and the IPv4 neighbour table",
-    init,
-    start,
-    commands: cli::COMMANDS,
-    ..Module::NONE
-};
+pub static MODULE: Module =
+    Module { name: "arp", description: "ARP: who has an IPv4 address", init, start, ..Module::NONE };
 
 /// The channels' ends, from `init` to `start`.
 struct Ends {
     learn: Receiver<message::Learn>,
-    wait: Receiver<message::Waiting>,
+    wait: Receiver<Waiting<Ipv4Addr>>,
     bell: Receiver<()>,
 }
 
@@ -74,7 +69,9 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(node::ArpFailed)?;
     graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;
-    control.put_rc(Neighbours::new(control, counters, bell_tx)?);
+    let held = HeldCounters::new(graph.counters(), "arp")?;
+    let neighbours = control.put_rc(Neighbours::new(control, Arp::new(control, counters)?, held, bell_tx)?);
+    protocol::follow(control, &neighbours)?;
     control.put(Ends { learn, wait, bell });
     Ok(())
 }
@@ -82,7 +79,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (processes, neighbours) = (control.processes()?, control.get::<Neighbours>()?);
     let ends = control.get::<Ends>()?;
-    processes.spawn("ip4-neighbor-learn", process::learn(Rc::clone(&neighbours), ends.learn.clone()));
+    processes.spawn("ip4-neighbor-learn", learn::learn(Rc::clone(&neighbours), ends.learn.clone()));
     processes.spawn("ip4-neighbor-hold", process::hold(Rc::clone(&neighbours), ends.wait.clone()));
     let age = process::age(neighbours, Rc::clone(&processes), ends.bell.clone());
     processes.spawn("ip4-neighbor-age-process", age);

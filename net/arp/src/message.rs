@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use shoal_buffer::{Buffer, SwIfIndex};
+use shoal_buffer::SwIfIndex;
 use shoal_wire::MacAddress;
 
 /// Whether a station that was not known yet is to be entered.
@@ -25,40 +25,4 @@ pub struct Learn {
     pub mac: MacAddress,
     /// Whether it matters if it was not known.
     pub unknown: Unknown,
-}
-
-/// A packet that cannot be sent before its neighbour has answered. The first request is on its way already.
-#[derive(Debug)]
-pub struct Waiting {
-    /// The link.
-    pub interface: SwIfIndex,
-    /// The neighbour.
-    pub next_hop: Ipv4Addr,
-    /// The address it was asked with.
-    pub source: Ipv4Addr,
-    /// The packet, its front at the IPv4 header.
-    pub buffer: Buffer,
-}
-
-/// Why a packet that waited is not sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum NotSent {
-    /// Nobody answered.
-    Silent = 0,
-    /// Too many packets wait.
-    Refused = 1,
-    /// The interface went down or was deleted.
-    Gone = 2,
-}
-
-impl NotSent {
-    /// From what lies in a packet's scratch.
-    pub(crate) fn from_number(n: u32) -> Self {
-        match n {
-            0 => NotSent::Silent,
-            1 => NotSent::Refused,
-            _ => NotSent::Gone,
-        }
-    }
 }

@@ -82,6 +82,27 @@ impl Adjacencies {
         Ok(index)
     }
 
+    /// A new adjacency that nobody else finds, locked once; its record is the caller's to keep right.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn create_fixed(&self, adj: Adj) -> Result<AdjIndex, AdjError> {
+        let index = self.fresh_index()?;
+        if let Err(e) = self.store_record(index, adj.of(index)) {
+            self.give_index_back(index);
+            return Err(e);
+        }
+        self.enter(index, Key::Own(index));
+        Ok(index)
+    }
+
+    /// Gives an adjacency of [`Adjacencies::create_fixed`] another record.
+    pub fn set_fixed(&self, index: AdjIndex, adj: Adj) {
+        if let Err(e) = self.store_record(index, adj.of(index)) {
+            tracing::warn!(%index, "adjacency keeps its old state: {e}");
+        }
+    }
+
     /// A path list's adjacency stands for others from now on: none (packets are dropped), one (its record is a copy),
     /// or many (a bucket for each share). It takes over the lock that the caller holds on each member.
     ///

@@ -3,19 +3,19 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use shoal_adj::Link;
 use shoal_buffer::Buffer;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::process::Sender;
 use shoal_graph::{FrameCx, NextNodes as _};
 use shoal_interface::SwIfIndex;
-use shoal_wire::MacAddress;
+use shoal_neighbor::MOST_HELD_EACH;
+use shoal_neighbor::message::Waiting;
+use shoal_neighbor::throttle::Throttle;
 
-use crate::control::MOST_HELD_EACH;
 use crate::counters::{ArpCounters, Kind};
-use crate::message::Waiting;
-use crate::request::Question;
+use crate::request::{self, Question};
 use crate::subnet::Subnets;
-use crate::throttle::Throttle;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +80,12 @@ pub(crate) struct Target {
 pub(crate) struct Asker {
     pub(crate) subnets: Subnets,
     counters: ArpCounters,
-    wait: Sender<Waiting>,
+    wait: Sender<Waiting<Ipv4Addr>>,
     asked: Throttle,
 }
 
 impl Asker {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, wait: Sender<Waiting>) -> Self {
+    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, wait: Sender<Waiting<Ipv4Addr>>) -> Self {
         Asker { subnets, counters, wait, asked: Throttle::new(INTERVAL) }
     }
 
@@ -105,10 +105,8 @@ impl Asker {
         let key = u64::from(interface.0) << 32 | u64::from(next_hop.to_bits());
         let before = self.asked.hit(cx.thread(), key, cx.now());
         if before == 0 {
-            let (mac, to) = (data.mac(), MacAddress::BROADCAST);
-            let Some(request) =
-                (Question { interface, mac, source, to, target: next_hop }).packet(cx.cache())
-            else {
+            let question = Question { interface, mac: data.mac(), source, to: None, target: next_hop };
+            let Some(request) = request::packet(&question, cx.cache()) else {
                 return cx.drop(buffer, Error::NoBuffers);
             };
             cx.send(Next::Output.edge(), request);
@@ -118,7 +116,7 @@ impl Asker {
         if before as usize >= MOST_HELD_EACH {
             return cx.drop(buffer, Error::Throttled);
         }
-        match self.wait.try_send(Waiting { interface, next_hop, source, buffer }) {
+        match self.wait.try_send(Waiting { interface, next_hop, source, link: Link::Ip4, buffer }) {
             Ok(()) => cx.count(Error::Held, 1),
             Err(refused) => cx.drop(refused.into_inner().buffer, Error::Congested),
         }

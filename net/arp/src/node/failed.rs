@@ -5,8 +5,7 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_ip4::IcmpError;
-
-use crate::message::NotSent;
+use shoal_neighbor::message::NotSent;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,12 +9,12 @@ use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::process::Sender;
 use shoal_graph::{Cx, PacketNode};
 use shoal_interface::{IfFlags, SwIfIndex};
+use shoal_neighbor::throttle::Throttle;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader};
 
 use crate::counters::{ArpCounters, Kind};
 use crate::message::{Learn, Unknown};
 use crate::subnet::{Place, Subnets};
-use crate::throttle::Throttle;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]

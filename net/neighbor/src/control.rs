@@ -2,29 +2,31 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::rc::{Rc, Weak};
+use std::net::IpAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
-use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Family, Link};
-use shoal_fib::{Fib, FibIndex};
+use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Link};
+use shoal_fib::FibIndex;
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
-use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
-use crate::counters::ArpCounters;
-use crate::message::{Learn, NotSent, Unknown};
-use crate::table::{FibEntry, Limits, Neighbour, Origin, Refused, Stored, Table, WhenFull};
-use crate::{Key, NeighbourError};
+use crate::counters::HeldCounters;
+use crate::message::NotSent;
+use crate::table::{FibEntry, Key, Limits, Neighbour, Origin, Refused, Stored, Table, WhenFull};
+use crate::{Address, Families, NeighbourError, Protocol};
 
 mod ask;
+mod reach;
 mod route;
 
 use ask::Asking;
-pub(crate) use ask::MOST_HELD_EACH;
+pub use ask::MOST_HELD_EACH;
+use reach::Reach;
+pub use reach::{Role, State};
 
 /// What a neighbour has in other tables.
 struct Installed {
@@ -56,49 +58,57 @@ pub struct NewLimits {
 
 /// One neighbour, as `show ip neighbors` prints it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Info {
+pub struct Info<A> {
     /// The link.
     pub interface: SwIfIndex,
-    /// Its IPv4 address.
-    pub address: Ipv4Addr,
+    /// Its address.
+    pub address: A,
     /// What is known of it.
     pub neighbour: Neighbour,
     /// How long ago it was last confirmed.
     pub age: Duration,
+    /// How sure it is that it is there; `None` when the protocol does not doubt, or the operator said so.
+    pub state: Option<State>,
+    /// What it said it is.
+    pub role: Role,
 }
 
-/// All IPv4 neighbours.
-pub struct Neighbours {
+/// All neighbours of one family.
+pub struct Neighbours<P: Protocol> {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
     adjacencies: Rc<Adjacencies>,
-    fib: Rc<Fib>,
-    control: Weak<Control>,
-    counters: ArpCounters,
-    table: RefCell<Table<Ipv4Addr>>,
-    installed: RefCell<BTreeMap<Key, Installed>>,
-    asking: RefCell<Asking>,
+    protocol: P,
+    counters: HeldCounters,
+    table: RefCell<Table<P::Addr>>,
+    installed: RefCell<BTreeMap<Key<P::Addr>, Installed>>,
+    asking: RefCell<Asking<P::Addr>>,
+    reach: RefCell<Reach<P::Addr>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
 }
 
-impl Neighbours {
-    /// An empty table that describes neighbours' adjacencies from now on.
-    pub(crate) fn new(
+impl<P: Protocol> Neighbours<P> {
+    /// An empty table that describes its neighbours' adjacencies from now on, and is listed among the families.
+    ///
+    /// # Errors
+    /// A module it needs is missing.
+    pub fn new(
         control: &Rc<Control>,
-        counters: ArpCounters,
+        protocol: P,
+        counters: HeldCounters,
         bell: Sender<()>,
     ) -> Result<Rc<Self>, InitError> {
         let neighbours = Rc::new(Neighbours {
             graph: control.graph()?,
             interfaces: control.get()?,
             adjacencies: control.get()?,
-            fib: control.get()?,
-            control: Rc::downgrade(control),
+            protocol,
             counters,
             table: RefCell::default(),
             installed: RefCell::default(),
             asking: RefCell::default(),
+            reach: RefCell::default(),
             bell,
         });
         let weak = Rc::downgrade(&neighbours);
@@ -106,21 +116,21 @@ impl Neighbours {
             Some(neighbours) => neighbours.describe(interface, link, next_hop),
             None => Adj::on(AdjKind::Incomplete, interface, 0),
         };
-        neighbours.adjacencies.set_describe(Family::Ip4, Rc::new(describe));
+        neighbours.adjacencies.set_describe(P::FAMILY, Rc::new(describe));
         let weak = Rc::downgrade(&neighbours);
         neighbours.interfaces.subscribe(move |_, event| {
             if let Some(neighbours) = weak.upgrade() {
                 neighbours.on_event(event);
             }
         });
-        let weak = Rc::downgrade(&neighbours);
-        control.get::<Ip4>()?.subscribe(move |_, event| {
-            if let Some(neighbours) = weak.upgrade() {
-                neighbours.on_address(event);
-            }
-        });
         neighbours.interfaces.indices().into_iter().for_each(|i| neighbours.counters.begin(i));
+        Families::of(control).add(P::FAMILY, Rc::clone(&neighbours) as _);
         Ok(neighbours)
+    }
+
+    /// What the family's protocol does for it.
+    pub fn protocol(&self) -> &P {
+        &self.protocol
     }
 
     fn on_event(&self, event: Event) {
@@ -128,47 +138,44 @@ impl Neighbours {
             Event::Created(i) => self.counters.begin(i),
             Event::Deleting(i) => self.flush(Some(i), Flush::All),
             Event::Admin(i, false) | Event::Link(i, false) => self.flush(Some(i), Flush::Dynamic),
+            Event::Mac(i) | Event::Mtu(i) => self.renew_ways(i),
             _ => {}
         }
     }
 
-    fn on_address(&self, event: AddressEvent) {
-        match event {
-            AddressEvent::Added(i, _) => self.move_routes(i),
-            AddressEvent::Removed(i, network) => self.leave(i, network),
-        }
-    }
-
-    /// A network is connected no longer: whoever was learnt in it is forgotten.
-    fn leave(&self, interface: SwIfIndex, network: Ip4Prefix) {
-        let left = self.addresses(interface);
-        let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));
+    /// Some addresses of an interface are no longer on its link: whoever was learnt there is forgotten.
+    pub fn leave(&self, interface: SwIfIndex, gone: impl Fn(P::Addr) -> bool) {
         self.forget(|key, n| key.0 == interface && gone(key.1) && n.origin == Origin::Dynamic);
         self.give_up(|key| key.0 == interface && gone(key.1), NotSent::Gone);
     }
 
-    fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
-        let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
-        ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default()
-    }
-
     /// An adjacency's line: complete when the neighbour is known and its interface is up.
     fn describe(&self, interface: SwIfIndex, link: Link, next_hop: IpAddr) -> Adj {
-        let IpAddr::V4(address) = next_hop else { return Adj::special(AdjKind::Drop) };
+        let Some(address) = P::Addr::of(next_hop) else { return Adj::special(AdjKind::Drop) };
         let Ok(data) = self.interfaces.data(interface) else { return Adj::special(AdjKind::Drop) };
-        let mtu = link.mtu(&data);
+        let key = (interface, address);
+        if let Some(stale) = self.describe_stale(key, link, link.mtu(&data)) {
+            return stale;
+        }
+        self.complete(key, link).unwrap_or_else(|| {
+            let asker = self.protocol.asker();
+            let edge = asker.and_then(|asker| self.adjacencies.edge_to_asker(link, asker).ok());
+            Adj::on(AdjKind::Incomplete, interface, link.mtu(&data)).with_edge(edge.unwrap_or(Edge::DROP))
+        })
+    }
+
+    /// An adjacency's line with all that is needed to send; `None` as long as something is missing.
+    fn complete(&self, (interface, address): Key<P::Addr>, link: Link) -> Option<Adj> {
+        let data = self.interfaces.data(interface).ok().filter(|data| data.is_up())?;
         let header = if data.flags().has(IfFlags::ETHERNET) {
-            let known = self.table.borrow().get((interface, address));
-            known.map(|n| EthernetHeader::new(data.mac(), n.mac, link.ether_type()).as_bytes().to_vec())
+            let known = self.table.borrow().get((interface, address))?;
+            EthernetHeader::new(data.mac(), known.mac, link.ether_type()).as_bytes().to_vec()
         } else {
             // A link without stations: nothing to resolve, nothing to put in front.
-            Some(Vec::new())
+            Vec::new()
         };
-        let complete = header.filter(|_| data.is_up()).and_then(|header| {
-            let edge: Edge = self.adjacencies.edge_to(link, interface).ok()?;
-            Some(Adj::on(AdjKind::Rewrite, interface, mtu).with_rewrite(&header, edge))
-        });
-        complete.unwrap_or_else(|| Adj::on(AdjKind::Incomplete, interface, mtu))
+        let edge = self.adjacencies.edge_to(link, interface).ok()?;
+        Some(Adj::on(AdjKind::Rewrite, interface, link.mtu(&data)).with_rewrite(&header, edge))
     }
 
     /// Enters a neighbour, or changes what is known of it; packets that waited for it leave.
@@ -178,7 +185,55 @@ impl Neighbours {
     /// the entry is static and this fact is not.
     pub fn set(
         &self,
-        (interface, address): Key,
+        (interface, address): Key<P::Addr>,
+        mac: MacAddress,
+        origin: Origin,
+        fib_entry: FibEntry,
+    ) -> Result<(), NeighbourError> {
+        self.enter((interface, address), mac, origin, fib_entry)?;
+        match origin {
+            Origin::Static => self.trust((interface, address)),
+            // Nobody has heard of it yet.
+            Origin::Dynamic => self.doubt((interface, address), State::Stale),
+        }
+        self.answered((interface, address));
+        Ok(())
+    }
+
+    /// A station said which address it has; `state` is how sure that makes us. A static entry stays as it is.
+    ///
+    /// # Errors
+    /// As [`Neighbours::set`], but that a static entry is no error.
+    pub fn learn(
+        &self,
+        key: Key<P::Addr>,
+        mac: MacAddress,
+        state: State,
+        role: Role,
+    ) -> Result<(), NeighbourError> {
+        if !self.interfaces.data(key.0)?.is_up() {
+            return Ok(());
+        }
+        let kept = self.table.borrow().get(key).map_or(FibEntry::Wanted, |n| n.fib_entry);
+        match self.enter(key, mac, Origin::Dynamic, kept) {
+            Ok(()) => {
+                self.doubt(key, state);
+                self.set_role(key, role);
+                self.answered(key);
+                Ok(())
+            }
+            Err(NeighbourError::Static(..)) => Ok(()),
+            Err(e) => {
+                self.counters.full.add(0, key.0.0 as usize, 1);
+                tracing::debug!(interface = %key.0, address = %key.1, %mac, "not learnt: {e}");
+                Err(e)
+            }
+        }
+    }
+
+    fn enter(
+        &self,
+        (interface, address): Key<P::Addr>,
         mac: MacAddress,
         origin: Origin,
         fib_entry: FibEntry,
@@ -188,8 +243,8 @@ impl Neighbours {
         let neighbour = Neighbour { mac, origin, fib_entry, updated: self.graph.clock().now() };
         let old = self.table.borrow().get(key);
         let stored = self.table.borrow_mut().store(key, neighbour).map_err(|refused| match refused {
-            Refused::Full(limit) => NeighbourError::Full(limit),
-            Refused::Static => NeighbourError::Static(address, self.name(interface)),
+            Refused::Full(limit) => NeighbourError::Full(limit, P::FAMILY),
+            Refused::Static => NeighbourError::Static(address.into(), self.name(interface)),
         })?;
         match stored {
             Stored::Same => {}
@@ -204,7 +259,6 @@ impl Neighbours {
                 }
             }
         }
-        self.answered(key);
         Ok(())
     }
 
@@ -214,7 +268,7 @@ impl Neighbours {
     /// As [`Neighbours::set`], or the addresses go past the last one.
     pub fn set_many(
         &self,
-        (interface, first): Key,
+        (interface, first): Key<P::Addr>,
         mac: MacAddress,
         count: u32,
         origin: Origin,
@@ -222,7 +276,7 @@ impl Neighbours {
     ) -> Result<(), NeighbourError> {
         for n in 0..count_of(first, count)? {
             let mac = MacAddress::from_u64(mac.to_u64() + u64::from(n));
-            self.set((interface, Ipv4Addr::from_bits(first.to_bits() + n)), mac, origin, fib_entry)?;
+            self.set((interface, first.plus(n)), mac, origin, fib_entry)?;
         }
         Ok(())
     }
@@ -234,17 +288,17 @@ impl Neighbours {
     pub fn remove_many(
         &self,
         interface: SwIfIndex,
-        first: Ipv4Addr,
+        first: P::Addr,
         count: u32,
     ) -> Result<(), NeighbourError> {
         let count = count_of(first, count)?;
-        (0..count).try_for_each(|n| self.remove((interface, Ipv4Addr::from_bits(first.to_bits() + n))))
+        (0..count).try_for_each(|n| self.remove((interface, first.plus(n))))
     }
 
     fn check(
         &self,
         interface: SwIfIndex,
-        address: Ipv4Addr,
+        address: P::Addr,
         mac: MacAddress,
         origin: Origin,
     ) -> Result<(), NeighbourError> {
@@ -252,8 +306,8 @@ impl Neighbours {
         if !data.flags().has(IfFlags::ETHERNET) {
             return Err(NeighbourError::NotEthernet(self.name(interface)));
         }
-        if address.is_unspecified() || address.is_multicast() || address.is_broadcast() {
-            return Err(NeighbourError::NoHost(address));
+        if !address.is_host() {
+            return Err(NeighbourError::NoHost(address.into()));
         }
         // Clusters share a group address, but only an operator can know that.
         if mac.is_zero() || mac.is_broadcast() || (mac.is_multicast() && origin == Origin::Dynamic) {
@@ -262,7 +316,7 @@ impl Neighbours {
         Ok(())
     }
 
-    fn change(&self, key: Key, old: Option<Neighbour>, new: Neighbour) {
+    fn change(&self, key: Key<P::Addr>, old: Option<Neighbour>, new: Neighbour) {
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         if old.map(|n| n.fib_entry) != Some(new.fib_entry) {
             let route = self.installed.borrow_mut().get_mut(&key).and_then(|i| i.route.take());
@@ -274,8 +328,8 @@ impl Neighbours {
         }
     }
 
-    fn install(&self, key: Key, fib_entry: FibEntry) -> Result<(), NeighbourError> {
-        let adj = self.adjacencies.neighbour(key.0, Link::Ip4, key.1.into())?;
+    fn install(&self, key: Key<P::Addr>, fib_entry: FibEntry) -> Result<(), NeighbourError> {
+        let adj = self.adjacencies.neighbour(key.0, Link::from(P::FAMILY), key.1.into())?;
         // It may have been there before, incomplete.
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         let route = self.announce(key, fib_entry);
@@ -285,21 +339,23 @@ impl Neighbours {
     }
 
     /// Takes out of other tables what a neighbour had there; the table has forgotten it already.
-    fn uninstall(&self, key: Key) {
+    fn uninstall(&self, key: Key<P::Addr>) {
         let Some(Installed { adj, route }) = self.installed.borrow_mut().remove(&key) else { return };
         self.withdraw(key, route);
+        let way = self.reach.borrow_mut().remove(key);
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         self.adjacencies.unlock(adj);
+        way.into_iter().for_each(|way| self.adjacencies.unlock(way));
     }
 
     /// Forgets one neighbour.
     ///
     /// # Errors
     /// It is not known.
-    pub fn remove(&self, key: Key) -> Result<(), NeighbourError> {
+    pub fn remove(&self, key: Key<P::Addr>) -> Result<(), NeighbourError> {
         self.interfaces.data(key.0)?;
         let known = self.table.borrow_mut().remove(key);
-        known.ok_or_else(|| NeighbourError::NoNeighbour(key.1, self.name(key.0)))?;
+        known.ok_or_else(|| NeighbourError::NoNeighbour(key.1.into(), self.name(key.0)))?;
         self.uninstall(key);
         Ok(())
     }
@@ -311,8 +367,8 @@ impl Neighbours {
         self.give_up(|key| mine(key.0), NotSent::Gone);
     }
 
-    fn forget(&self, which: impl Fn(Key, &Neighbour) -> bool) {
-        let old: Vec<Key> = {
+    fn forget(&self, which: impl Fn(Key<P::Addr>, &Neighbour) -> bool) {
+        let old: Vec<Key<P::Addr>> = {
             let table = self.table.borrow();
             table.iter().filter(|(key, n)| which(*key, n)).map(|(key, _)| key).collect()
         };
@@ -322,35 +378,19 @@ impl Neighbours {
         }
     }
 
-    /// A station said which address it has.
-    pub(crate) fn learn(&self, learn: &Learn) {
-        let key = (learn.interface, learn.address);
-        let known = self.table.borrow().get(key).is_some() || self.asking.borrow().is_asked(key);
-        let up = self.interfaces.data(learn.interface).is_ok_and(|d| d.is_up());
-        if !up || (!known && learn.unknown == Unknown::Ignore) {
-            return;
-        }
-        let kept = self.table.borrow().get(key).map_or(FibEntry::Wanted, |n| n.fib_entry);
-        match self.set(key, learn.mac, Origin::Dynamic, kept) {
-            Ok(()) | Err(NeighbourError::Static(..)) => {}
-            Err(e) => {
-                self.counters.refused.add(0, key.0.0 as usize, 1);
-                tracing::debug!(interface = %key.0, address = %key.1, mac = %learn.mac, "not learnt: {e}");
-            }
-        }
-    }
-
     /// What is known of a neighbour.
-    pub fn get(&self, key: Key) -> Option<Neighbour> {
+    pub fn get(&self, key: Key<P::Addr>) -> Option<Neighbour> {
         self.table.borrow().get(key)
     }
 
     /// All neighbours, by interface and address.
-    pub fn list(&self) -> Vec<Info> {
+    pub fn list(&self) -> Vec<Info<P::Addr>> {
         let now = self.graph.clock().now();
-        let info = |((interface, address), neighbour): (Key, Neighbour)| {
+        let reach = self.reach.borrow();
+        let info = |(key, neighbour): (Key<P::Addr>, Neighbour)| {
             let age = now.since(neighbour.updated);
-            Info { interface, address, neighbour, age }
+            let (state, role) = (reach.state(key), reach.role(key));
+            Info { interface: key.0, address: key.1, neighbour, age, state, role }
         };
         self.table.borrow().iter().map(info).collect()
     }
@@ -382,7 +422,7 @@ impl Neighbours {
 }
 
 /// How many addresses from `first` on, if there are so many.
-fn count_of(first: Ipv4Addr, count: u32) -> Result<u32, NeighbourError> {
-    let most = (u32::MAX - first.to_bits()).saturating_add(1);
-    if count <= most { Ok(count) } else { Err(NeighbourError::TooMany { first, count, most }) }
+fn count_of<A: Address>(first: A, count: u32) -> Result<u32, NeighbourError> {
+    let most = first.rest();
+    if count <= most { Ok(count) } else { Err(NeighbourError::TooMany { first: first.into(), count, most }) }
 }

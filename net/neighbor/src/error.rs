@@ -1,8 +1,8 @@
 //! What can be wrong with an operation on neighbours.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use shoal_adj::AdjError;
+use shoal_adj::{AdjError, Family};
 use shoal_fib::FibError;
 use shoal_graph::GraphError;
 use shoal_interface::InterfaceError;
@@ -25,18 +25,21 @@ pub enum NeighbourError {
     Graph(#[from] GraphError),
     /// The table is full.
     #[error(
-        "{0} neighbours are known, the limit: raise it with `set ip neighbor-config ip4 limit' or let old ones be recycled"
+        "{0} neighbours are known, the limit: raise it with `set ip neighbor-config {1} limit' or let old ones be recycled"
     )]
-    Full(usize),
+    Full(usize, Family),
     /// There is a static entry, which only another static one replaces.
     #[error("{0} is a static neighbour on {1}: give `static' to replace it, or delete it first")]
-    Static(Ipv4Addr, String),
+    Static(IpAddr, String),
     /// No such neighbour.
     #[error("no neighbour {0} on {1}")]
-    NoNeighbour(Ipv4Addr, String),
+    NoNeighbour(IpAddr, String),
+    /// Nobody looks for neighbours of this family.
+    #[error("no protocol finds {0} neighbours here")]
+    NoProtocol(Family),
     /// No host can have the address.
     #[error("{0} is not the address of a host")]
-    NoHost(Ipv4Addr),
+    NoHost(IpAddr),
     /// No station can have the address.
     #[error("{0} is not the address of a station")]
     NoStation(MacAddress),
@@ -44,10 +47,10 @@ pub enum NeighbourError {
     #[error("{0} is not an Ethernet interface: it has no neighbours to resolve")]
     NotEthernet(String),
     /// The addresses go past the last one.
-    #[error("{count} addresses from {first} go past 255.255.255.255: at most {most}")]
+    #[error("{count} addresses from {first} go past the last one: at most {most}")]
     TooMany {
         /// The first address.
-        first: Ipv4Addr,
+        first: IpAddr,
         /// How many were asked for.
         count: u32,
         /// How many there are.

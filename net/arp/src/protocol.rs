@@ -1,0 +1,105 @@
+//! ARP as the neighbour table sees it.
+
+use std::net::Ipv4Addr;
+use std::rc::{Rc, Weak};
+
+use shoal_adj::{Family, Link};
+use shoal_buffer::{Buffer, Cache};
+use shoal_fib::{Fib, FibError, FibIndex, Path, Source};
+use shoal_graph::NodeIndex;
+use shoal_interface::{Event, IfData, Interfaces, SwIfIndex};
+use shoal_ip4::{AddressEvent, Ip4};
+use shoal_module::{Control, InitError};
+use shoal_neighbor::{Protocol, Timing};
+use shoal_wire::Ip4Prefix;
+
+use crate::counters::{ArpCounters, Kind};
+use crate::request::{self, Question};
+use crate::{Key, Neighbours};
+
+/// The protocol of IPv4 neighbours.
+pub struct Arp {
+    fib: Rc<Fib>,
+    control: Weak<Control>,
+    counters: ArpCounters,
+}
+
+impl Arp {
+    pub(crate) fn new(control: &Rc<Control>, counters: ArpCounters) -> Result<Self, InitError> {
+        Ok(Arp { fib: control.get()?, control: Rc::downgrade(control), counters })
+    }
+
+    fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
+        let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
+        ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default()
+    }
+}
+
+impl Protocol for Arp {
+    type Addr = Ipv4Addr;
+    const FAMILY: Family = Family::Ip4;
+    const TIMING: Option<Timing> = None;
+
+    fn fib_of(data: &IfData) -> FibIndex {
+        FibIndex(data.fib_ip4)
+    }
+
+    fn failed_node(_: Link) -> &'static str {
+        "ip4-arp-failed"
+    }
+
+    fn rewrite_node(_: Link) -> &'static str {
+        "ip4-rewrite"
+    }
+
+    /// `ip4-lookup` names its own.
+    fn asker(&self) -> Option<NodeIndex> {
+        None
+    }
+
+    fn source_for(&self, (interface, address): Key) -> Option<Ipv4Addr> {
+        let addresses = self.addresses(interface);
+        let on_link = addresses.iter().find(|a| a.contains(address)).or(addresses.first());
+        on_link.map(Ip4Prefix::addr).filter(|a| !a.is_unspecified())
+    }
+
+    fn question(&self, question: &Question, cache: &mut Cache) -> Option<Buffer> {
+        let buffer = request::packet(question, cache)?;
+        self.counters.count_tx(Kind::Request, 0, question.interface);
+        Some(buffer)
+    }
+
+    fn announce(&self, fib: FibIndex, (interface, address): Key) -> Result<(), FibError> {
+        let path = Path::next_hop(address, interface);
+        self.fib.add(fib, Ip4Prefix::host(address), Source::Adjacency, &[path])
+    }
+
+    fn withdraw(&self, fib: FibIndex, (_, address): Key) -> Result<(), FibError> {
+        self.fib.remove(fib, Ip4Prefix::host(address), Source::Adjacency)
+    }
+}
+
+/// Neighbours follow the addresses of their interfaces, counters the interfaces.
+pub(crate) fn follow(control: &Rc<Control>, neighbours: &Rc<Neighbours>) -> Result<(), InitError> {
+    let interfaces = control.get::<Interfaces>()?;
+    let counters = neighbours.protocol().counters.clone();
+    interfaces.indices().into_iter().for_each(|i| counters.begin(i));
+    interfaces.subscribe(move |_, event| {
+        if let Event::Created(interface) = event {
+            counters.begin(interface);
+        }
+    });
+    let weak = Rc::downgrade(neighbours);
+    control.get::<Ip4>()?.subscribe(move |_, event| {
+        let Some(neighbours) = weak.upgrade() else { return };
+        match event {
+            AddressEvent::Added(interface, _) => neighbours.move_routes(interface),
+            AddressEvent::Removed(interface, network) => {
+                let left = neighbours.protocol().addresses(interface);
+                let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));
+                neighbours.leave(interface, gone);
+            }
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! Commands: `set ip neighbor`, `show ip neighbors`, `set ip neighbor-config` and their relatives.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+use shoal_adj::Family;
+use shoal_interface::cli::column::{centre, line};
+use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_wire::MacAddress;
+
+use crate::table::{FibEntry, Limits, Origin, WhenFull};
+use crate::{Families, Flush, Info, NeighbourError, NewLimits, Role, State};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new(
+        "set ip neighbor [del] <interface> <address:ip-address> [<mac>] [static] [no-fib-entry] [count <count:u32>]",
+        "Add or delete neighbours",
+        neighbor,
+    )
+    .doc("With `count`, addresses and MAC addresses rise by one from neighbour to neighbour.")
+    .examples(&[
+        "set ip neighbor loop0 10.0.0.2 02:fe:00:00:00:02 static",
+        "set ip neighbor loop0 10.0.0.10 02fe.0000.0010 count 5",
+        "set ip neighbor loop0 2001:db8::2 02:fe:00:00:00:02",
+        "set ip neighbor del loop0 10.0.0.2",
+    ]),
+    Command::new(
+        "ip neighbor [del] <interface> <address:ip-address> [<mac>] [static] [no-fib-entry] [count <count:u32>]",
+        "The older form of `set ip neighbor'",
+        neighbor,
+    )
+    .examples(&["ip neighbor loop0 10.0.0.2 02:fe:00:00:00:02"]),
+    Command::new("show ip neighbors [<interface>]", "Show neighbours of both families", show)
+        .examples(&["show ip neighbors"]),
+    Command::new("show ip4 neighbors [<interface>]", "Show IPv4 neighbours", show_ip4)
+        .examples(&["show ip4 neighbors loop0"]),
+    Command::new("show ip6 neighbors [<interface>] [verbose]", "Show IPv6 neighbours", show_ip6)
+        .doc("With `verbose`, also how sure it is that each one is there (RFC 4861 7.3.2), and `R` for a router.")
+        .examples(&["show ip6 neighbors loop0 verbose"]),
+    // VPP has both numbers of the word, and guides use both.
+    Command::new("show ip neighbor [<interface>]", "Show neighbours of both families", show)
+        .examples(&["show ip neighbor"]),
+    Command::new("show ip4 neighbor [<interface>]", "Show IPv4 neighbours", show_ip4)
+        .examples(&["show ip4 neighbor"]),
+    Command::new("show ip6 neighbor [<interface>] [verbose]", "Show IPv6 neighbours", show_ip6)
+        .examples(&["show ip6 neighbor"]),
+    Command::new("clear ip neighbors [<interface>]", "Forget dynamic neighbours of both families", clear)
+        .examples(&["clear ip neighbors loop0"]),
+    Command::new(
+        "set ip neighbor-config {ip4 | ip6} [limit <limit:u32>] [age <age:u32>] [recycle] [norecycle]",
+        "Set how many neighbours are kept and how long, in seconds; 0 is no limit",
+        configure,
+    )
+    .examples(&["set ip neighbor-config ip4 limit 1000 age 300 recycle"]),
+    Command::new("show ip neighbor-config", "Show the limits of the neighbour tables", show_config)
+        .examples(&["show ip neighbor-config"]),
+];
+
+/// An interface by name, for arguments named `interface`.
+fn interface(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
+    Ok(args.opt::<InterfaceArg>("interface")?.map(|i| i.0))
+}
+
+fn failed(e: NeighbourError) -> CliError {
+    CliError::failed(e.to_string())
+}
+
+fn neighbor(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let InterfaceArg(interface) = args.get("interface")?;
+    let (first, count) = (args.get::<IpAddr>("address")?, args.or("count", 1u32)?);
+    let neighbours = Families::of(control).get(Family::of(first)).map_err(failed)?;
+    if args.has("del") {
+        neighbours.remove_many((interface, first), count).map_err(failed)?;
+        return Ok(Output::none());
+    }
+    let mac = args.get::<MacAddress>("mac")?;
+    let origin = if args.has("static") { Origin::Static } else { Origin::Dynamic };
+    let fib_entry = if args.has("no-fib-entry") { FibEntry::Unwanted } else { FibEntry::Wanted };
+    neighbours.set_many((interface, first), mac, count, origin, fib_entry).map_err(failed)?;
+    Ok(Output::none())
+}
+
+/// `show ip neighbors`.
+#[derive(Serialize)]
+struct List {
+    neighbors: Vec<Row>,
+    #[serde(skip)]
+    verbose: Verbose,
+}
+
+/// Whether columns are printed that VPP does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verbose {
+    No,
+    Yes,
+}
+
+#[derive(Serialize)]
+struct Row {
+    age: f64,
+    ip: IpAddr,
+    flags: String,
+    mac: String,
+    interface: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<State>,
+    role: Role,
+}
+
+impl Row {
+    fn new(info: &Info<IpAddr>, interfaces: &Interfaces) -> Self {
+        let mut flags = String::new();
+        flags.push(if info.neighbour.origin == Origin::Static { 'S' } else { 'D' });
+        if info.neighbour.fib_entry == FibEntry::Unwanted {
+            flags.push('N');
+        }
+        Row {
+            age: info.age.as_secs_f64(),
+            ip: info.address,
+            flags,
+            mac: info.neighbour.mac.to_string(),
+            interface: interfaces.name(info.interface).unwrap_or_else(|_| info.interface.to_string()),
+            state: info.state,
+            role: info.role,
+        }
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.neighbors.is_empty() {
+            return Ok(());
+        }
+        let verbose = self.verbose == Verbose::Yes;
+        let columns = [("Age", 12), ("IP", 40), ("Flags", 6), ("Ethernet", 20)];
+        let mut header = columns.map(|(name, width)| centre(name, width)).to_vec();
+        header.extend(verbose.then(|| centre("State", 12)));
+        header.push(centre("Interface", 24));
+        f.write_str(&line(&header))?;
+        for row in &self.neighbors {
+            let router = if verbose && row.role == Role::Router { "R" } else { "" };
+            let mut cells = vec![
+                centre(format_args!("{:.4}", row.age), 12),
+                centre(row.ip, 40),
+                centre(format_args!("{}{router}", row.flags), 6),
+                centre(&row.mac, 20),
+            ];
+            let state = || row.state.map_or("-".to_owned(), |s| s.to_string());
+            cells.extend(verbose.then(|| centre(state(), 12)));
+            cells.push(row.interface.clone());
+            f.write_str(&line(&cells))?;
+        }
+        Ok(())
+    }
+}
+
+fn list(control: &Control, args: &Args, family: Option<Family>) -> Result<Output, CliError> {
+    let interfaces = control.get::<Interfaces>()?;
+    let only = interface(args)?;
+    let families =
+        Families::of(control).all().into_iter().filter(|(f, _)| family.is_none_or(|only| only == *f));
+    let wanted = families.flat_map(|(_, n)| n.list()).filter(|n| only.is_none_or(|i| i == n.interface));
+    let verbose = if args.has("verbose") { Verbose::Yes } else { Verbose::No };
+    Ok(Output::view(List { neighbors: wanted.map(|n| Row::new(&n, &interfaces)).collect(), verbose }))
+}
+
+fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
+    list(control, args, None)
+}
+
+fn show_ip4(control: &Control, args: &Args) -> Result<Output, CliError> {
+    list(control, args, Some(Family::Ip4))
+}
+
+fn show_ip6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    list(control, args, Some(Family::Ip6))
+}
+
+fn clear(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let only = interface(args)?;
+    Families::of(control).all().iter().for_each(|(_, n)| n.flush(only, Flush::Dynamic));
+    Ok(Output::none())
+}
+
+fn configure(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("recycle") && args.has("norecycle") {
+        return Err(CliError::failed("recycle and norecycle exclude each other"));
+    }
+    let word = |name, value| args.has(name).then_some(value);
+    let family = if args.has("ip4") { Family::Ip4 } else { Family::Ip6 };
+    Families::of(control).get(family).map_err(failed)?.set_limits(NewLimits {
+        entries: args.opt::<u32>("limit")?.map(|n| n as usize),
+        age: args.opt::<u32>("age")?.map(|s| Duration::from_secs(s.into())),
+        when_full: word("recycle", WhenFull::Recycle).or(word("norecycle", WhenFull::Refuse)),
+    });
+    Ok(Output::none())
+}
+
+/// `show ip neighbor-config`, by family.
+#[derive(Serialize)]
+struct Configs(BTreeMap<&'static str, Config>);
+
+#[derive(Serialize)]
+struct Config {
+    limit: usize,
+    age: u64,
+    recycle: bool,
+}
+
+impl fmt::Display for Configs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (family, Config { limit, age, recycle }) in &self.0 {
+            writeln!(f, "{family}:\n  limit:{limit}, age:{age}, recycle:{}", u8::from(*recycle))?;
+        }
+        Ok(())
+    }
+}
+
+fn show_config(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let config = |limits: Limits| Config {
+        limit: limits.entries,
+        age: limits.age.as_secs(),
+        recycle: limits.when_full == WhenFull::Recycle,
+    };
+    let all = Families::of(control).all();
+    Ok(Output::view(Configs(all.iter().map(|(family, n)| (family.name(), config(n.limits()))).collect())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_print_in_vpps_columns() {
+        let row = Row {
+            age: 11.98219,
+            ip: IpAddr::from([10, 0, 0, 2]),
+            flags: "D".into(),
+            mac: "02:fe:00:00:00:02".into(),
+            interface: "pg0".into(),
+            state: Some(State::Stale),
+            role: Role::Router,
+        };
+        let mut list = List { neighbors: vec![row], verbose: Verbose::No };
+        let text = list.to_string();
+        let want = "     Age                       IP                    Flags      Ethernet              Interface\n\
+                    \x20  11.9822                  10.0.0.2                   D    02:fe:00:00:00:02 pg0\n";
+        assert_eq!(text, want);
+        list.verbose = Verbose::Yes;
+        let text = list.to_string();
+        assert!(text.contains(" State ") && text.contains(" DR ") && text.contains(" stale "), "{text}");
+        assert_eq!(List { neighbors: Vec::new(), verbose: Verbose::No }.to_string(), "");
+    }
+}

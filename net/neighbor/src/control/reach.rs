@@ -1,0 +1,230 @@
+//! Neighbour unreachability detection: how sure it is that a neighbour is still there. RFC 4861 7.3.
+//!
+//! The data path does not tell whom it sends to. So an entry that becomes stale has its adjacency led through the node
+//! that asks for neighbours: the first packet that comes there is sent on by a *way*, a second adjacency with the
+//! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours that nobody
+//! sends to are not probed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use shoal_adj::{Adj, AdjIndex, AdjKind, Link};
+use shoal_graph::clock::Time;
+use shoal_interface::SwIfIndex;
+
+use super::Neighbours;
+use crate::table::{Key, Origin};
+use crate::{Address, Protocol};
+
+/// How sure it is that a neighbour is there (RFC 4861 7.3.2). "Incomplete" is a question about a neighbour that is not
+/// in the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It confirmed lately.
+    Reachable,
+    /// It has not, and nothing was sent to it since.
+    Stale,
+    /// Something was sent to it; others may confirm in the meantime.
+    Delay,
+    /// It is being asked.
+    Probe,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            State::Reachable => "reachable",
+            State::Stale => "stale",
+            State::Delay => "delay",
+            State::Probe => "probe",
+        })
+    }
+}
+
+/// What a neighbour said it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A host, or it did not say.
+    #[default]
+    Host,
+    /// A router.
+    Router,
+}
+
+struct Entry {
+    state: State,
+    role: Role,
+    due: Option<Time>,
+    /// While it is stale: the adjacency that packets are sent on by.
+    way: Option<AdjIndex>,
+}
+
+/// All neighbours that may be doubted.
+pub(super) struct Reach<A> {
+    entries: BTreeMap<Key<A>, Entry>,
+    due: BTreeSet<(Time, Key<A>)>,
+}
+
+impl<A> Default for Reach<A> {
+    fn default() -> Self {
+        Reach { entries: BTreeMap::new(), due: BTreeSet::new() }
+    }
+}
+
+impl<A: Address> Reach<A> {
+    pub(super) fn state(&self, key: Key<A>) -> Option<State> {
+        self.entries.get(&key).map(|e| e.state)
+    }
+
+    pub(super) fn role(&self, key: Key<A>) -> Role {
+        self.entries.get(&key).map(|e| e.role).unwrap_or_default()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.due.first().map(|(time, _)| *time)
+    }
+
+    /// Forgets an entry; what is left is its way, to be unlocked when packets are led past it.
+    pub(super) fn remove(&mut self, key: Key<A>) -> Option<AdjIndex> {
+        let old = self.entries.remove(&key)?;
+        if let Some(due) = old.due {
+            self.due.remove(&(due, key));
+        }
+        old.way
+    }
+
+    /// Enters a state, and what is to be done then; the way of the old one is left over.
+    fn set(
+        &mut self,
+        key: Key<A>,
+        state: State,
+        due: Option<Time>,
+        way: Option<AdjIndex>,
+    ) -> Option<AdjIndex> {
+        let role = self.role(key);
+        let left = self.remove(key);
+        if let Some(due) = due {
+            self.due.insert((due, key));
+        }
+        self.entries.insert(key, Entry { state, role, due, way });
+        left
+    }
+}
+
+/// Between half and one and a half of a time (RFC 4861 6.3.2).
+fn random_about(time: Duration) -> Duration {
+    time.mul_f64(0.5 + fastrand::f64())
+}
+
+impl<P: Protocol> Neighbours<P> {
+    /// How sure it is that a neighbour is there; `None` when it is not known, or not doubted.
+    pub fn state(&self, key: Key<P::Addr>) -> Option<State> {
+        self.reach.borrow().state(key)
+    }
+
+    /// What a neighbour said it is.
+    pub fn role(&self, key: Key<P::Addr>) -> Role {
+        self.reach.borrow().role(key)
+    }
+
+    /// Notes what a neighbour says it is.
+    pub fn set_role(&self, key: Key<P::Addr>, role: Role) {
+        if let Some(entry) = self.reach.borrow_mut().entries.get_mut(&key) {
+            entry.role = role;
+        }
+    }
+
+    /// A neighbour that is known is in a state from now on. Static ones are not doubted.
+    pub fn doubt(&self, key: Key<P::Addr>, state: State) {
+        let Some(timing) = P::TIMING else { return };
+        if self.table.borrow().get(key).is_none_or(|n| n.origin == Origin::Static) {
+            return;
+        }
+        let now = self.graph.clock().now();
+        let due = match state {
+            State::Reachable => Some(now.after(random_about(timing.reachable))),
+            State::Delay => Some(now.after(timing.delay)),
+            State::Stale | State::Probe => None,
+        };
+        let was = self.state(key);
+        if state == State::Stale && was == Some(State::Stale) {
+            return self.renew_way(key);
+        }
+        let way = (state == State::Stale).then(|| self.make_way(key)).flatten();
+        let left = self.reach.borrow_mut().set(key, state, due, way);
+        if way.is_some() || left.is_some() {
+            self.adjacencies.refresh_neighbour(key.0, key.1.into());
+        }
+        left.into_iter().for_each(|way| self.adjacencies.unlock(way));
+        if due.is_some() {
+            self.ring();
+        }
+    }
+
+    /// A neighbour is doubted no longer: the operator answers for it.
+    pub(super) fn trust(&self, key: Key<P::Addr>) {
+        let left = self.reach.borrow_mut().remove(key);
+        if let Some(way) = left {
+            self.adjacencies.refresh_neighbour(key.0, key.1.into());
+            self.adjacencies.unlock(way);
+        }
+    }
+
+    /// Something is sent to a neighbour. RFC 4861 7.3.3: a stale one has a while to be confirmed by others.
+    pub fn used(&self, key: Key<P::Addr>) {
+        if self.state(key) == Some(State::Stale) {
+            self.doubt(key, State::Delay);
+        }
+    }
+
+    /// The adjacency that packets to a stale neighbour are sent by. Without one nobody learns that they are sent, and
+    /// the neighbour is not probed.
+    fn make_way(&self, key: Key<P::Addr>) -> Option<AdjIndex> {
+        let link = Link::from(P::FAMILY);
+        self.adjacencies.edge_to_asker(link, self.protocol.asker()?).ok()?;
+        let adj = self.complete(key, link)?.with_link(link).with_address(key.1.into());
+        self.adjacencies.create_fixed(adj).ok()
+    }
+
+    fn renew_way(&self, key: Key<P::Addr>) {
+        let way = self.reach.borrow().entries.get(&key).and_then(|e| e.way);
+        let link = Link::from(P::FAMILY);
+        if let (Some(way), Some(adj)) = (way, self.complete(key, link)) {
+            self.adjacencies.set_fixed(way, adj.with_link(link).with_address(key.1.into()));
+        }
+    }
+
+    /// An interface has another address or MTU: what is sent to stale neighbours has it, too.
+    pub(super) fn renew_ways(&self, interface: SwIfIndex) {
+        let mine: Vec<_> = self.reach.borrow().entries.keys().copied().filter(|k| k.0 == interface).collect();
+        mine.into_iter().for_each(|key| self.renew_way(key));
+    }
+
+    /// The line of a stale neighbour's adjacency: to the node that asks, with the way to send by.
+    pub(super) fn describe_stale(&self, key: Key<P::Addr>, link: Link, mtu: u16) -> Option<Adj> {
+        let way = self.reach.borrow().entries.get(&key)?.way?;
+        if link != Link::from(P::FAMILY) {
+            // Packets of the other family are sent as if it were reachable.
+            return None;
+        }
+        let edge = self.adjacencies.edge_to_asker(link, self.protocol.asker()?).ok()?;
+        Some(Adj::on(AdjKind::Incomplete, key.0, mtu).with_rewrite(&way.0.to_be_bytes(), edge))
+    }
+
+    /// Does what is due: confirmations grow old, waiting ends.
+    pub(super) fn doubt_due(&self, now: Time) {
+        loop {
+            let first = self.reach.borrow().due.first().copied();
+            let Some((due, key)) = first.filter(|(due, _)| *due <= now) else { return };
+            self.reach.borrow_mut().due.remove(&(due, key));
+            match self.state(key) {
+                Some(State::Reachable) => self.doubt(key, State::Stale),
+                _ => self.probe(key, now),
+            }
+        }
+    }
+}

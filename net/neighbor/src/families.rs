@@ -1,0 +1,113 @@
+//! All families' neighbours, whatever their addresses: what commands go through.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use shoal_adj::Family;
+use shoal_interface::SwIfIndex;
+use shoal_module::Control;
+use shoal_wire::MacAddress;
+
+use crate::table::{FibEntry, Limits, Origin};
+use crate::{Address, Flush, Info, NeighbourError, Neighbours, NewLimits, Protocol};
+
+/// The neighbours of one family.
+pub trait AnyNeighbours {
+    /// All, by interface and address.
+    fn list(&self) -> Vec<Info<IpAddr>>;
+    /// As [`Neighbours::set_many`].
+    ///
+    /// # Errors
+    /// As there, or the address is of another family.
+    fn set_many(
+        &self,
+        first: (SwIfIndex, IpAddr),
+        mac: MacAddress,
+        count: u32,
+        origin: Origin,
+        fib_entry: FibEntry,
+    ) -> Result<(), NeighbourError>;
+    /// As [`Neighbours::remove_many`].
+    ///
+    /// # Errors
+    /// As there, or the address is of another family.
+    fn remove_many(&self, first: (SwIfIndex, IpAddr), count: u32) -> Result<(), NeighbourError>;
+    /// As [`Neighbours::flush`].
+    fn flush(&self, interface: Option<SwIfIndex>, which: Flush);
+    /// As [`Neighbours::limits`].
+    fn limits(&self) -> Limits;
+    /// As [`Neighbours::set_limits`].
+    fn set_limits(&self, new: NewLimits);
+}
+
+fn own<A: Address>(address: IpAddr) -> Result<A, NeighbourError> {
+    A::of(address).ok_or(NeighbourError::NoProtocol(Family::of(address)))
+}
+
+impl<P: Protocol> AnyNeighbours for Neighbours<P> {
+    fn list(&self) -> Vec<Info<IpAddr>> {
+        let any = |info: Info<P::Addr>| {
+            let Info { interface, address, neighbour, age, state, role } = info;
+            Info { interface, address: address.into(), neighbour, age, state, role }
+        };
+        Neighbours::list(self).into_iter().map(any).collect()
+    }
+
+    fn set_many(
+        &self,
+        (interface, first): (SwIfIndex, IpAddr),
+        mac: MacAddress,
+        count: u32,
+        origin: Origin,
+        fib_entry: FibEntry,
+    ) -> Result<(), NeighbourError> {
+        Neighbours::set_many(self, (interface, own(first)?), mac, count, origin, fib_entry)
+    }
+
+    fn remove_many(&self, (interface, first): (SwIfIndex, IpAddr), count: u32) -> Result<(), NeighbourError> {
+        Neighbours::remove_many(self, interface, own(first)?, count)
+    }
+
+    fn flush(&self, interface: Option<SwIfIndex>, which: Flush) {
+        Neighbours::flush(self, interface, which);
+    }
+
+    fn limits(&self) -> Limits {
+        Neighbours::limits(self)
+    }
+
+    fn set_limits(&self, new: NewLimits) {
+        Neighbours::set_limits(self, new);
+    }
+}
+
+/// The families that have a protocol.
+#[derive(Default)]
+pub struct Families(RefCell<BTreeMap<Family, Rc<dyn AnyNeighbours>>>);
+
+impl Families {
+    /// Those of a router.
+    pub fn of(control: &Control) -> Rc<Families> {
+        control.get::<Families>().unwrap_or_else(|_| control.put(Families::default()))
+    }
+
+    /// A family's protocol says where its neighbours are.
+    pub fn add(&self, family: Family, neighbours: Rc<dyn AnyNeighbours>) {
+        self.0.borrow_mut().insert(family, neighbours);
+    }
+
+    /// The neighbours of a family.
+    ///
+    /// # Errors
+    /// It has no protocol here.
+    pub fn get(&self, family: Family) -> Result<Rc<dyn AnyNeighbours>, NeighbourError> {
+        self.0.borrow().get(&family).cloned().ok_or(NeighbourError::NoProtocol(family))
+    }
+
+    /// All families, with their neighbours.
+    pub fn all(&self) -> Vec<(Family, Rc<dyn AnyNeighbours>)> {
+        self.0.borrow().iter().map(|(family, n)| (*family, Rc::clone(n))).collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! Neighbours: which station has an address, on each interface, for every address family.
+//!
+//! [`Neighbours`] is the control plane that ARP and neighbour discovery share: the [`table`] with its limits and its
+//! ageing, questions that are repeated until somebody answers, packets that wait for the answer, the adjacency and
+//! the host route of each neighbour. How a question looks on the wire, and whose answer is believed, is the
+//! family's [`Protocol`]. All families are listed in [`Families`], which the commands go through.
+#![forbid(unsafe_code)]
+
+mod address;
+pub mod cli;
+mod control;
+pub mod counters;
+mod error;
+mod families;
+pub mod message;
+pub mod process;
+mod protocol;
+pub mod table;
+pub mod throttle;
+
+pub use address::Address;
+pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
+pub use error::NeighbourError;
+pub use families::{AnyNeighbours, Families};
+pub use protocol::{Protocol, Question, Timing};
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "neighbor",
+    description: "Neighbour tables of both address families",
+    init,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    Families::of(control);
+    Ok(())
+}
