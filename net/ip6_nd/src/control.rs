@@ -1,0 +1,295 @@
+//! The control plane of neighbour discovery: this router's addresses, groups and advertisements on each link.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use shoal_buffer::Buffer;
+use shoal_graph::Graph;
+use shoal_graph::clock::Time;
+use shoal_graph::process::Sender;
+use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_module::{Control, InitError};
+use shoal_neighbor::table::Origin;
+use shoal_wire::Ip6Prefix;
+use shoal_wire::ip6_address::is_link_local;
+
+use crate::counters::NdCounters;
+use crate::fact::Fact;
+use crate::{Key, Link, Links, NdError, Neighbours, Standing};
+
+mod dad;
+mod group;
+mod learn;
+pub mod ra;
+mod router;
+
+use dad::Address;
+pub use dad::Dad;
+use group::Group;
+use ra::Radv;
+pub(crate) use router::Heard;
+
+/// Neighbour discovery of this router.
+pub struct Nd {
+    graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
+    neighbours: Rc<Neighbours>,
+    links: Links,
+    counters: NdCounters,
+    /// How often an address is asked for before it is ours (RFC 4862 DupAddrDetectTransmits).
+    transmits: Cell<u32>,
+    addresses: RefCell<BTreeMap<Key, Address>>,
+    groups: RefCell<BTreeMap<Key, Group>>,
+    proxied: RefCell<BTreeSet<Key>>,
+    radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
+    routers: RefCell<BTreeMap<Key, Heard>>,
+    /// Rung when something becomes due earlier than the timer's task thinks.
+    bell: Sender<()>,
+}
+
+impl Nd {
+    pub(crate) fn new(
+        control: &Rc<Control>,
+        neighbours: Rc<Neighbours>,
+        links: Links,
+        counters: NdCounters,
+        bell: Sender<()>,
+    ) -> Result<Rc<Self>, InitError> {
+        Ok(Rc::new(Nd {
+            graph: control.graph()?,
+            interfaces: control.get()?,
+            neighbours,
+            links,
+            counters,
+            transmits: Cell::new(dad::TRANSMITS),
+            addresses: RefCell::default(),
+            groups: RefCell::default(),
+            proxied: RefCell::default(),
+            radv: RefCell::default(),
+            routers: RefCell::default(),
+            bell,
+        }))
+    }
+
+    pub(crate) fn follow_interfaces(self: &Rc<Self>) {
+        self.interfaces.indices().into_iter().for_each(|i| self.counters.begin(i));
+        let weak = Rc::downgrade(self);
+        self.interfaces.subscribe(move |_, event| {
+            if let Some(nd) = weak.upgrade() {
+                nd.on_event(event);
+            }
+        });
+    }
+
+    fn on_event(&self, event: Event) {
+        match event {
+            Event::Created(i) => self.counters.begin(i),
+            Event::Deleting(i) => self.forget_interface(i),
+            Event::Admin(i, _) | Event::Link(i, _) => self.restart(i),
+            Event::Ip6(i, _) => self.neighbours.move_routes(i),
+            _ => {}
+        }
+    }
+
+    /// What packets read of this router on each link.
+    pub fn links(&self) -> Links {
+        self.links.clone()
+    }
+
+    /// This router has an address on an interface from now on, if nobody else on the link has it.
+    ///
+    /// # Errors
+    /// There is no such interface, or no host can have the address.
+    pub fn add_address(&self, interface: SwIfIndex, prefix: Ip6Prefix) -> Result<(), NdError> {
+        self.interfaces.data(interface)?;
+        let address = prefix.addr();
+        if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+            return Err(NdError::NoHost(address));
+        }
+        self.addresses.borrow_mut().insert((interface, address), Address::new(prefix));
+        self.join_for(interface, address);
+        self.probe_address((interface, address));
+        self.publish(interface);
+        Ok(())
+    }
+
+    /// This router has an address no longer.
+    pub fn remove_address(&self, interface: SwIfIndex, address: Ipv6Addr) {
+        let Some(old) = self.addresses.borrow_mut().remove(&(interface, address)) else { return };
+        self.leave_for(interface, address);
+        self.publish(interface);
+        let gone = |a: Ipv6Addr| {
+            let left = self.links.now(interface);
+            old.prefix.contains(a) && !left.is_some_and(|link| link.is_on_link(a))
+        };
+        self.neighbours.leave(interface, gone);
+        self.follow_link_local(interface);
+    }
+
+    /// Answers solicitations for another's address on an interface (RFC 4389 calls it a proxy), or no longer.
+    ///
+    /// # Errors
+    /// There is no such interface, no host can have the address, or it was not answered for.
+    pub fn set_proxy(&self, interface: SwIfIndex, address: Ipv6Addr, on: Proxy) -> Result<(), NdError> {
+        let name = self.interfaces.name(interface)?;
+        if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+            return Err(NdError::NoHost(address));
+        }
+        match on {
+            Proxy::Answer => {
+                if self.proxied.borrow_mut().insert((interface, address)) {
+                    self.join(interface, shoal_wire::ip6_address::solicited_node(address));
+                }
+            }
+            Proxy::Ignore => {
+                if !self.proxied.borrow_mut().remove(&(interface, address)) {
+                    return Err(NdError::NoProxy(address, name));
+                }
+                self.leave(interface, shoal_wire::ip6_address::solicited_node(address));
+            }
+        }
+        self.publish(interface);
+        Ok(())
+    }
+
+    /// Writes what packets read of a link.
+    fn publish(&self, interface: SwIfIndex) {
+        let mut link = Link::default();
+        for ((_, address), own) in self.addresses.borrow().range(of(interface)) {
+            link.addresses.insert(*address, own.standing);
+            if !is_link_local(*address) && own.prefix.len() < Ip6Prefix::MAX_LEN {
+                link.networks.push(own.prefix.normalized());
+            }
+        }
+        link.networks.sort_unstable();
+        link.networks.dedup();
+        link.groups = self.groups.borrow().range(of(interface)).map(|((_, group), _)| *group).collect();
+        link.proxied = self.proxied.borrow().range(of(interface)).map(|(_, a)| *a).collect();
+        let used = !link.addresses.is_empty() || !link.proxied.is_empty();
+        self.links.set(interface, used.then_some(link));
+    }
+
+    fn forget_interface(&self, interface: SwIfIndex) {
+        let not = |key: &Key| key.0 != interface;
+        self.addresses.borrow_mut().retain(|key, _| not(key));
+        self.groups.borrow_mut().retain(|key, _| not(key));
+        self.routers.borrow_mut().retain(|key, _| not(key));
+        self.proxied.borrow_mut().retain(not);
+        self.radv.borrow_mut().remove(&interface);
+        self.links.set(interface, None);
+    }
+
+    /// An interface went up or down: whoever came to the link in the meantime may have our addresses.
+    fn restart(&self, interface: SwIfIndex) {
+        let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
+        mine.into_iter().for_each(|key| self.probe_address(key));
+        self.routers.borrow_mut().retain(|key, _| key.0 != interface);
+        self.announce_groups(interface);
+        self.publish(interface);
+        self.follow_link_local(interface);
+    }
+
+    fn is_up(&self, interface: SwIfIndex) -> bool {
+        let able = |flags: IfFlags| flags.all(IfFlags::ADMIN_UP.set(IfFlags::ETHERNET, true));
+        self.interfaces.data(interface).is_ok_and(|data| able(data.flags()))
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let dad = self.addresses.borrow().values().filter_map(|a| a.due).min();
+        let groups = self.groups.borrow().values().filter_map(|g| g.due).min();
+        let radv = self.radv.borrow().values().filter_map(|r| r.next).min();
+        dad.into_iter().chain(groups).chain(radv).min()
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&self) {
+        let now = self.now();
+        self.tick_addresses(now);
+        self.tick_groups(now);
+        self.tick_advertisements(now);
+    }
+
+    fn now(&self) -> Time {
+        self.graph.clock().now()
+    }
+
+    fn ring(&self) {
+        // Full: it has been rung already.
+        let _ = self.bell.try_send(());
+    }
+
+    /// Sends a frame out of an interface. Without a buffer it is lost, as on a wire.
+    fn send(&self, interface: SwIfIndex, bytes: &[u8]) -> bool {
+        let mut main = self.graph.main();
+        let buffer: Option<Buffer> = crate::frame::packet(bytes, interface, main.cache());
+        let sent = buffer.is_some();
+        buffer.into_iter().for_each(|buffer| main.inject(self.interfaces.output_node(), buffer));
+        sent
+    }
+
+    /// What is counted by interface.
+    pub(crate) fn counters(&self) -> &NdCounters {
+        &self.counters
+    }
+
+    /// How long ago something was.
+    pub(crate) fn age(&self, at: Time) -> Duration {
+        self.now().since(at)
+    }
+
+    fn name(&self, interface: SwIfIndex) -> String {
+        self.interfaces.name(interface).unwrap_or_else(|_| format!("interface {interface}"))
+    }
+
+    fn say(&self, text: String) {
+        tracing::warn!("{text}");
+        self.graph.events().write(0, text);
+    }
+
+    /// What a message said.
+    pub(crate) fn hear(&self, fact: &Fact) {
+        match *fact {
+            Fact::Solicited { interface, from, mac } => self.solicited((interface, from), mac),
+            Fact::Advertised { interface, target, mac, flags } => {
+                self.advertised((interface, target), mac, flags);
+            }
+            Fact::Used { interface, next_hop } => self.neighbours.used((interface, next_hop)),
+            Fact::Claimed { interface, address, mac } => self.claimed((interface, address), mac),
+            Fact::RouterSolicited { interface, from, mac } => self.router_solicited(interface, from, mac),
+            Fact::RouterAdvertised { interface, from, mac, said } => {
+                self.router_advertised((interface, from), mac, said);
+            }
+            Fact::Queried { interface, group, max_response_ms } => {
+                self.queried(interface, group, max_response_ms);
+            }
+        }
+    }
+
+    /// Whether the operator has entered a neighbour.
+    fn is_static(&self, key: Key) -> bool {
+        self.neighbours.get(key).is_some_and(|n| n.origin == Origin::Static)
+    }
+
+    /// The standing of an address of this router.
+    pub fn standing(&self, interface: SwIfIndex, address: Ipv6Addr) -> Option<Standing> {
+        self.addresses.borrow().get(&(interface, address)).map(|own| own.standing)
+    }
+}
+
+/// Whether solicitations for another's address are answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Proxy {
+    /// They are.
+    Answer,
+    /// They are not.
+    Ignore,
+}
+
+/// All keys of an interface.
+fn of(interface: SwIfIndex) -> std::ops::RangeInclusive<Key> {
+    (interface, Ipv6Addr::UNSPECIFIED)..=(interface, Ipv6Addr::from_bits(u128::MAX))
+}

@@ -1,0 +1,163 @@
+//! Duplicate address detection: an address is ours only after the link was asked for it in vain. RFC 4862 5.4.
+
+use std::time::Duration;
+
+use shoal_graph::clock::Time;
+use shoal_interface::SwIfIndex;
+use shoal_wire::ip6_address::{is_link_local, solicited_node};
+use shoal_wire::{Ip6Prefix, MacAddress};
+use std::net::Ipv6Addr;
+
+use super::Nd;
+use crate::counters::Kind;
+use crate::frame::{self, Way};
+use crate::{Key, Standing};
+
+/// DupAddrDetectTransmits (RFC 4862 5.1).
+pub(super) const TRANSMITS: u32 = 1;
+/// RETRANS_TIMER (RFC 4861 section 10).
+const RETRANS: Duration = Duration::from_secs(1);
+/// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations that start together do not speak together.
+const MOST_DELAY: Duration = Duration::from_secs(1);
+/// How often it is said that somebody else has an address of ours.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
+
+/// An address of this router.
+pub(super) struct Address {
+    pub(super) prefix: Ip6Prefix,
+    pub(super) standing: Standing,
+    /// When the next question is sent, or the last one has found no answer.
+    pub(super) due: Option<Time>,
+    /// Questions still to be sent.
+    left: u32,
+    complained: Option<Time>,
+}
+
+/// An address and its standing, as `show ip6 dad` prints it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dad {
+    /// The interface.
+    pub interface: SwIfIndex,
+    /// The address with the length of its network.
+    pub prefix: Ip6Prefix,
+    /// Whether it is ours.
+    pub standing: Standing,
+}
+
+impl Address {
+    pub(super) fn new(prefix: Ip6Prefix) -> Self {
+        Address { prefix, standing: Standing::Tentative, due: None, left: 0, complained: None }
+    }
+}
+
+impl Nd {
+    /// How often an address is asked for before it is ours; 0: never.
+    pub fn dad_transmits(&self) -> u32 {
+        self.transmits.get()
+    }
+
+    /// Sets how often new addresses are asked for; at once ours are those of 0 questions.
+    pub fn set_dad_transmits(&self, transmits: u32) {
+        self.transmits.set(transmits);
+    }
+
+    /// All addresses of this router.
+    pub fn addresses(&self) -> Vec<Dad> {
+        let all = self.addresses.borrow();
+        let dad = |(key, own): (&Key, &Address)| Dad {
+            interface: key.0,
+            prefix: own.prefix,
+            standing: own.standing,
+        };
+        all.iter().map(dad).collect()
+    }
+
+    /// Begins to ask whether an address is somebody else's; as soon as the interface is up.
+    pub(super) fn probe_address(&self, key: Key) {
+        let (up, transmits, now) = (self.is_up(key.0), self.transmits.get(), self.now());
+        if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
+            own.standing = Standing::Tentative;
+            own.left = transmits;
+            own.due = up.then(|| match transmits {
+                0 => now,
+                _ => now.after(MOST_DELAY.mul_f64(fastrand::f64())),
+            });
+        }
+        if up && transmits == 0 {
+            self.settle(key);
+        }
+        self.ring();
+    }
+
+    pub(super) fn tick_addresses(&self, now: Time) {
+        let due: Vec<(Key, u32)> = {
+            let all = self.addresses.borrow();
+            all.iter().filter(|(_, a)| a.due.is_some_and(|d| d <= now)).map(|(k, a)| (*k, a.left)).collect()
+        };
+        for (key, left) in due {
+            if left == 0 {
+                self.settle(key);
+                continue;
+            }
+            if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
+                own.left = left - 1;
+                own.due = Some(now.after(RETRANS));
+            }
+            self.ask_for_own(key);
+        }
+    }
+
+    /// RFC 4862 5.4.2: the question comes from nobody.
+    fn ask_for_own(&self, (interface, address): Key) {
+        let Ok(data) = self.interfaces.data(interface) else { return };
+        let way = Way::to_group(data.mac(), Ipv6Addr::UNSPECIFIED, solicited_node(address));
+        let frame = frame::solicitation(&way, address);
+        if let Some(bytes) = frame.as_ref().and_then(|(bytes, len)| bytes.get(..*len))
+            && self.send(interface, bytes)
+        {
+            self.counters.count_tx(Kind::NeighbourSolicitation, 0, interface);
+        }
+    }
+
+    /// Nobody answered: the address is ours.
+    fn settle(&self, key: Key) {
+        if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
+            (own.standing, own.due) = (Standing::Ours, None);
+        }
+        self.publish(key.0);
+        if is_link_local(key.1) {
+            self.follow_link_local(key.0);
+        }
+    }
+
+    /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator is
+    /// told. One that was ours already stays ours: whoever comes later has to yield.
+    pub(super) fn claimed(&self, key: Key, mac: MacAddress) {
+        let now = self.now();
+        let (was, complain) = {
+            let mut all = self.addresses.borrow_mut();
+            let Some(own) = all.get_mut(&key) else { return };
+            let was = own.standing;
+            if was == Standing::Tentative {
+                (own.standing, own.due) = (Standing::Duplicate, None);
+            }
+            let complain = own.complained.is_none_or(|at| now.since(at) >= BETWEEN_COMPLAINTS);
+            if complain {
+                own.complained = Some(now);
+            }
+            (was, complain)
+        };
+        if was == Standing::Tentative {
+            self.publish(key.0);
+        }
+        if !complain {
+            return;
+        }
+        let (name, address) = (self.name(key.0), key.1);
+        match was {
+            Standing::Tentative => self.say(format!("{name}: address {address} is not used, {mac} has it")),
+            Standing::Duplicate => {}
+            Standing::Ours => self.say(format!("{name}: {mac} uses our address {address}, too")),
+        }
+    }
+}

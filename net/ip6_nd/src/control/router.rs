@@ -1,0 +1,67 @@
+//! What other routers of a link say. RFC 4861 6.2.7: it is compared, not obeyed.
+
+use std::net::Ipv6Addr;
+
+use shoal_graph::clock::Time;
+use shoal_interface::SwIfIndex;
+use shoal_wire::MacAddress;
+use shoal_wire::nd::RaFlags;
+
+use super::{Nd, of};
+use crate::Key;
+use crate::fact::Said;
+
+/// Most routers remembered of one link: whoever makes up more finds no more room.
+const MOST_ROUTERS: usize = 32;
+
+/// What a router said last.
+#[derive(Clone, Copy)]
+pub(crate) struct Heard {
+    pub(crate) said: Said,
+    pub(crate) at: Time,
+    pub(crate) count: u64,
+}
+
+impl Nd {
+    /// Routers heard on an interface, and what they said last.
+    pub(crate) fn routers(&self, interface: SwIfIndex) -> Vec<(Ipv6Addr, Heard)> {
+        self.routers.borrow().range(of(interface)).map(|((_, from), heard)| (*from, *heard)).collect()
+    }
+
+    pub(super) fn router_advertised(&self, key: Key, mac: Option<MacAddress>, said: Said) {
+        if let Some(mac) = mac {
+            self.advertised_router(key, mac);
+        }
+        let now = self.now();
+        let known = self.routers.borrow().get(&key).copied();
+        if known.is_none() && self.routers.borrow().range(of(key.0)).count() >= MOST_ROUTERS {
+            return;
+        }
+        let count = known.map_or(0, |old| old.count) + 1;
+        self.routers.borrow_mut().insert(key, Heard { said, at: now, count });
+        if known.is_none_or(|old| old.said != said) {
+            self.compare(key, &said);
+        }
+    }
+
+    /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with whichever spoke last.
+    fn compare(&self, (interface, from): Key, said: &Said) {
+        let ours = self.ra_config(interface);
+        if ours.suppressed() {
+            return;
+        }
+        let both = |flag: RaFlags| said.flags.contains(flag) == ours.flags().contains(flag);
+        let mtu = self.link_mtu(interface);
+        let differ = [
+            (said.hop_limit != 0 && said.hop_limit != ours.hop_limit, "hop limit"),
+            (!both(RaFlags::MANAGED), "managed flag"),
+            (!both(RaFlags::OTHER), "other flag"),
+            (said.mtu.is_some_and(|theirs| theirs != mtu), "MTU"),
+        ];
+        let names: Vec<&str> = differ.iter().filter(|(differs, _)| *differs).map(|(_, name)| *name).collect();
+        if !names.is_empty() {
+            let name = self.name(interface);
+            self.say(format!("{name}: router {from} advertises another {}", names.join(", ")));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Neighbour discovery for IPv6: who has an address, is it still there, may we have it. RFC 4861, RFC 4862.
+//!
+//! Packets without a neighbour come to `ip6-discover-neighbor` and `ip6-glean`, which ask the link and hand the
+//! packet to [`Neighbours`] to wait. Messages of others come by their ICMPv6 type ([`MESSAGES`]); nodes check and
+//! answer them and tell [`Nd`] the facts. [`Nd`] knows this router's addresses on each interface: whether they are
+//! proven to be nobody else's, which groups they make it join, what it advertises to hosts. The table is shared
+//! with ARP: see [`shoal_neighbor`].
+#![forbid(unsafe_code)]
+
+pub mod cli;
+mod control;
+pub mod counters;
+mod error;
+mod fact;
+mod frame;
+mod link;
+mod node;
+mod process;
+mod protocol;
+mod show;
+
+pub use control::ra::{Advertise, Prefix, RaConfig};
+pub use control::{Dad, Nd, Proxy};
+pub use error::NdError;
+pub use link::{Link, Links, Standing};
+pub use protocol::Discovery;
+
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+
+use shoal_adj::Adjacencies;
+use shoal_graph::process::{Receiver, channel};
+use shoal_interface::Interfaces;
+use shoal_module::{Control, InitError, Module};
+use shoal_neighbor::counters::HeldCounters;
+use shoal_neighbor::message::Waiting;
+use shoal_neighbor::table;
+use shoal_wire::Icmp6Type;
+
+/// What names an IPv6 neighbour: its interface and its address.
+pub type Key = table::Key<Ipv6Addr>;
+
+/// All IPv6 neighbours.
+pub type Neighbours = shoal_neighbor::Neighbours<Discovery>;
+
+/// Facts and packets on their way to the control plane.
+const CHANNEL: usize = 1024;
+
+/// The nodes that take ICMPv6 messages of a type. A packet comes with its front at the ICMPv6 header, the start of
+/// the IPv6 header in its `l3`, its checksum verified.
+pub const MESSAGES: &[(Icmp6Type, &str)] = &[
+    (Icmp6Type::ROUTER_SOLICITATION, "icmp6-router-solicitation"),
+    (Icmp6Type::ROUTER_ADVERTISEMENT, "icmp6-router-advertisement"),
+    (Icmp6Type::NEIGHBOR_SOLICITATION, "icmp6-neighbor-solicitation"),
+    (Icmp6Type::NEIGHBOR_ADVERTISEMENT, "icmp6-neighbor-advertisement"),
+    (Icmp6Type::MULTICAST_LISTENER_QUERY, "icmp6-multicast-listener-query"),
+];
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "ip6-nd",
+    description: "Neighbour discovery, router advertisements and group membership of IPv6",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
+
+/// The channels' ends, from `init` to `start`.
+struct Ends {
+    facts: Receiver<fact::Fact>,
+    wait: Receiver<Waiting<Ipv6Addr>>,
+    /// Of the neighbour table, and of everything else that has a time.
+    bells: [Receiver<()>; 2],
+}
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    let counters = counters::NdCounters::new(graph.counters())?;
+    let links = Links::default();
+    let (tell, facts) = channel(CHANNEL);
+    let (wait_tx, wait) = channel(CHANNEL);
+    let ((table_bell, table_rung), (bell, rung)) = (channel(1), channel(1));
+    let eyes = node::Eyes {
+        interfaces: control.get::<Interfaces>()?.table(),
+        links: links.clone(),
+        counters: counters.clone(),
+        tell: tell.clone(),
+    };
+    graph.add_packet(node::Solicitation::new(eyes.clone()))?;
+    graph.add_packet(node::Advertisement::new(eyes.clone()))?;
+    graph.add_packet(node::RouterSolicitation::new(eyes.clone()))?;
+    graph.add_packet(node::RouterAdvertisement::new(eyes.clone()))?;
+    graph.add_packet(node::ListenerQuery::new(eyes.clone()))?;
+    graph.add_packet(node::Failed)?;
+    let adjacencies = control.get::<Adjacencies>()?.table();
+    let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
+    let discover = graph.add_frame(node::Discover(asker()))?;
+    graph.add_frame(node::Glean(asker()))?;
+    let held = HeldCounters::new(graph.counters(), "ip6-nd")?;
+    let protocol = Discovery::new(control, discover, links.clone(), counters.clone())?;
+    let neighbours = control.put_rc(Neighbours::new(control, protocol, held, table_bell)?);
+    let nd = control.put_rc(Nd::new(control, neighbours, links, counters, bell)?);
+    nd.follow_interfaces();
+    control.put(Ends { facts, wait, bells: [table_rung, rung] });
+    Ok(())
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let (processes, nd) = (control.processes()?, control.get::<Nd>()?);
+    let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<Ends>()?);
+    let [table_bell, bell] = ends.bells.clone();
+    processes.spawn("ip6-neighbor-learn", process::learn(Rc::clone(&nd), ends.facts.clone()));
+    let hold = shoal_neighbor::process::hold(Rc::clone(&neighbours), ends.wait.clone());
+    processes.spawn("ip6-neighbor-hold", hold);
+    let age = shoal_neighbor::process::age(neighbours, Rc::clone(&processes), table_bell);
+    processes.spawn("ip6-neighbor-age-process", age);
+    processes.spawn("ip6-ra-process", process::times(nd, Rc::clone(&processes), bell));
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! What packets may know of this router on a link: its addresses, its networks, its groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use shoal_infra::{Guard, Published};
+use shoal_interface::SwIfIndex;
+use shoal_wire::Ip6Prefix;
+use shoal_wire::ip6_address::{ALL_NODES, MulticastScope, is_link_local, multicast_scope};
+
+/// How sure it is that an address is this router's alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// The link is being asked (RFC 4862 5.4): it is not answered for and not spoken from.
+    Tentative,
+    /// It is ours.
+    Ours,
+    /// Somebody else has it.
+    Duplicate,
+}
+
+/// This router on one link.
+#[derive(Clone, Default)]
+pub struct Link {
+    pub(crate) addresses: BTreeMap<Ipv6Addr, Standing>,
+    /// Networks of the addresses.
+    pub(crate) networks: Vec<Ip6Prefix>,
+    pub(crate) groups: BTreeSet<Ipv6Addr>,
+    /// Addresses that are answered for on behalf of others.
+    pub(crate) proxied: BTreeSet<Ipv6Addr>,
+}
+
+impl Link {
+    /// An address of this router.
+    pub fn own(&self, address: Ipv6Addr) -> Option<Standing> {
+        self.addresses.get(&address).copied()
+    }
+
+    /// Whether a unicast address is one of a station on this link.
+    pub fn is_on_link(&self, address: Ipv6Addr) -> bool {
+        !address.is_multicast()
+            && (is_link_local(address) || self.networks.iter().any(|network| network.contains(address)))
+    }
+
+    /// Our address to speak to `target` from: one in its network, else the link-local one, else any.
+    pub fn source_for(&self, target: Ipv6Addr) -> Option<Ipv6Addr> {
+        let ours = || self.addresses.iter().filter(|(_, s)| **s == Standing::Ours).map(|(a, _)| *a);
+        let near = |a: &Ipv6Addr| {
+            let of_both = |n: &&Ip6Prefix| n.contains(*a) && n.contains(target);
+            !is_link_local(target) && self.networks.iter().any(|n| of_both(&n))
+        };
+        ours().find(near).or_else(|| self.link_local()).or_else(|| ours().next())
+    }
+
+    /// Our link-local address, once it is ours.
+    pub fn link_local(&self) -> Option<Ipv6Addr> {
+        let ours = self.addresses.iter().filter(|(_, s)| **s == Standing::Ours);
+        ours.map(|(a, _)| *a).find(|a| is_link_local(*a))
+    }
+
+    /// Whether packets to a group of the link are for this router. Every node is in that of all nodes.
+    pub fn is_member(&self, group: Ipv6Addr) -> bool {
+        let own_node = multicast_scope(group) == Some(MulticastScope::INTERFACE_LOCAL);
+        group == ALL_NODES || own_node || self.groups.contains(&group)
+    }
+}
+
+type All = Vec<Option<Arc<Link>>>;
+
+/// All links by interface. Clones are the same table.
+#[derive(Clone)]
+pub struct Links(Arc<Published<All>>);
+
+impl Default for Links {
+    fn default() -> Self {
+        Links(Arc::new(Published::new(Vec::new())))
+    }
+}
+
+impl Links {
+    /// This router on a link; `None` when it has no address there.
+    #[inline]
+    pub fn get<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g Link> {
+        self.0.load(guard).get(interface.0 as usize)?.as_deref()
+    }
+
+    /// Whether a packet to a group of a link is for this router: what `ip6-local` and its kind ask for `ff02::`.
+    pub fn is_member(&self, interface: SwIfIndex, group: Ipv6Addr, guard: Guard<'_>) -> bool {
+        self.get(interface, guard).is_some_and(|link| link.is_member(group))
+    }
+
+    /// The same for the control plane.
+    pub(crate) fn now(&self, interface: SwIfIndex) -> Option<Arc<Link>> {
+        self.0.get().get(interface.0 as usize)?.clone()
+    }
+
+    pub(crate) fn set(&self, interface: SwIfIndex, link: Option<Link>) {
+        let (mut all, at) = ((*self.0.get()).clone(), interface.0 as usize);
+        if all.len() <= at {
+            all.resize(at + 1, None);
+        }
+        if let Some(place) = all.get_mut(at) {
+            *place = link.map(Arc::new);
+        }
+        self.0.replace(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip6(text: &str) -> Ipv6Addr {
+        text.parse().unwrap()
+    }
+
+    fn link() -> Link {
+        let mut link = Link { networks: vec!["2001:db8::/64".parse().unwrap()], ..Link::default() };
+        link.addresses.insert(ip6("2001:db8::1"), Standing::Ours);
+        link.addresses.insert(ip6("fe80::1"), Standing::Ours);
+        link
+    }
+
+    #[test]
+    fn speaks_from_the_network_of_whom_it_speaks_to() {
+        let mut link = link();
+        assert_eq!(link.source_for(ip6("2001:db8::9")), Some(ip6("2001:db8::1")));
+        assert_eq!(link.source_for(ip6("fe80::9")), Some(ip6("fe80::1")));
+        assert_eq!(link.source_for(ip6("2001:db9::9")), Some(ip6("fe80::1")));
+        link.addresses.insert(ip6("2001:db8::1"), Standing::Tentative);
+        assert_eq!(link.source_for(ip6("2001:db8::9")), Some(ip6("fe80::1")));
+        link.addresses.insert(ip6("fe80::1"), Standing::Duplicate);
+        assert_eq!(link.source_for(ip6("2001:db8::9")), None);
+    }
+
+    #[test]
+    fn knows_who_is_on_the_link() {
+        let link = link();
+        assert!(link.is_on_link(ip6("2001:db8::ffff")) && link.is_on_link(ip6("fe80::5")));
+        assert!(!link.is_on_link(ip6("2001:db8:0:1::1")) && !link.is_on_link(ip6("ff02::1")));
+        assert!(link.is_member(ALL_NODES) && !link.is_member(ip6("ff02::2")));
+    }
+}

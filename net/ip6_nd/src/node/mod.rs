@@ -1,0 +1,23 @@
+//! The nodes of neighbour discovery.
+
+mod advertisement;
+mod ask;
+mod discover;
+mod failed;
+mod glean;
+mod listener_query;
+mod receive;
+mod router_advertisement;
+mod router_solicitation;
+mod solicitation;
+
+pub(crate) use advertisement::Advertisement;
+pub(crate) use ask::Asker;
+pub(crate) use discover::Discover;
+pub(crate) use failed::Failed;
+pub(crate) use glean::Glean;
+pub(crate) use listener_query::ListenerQuery;
+pub(crate) use receive::Eyes;
+pub(crate) use router_advertisement::RouterAdvertisement;
+pub(crate) use router_solicitation::RouterSolicitation;
+pub(crate) use solicitation::Solicitation;

@@ -1,0 +1,33 @@
+//! The tasks of the main thread.
+
+use std::rc::Rc;
+
+use futures_lite::future;
+use shoal_graph::process::{Processes, Receiver};
+
+use crate::Nd;
+use crate::fact::Fact;
+
+/// What stations say.
+pub(crate) async fn learn(nd: Rc<Nd>, said: Receiver<Fact>) {
+    while let Ok(fact) = said.recv().await {
+        nd.hear(&fact);
+    }
+}
+
+/// What the clock brings: probes of our own addresses, advertisements, reports.
+pub(crate) async fn times(nd: Rc<Nd>, processes: Rc<Processes>, bell: Receiver<()>) {
+    loop {
+        nd.tick();
+        let rung = async {
+            // An error means that nobody is left to ring.
+            if bell.recv().await.is_err() {
+                future::pending::<()>().await;
+            }
+        };
+        match nd.deadline() {
+            Some(due) => future::or(rung, processes.sleep(due.since(processes.clock().now()))).await,
+            None => rung.await,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What commands print.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use serde::Serialize;
+use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
+use shoal_wire::ip6_address::is_link_local;
+
+use crate::counters::{Kind, NdCounters};
+use crate::{Advertise, Nd, Standing};
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Tentative => "tentative",
+        Standing::Ours => "preferred",
+        Standing::Duplicate => "duplicate",
+    }
+}
+
+/// An address and whether it is ours.
+#[derive(Serialize)]
+pub(crate) struct Address {
+    address: String,
+    state: &'static str,
+}
+
+/// `show ip6 dad`.
+#[derive(Serialize)]
+pub(crate) struct DadView {
+    transmits: u32,
+    addresses: Vec<Own>,
+}
+
+#[derive(Serialize)]
+struct Own {
+    interface: String,
+    address: String,
+    state: &'static str,
+}
+
+impl DadView {
+    pub(crate) fn new(nd: &Nd, interfaces: &Interfaces) -> Self {
+        let own = |dad: crate::Dad| Own {
+            interface: interfaces.name(dad.interface).unwrap_or_default(),
+            address: dad.prefix.to_string(),
+            state: word(dad.standing),
+        };
+        DadView { transmits: nd.dad_transmits(), addresses: nd.addresses().into_iter().map(own).collect() }
+    }
+}
+
+impl fmt::Display for DadView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.transmits {
+            0 => writeln!(f, "duplicate address detection is disabled")?,
+            n => writeln!(f, "duplicate address detection is enabled, {n} solicitation(s) per address")?,
+        }
+        self.addresses.iter().try_for_each(|o| writeln!(f, "  {} {} {}", o.interface, o.address, o.state))
+    }
+}
+
+/// A prefix that hosts are told of.
+#[derive(Serialize)]
+struct PrefixView {
+    prefix: String,
+    valid: u32,
+    preferred: u32,
+    on_link: bool,
+    autoconfig: bool,
+    advertised: bool,
+}
+
+/// Another router.
+#[derive(Serialize)]
+struct RouterView {
+    address: Ipv6Addr,
+    lifetime: u16,
+    heard: u64,
+    age: f64,
+}
+
+/// One interface of `show ip6 nd`.
+#[derive(Serialize)]
+pub(crate) struct InterfaceView {
+    name: String,
+    admin_up: bool,
+    link_local: Vec<Address>,
+    global: Vec<Address>,
+    groups: Vec<Ipv6Addr>,
+    prefixes: Vec<PrefixView>,
+    routers: Vec<RouterView>,
+    mtu: u32,
+    dad: bool,
+    suppressed: bool,
+    interval: (u32, u32),
+    lifetime: u16,
+    managed: bool,
+    other: bool,
+    ra_sent: u64,
+    ra_received: u64,
+    rs_received: u64,
+    ns: (u64, u64),
+    na: (u64, u64),
+}
+
+impl InterfaceView {
+    pub(crate) fn new(nd: &Nd, interfaces: &Interfaces, interface: SwIfIndex) -> Option<Self> {
+        let (data, name) = (interfaces.data(interface).ok()?, interfaces.name(interface).ok()?);
+        let mine: Vec<_> = nd.addresses().into_iter().filter(|dad| dad.interface == interface).collect();
+        if mine.is_empty() {
+            return None;
+        }
+        let config = nd.ra_config(interface);
+        let some = |link_local: bool| {
+            let those = mine.iter().filter(|dad| is_link_local(dad.prefix.addr()) == link_local);
+            those.map(|d| Address { address: d.prefix.to_string(), state: word(d.standing) }).collect()
+        };
+        let prefix = |(prefix, p): &(shoal_wire::Ip6Prefix, crate::Prefix)| PrefixView {
+            prefix: prefix.normalized().to_string(),
+            valid: p.valid_secs,
+            preferred: p.preferred_secs,
+            on_link: p.flags.contains(shoal_wire::nd::PrefixFlags::ON_LINK),
+            autoconfig: p.flags.contains(shoal_wire::nd::PrefixFlags::AUTONOMOUS),
+            advertised: p.advertise == Advertise::Yes,
+        };
+        let router = |(address, heard): (Ipv6Addr, crate::control::Heard)| RouterView {
+            address,
+            lifetime: heard.said.lifetime_secs,
+            heard: heard.count,
+            age: nd.age(heard.at).as_secs_f64(),
+        };
+        let counters: &NdCounters = nd.counters();
+        let sum = |kind| counters.sum(kind, interface);
+        Some(InterfaceView {
+            name,
+            admin_up: data.flags().has(IfFlags::ADMIN_UP),
+            link_local: some(true),
+            global: some(false),
+            groups: nd.groups(interface),
+            prefixes: config.prefixes.iter().map(prefix).collect(),
+            routers: nd.routers(interface).into_iter().map(router).collect(),
+            mtu: nd.link_mtu(interface),
+            dad: nd.dad_transmits() > 0,
+            suppressed: config.suppressed(),
+            interval: config.interval,
+            lifetime: config.lifetime_secs,
+            managed: config.managed == Advertise::Yes,
+            other: config.other == Advertise::Yes,
+            ra_sent: sum(Kind::RouterAdvertisement).1,
+            ra_received: sum(Kind::RouterAdvertisement).0,
+            rs_received: sum(Kind::RouterSolicitation).0,
+            ns: sum(Kind::NeighbourSolicitation),
+            na: sum(Kind::NeighbourAdvertisement),
+        })
+    }
+}
+
+fn able(on: bool) -> &'static str {
+    if on { "enabled" } else { "disabled" }
+}
+
+impl fmt::Display for InterfaceView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} is admin {}", self.name, if self.admin_up { "up" } else { "down" })?;
+        for (title, addresses) in
+            [("Link-local address(es):", &self.link_local), ("Global unicast address(es):", &self.global)]
+        {
+            if addresses.is_empty() {
+                continue;
+            }
+            writeln!(f, "  {title}")?;
+            for a in addresses {
+                let state = if a.state == "preferred" { "" } else { a.state };
+                writeln!(f, "{}", format!("    {} {state}", a.address).trim_end())?;
+            }
+        }
+        writeln!(f, "  Joined group address(es):")?;
+        self.groups.iter().try_for_each(|group| writeln!(f, "    {group}"))?;
+        if !self.prefixes.is_empty() {
+            writeln!(f, "  Advertised Prefixes:")?;
+        }
+        for p in &self.prefixes {
+            let flags = [
+                (!p.on_link, " off-link"),
+                (!p.autoconfig, " no-autoconfig"),
+                (!p.advertised, " no-advertise"),
+            ];
+            let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
+            writeln!(f, "    {} valid {} preferred {}{flags}", p.prefix, p.valid, p.preferred)?;
+        }
+        writeln!(f, "  MTU is {}", self.mtu)?;
+        writeln!(f, "  ND DAD is {}", able(self.dad))?;
+        if self.suppressed {
+            writeln!(f, "  ND router advertisements are suppressed")?;
+        } else {
+            let (min, max) = self.interval;
+            writeln!(f, "  ND router advertisements are sent every {max} seconds (min interval is {min})")?;
+            writeln!(f, "  ND router advertisements live for {} seconds", self.lifetime)?;
+        }
+        let how = if self.managed { "DHCP" } else { "stateless autoconfig" };
+        writeln!(f, "  Hosts use {how} for addresses")?;
+        if self.other {
+            writeln!(f, "  Hosts use DHCP for other configuration")?;
+        }
+        writeln!(f, "  ND router advertisements sent {}", self.ra_sent)?;
+        writeln!(f, "  ND router advertisements received {}", self.ra_received)?;
+        writeln!(f, "  ND router solicitations received {}", self.rs_received)?;
+        writeln!(f, "  ND neighbor solicitations received {} sent {}", self.ns.0, self.ns.1)?;
+        writeln!(f, "  ND neighbor advertisements received {} sent {}", self.na.0, self.na.1)?;
+        for r in &self.routers {
+            let RouterView { address, lifetime, heard, age } = r;
+            writeln!(
+                f,
+                "  Router {address} lives for {lifetime} seconds, heard {heard} times, last {age:.1} s ago"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// `show ip6 nd`.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct InterfacesView(pub(crate) Vec<InterfaceView>);
+
+impl fmt::Display for InterfacesView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|view| view.fmt(f))
+    }
+}
