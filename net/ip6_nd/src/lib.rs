@@ -30,7 +30,9 @@ use std::rc::Rc;
 
 use shoal_adj::Adjacencies;
 use shoal_graph::process::{Receiver, channel};
+use shoal_icmp::Icmp6;
 use shoal_interface::Interfaces;
+use shoal_ip6::{AddressEvent, Ip6};
 use shoal_module::{Control, InitError, Module};
 use shoal_neighbor::counters::HeldCounters;
 use shoal_neighbor::message::Waiting;
@@ -46,8 +48,7 @@ pub type Neighbours = shoal_neighbor::Neighbours<Discovery>;
 /// Facts and packets on their way to the control plane.
 const CHANNEL: usize = 1024;
 
-/// The nodes that take ICMPv6 messages of a type. A packet comes with its front at the ICMPv6 header, the start of
-/// the IPv6 header in its `l3`, its checksum verified.
+/// The nodes that take ICMPv6 messages of a type, as [`Icmp6::set_taker`] hands them on.
 pub const MESSAGES: &[(Icmp6Type, &str)] = &[
     (Icmp6Type::ROUTER_SOLICITATION, "icmp6-router-solicitation"),
     (Icmp6Type::ROUTER_ADVERTISEMENT, "icmp6-router-advertisement"),
@@ -106,7 +107,30 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     Ok(())
 }
 
+/// Joins IPv6 forwarding and ICMPv6: their packets come here, and the addresses of interfaces are followed. Their
+/// nodes' own edges are numbered when the graph is built, so others come after that.
+fn attach(control: &Rc<Control>) -> Result<(), InitError> {
+    let (graph, ip6, icmp6) = (control.graph()?, control.get::<Ip6>()?, control.get::<Icmp6>()?);
+    for (kind, node) in MESSAGES {
+        icmp6.set_taker(*kind, graph.node(node)?)?;
+    }
+    ip6.set_glean_node(graph.node("ip6-glean")?).map_err(|e| InitError::Other(e.to_string()))?;
+    ip6.subscribe(|control, event| {
+        let Ok(nd) = control.get::<Nd>() else { return };
+        match event {
+            AddressEvent::Added(interface, prefix) => {
+                if let Err(e) = nd.add_address(interface, prefix) {
+                    tracing::warn!(%interface, %prefix, "not followed: {e}");
+                }
+            }
+            AddressEvent::Removed(interface, prefix) => nd.remove_address(interface, prefix.addr()),
+        }
+    });
+    Ok(())
+}
+
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    attach(control)?;
     let (processes, nd) = (control.processes()?, control.get::<Nd>()?);
     let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<Ends>()?);
     let [table_bell, bell] = ends.bells.clone();

@@ -9,6 +9,7 @@ use shoal_buffer::{Buffer, Cache};
 use shoal_fib::{Fib, FibError, FibIndex, Path, Source};
 use shoal_graph::NodeIndex;
 use shoal_interface::IfData;
+use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::{Protocol, Question, Timing};
 use shoal_wire::Ip6Prefix;
@@ -21,6 +22,7 @@ use crate::{Key, Links};
 /// The protocol of IPv6 neighbours.
 pub struct Discovery {
     fib: Rc<Fib>,
+    ip6: Rc<Ip6>,
     discover: NodeIndex,
     links: Links,
     counters: NdCounters,
@@ -33,7 +35,7 @@ impl Discovery {
         links: Links,
         counters: NdCounters,
     ) -> Result<Self, InitError> {
-        Ok(Discovery { fib: control.get()?, discover, links, counters })
+        Ok(Discovery { fib: control.get()?, ip6: control.get()?, discover, links, counters })
     }
 }
 
@@ -86,19 +88,23 @@ impl Protocol for Discovery {
         Some(buffer)
     }
 
-    /// A link-local address says nothing without its link, so it has no place in a table of all links.
+    /// A link-local address says nothing without its link, so it goes where those of the link are.
     fn announce(&self, fib: FibIndex, (interface, address): Key) -> Result<(), FibError> {
-        if is_link_local(address) {
-            return Ok(());
+        if !is_link_local(address) {
+            let path = Path::next_hop(address, interface);
+            return self.fib.add(fib, Ip6Prefix::host(address), Source::Adjacency, &[path]);
         }
-        let path = Path::next_hop(address, interface);
-        self.fib.add(fib, Ip6Prefix::host(address), Source::Adjacency, &[path])
+        if let Err(e) = self.ip6.set_link_neighbour(interface, address) {
+            tracing::debug!(%interface, neighbour = %address, "no entry for the link: {e}");
+        }
+        Ok(())
     }
 
-    fn withdraw(&self, fib: FibIndex, (_, address): Key) -> Result<(), FibError> {
-        if is_link_local(address) {
-            return Ok(());
+    fn withdraw(&self, fib: FibIndex, (interface, address): Key) -> Result<(), FibError> {
+        if !is_link_local(address) {
+            return self.fib.remove(fib, Ip6Prefix::host(address), Source::Adjacency);
         }
-        self.fib.remove(fib, Ip6Prefix::host(address), Source::Adjacency)
+        self.ip6.forget_link_neighbour(interface, address);
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use shoal_adj::Adjacencies;
+use shoal_ip6::Ip6;
 use shoal_ip6_nd::{Nd, Neighbours, Proxy};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_neighbor::{NewLimits, Role, State};
@@ -70,6 +71,27 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
     forward(&mut router, &port, PEER);
     assert_eq!(port.received_one()[..6], PEER_MAC.0);
     assert_eq!(router.if_counter("/net/ip6-nd/held/sent", port.index()), 1);
+}
+
+#[test]
+fn a_frame_finds_its_way_from_the_wire_to_the_answer() {
+    let (mut router, port) = router();
+    router.send(&port, ns(PEER_MAC, PEER, US));
+    assert_eq!(port.received_one()[54], 136);
+    forward(&mut router, &port, PEER);
+    port.received();
+    let from_afar = {
+        let mut frame = ns(PEER_MAC, PEER, US);
+        frame[21] = 64;
+        frame
+    };
+    router.send(&port, from_afar);
+    assert!(port.received().is_empty());
+    // A link-local neighbour is found on its link.
+    let peer: Ipv6Addr = "fe80::2".parse().unwrap();
+    router.send(&port, ns(PEER_MAC, peer, US));
+    assert_eq!(knows(&router, &port, peer), Some(PEER_MAC));
+    assert_eq!(open(&port.received_one()).1.dst(), peer);
 }
 
 #[test]
@@ -137,7 +159,9 @@ fn a_stale_neighbours_packets_follow_changes_of_the_interface() {
     let mac = MacAddress([2, 9, 9, 9, 9, 9]);
     router.interfaces().set_mac(port.index(), mac).unwrap();
     forward(&mut router, &port, PEER);
-    assert_eq!(port.received_one()[6..12], mac.0);
+    // The link-local address is another one now, so there is more to be said.
+    let packet = port.received().into_iter().find(|f| f[..6] == PEER_MAC.0);
+    assert_eq!(packet.unwrap()[6..12], mac.0);
 }
 
 #[test]
@@ -223,7 +247,7 @@ fn a_flood_of_stations_stops_at_the_limit() {
     neighbours.set_limits(NewLimits { entries: Some(10), ..NewLimits::default() });
     let station = |n: u128| Ipv6Addr::from_bits(PEER.to_bits() + n);
     for n in 0..500 {
-        put(&mut router, SOLICITATION, &port, &ns(PEER_MAC, station(n), US), 54);
+        put(&mut router, SOLICITATION, port.index(), &ns(PEER_MAC, station(n), US), 14);
     }
     router.run();
     assert_eq!(neighbours.list().len(), 10);
@@ -234,12 +258,13 @@ fn a_flood_of_stations_stops_at_the_limit() {
 #[test]
 fn a_scan_of_the_network_holds_no_more_than_its_share_of_buffers() {
     let (mut router, port) = router();
+    let from = router.interfaces().by_name("pg1").unwrap();
     for chunk in 0..15u128 {
         for n in 0..200 {
             let src = "2001:db8:9::9".parse().unwrap();
             let dst = Ipv6Addr::from_bits(PEER.to_bits() + chunk * 200 + n);
             let bytes = frame((PEER_MAC, port.mac()), (src, dst), 64, &[0; 20]);
-            put(&mut router, "ip6-lookup", &port, &bytes, 14);
+            put(&mut router, "ip6-lookup", from, &bytes, 14);
         }
         router.run();
     }
@@ -268,7 +293,7 @@ fn going_down_forgets_what_was_learnt_and_keeps_what_was_said() {
 #[test]
 fn neighbours_leave_with_their_network() {
     let (router, port) = resolved();
-    router.get::<Nd>().remove_address(port.index(), US);
+    router.get::<Ip6>().del_all(port.index()).unwrap();
     assert_eq!(knows(&router, &port, PEER), None);
 }
 
@@ -318,7 +343,7 @@ fn rubbish_harms_no_node() {
             } else if let Some(byte) = bytes.get_mut(60) {
                 *byte = rng.below(256) as u8;
             }
-            put(&mut router, node, &port, &bytes, rng.below(60));
+            put(&mut router, node, port.index(), &bytes, rng.below(60));
             router.run();
         }
     }

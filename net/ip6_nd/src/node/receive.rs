@@ -51,22 +51,16 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    /// Reads what lies in front of a message; the packet's front stays at the ICMPv6 header.
+    /// Reads the headers of a packet as `ip6-icmp-input` hands it on, and moves its front past them, to the message.
     pub(crate) fn of(pkt: &mut Packet<'_>) -> Option<Headers> {
-        let (front, l3) = (pkt.current(), pkt.meta().l3);
-        let before = usize::try_from(i32::from(front) - i32::from(l3)).ok()?;
-        if before < Ip6Header::LEN {
-            return None;
-        }
-        pkt.rewind_to(l3)?;
-        let ip = pkt.header::<Ip6Header>().copied();
+        let before = usize::try_from(i32::from(pkt.meta().l4) - i32::from(pkt.current())).ok()?;
+        let ip = *pkt.header::<Ip6Header>().filter(|_| before >= Ip6Header::LEN)?;
         // ethernet-input has moved the front past its header, which still lies there.
-        let pushed = pkt.push(EthernetHeader::LEN);
-        let ethernet = pushed.and_then(|()| pkt.header::<EthernetHeader>().copied());
-        pkt.rewind_to(front)?;
-        let (ip, ethernet) = (ip?, ethernet?);
+        pkt.push(EthernetHeader::LEN)?;
+        let from_mac = pkt.header::<EthernetHeader>().map(EthernetHeader::src);
+        pkt.pull(EthernetHeader::LEN + before)?;
         let len = (Ip6Header::LEN + usize::from(ip.payload_length())).checked_sub(before)?;
-        (len <= pkt.segment_len()).then_some(Headers { ip, from_mac: ethernet.src(), len })
+        (len <= pkt.segment_len()).then_some(Headers { ip, from_mac: from_mac?, len })
     }
 
     /// The message.

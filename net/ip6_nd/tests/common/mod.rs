@@ -1,92 +1,19 @@
-//! A router with neighbour discovery, and stand-ins for the nodes of IPv6 forwarding around it.
+//! A router with neighbour discovery, and the messages of others.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::net::Ipv6Addr;
-use std::rc::Rc;
 
-use shoal_adj::{AdjIndex, AdjKind, AdjTable, Adjacencies, Link};
-use shoal_buffer::Packet;
-use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_fib::{Fib, FibIndex, FibTables, Source, Via};
-use shoal_graph::{Cx, Edge, PacketNode};
-use shoal_ip6_nd::{MODULE, Nd, Neighbours};
-use shoal_module::{Control, InitError, Module};
+use shoal_interface::SwIfIndex;
+use shoal_ip6::Ip6;
+use shoal_ip6_nd::{MODULE, Neighbours};
 use shoal_testkit::{PEER_MAC, Port, Router, STACK};
-use shoal_wire::ip6_address::{link_local_of, solicited_node};
+use shoal_wire::ip6_address::solicited_node;
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation};
 use shoal_wire::nd_options::NdWriter;
 use shoal_wire::{EtherType, EthernetHeader, FromBytes, IntoBytes, Ip6Header, IpProtocol, MacAddress};
 
 pub const US: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 pub const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
-
-#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    #[node("ip6-rewrite")]
-    Rewrite,
-    #[node("ip6-glean")]
-    Glean,
-    Other(Edge),
-}
-
-#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// no way
-    NoWay,
-}
-
-struct Lookup(FibTables, AdjTable);
-struct Rewrite(AdjTable);
-
-impl PacketNode for Lookup {
-    const NAME: &'static str = "ip6-lookup";
-    type Next = Next;
-    type Error = Error;
-    type Trace = String;
-
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let dst = pkt.header::<Ip6Header>().ok_or(Error::NoWay)?.dst_u128();
-        let index = self.0.lookup_ip6(FibIndex(0), dst, cx.guard());
-        let adj = self.1.get(index, cx.guard());
-        // A path list's own adjacency stands for another.
-        pkt.meta_mut().adj = adj.own().0;
-        match adj.kind() {
-            AdjKind::Rewrite => Ok(Next::Rewrite),
-            AdjKind::Glean => Ok(Next::Glean),
-            AdjKind::Incomplete => Ok(Next::Other(adj.edge())),
-            _ => Err(Error::NoWay),
-        }
-    }
-}
-
-impl PacketNode for Rewrite {
-    const NAME: &'static str = "ip6-rewrite";
-    type Next = Next;
-    type Error = Error;
-    type Trace = String;
-
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let adj = self.0.get(AdjIndex(pkt.meta().adj), cx.guard());
-        if !adj.is_rewrite() {
-            return Err(Error::NoWay);
-        }
-        pkt.push(adj.rewrite().len()).ok_or(Error::NoWay)?;
-        pkt.data_mut()[..adj.rewrite().len()].copy_from_slice(adj.rewrite());
-        pkt.meta_mut().tx = adj.tx();
-        Ok(Next::Other(adj.edge()))
-    }
-}
-
-static FORWARDING: Module = Module { name: "stub", description: "stub", init, ..Module::NONE };
-
-fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    let graph = control.graph()?;
-    let adj = control.get::<Adjacencies>()?;
-    let fib = control.get::<Fib>()?.tables();
-    adj.set_lookup_node(Link::Ip6, graph.add_packet(Lookup(fib, adj.table()))?);
-    adj.set_rewrite_node(Link::Ip6, graph.add_packet(Rewrite(adj.table()))?);
-    Ok(())
-}
 
 /// A router with 2001:db8::1/64 and a link-local address on pg0, both its own already; nothing it said until then is
 /// left in the port.
@@ -101,20 +28,15 @@ pub fn router() -> (Router, Port) {
 /// A router without addresses.
 pub fn quiet() -> (Router, Port) {
     let mut modules = STACK.to_vec();
-    modules.extend([&FORWARDING, &MODULE]);
+    modules.push(&MODULE);
     let mut router = Router::new(&modules);
     let port = router.pg(0);
+    router.pg(1);
     (router, port)
 }
 
 pub fn give(router: &mut Router, port: &Port) {
-    let nd = router.get::<Nd>();
-    let link_local = format!("{}/128", link_local_of(port.mac()));
-    nd.add_address(port.index(), link_local.parse().unwrap()).unwrap();
-    nd.add_address(port.index(), "2001:db8::1/64".parse().unwrap()).unwrap();
-    let connected = Via::Attached { interface: port.index(), source: US.into() };
-    let prefix: shoal_wire::Ip6Prefix = "2001:db8::/64".parse().unwrap();
-    router.get::<Fib>().add(FibIndex(0), prefix, Source::Interface, &[connected.into()]).unwrap();
+    router.get::<Ip6>().add_address(port.index(), "2001:db8::1/64".parse().unwrap()).unwrap();
     router.run();
 }
 
@@ -154,21 +76,21 @@ pub fn na(from: MacAddress, target: Ipv6Addr, dst: Ipv6Addr, flags: NaFlags) -> 
     frame((from, MacAddress([2, 0xfe, 0, 0, 0, 0])), (target, dst), HOP_LIMIT, &bytes)
 }
 
-/// Lets a node have a received frame, its front at the ICMPv6 header as `ip6-icmp-input` leaves it.
+/// Lets a node have a received frame, as `ip6-icmp-input` leaves it.
 pub fn hear(router: &mut Router, node: &str, port: &Port, frame: &[u8]) {
-    put(router, node, port, frame, 54);
+    put(router, node, port.index(), frame, 14);
     router.run();
 }
 
 /// The same without running.
-pub fn put(router: &mut Router, node: &str, port: &Port, frame: &[u8], front: usize) {
+pub fn put(router: &mut Router, node: &str, rx: SwIfIndex, frame: &[u8], front: usize) {
     let index = router.graph().node(node).unwrap();
     let mut main = router.graph().main();
     let mut buffer = main.cache().alloc_data(frame).unwrap();
     let mut pkt = main.cache().packet(&mut buffer);
     let _ = pkt.pull(front.min(pkt.segment_len()));
     let meta = pkt.meta_mut();
-    (meta.rx, meta.l3) = (port.index(), 14);
+    (meta.rx, meta.l4) = (rx, 54);
     main.inject(index, buffer);
 }
 
@@ -177,9 +99,10 @@ pub const ADVERTISEMENT: &str = "icmp6-neighbor-advertisement";
 
 /// Sends a packet of this router's forwarding to an address.
 pub fn forward(router: &mut Router, port: &Port, dst: Ipv6Addr) {
+    let from = router.interfaces().by_name("pg1").unwrap();
     let src = "2001:db8:9::9".parse().unwrap();
     let bytes = frame((PEER_MAC, port.mac()), (src, dst), 64, &[0; 20]);
-    put(router, "ip6-lookup", port, &bytes, 14);
+    put(router, "ip6-lookup", from, &bytes, 14);
     router.run();
 }
 
