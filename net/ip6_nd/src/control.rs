@@ -185,7 +185,9 @@ impl Nd {
     /// An interface went up or down: whoever came to the link in the meantime may have our addresses.
     fn restart(&self, interface: SwIfIndex) {
         let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
-        mine.into_iter().for_each(|key| self.probe_address(key));
+        for key in mine {
+            self.probe_address(key);
+        }
         self.routers.borrow_mut().retain(|key, _| key.0 != interface);
         self.announce_groups(interface);
         self.publish(interface);
@@ -227,7 +229,9 @@ impl Nd {
         let mut main = self.graph.main();
         let buffer: Option<Buffer> = crate::frame::packet(bytes, interface, main.cache());
         let sent = buffer.is_some();
-        buffer.into_iter().for_each(|buffer| main.inject(self.interfaces.output_node(), buffer));
+        if let Some(buffer) = buffer {
+            main.inject(self.interfaces.output_node(), buffer);
+        }
         sent
     }
 

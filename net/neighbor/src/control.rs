@@ -10,7 +10,7 @@ use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Link};
 use shoal_fib::FibIndex;
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
-use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_interface::{Event, IfData, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
@@ -166,7 +166,7 @@ impl<P: Protocol> Neighbours<P> {
 
     /// An adjacency's line with all that is needed to send; `None` as long as something is missing.
     fn complete(&self, (interface, address): Key<P::Addr>, link: Link) -> Option<Adj> {
-        let data = self.interfaces.data(interface).ok().filter(|data| data.is_up())?;
+        let data = self.interfaces.data(interface).ok().filter(IfData::is_up)?;
         let header = if data.flags().has(IfFlags::ETHERNET) {
             let known = self.table.borrow().get((interface, address))?;
             EthernetHeader::new(data.mac(), known.mac, link.ether_type()).as_bytes().to_vec()
@@ -345,7 +345,9 @@ impl<P: Protocol> Neighbours<P> {
         let way = self.reach.borrow_mut().remove(key);
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         self.adjacencies.unlock(adj);
-        way.into_iter().for_each(|way| self.adjacencies.unlock(way));
+        if let Some(way) = way {
+            self.adjacencies.unlock(way);
+        }
     }
 
     /// Forgets one neighbour.

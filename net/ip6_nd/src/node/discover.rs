@@ -22,13 +22,14 @@ impl Discover {
         let index = AdjIndex(cx.cache().packet(&mut buffer).meta().adj);
         let adj = *self.0.adjacencies.get(index, cx.guard());
         match (adj.kind(), adj.next_hop()) {
-            (AdjKind::Incomplete, Some(IpAddr::V6(next_hop))) => match adj.rewrite().first_chunk() {
-                Some(way) => self.stale(buffer, &adj, next_hop, AdjIndex(u32::from_be_bytes(*way)), cx),
-                None => {
+            (AdjKind::Incomplete, Some(IpAddr::V6(next_hop))) => {
+                if let Some(way) = adj.rewrite().first_chunk() {
+                    self.stale(buffer, &adj, next_hop, AdjIndex(u32::from_be_bytes(*way)), cx);
+                } else {
                     let target = Target { interface: adj.tx(), next_hop, source: None, link: adj.link() };
                     self.0.ask(buffer, &target, cx);
                 }
-            },
+            }
             // The neighbour answered between the lookup and here.
             (AdjKind::Rewrite, _) => {
                 cx.count(Error::Resolved, 1);

@@ -86,12 +86,10 @@ impl PacketNode for ListenerQuery {
         cx.trace(pkt, || Trace { group: group.unwrap_or(Ipv6Addr::UNSPECIFIED), from });
         self.eyes.link(rx, cx.guard())?;
         let fact = Fact::Queried { interface: rx, group, max_response_ms };
-        match self.told.tell(&self.eyes, fact, (rx.0, group), cx.thread(), cx.now()) {
-            Some(false) => Err(Error::Congested),
-            _ => {
-                cx.count(Error::Received, 1);
-                Ok(Next::Done)
-            }
+        if self.told.tell(&self.eyes, fact, (rx.0, group), cx.thread(), cx.now()) == Some(false) {
+            return Err(Error::Congested);
         }
+        cx.count(Error::Received, 1);
+        Ok(Next::Done)
     }
 }

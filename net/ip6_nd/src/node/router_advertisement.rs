@@ -102,12 +102,10 @@ impl PacketNode for RouterAdvertisement {
             return Err(Error::SourceIsLocal);
         }
         let fact = Fact::RouterAdvertised { interface: rx, from, mac, said };
-        match self.told.tell(&self.eyes, fact, (rx.0, from), cx.thread(), cx.now()) {
-            Some(false) => Err(Error::Congested),
-            _ => {
-                cx.count(Error::Received, 1);
-                Ok(Next::Done)
-            }
+        if self.told.tell(&self.eyes, fact, (rx.0, from), cx.thread(), cx.now()) == Some(false) {
+            return Err(Error::Congested);
         }
+        cx.count(Error::Received, 1);
+        Ok(Next::Done)
     }
 }

@@ -94,12 +94,10 @@ impl PacketNode for RouterSolicitation {
             self.told.tell(&self.eyes, fact, (rx.0, from, mac.0), cx.thread(), cx.now());
         }
         let fact = Fact::RouterSolicited { interface: rx, from, mac: headers.from_mac };
-        match self.told.tell(&self.eyes, fact, (rx.0, from), cx.thread(), cx.now()) {
-            Some(false) => Err(Error::Congested),
-            _ => {
-                cx.count(Error::Received, 1);
-                Ok(Next::Done)
-            }
+        if self.told.tell(&self.eyes, fact, (rx.0, from), cx.thread(), cx.now()) == Some(false) {
+            return Err(Error::Congested);
         }
+        cx.count(Error::Received, 1);
+        Ok(Next::Done)
     }
 }

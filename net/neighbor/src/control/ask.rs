@@ -110,7 +110,9 @@ impl<P: Protocol> Neighbours<P> {
         if !held.is_empty() {
             self.used(key);
         }
-        held.into_iter().for_each(|(link, buffer)| self.send_on(key, link, buffer));
+        for (link, buffer) in held {
+            self.send_on(key, link, buffer);
+        }
     }
 
     /// Sends a packet to a neighbour that is known now: to the rewrite node, because the lookup has been done.
@@ -172,12 +174,13 @@ impl<P: Protocol> Neighbours<P> {
     /// Does what is due: asks again, gives up, asks old neighbours whether they are still there.
     pub fn tick(&self) {
         let now = self.graph.clock().now();
-        let due: Vec<(Key<P::Addr>, u32, Option<P::Addr>)> = {
+        let due: Vec<Key<P::Addr>> = {
             let asking = self.asking.borrow();
-            let due = asking.asks.iter().filter(|(_, ask)| ask.next <= now);
-            due.map(|(key, ask)| (*key, ask.tries, ask.source)).collect()
+            asking.asks.iter().filter(|(_, ask)| ask.next <= now).map(|(key, _)| *key).collect()
         };
-        for (key, tries, source) in due {
+        for key in due {
+            let open = self.asking.borrow().asks.get(&key).map(|ask| (ask.tries, ask.source));
+            let Some((tries, source)) = open else { continue };
             if tries >= TRIES {
                 self.silent(key);
                 continue;

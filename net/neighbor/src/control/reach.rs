@@ -159,7 +159,9 @@ impl<P: Protocol> Neighbours<P> {
         if way.is_some() || left.is_some() {
             self.adjacencies.refresh_neighbour(key.0, key.1.into());
         }
-        left.into_iter().for_each(|way| self.adjacencies.unlock(way));
+        if let Some(way) = left {
+            self.adjacencies.unlock(way);
+        }
         if due.is_some() {
             self.ring();
         }
@@ -201,7 +203,9 @@ impl<P: Protocol> Neighbours<P> {
     /// An interface has another address or MTU: what is sent to stale neighbours has it, too.
     pub(super) fn renew_ways(&self, interface: SwIfIndex) {
         let mine: Vec<_> = self.reach.borrow().entries.keys().copied().filter(|k| k.0 == interface).collect();
-        mine.into_iter().for_each(|key| self.renew_way(key));
+        for key in mine {
+            self.renew_way(key);
+        }
     }
 
     /// The line of a stale neighbour's adjacency: to the node that asks, with the way to send by.
