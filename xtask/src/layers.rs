@@ -10,8 +10,21 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// The stack: ring 2. Everything else in `net/` is a feature.
-const STACK: &[&str] =
-    &["interface", "ethernet", "adj", "fib", "neighbor", "arp", "ip6_nd", "ip4", "icmp", "nd", "ip6", "l2", "udp"];
+const STACK: &[&str] = &[
+    "interface",
+    "ethernet",
+    "adj",
+    "fib",
+    "neighbor",
+    "arp",
+    "ip6_nd",
+    "ip4",
+    "icmp",
+    "nd",
+    "ip6",
+    "l2",
+    "udp",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ring {
