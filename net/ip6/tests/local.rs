@@ -180,6 +180,14 @@ fn bombs_of_extension_headers_end_early() {
 }
 
 #[test]
+fn an_answer_too_long_for_its_link_is_dropped_not_cut() {
+    let (mut router, a, _) = two_hosts();
+    router.interfaces().set_mtu(a.index(), shoal_interface::MtuLayer::Ip6, 1280).unwrap();
+    let echo = local(&a).icmp6_echo_request(1, 1).payload_len(1300);
+    refused(&mut router, &a, &echo, "ip6-rewrite", "own packet exceeds ip6 MTU");
+}
+
+#[test]
 fn a_bad_icmp_type_code_or_length_is_dropped() {
     let (mut router, a, _) = two_hosts();
     for (message, why) in [
