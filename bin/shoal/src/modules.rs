@@ -24,6 +24,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_ethernet::MODULE),
     (Core, &shoal_fib::MODULE),
     (Core, &shoal_ip4::MODULE),
+    (Core, &shoal_ip6::MODULE),
     (Core, &shoal_arp::MODULE),
     (Core, &shoal_icmp::MODULE),
     (Core, &shoal_handoff::MODULE),

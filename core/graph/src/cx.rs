@@ -67,6 +67,7 @@ pub(crate) struct Common<'a> {
 pub(crate) struct Tallies {
     tx: Tally,
     ip4: Tally,
+    ip6: Tally,
 }
 
 impl Tallies {
@@ -74,6 +75,7 @@ impl Tallies {
     pub(crate) fn flush(&self, common: &Common<'_>) {
         self.tx.flush(|i, p, b| common.counters.tx.add(common.thread, i as usize, p, b));
         self.ip4.flush(|i, p, _| common.counters.ip4.add(common.thread, i as usize, p));
+        self.ip6.flush(|i, p, _| common.counters.ip6.add(common.thread, i as usize, p));
     }
 }
 
@@ -170,6 +172,17 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         let add = |i: u32, p| counters.ip4.add(*thread, i as usize, p);
         match self.tallies {
             Some(tallies) => tallies.ip4.add_packet(interface, add),
+            None => add(interface.0, 1),
+        }
+    }
+
+    /// Counts an IPv6 packet that came in by an interface.
+    #[inline(always)]
+    pub fn count_ip6(&self, interface: SwIfIndex) {
+        let Common { counters, thread, .. } = self.common;
+        let add = |i: u32, p| counters.ip6.add(*thread, i as usize, p);
+        match self.tallies {
+            Some(tallies) => tallies.ip6.add_packet(interface, add),
             None => add(interface.0, 1),
         }
     }

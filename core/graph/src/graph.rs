@@ -22,7 +22,7 @@ use crate::lane::{GraphCounters, Lane};
 use crate::node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
-use crate::superpath::{self, ChainRunner, Link};
+use crate::superpath::{self, Chain, ChainRunner};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeEntry, NodeKind, Topology};
 use crate::trace::{TraceRequest, TraceStore, Tracer};
@@ -335,7 +335,7 @@ impl Graph {
     ///
     /// # Errors
     /// A node of the chain is not in the graph.
-    pub fn add_superpath<L: Link>(&self, name: &str, chain: L) -> Result<NodeIndex, GraphError> {
+    pub fn add_superpath<L: Chain>(&self, name: &str, chain: L) -> Result<NodeIndex, GraphError> {
         let nodes =
             superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
         let logic = Arc::new(ChainRunner { chain, nodes });

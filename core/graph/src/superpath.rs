@@ -40,6 +40,12 @@ pub trait Plain: PacketNode {
     fn count(&self, _interface: SwIfIndex, _packets: u64, _bytes: u64, _cx: &Cx<'_, Self>) {}
 }
 
+/// A node with a second common case: packets that go along its second edge.
+pub trait PlainSecond: Plain {
+    /// As [`Plain::plain`], of the node's second edge.
+    fn plain_second(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
+}
+
 /// A staged node that on the way to its verdict finds what the next node would have to find again.
 pub trait Finds: StagedNode {
     /// What it needs to know of an interface, as in [`Plain`].
@@ -73,27 +79,61 @@ pub struct Walk<'a> {
     entries: &'a [&'a NodeEntry; DEPTH],
     /// Packets of the run that left at each node.
     left: &'a [Cell<u64>; DEPTH],
-    fan: &'a Fan<'a>,
+    /// Packets of the run that took the second of two chains.
+    second: &'a Cell<u64>,
+    /// One for each chain's end.
+    fans: &'a [Fan<'a>; 2],
+}
+
+/// Where in a chain a packet is.
+#[derive(Clone, Copy)]
+pub struct Spot {
+    /// The node's number.
+    at: usize,
+    /// The chain's, of two that begin with the same node.
+    side: usize,
+}
+
+impl Spot {
+    const START: Spot = Spot { at: 0, side: 0 };
+
+    #[inline(always)]
+    const fn next(self) -> Spot {
+        self.skip(1)
+    }
+
+    #[inline(always)]
+    const fn skip(self, nodes: usize) -> Spot {
+        Spot { at: self.at + nodes, side: self.side }
+    }
 }
 
 impl<'a> Walk<'a> {
     #[inline(always)]
-    fn entry(&self, at: usize) -> &'a NodeEntry {
-        match self.entries.get(at) {
+    fn entry(&self, spot: Spot) -> &'a NodeEntry {
+        match self.entries.get(spot.at) {
             Some(entry) => entry,
             None => unreachable!("a chain has an entry for each of its nodes"),
         }
     }
 
-    /// A packet goes on in the ordinary graph, with node `at`.
     #[inline(always)]
-    fn leave(&self, at: usize) -> NodeIndex {
-        leave(self.left.get(at), self.entry(at))
+    fn fan(&self, spot: Spot) -> &'a Fan<'a> {
+        match self.fans.get(spot.side) {
+            Some(fan) => fan,
+            None => unreachable!("there are two sides"),
+        }
     }
 
-    /// Packets left of a run after those that left at node `at`.
-    fn after(&self, at: usize, packets: u64) -> u64 {
-        packets.saturating_sub(self.left.get(at).map_or(0, Cell::get))
+    /// A packet goes on in the ordinary graph, with this node.
+    #[inline(always)]
+    fn leave(&self, spot: Spot) -> NodeIndex {
+        leave(self.left.get(spot.at), self.entry(spot))
+    }
+
+    /// Packets left of a run after those that left at this node.
+    fn after(&self, spot: Spot, packets: u64) -> u64 {
+        packets.saturating_sub(self.left.get(spot.at).map_or(0, Cell::get))
     }
 }
 
@@ -167,6 +207,8 @@ impl<'a> Fan<'a> {
 pub trait Link: Send + Sync + 'static {
     /// What its nodes need to know of an interface.
     type Facts<'g>: Copy;
+    /// How many nodes there are from here on.
+    const NODES: usize;
 
     /// The names of the nodes from here on.
     fn names(list: &mut Vec<&'static str>);
@@ -174,18 +216,38 @@ pub trait Link: Send + Sync + 'static {
     /// As [`Plain::facts`], of all nodes from here on.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
-    /// Runs a packet through the nodes from here on, the first of which is node `at` of the chain, and says where it
-    /// goes then.
+    /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        at: usize,
+        spot: Spot,
     ) -> NodeIndex;
 
-    /// Counts packets of one interface that came to node `at`.
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, at: usize);
+    /// Counts packets of one interface that came to the node.
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot);
+
+    /// Counts what is still to be counted, after the frame.
+    fn finish(&self, walk: &Walk<'_>, spot: Spot);
+}
+
+/// A whole chain.
+pub trait Chain: Send + Sync + 'static {
+    /// What its nodes need to know of an interface. The default: none of its packets is plain.
+    type Facts<'g>: Copy + Default;
+
+    /// The names of all nodes.
+    fn names(list: &mut Vec<&'static str>);
+
+    /// As [`Plain::facts`], of all nodes.
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
+
+    /// Runs a packet through the chain, and says where it goes then.
+    fn go<'g>(&'g self, facts: Self::Facts<'g>, pkt: &mut Packet<'_>, walk: &Walk<'g>) -> NodeIndex;
+
+    /// Counts packets of one interface.
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>);
 
     /// Counts what is still to be counted, after the frame.
     fn finish(&self, walk: &Walk<'_>);
@@ -196,6 +258,7 @@ pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
 
 impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
+    const NODES: usize = 1 + Rest::NODES;
 
     fn names(list: &mut Vec<&'static str>) {
         list.push(A::NAME);
@@ -212,27 +275,121 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         facts: Self::Facts<'g>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        at: usize,
+        spot: Spot,
     ) -> NodeIndex {
         if !self.0.plain(facts.0, pkt) {
-            return walk.leave(at);
+            return walk.leave(spot);
         }
-        self.1.go(facts.1, pkt, walk, at + 1)
+        self.1.go(facts.1, pkt, walk, spot.next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, at: usize) {
-        let packets = walk.after(at, packets);
-        if packets > 0 {
-            let tallies = Tallies::default();
-            let cx = Cx::new(walk.common, walk.entry(at), &tallies).aside();
-            // No node that packets come in by counts their bytes.
-            self.0.count(interface, packets, 0, &cx);
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+        let packets = walk.after(spot, packets);
+        count(&*self.0, interface, packets, walk, spot);
+        self.1.count(interface, packets, walk, spot.next());
+    }
+
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        self.1.finish(walk, spot.next());
+    }
+}
+
+fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    if packets > 0 {
+        let tallies = Tallies::default();
+        let cx = Cx::new(walk.common, walk.entry(spot), &tallies).aside();
+        // No node that packets come in by counts their bytes.
+        node.count(interface, packets, 0, &cx);
+    }
+}
+
+impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
+    type Facts<'g> = Option<<Self as Link>::Facts<'g>>;
+
+    fn names(list: &mut Vec<&'static str>) {
+        <Self as Link>::names(list);
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Link>::Facts<'g>> {
+        Link::facts(self, interface, guard)
+    }
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        facts: Option<<Self as Link>::Facts<'g>>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+    ) -> NodeIndex {
+        match facts {
+            Some(facts) => Link::go(self, facts, pkt, walk, Spot::START),
+            None => walk.leave(Spot::START),
         }
-        self.1.count(interface, packets, walk, at + 1);
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
+        Link::count(self, interface, packets, walk, Spot::START);
     }
 
     fn finish(&self, walk: &Walk<'_>) {
-        self.1.finish(walk);
+        Link::finish(self, walk, Spot::START);
+    }
+}
+
+/// Two chains that begin with the same node: packets it finds plain take the first, those that are plain for its
+/// second edge the other. An interface that has none for the one may have them for the other.
+pub struct Split<N, A, B>(pub Arc<N>, pub A, pub B);
+
+impl<N, A, B> Split<N, A, B>
+where
+    A: Link,
+{
+    const FIRST: Spot = Spot { at: 1, side: 0 };
+    const SECOND: Spot = Spot { at: 1 + A::NODES, side: 1 };
+}
+
+impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
+    type Facts<'g> = (Option<(N::Facts<'g>, A::Facts<'g>)>, Option<(N::Facts<'g>, B::Facts<'g>)>);
+
+    fn names(list: &mut Vec<&'static str>) {
+        list.push(N::NAME);
+        A::names(list);
+        B::names(list);
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g> {
+        let Some(node) = self.0.facts(interface, guard) else { return (None, None) };
+        let (a, b) = (self.1.facts(interface, guard), self.2.facts(interface, guard));
+        (a.map(|a| (node, a)), b.map(|b| (node, b)))
+    }
+
+    #[inline(always)]
+    fn go<'g>(&'g self, facts: Self::Facts<'g>, pkt: &mut Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+        if let Some((node, a)) = facts.0
+            && self.0.plain(node, pkt)
+        {
+            return self.1.go(a, pkt, walk, Self::FIRST);
+        }
+        match facts.1 {
+            Some((node, b)) if self.0.plain_second(node, pkt) => {
+                walk.second.set(walk.second.get() + 1);
+                self.2.go(b, pkt, walk, Self::SECOND)
+            }
+            _ => walk.leave(Spot::START),
+        }
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
+        let packets = walk.after(Spot::START, packets);
+        count(&*self.0, interface, packets, walk, Spot::START);
+        let second = walk.second.get().min(packets);
+        self.1.count(interface, packets - second, walk, Self::FIRST);
+        self.2.count(interface, second, walk, Self::SECOND);
+    }
+
+    fn finish(&self, walk: &Walk<'_>) {
+        self.1.finish(walk, Self::FIRST);
+        self.2.finish(walk, Self::SECOND);
     }
 }
 
@@ -247,6 +404,7 @@ where
     O: Plain,
 {
     type Facts<'g> = L::Facts<'g>;
+    const NODES: usize = 2;
 
     fn names(list: &mut Vec<&'static str>) {
         list.extend([L::NAME, R::NAME]);
@@ -262,13 +420,13 @@ where
         facts: Self::Facts<'g>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        at: usize,
+        spot: Spot,
     ) -> NodeIndex {
-        let Some(found) = self.0.find(facts, pkt, walk.common.guard) else { return walk.leave(at) };
-        let Some(edge) = self.1.plain_with(found, pkt) else { return walk.leave(at + 1) };
-        let fan = walk.fan;
+        let Some(found) = self.0.find(facts, pkt, walk.common.guard) else { return walk.leave(spot) };
+        let Some(edge) = self.1.plain_with(found, pkt) else { return walk.leave(spot.next()) };
+        let fan = walk.fan(spot);
         if fan.edge.get() != edge
-            && let Err(node) = fan.turn(&self.2, pkt.tx(), walk.common, walk.entry(at + 1), edge)
+            && let Err(node) = fan.turn(&self.2, pkt.tx(), walk.common, walk.entry(spot.next()), edge)
         {
             return node;
         }
@@ -277,10 +435,10 @@ where
         fan.exit.get()
     }
 
-    fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: usize) {}
+    fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: Spot) {}
 
-    fn finish(&self, walk: &Walk<'_>) {
-        walk.fan.flush(&self.2, walk.common);
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        walk.fan(spot).flush(&self.2, walk.common);
     }
 }
 
@@ -289,7 +447,7 @@ struct Same<F> {
     interface: SwIfIndex,
     /// Position of the first in the frame.
     since: usize,
-    facts: Option<F>,
+    facts: F,
 }
 
 /// Runs a chain.
@@ -299,7 +457,7 @@ pub(crate) struct ChainRunner<L> {
     pub(crate) nodes: Vec<NodeIndex>,
 }
 
-impl<L: Link> ChainRunner<L> {
+impl<L: Chain> ChainRunner<L> {
     #[inline(always)]
     fn go<'a>(&'a self, frame: &mut Frame, lane: &mut Lane, topology: &'a Topology, guard: Guard<'a>) {
         let Some(nowhere) = topology.nodes.first() else { return };
@@ -311,18 +469,16 @@ impl<L: Link> ChainRunner<L> {
         }
         let Lane { memory, counters, thread, now, exits, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters };
-        let (left, fan) = (<[Cell<u64>; DEPTH]>::default(), Fan::new(nowhere));
-        let walk = Walk { common: &common, entries: &entries, left: &left, fan: &fan };
-        let mut same = Same { interface: SwIfIndex::NONE, since: 0, facts: None };
+        let (left, second) = (<[Cell<u64>; DEPTH]>::default(), Cell::default());
+        let fans = [Fan::new(nowhere), Fan::new(nowhere)];
+        let walk = Walk { common: &common, entries: &entries, left: &left, second: &second, fans: &fans };
+        let mut same = Same { interface: SwIfIndex::NONE, since: 0, facts: L::Facts::default() };
         let n = frame.len();
         frame.each(*memory, |i, pkt| {
             if pkt.rx() != same.interface {
                 self.turn(&mut same, i, pkt.rx(), &walk);
             }
-            let exit = match same.facts {
-                Some(facts) => self.chain.go(facts, pkt, &walk, 0),
-                None => walk.leave(0),
-            };
+            let exit = self.chain.go(same.facts, pkt, &walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
@@ -337,6 +493,7 @@ impl<L: Link> ChainRunner<L> {
     fn turn<'g>(&'g self, same: &mut Same<L::Facts<'g>>, i: usize, interface: SwIfIndex, walk: &Walk<'g>) {
         self.flush(same, i, walk);
         walk.left.iter().for_each(|left| left.set(0));
+        walk.second.set(0);
         let facts = self.chain.facts(interface, walk.common.guard);
         *same = Same { interface, since: i, facts };
     }
@@ -345,12 +502,12 @@ impl<L: Link> ChainRunner<L> {
     fn flush<'g>(&'g self, same: &Same<L::Facts<'g>>, i: usize, walk: &Walk<'g>) {
         let packets = i.saturating_sub(same.since) as u64;
         if packets > 0 {
-            self.chain.count(same.interface, packets, walk, 0);
+            self.chain.count(same.interface, packets, walk);
         }
     }
 }
 
-impl<L: Link> Dispatch for ChainRunner<L> {
+impl<L: Chain> Dispatch for ChainRunner<L> {
     fn dispatch(&self, mut frame: Box<Frame>, run: Run<'_>) {
         let Run { lane, topology, guard, .. } = run;
         if lane.tracer.active {
@@ -371,7 +528,7 @@ impl<L: Link> Dispatch for ChainRunner<L> {
 }
 
 /// The names of a chain's nodes.
-pub(crate) fn names<L: Link>(_: &L) -> Vec<&'static str> {
+pub(crate) fn names<L: Chain>(_: &L) -> Vec<&'static str> {
     let mut list = Vec::new();
     L::names(&mut list);
     list

@@ -17,6 +17,7 @@ pub const STACK: &[&Module] = &[
     &shoal_ethernet::MODULE,
     &shoal_fib::MODULE,
     &shoal_ip4::MODULE,
+    &shoal_ip6::MODULE,
     &shoal_arp::MODULE,
     &shoal_icmp::MODULE,
 ];

@@ -1,9 +1,10 @@
 //! A router of two packet-generator interfaces: what one receives, the other sends.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_adj::{Adj, AdjKind, Adjacencies, Family, Link};
 use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_fib::{Fib, FibIndex, Path, Source, consecutive};
@@ -12,13 +13,14 @@ use shoal_graph::process::Processes;
 use shoal_graph::{Clock, FrameCx, Graph, GraphConfig, NodeIndex, RxQueue};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
+use shoal_ip6::Ip6;
 use shoal_module::{Control, Module, init_all, start_all};
 use shoal_pg::{CreateInterface, Pg};
-use shoal_wire::{Ip4Prefix, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, MacAddress};
 
 use crate::Result;
 use crate::meter::Meter;
-use crate::scenario::{Scenario, Way};
+use crate::scenario::{Ip, Scenario, Way};
 use crate::work::{Count, SLICE, Work};
 
 /// What the router is made of, in the order of the daemon's table.
@@ -28,6 +30,7 @@ static MODULES: &[&Module] = &[
     &shoal_fib::MODULE,
     &shoal_ethernet::MODULE,
     &shoal_ip4::MODULE,
+    &shoal_ip6::MODULE,
     &shoal_icmp::MODULE,
     &shoal_arp::MODULE,
     &shoal_pg::MODULE,
@@ -38,10 +41,14 @@ const GENERATION: &str = "pg-input";
 const ORDER: &[&str] = &[
     GENERATION,
     "ip4-superpath",
+    "ip6-superpath",
     "ethernet-input",
     "ip4-input",
     "ip4-lookup",
     "ip4-rewrite",
+    "ip6-input",
+    "ip6-lookup",
+    "ip6-rewrite",
     "pg1-output",
     "pg1-tx",
 ];
@@ -55,8 +62,14 @@ pub const MAC_NEXT_HOP: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 /// The first address with a route.
 const FIRST: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
-/// Bytes of each packet: 64 on the wire, with the frame check sequence.
+/// Bytes of each IPv4 packet: 64 on the wire, with the frame check sequence.
 pub const BYTES: usize = 60;
+
+const NEXT_HOP6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
+/// The first IPv6 address with a route.
+const FIRST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x1000, 0, 0, 0, 0, 0, 0);
+/// Bytes of each IPv6 packet, which has no room for fewer with a UDP header.
+const BYTES6: usize = 64;
 
 /// The router of a scenario, with the stream that is its load.
 pub struct Router {
@@ -80,7 +93,10 @@ impl Router {
         init_all(&control, MODULES)?;
         start_all(&control, MODULES)?;
         let [input, output] = interfaces(&control, scenario)?;
-        routes(&control, output, scenario.destinations)?;
+        match scenario.ip {
+            Ip::V4 => routes(&control, output, scenario.destinations)?,
+            Ip::V6 => routes6(&control, output, scenario.destinations)?,
+        }
         let rounds = (SLICE / scenario.frame).max(1);
         let mut router =
             Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
@@ -94,17 +110,20 @@ impl Router {
     }
 
     fn start_stream(&self, scenario: &Scenario) -> Result<()> {
-        let first = FIRST.to_bits();
-        let destinations = match scenario.destinations {
-            1 => Ipv4Addr::from_bits(first + 2).to_string(),
-            n => format!("{FIRST} + {}", Ipv4Addr::from_bits(first + (n << 8) - 1)),
-        };
         let pg = self.control.get::<Pg>()?;
-        let stream = pg.parse_stream(&format!(
-            "name bench interface pg0 size {BYTES}-{BYTES} maxframe {} data {{ \
-             IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {destinations} UDP: 1 -> 2 incrementing 18 }}",
-            scenario.frame
-        ))?;
+        let frame = scenario.frame;
+        let stream = pg.parse_stream(&match scenario.ip {
+            Ip::V4 => format!(
+                "name bench interface pg0 size {BYTES}-{BYTES} maxframe {frame} data {{ \
+                 IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {} UDP: 1 -> 2 incrementing 18 }}",
+                destinations(scenario)
+            ),
+            Ip::V6 => format!(
+                "name bench interface pg0 size {BYTES6}-{BYTES6} maxframe {frame} data {{ \
+                 IP6: 02:00:00:00:00:01 -> {MAC_IN} UDP: 2001:db8::2 -> {} UDP: 1 -> 2 incrementing 2 }}",
+                Ipv6Addr::from_bits(FIRST6.to_bits() + 2)
+            ),
+        })?;
         pg.add_stream(stream)?;
         if scenario.way != Way::Ruler {
             pg.enable("bench")?;
@@ -223,6 +242,14 @@ impl RxQueue for Excluded {
     }
 }
 
+fn destinations(scenario: &Scenario) -> String {
+    let first = FIRST.to_bits();
+    match scenario.destinations {
+        1 => Ipv4Addr::from_bits(first + 2).to_string(),
+        n => format!("{FIRST} + {}", Ipv4Addr::from_bits(first + (n << 8) - 1)),
+    }
+}
+
 fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> {
     let (pg, interfaces, ip4) = (control.get::<Pg>()?, control.get::<Interfaces>()?, control.get::<Ip4>()?);
     interfaces.enable_superpath(scenario.way == Way::Superpath)?;
@@ -230,7 +257,13 @@ fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> 
         let create = CreateInterface { id, mac: Some(mac), ..CreateInterface::default() };
         let index = pg.create_interface(&create)?;
         interfaces.set_admin(index, true)?;
-        ip4.add_address(index, Ip4Prefix::new(Ipv4Addr::new(10, 0, id as u8, 1), 24)?)?;
+        match scenario.ip {
+            Ip::V4 => ip4.add_address(index, Ip4Prefix::new(Ipv4Addr::new(10, 0, id as u8, 1), 24)?)?,
+            Ip::V6 => {
+                let address = Ipv6Addr::new(0x2001, 0xdb8, id as u16, 0, 0, 0, 0, 1);
+                control.get::<Ip6>()?.add_address(index, Ip6Prefix::new(address, 64)?)?;
+            }
+        }
         Ok(index)
     };
     Ok([create(0, MAC_IN)?, create(1, MAC_OUT)?])
@@ -241,6 +274,25 @@ fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     neighbours.set((output, NEXT_HOP), MAC_NEXT_HOP, Origin::Static, FibEntry::Wanted)?;
     let prefixes = consecutive(Ip4Prefix::new(FIRST, 24)?, count)?;
     let path = Path::next_hop(NEXT_HOP, output);
+    control.get::<Fib>()?.add_many(FibIndex::DEFAULT, prefixes, Source::Cli, &[path])?;
+    Ok(())
+}
+
+/// IPv6 routes. Every neighbour is the next hop: nobody is asked.
+fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
+    let (adjacencies, interfaces) = (control.get::<Adjacencies>()?, control.get::<Interfaces>()?);
+    let weak = Rc::downgrade(&adjacencies);
+    let describe = move |interface, link: Link, _| {
+        let edge = weak.upgrade().and_then(|all| all.edge_to(link, interface).ok());
+        let (Some(edge), Ok(data)) = (edge, interfaces.data(interface)) else {
+            return Adj::special(AdjKind::Drop);
+        };
+        let header = EthernetHeader::new(data.mac(), MAC_NEXT_HOP, link.ether_type());
+        Adj::on(AdjKind::Rewrite, interface, link.mtu(&data)).with_rewrite(header.as_bytes(), edge)
+    };
+    adjacencies.set_describe(Family::Ip6, Rc::new(describe));
+    let prefixes = consecutive(Ip6Prefix::new(FIRST6, 48)?, count)?;
+    let path = Path::next_hop(NEXT_HOP6, output);
     control.get::<Fib>()?.add_many(FibIndex::DEFAULT, prefixes, Source::Cli, &[path])?;
     Ok(())
 }
@@ -270,6 +322,14 @@ mod tests {
         assert_eq!(nodes[0].len(), BYTES);
         assert_eq!(nodes[0][..6], MAC_NEXT_HOP.0);
         assert_eq!(nodes[0][6..12], MAC_OUT.0);
+    }
+
+    #[test]
+    fn nodes_and_superpath_send_the_same_ip6_packets() {
+        let (nodes, fused) = (sends("ip6-1-nodes"), sends("ip6-1"));
+        assert_eq!(nodes, fused);
+        assert_eq!((nodes[0].len(), nodes[0][21]), (BYTES6, 63));
+        assert_eq!(nodes[0][..6], MAC_NEXT_HOP.0);
     }
 
     #[test]

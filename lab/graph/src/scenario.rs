@@ -13,13 +13,23 @@ pub enum Way {
     Ruler,
 }
 
+/// What the packets are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ip {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
 /// A scenario: one path of the graph under one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
     pub way: Way,
-    /// /24 routes, all with the same next hop; packets go to addresses drawn from all of them.
+    pub ip: Ip,
+    /// /24 or /48 routes, all with the same next hop; packets go to addresses drawn from all of them.
     pub destinations: u32,
     /// Packets per frame.
     pub frame: usize,
@@ -31,6 +41,7 @@ pub const ALL: &[Scenario] = &[
         name: "ruler-fused",
         about: "not a feature: a hand-written loop over the same memory and tables",
         way: Way::Ruler,
+        ip: Ip::V4,
         destinations: 1,
         frame: 256,
     },
@@ -38,6 +49,7 @@ pub const ALL: &[Scenario] = &[
         name: "ip4-1-nodes",
         about: "1 destination, separate nodes",
         way: Way::Nodes,
+        ip: Ip::V4,
         destinations: 1,
         frame: 256,
     },
@@ -45,6 +57,7 @@ pub const ALL: &[Scenario] = &[
         name: "ip4-1",
         about: "1 destination, superpath",
         way: Way::Superpath,
+        ip: Ip::V4,
         destinations: 1,
         frame: 256,
     },
@@ -52,6 +65,7 @@ pub const ALL: &[Scenario] = &[
         name: "ip4-65536",
         about: "65,536 /24 routes in random order, superpath",
         way: Way::Superpath,
+        ip: Ip::V4,
         destinations: 65_536,
         frame: 256,
     },
@@ -59,6 +73,31 @@ pub const ALL: &[Scenario] = &[
         name: "ip4-1-vec12",
         about: "1 destination, superpath, frames of 12",
         way: Way::Superpath,
+        ip: Ip::V4,
+        destinations: 1,
+        frame: 12,
+    },
+    Scenario {
+        name: "ip6-1-nodes",
+        about: "IPv6, 1 destination, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V6,
+        destinations: 1,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip6-1",
+        about: "IPv6, 1 destination, superpath",
+        way: Way::Superpath,
+        ip: Ip::V6,
+        destinations: 1,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip6-1-vec12",
+        about: "IPv6, 1 destination, superpath, frames of 12",
+        way: Way::Superpath,
+        ip: Ip::V6,
         destinations: 1,
         frame: 12,
     },
@@ -87,7 +126,16 @@ mod tests {
 
     #[test]
     fn the_names_that_other_runs_are_compared_by_are_there() {
-        for name in ["ip4-1-nodes", "ip4-1", "ip4-65536", "ip4-1-vec12", "ruler-fused"] {
+        for name in [
+            "ip4-1-nodes",
+            "ip4-1",
+            "ip4-65536",
+            "ip4-1-vec12",
+            "ruler-fused",
+            "ip6-1-nodes",
+            "ip6-1",
+            "ip6-1-vec12",
+        ] {
             assert_eq!(find(name).unwrap().name, name);
         }
     }

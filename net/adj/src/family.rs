@@ -81,8 +81,7 @@ impl Link {
     pub fn mtu(self, data: &IfData) -> u16 {
         match self {
             Link::Ip4 => data.ip4_mtu(),
-            Link::Ip6 if data.mtu_ip6 == 0 => data.mtu,
-            Link::Ip6 => data.mtu_ip6,
+            Link::Ip6 => data.ip6_mtu(),
         }
     }
 }

@@ -23,7 +23,7 @@ enum Taken {
 }
 
 impl<const N: usize> PacketNode for Sink<N> {
-    const NAME: &'static str = ["ip4-input", "arp-input"][N];
+    const NAME: &'static str = ["ip4-input", "arp-input", "ip6-input"][N];
     type Next = NoNext;
     type Error = Taken;
     type Trace = String;
@@ -40,6 +40,7 @@ fn sinks(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     graph.add_packet(Sink::<0>)?;
     graph.add_packet(Sink::<1>)?;
+    graph.add_packet(Sink::<2>)?;
     Ok(())
 }
 
@@ -112,7 +113,7 @@ fn what_nobody_takes_is_dropped_under_its_own_name() {
         &to_us().ether_type(EtherType(46)).build(),
         "ethernet-input: 802.3 frame without a type",
     );
-    let unknown = to_us().ether_type(EtherType(0x86dd)).build();
+    let unknown = to_us().ether_type(EtherType(0x88b5)).build();
     counted(&mut router, &port, &unknown, "ethernet-input: unknown ethernet type");
     counted(&mut router, &port, &group.build(), "ethernet-input: source mac is a group address");
     assert_eq!(router.if_counter("/if/drops", port.index()), 4);

@@ -18,6 +18,7 @@ const MODULES: &[&Module] = &[
     &shoal_ethernet::MODULE,
     &shoal_fib::MODULE,
     &shoal_ip4::MODULE,
+    &shoal_ip6::MODULE,
     &shoal_arp::MODULE,
     &shoal_icmp::MODULE,
     &shoal_handoff::MODULE,

@@ -1,4 +1,4 @@
-//! Commands: `show ip icmp`, `set ip icmp rate-limit`.
+//! Commands: `show ip icmp`, `set ip icmp rate-limit`, and the same for IPv6.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::Icmp;
 use crate::limiter::Rate;
+use crate::{Icmp, Icmp6};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -19,6 +19,14 @@ pub static COMMANDS: &[Command] = &[
         rate_limit,
     )
     .examples(&["set ip icmp rate-limit 1000 burst 50", "set ip icmp rate-limit 0"]),
+    Command::new("show ip6 icmp", "Show the limit of ICMPv6 errors and what came and went", show6)
+        .examples(&["show ip6 icmp"]),
+    Command::new(
+        "set ip6 icmp rate-limit <rate:u32> [burst <burst:u32>]",
+        "Limit the ICMPv6 errors sent, per second; 0 is no limit",
+        rate_limit6,
+    )
+    .examples(&["set ip6 icmp rate-limit 1000 burst 50", "set ip6 icmp rate-limit 0"]),
 ];
 
 /// `show ip icmp`.
@@ -59,6 +67,20 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let row =
         |c: crate::TypeCount| Row { r#type: c.kind.0, name: c.kind.to_string(), received: c.rx, sent: c.tx };
     Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
+}
+
+fn show6(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let icmp = control.get::<Icmp6>()?;
+    let row =
+        |c: crate::Type6Count| Row { r#type: c.kind.0, name: c.kind.to_string(), received: c.rx, sent: c.tx };
+    Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
+}
+
+fn rate_limit6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let icmp = control.get::<Icmp6>()?;
+    let rate = Rate { per_second: args.get("rate")?, burst: args.or("burst", icmp.rate().burst)? };
+    icmp.set_rate(rate)?;
+    Ok(Output::none())
 }
 
 fn rate_limit(control: &Control, args: &Args) -> Result<Output, CliError> {

@@ -1,28 +1,33 @@
-//! ICMP for IPv4: echo, errors and their rate limit.
+//! ICMP for IPv4 and IPv6: echo, errors and their rate limit.
 //!
 //! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place,
 //! replies and errors go to whoever asked for them ([`Icmp::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
-//! ([`shoal_ip4::IcmpError`]).
+//! ([`shoal_ip4::IcmpError`]). `ip6-icmp-input`, `ip6-icmp-echo-request` and `ip6-icmp-error` do the same for IPv6;
+//! messages of other types go to whoever takes them ([`Icmp6::set_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;
 pub mod cli;
 mod control;
 mod heard;
+mod icmp6;
 pub mod limiter;
 mod node;
 mod sum;
 
 pub use control::{Icmp, IcmpError, TypeCount};
 pub use heard::{Heard, Listener};
+pub use icmp6::{Icmp6, Type6Count};
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, channel};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
+use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError, Module};
 
 use limiter::{Limiter, Rate};
@@ -64,6 +69,23 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         tx,
     })?;
     control.put(FromNodes(from_nodes));
+    init_ip6(control, counter("/net/icmp6/rx")?, counter("/net/icmp6/tx")?)
+}
+
+fn init_ip6(control: &Rc<Control>, rx: Simple, tx: Simple) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    let addresses = control.get::<Ip6>()?.table();
+    let limiter = Arc::new(Limiter::new(Rate::default()));
+    let icmp6 = Icmp6::new(Rc::clone(&graph), Arc::clone(&limiter), rx.clone(), tx.clone());
+    graph.add_packet(node::Icmp6Input { rx, takers: icmp6.takers() })?;
+    graph.add_packet(node::Echo6Request { addresses: addresses.clone(), tx: tx.clone() })?;
+    graph.add_packet(node::Icmp6ErrorNode {
+        interfaces: control.get::<Interfaces>()?.table(),
+        addresses,
+        limiter,
+        tx,
+    })?;
+    control.put(icmp6);
     Ok(())
 }
 

@@ -12,3 +12,9 @@ pub(crate) fn of(pkt: &Packet<'_>, skip: usize) -> Sum {
     }
     sum
 }
+
+/// A sum that was begun, continued over a whole packet.
+pub(crate) fn onto(mut sum: Sum, pkt: &Packet<'_>) -> Sum {
+    pkt.segments().for_each(|segment| sum.add(segment));
+    sum
+}

@@ -161,8 +161,9 @@ pub struct Interfaces {
     arc_end: Cell<NodeIndex>,
     device_input: NodeIndex,
     device_input_end: NodeIndex,
-    /// A node that frames of plain Ethernet interfaces may take instead of `ethernet-input`.
-    superpath: Cell<Option<NodeIndex>>,
+    /// Nodes that frames of plain Ethernet interfaces may take instead of `ethernet-input`, by what must run on the
+    /// interface; later ones first.
+    superpaths: RefCell<Vec<(IfFlags, NodeIndex)>>,
     superpath_on: Cell<bool>,
 }
 
@@ -183,7 +184,8 @@ impl Interfaces {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
-        let table = IfTable { records, ip4_tables: StableArena::with_capacity(MAX_INTERFACES)? };
+        let tables = || StableArena::with_capacity(MAX_INTERFACES);
+        let table = IfTable { records, ip4_tables: tables()?, ip6_tables: tables()? };
         let interface_output = graph.add_packet(InterfaceOutput { interfaces: table.clone() })?;
         let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
         graph.add_arc(ArcSpec {
@@ -214,7 +216,7 @@ impl Interfaces {
             arc_end: Cell::new(arc_end),
             device_input,
             device_input_end,
-            superpath: Cell::new(None),
+            superpaths: RefCell::default(),
             superpath_on: Cell::new(true),
         });
         let drop = interfaces.graph.node("drop")?;

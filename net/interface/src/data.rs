@@ -139,6 +139,12 @@ impl IfData {
     pub fn ip4_mtu(&self) -> u16 {
         if self.mtu_ip4 == 0 { self.mtu } else { self.mtu_ip4 }
     }
+
+    /// Largest IPv6 packet it carries.
+    #[inline(always)]
+    pub fn ip6_mtu(&self) -> u16 {
+        if self.mtu_ip6 == 0 { self.mtu } else { self.mtu_ip6 }
+    }
 }
 
 /// All interfaces as packets see them. Clones are the same table.
@@ -146,6 +152,7 @@ impl IfData {
 pub struct IfTable {
     pub(crate) records: TwinTable<IfData>,
     pub(crate) ip4_tables: StableArena<AtomicU32>,
+    pub(crate) ip6_tables: StableArena<AtomicU32>,
 }
 
 impl IfTable {
@@ -159,5 +166,11 @@ impl IfTable {
     #[inline(always)]
     pub fn ip4_table(&self, interface: SwIfIndex) -> u32 {
         self.ip4_tables.get(interface.0 as usize).map_or(0, |t| t.load(Ordering::Relaxed))
+    }
+
+    /// The same of IPv6.
+    #[inline(always)]
+    pub fn ip6_table(&self, interface: SwIfIndex) -> u32 {
+        self.ip6_tables.get(interface.0 as usize).map_or(0, |t| t.load(Ordering::Relaxed))
     }
 }

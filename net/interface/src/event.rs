@@ -19,6 +19,8 @@ pub enum Event {
     Mtu(SwIfIndex),
     /// IPv4 runs on it, or does so no more.
     Ip4(SwIfIndex, bool),
+    /// IPv6 runs on it, or does so no more.
+    Ip6(SwIfIndex, bool),
     /// It was renamed.
     Name(SwIfIndex),
 }
@@ -34,7 +36,8 @@ impl Event {
             | Event::Name(i)
             | Event::Admin(i, _)
             | Event::Link(i, _)
-            | Event::Ip4(i, _) => i,
+            | Event::Ip4(i, _)
+            | Event::Ip6(i, _) => i,
         }
     }
 }

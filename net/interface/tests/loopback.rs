@@ -15,6 +15,7 @@ fn router() -> (Router, Port, SwIfIndex) {
         &shoal_fib::MODULE,
         &shoal_ethernet::MODULE,
         &shoal_ip4::MODULE,
+        &shoal_ip6::MODULE,
         &shoal_icmp::MODULE,
         &shoal_arp::MODULE,
     ]);

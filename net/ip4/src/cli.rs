@@ -1,24 +1,13 @@
-//! Commands.
+//! Commands. Addresses are given by the command for both families, which is with IPv6.
 
 use shoal_interface::{InterfaceArg, SwIfIndex};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output, Toggle};
-use shoal_wire::Ip4Prefix;
 
 use crate::{Ip4, Ip4Error};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
-    Command::new(
-        "set interface ip address [del] <interface> {<address:ip4-prefix> | all}",
-        "Give an interface an IPv4 address, or take one or all away",
-        address,
-    )
-    .examples(&["set interface ip address local0 192.0.2.1/24", "set int ip address del local0 all"])
-    .doc(
-        "The address brings a connected network, a route to the router itself, and drops for the network's first \
-         and last address. Networks of two interfaces in one table must not overlap.",
-    ),
     Command::new("set interface ip table <interface> <table>", "Choose an interface's IPv4 table", table)
         .examples(&["set interface ip table local0 0"])
         .doc("Only while the interface has no addresses."),
@@ -35,26 +24,8 @@ fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
     Ok(args.get::<InterfaceArg>("interface")?.0)
 }
 
-fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (ip4, interface) = (control.get::<Ip4>()?, interface(args)?);
-    let Some(address) = args.opt::<Ip4Prefix>("address")? else {
-        if !args.has("del") {
-            return Err(CliError::argument("all", "all addresses can be deleted, not added"));
-        }
-        ip4.del_all(interface)?;
-        return Ok(Output::none());
-    };
-    let done = if args.has("del") {
-        ip4.del_address(interface, address)
-    } else {
-        ip4.add_address(interface, address)
-    };
-    done.map_err(of_address)?;
-    Ok(Output::none())
-}
-
 /// Points at the address for whatever is wrong with it.
-fn of_address(error: Ip4Error) -> CliError {
+pub fn of_address(error: Ip4Error) -> CliError {
     let nearest = match &error {
         Ip4Error::NotAHost { nearest, .. } | Ip4Error::NoAddress { nearest, .. } => {
             nearest.map(|n| n.to_string())

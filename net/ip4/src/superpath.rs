@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_ethernet::EthernetInput;
-use shoal_graph::superpath::{Forward, Then};
-use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
+use shoal_graph::superpath::{Forward, Link, Then};
+use shoal_interface::{IfFlags, Interfaces, OUTPUT_ARC, Output};
 use shoal_module::{Control, InitError};
 
 use crate::Ip4Nodes;
@@ -13,15 +13,21 @@ use crate::Ip4Nodes;
 /// The fused node's name.
 pub const NAME: &str = "ip4-superpath";
 
+impl Ip4Nodes {
+    /// The nodes behind ethernet-input as a chain.
+    pub fn chain(&self, output: Output) -> impl Link + use<> {
+        let forward = Forward(Arc::clone(&self.lookup), Arc::clone(&self.rewrite), output);
+        Then(Arc::clone(&self.input), forward)
+    }
+}
+
 /// Composes the chain and offers it to interfaces; after the graph was built.
 pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let interfaces = control.get::<Interfaces>()?;
     let nodes = control.get::<Ip4Nodes>()?;
     let ethernet = Arc::clone(&*control.get::<Arc<EthernetInput>>()?);
-    let output = Output { arc: graph.arc(OUTPUT_ARC)? };
-    let forward = Forward(Arc::clone(&nodes.lookup), Arc::clone(&nodes.rewrite), output);
-    let chain = Then(ethernet, Then(Arc::clone(&nodes.input), forward));
+    let chain = Then(ethernet, nodes.chain(Output { arc: graph.arc(OUTPUT_ARC)? }));
     let node = graph.add_superpath(NAME, chain)?;
-    interfaces.set_superpath(Some(node)).map_err(|e| InitError::Other(e.to_string()))
+    interfaces.set_superpath(IfFlags::IP4, node).map_err(|e| InitError::Other(e.to_string()))
 }

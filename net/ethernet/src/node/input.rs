@@ -1,9 +1,9 @@
 //! `ethernet-input`: check that a frame is for this station, take its header off, pass it on by its type.
-//! driver -> **ethernet-input** -> ip4-input | arp-input
+//! driver -> **ethernet-input** -> ip4-input | ip6-input | arp-input
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::superpath::Plain;
+use shoal_graph::superpath::{Plain, PlainSecond};
 use shoal_graph::{Cx, PacketNode};
 use shoal_infra::Guard;
 use shoal_interface::{IfData, IfTable, SwIfIndex};
@@ -15,6 +15,9 @@ pub enum Next {
     /// IPv4.
     #[node("ip4-input")]
     Ip4,
+    /// IPv6.
+    #[node("ip6-input")]
+    Ip6,
     /// ARP.
     #[node("arp-input")]
     Arp,
@@ -70,6 +73,7 @@ impl PacketNode for EthernetInput {
         }
         match self.facts(pkt.rx(), cx.guard()) {
             Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
+            Some(interface) if self.plain_second(interface, pkt) => Ok(Next::Ip6),
             _ => self.rest(pkt.reborrow(), cx.guard()),
         }
     }
@@ -85,15 +89,28 @@ impl Plain for EthernetInput {
 
     #[inline(always)]
     fn plain(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
-        let Some(header) = pkt.header::<EthernetHeader>() else { return false };
-        header.is_to(interface.mac_bytes())
-            && header.ether_type() == EtherType::IP4
-            && pkt.pull(EthernetHeader::LEN).is_some()
+        carries(EtherType::IP4, interface, pkt)
     }
 }
 
+impl PlainSecond for EthernetInput {
+    #[inline(always)]
+    fn plain_second(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
+        carries(EtherType::IP6, interface, pkt)
+    }
+}
+
+/// Whether a frame is for this station only and of a type; then its header is off.
+#[inline(always)]
+fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
+    let Some(header) = pkt.header::<EthernetHeader>() else { return false };
+    header.is_to(interface.mac_bytes())
+        && header.ether_type() == kind
+        && pkt.pull(EthernetHeader::LEN).is_some()
+}
+
 impl EthernetInput {
-    /// Everything but IPv4 to this station.
+    /// Everything but IP to this station.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
         let interface = self.interfaces.get(pkt.rx(), guard);
@@ -112,6 +129,7 @@ impl EthernetInput {
         }
         match kind {
             EtherType::IP4 => Ok(Next::Ip4),
+            EtherType::IP6 => Ok(Next::Ip6),
             _ if header.src().is_multicast() => Err(Error::GroupSource),
             EtherType::ARP => Ok(Next::Arp),
             kind if kind.is_vlan() => Err(Error::Vlan),

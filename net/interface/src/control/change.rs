@@ -165,12 +165,13 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Sets the fused path plain Ethernet interfaces may use.
+    /// Sets the fused path that plain Ethernet interfaces may use on which one protocol runs. Of several that an
+    /// interface may use it takes the one that was set last.
     ///
     /// # Errors
     /// The table cannot be written.
-    pub fn set_superpath(&self, node: Option<NodeIndex>) -> Result<(), InterfaceError> {
-        self.superpath.set(node);
+    pub fn set_superpath(&self, protocol: IfFlags, node: NodeIndex) -> Result<(), InterfaceError> {
+        self.superpaths.borrow_mut().push((protocol, node));
         self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
     }
 
@@ -205,12 +206,10 @@ impl Interfaces {
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and
-    /// after those, to the superpath when it is plain Ethernet and IPv4 runs on it.
+    /// after those, to a superpath when it is plain Ethernet and the protocol runs on it.
     pub(crate) fn choose_rx_next(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         let Some(plain) = self.all.borrow().get(&index).map(|i| i.plain_rx_next) else { return Ok(()) };
-        let fast = self.superpath.get().filter(|_| self.superpath_on.get());
-        let fits = self.data(index)?.flags().all(IfFlags::ETHERNET.set(IfFlags::IP4, true));
-        let fast = fast.filter(|_| fits).unwrap_or(plain);
+        let fast = self.superpath_for(self.data(index)?.flags()).unwrap_or(plain);
         let featured = self.graph.arc(DEVICE_INPUT_ARC)?.any(index);
         // A superpath sends frames with traced packets the ordinary way by itself.
         let end = self.graph.add_edge(self.device_input_end, fast)?;
@@ -223,6 +222,13 @@ impl Interfaces {
             }
         })?;
         self.lead_queues(index)
+    }
+
+    fn superpath_for(&self, flags: IfFlags) -> Option<NodeIndex> {
+        let fits = |(protocol, _): &&(IfFlags, NodeIndex)| flags.all(IfFlags::ETHERNET.set(*protocol, true));
+        let superpaths = self.superpaths.borrow();
+        let found = superpaths.iter().rev().find(fits).map(|(_, node)| *node);
+        found.filter(|_| self.superpath_on.get())
     }
 
     /// IPv4 runs on an interface, or does so no more; and in which table packets received there are looked up.
@@ -238,6 +244,22 @@ impl Interfaces {
             table.store(fib, Ordering::Relaxed);
         }
         self.tell(Event::Ip4(index, enabled));
+        self.choose_rx_next(index)
+    }
+
+    /// The same of IPv6.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_ip6(&self, index: SwIfIndex, enabled: bool, fib: u32) -> Result<(), InterfaceError> {
+        self.modify(index, |mut d| {
+            d.fib_ip6 = fib;
+            d.with_flags(d.flags().set(IfFlags::IP6, enabled))
+        })?;
+        if let Some(table) = self.table.ip6_tables.get(index.0 as usize) {
+            table.store(fib, Ordering::Relaxed);
+        }
+        self.tell(Event::Ip6(index, enabled));
         self.choose_rx_next(index)
     }
 }

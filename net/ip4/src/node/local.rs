@@ -59,12 +59,12 @@ impl Default for Listeners {
 }
 
 impl Listeners {
-    /// Gives a protocol to an edge of `ip4-local`, or to nobody.
+    /// Gives a protocol to an edge of `ip4-local` or `ip6-local`, or to nobody.
     pub fn set_protocol(&self, protocol: IpProtocol, edge: Option<Edge>) {
         Self::set(&self.protocols, usize::from(protocol.0), edge);
     }
 
-    /// Gives a UDP port to an edge of `ip4-local`, or to nobody.
+    /// Gives a UDP port to an edge of `ip4-local` or `ip6-local`, or to nobody.
     pub fn set_udp(&self, port: u16, edge: Option<Edge>) {
         Self::set(&self.udp, usize::from(port), edge);
     }
@@ -73,6 +73,16 @@ impl Listeners {
         if let Some(cell) = table.get(at) {
             cell.store(edge.map_or(0, |e| e.0), Ordering::Release);
         }
+    }
+
+    /// The edge of a protocol.
+    pub fn protocol(&self, protocol: IpProtocol) -> Option<Edge> {
+        Self::find(&self.protocols, usize::from(protocol.0))
+    }
+
+    /// The edge of a UDP port.
+    pub fn udp(&self, port: u16) -> Option<Edge> {
+        Self::find(&self.udp, usize::from(port))
     }
 
     fn find(table: &[AtomicU16], at: usize) -> Option<Edge> {
@@ -104,7 +114,7 @@ impl Ip4Local {
         if sum != 0 && !pkt.flags().has(unchecked) && !udp_checksum_ok(pkt, header, length) {
             return Err(Error::UdpChecksum);
         }
-        match Listeners::find(&self.listeners.udp, usize::from(port)) {
+        match self.listeners.udp(port) {
             Some(edge) => Ok(Next::Registered(edge)),
             None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
         }
@@ -164,7 +174,7 @@ impl PacketNode for Ip4Local {
         match protocol {
             IpProtocol::ICMP => Ok(Next::Icmp),
             IpProtocol::UDP => self.udp(pkt, header, total, cx),
-            other => match Listeners::find(&self.listeners.protocols, usize::from(other.0)) {
+            other => match self.listeners.protocol(other) {
                 Some(edge) => Ok(Next::Registered(edge)),
                 None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
                 None => refuse(pkt, Error::UnknownProtocol, IcmpError::PROTOCOL, cx),

@@ -30,6 +30,7 @@ pub const MODULES: &[&Module] = &[
     &shoal_fib::MODULE,
     &shoal_ethernet::MODULE,
     &shoal_ip4::MODULE,
+    &shoal_ip6::MODULE,
     &shoal_arp::MODULE,
     &shoal_icmp::MODULE,
     &TOYS,

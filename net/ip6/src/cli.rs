@@ -1,0 +1,192 @@
+//! Commands.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use serde::Serialize;
+use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_ip4::Ip4;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_wire::{Ip6Prefix, IpPrefix};
+
+use crate::{Ip6, Ip6Error};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new(
+        "set interface ip address [del] <interface> {<address:ip-prefix> | all}",
+        "Give an interface an IPv4 or IPv6 address, or take one or all away",
+        address,
+    )
+    .examples(&[
+        "set interface ip address local0 192.0.2.1/24",
+        "set interface ip address local0 2001:db8::1/64",
+        "set int ip address del local0 all",
+    ])
+    .doc(
+        "The address brings a connected network and a route to the router itself; an IPv4 address also drops for the \
+         network's first and last address, an IPv6 address IPv6 on the interface with a link-local address. Networks \
+         of two interfaces in one table must not overlap.",
+    ),
+    Command::new("set interface ip6 table <interface> <table>", "Choose an interface's IPv6 table", table)
+        .examples(&["set interface ip6 table local0 0"])
+        .doc("Only while the interface has no IPv6 addresses."),
+    Command::new("enable ip6 interface <interface>", "Let IPv6 run on an interface", enable)
+        .examples(&["enable ip6 interface local0"])
+        .doc("It gets a link-local address. IPv6 also runs on each interface with an IPv6 address."),
+    Command::new(
+        "disable ip6 interface <interface>",
+        "Let IPv6 run on an interface only while it has an address",
+        disable,
+    )
+    .examples(&["disable ip6 interface local0"]),
+    Command::new(
+        "set ip6 link-local address <interface> <address:ip6-address>",
+        "Choose an interface's link-local address",
+        link_local,
+    )
+    .examples(&["set ip6 link-local address local0 fe80::1"])
+    .doc("Without one it is made of the interface's MAC address (RFC 2464)."),
+    Command::new("show ip6 interface [<interface>]", "Show IPv6 on interfaces", show)
+        .examples(&["show ip6 interface", "show ip6 interface local0"]),
+];
+
+fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
+    Ok(args.get::<InterfaceArg>("interface")?.0)
+}
+
+fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
+    let address = args.text("address").and_then(|text| text.parse::<IpPrefix>().ok());
+    match (address, args.has("del")) {
+        (None, false) => return Err(CliError::argument("all", "all addresses can be deleted, not added")),
+        (None, true) => {
+            ip4.del_all(interface)?;
+            ip6.del_all(interface)?;
+        }
+        (Some(IpPrefix::Ip4(address)), true) => {
+            ip4.del_address(interface, address).map_err(shoal_ip4::cli::of_address)?;
+        }
+        (Some(IpPrefix::Ip4(address)), false) => {
+            ip4.add_address(interface, address).map_err(shoal_ip4::cli::of_address)?;
+        }
+        (Some(IpPrefix::Ip6(address)), true) => ip6.del_address(interface, address).map_err(of_address)?,
+        (Some(IpPrefix::Ip6(address)), false) => ip6.add_address(interface, address).map_err(of_address)?,
+    }
+    Ok(Output::none())
+}
+
+/// Points at the address for whatever is wrong with it.
+fn of_address(error: Ip6Error) -> CliError {
+    let nearest = match &error {
+        Ip6Error::NoAddress { nearest, .. } => nearest.map(|n| n.to_string()),
+        Ip6Error::NotLinkLocal(_)
+        | Ip6Error::NotAHost { .. }
+        | Ip6Error::Duplicate { .. }
+        | Ip6Error::Overlap { .. } => None,
+        _ => return error.into(),
+    };
+    CliError::argument("address", error.to_string()).nearest(nearest)
+}
+
+fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip6, interface, table) = (control.get::<Ip6>()?, interface(args)?, args.get::<u32>("table")?);
+    ip6.set_table(interface, table).map_err(|e| match e {
+        Ip6Error::Fib(e) => CliError::argument("table", e.to_string()),
+        Ip6Error::HasAddresses { .. } => CliError::argument("interface", e.to_string()),
+        e => e.into(),
+    })?;
+    Ok(Output::none())
+}
+
+fn enable(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Ip6>()?.enable(interface(args)?, true)?;
+    Ok(Output::none())
+}
+
+fn disable(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Ip6>()?.enable(interface(args)?, false)?;
+    Ok(Output::none())
+}
+
+fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let address = args.get::<Ipv6Addr>("address")?;
+    control.get::<Ip6>()?.set_link_local(interface(args)?, address).map_err(of_address)?;
+    Ok(Output::none())
+}
+
+/// `show ip6 interface`.
+#[derive(Serialize)]
+struct View(Vec<Row>);
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    up: bool,
+    enabled: bool,
+    link_local: Option<Ipv6Addr>,
+    addresses: Vec<Address>,
+    groups: Vec<Ipv6Addr>,
+    mtu: u16,
+}
+
+#[derive(Serialize)]
+struct Address {
+    address: Ipv6Addr,
+    subnet: String,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.0 {
+            if !row.enabled {
+                writeln!(f, "IPv6 not enabled on {}", row.interface)?;
+                continue;
+            }
+            let state = if row.up { "up" } else { "down" };
+            writeln!(f, "{} is admin {state}", row.interface)?;
+            if let Some(link_local) = row.link_local {
+                writeln!(f, "  Link-local address(es):\n    {link_local}")?;
+            }
+            if !row.addresses.is_empty() {
+                writeln!(f, "  Global unicast address(es):")?;
+            }
+            for Address { address, subnet } in &row.addresses {
+                writeln!(f, "    {address}, subnet is {subnet}")?;
+            }
+            writeln!(f, "  Joined group address(es):")?;
+            for group in &row.groups {
+                writeln!(f, "    {group}")?;
+            }
+            writeln!(f, "  MTU is {}", row.mtu)?;
+        }
+        Ok(())
+    }
+}
+
+fn address_row(address: &Ip6Prefix) -> Address {
+    Address { address: address.addr(), subnet: address.normalized().to_string() }
+}
+
+fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip6, interfaces) = (control.get::<Ip6>()?, control.get::<Interfaces>()?);
+    let wanted = match args.opt::<InterfaceArg>("interface")? {
+        Some(interface) => vec![interface.0],
+        None => ip6.interfaces(),
+    };
+    let mut rows = Vec::new();
+    for interface in wanted {
+        let (on, data) = (ip6.on(interface), interfaces.data(interface)?);
+        rows.push(Row {
+            interface: interfaces.name(interface)?,
+            up: data.is_up(),
+            enabled: on.enabled(),
+            link_local: on.link_local,
+            addresses: on.addresses.iter().map(address_row).collect(),
+            groups: ip6.groups(interface),
+            mtu: data.ip6_mtu(),
+        });
+    }
+    Ok(Output::view(View(rows)))
+}

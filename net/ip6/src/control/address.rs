@@ -1,0 +1,568 @@
+//! Addresses of interfaces.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::rc::{Rc, Weak};
+
+use shoal_adj::{Adjacencies, Family};
+use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_graph::{Graph, NodeIndex};
+use shoal_infra::{TwinTable, TwinTableWriter};
+use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_module::{Control, InitError};
+use shoal_wire::ip6_address::{is_link_local, link_local_of};
+use shoal_wire::{Ip6Prefix, MacAddress};
+
+use super::data::words;
+use super::error::nearest;
+use super::links::{Links, groups};
+use super::{Ip6Error, Ip6IfTable, Ip6LinkTable};
+use crate::edges::Ip6Edges;
+
+/// Most interfaces; address space only.
+const CAPACITY: usize = 1 << 16;
+
+/// An address came or went. When it is told, it has. A link-local one comes as a prefix of one address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressEvent {
+    /// The interface has the address.
+    Added(SwIfIndex, Ip6Prefix),
+    /// The interface has it no longer.
+    Removed(SwIfIndex, Ip6Prefix),
+}
+
+type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
+type Routes = BTreeMap<Ip6Prefix, Via>;
+
+/// IPv6 on one interface.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Ip6Info {
+    /// The table its packets are looked up in.
+    pub fib: FibIndex,
+    /// Its addresses, the oldest first, without the link-local one.
+    pub addresses: Vec<Ip6Prefix>,
+    /// IPv6 runs although there may be no address.
+    pub explicit: bool,
+    /// The link-local address the operator chose.
+    pub chosen: Option<Ipv6Addr>,
+    /// The link-local address, while IPv6 runs.
+    pub link_local: Option<Ipv6Addr>,
+}
+
+impl Ip6Info {
+    /// Whether IPv6 runs.
+    pub fn enabled(&self) -> bool {
+        self.explicit || self.chosen.is_some() || !self.addresses.is_empty()
+    }
+
+    /// All its addresses.
+    pub fn all(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        self.link_local.into_iter().chain(self.addresses.iter().map(Ip6Prefix::addr))
+    }
+
+    /// Whether the table must stay for it.
+    fn holds(&self) -> bool {
+        self.enabled() || self.fib != FibIndex::DEFAULT
+    }
+
+    /// The networks' subnet-router anycast addresses (RFC 4291, 2.6.1), but for networks between two routers (RFC
+    /// 6164, 5.1).
+    fn anycast(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        let networks = self.addresses.iter().filter(|a| a.len() < Ip6Prefix::MAX_LEN - 1);
+        networks.map(Ip6Prefix::network)
+    }
+
+    /// The entries its addresses give its table.
+    fn routes(&self, interface: SwIfIndex) -> Routes {
+        let mut routes = Routes::new();
+        for address in self.addresses.iter().filter(|a| a.len() < Ip6Prefix::MAX_LEN) {
+            let source = address.addr().into();
+            // Of several addresses in one network the first asks for neighbours.
+            routes.entry(address.normalized()).or_insert(Via::Attached { interface, source });
+        }
+        for address in self.anycast().chain(self.addresses.iter().map(Ip6Prefix::addr)) {
+            let local = Via::Local { interface: Some(interface), address: address.into() };
+            routes.insert(Ip6Prefix::host(address), local);
+        }
+        routes
+    }
+}
+
+/// IPv6 on interfaces.
+pub struct Ip6 {
+    control: Weak<Control>,
+    graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
+    adjacencies: Rc<Adjacencies>,
+    fib: Rc<Fib>,
+    table: Ip6IfTable,
+    writer: RefCell<TwinTableWriter<[u64; 4]>>,
+    links: Links,
+    edges: Ip6Edges,
+    on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    subscribers: RefCell<Vec<Subscriber>>,
+}
+
+impl Ip6 {
+    /// No addresses yet.
+    ///
+    /// # Errors
+    /// A module it needs is missing, or there is no memory.
+    pub fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (table, writer) = TwinTable::with_capacity(CAPACITY)?;
+        let interfaces = control.get::<Interfaces>()?;
+        interfaces.subscribe(|control, event| match (control.get::<Ip6>(), event) {
+            (Ok(ip6), Event::Deleting(interface)) => ip6.forget_interface(interface),
+            (Ok(ip6), Event::Mac(interface)) => ip6.mac_changed(interface),
+            _ => {}
+        });
+        let adjacencies = control.get::<Adjacencies>()?;
+        let ip6 = Rc::new(Ip6 {
+            control: Rc::downgrade(control),
+            graph: control.graph()?,
+            interfaces: Rc::clone(&interfaces),
+            links: Links::new(Rc::clone(&adjacencies)),
+            adjacencies,
+            fib: control.get::<Fib>()?,
+            table: Ip6IfTable(table),
+            writer: RefCell::new(writer),
+            edges: Ip6Edges::default(),
+            on: RefCell::default(),
+            subscribers: RefCell::default(),
+        });
+        let source = Rc::downgrade(&ip6);
+        interfaces.add_address_source(move |i| source.upgrade().map(|ip6| ip6.lines(i)).unwrap_or_default());
+        Ok(ip6)
+    }
+
+    /// The addresses to speak from, as packets read them.
+    pub fn table(&self) -> Ip6IfTable {
+        self.table.clone()
+    }
+
+    /// What means something on one link only, as packets read it.
+    pub fn link_table(&self) -> Ip6LinkTable {
+        self.links.table.clone()
+    }
+
+    pub(crate) fn edges(&self) -> Ip6Edges {
+        self.edges.clone()
+    }
+
+    /// The node that gets packets to hosts of connected networks of which nothing is known.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn set_glean_node(&self, node: NodeIndex) -> Result<(), Ip6Error> {
+        let lookup = self.graph.node("ip6-lookup")?;
+        self.edges.set_glean(self.graph.add_edge(lookup, node)?);
+        Ok(())
+    }
+
+    /// The node that gets packets which are to leave by the interface they came in by, before they do. It sets
+    /// [`REDIRECT_DONE`](shoal_buffer::Flags::REDIRECT_DONE) and sends them to `ip6-rewrite` again.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn set_redirect_node(&self, node: NodeIndex) -> Result<(), Ip6Error> {
+        let rewrite = self.graph.node("ip6-rewrite")?;
+        self.edges.set_redirect(self.graph.add_edge(rewrite, node)?);
+        Ok(())
+    }
+
+    /// Tells `subscriber` of all addresses that come and go from now on.
+    pub fn subscribe(&self, subscriber: impl Fn(&Rc<Control>, AddressEvent) + 'static) {
+        self.subscribers.borrow_mut().push(Rc::new(subscriber));
+    }
+
+    fn tell(&self, event: AddressEvent) {
+        let subscribers = self.subscribers.borrow().clone();
+        if let Some(control) = self.control.upgrade() {
+            for subscriber in subscribers {
+                subscriber(&control, event);
+            }
+        }
+    }
+
+    /// IPv6 on an interface.
+    pub fn on(&self, interface: SwIfIndex) -> Ip6Info {
+        let known = self.on.borrow().get(&interface).cloned();
+        known.unwrap_or_default()
+    }
+
+    /// The interfaces on which IPv6 runs.
+    pub fn interfaces(&self) -> Vec<SwIfIndex> {
+        self.on.borrow().iter().filter(|(_, on)| on.enabled()).map(|(i, _)| *i).collect()
+    }
+
+    /// The interface's addresses without the link-local one, the oldest first.
+    pub fn addresses(&self, interface: SwIfIndex) -> Vec<Ip6Prefix> {
+        self.on(interface).addresses
+    }
+
+    /// The interface's link-local address, while IPv6 runs on it.
+    pub fn link_local(&self, interface: SwIfIndex) -> Option<Ipv6Addr> {
+        self.on.borrow().get(&interface)?.link_local
+    }
+
+    /// The groups the router is in on an interface.
+    pub fn groups(&self, interface: SwIfIndex) -> Vec<Ipv6Addr> {
+        self.links.of(interface).into_iter().filter(Ipv6Addr::is_multicast).collect()
+    }
+
+    /// The table packets received on the interface are looked up in.
+    pub fn fib_of(&self, interface: SwIfIndex) -> FibIndex {
+        self.on.borrow().get(&interface).map_or(FibIndex::DEFAULT, |on| on.fib)
+    }
+
+    /// The address to send from to `dst`, which is beyond no link: one of the sending interface's, if it can be in the
+    /// same network as the next hop. `dst` itself if it is the router's own; `None` if there is no way or no address.
+    pub fn source_for(&self, dst: Ipv6Addr, fib: FibIndex) -> Option<Ipv6Addr> {
+        if self.is_own(dst, fib) {
+            return Some(dst);
+        }
+        let adj = self.adjacencies.get(self.fib.lookup(fib, dst));
+        let next_hop = match adj.next_hop() {
+            Some(std::net::IpAddr::V6(next_hop)) => next_hop,
+            _ => dst,
+        };
+        let on = self.on.borrow();
+        let sending = on.get(&adj.tx())?;
+        let near = sending.addresses.iter().find(|a| a.contains(next_hop));
+        let own = near.or(sending.addresses.first()).map(Ip6Prefix::addr);
+        own.or_else(|| first_global(&on, sending.fib))
+    }
+
+    /// Whether an address is the router's own in a table.
+    pub fn is_own(&self, addr: Ipv6Addr, fib: FibIndex) -> bool {
+        let on = self.on.borrow();
+        on.values().filter(|on| on.fib == fib).any(|on| on.addresses.iter().any(|a| a.addr() == addr))
+    }
+
+    /// Gives an interface an address; a link-local one takes the place of the one it has.
+    ///
+    /// # Errors
+    /// There is no such interface, it cannot be a host's address, or another network in the table overlaps.
+    pub fn add_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), Ip6Error> {
+        if is_link_local(address.addr()) {
+            return self.set_link_local(interface, address.addr());
+        }
+        let name = self.interfaces.name(interface)?;
+        check_host(address)?;
+        let old = self.on(interface);
+        self.check_overlap(interface, &name, &old, address)?;
+        let mut new = old.clone();
+        new.addresses.push(address);
+        self.apply(interface, &old, new)
+    }
+
+    /// Takes an address from an interface; without its link-local one it makes another of its MAC.
+    ///
+    /// # Errors
+    /// It does not have it.
+    pub fn del_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), Ip6Error> {
+        let old = self.on(interface);
+        let mut new = old.clone();
+        if old.chosen == Some(address.addr()) {
+            new.chosen = None;
+            return self.apply(interface, &old, new);
+        }
+        if !old.addresses.contains(&address) {
+            let nearest = nearest(address.addr(), &old.addresses);
+            let interface = self.interfaces.name(interface)?;
+            return Err(Ip6Error::NoAddress { interface, address, nearest });
+        }
+        new.addresses.retain(|a| *a != address);
+        self.apply(interface, &old, new)
+    }
+
+    /// Takes all addresses from an interface; how many it had.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, Ip6Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        let new = Ip6Info { addresses: Vec::new(), chosen: None, ..old.clone() };
+        self.apply(interface, &old, new)?;
+        Ok(old.addresses.len())
+    }
+
+    /// IPv6 runs on an interface even without an address, or only with one.
+    ///
+    /// # Errors
+    /// There is no such interface, or it has addresses that would be lost.
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip6Error> {
+        let name = self.interfaces.name(interface)?;
+        let old = self.on(interface);
+        if !on && !old.addresses.is_empty() {
+            return Err(Ip6Error::InUse { interface: name, addresses: list(&old.addresses) });
+        }
+        let chosen = old.chosen.filter(|_| on);
+        self.apply(interface, &old, Ip6Info { explicit: on, chosen, ..old.clone() })
+    }
+
+    /// Sets an interface's link-local address.
+    ///
+    /// # Errors
+    /// There is no such interface, or it is no such address.
+    pub fn set_link_local(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), Ip6Error> {
+        self.interfaces.data(interface)?;
+        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY {
+            return Err(Ip6Error::NotLinkLocal(address));
+        }
+        let old = self.on(interface);
+        self.apply(interface, &old, Ip6Info { chosen: Some(address), ..old.clone() })
+    }
+
+    /// Has packets received on an interface looked up in another table.
+    ///
+    /// # Errors
+    /// There is no such interface or table, or the interface has addresses, which belong to its old one.
+    pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), Ip6Error> {
+        let name = self.interfaces.name(interface)?;
+        let fib = self.fib.index_of(Family::Ip6, table)?;
+        let old = self.on(interface);
+        if old.fib == fib {
+            return Ok(());
+        }
+        if !old.addresses.is_empty() {
+            let (table, addresses) = (self.fib.id_of(Family::Ip6, old.fib)?, list(&old.addresses));
+            return Err(Ip6Error::HasAddresses { interface: name, table, addresses });
+        }
+        self.apply(interface, &old, Ip6Info { fib, ..old.clone() })
+    }
+
+    /// Packets of this router to a link-local address go to the neighbour who has it.
+    ///
+    /// # Errors
+    /// IPv6 does not run on the interface, the address is the router's own or none of a host, or a table is full.
+    pub fn set_link_neighbour(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), Ip6Error> {
+        let on = self.on(interface);
+        if !on.enabled() {
+            return Err(Ip6Error::NotEnabled(self.interfaces.name(interface)?));
+        }
+        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY || on.link_local == Some(address) {
+            return Err(Ip6Error::NotLinkLocal(address));
+        }
+        Ok(self.links.neighbour(interface, address)?)
+    }
+
+    /// Such a neighbour is gone.
+    pub fn forget_link_neighbour(&self, interface: SwIfIndex, address: Ipv6Addr) {
+        if is_link_local(address) && self.link_local(interface) != Some(address) {
+            self.links.leave(interface, address);
+        }
+    }
+
+    fn check_overlap(
+        &self,
+        interface: SwIfIndex,
+        name: &str,
+        old: &Ip6Info,
+        address: Ip6Prefix,
+    ) -> Result<(), Ip6Error> {
+        if old.addresses.iter().any(|a| a.addr() == address.addr()) {
+            return Err(Ip6Error::Duplicate { interface: name.to_owned(), address });
+        }
+        for (index, on) in self.on.borrow().iter().filter(|(_, on)| on.fib == old.fib) {
+            let clashes = |a: &&Ip6Prefix| a.covers(&address) || address.covers(a);
+            // A second address in the same network is fine, but only on the same interface.
+            let same = |a: &&Ip6Prefix| *index == interface && a.normalized() == address.normalized();
+            if let Some(other) = on.addresses.iter().filter(clashes).find(|a| !same(a)) {
+                let (interface, table) =
+                    (self.interfaces.name(*index)?, self.fib.id_of(Family::Ip6, old.fib)?);
+                return Err(Ip6Error::Overlap { address, other: *other, interface, table });
+            }
+        }
+        Ok(())
+    }
+
+    /// The link-local address of an interface that runs IPv6.
+    fn link_local_for(&self, interface: SwIfIndex, new: &Ip6Info) -> Result<Ipv6Addr, Ip6Error> {
+        if let Some(chosen) = new.chosen {
+            return Ok(chosen);
+        }
+        let data = self.interfaces.data(interface)?;
+        let mac = match data.flags().has(IfFlags::ETHERNET) {
+            true => data.mac(),
+            // A link without stations has two ends, who need not have the same number.
+            false => MacAddress::from_u64(0x0200_0000_0000 | u64::from(interface.0)),
+        };
+        Ok(link_local_of(mac))
+    }
+
+    /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
+    /// changed.
+    fn apply(&self, interface: SwIfIndex, old: &Ip6Info, mut new: Ip6Info) -> Result<(), Ip6Error> {
+        new.link_local = match new.enabled() {
+            true => Some(self.link_local_for(interface, &new)?),
+            false => None,
+        };
+        let (had, wants) = (old.routes(interface), new.routes(interface));
+        let mut done: Vec<Ip6Prefix> = Vec::new();
+        for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
+            if let Err(e) = self.fib.add(new.fib, *prefix, Source::Interface, &[Path::from(*via)]) {
+                self.undo(new.fib, &had, &done);
+                return Err(e.into());
+            }
+            done.push(*prefix);
+        }
+        if let Err(e) = self.publish(interface, old, &new) {
+            self.undo(new.fib, &had, &done);
+            return Err(e);
+        }
+        for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
+            self.withdraw(old.fib, *prefix);
+        }
+        self.on.borrow_mut().insert(interface, new.clone());
+        if !new.holds() {
+            self.on.borrow_mut().remove(&interface);
+        }
+        self.publish_sources();
+        self.tell_changes(interface, old, &new);
+        Ok(())
+    }
+
+    fn publish(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), Ip6Error> {
+        self.publish_links(interface, old, new)?;
+        self.interfaces.set_ip6(interface, new.enabled(), new.fib.0)?;
+        if new.holds() {
+            self.fib.lock(Family::Ip6, new.fib, Source::Interface)?;
+        }
+        if old.holds() {
+            self.fib.unlock(Family::Ip6, old.fib, Source::Interface);
+        }
+        Ok(())
+    }
+
+    /// What means something on the link: the link-local address, groups, everybody else.
+    fn publish_links(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), Ip6Error> {
+        let Some(link_local) = new.link_local else {
+            self.links.clear(interface);
+            return Ok(());
+        };
+        let wants = groups(new.all().chain(new.anycast()));
+        for group in &wants {
+            self.links.own(interface, *group)?;
+        }
+        self.links.own(interface, link_local)?;
+        self.links.anybody(interface, link_local)?;
+        if let Some(gone) = old.link_local.filter(|a| *a != link_local) {
+            self.links.leave(interface, gone);
+        }
+        for group in self.groups(interface).into_iter().filter(|g| !wants.contains(g)) {
+            self.links.leave(interface, group);
+        }
+        Ok(())
+    }
+
+    /// The addresses to speak from: an interface without one of its own borrows.
+    fn publish_sources(&self) {
+        let on = self.on.borrow();
+        let mut writer = self.writer.borrow_mut();
+        for (interface, info) in on.iter() {
+            let own = info.addresses.first().map(Ip6Prefix::addr);
+            let global = own.or_else(|| first_global(&on, info.fib));
+            let ([a, b], [c, d]) = (words(info.link_local), words(global));
+            let at = interface.0 as usize;
+            if writer.get(at) != Some(&[a, b, c, d])
+                && let Err(e) = writer.store(at, [a, b, c, d])
+            {
+                tracing::warn!(%interface, "answers keep their old source: {e}");
+            }
+        }
+    }
+
+    fn tell_changes(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) {
+        let prefixes = |info: &Ip6Info| -> Vec<Ip6Prefix> {
+            info.link_local.map(Ip6Prefix::host).into_iter().chain(info.addresses.iter().copied()).collect()
+        };
+        let (had, has) = (prefixes(old), prefixes(new));
+        for gone in had.iter().filter(|a| !has.contains(a)) {
+            self.tell(AddressEvent::Removed(interface, *gone));
+        }
+        for come in has.iter().filter(|a| !had.contains(a)) {
+            self.tell(AddressEvent::Added(interface, *come));
+        }
+    }
+
+    fn undo(&self, fib: FibIndex, had: &Routes, done: &[Ip6Prefix]) {
+        for prefix in done {
+            match had.get(prefix) {
+                Some(via) => {
+                    let back = self.fib.add(fib, *prefix, Source::Interface, &[Path::from(*via)]);
+                    if let Err(e) = back {
+                        tracing::warn!("{prefix} cannot be put back: {e}");
+                    }
+                }
+                None => self.withdraw(fib, *prefix),
+            }
+        }
+    }
+
+    fn withdraw(&self, fib: FibIndex, prefix: Ip6Prefix) {
+        match self.fib.remove(fib, prefix, Source::Interface) {
+            // The table forgets a deleted interface's paths by itself, and may have been first.
+            Ok(()) | Err(FibError::NoEntry { .. } | FibError::OtherSource { .. }) => {}
+            Err(e) => tracing::warn!("{prefix} cannot be withdrawn: {e}"),
+        }
+    }
+
+    fn forget_interface(&self, interface: SwIfIndex) {
+        let old = self.on(interface);
+        if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
+            tracing::warn!("addresses of a deleted interface stay: {e}");
+        }
+        let cleared = self.writer.borrow_mut().store(interface.0 as usize, [0; 4]);
+        if let Err(e) = cleared {
+            tracing::warn!("addresses of a deleted interface stay: {e}");
+        }
+    }
+
+    fn mac_changed(&self, interface: SwIfIndex) {
+        let old = self.on(interface);
+        if old.enabled()
+            && let Err(e) = self.apply(interface, &old, old.clone())
+        {
+            tracing::warn!(%interface, "the link-local address is that of the old MAC: {e}");
+        }
+    }
+
+    /// Lines for `show interface address`.
+    fn lines(&self, interface: SwIfIndex) -> Vec<String> {
+        let on = self.on(interface);
+        let table = match self.fib.id_of(Family::Ip6, on.fib) {
+            Ok(id) if on.fib != FibIndex::DEFAULT => format!(" ip6 table-id {id} fib-idx {}", on.fib),
+            _ => String::new(),
+        };
+        on.addresses.iter().map(|a| format!("{a}{table}")).collect()
+    }
+}
+
+/// The first address of any interface in a table.
+fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
+    on.values().filter(|on| on.fib == fib).find_map(|on| on.addresses.first()).map(Ip6Prefix::addr)
+}
+
+fn list(addresses: &[Ip6Prefix]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// RFC 4291, 2.5 and 2.7: what may be the address of a host.
+fn check_host(address: Ip6Prefix) -> Result<(), Ip6Error> {
+    let addr = address.addr();
+    let why = if addr.is_unspecified() {
+        "it is nobody's"
+    } else if address.len() == 0 {
+        "its network would be everything"
+    } else if addr.is_multicast() {
+        "it is a group's"
+    } else if addr.is_loopback() {
+        "it is the loopback address"
+    } else {
+        return Ok(());
+    };
+    Err(Ip6Error::NotAHost { address, why })
+}

@@ -1,0 +1,9 @@
+//! The nodes an IPv6 packet passes.
+
+pub mod drop;
+pub mod hop_by_hop;
+pub mod input;
+pub mod local;
+pub mod lookup;
+pub mod not_enabled;
+pub mod rewrite;

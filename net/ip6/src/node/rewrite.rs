@@ -1,0 +1,208 @@
+//! `ip6-rewrite`: take a hop off, put the neighbour's header in front. RFC 8200, 3 and 5.
+//! ip6-lookup -> **ip6-rewrite** -> `<interface>-output` | ip6-icmp-error
+//!
+//! A router cuts no IPv6 packet: one that is too long goes back as "packet too big".
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use shoal_adj::{Adj, AdjIndex, AdjTable};
+use shoal_buffer::{Flags, Meta, Packet};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::superpath::Uses;
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_wire::Ip6Header;
+use shoal_wire::ip6_address::is_link_local;
+use zerocopy::FromBytes;
+
+use crate::edges::Ip6Edges;
+use crate::{Headers, IcmpError};
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Its sender is told that it goes no further.
+    #[node("ip6-icmp-error")]
+    IcmpError,
+    /// The neighbour's interface.
+    Output(Edge),
+    /// It leaves by the way it came: the sender may be told a shorter one.
+    Redirect(Edge),
+}
+
+/// Why a packet is dropped here.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// ip6 header is cut short
+    TooShort,
+    /// ip6 ttl <= 1
+    #[counter("time_expired")]
+    #[severity(warn)]
+    HopLimit,
+    /// ip6 MTU exceeded
+    #[counter("mtu_exceeded")]
+    #[severity(warn)]
+    MtuExceeded,
+    /// own packet exceeds ip6 MTU
+    OwnTooLong,
+    /// link-local source beyond its link
+    #[severity(warn)]
+    Scope,
+    /// no headroom for the new header
+    NoHeadroom,
+    /// link-layer multicast is not forwarded
+    LinkMulticast,
+    /// next hop went away while the packet was on its way
+    Gone,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("tx_sw_if_index {tx} adj-idx {adj} : ipv6 via {next_hop} mtu:{mtu}")]
+#[line("{headers}")]
+pub struct Trace {
+    tx: u32,
+    adj: u32,
+    next_hop: IpAddr,
+    mtu: u16,
+    headers: Headers,
+}
+
+impl Trace {
+    fn of(pkt: &Packet<'_>, adj: &Adj) -> Trace {
+        Trace {
+            tx: adj.tx().0,
+            adj: pkt.meta().adj,
+            next_hop: adj.next_hop().unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+            mtu: adj.mtu,
+            headers: Headers::behind(adj.rewrite().len(), pkt),
+        }
+    }
+}
+
+/// Puts rewrites in front.
+pub struct Ip6Rewrite {
+    /// All adjacencies.
+    pub adjacencies: AdjTable,
+    /// Whom to tell of packets that leave by the way they came.
+    pub edges: Ip6Edges,
+}
+
+/// Packets that are not plainly forwarded.
+const UNUSUAL: Flags = Flags::LOCALLY_ORIGINATED.with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
+
+/// Bytes of a packet from its IPv6 header on.
+#[inline(always)]
+fn total(ip: &Ip6Header) -> usize {
+    Ip6Header::LEN + usize::from(ip.payload_length())
+}
+
+/// Whether the device cuts the packet into pieces that are short enough. Such packets are plain, however long: they
+/// must not be overtaken by shorter ones of their flow.
+#[cold]
+fn fits_in_pieces(meta: &Meta, current: i16, mtu: u16) -> bool {
+    if !meta.flags.has(Flags::GSO) {
+        return false;
+    }
+    // The network headers end where the transport header starts.
+    let headers = i32::from(meta.l4) - i32::from(current) + i32::from(meta.gso_header);
+    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
+}
+
+impl PacketNode for Ip6Rewrite {
+    const NAME: &'static str = "ip6-rewrite";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Trace;
+
+    #[inline(always)]
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
+        let next = match self.plain_with(adj, pkt) {
+            Some(edge) => Ok(Next::Output(edge)),
+            None => self.rest(pkt.reborrow(), adj, cx.aside()),
+        };
+        if let Ok(Next::Output(_)) = next {
+            cx.trace(pkt, || Trace::of(pkt, adj));
+        }
+        next
+    }
+}
+
+impl Uses<&Adj> for Ip6Rewrite {
+    #[inline(always)]
+    fn plain_with(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+        let rewrite = adj.ethernet_rewrite()?;
+        if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
+            return None;
+        }
+        let ip = pkt.header::<Ip6Header>()?;
+        let (hop_limit, total) = (ip.hop_limit(), total(ip));
+        let [top, ..] = ip.src_bytes();
+        let too_long = total > usize::from(adj.mtu);
+        if hop_limit <= 1 || *top == 0xfe || too_long && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
+            return None;
+        }
+        pkt.push(rewrite.len())?;
+        pkt.meta_mut().tx = adj.tx();
+        // All of the packet is written at last, so that nothing of it must be read again.
+        let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
+        let (ip, _) = Ip6Header::mut_from_prefix(ip).ok()?;
+        ip.decrement_hop_limit_from(hop_limit);
+        *front = *rewrite;
+        Some(adj.edge())
+    }
+}
+
+/// The sender is told why its packet goes no further.
+#[cold]
+fn tell(mut pkt: Packet<'_>, why: Error, message: IcmpError, cx: Cx<'_, Ip6Rewrite>) -> Next {
+    cx.count(why, 1);
+    message.ask(&mut pkt);
+    Next::IcmpError
+}
+
+impl Ip6Rewrite {
+    /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, and what
+    /// goes no further.
+    #[cold]
+    fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
+        let (flags, mtu, back) = (pkt.flags(), adj.mtu, adj.tx() == pkt.rx());
+        let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+        if flags.has(Flags::LINK_MULTICAST) && !ours {
+            // Every router on the link would forward its copy.
+            return Err(Error::LinkMulticast);
+        }
+        let ip = pkt.header::<Ip6Header>().ok_or(Error::TooShort)?;
+        let (hop_limit, total, src) = (ip.hop_limit(), total(ip), ip.src());
+        if !ours && !back && is_link_local(src) {
+            // RFC 4291, 2.5.6; RFC 4443, 3.1.
+            return Ok(tell(pkt, Error::Scope, IcmpError::SCOPE, cx));
+        }
+        if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
+            // RFC 8200, 5: nobody but the source cuts a packet.
+            return match ours {
+                true => Err(Error::OwnTooLong),
+                false => Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx)),
+            };
+        }
+        if !ours && hop_limit <= 1 {
+            return Ok(tell(pkt, Error::HopLimit, IcmpError::HOP_LIMIT, cx));
+        }
+        let redirect = self.edges.redirect();
+        if back && !ours && !flags.has(Flags::REDIRECT_DONE) && redirect != Edge::DROP {
+            return Ok(Next::Redirect(redirect));
+        }
+        if !adj.is_rewrite() {
+            // The adjacency has changed since it was looked up.
+            return Err(Error::Gone);
+        }
+        if !ours {
+            pkt.header_mut::<Ip6Header>().ok_or(Error::TooShort)?.decrement_hop_limit();
+        }
+        let rewrite = adj.rewrite();
+        pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
+        pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
+        pkt.meta_mut().tx = adj.tx();
+        Ok(Next::Output(adj.edge()))
+    }
+}
