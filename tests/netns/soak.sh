@@ -49,6 +49,13 @@ tcp, udp = (json.load(open(f))["end"] for f in sys.argv[1:])
 print("TCP: %.0f MB received, %d retransmissions" % (tcp["sum_received"]["bytes"] / 1e6, tcp["sum_sent"]["retransmits"]))
 print("UDP: %d of %d datagrams lost" % (udp["sum"]["lost_packets"], udp["sum"]["packets"]))
 PY
+# Where they were lost: the kernel counts what a socket's buffer had no room for, and what no processor took.
+in_b awk '/^Udp: [0-9]/ { print "host b: " $6 " datagrams found the socket\047s buffer full" }' /proc/net/snmp
+echo "host b: $(in_b cat /sys/class/net/eth0/statistics/rx_packets) packets received in all," \
+  "$(in_b cat /sys/class/net/eth0/statistics/rx_dropped) dropped by its interface"
+backlog=0
+while read -r _ dropped _; do backlog=$((backlog + 16#$dropped)); done </proc/net/softnet_stat
+echo "the system: $backlog packets dropped from full backlogs since it booted"
 ctl show errors
 ctl show interface
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"

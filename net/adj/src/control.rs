@@ -395,6 +395,14 @@ impl Adjacencies {
         entries.iter().map(|(i, e)| (*i, line(i), e.locks)).collect()
     }
 
+    /// Where an adjacency leads now: its record, or, of a balance, that of its first bucket.
+    pub fn first(&self, index: AdjIndex) -> Adj {
+        match self.members(index).and_then(|(_, buckets)| buckets.first().copied()) {
+            Some(bucket) => self.get(bucket),
+            None => self.get(index),
+        }
+    }
+
     /// One adjacency's line as it is now.
     pub fn get(&self, index: AdjIndex) -> Adj {
         let writer = self.writer.borrow();

@@ -220,13 +220,9 @@ impl State {
 
     /// An interface, or a next hop on it, went up or down: the lists it concerns share out their flows anew.
     pub fn reachability_changed(&mut self, interface: SwIfIndex) {
+        // Whatever goes out of an interface leads through a list that names it.
         let names = |list: &List| list.paths().iter().any(|p| p.via.interface() == Some(interface));
-        let behind = |list: &List| {
-            // A next hop that is down may be one that a connected network covers.
-            list.ways.iter().any(|(target, _)| target.interface() == Some(interface))
-        };
-        let mine = self.lists.iter().filter(|(_, list)| names(list) || behind(list));
-        let mine = mine.map(|(id, _)| id).collect();
+        let mine = self.lists.iter().filter(|(_, list)| names(list)).map(|(id, _)| id).collect();
         self.renew(mine);
     }
 }

@@ -194,10 +194,8 @@ fn table6(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn table(control: &Control, args: &Args, family: Family) -> Result<Output, CliError> {
     let (fib, id, name) = (control.get::<Fib>()?, args.get::<u32>("id")?, args.text("name"));
-    let done = match args.has("add") {
-        true => fib.add_table(family, id, name).map(drop),
-        false => fib.del_table(family, id),
-    };
+    let done =
+        if args.has("add") { fib.add_table(family, id, name).map(drop) } else { fib.del_table(family, id) };
     done.map_err(|e| match &e {
         FibError::NameTaken(..) => CliError::argument("name", e.to_string()),
         FibError::NoTable { nearest, .. } => {

@@ -217,9 +217,10 @@ impl Fib {
         let mut undo: Vec<(IpPrefix, Option<ListId>)> = Vec::new();
         let mut failed = None;
         for prefix in prefixes {
-            let done = match address::family(&prefix) == family {
-                true => state.change_one(fib, &prefix, source, (&paths, held), mode),
-                false => Err(FibError::Mixed(prefix)),
+            let done = if address::family(&prefix) == family {
+                state.change_one(fib, &prefix, source, (&paths, held), mode)
+            } else {
+                Err(FibError::Mixed(prefix))
             };
             match done {
                 Ok(old) => undo.push((prefix, old)),
@@ -414,12 +415,11 @@ impl State {
             Mode::Append => self.paths_of(fib, prefix, source),
             Mode::Replace => None,
         };
-        let list = match old {
-            Some(old) => self.acquire(address::family(prefix), &merged(&old, paths)?)?,
-            None => {
-                self.use_again(held);
-                held
-            }
+        let list = if let Some(old) = old {
+            self.acquire(address::family(prefix), &merged(&old, paths)?)?
+        } else {
+            self.use_again(held);
+            held
         };
         self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))
     }

@@ -29,17 +29,6 @@ pub(crate) enum Target {
     Broadcast(SwIfIndex),
 }
 
-impl Target {
-    pub fn interface(self) -> Option<SwIfIndex> {
-        match self {
-            Target::Neighbour(interface, _) | Target::Glean(interface, _) | Target::Broadcast(interface) => {
-                Some(interface)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// A target and its share.
 pub(crate) type Way = (Target, u64);
 
@@ -352,7 +341,7 @@ impl State {
         let (own, link) = (list.adj, list.link());
         let pointed = self.lock_all(&ways, link).and_then(|members| {
             self.adjacencies.set_members(own, &members).map_err(|e| {
-                members.iter().for_each(|m| self.unlock(m.adj));
+                self.unlock_all(&members);
                 e.into()
             })
         });
@@ -375,7 +364,7 @@ impl State {
             _ => {
                 let members = self.lock_all(&found.ways, link)?;
                 self.adjacencies.create_own(&members, List::spread(&paths)).inspect_err(|_| {
-                    members.iter().for_each(|m| self.unlock(m.adj));
+                    self.unlock_all(&members);
                 })?
             }
         };
@@ -394,7 +383,7 @@ impl State {
             match self.lock(*target, link) {
                 Ok(adj) => members.push(Member { adj, weight: *weight }),
                 Err(e) => {
-                    members.iter().for_each(|m| self.unlock(m.adj));
+                    self.unlock_all(&members);
                     return Err(e);
                 }
             }
@@ -414,6 +403,12 @@ impl State {
             Target::Glean(interface, source) => self.adjacencies.glean(interface, source)?,
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
         })
+    }
+
+    fn unlock_all(&self, members: &[Member]) {
+        for member in members {
+            self.unlock(member.adj);
+        }
     }
 
     pub(crate) fn unlock(&self, adj: AdjIndex) {

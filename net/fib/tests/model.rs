@@ -323,11 +323,9 @@ fn met(router: &Router, table: u32, addr: IpAddr) -> Shares<Adj> {
 const NEAR: f64 = 0.13;
 
 fn compare(met: &Shares<Adj>, wanted: &Shares<Adj>) -> Result<(), String> {
-    let wanted = match wanted.is_empty() {
-        // A route that leads nowhere drops.
-        true if met.first().is_some() => &vec![(Adj::special(AdjKind::Drop), 1.0)],
-        _ => wanted,
-    };
+    // A route that leads nowhere drops.
+    let nowhere = vec![(Adj::special(AdjKind::Drop), 1.0)];
+    let wanted = if wanted.is_empty() && !met.is_empty() { &nowhere } else { wanted };
     let fits =
         |(adj, share): &(Adj, f64)| met.iter().any(|(a, s)| a.leads_where(adj) && (s - share).abs() < NEAR);
     if met.len() == wanted.len() && wanted.iter().all(fits) {

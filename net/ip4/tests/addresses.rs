@@ -91,6 +91,10 @@ fn a_second_address_of_the_network_keeps_it_when_the_first_goes() {
     ip4.add_address(ETH1, prefix("198.51.100.1/24")).unwrap();
     assert_eq!(ip4.source_for(ip("192.0.2.9"), MAIN), Some(ip("192.0.2.1")));
     assert_eq!(ip4.source_for(ip("198.51.100.9"), MAIN), Some(ip("198.51.100.1")));
+    let ways = ["192.0.2.8", "192.0.2.9"].map(|next_hop| shoal_fib::Path::next_hop(ip(next_hop), ETH1));
+    router.fib.add(MAIN, prefix("10.0.0.0/8"), Source::Cli, &ways).unwrap();
+    assert_eq!(ip4.source_for(ip("10.1.1.1"), MAIN), Some(ip("192.0.2.1")), "over several ways");
+    router.fib.remove(MAIN, prefix("10.0.0.0/8"), Source::Cli).unwrap();
     assert_eq!(ip4.source_for(ip("192.0.2.2"), MAIN), Some(ip("192.0.2.2")));
     assert_eq!(ip4.source_for(ip("203.0.113.1"), MAIN), None);
     ip4.del_address(ETH1, prefix("192.0.2.1/24")).unwrap();

@@ -70,13 +70,12 @@ fn check_lists(state: &State, users: &BTreeMap<ListId, usize>, broken: &mut Vec<
         }
         let shown = state.adjacencies.members(list.adj);
         match (List::is_plain(list.paths()), &shown) {
-            (true, None) => {}
             (true, Some(_)) => say("is plain and has an adjacency of its own".into()),
             (false, None) => say(format!("adjacency {} is not its own", list.adj)),
             (false, Some((members, _))) if members.len() != list.ways.len() => {
                 say(format!("{} ways, but {} members", list.ways.len(), members.len()));
             }
-            (false, Some(_)) => {}
+            (true, None) | (false, Some(_)) => {}
         }
         for at in List::tracked(list.paths()) {
             if !state.trackers.get(&at).is_some_and(|t| t.users.contains(&id)) {

@@ -65,10 +65,11 @@ impl PacketNode for Echo6Request {
             return Err(Error::BadSource);
         }
         let mut reply = *pkt.header_at::<Icmp6Echo>(at).ok_or(Error::TooShort)?;
-        let own = match asked.is_multicast() {
+        let own = if asked.is_multicast() {
             // RFC 4443, 4.2: a group is answered for from a unicast address.
-            true => self.addresses.towards(asker, pkt.rx(), cx.guard()).ok_or(Error::NoAddress)?,
-            false => asked,
+            self.addresses.towards(asker, pkt.rx(), cx.guard()).ok_or(Error::NoAddress)?
+        } else {
+            asked
         };
         // Extension headers were for the way here.
         pkt.pull(at).ok_or(Error::TooShort)?;
@@ -86,8 +87,10 @@ impl PacketNode for Echo6Request {
         cx.trace(pkt, || Trace { reply });
         let meta = pkt.meta_mut();
         meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED).without(Flags::LINK_MULTICAST);
-        (ip.set_src(own), ip.set_dst(asker));
-        (ip.set_protocol(IpProtocol::ICMP6), ip.set_hop_limit(HOP_LIMIT));
+        ip.set_src(own);
+        ip.set_dst(asker);
+        ip.set_protocol(IpProtocol::ICMP6);
+        ip.set_hop_limit(HOP_LIMIT);
         ip.set_payload_length(length);
         pkt.push(Ip6Header::LEN).ok_or(Error::TooShort)?;
         *pkt.header_mut::<Ip6Header>().ok_or(Error::TooShort)? = ip;

@@ -123,7 +123,8 @@ impl Ip4 {
         if self.is_own(dst, fib) {
             return Some(dst);
         }
-        let adj = self.adjacencies.get(self.fib.lookup(fib, dst));
+        // Of several ways the first: an address of the router's is right on each.
+        let adj = self.adjacencies.first(self.fib.lookup(fib, dst));
         let next_hop = match adj.next_hop_ip4() {
             0 => dst,
             next_hop => Ipv4Addr::from_bits(next_hop),

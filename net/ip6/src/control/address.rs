@@ -385,10 +385,11 @@ impl Ip6 {
             return Ok(chosen);
         }
         let data = self.interfaces.data(interface)?;
-        let mac = match data.flags().has(IfFlags::ETHERNET) {
-            true => data.mac(),
-            // A link without stations has two ends, who need not have the same number.
-            false => MacAddress::from_u64(0x0200_0000_0000 | u64::from(interface.0)),
+        let mac = if data.flags().has(IfFlags::ETHERNET) {
+            data.mac()
+        } else {
+            // A link without stations has no MAC; any number that is the interface's own will do.
+            MacAddress::from_u64(0x0200_0000_0000 | u64::from(interface.0))
         };
         Ok(link_local_of(mac))
     }
@@ -396,10 +397,7 @@ impl Ip6 {
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
     /// changed.
     fn apply(&self, interface: SwIfIndex, old: &Ip6Info, mut new: Ip6Info) -> Result<(), Ip6Error> {
-        new.link_local = match new.enabled() {
-            true => Some(self.link_local_for(interface, &new)?),
-            false => None,
-        };
+        new.link_local = if new.enabled() { Some(self.link_local_for(interface, &new)?) } else { None };
         let (had, wants) = (old.routes(interface), new.routes(interface));
         let mut done: Vec<Ip6Prefix> = Vec::new();
         for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {

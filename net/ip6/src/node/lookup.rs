@@ -5,8 +5,8 @@
 //! Staged: each stage takes one step into the trie over the whole frame and asks for the next, so that up to a /48
 //! the misses of all packets overlap.
 
-use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
-use shoal_buffer::{Flags, Packet};
+use shoal_adj::{Adj, AdjIndex, AdjTable};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
@@ -15,9 +15,10 @@ use shoal_infra::mtrie::{Address, Entry};
 use shoal_infra::{Guard, Mtrie6};
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip6Header;
-use shoal_wire::ip6_address::is_link_local;
 
 use crate::{Headers, Ip6LinkTable, edges::Ip6Edges};
+
+mod aside;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +60,6 @@ pub struct Trace {
     headers: Headers,
 }
 
-/// Tables a packet may be sent through one after the other.
-const MOST_TABLES: usize = 8;
-
 /// Levels of the trie the stages go down: to a /48.
 const STAGES: u8 = 6;
 
@@ -98,67 +96,11 @@ impl Ip6Lookup {
         }
     }
 
-    /// The member of a balance that a packet takes. Apart, because most routes have one way.
-    #[inline(never)]
-    fn share(&self, adj: &Adj, fib: FibIndex, pkt: &Packet<'_>) -> AdjIndex {
-        self.adjacencies.balance(adj, self.fib.flow_hash_ip6(fib, pkt.data()))
-    }
-
-    /// Everything but a complete rewrite: the link's own addresses; a route through balances and other tables.
-    #[inline(never)]
-    fn rest(&self, key: Key, index: AdjIndex, pkt: &mut Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
-        let dst = key.dst;
-        if dst >> 120 == 0xff || is_link_local(dst.into()) {
-            return self.on_link(dst, pkt.reborrow(), guard);
-        }
-        let (mut index, mut fib) = (index, FibIndex(key.fib));
-        for _ in 0..=MOST_TABLES {
-            let mut adj = self.adjacencies.get(index, guard);
-            if adj.is_balance() {
-                index = self.share(adj, fib, pkt);
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.kind() != AdjKind::Lookup {
-                pkt.meta_mut().adj = index.0;
-                return Ok(self.next(adj));
-            }
-            fib = FibIndex(adj.table());
-            index = self.fib.lookup_ip6(fib, dst, guard);
-        }
-        Err(Error::TooManyTables)
-    }
-
     /// What `show trace` says; the hash is that of the table the packet came to first.
     fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
-    }
-
-    /// RFC 4291, 2.5.6 and 2.7: groups and link-local addresses mean something on one link only. A packet from
-    /// elsewhere goes no further than this router.
-    fn on_link(&self, dst: u128, mut pkt: Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
-        let is_group = dst >> 120 == 0xff;
-        let missing = if is_group { Error::Group } else { Error::LinkLocal };
-        let index = self.links.find(pkt.rx(), dst, guard).ok_or(missing)?;
-        let adj = self.adjacencies.get(index, guard);
-        if adj.kind() != AdjKind::Local && !pkt.flags().has(Flags::LOCALLY_ORIGINATED) {
-            return Err(missing);
-        }
-        pkt.meta_mut().adj = index.0;
-        Ok(self.next(adj))
-    }
-
-    fn next(&self, adj: &Adj) -> Next {
-        let asker = match adj.kind() {
-            AdjKind::Rewrite => return Next::Rewrite,
-            AdjKind::Local => return Next::Local,
-            AdjKind::Incomplete => adj.edge(),
-            AdjKind::Glean => self.edges.glean(),
-            _ => return Next::Drop,
-        };
-        // Without anybody who asks it leads nowhere.
-        if asker == Edge::DROP { Next::Drop } else { Next::Ask(asker) }
     }
 }
 

@@ -180,10 +180,10 @@ impl Ip6Rewrite {
         }
         if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
             // RFC 8200, 5: nobody but the source cuts a packet.
-            return match ours {
-                true => Err(Error::OwnTooLong),
-                false => Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx)),
-            };
+            if ours {
+                return Err(Error::OwnTooLong);
+            }
+            return Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx));
         }
         if !ours && hop_limit <= 1 {
             return Ok(tell(pkt, Error::HopLimit, IcmpError::HOP_LIMIT, cx));
