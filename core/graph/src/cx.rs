@@ -106,6 +106,12 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         Cx { common, entry, tallies: Some(tallies), tracer, node: PhantomData }
     }
 
+    /// For what is done once a frame or less: what it counts goes straight into the counters.
+    #[inline(always)]
+    pub(crate) fn direct(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
+        Cx { common, entry, tallies: None, tracer: None, node: PhantomData }
+    }
+
     /// The same view, for the node behind a wrapper.
     #[inline(always)]
     pub(crate) fn retype<M: ?Sized>(&self) -> Cx<'a, M> {
@@ -407,7 +413,7 @@ impl<'a> FrameCx<'a> {
             topology: self.topology,
             counters: &self.lane.counters,
         };
-        Cx::<()>::new(&common, self.entry, &Tallies::default()).next_feature(pkt)
+        Cx::<()>::direct(&common, self.entry).next_feature(pkt)
     }
 
     /// Hands a packet to `node` on another thread; it arrives there in the next round, or is counted as dropped

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use shoal_buffer::{Frame, Packet, SwIfIndex};
 use shoal_infra::Guard;
 
-use crate::cx::{Common, Cx, Tallies};
+use crate::cx::{Common, Cx};
 use crate::dispatch::{Dispatch, Run, all_same};
 use crate::lane::Lane;
 use crate::node::{Edge, NodeIndex, PacketNode, StagedNode};
@@ -196,9 +196,7 @@ impl<'a> Fan<'a> {
     fn flush<O: Plain>(&self, output: &O, common: &Common<'_>) {
         let (packets, bytes) = (self.packets.take(), self.bytes.take());
         if packets > 0 {
-            let tallies = Tallies::default();
-            let cx = Cx::new(common, self.node.get(), &tallies).aside();
-            output.count(self.interface.get(), packets, bytes, &cx);
+            output.count(self.interface.get(), packets, bytes, &Cx::direct(common, self.node.get()));
         }
     }
 }
@@ -296,10 +294,8 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
 
 fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
     if packets > 0 {
-        let tallies = Tallies::default();
-        let cx = Cx::new(walk.common, walk.entry(spot), &tallies).aside();
         // No node that packets come in by counts their bytes.
-        node.count(interface, packets, 0, &cx);
+        node.count(interface, packets, 0, &Cx::direct(walk.common, walk.entry(spot)));
     }
 }
 
