@@ -5,7 +5,7 @@ use shoal_infra::Guard;
 
 use crate::cx::{Common, Cx, FrameCx, Tallies};
 use crate::lane::Lane;
-use crate::node::{Edge, ErrorCounters, FrameNode, NextNodes, PacketNode, StagedNode};
+use crate::node::{Edge, ErrorCounters, FrameNode, GROUP, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
 /// What a node is run with.
@@ -136,10 +136,8 @@ impl<N: StagedNode> StagedRunner<N> {
                 *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry, &tallies));
             }
         });
-        for stage in 0..N::STAGES {
-            for key in keys.iter_mut().take(n) {
-                *key = self.0.stage(stage, *key, &mut Cx::new(&common, run.entry, &tallies));
-            }
+        for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
+            self.0.seek(group, &mut Cx::new(&common, run.entry, &tallies));
         }
         tallies.flush(&common);
     }

@@ -131,13 +131,14 @@ pub trait PacketNode: Send + Sync + Sized + 'static {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Self::Next, Self::Error>;
 }
 
+/// Packets that [`StagedNode::seek`] is given at once: about as many loads as a processor can have under way.
+pub const GROUP: usize = 32;
+
 /// A node whose tables miss the cache: the stages run over the whole frame before the packets do, so that the
-/// misses of up to 256 packets overlap.
+/// misses of many packets overlap.
 pub trait StagedNode: Send + Sync + Sized + 'static {
     /// Name in the graph; an instance may be registered under another.
     const NAME: &'static str;
-    /// Stages after [`StagedNode::prepare`], each of which may follow one pointer.
-    const STAGES: usize = 0;
     /// Where packets go.
     type Next: NextNodes;
     /// Why packets are dropped.
@@ -150,11 +151,10 @@ pub trait StagedNode: Send + Sync + Sized + 'static {
     /// Computes a packet's key and starts loading what it will need first.
     fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Self::Key;
 
-    /// Follows one pointer and starts loading what comes behind it; called for stages `0..STAGES`.
+    /// Follows pointers for up to [`GROUP`] packets side by side, so that their loads overlap; called once for all
+    /// packets, between [`StagedNode::prepare`] and [`StagedNode::packet`].
     #[inline(always)]
-    fn stage(&self, _stage: usize, key: Self::Key, _cx: &mut Cx<'_, Self>) -> Self::Key {
-        key
-    }
+    fn seek(&self, _keys: &mut [Self::Key], _cx: &mut Cx<'_, Self>) {}
 
     /// What happens to one packet.
     fn packet(

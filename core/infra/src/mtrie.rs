@@ -60,6 +60,8 @@ const ROOT: usize = 1 << 16;
 const LINE: usize = 16;
 /// Lines of the largest ply.
 const MOST_LINES: usize = 16;
+/// The slot, in line 0, that tells how many lines plies have been made of so far.
+const USED: usize = 0;
 /// The most lines entries can name.
 const MAX_LINES: usize = (1 << 31) - MOST_LINES;
 
@@ -72,7 +74,8 @@ const fn first_slot(ply: usize) -> usize {
 #[derive(Clone)]
 pub struct Mtrie<A> {
     root: StableBox<[AtomicU32; ROOT]>,
-    /// The slots of all plies. A ply is named by its first line; line 0 is never used: its entry would be "no route".
+    /// The slots of all plies. A ply is named by its first line; line 0 is never one: its entry would be
+    /// "no route".
     slots: StableArena<AtomicU32>,
     max_plies: usize,
     addresses: PhantomData<fn(A)>,
@@ -109,6 +112,39 @@ impl Entry {
     #[inline(always)]
     fn as_ply(self) -> Option<usize> {
         (self.0 & 1 == 1).then_some((self.0 >> 1) as usize)
+    }
+}
+
+/// A lookup on its way through a trie, for [`Mtrie::seek`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Search {
+    /// What is left of the address, the next bits on top.
+    bits: u64,
+    /// The bits behind those.
+    behind: u64,
+    entry: Entry,
+}
+
+impl Search {
+    /// A lookup of this address (host order).
+    #[inline(always)]
+    pub fn of<A: Address>(addr: A) -> Self {
+        let [bits, behind] = addr.halves();
+        Search { bits, behind, entry: Entry::NONE }
+    }
+
+    /// What [`Mtrie::seek`] found, as [`Mtrie::lookup`] tells it.
+    #[inline(always)]
+    pub fn value(&self) -> u32 {
+        self.entry.value()
+    }
+
+    /// The next so many bits.
+    #[inline(always)]
+    fn take(&mut self, bits: u32) -> usize {
+        let digit = self.bits >> (64 - bits);
+        self.bits <<= bits;
+        digit as usize
     }
 }
 
@@ -157,6 +193,57 @@ impl<A: Address> Mtrie<A> {
         entry.value()
     }
 
+    /// Looks up several addresses, all of them one level after the other, so that their loads overlap. Up to some 32
+    /// at once are better than all of a frame: what a processor can have under way at once is bounded.
+    #[inline(always)]
+    pub fn seek(&self, all: &mut [Search]) {
+        for search in all.iter_mut() {
+            let top = search.take(16) as u16;
+            search.entry = Entry(self.root_slot_of(top).load(Ordering::Acquire));
+        }
+        for _ in 0..WIDE_LEVELS {
+            if !self.seek_level(all, 8) {
+                return;
+            }
+        }
+        if A::LEVELS == WIDE_LEVELS {
+            return;
+        }
+        for level in WIDE_LEVELS..A::LEVELS {
+            if level == WIDE_LEVELS + 8 {
+                all.iter_mut().for_each(|search| search.bits = search.behind);
+            }
+            if !self.seek_level(all, 4) {
+                return;
+            }
+        }
+    }
+
+    /// Takes each one a level down; tells whether any has to go further. The entry of a search that has ended stays
+    /// as it is, though a slot is read for it: a branch would be guessed wrong more often than that costs.
+    #[inline(always)]
+    fn seek_level(&self, all: &mut [Search], bits: u32) -> bool {
+        let mut open = 0;
+        for search in all.iter_mut() {
+            let Entry(entry) = search.entry;
+            let digit = search.take(bits);
+            let goes_on = entry & 1 != 0;
+            let ply = if goes_on { entry >> 1 } else { 0 };
+            let Entry(below) = self.load(ply as usize, digit);
+            let entry = if goes_on { below } else { entry };
+            search.entry = Entry(entry);
+            open |= entry;
+        }
+        open & 1 != 0
+    }
+
+    /// Memory that lookups read from, in bytes: a trie that is small stays in the first caches.
+    #[inline(always)]
+    pub fn reach(&self) -> usize {
+        let lines = self.slots.get(USED).map_or(0, |slot| slot.load(Ordering::Relaxed));
+        ROOT * size_of::<u32>() + lines as usize * LINE * size_of::<u32>()
+    }
+
     /// Fetches the line that [`root`](Self::root) reads.
     #[inline(always)]
     pub fn prefetch_root(&self, addr: A) {
@@ -191,7 +278,12 @@ impl<A: Address> Mtrie<A> {
 
     #[inline(always)]
     fn root_slot(&self, addr: A) -> &AtomicU32 {
-        match self.root.get(usize::from(addr.top())) {
+        self.root_slot_of(addr.top())
+    }
+
+    #[inline(always)]
+    fn root_slot_of(&self, top: u16) -> &AtomicU32 {
+        match self.root.get(usize::from(top)) {
             Some(slot) => slot,
             None => unreachable!("the root has an entry for each 16 bits"),
         }

@@ -27,7 +27,6 @@ pub(super) struct SharedStaged<N>(pub(super) Arc<N>);
 
 impl<N: StagedNode> StagedNode for SharedStaged<N> {
     const NAME: &'static str = N::NAME;
-    const STAGES: usize = N::STAGES;
     type Next = N::Next;
     type Error = N::Error;
     type Trace = N::Trace;
@@ -39,8 +38,8 @@ impl<N: StagedNode> StagedNode for SharedStaged<N> {
     }
 
     #[inline(always)]
-    fn stage(&self, stage: usize, key: N::Key, cx: &mut Cx<'_, Self>) -> N::Key {
-        self.0.stage(stage, key, &mut cx.retype())
+    fn seek(&self, keys: &mut [N::Key], cx: &mut Cx<'_, Self>) {
+        self.0.seek(keys, &mut cx.retype());
     }
 
     #[inline(always)]

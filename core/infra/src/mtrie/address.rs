@@ -47,6 +47,9 @@ pub trait Address: Copy + sealed::Sealed {
     /// What comes behind the first 32 bits: 64 bits, and 32 more at the top of the other number.
     fn tail(self) -> [u64; 2];
 
+    /// All bits, those of an IPv4 address on top.
+    fn halves(self) -> [u64; 2];
+
     /// The address with all bits beyond the first `len` cleared.
     fn network(self, len: u8) -> Self;
 }
@@ -70,6 +73,12 @@ macro_rules! address {
             #[inline(always)]
             fn tail(self) -> [u64; 2] {
                 let aligned = u128::from(self) << (128 - <$name>::BITS) << 32;
+                [(aligned >> 64) as u64, aligned as u64]
+            }
+
+            #[inline(always)]
+            fn halves(self) -> [u64; 2] {
+                let aligned = u128::from(self) << (128 - <$name>::BITS);
                 [(aligned >> 64) as u64, aligned as u64]
             }
 

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::address::{WIDE_LEVELS, level_of, slot_length, width};
-use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, first_slot};
+use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, USED, first_slot};
 use crate::qsbr;
 use crate::raw::arena::{StableArena, StableBox};
 use crate::sync::{Arc, Mutex, lock};
@@ -324,6 +324,7 @@ impl<A: Address> MtrieWriter<A> {
             taken.push(free.of(level).pop().unwrap_or_else(|| {
                 let ply = self.untouched as u32;
                 self.untouched += width(level) / LINE;
+                store(self.trie.slots.get(USED), self.untouched as u32);
                 ply
             }));
             *self.in_use.of(level) += 1;
