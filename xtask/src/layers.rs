@@ -24,6 +24,7 @@ const STACK: &[&str] = &[
     "ip6",
     "l2",
     "udp",
+    "rule",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

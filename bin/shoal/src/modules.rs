@@ -30,6 +30,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_icmp::MODULE),
     (Core, &shoal_ip6_nd::MODULE),
     (Core, &shoal_handoff::MODULE),
+    (Plugin, &shoal_urpf::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
