@@ -33,6 +33,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_rule::MODULE),
     (Plugin, &shoal_urpf::MODULE),
     (Plugin, &shoal_abf::MODULE),
+    (Plugin, &shoal_mss_clamp::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
