@@ -96,7 +96,9 @@ const ARCS: &[ArcSpec] = &[
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    ARCS.iter().for_each(|arc| graph.add_arc(*arc));
+    for arc in ARCS {
+        graph.add_arc(*arc);
+    }
     let ip4 = control.put_rc(Ip4::new(control)?);
     add_nodes(control, &graph, tables, ip4.table())
 }

@@ -99,7 +99,9 @@ const ARCS: &[ArcSpec] = &[
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    ARCS.iter().for_each(|arc| graph.add_arc(*arc));
+    for arc in ARCS {
+        graph.add_arc(*arc);
+    }
     let ip6 = control.put_rc(Ip6::new(control)?);
     add_nodes(control, &graph, tables, &ip6)
 }

@@ -35,7 +35,9 @@ fn router() -> (Router, Vec<Port>) {
             .unwrap();
     }
     router.advance(std::time::Duration::from_secs(3));
-    ports.iter().for_each(|p| drop(p.received()));
+    for port in &ports {
+        port.received();
+    }
     (router, ports)
 }
 
