@@ -28,6 +28,7 @@ use shoal_module::{Control, InitError, Module};
 
 pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
 pub use icmp_error::IcmpError;
+pub use node::frag::Ip4FragMulticast;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
@@ -102,7 +103,8 @@ fn add_nodes(
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table() })?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
-    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;
+    let frag = control.put(Ip4FragMulticast::default());
+    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table(), multicast: (*frag).clone() })?;
     let listeners = Arc::new(Listeners::default());
     graph.add_packet(Ip4Local { listeners: Arc::clone(&listeners) })?;
     control.put(listeners);
