@@ -72,6 +72,12 @@ impl Prefix {
         Family::of(group) == self.family() && (bits(group) ^ bits(self.group)) >> bits_left == 0
     }
 
+    /// Whether none of its groups' packets leaves its link.
+    fn stays_on_link(&self) -> bool {
+        let whole = if self.family() == Family::Ip4 { 24 } else { 16 };
+        self.len >= whole && is_link_group(self.family(), bits(self.group))
+    }
+
     /// Its family.
     pub fn family(&self) -> Family {
         Family::of(self.group)
@@ -304,7 +310,7 @@ impl Mfib {
                 Member::Interface(interface) => {
                     self.interfaces.data(*interface)?;
                     let forwards = flags.has(ItfFlags::FORWARD);
-                    if forwards && is_link_group(prefix.family(), bits(prefix.group)) {
+                    if forwards && prefix.stays_on_link() {
                         return Err(MfibError::LinkGroup(prefix.to_string()));
                     }
                 }

@@ -25,6 +25,8 @@ pub(crate) trait Ip: Copy + Send + Sync + 'static {
     const RPF: &'static str;
     const REPLICATE: &'static str;
     const REWRITE: &'static str;
+    const MULTICAST_ARC: &'static str;
+    const OUTPUT_ARC: &'static str;
     /// Next nodes of the lookup: RPF check, the lookup of packets to one host.
     const LOOKUP_NEXT: &'static [&'static str];
     const RPF_NEXT: &'static [&'static str];
@@ -76,6 +78,8 @@ impl Ip for Ip4 {
     const RPF: &'static str = "ip4-mfib-forward-rpf";
     const REPLICATE: &'static str = "ip4-replicate";
     const REWRITE: &'static str = "ip4-rewrite-mcast";
+    const MULTICAST_ARC: &'static str = shoal_ip4::MULTICAST_ARC;
+    const OUTPUT_ARC: &'static str = shoal_ip4::OUTPUT_ARC;
     const LOOKUP_NEXT: &'static [&'static str] = &[Self::RPF];
     const RPF_NEXT: &'static [&'static str] = &[Self::REPLICATE];
     const REPLICATE_NEXT: &'static [&'static str] = &[Self::REWRITE, "ip4-local", Self::REPLICATE];
@@ -139,6 +143,8 @@ impl Ip for Ip6 {
     const RPF: &'static str = "ip6-mfib-forward-rpf";
     const REPLICATE: &'static str = "ip6-replicate";
     const REWRITE: &'static str = "ip6-rewrite-mcast";
+    const MULTICAST_ARC: &'static str = shoal_ip6::MULTICAST_ARC;
+    const OUTPUT_ARC: &'static str = shoal_ip6::OUTPUT_ARC;
     const LOOKUP_NEXT: &'static [&'static str] = &[Self::RPF, "ip6-lookup"];
     const RPF_NEXT: &'static [&'static str] = &[Self::REPLICATE];
     const REPLICATE_NEXT: &'static [&'static str] = &[Self::REWRITE, "ip6-local", Self::REPLICATE];

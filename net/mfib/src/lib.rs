@@ -41,6 +41,7 @@ pub static MODULE: Module = Module {
     name: "mfib",
     description: "Multicast forwarding",
     init,
+    start,
     commands: cli::COMMANDS,
     ..Module::NONE
 };
@@ -63,8 +64,18 @@ fn add_nodes<F: Ip>(control: &Rc<Control>, graph: &Rc<Graph>, mfib: &Mfib) -> Re
     graph.add_packet(MfibLookup { table: table.clone(), interfaces, family })?;
     graph.add_packet(MfibRpf { table: table.clone(), family })?;
     graph.add_frame(Replicate { table, adjacencies: adjacencies.table(), family })?;
-    let rewrite = graph.add_packet(RewriteMcast { adjacencies: adjacencies.table(), family })?;
+    let output = graph.arc(F::OUTPUT_ARC)?;
+    let rewrite = graph.add_packet(RewriteMcast { adjacencies: adjacencies.table(), output, family })?;
+    graph.set_arc_end(F::MULTICAST_ARC, F::LOOKUP)?;
     adjacencies.set_multicast_node(F::LINK, rewrite);
+    Ok(())
+}
+
+/// Packets to groups run through the same features on their way out as others.
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    graph.start_arc_at(graph.node(Ip4::REWRITE)?, Ip4::OUTPUT_ARC)?;
+    graph.start_arc_at(graph.node(Ip6::REWRITE)?, Ip6::OUTPUT_ARC)?;
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: take a hop off, put the group's Ethernet header in front.
-//! the replication | ip4-frag -> **rewrite** -> `<interface>-output` | ip4-frag | ip6-icmp-error
+//! the replication | ip4-frag -> **rewrite** -> `<interface>-output` | features of `ip4-output`, `ip6-output` | ip4-frag | ip6-icmp-error
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, NextNodes, PacketNode};
 use shoal_wire::EthernetHeader;
 
 use crate::family::{Ip, TooLong};
@@ -61,6 +61,8 @@ impl<H: fmt::Display> fmt::Display for Trace<H> {
 /// Puts rewrites in front.
 pub(crate) struct RewriteMcast<F> {
     pub adjacencies: AdjTable,
+    /// Features of packets behind the rewrite.
+    pub output: FeatureArc,
     pub family: PhantomData<F>,
 }
 
@@ -118,9 +120,11 @@ impl<F: Ip> PacketNode for RewriteMcast<F> {
             let bytes = F::mac_end(group);
             end.iter_mut().rev().zip(bytes.iter().rev()).for_each(|(to, from)| *to |= *from);
         }
+        let l3 = pkt.current() + rewrite.len() as i16;
         let meta = pkt.meta_mut();
-        meta.tx = adj.tx();
+        (meta.tx, meta.l3) = (adj.tx(), l3);
         meta.flags = meta.flags.without(Flags::LINK_MULTICAST);
-        Ok(Next(adj.edge(), PhantomData))
+        let feature = if adj.has_features() { cx.start_arc(&self.output, adj.tx(), pkt) } else { None };
+        Ok(Next(feature.unwrap_or(adj.edge()), PhantomData))
     }
 }
