@@ -352,6 +352,13 @@ impl Mfib {
                     return Err(e);
                 }
             };
+            if table != EVERY_TABLE
+                && let Err(e) = self.fib.lock(family, FibIndex(table), shoal_fib::Source::Cli)
+            {
+                state.free.push_back((id, Grace::start()));
+                fresh.iter().for_each(|(_, adj)| self.adjacencies.unlock(*adj));
+                return Err(e.into());
+            }
             state.count(&prefix, true);
             let held = Held { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
             state.entries.insert((table, prefix), held);
@@ -472,6 +479,9 @@ impl Mfib {
             data.set_key(prefix.key(table), None);
             state.entries.remove(&place);
             state.count(&prefix, false);
+            if table != EVERY_TABLE {
+                self.fib.unlock(prefix.family(), FibIndex(table), shoal_fib::Source::Cli);
+            }
             state.free.push_back((id, Grace::start()));
             data.set_entry(id, EntryData::default());
         } else {

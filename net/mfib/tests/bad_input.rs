@@ -151,3 +151,21 @@ fn random_and_truncated_packets_end_well() {
     }
     router.may_hold(64);
 }
+
+#[test]
+fn a_table_with_multicast_routes_cannot_be_deleted() {
+    let (router, ports) = router(1);
+    let fib = router.get::<shoal_fib::Fib>();
+    for (family, addresses) in Family::ALL.into_iter().enumerate() {
+        let table = fib.add_table(addresses, 9, None).unwrap();
+        let change = Change { flags: EntryFlags::default(), members: vec![member(&ports[0], A)] };
+        let (mfib, prefix) = (router.get::<Mfib>(), group(GROUPS[family]));
+        mfib.add(table, prefix, Source::Cli, &change).unwrap();
+        mfib.add(table, prefix, Source::Api, &change).unwrap();
+        assert!(fib.del_table(addresses, 9).is_err());
+        mfib.remove(table, prefix, Source::Cli, &Change::default()).unwrap();
+        assert!(fib.del_table(addresses, 9).is_err());
+        mfib.remove(table, prefix, Source::Api, &Change::default()).unwrap();
+        fib.del_table(addresses, 9).unwrap();
+    }
+}
