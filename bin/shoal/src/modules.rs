@@ -31,6 +31,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_ip6_nd::MODULE),
     (Core, &shoal_mfib::MODULE),
     (Core, &shoal_handoff::MODULE),
+    (Plugin, &shoal_igmp::MODULE),
+    (Plugin, &shoal_lcp::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),

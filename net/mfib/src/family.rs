@@ -7,7 +7,7 @@ use shoal_adj::{Family, Link};
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_interface::IfTable;
 use shoal_wire::ip6_address::is_link_local;
-use shoal_wire::{Ip4Header, Ip6Header};
+use shoal_wire::{Ip4Header, Ip6Header, IpProtocol};
 
 /// What a packet that is too long for an interface comes to.
 pub(crate) enum TooLong {
@@ -27,7 +27,7 @@ pub(crate) trait Ip: Copy + Send + Sync + 'static {
     const REWRITE: &'static str;
     const MULTICAST_ARC: &'static str;
     const OUTPUT_ARC: &'static str;
-    /// Next nodes of the lookup: RPF check, the lookup of packets to one host.
+    /// Next nodes of the lookup: RPF check; the lookup of packets to one host, or local delivery of IGMP.
     const LOOKUP_NEXT: &'static [&'static str];
     const RPF_NEXT: &'static [&'static str];
     /// Next nodes of the replication: rewrite, local delivery, itself.
@@ -48,6 +48,8 @@ pub(crate) trait Ip: Copy + Send + Sync + 'static {
     fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32;
     /// Whether a packet must not leave its link, because of its group or its source.
     fn stays_on_link(source: u128, group: u128) -> bool;
+    /// Whether it is about who listens, and so for routers and listeners of the link, whatever its group.
+    fn is_membership(pkt: &Packet<'_>) -> bool;
     /// Hops left, and length in bytes.
     fn hops_and_length(pkt: &Packet<'_>) -> Option<(u8, usize)>;
     /// Takes a hop off.
@@ -80,7 +82,7 @@ impl Ip for Ip4 {
     const REWRITE: &'static str = "ip4-rewrite-mcast";
     const MULTICAST_ARC: &'static str = shoal_ip4::MULTICAST_ARC;
     const OUTPUT_ARC: &'static str = shoal_ip4::OUTPUT_ARC;
-    const LOOKUP_NEXT: &'static [&'static str] = &[Self::RPF];
+    const LOOKUP_NEXT: &'static [&'static str] = &[Self::RPF, "ip4-local"];
     const RPF_NEXT: &'static [&'static str] = &[Self::REPLICATE];
     const REPLICATE_NEXT: &'static [&'static str] = &[Self::REWRITE, "ip4-local", Self::REPLICATE];
     const REWRITE_NEXT: &'static [&'static str] = &["ip4-frag"];
@@ -109,6 +111,11 @@ impl Ip for Ip4 {
         let source = Ipv4Addr::from_bits(source as u32);
         // RFC 3927, 7: no router forwards packets from link-local addresses.
         is_link_group(Family::Ip4, group) || source.is_link_local() || source.is_unspecified()
+    }
+
+    #[inline]
+    fn is_membership(pkt: &Packet<'_>) -> bool {
+        pkt.header::<Ip4Header>().is_some_and(|ip| ip.protocol() == IpProtocol::IGMP)
     }
 
     #[inline]
@@ -174,6 +181,12 @@ impl Ip for Ip6 {
         let source = Ipv6Addr::from_bits(source);
         // RFC 4291, 2.5.6 and 2.5.2.
         is_link_group(Family::Ip6, group) || is_link_local(source) || source.is_unspecified()
+    }
+
+    #[inline]
+    fn is_membership(_: &Packet<'_>) -> bool {
+        // ip6-lookup knows the groups of links, and MLD is from their addresses.
+        false
     }
 
     #[inline]

@@ -1,10 +1,10 @@
 //! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: the entry for a packet's source and group.
-//! features of `ip4-multicast`, `ip6-multicast` -> **lookup** -> the RPF check | ip6-lookup
+//! features of `ip4-multicast`, `ip6-multicast` -> **lookup** -> the RPF check | ip6-lookup | ip4-local (IGMP)
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use shoal_buffer::{Packet, SwIfIndex};
+use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
@@ -74,11 +74,21 @@ impl<F: Ip> PacketNode for MfibLookup<F> {
         };
         let found = self.table.find(table, source, group, cx.guard());
         cx.trace(pkt, || Trace { table, entry: found, headers: F::headers(pkt) });
-        let Some(entry) = found else {
-            return if F::UNICAST_KNOWS_LINKS { Ok(Next(2, PhantomData)) } else { Err(Error::NoRoute) };
-        };
-        let on_link = u32::from(F::stays_on_link(source, group));
-        *pkt.scratch::<Mark>() = Mark { entry, done: 0, on_link };
-        Ok(Next(1, PhantomData))
+        if F::is_membership(pkt) {
+            // RFC 3376, 4.1.12: a query about a group is sent to the group. Nobody is told of what is wrong with it.
+            let meta = pkt.meta_mut();
+            meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
+            return Ok(Next(2, PhantomData));
+        }
+        let on_link = F::stays_on_link(source, group);
+        let aside = |id| F::UNICAST_KNOWS_LINKS && on_link && !self.table.entry(id, cx.guard()).local;
+        match found {
+            Some(entry) if !aside(entry) => {
+                *pkt.scratch::<Mark>() = Mark { entry, done: 0, on_link: u32::from(on_link) };
+                Ok(Next(1, PhantomData))
+            }
+            _ if F::UNICAST_KNOWS_LINKS => Ok(Next(2, PhantomData)),
+            _ => Err(Error::NoRoute),
+        }
     }
 }
