@@ -38,6 +38,8 @@ if ":" in group:
 else:
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, struct.pack("4s4si", socket.inet_aton(group), bytes(4), eth0))
+# A slow machine must not make the receiver lose what the router has delivered: SO_RCVBUFFORCE.
+s.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
 s.bind((group, 5001))
 open(out, "w").write("0")
 seen = set()

@@ -481,9 +481,7 @@ impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
             Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
-            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) | Key::Multicast(i, _) => {
-                Some(i)
-            }
+            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) | Key::Multicast(i, _) => Some(i),
         }
     }
 }

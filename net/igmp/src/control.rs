@@ -14,9 +14,7 @@ use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, Mfib, MfibError, Prefix, Source};
 use shoal_module::{Control, InitError};
-use shoal_wire::igmp::{
-    ALL_ROUTERS, ALL_V3_ROUTERS, IgmpVersion, RecordType, ReportWriter, old_message,
-};
+use shoal_wire::igmp::{ALL_ROUTERS, ALL_V3_ROUTERS, IgmpVersion, RecordType, ReportWriter, old_message};
 
 use crate::IgmpError;
 use crate::node::{Fact, wanted};
@@ -363,7 +361,9 @@ impl Igmp {
                 let merged = match state.group_due.remove(&group) {
                     None => (due, asked),
                     Some((at, old)) if old.is_empty() || asked.is_empty() => (at.min(due), BTreeSet::new()),
-                    Some((at, old)) => (at.min(due), old.into_iter().chain(asked).take(MOST_SOURCES).collect()),
+                    Some((at, old)) => {
+                        (at.min(due), old.into_iter().chain(asked).take(MOST_SOURCES).collect())
+                    }
                 };
                 state.group_due.insert(group, merged);
                 drop(all);
@@ -476,9 +476,10 @@ impl Igmp {
             let n = records.iter().take_while(fits).count().max(1);
             let (now, later) = records.split_at(n.min(records.len()));
             let mut message = [0; LONGEST];
-            let writer = now.iter().fold(ReportWriter::new(&mut message), |report, (group, kind, sources)| {
-                report.record(*kind, *group, sources)
-            });
+            let writer =
+                now.iter().fold(ReportWriter::new(&mut message), |report, (group, kind, sources)| {
+                    report.record(*kind, *group, sources)
+                });
             if let Some(bytes) = writer.finish().and_then(|len| message.get(..len)) {
                 self.send(interface, ALL_V3_ROUTERS, bytes);
             }

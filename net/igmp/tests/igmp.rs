@@ -187,13 +187,28 @@ fn what_lies_or_floods_is_counted_and_bounded() {
     lying[40] ^= 1;
     router.send(&port, &lying);
     assert_eq!(router.error("igmp-input", "bad igmp checksum"), 1);
-    router.send(&port, PacketBuilder::ethernet([2, 0, 0, 0, 0, 9], MacAddress::for_ip4_multicast(ALL))
-        .ip4(QUERIER, ALL).protocol(IpProtocol::IGMP).options(&ALERT).ttl(2).payload(&V2).build());
+    router.send(
+        &port,
+        PacketBuilder::ethernet([2, 0, 0, 0, 0, 9], MacAddress::for_ip4_multicast(ALL))
+            .ip4(QUERIER, ALL)
+            .protocol(IpProtocol::IGMP)
+            .options(&ALERT)
+            .ttl(2)
+            .payload(&V2)
+            .build(),
+    );
     assert_eq!(router.error("igmp-input", "igmp message from beyond the link"), 1);
     let mut plain = V2.to_vec();
     icmp4::make(&mut plain);
-    router.send(&port, PacketBuilder::ethernet([2, 0, 0, 0, 0, 9], MacAddress::for_ip4_multicast(ALL))
-        .ip4(QUERIER, ALL).protocol(IpProtocol::IGMP).ttl(1).payload(&plain).build());
+    router.send(
+        &port,
+        PacketBuilder::ethernet([2, 0, 0, 0, 0, 9], MacAddress::for_ip4_multicast(ALL))
+            .ip4(QUERIER, ALL)
+            .protocol(IpProtocol::IGMP)
+            .ttl(1)
+            .payload(&plain)
+            .build(),
+    );
     assert_eq!(router.error("igmp-input", "igmp query without router alert"), 1);
     router.advance(Duration::from_secs(5));
     assert!(said(&port).is_empty());
@@ -227,7 +242,9 @@ fn what_makes_no_sense_is_refused() {
     igmp.disable(port.index()).unwrap();
     assert_eq!(igmp.disable(port.index()).unwrap_err().to_string(), "IGMP is not enabled on pg0");
     assert!(matches!(listen(&router, &port, SOURCE, Listen::Yes), Err(IgmpError::NotEnabled(_))));
-    for entry in router.get::<shoal_mfib::Mfib>().entries(shoal_fib::Family::Ip4, shoal_fib::FibIndex::DEFAULT) {
+    for entry in
+        router.get::<shoal_mfib::Mfib>().entries(shoal_fib::Family::Ip4, shoal_fib::FibIndex::DEFAULT)
+    {
         assert_eq!(entry.sources, [shoal_mfib::Source::Special]);
     }
 }

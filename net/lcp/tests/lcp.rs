@@ -67,7 +67,8 @@ impl HostPorts for Fake {
         let free = (100..).find(|n| self.interfaces.by_name(&format!("pg{n}")).is_none()).unwrap();
         let mac = Some(MacAddress([2, 0xfe, 0, 0, 1, free as u8]));
         self.say(format!("create {} mac {} mtu {}", port.name, port.mac, port.mtu))?;
-        self.pg.create_interface(&CreateInterface { id: free, mac, ..CreateInterface::default() })
+        self.pg
+            .create_interface(&CreateInterface { id: free, mac, ..CreateInterface::default() })
             .map_err(|e| e.to_string())
     }
 
@@ -218,9 +219,16 @@ fn what_the_kernel_sends_leaves_as_it_is() {
     let Setup { mut router, phy, host, .. } = setup();
     let syn_ack = TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0);
     for frame in [
-        PacketBuilder::ethernet(phy.mac(), PEER_MAC).ip4([10, 0, 0, 1], PEER).tcp(22, 1000, syn_ack).ttl(1).build(),
+        PacketBuilder::ethernet(phy.mac(), PEER_MAC)
+            .ip4([10, 0, 0, 1], PEER)
+            .tcp(22, 1000, syn_ack)
+            .ttl(1)
+            .build(),
         PacketBuilder::ethernet(phy.mac(), PEER_MAC).ip6(US6, PEER6).tcp(22, 1000, syn_ack).ttl(1).build(),
-        PacketBuilder::ethernet(phy.mac(), [1, 0x80, 0xc2, 0, 0, 0x0e]).ether_type(shoal_wire::EtherType(0x88cc)).payload_len(60).build(),
+        PacketBuilder::ethernet(phy.mac(), [1, 0x80, 0xc2, 0, 0, 0x0e])
+            .ether_type(shoal_wire::EtherType(0x88cc))
+            .payload_len(60)
+            .build(),
     ] {
         router.generator().inject(host, frame.clone()).unwrap();
         router.run();
@@ -289,7 +297,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         assert!(matches!(lcp.create(other.index(), name, None), Err(LcpError::Name(_))), "{name}");
     }
     assert_eq!(refused(other.index(), "refused"), "Linux refuses interface refused: it exists");
-    assert_eq!(refused(SwIfIndex(0), "e1"), "local0 carries no Ethernet frames, so Linux cannot have an image of it");
+    assert_eq!(
+        refused(SwIfIndex(0), "e1"),
+        "local0 carries no Ethernet frames, so Linux cannot have an image of it"
+    );
     assert!(matches!(lcp.create(SwIfIndex(99), "e1", None), Err(LcpError::Interface(_))));
     assert_eq!(lcp.delete(other.index()).unwrap_err().to_string(), "pg1 has no pair");
     assert_eq!(lcp.list().len(), 1);
@@ -302,7 +313,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     router.interfaces().delete(host).unwrap();
     router.run();
     assert!(lcp.list().is_empty());
-    router.send(&other, PacketBuilder::ethernet(PEER_MAC, other.mac()).ip4(PEER, [10, 0, 0, 1]).udp(1, 2).build());
+    router.send(
+        &other,
+        PacketBuilder::ethernet(PEER_MAC, other.mac()).ip4(PEER, [10, 0, 0, 1]).udp(1, 2).build(),
+    );
 }
 
 #[test]
@@ -335,12 +349,13 @@ fn hostile_packets_end_well() {
 /// Runs a command of this crate. Items are words, or arguments written `name=text`.
 fn run(router: &Router, command: &str, items: &str) -> Result<Output, CliError> {
     let command = shoal_lcp::cli::COMMANDS.iter().find(|c| c.syntax.starts_with(command)).unwrap();
-    let args = items.split_whitespace().fold(Args::new(Rc::clone(router.control()), items), |args, item| {
-        match item.split_once('=') {
+    let args =
+        items.split_whitespace().fold(Args::new(Rc::clone(router.control()), items), |args, item| match item
+            .split_once('=')
+        {
             Some((name, text)) => args.with(name.to_owned().leak(), text, 0..0),
             None => args.with_word(item.to_owned().leak(), 0..0),
-        }
-    });
+        });
     let Run::Now(handler) = command.run else { panic!("answers later") };
     handler(router.control(), &args)
 }

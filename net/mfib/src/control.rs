@@ -268,10 +268,7 @@ impl Mfib {
         };
         // RFC 5771, 4: groups of the link are for whoever is on it. Those of IPv6 are known by interface: ip6-lookup.
         let special = Prefix::group(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 24);
-        let say = Change {
-            flags: EntryFlags::ACCEPT_ALL,
-            members: vec![(Member::Local, ItfFlags::FORWARD)],
-        };
+        let say = Change { flags: EntryFlags::ACCEPT_ALL, members: vec![(Member::Local, ItfFlags::FORWARD)] };
         special
             .and_then(|prefix| mfib.update(EVERY_TABLE, prefix, Source::Special, &say))
             .map_err(|e| InitError::Other(e.to_string()))?;
@@ -291,7 +288,13 @@ impl Mfib {
     ///
     /// # Errors
     /// The table is not there or full, or what is said makes no sense.
-    pub fn add(&self, table: FibIndex, prefix: Prefix, source: Source, change: &Change) -> Result<(), MfibError> {
+    pub fn add(
+        &self,
+        table: FibIndex,
+        prefix: Prefix,
+        source: Source,
+        change: &Change,
+    ) -> Result<(), MfibError> {
         self.fib.table(prefix.family(), table)?;
         self.update(table.0, prefix, source, change)
     }
@@ -400,7 +403,9 @@ impl Mfib {
         };
         for (member, flags) in &change.members {
             let there = said.members.get(member).copied();
-            if there.is_none_or(|there| there.without(*flags).0 != there.0 & !flags.0 || flags.0 & !there.0 != 0) {
+            if there
+                .is_none_or(|there| there.without(*flags).0 != there.0 & !flags.0 || flags.0 & !there.0 != 0)
+            {
                 let what = match member {
                     Member::Local => "local".to_owned(),
                     Member::Interface(i) => self.interfaces.name(*i).unwrap_or_default(),

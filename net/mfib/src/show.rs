@@ -112,7 +112,14 @@ impl fmt::Display for MfibView {
         for table in &self.tables {
             writeln!(f, "{}, fib_index:{} flags:none", table.name, table.fib_index)?;
             for row in &table.entries {
-                writeln!(f, "{}:  flags:{}, index:{} src:{}", row.prefix, row.flags, row.index, row.sources.join(","))?;
+                writeln!(
+                    f,
+                    "{}:  flags:{}, index:{} src:{}",
+                    row.prefix,
+                    row.flags,
+                    row.index,
+                    row.sources.join(",")
+                )?;
                 writeln!(f, " Interfaces:")?;
                 for itf in &row.interfaces {
                     writeln!(f, "  {}: {}", itf.interface, itf.flags)?;

@@ -137,10 +137,9 @@ impl MfibTable {
             return Some(found);
         }
         let of = |table: u32| {
-            lengths
-                .groups
-                .iter()
-                .find_map(|len| self.get(Key { table, group: self.masked(group, *len), len: *len, source: 0 }, guard))
+            lengths.groups.iter().find_map(|len| {
+                self.get(Key { table, group: self.masked(group, *len), len: *len, source: 0 }, guard)
+            })
         };
         of(table).or_else(|| of(EVERY_TABLE))
     }

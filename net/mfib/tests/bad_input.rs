@@ -111,7 +111,8 @@ fn entries_and_interfaces_go_while_packets_are_on_their_way() {
         router.run();
         assert!(ports[1].received().is_empty());
         // The entry's number is used again, by another group.
-        add(&router, group(["232.0.0.7", "ff3e::7"][family]), &[member(&ports[0], A), member(&ports[1], F)]).unwrap();
+        add(&router, group(["232.0.0.7", "ff3e::7"][family]), &[member(&ports[0], A), member(&ports[1], F)])
+            .unwrap();
         router.send(&ports[0], &sent);
         assert!(ports[1].received().is_empty());
         assert_eq!(router.get::<shoal_adj::Adjacencies>().list().len(), before_adjacencies(&router));

@@ -12,12 +12,13 @@ use shoal_testkit::Router;
 /// Runs a command of this crate. Items are words, or arguments written `name=text`.
 fn run(router: &Router, command: &str, items: &str) -> Result<Output, CliError> {
     let command = shoal_mfib::cli::COMMANDS.iter().find(|c| c.syntax.starts_with(command)).unwrap();
-    let args = items.split_whitespace().fold(Args::new(Rc::clone(router.control()), items), |args, item| {
-        match item.split_once('=') {
+    let args =
+        items.split_whitespace().fold(Args::new(Rc::clone(router.control()), items), |args, item| match item
+            .split_once('=')
+        {
             Some((name, text)) => args.with(name.to_owned().leak(), text, 0..0),
             None => args.with_word(item.to_owned().leak(), 0..0),
-        }
-    });
+        });
     let Run::Now(handler) = command.run else { panic!("answers later") };
     handler(router.control(), &args)
 }
@@ -34,8 +35,12 @@ fn error(router: &Router, items: &str) -> String {
 #[test]
 fn a_route_is_added_shown_as_vpp_shows_it_and_taken_back() {
     let (mut router, ports) = router(2);
-    run(&router, "ip mroute", "add first=10.0.0.9 second=232.1.1.1 via interface=pg0 Accept via interface=pg1 Forward")
-        .unwrap();
+    run(
+        &router,
+        "ip mroute",
+        "add first=10.0.0.9 second=232.1.1.1 via interface=pg0 Accept via interface=pg1 Forward",
+    )
+    .unwrap();
     let shown = run(&router, "show ip mfib", "").unwrap();
     let adj = shown.to_json()["tables"][0]["entries"][0]["replicates_to"][0].as_str().unwrap().to_owned();
     assert!(adj.starts_with("ipv4-mcast: pg1: mtu:9000 next:"), "{adj}");
@@ -78,15 +83,36 @@ fn prefixes_of_ip6_groups_are_routes_too() {
 fn errors_name_what_is_wrong() {
     let (router, _) = router(1);
     for (items, want) in [
-        ("add first=10.0.0.1 Drop", "first: 10.0.0.1/32 is not a multicast group; groups are 224.0.0.0/4 and ff00::/8"),
-        ("add first=rubbish Drop", "first: bad address `rubbish', expected an address or prefix of groups such as 232.1.1.1, 239.0.0.0/8 or ff3e::1"),
+        (
+            "add first=10.0.0.1 Drop",
+            "first: 10.0.0.1/32 is not a multicast group; groups are 224.0.0.0/4 and ff00::/8",
+        ),
+        (
+            "add first=rubbish Drop",
+            "first: bad address `rubbish', expected an address or prefix of groups such as 232.1.1.1, 239.0.0.0/8 or ff3e::1",
+        ),
         ("add first=232.0.0.0/x Drop", "first: bad prefix length `x'"),
-        ("add first=10.0.0.1 second=232.0.0.0/8 Drop", "second: an entry for a source is for one group, 232.0.0.0/8 is a prefix"),
-        ("add first=10.0.0.1 second=ff3e::1 Drop", "second: source 10.0.0.1 and group ff3e::1 are of different families"),
+        (
+            "add first=10.0.0.1 second=232.0.0.0/8 Drop",
+            "second: an entry for a source is for one group, 232.0.0.0/8 is a prefix",
+        ),
+        (
+            "add first=10.0.0.1 second=ff3e::1 Drop",
+            "second: source 10.0.0.1 and group ff3e::1 are of different families",
+        ),
         ("add first=0.0.0.0 second=232.0.0.1 Drop", "first: 0.0.0.0 is not the address of one host"),
-        ("add first=232.0.0.1", "an entry needs a `via' or a flag of its own: `Signal', `Drop', `Connected', `Accept-all-itf'"),
-        ("add first=232.0.0.1 via interface=pg0", "via: an interface needs `Accept', `Forward' or `Negate-Signal'"),
-        ("add first=232.0.0.1 via local Accept", "via: `local' takes `Forward' only: packets of this router need no accepting interface"),
+        (
+            "add first=232.0.0.1",
+            "an entry needs a `via' or a flag of its own: `Signal', `Drop', `Connected', `Accept-all-itf'",
+        ),
+        (
+            "add first=232.0.0.1 via interface=pg0",
+            "via: an interface needs `Accept', `Forward' or `Negate-Signal'",
+        ),
+        (
+            "add first=232.0.0.1 via local Accept",
+            "via: `local' takes `Forward' only: packets of this router need no accepting interface",
+        ),
     ] {
         assert_eq!(error(&router, items), want, "{items}");
     }

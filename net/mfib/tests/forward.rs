@@ -153,7 +153,8 @@ fn this_router_gets_its_own_copy_of_groups_it_listens_to() {
 #[test]
 fn ip4_packets_that_are_too_long_are_cut_for_each_interface() {
     let (mut router, ports) = router(3);
-    add(&router, group(GROUPS[0]), &[member(&ports[0], A), member(&ports[1], F), member(&ports[2], F)]).unwrap();
+    add(&router, group(GROUPS[0]), &[member(&ports[0], A), member(&ports[1], F), member(&ports[2], F)])
+        .unwrap();
     router.interfaces().set_mtu(ports[1].index(), MtuLayer::Ip4, 600).unwrap();
     let long = packet(SOURCES[0], GROUPS[0]).payload_len(1000).build();
     router.send(&ports[0], &long);
@@ -170,7 +171,8 @@ fn ip4_packets_that_are_too_long_are_cut_for_each_interface() {
 #[test]
 fn the_sender_of_an_ip6_packet_that_is_too_long_is_told() {
     let (mut router, ports) = router(3);
-    add(&router, group(GROUPS[1]), &[member(&ports[0], A), member(&ports[1], F), member(&ports[2], F)]).unwrap();
+    add(&router, group(GROUPS[1]), &[member(&ports[0], A), member(&ports[1], F), member(&ports[2], F)])
+        .unwrap();
     router.interfaces().set_mtu(ports[1].index(), MtuLayer::Ip6, 1280).unwrap();
     router.send(&ports[0], packet(SOURCES[1], GROUPS[1]).payload_len(1300).build());
     assert!(ports[1].received().is_empty());

@@ -29,8 +29,7 @@ pub const MODULES: &[&Module] = &[
 pub const GROUPS: [&str; 2] = ["232.129.1.1", "ff3e::8123:4567"];
 pub const SOURCES: [&str; 2] = ["10.0.0.9", "2001:db8:0::9"];
 /// Where the groups' packets go on Ethernet.
-pub const GROUP_MACS: [[u8; 6]; 2] =
-    [[0x01, 0x00, 0x5e, 1, 1, 1], [0x33, 0x33, 0x81, 0x23, 0x45, 0x67]];
+pub const GROUP_MACS: [[u8; 6]; 2] = [[0x01, 0x00, 0x5e, 1, 1, 1], [0x33, 0x33, 0x81, 0x23, 0x45, 0x67]];
 
 pub fn addr(text: &str) -> IpAddr {
     text.parse().unwrap()
