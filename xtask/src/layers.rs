@@ -25,6 +25,7 @@ const STACK: &[&str] = &[
     "l2",
     "mfib",
     "udp",
+    "rule",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

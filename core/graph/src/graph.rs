@@ -78,13 +78,15 @@ struct Draft {
     edges_of: Option<NodeIndex>,
 }
 
+type Watcher = Rc<dyn Fn(SwIfIndex)>;
+
 #[derive(Default)]
 struct Arcs {
     specs: Vec<ArcSpec>,
     features: Vec<FeatureSpec>,
     tables: Vec<Arc<ArcTable>>,
     /// By an arc's number: whom to tell when it is empty no more, or empty again.
-    watchers: Vec<(u8, Rc<dyn Fn(SwIfIndex)>)>,
+    watchers: Vec<(u8, Watcher)>,
 }
 
 /// The graph of one router, owned by its main thread.

@@ -43,6 +43,7 @@ pub mod pcap;
 pub mod prefix;
 pub mod protocol;
 pub mod tcp;
+pub mod transport;
 pub mod udp;
 pub mod vlan;
 
@@ -61,6 +62,7 @@ pub use packet::Packet;
 pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix, IpPrefix};
 pub use protocol::IpProtocol;
 pub use tcp::{TcpFlags, TcpHeader};
+pub use transport::Transport;
 pub use udp::UdpHeader;
 pub use vlan::VlanHeader;
 

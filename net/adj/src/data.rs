@@ -105,6 +105,12 @@ const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share 
 
 const IP6: u8 = 1;
 
+/// Most interfaces that a balance's record names.
+const REACHED: usize = MAX_REWRITE / 4;
+
+/// Instead of their number: there are more, or one of the members leads to another table.
+const MANY_REACHED: u16 = u16::MAX;
+
 /// In `rewrite_len`: features run behind the rewrite. Such an adjacency's rewrite is none that is quickly put in front,
 /// so that nobody else has to ask.
 const FEATURES: u8 = 0x80;
@@ -138,6 +144,37 @@ impl Adj {
         let mut adj = Adj::special(AdjKind::Balance);
         adj.address = [base, mask, 0, 0];
         adj
+    }
+
+    /// The same balance, saying by which interfaces its members leave: all of them, each once, or nothing (then its
+    /// buckets must be looked through).
+    #[must_use]
+    pub(crate) fn with_reached(mut self, interfaces: Option<&[SwIfIndex]>) -> Adj {
+        let few = interfaces.filter(|all| all.len() <= REACHED);
+        self.mtu = few.map_or(MANY_REACHED, |all| all.len() as u16);
+        for (to, from) in self.rewrite.chunks_exact_mut(4).zip(few.unwrap_or_default()) {
+            to.copy_from_slice(&from.0.to_ne_bytes());
+        }
+        self
+    }
+
+    /// The interfaces a balance's members leave by, if they are few.
+    #[inline]
+    fn reached(&self) -> Option<impl Iterator<Item = SwIfIndex> + '_> {
+        let count = usize::from(self.mtu);
+        let interface = |bytes: &[u8; 4]| SwIfIndex(u32::from_ne_bytes(*bytes));
+        (count <= REACHED).then(|| self.rewrite.as_chunks().0.iter().take(count).map(interface))
+    }
+
+    /// Whether its packets leave by an interface that is known.
+    #[inline(always)]
+    fn leaves(&self) -> bool {
+        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
+    }
+
+    /// The interface its packets leave by, of a single neighbour or network.
+    pub(crate) fn way_out(&self) -> Option<SwIfIndex> {
+        self.leaves().then(|| self.tx())
     }
 
     /// For a balance: its first bucket, and how many there are.
@@ -326,6 +363,21 @@ impl Adj {
     }
 }
 
+/// Whether packets that take an adjacency leave by an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reaches {
+    /// They do, or some of them.
+    Yes,
+    /// They do not.
+    No,
+    /// They are looked up again in this table.
+    Elsewhere(u32),
+}
+
+fn found(yes: bool) -> Reaches {
+    if yes { Reaches::Yes } else { Reaches::No }
+}
+
 /// All adjacencies as packets see them. Clones are the same table.
 #[derive(Clone)]
 pub struct AdjTable {
@@ -346,6 +398,42 @@ impl AdjTable {
         let [base, mask, ..] = adj.address;
         let bucket = self.buckets.get(base.wrapping_add(hash & mask) as usize);
         bucket.map_or(AdjIndex::NONE, |member| AdjIndex(member.load(Ordering::Acquire)))
+    }
+
+    /// Whether packets that take an adjacency leave by an interface, `None`: by any. Of several ways one is enough; one
+    /// that is not known to be up counts, one to this router or to nowhere does not.
+    pub fn reaches(&self, index: AdjIndex, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {
+        let adj = self.get(index, guard);
+        if !adj.is_balance() {
+            return match adj.kind() {
+                AdjKind::Lookup => Reaches::Elsewhere(adj.table()),
+                _ => found(adj.leaves() && by.is_none_or(|by| by == adj.tx())),
+            };
+        }
+        match adj.reached() {
+            Some(mut few) => found(few.any(|interface| by.is_none_or(|by| by == interface))),
+            None => self.look_through(adj, by, guard),
+        }
+    }
+
+    /// Looks through the buckets of a balance; of its members that lead to other tables the first one counts.
+    #[cold]
+    fn look_through(&self, adj: &Adj, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {
+        let (mut last, mut otherwise) = (AdjIndex::NONE, Reaches::No);
+        for bucket in 0..adj.buckets() {
+            let member = self.balance(adj, bucket);
+            // Buckets of one member are mostly side by side.
+            if std::mem::replace(&mut last, member) == member {
+                continue;
+            }
+            let member = self.get(member, guard);
+            match member.kind() {
+                AdjKind::Lookup if otherwise == Reaches::No => otherwise = Reaches::Elsewhere(member.table()),
+                _ if member.leaves() && by.is_none_or(|by| by == member.tx()) => return Reaches::Yes,
+                _ => {}
+            }
+        }
+        otherwise
     }
 
     /// Starts loading one.

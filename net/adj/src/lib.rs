@@ -13,7 +13,7 @@ mod family;
 mod fill;
 
 pub use control::{AdjError, Adjacencies, Describe, Member, Usage};
-pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE};
+pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE, Reaches};
 pub use family::{Family, Link};
 pub use fill::{MOST_BUCKETS, Spread};
 

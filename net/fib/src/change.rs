@@ -12,6 +12,7 @@ use shoal_interface::Interfaces;
 use shoal_wire::IpPrefix;
 
 use crate::address;
+use crate::control::Holds;
 use crate::data::FibTables;
 use crate::list::{List, ListId, ListKey, Lists, Tracked};
 use crate::resolve::Tracker;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub trackers: BTreeMap<Tracked, Tracker>,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
+    /// Lists that no entry has.
+    pub held: Holds,
     /// Changes of the tries so far.
     pub trie_writes: u64,
 }

@@ -23,9 +23,12 @@ use crate::table::{Entries, Routes};
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
 mod check;
+mod held;
 mod show;
 mod tables;
 
+pub(crate) use held::Holds;
+pub use held::{Held, HeldPaths};
 pub use show::{Entry, List, PathState};
 pub use tables::{Capacity, TableInfo};
 
@@ -97,6 +100,7 @@ impl Fib {
             lists: Lists::default(),
             trackers: BTreeMap::new(),
             down: BTreeSet::new(),
+            held: Holds::new(),
             trie_writes: 0,
         };
         let fib = Rc::new(Fib { graph: control.graph()?, tables, state: RefCell::new(state) });

@@ -27,15 +27,17 @@ mod resolve;
 mod router;
 mod source;
 mod table;
+mod via;
 mod view;
 
-pub use arg::TableArg;
-pub use control::{Capacity, Entry, Fib, List, PathState, Reach, TableInfo, consecutive};
+pub use arg::{PrefixArg, TableArg};
+pub use control::{Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive};
 pub use data::{FibIndex, FibTables};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
 pub use source::Source;
+pub use via::ViaArgs;
 
 pub use shoal_adj::Family;
 

@@ -32,6 +32,7 @@ pub use node::frag::Ip4FragMulticast;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
+use node::load_balance::Ip4LoadBalance;
 use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
 use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::{local_end, local_end::Ip4LocalEnd, punt::Ip4Punt};
@@ -96,7 +97,9 @@ const ARCS: &[ArcSpec] = &[
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    ARCS.iter().for_each(|arc| graph.add_arc(*arc));
+    for arc in ARCS {
+        graph.add_arc(*arc);
+    }
     let ip4 = control.put_rc(Ip4::new(control)?);
     add_nodes(control, &graph, tables, ip4.table())
 }
@@ -136,7 +139,10 @@ fn add_nodes(
     for arc in [UNICAST_ARC, MULTICAST_ARC] {
         graph.add_feature(FeatureSpec { arc, node: NOT_ENABLED, before: &[], after: &[] });
     }
-    adjacencies.set_lookup_node(Link::Ip4, graph.add_staged(Arc::clone(&lookup))?);
+    let looked_up = graph.add_staged(Arc::clone(&lookup))?;
+    adjacencies.set_lookup_node(Link::Ip4, looked_up);
+    let balance = graph.add_packet(Ip4LoadBalance { lookup: Arc::clone(&lookup) })?;
+    graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip4, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;

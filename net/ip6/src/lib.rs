@@ -31,6 +31,7 @@ pub use control::{AddressEvent, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable
 pub use icmp_error::IcmpError;
 pub use trace::Headers;
 
+use node::load_balance::Ip6LoadBalance;
 use node::not_enabled::{Ip6NotEnabled, NOT_ENABLED};
 use node::{drop::Ip6Drop, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
 use node::{local_end, local_end::Ip6LocalEnd, punt::Ip6Punt};
@@ -98,7 +99,9 @@ const ARCS: &[ArcSpec] = &[
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    ARCS.iter().for_each(|arc| graph.add_arc(*arc));
+    for arc in ARCS {
+        graph.add_arc(*arc);
+    }
     let ip6 = control.put_rc(Ip6::new(control)?);
     add_nodes(control, &graph, tables, &ip6)
 }
@@ -142,7 +145,10 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     for arc in [UNICAST_ARC, MULTICAST_ARC] {
         graph.add_feature(FeatureSpec { arc, node: NOT_ENABLED, before: &[], after: &[] });
     }
-    adjacencies.set_lookup_node(Link::Ip6, graph.add_staged(Arc::clone(&lookup))?);
+    let looked_up = graph.add_staged(Arc::clone(&lookup))?;
+    adjacencies.set_lookup_node(Link::Ip6, looked_up);
+    let balance = graph.add_packet(Ip6LoadBalance { lookup: Arc::clone(&lookup) })?;
+    graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip6, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip6Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;

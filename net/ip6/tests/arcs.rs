@@ -3,10 +3,13 @@
 
 mod common;
 
+use std::rc::Rc;
+
 use common::{Toy, neighbour, route, station, towards, two_hosts, udp};
 use shoal_fib::Via;
 use shoal_graph::{EVERYBODY, PacketNode};
 use shoal_ip6::{DROP_ARC, LOCAL_ARC, MULTICAST_ARC, OUTPUT_ARC, PUNT_ARC};
+use shoal_module::{Control, InitError, Module};
 use shoal_testkit::{PacketBuilder, Port, Router};
 
 const ROUTER: &str = "2001:db8::1";
@@ -20,6 +23,7 @@ fn group_frame(_: &Port) -> PacketBuilder {
     PacketBuilder::ethernet(station(1), mac).ip6(common::ip(common::HOST_1), common::ip(GROUP)).udp(1, 2)
 }
 
+const ADDRESS: &str = "2001:db8::1/64";
 const SEEN: &str = "a toy saw the packet";
 
 fn enable(router: &Router, arc: &str, toy: &str, port: &Port, on: bool) {
@@ -165,4 +169,27 @@ fn a_feature_goes_with_its_interface() {
     router.graph().clear_features(b.index());
     router.send(&a, udp(&a).build());
     assert_eq!((b.received().len(), router.error(Toy::<3>::NAME, SEEN)), (1, 0));
+}
+
+/// Stands for whoever forwards packets to groups.
+static FORWARDS_GROUPS: Module = Module { name: "groups", init: take_over, ..Module::NONE };
+
+fn take_over(control: &Rc<Control>) -> Result<(), InitError> {
+    Ok(control.graph()?.set_arc_end(MULTICAST_ARC, "error-punt")?)
+}
+
+#[test]
+fn whoever_forwards_packets_to_groups_gives_their_arc_another_end() {
+    let mut modules = common::MODULES.to_vec();
+    modules.push(&FORWARDS_GROUPS);
+    let mut router = Router::new(&modules);
+    let a = router.pg(0);
+    common::address(&router, &a, ADDRESS);
+    let seen = way(&mut router, &a, group_frame(&a).build());
+    assert_eq!(seen[..2], ["ip6-input", "error-punt"]);
+    enable(&router, MULTICAST_ARC, Toy::<4>::NAME, &a, true);
+    let seen = way(&mut router, &a, group_frame(&a).build());
+    assert_eq!(seen[..3], ["ip6-input", Toy::<4>::NAME, "error-punt"]);
+    let unknown = router.graph().set_arc_end("ip6-multicats", "drop").unwrap_err().to_string();
+    assert!(unknown.starts_with("no feature arc `ip6-multicats', there are: "), "{unknown}");
 }

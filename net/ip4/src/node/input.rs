@@ -77,11 +77,11 @@ fn has_odd_source(ip: &Ip4Header) -> bool {
     ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true)
 }
 
-/// Whether the destination is a group: 224 to 239.
+/// Whether the destination is no single host's: a group, or beyond.
 #[inline(always)]
-fn is_to_group(ip: &Ip4Header) -> bool {
+fn has_odd_destination(ip: &Ip4Header) -> bool {
     let [top, ..] = ip.dst_bytes();
-    top & 0xf0 == 0xe0
+    *top >= 224
 }
 
 /// RFC 1812, 5.3.7: such packets are not forwarded. A host without an address (RFC 1122, 3.2.1.3) may speak to all of
@@ -128,7 +128,7 @@ impl Plain for Ip4Input {
             && total.wrapping_sub(Ip4Header::LEN) <= len.wrapping_sub(Ip4Header::LEN)
             && ip.fragment_offset() != 8
             && !has_odd_source(ip)
-            && !is_to_group(ip)
+            && !has_odd_destination(ip)
             && ip.ttl() != 0
     }
 
@@ -176,7 +176,7 @@ impl Ip4Input {
             // Packets with options start on the arc after their slow path.
             return Ok(Next::Options);
         }
-        if is_to_group(ip) {
+        if ip.dst().is_multicast() {
             return Ok(Next::Feature(cx.run_arc(&self.multicast, rx, &mut pkt)));
         }
         Ok(cx.start_arc(&self.unicast, rx, &mut pkt).map_or(Next::Lookup, Next::Feature))

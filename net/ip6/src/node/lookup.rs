@@ -99,8 +99,28 @@ impl Ip6Lookup {
         }
     }
 
+    /// What is known of a packet before it is looked up.
+    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+        let ip = pkt.header::<Ip6Header>()?;
+        Some(Key { dst: ip.dst_u128(), fib: self.table(pkt).0, ..Key::default() })
+    }
+
+    /// Where a packet goes that has found an adjacency.
+    pub(super) fn follow(
+        &self,
+        key: Key,
+        index: AdjIndex,
+        pkt: &mut Packet<'_>,
+        guard: Guard<'_>,
+    ) -> Result<Next, Error> {
+        if self.adjacencies.get(index, guard).is_rewrite() {
+            return Ok(Next::Rewrite);
+        }
+        self.rest(key, index, pkt, guard)
+    }
+
     /// What `show trace` says; the hash is that of the table the packet came to first.
-    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
