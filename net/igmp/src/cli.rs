@@ -57,7 +57,7 @@ fn listen(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 #[derive(Serialize)]
-struct Group {
+struct GroupRow {
     group: Ipv4Addr,
     any_source: bool,
     sources: Vec<Ipv4Addr>,
@@ -68,7 +68,7 @@ struct Row {
     interface: String,
     mode: &'static str,
     version: u8,
-    groups: Vec<Group>,
+    groups: Vec<GroupRow>,
 }
 
 #[derive(Serialize)]
@@ -85,7 +85,7 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
         groups: info
             .groups
             .into_iter()
-            .map(|g| Group { group: g.group, any_source: g.any, sources: g.sources })
+            .map(|g| GroupRow { group: g.group, any_source: g.any, sources: g.sources })
             .collect(),
     };
     Ok(Output::view(Config { interfaces: igmp.list().into_iter().map(row).collect() }))

@@ -53,7 +53,9 @@ impl Group {
     /// RFC 3376, 5.1: what is to be said of changes now.
     fn news(&mut self) -> Vec<(RecordType, Vec<Ipv4Addr>)> {
         let take = |left: &mut BTreeMap<Ipv4Addr, u32>| {
-            left.values_mut().for_each(|n| *n -= 1);
+            for n in left.values_mut() {
+                *n -= 1;
+            }
             left.retain(|_, n| *n > 0);
         };
         if self.mode_left > 0 {

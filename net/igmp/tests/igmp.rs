@@ -157,7 +157,7 @@ fn routers_of_old_are_spoken_to_in_their_version() {
     router.advance(Duration::from_secs(20));
     assert!(said(&port).iter().all(|(dst, m)| *dst == GROUP && m[0] == 0x12));
     // They have gone.
-    router.advance(Duration::from_secs(300));
+    router.advance(Duration::from_mins(5));
     router.send(&port, query(ALL, &V3));
     router.advance(Duration::from_secs(3));
     assert_eq!(said(&port)[0].1[0], 0x22);

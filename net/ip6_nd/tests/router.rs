@@ -322,7 +322,7 @@ fn a_router_of_mld_version_1_is_answered_in_its_version() {
     router.run();
     assert_eq!(said(&port.received(), 132), [(ALL_ROUTERS, solicited_node(us))]);
     // It has gone.
-    router.advance(Duration::from_secs(300));
+    router.advance(Duration::from_mins(5));
     port.received();
     hear(&mut router, "icmp6-multicast-listener-query", &port, &asked);
     router.run();

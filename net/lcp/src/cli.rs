@@ -85,12 +85,13 @@ struct Row {
     host_sw_if: String,
     host_if: String,
     host_index: u32,
-    r#type: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
     netns: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Pairs {
+struct LcpView {
     default_netns: Option<String>,
     lcp_sync: bool,
     pairs: Vec<Row>,
@@ -106,24 +107,24 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
         host_sw_if: name(pair.host),
         host_if: pair.name,
         host_index: pair.host_index,
-        r#type: "tap",
+        kind: "tap",
         netns: pair.netns,
     };
     let wanted = |pair: &crate::PairInfo| only.is_none_or(|only| only == pair.phy);
-    Ok(Output::view(Pairs {
+    Ok(Output::view(LcpView {
         default_netns: lcp.default_netns(),
         lcp_sync: lcp.sync() == Sync::On,
         pairs: lcp.list().into_iter().filter(wanted).map(row).collect(),
     }))
 }
 
-impl fmt::Display for Pairs {
+impl fmt::Display for LcpView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "lcp default netns '{}'", self.default_netns.as_deref().unwrap_or("<unset>"))?;
         writeln!(f, "lcp lcp-auto-subint off")?;
         writeln!(f, "lcp lcp-sync {}", if self.lcp_sync { "on" } else { "off" })?;
-        for Row { index, phy, host_sw_if, host_if, host_index, r#type, netns } in &self.pairs {
-            write!(f, "itf-pair: [{index}] {phy} {host_sw_if} {host_if} {host_index} type {}", r#type)?;
+        for Row { index, phy, host_sw_if, host_if, host_index, kind, netns } in &self.pairs {
+            write!(f, "itf-pair: [{index}] {phy} {host_sw_if} {host_if} {host_index} type {kind}")?;
             match netns {
                 Some(netns) => writeln!(f, " netns {netns}")?,
                 None => writeln!(f)?,

@@ -118,7 +118,7 @@ impl Lcp {
             return Err(e);
         }
         let mut pairs = self.pairs.borrow_mut();
-        let index = (0..).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
+        let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
         pairs.insert(phy, Pair { index, host, name: name.to_owned(), netns, addresses: Vec::new() });
         drop(pairs);
         if self.sync.get() == Sync::On {

@@ -64,7 +64,7 @@ impl HostPorts for Fake {
         if port.name == "refused" {
             return Err("it exists".into());
         }
-        let free = (100..).find(|n| self.interfaces.by_name(&format!("pg{n}")).is_none()).unwrap();
+        let free = (100..200).find(|n| self.interfaces.by_name(&format!("pg{n}")).is_none()).unwrap();
         let mac = Some(MacAddress([2, 0xfe, 0, 0, 1, free as u8]));
         self.say(format!("create {} mac {} mtu {}", port.name, port.mac, port.mtu))?;
         self.pg

@@ -322,6 +322,37 @@ impl Mfib {
         Ok(())
     }
 
+    /// Adjacencies that an entry does not hold yet, locked.
+    fn adjacencies_for(
+        &self,
+        known: Option<&Held>,
+        family: Family,
+        change: &Change,
+    ) -> Result<Vec<(SwIfIndex, AdjIndex)>, MfibError> {
+        let mut fresh: Vec<(SwIfIndex, AdjIndex)> = Vec::new();
+        let held = |i: SwIfIndex| known.is_some_and(|held| held.adjacencies.contains_key(&i));
+        for (member, flags) in &change.members {
+            let Member::Interface(interface) = *member else { continue };
+            let there = held(interface) || fresh.iter().any(|(i, _)| *i == interface);
+            if flags.has(ItfFlags::FORWARD) && !there {
+                match self.adjacencies.multicast(interface, Link::from(family)) {
+                    Ok(adj) => fresh.push((interface, adj)),
+                    Err(e) => {
+                        self.release(&fresh);
+                        return Err(e.into());
+                    }
+                }
+            }
+        }
+        Ok(fresh)
+    }
+
+    fn release(&self, fresh: &[(SwIfIndex, AdjIndex)]) {
+        for (_, adj) in fresh {
+            self.adjacencies.unlock(*adj);
+        }
+    }
+
     fn update(&self, table: u32, prefix: Prefix, source: Source, change: &Change) -> Result<(), MfibError> {
         self.check(prefix, change)?;
         let family = prefix.family();
@@ -332,26 +363,12 @@ impl Mfib {
             return Err(MfibError::TooManyInterfaces { prefix, most: MOST_INTERFACES });
         }
         // What may fail comes first.
-        let mut fresh: Vec<(SwIfIndex, AdjIndex)> = Vec::new();
-        let held = |i: SwIfIndex| known.is_some_and(|held| held.adjacencies.contains_key(&i));
-        for (member, flags) in &change.members {
-            let Member::Interface(interface) = *member else { continue };
-            let there = held(interface) || fresh.iter().any(|(i, _)| *i == interface);
-            if flags.has(ItfFlags::FORWARD) && !there {
-                match self.adjacencies.multicast(interface, Link::from(family)) {
-                    Ok(adj) => fresh.push((interface, adj)),
-                    Err(e) => {
-                        fresh.iter().for_each(|(_, adj)| self.adjacencies.unlock(*adj));
-                        return Err(e.into());
-                    }
-                }
-            }
-        }
+        let fresh = self.adjacencies_for(known, family, change)?;
         if known.is_none() {
             let id = match state.fresh_id(family) {
                 Ok(id) => id,
                 Err(e) => {
-                    fresh.iter().for_each(|(_, adj)| self.adjacencies.unlock(*adj));
+                    self.release(&fresh);
                     return Err(e);
                 }
             };
@@ -359,7 +376,7 @@ impl Mfib {
                 && let Err(e) = self.fib.lock(family, FibIndex(table), shoal_fib::Source::Cli)
             {
                 state.free.push_back((id, Grace::start()));
-                fresh.iter().for_each(|(_, adj)| self.adjacencies.unlock(*adj));
+                self.release(&fresh);
                 return Err(e.into());
             }
             state.count(&prefix, true);
@@ -494,7 +511,9 @@ impl Mfib {
             data.set_key(prefix.key(table), Some(id));
         }
         data.set_lengths(state.lengths());
-        unused.into_iter().for_each(|adj| self.adjacencies.unlock(adj));
+        for adj in unused {
+            self.adjacencies.unlock(adj);
+        }
     }
 
     /// All entries of a table, those that every table has last.

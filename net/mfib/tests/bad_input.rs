@@ -138,7 +138,7 @@ fn random_and_truncated_packets_end_well() {
     for round in 0..400 {
         let family = round % 2;
         let mut bytes = packet(SOURCES[family], GROUPS[family]).build();
-        for _ in 0..1 + rng.below(4) {
+        for _ in 0..=rng.below(4) {
             let at = 14 + rng.below(bytes.len() - 14);
             bytes[at] = rng.below(256) as u8;
         }
