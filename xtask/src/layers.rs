@@ -23,6 +23,7 @@ const STACK: &[&str] = &[
     "nd",
     "ip6",
     "l2",
+    "mfib",
     "udp",
     "rule",
 ];

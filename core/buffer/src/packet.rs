@@ -229,6 +229,17 @@ impl Packet<'_> {
         Some(())
     }
 
+    /// Puts bytes at an offset into a fresh buffer, or as near to its front as they fit.
+    pub(crate) fn set_data_at(&mut self, current: i16, bytes: &[u8]) -> Option<()> {
+        let room = (HEADROOM + DATA_SIZE).checked_sub(bytes.len())?;
+        let earliest = -(HEADROOM as i16);
+        let meta = self.meta_mut();
+        meta.current = current.clamp(earliest, earliest + room as i16);
+        meta.length = bytes.len() as u16;
+        self.data_mut().copy_from_slice(bytes);
+        Some(())
+    }
+
     /// Adds a buffer, with whatever is chained to it, behind the packet's last byte.
     pub fn append_segment(&mut self, buffer: Buffer) {
         let memory = self.memory;

@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{Edge, FeatureArc, Graph, GraphError, NodeIndex};
 use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{Event, InterfaceError, Interfaces};
+use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
@@ -57,6 +57,7 @@ enum Key {
     Neighbour(SwIfIndex, Link, IpAddr),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
+    Multicast(SwIfIndex, Link),
     /// A path list's, which nobody else finds.
     Own(AdjIndex),
 }
@@ -71,6 +72,7 @@ struct Entry {
 struct Nodes {
     rewrite: Option<NodeIndex>,
     lookup: Option<NodeIndex>,
+    multicast: Option<NodeIndex>,
 }
 
 /// All adjacencies, found by what they stand for and counted by who uses them.
@@ -147,6 +149,11 @@ impl Adjacencies {
     /// The node that looks up where a link's packets go; incomplete adjacencies hold its edges.
     pub fn set_lookup_node(&self, link: Link, node: NodeIndex) {
         self.change_nodes(link, |nodes| nodes.lookup = Some(node));
+    }
+
+    /// The node that puts rewrites in front of a link's packets to groups.
+    pub fn set_multicast_node(&self, link: Link, node: NodeIndex) {
+        self.change_nodes(link, |nodes| nodes.multicast = Some(node));
     }
 
     /// The arc that a link's rewrite node starts by the sending interface. Adjacencies on an interface with features on
@@ -250,6 +257,30 @@ impl Adjacencies {
         self.lock(Key::Broadcast(interface))
     }
 
+    /// The adjacency of all stations of a link that listen to a packet's group, locked once more.
+    ///
+    /// # Errors
+    /// The table is full, there is no such interface or it sends nothing, or nobody rewrites packets to groups.
+    pub fn multicast(&self, interface: SwIfIndex, link: Link) -> Result<AdjIndex, AdjError> {
+        self.to_group(interface, link)?;
+        self.lock(Key::Multicast(interface, link))
+    }
+
+    /// A rewrite to the part of a group's Ethernet address that all groups of a family share.
+    fn to_group(&self, interface: SwIfIndex, link: Link) -> Result<Adj, AdjError> {
+        let data = self.interfaces.data(interface)?;
+        let node = self.nodes(link).multicast.ok_or(AdjError::NoNode { link, what: "rewrites multicast" })?;
+        let edge = self.graph.add_edge(node, self.interfaces.output_node_of(interface)?)?;
+        let group = match link {
+            Link::Ip4 => MacAddress::for_ip4_multicast(Ipv4Addr::UNSPECIFIED),
+            Link::Ip6 => MacAddress::for_ip6_multicast(Ipv6Addr::UNSPECIFIED),
+        };
+        let header = EthernetHeader::new(data.mac(), group, link.ether_type());
+        let rewrite = if data.flags().has(IfFlags::ETHERNET) { header.as_bytes() } else { &[] };
+        let adj = Adj::on(AdjKind::Multicast, interface, link.mtu(&data)).with_link(link);
+        Ok(adj.with_rewrite(rewrite, edge))
+    }
+
     /// A rewrite to the Ethernet broadcast address.
     fn to_everybody(&self, interface: SwIfIndex) -> Result<Adj, AdjError> {
         let data = self.interfaces.data(interface)?;
@@ -261,7 +292,8 @@ impl Adjacencies {
     /// What a key's record is now.
     fn make(&self, key: Key) -> Adj {
         let adj = self.describe(key);
-        adj.with_features(adj.is_rewrite() && self.has_features(adj.link(), adj.tx()))
+        let sends = adj.is_rewrite() || adj.kind() == AdjKind::Multicast;
+        adj.with_features(sends && self.has_features(adj.link(), adj.tx()))
     }
 
     fn describe(&self, key: Key) -> Adj {
@@ -282,6 +314,9 @@ impl Adjacencies {
                 Adj::on(AdjKind::Glean, interface, mtu).with_link(link).with_address(source)
             }
             Key::Own(index) => self.get(index),
+            Key::Multicast(interface, link) => {
+                self.to_group(interface, link).unwrap_or(Adj::special(AdjKind::Drop))
+            }
             Key::Broadcast(interface) => self.to_everybody(interface).unwrap_or(Adj::special(AdjKind::Drop)),
         }
     }
@@ -446,7 +481,7 @@ impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
             Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
-            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) => Some(i),
+            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) | Key::Multicast(i, _) => Some(i),
         }
     }
 }

@@ -51,6 +51,8 @@ pub enum AdjKind {
     Lookup = 9,
     /// One of many, chosen by the packet's flow.
     Balance = 10,
+    /// To all stations of a link that listen to the packet's group: the rewrite's destination is completed from it.
+    Multicast = 11,
 }
 
 impl AdjKind {
@@ -67,6 +69,7 @@ impl AdjKind {
             8 => AdjKind::Punt,
             9 => AdjKind::Lookup,
             10 => AdjKind::Balance,
+            11 => AdjKind::Multicast,
             _ => AdjKind::None,
         }
     }

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use shoal_adj::Adjacencies;
 use shoal_fib::Fib;
 use shoal_graph::process::{Receiver, channel};
+use shoal_graph::{ArcSide, ArcSpec};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
 use shoal_module::{Control, InitError, Module};
@@ -35,6 +36,9 @@ pub type Key = table::Key<Ipv4Addr>;
 
 /// All IPv4 neighbours.
 pub type Neighbours = shoal_neighbor::Neighbours<Arp>;
+
+/// Features of answers to this router's requests run here, after they have been understood.
+pub const ARC: &str = "arp";
 
 /// Facts and packets on their way to the control plane.
 const CHANNEL: usize = 1024;
@@ -64,7 +68,9 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (wait_tx, wait) = channel(CHANNEL);
     let (bell_tx, bell) = channel(1);
     let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone());
-    graph.add_packet(node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx))?;
+    graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-input"], end: "drop" });
+    let input = node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx, graph.arc(ARC)?);
+    graph.add_packet(input)?;
     graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
     graph.add_packet(node::ArpFailed)?;
     graph.add_frame(node::Ip4Arp(asker()))?;

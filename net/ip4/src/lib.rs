@@ -28,6 +28,7 @@ use shoal_module::{Control, InitError, Module};
 
 pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
 pub use icmp_error::IcmpError;
+pub use node::frag::Ip4FragMulticast;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
@@ -147,7 +148,8 @@ fn add_nodes(
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
     graph.add_packet(Ip4Punt { arc: graph.arc(PUNT_ARC)? })?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
-    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;
+    let frag = control.put(Ip4FragMulticast::default());
+    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table(), multicast: (*frag).clone() })?;
     let listeners = Arc::new(Listeners::default());
     let local = Ip4Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;

@@ -43,6 +43,8 @@ pub struct Nd {
     transmits: Cell<u32>,
     addresses: RefCell<BTreeMap<Key, Address>>,
     groups: RefCell<BTreeMap<Key, Group>>,
+    /// Until when there may be a querier of MLD version 1 on a link.
+    older_queriers: RefCell<BTreeMap<SwIfIndex, Time>>,
     proxied: RefCell<BTreeSet<Key>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
@@ -67,6 +69,7 @@ impl Nd {
             transmits: Cell::new(dad::TRANSMITS),
             addresses: RefCell::default(),
             groups: RefCell::default(),
+            older_queriers: RefCell::default(),
             proxied: RefCell::default(),
             radv: RefCell::default(),
             routers: RefCell::default(),
@@ -177,6 +180,7 @@ impl Nd {
         self.addresses.borrow_mut().retain(|key, _| not(key));
         self.groups.borrow_mut().retain(|key, _| not(key));
         self.routers.borrow_mut().retain(|key, _| not(key));
+        self.older_queriers.borrow_mut().remove(&interface);
         self.proxied.borrow_mut().retain(not);
         self.radv.borrow_mut().remove(&interface);
         self.links.set(interface, None);
@@ -267,8 +271,8 @@ impl Nd {
             Fact::RouterAdvertised { interface, from, mac, said } => {
                 self.router_advertised((interface, from), mac, said);
             }
-            Fact::Queried { interface, group, max_response_ms } => {
-                self.queried(interface, group, max_response_ms);
+            Fact::Queried { interface, version, group, max_response_ms } => {
+                self.queried(interface, version, group, max_response_ms);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
+use shoal_wire::mld::MldVersion;
 use shoal_wire::nd::{NaFlags, RaFlags};
 
 /// Something a message said, after all checks.
@@ -22,7 +23,7 @@ pub(crate) enum Fact {
     /// Another router advertised itself (6.2.7, 6.3.4).
     RouterAdvertised { interface: SwIfIndex, from: Ipv6Addr, mac: Option<MacAddress>, said: Said },
     /// A router asks who listens (RFC 3810 6.2).
-    Queried { interface: SwIfIndex, group: Option<Ipv6Addr>, max_response_ms: u32 },
+    Queried { interface: SwIfIndex, version: MldVersion, group: Option<Ipv6Addr>, max_response_ms: u32 },
 }
 
 /// What another router's advertisement said of the link.

@@ -1,5 +1,5 @@
 //! `arp-input`: believe an ARP packet or not, learn who sent it, answer if we are asked. RFC 826, RFC 5227.
-//! ethernet-input -> **arp-input** -> arp-reply | drop
+//! ethernet-input -> **arp-input** -> arp-reply | features of `arp` | drop
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::process::Sender;
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_neighbor::throttle::Throttle;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader};
@@ -25,6 +25,8 @@ pub enum Next {
     /// It has been understood; there is nothing to answer.
     #[node("drop")]
     Done,
+    /// It is an answer that somebody else waits for, too.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here, and what else is counted. Names and texts are VPP's where it has one.
@@ -99,11 +101,18 @@ pub(crate) struct ArpInput {
     counters: ArpCounters,
     learn: Sender<Learn>,
     told: Throttle,
+    /// Features of answers to this router.
+    arc: FeatureArc,
 }
 
 impl ArpInput {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, learn: Sender<Learn>) -> Self {
-        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT) }
+    pub(crate) fn new(
+        subnets: Subnets,
+        counters: ArpCounters,
+        learn: Sender<Learn>,
+        arc: FeatureArc,
+    ) -> Self {
+        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT), arc }
     }
 
     /// Passes on who has which address, unless it was passed on often enough just now.
@@ -214,7 +223,7 @@ impl PacketNode for ArpInput {
         self.learn(rx, &arp, Unknown::Enter, cx);
         if arp.opcode() == ArpOpcode::REPLY {
             cx.count(Error::RepliesReceived, 1);
-            return Ok(Next::Done);
+            return Ok(cx.start_arc(&self.arc, rx, pkt).map_or(Next::Done, Next::Feature));
         }
         Ok(Next::Reply)
     }

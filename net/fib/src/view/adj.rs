@@ -62,6 +62,7 @@ impl Words<'_> {
             AdjKind::Rewrite => {
                 format!("{long} via {} {}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
             }
+            AdjKind::Multicast => format!("{}-mcast: {}", of.long_name(), self.rewrite(adj, adj.rewrite())),
             AdjKind::Glean => {
                 let host =
                     || format!("{}/{}", adj.source().unwrap_or_else(|| next_hop(adj)), family(adj).max_len());
