@@ -29,6 +29,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_arp::MODULE),
     (Core, &shoal_icmp::MODULE),
     (Core, &shoal_ip6_nd::MODULE),
+    (Core, &shoal_reassembly::MODULE),
     (Core, &shoal_handoff::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
