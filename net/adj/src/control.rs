@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
+use shoal_graph::{Edge, FeatureArc, Graph, GraphError, NodeIndex};
 use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, InterfaceError, Interfaces};
@@ -88,6 +88,8 @@ pub struct Adjacencies {
     /// By the next hop's family.
     describe: RefCell<BTreeMap<Family, Describe>>,
     nodes: Cell<[Nodes; Link::COUNT]>,
+    /// By link: the arc of features behind the rewrite.
+    arcs: RefCell<[Option<FeatureArc>; Link::COUNT]>,
     /// Adjacencies of path lists.
     own: RefCell<BTreeMap<AdjIndex, Own>>,
     /// Those whose record is a copy of another's, by that one.
@@ -119,6 +121,7 @@ impl Adjacencies {
             next: Cell::new(1),
             describe: RefCell::default(),
             nodes: Cell::default(),
+            arcs: RefCell::default(),
             own: RefCell::default(),
             copies: RefCell::default(),
             buckets: RefCell::new(buckets),
@@ -144,6 +147,30 @@ impl Adjacencies {
     /// The node that looks up where a link's packets go; incomplete adjacencies hold its edges.
     pub fn set_lookup_node(&self, link: Link, node: NodeIndex) {
         self.change_nodes(link, |nodes| nodes.lookup = Some(node));
+    }
+
+    /// The arc that a link's rewrite node starts by the sending interface. Adjacencies on an interface with features on
+    /// it say so ([`Adj::has_features`]), which is what the rewrite node goes by: the others pay nothing.
+    ///
+    /// # Errors
+    /// The arc is unknown.
+    pub fn set_output_arc(self: &Rc<Self>, link: Link, arc: &str) -> Result<(), AdjError> {
+        let handle = self.graph.arc(arc)?;
+        if let Some(slot) = self.arcs.borrow_mut().get_mut(link as usize) {
+            *slot = Some(handle);
+        }
+        let this = Rc::downgrade(self);
+        self.graph.watch_arc(arc, move |interface| {
+            if let Some(this) = this.upgrade() {
+                this.refresh(interface);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn has_features(&self, link: Link, interface: SwIfIndex) -> bool {
+        let arcs = self.arcs.borrow();
+        arcs.get(link as usize).and_then(Option::as_ref).is_some_and(|arc| arc.any(interface))
     }
 
     fn change_nodes(&self, link: Link, change: impl FnOnce(&mut Nodes)) {
@@ -233,6 +260,11 @@ impl Adjacencies {
 
     /// What a key's record is now.
     fn make(&self, key: Key) -> Adj {
+        let adj = self.describe(key);
+        adj.with_features(adj.is_rewrite() && self.has_features(adj.link(), adj.tx()))
+    }
+
+    fn describe(&self, key: Key) -> Adj {
         match key {
             Key::Special(kind) => Adj::special(kind),
             Key::Lookup(link, table) => Adj::lookup(table).with_link(link),

@@ -102,6 +102,10 @@ const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share 
 
 const IP6: u8 = 1;
 
+/// In `rewrite_len`: features run behind the rewrite. Such an adjacency's rewrite is none that is quickly put in front,
+/// so that nobody else has to ask.
+const FEATURES: u8 = 0x80;
+
 impl Adj {
     /// An adjacency that needs no interface.
     pub const fn special(kind: AdjKind) -> Adj {
@@ -199,6 +203,19 @@ impl Adj {
         self
     }
 
+    /// The same with features to run behind the rewrite, or without.
+    #[must_use]
+    pub(crate) const fn with_features(mut self, on: bool) -> Adj {
+        self.rewrite_len = self.rewrite_len & !FEATURES | if on { FEATURES } else { 0 };
+        self
+    }
+
+    /// Whether features run behind the rewrite: on the arc that the link's rewrite node starts.
+    #[inline(always)]
+    pub fn has_features(&self) -> bool {
+        self.rewrite_len & FEATURES != 0
+    }
+
     /// The same record as that of another adjacency.
     #[must_use]
     pub(crate) const fn of(mut self, own: AdjIndex) -> Adj {
@@ -221,10 +238,10 @@ impl Adj {
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
-        self.rewrite.get(..usize::from(self.rewrite_len)).unwrap_or_default()
+        self.rewrite.get(..usize::from(self.rewrite_len & !FEATURES)).unwrap_or_default()
     }
 
-    /// The header to put in front when it is a plain Ethernet one, the common case.
+    /// The header to put in front when it is a plain Ethernet one and no features run behind it, the common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
         if self.rewrite_len == 14 { self.rewrite.first_chunk() } else { None }

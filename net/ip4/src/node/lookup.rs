@@ -40,6 +40,9 @@ pub enum Next {
     /// There is no way, and the sender may be told.
     #[node("ip4-drop")]
     Drop,
+    /// To the host.
+    #[node("ip4-punt")]
+    Punt,
 }
 
 /// Why a packet is dropped here.
@@ -139,6 +142,7 @@ fn next(adj: &Adj) -> Next {
         },
         AdjKind::Incomplete => Next::Arp,
         AdjKind::Glean => Next::Glean,
+        AdjKind::Punt => Next::Punt,
         _ => Next::Drop,
     }
 }

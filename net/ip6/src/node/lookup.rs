@@ -1,6 +1,6 @@
 //! `ip6-lookup`: the longest prefix that covers the destination.
-//! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | whoever asks
-//! for neighbours
+//! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
+//! whoever asks for neighbours
 //!
 //! Staged: each stage takes one step into the trie over the whole frame and asks for the next, so that up to a /48
 //! the misses of all packets overlap.
@@ -32,6 +32,9 @@ pub enum Next {
     /// There is no way, and the sender may be told.
     #[node("ip6-drop")]
     Drop,
+    /// To the host.
+    #[node("ip6-punt")]
+    Punt,
     /// To whoever finds out where a neighbour is.
     Ask(Edge),
 }

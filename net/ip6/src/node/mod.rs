@@ -4,6 +4,8 @@ pub mod drop;
 pub mod hop_by_hop;
 pub mod input;
 pub mod local;
+pub mod local_end;
 pub mod lookup;
 pub mod not_enabled;
+pub mod punt;
 pub mod rewrite;
