@@ -7,7 +7,7 @@ use common::{Given, Giver, HOST_1, ends, ip, neighbour, station, to, told, towar
 use shoal_buffer::Flags;
 use shoal_ip6::Ip6;
 use shoal_testkit::{PacketBuilder, Port, Router};
-use shoal_wire::{Icmp6Type, IpProtocol, TcpFlags};
+use shoal_wire::{FromBytes, Icmp6Type, Ip6Header, IpProtocol, TcpFlags};
 
 const US: &str = "2001:db8::1";
 const OPTIONS: IpProtocol = IpProtocol::IP6_DESTINATION_OPTIONS;

@@ -7,7 +7,7 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Version};
+use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Version};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -44,6 +44,41 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set ip6-full-reassembly timeout 60000"])
     .doc(LIMITS),
+    Command::new(
+        "set interface sv-reassembly <interface> {on | off | ip4 | ip6} [output]",
+        "Tell fragments what the first one of their datagram says",
+        set_sv,
+    )
+    .examples(&["set interface sv-reassembly local0 off", "set interface sv-reassembly local0 off output"])
+    .doc(
+        "Shallow virtual reassembly of what an interface receives or, with `output`, of what goes out by it. Features \
+         that need it (address translation, access lists) switch it on for themselves; it stays on as long as anybody \
+         needs it.",
+    ),
+    Command::new(
+        "set ip4-sv-reassembly [timeout <timeout:u32>] [max-reassemblies <max-reassemblies:u32>] \
+         [max-fragments <max-fragments:u32>] [expire-walk-interval <expire-walk-interval:u32>]",
+        "Set limits and times of shallow virtual IPv4 reassembly",
+        |control, args| set(control, args, Version::Ip4, Kind::ShallowVirtual),
+    )
+    .examples(&["set ip4-sv-reassembly timeout 5000"])
+    .doc(LIMITS),
+    Command::new(
+        "set ip6-sv-reassembly [timeout <timeout:u32>] [max-reassemblies <max-reassemblies:u32>] \
+         [max-fragments <max-fragments:u32>] [expire-walk-interval <expire-walk-interval:u32>]",
+        "Set limits and times of shallow virtual IPv6 reassembly",
+        |control, args| set(control, args, Version::Ip6, Kind::ShallowVirtual),
+    )
+    .examples(&["set ip6-sv-reassembly timeout 5000"])
+    .doc(LIMITS),
+    Command::new("show ip4-sv-reassembly [details]", "Show shallow virtual IPv4 reassembly", |control, args| {
+        show(control, args, Version::Ip4, Kind::ShallowVirtual)
+    })
+    .examples(&["show ip4-sv-reassembly"]),
+    Command::new("show ip6-sv-reassembly [details]", "Show shallow virtual IPv6 reassembly", |control, args| {
+        show(control, args, Version::Ip6, Kind::ShallowVirtual)
+    })
+    .examples(&["show ip6-sv-reassembly"]),
     Command::new("show ip4-full-reassembly [details]", "Show full IPv4 reassembly", |control, args| {
         show(control, args, Version::Ip4, Kind::Full)
     })
@@ -67,6 +102,17 @@ fn set_interface(control: &Control, args: &Args) -> Result<Output, CliError> {
     let InterfaceArg(interface) = args.get("interface")?;
     let done = control.get::<Reassembly>()?.set_interface(interface, families(args));
     done.map_err(|e| CliError::argument("interface", e.to_string()))?;
+    Ok(Output::none())
+}
+
+fn set_sv(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (reassembly, InterfaceArg(interface)) = (control.get::<Reassembly>()?, args.get("interface")?);
+    let side = if args.has("output") { Side::Output } else { Side::Input };
+    let Families { ip4, ip6 } = families(args);
+    for (version, on) in [(Version::Ip4, ip4), (Version::Ip6, ip6)] {
+        let done = reassembly.use_sv((interface, version, side), "cli", on);
+        done.map_err(|e| CliError::argument("interface", e.to_string()))?;
+    }
     Ok(Output::none())
 }
 
@@ -113,8 +159,9 @@ struct Shown {
     expire_walk_interval_ms: u32,
     buffers: u32,
     max_buffers: u32,
-    /// Of full reassembly only: whether fragments for this router are put together.
-    local: bool,
+    /// Of full reassembly: whether fragments for this router are put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    local: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     datagrams: Option<Vec<Row>>,
 }
@@ -155,7 +202,7 @@ fn show(control: &Control, args: &Args, version: Version, kind: Kind) -> Result<
         expire_walk_interval_ms,
         buffers,
         max_buffers: most_buffers,
-        local: if version == Version::Ip4 { local.ip4 } else { local.ip6 },
+        local: (kind == Kind::Full).then_some(if version == Version::Ip4 { local.ip4 } else { local.ip6 }),
         datagrams: details.then(|| datagrams.into_iter().map(row).collect()),
     }))
 }
@@ -188,8 +235,8 @@ impl fmt::Display for Shown {
         let interval = self.expire_walk_interval_ms;
         writeln!(f, "Maximum configured {kind} {title} reassembly expire walk interval: {interval}ms")?;
         writeln!(f, "Buffers held by fragments of all kinds: {buffers} of at most {}", self.max_buffers)?;
-        if self.kind == Kind::Full {
-            let local = if self.local { "on" } else { "off" };
+        if let Some(local) = self.local {
+            let local = if local { "on" } else { "off" };
             writeln!(f, "Reassembly of fragments for this router: {local}")?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The control plane: where fragments are put together, within which limits, and what is held now.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,12 +14,14 @@ use shoal_module::{Control, InitError};
 use crate::ReassemblyError;
 use crate::budget::Budget;
 use crate::family::{Family, Ip4, Ip6};
-use crate::full::Full;
 use crate::node::expired::Expired;
 use crate::node::feature::FullFeature;
 use crate::node::full::{FullNode, Origin};
 use crate::node::local::{LocalFull, Receiver};
+use crate::node::sv::SvNode;
+use crate::node::sv_feature::SvFeature;
 use crate::settings::{Settings, Shared};
+use crate::state::{Full, Sv};
 use crate::threads::Owners;
 
 mod look;
@@ -63,9 +65,22 @@ impl Families {
     pub const BOTH: Families = Families { ip4: true, ip6: true };
 }
 
+/// Which packets of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Side {
+    /// What it receives.
+    Input,
+    /// What goes out by it.
+    Output,
+}
+
+/// Where shallow virtual reassembly is wanted.
+type SvPlace = (SwIfIndex, Version, Side);
+
 /// What there is for one family.
 struct Part<F: Family> {
     full: Arc<Full<F>>,
+    sv: Arc<Sv<F>>,
     receiver: Receiver,
 }
 
@@ -79,6 +94,8 @@ pub struct Reassembly {
     ip6: Part<Ip6>,
     local: Cell<Families>,
     on: RefCell<BTreeMap<SwIfIndex, Families>>,
+    /// Who wants shallow virtual reassembly where.
+    sv_users: RefCell<BTreeMap<SvPlace, BTreeSet<&'static str>>>,
 }
 
 impl<F: Family> Part<F> {
@@ -100,7 +117,21 @@ impl<F: Family> Part<F> {
         graph.add_packet(LocalFull::<F>::new(receiver.clone()))?;
         let node = F::NODES.feature;
         graph.add_feature(FeatureSpec { arc: F::NODES.unicast, node, before: &[], after: &[] });
-        Ok(Part { full, receiver })
+        let settings = Shared::new(Settings::SHALLOW);
+        let sv = Arc::new(Sv::<F>::new(owners.clone(), settings, interfaces.table(), budget));
+        let node = |origin| SvNode { sv: Arc::clone(&sv), origin };
+        graph.add_frame(node(Origin::Here))?;
+        let handoff = graph.add_frame_named(F::NODES.sv_handoff, node(Origin::Elsewhere))?;
+        let expired = graph.add_packet_named(F::NODES.sv_expired, Expired::<F>::default())?;
+        sv.set_nodes(handoff, expired);
+        graph.add_packet(SvFeature::<F, false>::default())?;
+        graph.add_packet(SvFeature::<F, true>::default())?;
+        let (input, output) = (F::NODES.sv_feature, F::NODES.sv_output_feature);
+        // What was put together needs no words of its first fragment.
+        let after: &'static [&'static str] = const { &[F::NODES.feature] };
+        graph.add_feature(FeatureSpec { arc: F::NODES.unicast, node: input, before: &[], after });
+        graph.add_feature(FeatureSpec { arc: F::NODES.output, node: output, before: &[], after: &[] });
+        Ok(Part { full, sv, receiver })
     }
 
     /// Once the graph is built: whole datagrams for this router go back to who asked.
@@ -133,6 +164,7 @@ impl Reassembly {
             ip6: Part::new(&graph, &interfaces, &owners, &budget)?,
             local: Cell::new(Families::NONE),
             on: RefCell::default(),
+            sv_users: RefCell::default(),
             graph,
             interfaces: Rc::clone(&interfaces),
             owners,
@@ -142,6 +174,7 @@ impl Reassembly {
         interfaces.subscribe(move |_, event| {
             if let (Event::Deleting(index), Some(reassembly)) = (event, weak.upgrade()) {
                 reassembly.on.borrow_mut().remove(&index);
+                reassembly.sv_users.borrow_mut().retain(|(interface, ..), _| *interface != index);
             }
         });
         Ok(reassembly)
@@ -186,6 +219,35 @@ impl Reassembly {
         self.on.borrow().get(&interface).copied().unwrap_or(Families::NONE)
     }
 
+    /// A feature wants to know what the transport headers of an interface's packets say, of fragments too, or does so no
+    /// more. It goes on as long as anybody wants it.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn use_sv(&self, place: SvPlace, user: &'static str, on: bool) -> Result<(), ReassemblyError> {
+        let (interface, version, side) = place;
+        self.interfaces.name(interface)?;
+        self.follow();
+        let names = if version == Version::Ip4 { Ip4::NODES } else { Ip6::NODES };
+        let (arc, node) = match side {
+            Side::Input => (names.unicast, names.sv_feature),
+            Side::Output => (names.output, names.sv_output_feature),
+        };
+        let wanted = {
+            let mut all = self.sv_users.borrow_mut();
+            let users = all.entry(place).or_default();
+            if on {
+                users.insert(user)
+            } else {
+                users.remove(user)
+            };
+            let wanted = !users.is_empty();
+            all.retain(|_, users| !users.is_empty());
+            wanted
+        };
+        Ok(self.interfaces.enable_feature(arc, node, interface, wanted)?)
+    }
+
     /// Puts fragments for this router together, which it does from the start, or drops them.
     ///
     /// # Errors
@@ -208,8 +270,10 @@ impl Reassembly {
 
     fn shared(&self, version: Version, kind: Kind) -> &Shared {
         match (version, kind) {
-            (Version::Ip4, _) => &self.ip4.full.settings,
-            (Version::Ip6, _) => &self.ip6.full.settings,
+            (Version::Ip4, Kind::Full) => &self.ip4.full.settings,
+            (Version::Ip6, Kind::Full) => &self.ip6.full.settings,
+            (Version::Ip4, Kind::ShallowVirtual) => &self.ip4.sv.settings,
+            (Version::Ip6, Kind::ShallowVirtual) => &self.ip6.sv.settings,
         }
     }
 

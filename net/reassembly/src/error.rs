@@ -24,9 +24,6 @@ pub enum ReassemblyError {
     /// The graph refused.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// Nobody forwards such packets out of interfaces.
-    #[error("no arc `{0}' in this router: shallow virtual reassembly of packets that go out is not possible")]
-    NoOutputArc(&'static str),
 }
 
 impl ReassemblyError {

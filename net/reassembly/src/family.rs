@@ -4,10 +4,12 @@ use std::fmt;
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use shoal_buffer::Packet;
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_interface::IfTable;
 use shoal_wire::ip6_ext::Ip6ExtHeaders;
 use shoal_wire::{FromBytes, Ip4Header, Ip6FragmentHeader, Ip6Header, ip6_address};
 
+use crate::l4::L4;
 use crate::table::Arrival;
 
 /// Longest datagram, from its header on for IPv4, behind it for IPv6.
@@ -59,6 +61,12 @@ pub trait Family: Copy + Send + Sync + 'static {
     /// What is wrong with it.
     fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Self::Key>, Fault>;
 
+    /// The table an interface's packets are looked up in.
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32;
+
+    /// What the transport header of a packet says that is no fragment or the first; `None` when it is not all there.
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4>;
+
     /// Makes the header of the first fragment that of the whole, with `len` bytes behind it; `None` when there is no
     /// such packet.
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()>;
@@ -83,6 +91,8 @@ pub struct Nodes {
     pub local: &'static str,
     /// Where fragments go whose time is over.
     pub expired: &'static str,
+    /// Where fragments go that waited too long for the first.
+    pub sv_expired: &'static str,
     /// Shallow virtual reassembly.
     pub sv: &'static str,
     /// The same for fragments that another thread handed over.
@@ -158,6 +168,7 @@ impl Family for Ip4 {
         feature: "ip4-full-reassembly-feature",
         local: "ip4-local-full-reassembly",
         expired: "ip4-full-reassembly-expired",
+        sv_expired: "ip4-sv-reassembly-expired",
         sv: "ip4-sv-reassembly",
         sv_handoff: "ip4-sv-reassembly-handoff",
         sv_feature: "ip4-sv-reassembly-feature",
@@ -191,6 +202,17 @@ impl Family for Ip4 {
         let (src, dst) = (ip.src_u32(), ip.dst_u32());
         let key = Key4 { zone, src, dst, id: ip.id(), protocol: ip.protocol().0 };
         Ok(Fragment { key, arrival, header, total })
+    }
+
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32 {
+        interfaces.ip4_table(interface)
+    }
+
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+        let ip = pkt.header::<Ip4Header>()?;
+        let (protocol, header) = (ip.protocol(), ip.header_len());
+        let total = usize::from(ip.total_length()).min(pkt.segment_len());
+        L4::read(protocol, pkt.data().get(header..total)?)
     }
 
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
@@ -239,6 +261,7 @@ impl Family for Ip6 {
         feature: "ip6-full-reassembly-feature",
         local: "ip6-local-full-reassembly",
         expired: "ip6-full-reassembly-expired",
+        sv_expired: "ip6-sv-reassembly-expired",
         sv: "ip6-sv-reassembly",
         sv_handoff: "ip6-sv-reassembly-handoff",
         sv_feature: "ip6-sv-reassembly-feature",
@@ -283,6 +306,18 @@ impl Family for Ip6 {
         let zone = if link { LINK | pkt.rx().0 } else { zone };
         let key = Key6 { zone, id: fragment.id(), src: src.octets(), dst: dst.octets() };
         Ok(Fragment { key, arrival, header, total })
+    }
+
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32 {
+        interfaces.ip6_table(interface)
+    }
+
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+        let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
+        let whole = headers.by_ref().all(|header| header.is_ok());
+        let total = Ip6Header::LEN + usize::from(pkt.header::<Ip6Header>()?.payload_length());
+        let upper = pkt.data().get(headers.offset()..total.min(pkt.segment_len())).filter(|_| whole)?;
+        L4::read(headers.protocol(), upper)
     }
 
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {

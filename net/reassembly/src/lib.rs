@@ -19,16 +19,19 @@ pub mod cli;
 mod control;
 mod error;
 pub mod family;
-pub mod full;
 mod join;
+pub mod l4;
 pub mod node;
 mod process;
 mod settings;
+pub mod state;
+pub mod sv_table;
 pub mod table;
 pub mod threads;
 
-pub use control::{Datagram, Families, Kind, Look, Reassembly, Version};
+pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, Version};
 pub use error::ReassemblyError;
+pub use l4::L4;
 pub use settings::Settings;
 
 use std::rc::Rc;
@@ -54,10 +57,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (reassembly, processes) = (control.get::<Reassembly>()?, control.processes()?);
     reassembly.connect(control)?;
-    for (name, version) in
-        [("ip4-full-reassembly-expire-walk", Version::Ip4), ("ip6-full-reassembly-expire-walk", Version::Ip6)]
-    {
-        let walk = process::expire_walk(Rc::clone(&reassembly), Rc::clone(&processes), version, Kind::Full);
+    for (name, version, kind) in [
+        ("ip4-full-reassembly-expire-walk", Version::Ip4, Kind::Full),
+        ("ip6-full-reassembly-expire-walk", Version::Ip6, Kind::Full),
+        ("ip4-sv-reassembly-expire-walk", Version::Ip4, Kind::ShallowVirtual),
+        ("ip6-sv-reassembly-expire-walk", Version::Ip6, Kind::ShallowVirtual),
+    ] {
+        let walk = process::expire_walk(Rc::clone(&reassembly), Rc::clone(&processes), version, kind);
         processes.spawn(name, walk);
     }
     Ok(())

@@ -12,6 +12,6 @@ pub async fn expire_walk(reassembly: Rc<Reassembly>, processes: Rc<Processes>, v
     loop {
         let interval = reassembly.settings(version, kind).expire_walk_interval_ms;
         processes.sleep(Duration::from_millis(u64::from(interval))).await;
-        reassembly.walk(version);
+        reassembly.walk(version, kind);
     }
 }

@@ -169,6 +169,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     }
 
     /// Datagrams that are not whole.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.contexts.len()
     }
@@ -213,7 +214,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         arrival: Arrival,
         mut item: T,
         (limits, now): (Limits, Time),
-        items: &mut impl Items<T>,
+        items: &mut (impl Items<T> + ?Sized),
     ) -> Outcome<K, T> {
         let known = self.by_key.get(&key).copied();
         let refused = known.and_then(|context| self.misfit(context, arrival, limits, &mut item, items));
@@ -245,7 +246,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         arrival: Arrival,
         limits: Limits,
         item: &mut T,
-        items: &mut impl Items<T>,
+        items: &mut (impl Items<T> + ?Sized),
     ) -> Option<Why> {
         let (before, after) = self.neighbours(context, arrival.start);
         let context = self.contexts.get(context)?;
@@ -299,7 +300,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         &mut self,
         buffers: u32,
         spare: Option<Handle<Context<K, T>>>,
-        items: &mut impl Items<T>,
+        items: &mut (impl Items<T> + ?Sized),
     ) -> bool {
         while !self.budget.take(buffers) {
             let oldest = self.oldest;
@@ -319,7 +320,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         key: K,
         limits: Limits,
         now: Time,
-        items: &mut impl Items<T>,
+        items: &mut (impl Items<T> + ?Sized),
     ) -> Option<Handle<Context<K, T>>> {
         while self.contexts.len() >= limits.datagrams {
             let oldest = self.oldest?;
@@ -375,7 +376,11 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     }
 
     /// Whether a datagram is whole.
-    fn judge(&mut self, handle: Handle<Context<K, T>>, items: &mut impl Items<T>) -> Outcome<K, T> {
+    fn judge(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        items: &mut (impl Items<T> + ?Sized),
+    ) -> Outcome<K, T> {
         let Some(context) = self.contexts.get(handle) else { return Outcome::Held };
         let (fragments, bytes) = (context.pieces, context.bytes);
         // Pieces do not overlap, so that as many bytes as there are means all of them.
@@ -435,27 +440,33 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         self.by_key.remove(&key);
     }
 
-    fn release(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut impl Items<T>) {
+    fn release(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
         while let Some((item, first)) = self.take_last(handle) {
             items.gone(item, why, first);
         }
     }
 
-    fn give_up(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut impl Items<T>) {
+    fn give_up(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
         self.release(handle, why, items);
         if let Some(context) = self.contexts.get_mut(handle) {
             (context.given_up, context.bytes) = (true, 0);
         }
     }
 
-    fn end(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut impl Items<T>) {
+    fn end(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
         self.release(handle, why, items);
         self.unlink(handle);
         self.contexts.remove(handle);
     }
 
     /// Ends up to `most` datagrams whose time is over; tells how many.
-    pub fn expire(&mut self, now: Time, timeout: Duration, most: usize, items: &mut impl Items<T>) -> usize {
+    pub fn expire(
+        &mut self,
+        now: Time,
+        timeout: Duration,
+        most: usize,
+        items: &mut (impl Items<T> + ?Sized),
+    ) -> usize {
         let mut ended = 0;
         while let Some(oldest) = self.oldest.filter(|_| ended < most) {
             if self.contexts.get(oldest).is_some_and(|c| c.since.after(timeout) > now) {

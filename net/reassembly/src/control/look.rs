@@ -8,8 +8,8 @@ use shoal_graph::{Graph, GraphError};
 use super::{Kind, Reassembly, Version};
 use crate::ReassemblyError;
 use crate::family::Family;
-use crate::full::{EXPIRED_AT_ONCE, Full};
 use crate::settings::Settings;
+use crate::state::{EXPIRED_AT_ONCE, Held, State};
 use crate::table::Seen;
 
 /// Datagrams listed of each thread.
@@ -58,17 +58,19 @@ impl Reassembly {
     /// A thread does not answer.
     pub fn look(&self, version: Version, kind: Kind, details: bool) -> Result<Look, ReassemblyError> {
         let (reassemblies, datagrams) = match (version, kind) {
-            (Version::Ip4, _) => self.datagrams(&self.ip4.full, details)?,
-            (Version::Ip6, _) => self.datagrams(&self.ip6.full, details)?,
+            (Version::Ip4, Kind::Full) => self.datagrams(&self.ip4.full, details)?,
+            (Version::Ip6, Kind::Full) => self.datagrams(&self.ip6.full, details)?,
+            (Version::Ip4, Kind::ShallowVirtual) => self.datagrams(&self.ip4.sv, details)?,
+            (Version::Ip6, Kind::ShallowVirtual) => self.datagrams(&self.ip6.sv, details)?,
         };
         let settings = self.settings(version, kind);
         let (buffers, most_buffers) = (self.budget.held(), self.budget.most());
         Ok(Look { reassemblies, settings, buffers, most_buffers, datagrams })
     }
 
-    fn datagrams<F: Family>(
+    fn datagrams<F: Family, T: Held<F::Key>>(
         &self,
-        full: &Arc<Full<F>>,
+        full: &Arc<State<F, T>>,
         details: bool,
     ) -> Result<(usize, Vec<Datagram>), GraphError> {
         let held = |(thread, shard): (usize, &crate::threads::Shard<_>)| (thread, shard.held());
@@ -79,7 +81,7 @@ impl Reassembly {
         for (thread, _) in all.into_iter().filter(|_| details) {
             let full = Arc::clone(full);
             let look = move |_: &mut shoal_graph::Worker| {
-                full.shards.get(thread).map(|shard| shard.lock().list(LISTED)).unwrap_or_default()
+                full.shards.get(thread).map(|shard| shard.lock().seen(LISTED)).unwrap_or_default()
             };
             let seen = self.graph.on_thread(thread, look)?;
             let now = self.graph.clock().now();
@@ -91,11 +93,13 @@ impl Reassembly {
     }
 
     /// Ends what has been held too long.
-    pub(crate) fn walk(&self, version: Version) {
+    pub(crate) fn walk(&self, version: Version, kind: Kind) {
         self.follow();
-        match version {
-            Version::Ip4 => walk(&self.graph, &self.ip4.full),
-            Version::Ip6 => walk(&self.graph, &self.ip6.full),
+        match (version, kind) {
+            (Version::Ip4, Kind::Full) => walk(&self.graph, &self.ip4.full),
+            (Version::Ip6, Kind::Full) => walk(&self.graph, &self.ip6.full),
+            (Version::Ip4, Kind::ShallowVirtual) => walk(&self.graph, &self.ip4.sv),
+            (Version::Ip6, Kind::ShallowVirtual) => walk(&self.graph, &self.ip6.sv),
         }
     }
 }
@@ -113,7 +117,7 @@ fn datagram<K: Display>(thread: usize, seen: &Seen<K>, age_ms: u64) -> Datagram 
     }
 }
 
-fn walk<F: Family>(graph: &Graph, full: &Arc<Full<F>>) {
+fn walk<F: Family, T: Held<F::Key>>(graph: &Graph, full: &Arc<State<F, T>>) {
     let (now, timeout) = (graph.clock().now(), full.settings.timeout());
     let threads: Vec<usize> = graph.threads().iter().map(|t| t.index).collect();
     for (thread, shard) in full.shards.iter().enumerate() {

@@ -10,7 +10,7 @@ use shoal_graph::{Cx, PacketNode};
 
 use super::ToIcmp;
 use crate::family::Family;
-use crate::full::Ticket;
+use crate::state::Ticket;
 
 /// Why fragments are dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]

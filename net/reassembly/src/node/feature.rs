@@ -9,7 +9,7 @@ use shoal_graph::{Cx, NoError, PacketNode};
 
 use super::Way;
 use crate::family::Family;
-use crate::full::Ticket;
+use crate::state::Ticket;
 
 /// Picks fragments out.
 pub struct FullFeature<F>(PhantomData<F>);

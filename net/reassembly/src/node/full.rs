@@ -14,8 +14,8 @@ use shoal_graph::{FrameCx, FrameNode, NextNodes as _, NodeIndex};
 
 use super::ToIcmp;
 use crate::family::{Family, Fault, Fragment};
-use crate::full::{EXPIRED_AT_ONCE, Full, Ticket, tell};
 use crate::join::join;
+use crate::state::{EXPIRED_AT_ONCE, Full, Ticket, tell};
 use crate::table::{Items, Outcome, Table, Whole, Why};
 
 /// Why a fragment is dropped here, and what else is counted. Names and texts are VPP's where it has one.
@@ -155,11 +155,7 @@ impl<F: Family> FullNode<F> {
     fn one(&self, mut buffer: Buffer, table: &mut Table<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
         let mut pkt = cx.cache().packet(&mut buffer);
         let ticket = *pkt.scratch::<Ticket>();
-        let zone = if F::NAME == "ip4" {
-            self.full.interfaces.ip4_table(pkt.rx())
-        } else {
-            self.full.interfaces.ip6_table(pkt.rx())
-        };
+        let zone = F::table(&self.full.interfaces, pkt.rx());
         let fragment = match F::read(&pkt, zone) {
             Ok(fragment) => fragment,
             Err(fault) => return Self::refuse(buffer, fault, cx),

@@ -10,7 +10,7 @@ use shoal_graph::{Cx, NoError, NodeIndex, PacketNode};
 
 use super::Way;
 use crate::family::Family;
-use crate::full::Ticket;
+use crate::state::Ticket;
 
 /// The node that sees the whole; known once the graph is built.
 #[derive(Clone, Debug, Default)]

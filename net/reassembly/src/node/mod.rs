@@ -4,6 +4,8 @@ pub mod expired;
 pub mod feature;
 pub mod full;
 pub mod local;
+pub mod sv;
+pub mod sv_feature;
 mod way;
 
 pub use way::{ToIcmp, Way};

@@ -124,7 +124,12 @@ pub fn two_hosts() -> (Router, Port, Port) {
 }
 
 pub fn with_buffers(buffers: usize) -> (Router, Port, Port) {
-    let mut router = Router::with(Config { buffers, clock: Clock::manual(), cli: None }, MODULES);
+    with_modules(buffers, &[])
+}
+
+pub fn with_modules(buffers: usize, more: &[&'static Module]) -> (Router, Port, Port) {
+    let all: Vec<&'static Module> = MODULES.iter().chain(more).copied().collect();
+    let mut router = Router::with(Config { buffers, clock: Clock::manual(), cli: None }, &all);
     let (a, b) = (router.pg(0), router.pg(1));
     for (port, net, mac) in [(&a, 0u8, HOST), (&b, 1, FAR)] {
         router.set_address(port, &format!("10.0.{net}.1/24"));

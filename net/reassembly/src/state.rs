@@ -1,6 +1,7 @@
-//! What the nodes of full reassembly share with the control plane.
+//! What the nodes of one kind of reassembly share with the control plane.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::budget::Budget;
 use crate::family::Family;
 use crate::settings::Shared;
-use crate::table::{Items, Table, Why};
+use crate::sv_table::SvTable;
+use crate::table::{Items, Seen, Table, Why};
 use crate::threads::{Owners, Shard, shards};
 
 /// Datagrams ended at once, so that no thread is kept long.
@@ -23,22 +25,22 @@ pub const EXPIRED_AT_ONCE: usize = 64;
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Ticket {
-    /// The node the whole goes to.
+    /// The node it goes to, or the whole does.
     pub next: u32,
-    /// The thread it goes on.
+    /// The thread the whole goes on.
     pub thread: u16,
     /// Not 0: it is for this router.
     pub for_us: u16,
     /// Not 0: it is the first of a datagram that ended, and its sender is to be told.
     pub told: u16,
-    /// Not used, 0.
-    pub unused: u16,
+    /// Bytes of the link's header in front of the network header, which is the front meanwhile.
+    pub link: u16,
 }
 
 impl Ticket {
     /// A ticket to a node, on this thread.
     pub fn to(next: NodeIndex, thread: usize) -> Self {
-        Ticket { next: next.number(), thread: thread as u16, for_us: 0, told: 0, unused: 0 }
+        Ticket { next: next.number(), thread: thread as u16, for_us: 0, told: 0, link: 0 }
     }
 
     /// Puts it into a packet.
@@ -47,10 +49,60 @@ impl Ticket {
     }
 }
 
+/// A table of datagrams, as the control plane sees it.
+pub trait Held<K>: Send + 'static {
+    /// An empty one.
+    fn with(budget: Budget) -> Self;
+
+    /// How many there are, and when the oldest began.
+    fn extent(&self) -> (usize, Option<Time>);
+
+    /// Up to `most` of them, the oldest first.
+    fn seen(&self, most: usize) -> Vec<Seen<K>>;
+
+    /// Ends up to `most` of those whose time is over; tells how many.
+    fn end_old(&mut self, now: Time, timeout: Duration, most: usize, items: &mut dyn Items<Buffer>) -> usize;
+}
+
+impl<K: Copy + Eq + Hash + Send + 'static> Held<K> for Table<K, Buffer> {
+    fn with(budget: Budget) -> Self {
+        Table::new(budget)
+    }
+
+    fn extent(&self) -> (usize, Option<Time>) {
+        (self.len(), self.oldest())
+    }
+
+    fn seen(&self, most: usize) -> Vec<Seen<K>> {
+        self.list(most)
+    }
+
+    fn end_old(&mut self, now: Time, timeout: Duration, most: usize, items: &mut dyn Items<Buffer>) -> usize {
+        self.expire(now, timeout, most, items)
+    }
+}
+impl<K: Copy + Eq + Hash + Send + 'static> Held<K> for SvTable<K, Buffer> {
+    fn with(budget: Budget) -> Self {
+        SvTable::new(budget)
+    }
+
+    fn extent(&self) -> (usize, Option<Time>) {
+        (self.len(), self.oldest())
+    }
+
+    fn seen(&self, most: usize) -> Vec<Seen<K>> {
+        self.list(most)
+    }
+
+    fn end_old(&mut self, now: Time, timeout: Duration, most: usize, items: &mut dyn Items<Buffer>) -> usize {
+        self.expire(now, timeout, most, items)
+    }
+}
+
 /// The tables of all threads, and what they need.
-pub struct Full<F: Family> {
+pub struct State<F: Family, T> {
     /// By thread.
-    pub shards: Box<[Shard<Table<F::Key, Buffer>>]>,
+    pub shards: Box<[Shard<T>]>,
     /// Which threads own datagrams.
     pub owners: Owners,
     /// Limits and times.
@@ -60,19 +112,28 @@ pub struct Full<F: Family> {
     hasher: RandomState,
     handoff: AtomicU32,
     expired: AtomicU32,
+    family: PhantomData<F>,
 }
 
-impl<F: Family> Full<F> {
+/// Datagrams that are put together.
+pub type FullTable<F> = Table<<F as Family>::Key, Buffer>;
+/// Full reassembly.
+pub type Full<F> = State<F, FullTable<F>>;
+/// Shallow virtual reassembly.
+pub type Sv<F> = State<F, SvTable<<F as Family>::Key, Buffer>>;
+
+impl<F: Family, T: Held<F::Key>> State<F, T> {
     /// Nothing is held.
     pub fn new(owners: Owners, settings: Shared, interfaces: IfTable, budget: &Budget) -> Self {
-        Full {
-            shards: shards(|| Table::new(budget.clone())),
+        State {
+            shards: shards(|| T::with(budget.clone())),
             owners,
             settings,
             interfaces,
             hasher: RandomState::new(),
             handoff: AtomicU32::new(0),
             expired: AtomicU32::new(0),
+            family: PhantomData,
         }
     }
 
@@ -102,8 +163,9 @@ impl<F: Family> Full<F> {
         let Some(shard) = self.shards.get(worker.thread()) else { return 0 };
         let mut table = shard.lock();
         let mut items = Expiring { worker, node: self.expired_node() };
-        let ended = table.expire(now, self.settings.timeout(), EXPIRED_AT_ONCE, &mut items);
-        shard.publish(table.len(), table.oldest());
+        let ended = table.end_old(now, self.settings.timeout(), EXPIRED_AT_ONCE, &mut items);
+        let (held, oldest) = table.extent();
+        shard.publish(held, oldest);
         ended
     }
 
@@ -111,8 +173,8 @@ impl<F: Family> Full<F> {
     pub fn clear(&self, thread: usize, worker: &mut Worker, now: Time) {
         let Some(shard) = self.shards.get(thread) else { return };
         let mut table = shard.lock();
-        table.expire(now, Duration::ZERO, usize::MAX, &mut Freeing(worker));
-        shard.publish(table.len(), table.oldest());
+        table.end_old(now, Duration::ZERO, usize::MAX, &mut Freeing(worker));
+        shard.publish(0, None);
     }
 }
 
