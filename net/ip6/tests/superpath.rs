@@ -318,7 +318,13 @@ fn flow(packet: &[u8]) -> Vec<u8> {
 
 fn by_flow(packets: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for packet in packets {
+    for mut packet in packets {
+        // RFC 7739: identifications of what a router cuts of its own are nobody else's to know.
+        if packet.get(20) == Some(&IpProtocol::IPV6_FRAGMENTATION.0)
+            && let Some(id) = packet.get_mut(58..62)
+        {
+            id.fill(0);
+        }
         flows.entry(flow(&packet)).or_default().push(packet);
     }
     flows
