@@ -155,6 +155,9 @@ impl<F: Family> FullNode<F> {
     fn one(&self, mut buffer: Buffer, table: &mut Table<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
         let mut pkt = cx.cache().packet(&mut buffer);
         let ticket = *pkt.scratch::<Ticket>();
+        if !F::is_fragment(&pkt) {
+            return cx.drop(buffer, Error::Malformed);
+        }
         let zone = F::table(&self.full.interfaces, pkt.rx());
         let fragment = match F::read(&pkt, zone) {
             Ok(fragment) => fragment,

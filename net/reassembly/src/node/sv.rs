@@ -110,6 +110,9 @@ fn go_on(mut buffer: Buffer, l4: L4, cx: &mut FrameCx<'_>) {
 impl<F: Family> SvNode<F> {
     fn one(&self, mut buffer: Buffer, table: &mut SvTable<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
         let mut pkt = cx.cache().packet(&mut buffer);
+        if !F::is_fragment(&pkt) {
+            return cx.drop(buffer, Error::Malformed);
+        }
         let zone = F::table(&self.sv.interfaces, pkt.rx());
         let Ok(fragment) = F::read(&pkt, zone) else { return cx.drop(buffer, Error::Malformed) };
         let owner = self.sv.owner(&fragment.key);

@@ -45,7 +45,8 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
         let next = cx.next_feature(pkt);
         // Behind the rewrite the link's header is in front.
         let link = if OUTPUT {
-            usize::try_from(pkt.meta().l3 - pkt.current()).map_err(|_| Error::Front)?
+            let bytes = i32::from(pkt.meta().l3) - i32::from(pkt.current());
+            usize::try_from(bytes).map_err(|_| Error::Front)?
         } else {
             0
         };
