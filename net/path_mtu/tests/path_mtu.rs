@@ -51,7 +51,7 @@ fn router() -> (Router, Port, Port) {
         }
     }
     router.advance(std::time::Duration::from_secs(5));
-    (a.received(), b.received());
+    drop((a.received(), b.received()));
     (router, a, b)
 }
 

@@ -141,7 +141,7 @@ impl<F: Family> Part<F> {
     }
 
     /// Sends fragments for this router here, or leaves them to be dropped.
-    fn set_local(&self, graph: &Graph, listeners: &Listeners, on: bool) -> Result<(), ReassemblyError> {
+    fn set_local(graph: &Graph, listeners: &Listeners, on: bool) -> Result<(), ReassemblyError> {
         let edge = graph.add_edge(graph.node(F::NODES.receiver)?, graph.node(F::NODES.local)?)?;
         listeners.set_fragments(on.then_some(edge));
         Ok(())
@@ -254,10 +254,10 @@ impl Reassembly {
     /// The graph refused.
     pub fn set_local(&self, control: &Control, families: Families) -> Result<(), ReassemblyError> {
         if let Ok(listeners) = control.get::<Arc<Listeners>>() {
-            self.ip4.set_local(&self.graph, &listeners, families.ip4)?;
+            Part::<Ip4>::set_local(&self.graph, &listeners, families.ip4)?;
         }
         if let Ok(listeners) = control.get::<shoal_ip6::Ip6Listeners>() {
-            self.ip6.set_local(&self.graph, &listeners.0, families.ip6)?;
+            Part::<Ip6>::set_local(&self.graph, &listeners.0, families.ip6)?;
         }
         self.local.set(families);
         Ok(())

@@ -111,8 +111,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             // RFC 3128: nothing may lie over what the first one says, nor may there be two that differ.
             (Some((old, end)), Some(new)) if (old, end) != (new, arrival.end) => Err(Why::Overlap),
             (Some((_, end)), None) if arrival.start < end => Err(Why::Overlap),
-            (Some((l4, _)), _) => Ok(l4),
-            (None, Some(l4)) => Ok(l4),
+            (Some((l4, _)), _) | (None, Some(l4)) => Ok(l4),
             (None, None) => {
                 self.hold(handle, arrival, item, limits, items);
                 return SvOutcome::Taken;

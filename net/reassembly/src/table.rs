@@ -124,10 +124,13 @@ pub struct Seen<K> {
     pub given_up: bool,
 }
 
+/// One piece, or none.
+type Link<T> = Option<Handle<Piece<T>>>;
+
 struct Piece<T> {
     arrival: Arrival,
-    before: Option<Handle<Piece<T>>>,
-    after: Option<Handle<Piece<T>>>,
+    before: Link<T>,
+    after: Link<T>,
     item: Option<T>,
 }
 
@@ -280,11 +283,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
 
     /// The pieces between which one that begins at `start` belongs: the last that does not begin behind it, and the one
     /// after that. Most come in order, so the search is from the end.
-    fn neighbours(
-        &self,
-        context: Handle<Context<K, T>>,
-        start: u32,
-    ) -> (Option<Handle<Piece<T>>>, Option<Handle<Piece<T>>>) {
+    fn neighbours(&self, context: Handle<Context<K, T>>, start: u32) -> (Link<T>, Link<T>) {
         let (mut before, mut after) = (self.contexts.get(context).and_then(|c| c.last), None);
         while let Some(piece) = before.and_then(|h| self.pieces.get(h)) {
             if piece.arrival.start <= start {
@@ -387,16 +386,12 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         if context.len != Some(bytes) {
             return Outcome::Held;
         }
-        match merged_ecn(context.ecn) {
-            Some(ecn) => {
-                self.unlink(handle);
-                Outcome::Whole(Whole { context: handle, len: bytes, fragments, ecn })
-            }
-            None => {
-                self.end(handle, Why::Ecn, items);
-                Outcome::Refused(Why::Ecn)
-            }
-        }
+        let Some(ecn) = merged_ecn(context.ecn) else {
+            self.end(handle, Why::Ecn, items);
+            return Outcome::Refused(Why::Ecn);
+        };
+        self.unlink(handle);
+        Outcome::Whole(Whole { context: handle, len: bytes, fragments, ecn })
     }
 
     /// Takes the last fragment of a whole datagram; `None` when all were taken, which is when it is forgotten. Take

@@ -75,9 +75,7 @@ fn a_fragmented_echo_to_the_router_is_answered() {
 fn a_large_fragmented_echo_is_answered_in_fragments() {
     for over in BOTH {
         let (mut router, a, _) = two_hosts();
-        for port in [&a] {
-            router.interfaces().set_mtu(port.index(), shoal_interface::MtuLayer::L3, 1500).unwrap();
-        }
+        router.interfaces().set_mtu(a.index(), shoal_interface::MtuLayer::L3, 1500).unwrap();
         let whole = over.echo(over.to_us(&a)).payload_len(4000).build();
         router.send_all(&a, over.cut(&over.to_us(&a), 5, over.icmp(), &over.payload(&whole), 1448));
         let got = a.received();
@@ -123,7 +121,9 @@ fn fragments_in_any_order_leave_as_one_packet_where_it_is_on() {
             if rng.one_in(2) {
                 router.send_all(&a, &pieces);
             } else {
-                pieces.iter().for_each(|piece| router.send(&a, piece));
+                for piece in &pieces {
+                    router.send(&a, piece);
+                }
             }
             assert_whole(over, &b.received_one(), &payload);
             assert_eq!(held(&router, over), 0);
@@ -197,7 +197,7 @@ fn the_longest_datagram_is_put_together_and_a_longer_one_is_not() {
         a.received();
         // One byte more: the ping of death.
         let at = most / 8 * 8;
-        let last = over.piece(over.through(&a), 2, UDP, at, &[1; 9][..most - at + 1], false);
+        let last = over.piece(over.through(&a), 2, UDP, at, &[1; 9][..=most - at], false);
         router.send(&a, &last);
         let node = over.node("full-reassembly");
         assert_eq!(router.error(&node, "invalid fragment size"), 1, "{:?}", router.errors());

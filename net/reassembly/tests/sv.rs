@@ -100,7 +100,9 @@ fn every_fragment_knows_the_ports_in_whatever_order_they_come() {
             if rng.one_in(2) {
                 router.send_all(&a, &all);
             } else {
-                all.iter().for_each(|piece| router.send(&a, piece));
+                for piece in &all {
+                    router.send(&a, piece);
+                }
             }
             let out = b.received();
             assert_eq!(out.len(), all.len(), "{over:?} {side:?}: {:?}", router.errors());

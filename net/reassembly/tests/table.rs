@@ -253,7 +253,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
             }
         }
         assert_eq!(got, expected, "{marks:?}");
-        assert_eq!(gone.0.iter().all(|g| g.1 == Why::Ecn), true);
+        assert!(gone.0.iter().all(|g| g.1 == Why::Ecn));
         assert!(table.is_empty());
     }
 }
