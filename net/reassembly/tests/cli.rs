@@ -27,7 +27,9 @@ fn an_interface_is_switched_for_one_family_or_both() {
     let (router, a, _) = two_hosts();
     let reassembly = router.get::<Reassembly>();
     let set = |word| run(&router, "set interface reassembly", &[("interface", "pg0"), (word, "")]).map(drop);
-    for (word, ip4, ip6) in [("on", true, true), ("ip4", true, false), ("ip6", false, true), ("off", false, false)] {
+    for (word, ip4, ip6) in
+        [("on", true, true), ("ip4", true, false), ("ip6", false, true), ("off", false, false)]
+    {
         set(word).unwrap();
         assert_eq!(reassembly.interface(a.index()), Families { ip4, ip6 }, "{word}");
     }
