@@ -20,6 +20,7 @@ const STACK: &[&str] = &[
     "ip6_nd",
     "ip4",
     "icmp",
+    "reassembly",
     "nd",
     "ip6",
     "l2",

@@ -30,6 +30,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_icmp::MODULE),
     (Core, &shoal_ip6_nd::MODULE),
     (Core, &shoal_mfib::MODULE),
+    (Core, &shoal_reassembly::MODULE),
+    (Core, &shoal_path_mtu::MODULE),
     (Core, &shoal_handoff::MODULE),
     (Plugin, &shoal_igmp::MODULE),
     (Plugin, &shoal_lcp::MODULE),

@@ -262,9 +262,15 @@ impl Packet<'_> {
 
     /// Takes off everything behind the first segment.
     pub fn take_rest(&mut self) -> Option<Buffer> {
+        let memory = self.memory;
         let meta = self.meta_mut();
-        meta.rest = 0;
-        NonZeroU32::new(std::mem::take(&mut meta.next)).map(Buffer::from_index)
+        let bytes = std::mem::take(&mut meta.rest);
+        let index = NonZeroU32::new(std::mem::take(&mut meta.next))?;
+        // SAFETY: the link was just taken off this packet's chain, and is nowhere else.
+        let first = unsafe { memory.meta(index.get()) };
+        // It was in the middle of a chain, where nobody kept this.
+        first.rest = bytes.saturating_sub(u32::from(first.length));
+        Some(Buffer::from_index(index))
     }
 
     /// The segments' bytes, in order.

@@ -356,6 +356,7 @@ proptest! {
                     if let Some(mut rest) = rest {
                         let whole: Vec<u8> = model[1..].concat();
                         let pkt = cache.packet(&mut rest);
+                        prop_assert_eq!(pkt.len(), whole.len());
                         prop_assert_eq!(pkt.to_vec(), whole);
                         cache.free(rest);
                     }

@@ -193,6 +193,11 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         }
     }
 
+    /// Where an edge leads, for packets that come back from elsewhere.
+    pub fn target(&self, edge: Edge) -> NodeIndex {
+        self.entry.target(edge).unwrap_or(self.common.topology.drop)
+    }
+
     /// The counters of interfaces and nodes.
     #[inline(always)]
     pub fn counters(&self) -> &'a GraphCounters {

@@ -55,6 +55,7 @@ enum Key {
     Special(AdjKind),
     Lookup(Link, u32),
     Neighbour(SwIfIndex, Link, IpAddr),
+    Capped(SwIfIndex, Link, IpAddr, u16),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
     Multicast(SwIfIndex, Link),
@@ -87,6 +88,8 @@ pub struct Adjacencies {
     free: RefCell<VecDeque<(AdjIndex, Grace)>>,
     /// The first index never used.
     next: Cell<u32>,
+    /// Those with a path MTU: a few, beside the neighbours'.
+    capped: RefCell<BTreeMap<AdjIndex, Key>>,
     /// By the next hop's family.
     describe: RefCell<BTreeMap<Family, Describe>>,
     nodes: Cell<[Nodes; Link::COUNT]>,
@@ -121,6 +124,7 @@ impl Adjacencies {
             entries: RefCell::default(),
             free: RefCell::default(),
             next: Cell::new(1),
+            capped: RefCell::default(),
             describe: RefCell::default(),
             nodes: Cell::default(),
             arcs: RefCell::default(),
@@ -239,6 +243,22 @@ impl Adjacencies {
         self.lock(Key::Neighbour(interface, link, next_hop))
     }
 
+    /// The adjacency of one neighbour for packets on their way to somebody whom longer ones do not reach (a path MTU),
+    /// locked once more. It is as the neighbour's own but for the length.
+    ///
+    /// # Errors
+    /// The table is full, or there is no such interface.
+    pub fn capped(
+        &self,
+        interface: SwIfIndex,
+        link: Link,
+        next_hop: IpAddr,
+        mtu: u16,
+    ) -> Result<AdjIndex, AdjError> {
+        self.interfaces.data(interface)?;
+        self.lock(Key::Capped(interface, link, next_hop, mtu))
+    }
+
     /// The adjacency of a connected network, locked once more; `source` is the router's address in it.
     ///
     /// # Errors
@@ -308,6 +328,11 @@ impl Adjacencies {
                 };
                 adj.with_link(link).with_address(next_hop)
             }
+            Key::Capped(interface, link, next_hop, mtu) => {
+                let mut adj = self.describe(Key::Neighbour(interface, link, next_hop));
+                adj.mtu = adj.mtu.min(mtu);
+                adj
+            }
             Key::Glean(interface, source) => {
                 let link = Link::from(Family::of(source));
                 let mtu = self.interfaces.data(interface).map_or(0, |data| link.mtu(&data));
@@ -336,6 +361,9 @@ impl Adjacencies {
             return Err(e);
         }
         self.by_key.borrow_mut().insert(key, index);
+        if matches!(key, Key::Capped(..)) {
+            self.capped.borrow_mut().insert(index, key);
+        }
         self.enter(index, key);
         Ok(index)
     }
@@ -415,7 +443,10 @@ impl Adjacencies {
         };
         match gone {
             Some(Entry { key: Key::Own(own), .. }) => self.end_own(own),
-            Some(Entry { key, .. }) => drop(self.by_key.borrow_mut().remove(&key)),
+            Some(Entry { key, .. }) => {
+                self.by_key.borrow_mut().remove(&key);
+                self.capped.borrow_mut().remove(&index);
+            }
             None => return,
         }
         self.give_index_back(index);
@@ -438,6 +469,12 @@ impl Adjacencies {
 
     /// One neighbour's facts changed: writes its adjacencies anew, those there are.
     pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) {
+        let of = |key: &Key| matches!(key, Key::Capped(i, _, a, _) if (*i, *a) == (interface, next_hop));
+        let capped: Vec<(AdjIndex, Key)> =
+            self.capped.borrow().iter().filter(|(_, key)| of(key)).map(|(i, k)| (*i, *k)).collect();
+        for (index, key) in capped {
+            self.renew(index, key);
+        }
         for link in [Link::Ip4, Link::Ip6] {
             let key = Key::Neighbour(interface, link, next_hop);
             let index = self.by_key.borrow().get(&key).copied();
@@ -481,7 +518,11 @@ impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
             Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
-            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) | Key::Multicast(i, _) => Some(i),
+            Key::Neighbour(i, ..)
+            | Key::Capped(i, ..)
+            | Key::Glean(i, _)
+            | Key::Broadcast(i)
+            | Key::Multicast(i, _) => Some(i),
         }
     }
 }

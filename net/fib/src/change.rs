@@ -163,7 +163,8 @@ impl State {
             None
         };
         self.trie_writes += u64::from(writes);
-        if writes {
+        // What a path MTU stands before decides where next hops are, too.
+        if writes || best.is_some_and(|b| b.source == Source::PathMtu) {
             self.decided(fib, prefix);
         }
         Ok(old)
@@ -187,6 +188,9 @@ impl State {
             table.remove(prefix);
         }
         if after == Some(before) {
+            if before.source == Source::PathMtu {
+                self.decided(fib, prefix);
+            }
             return Ok(Some(old));
         }
         match after {

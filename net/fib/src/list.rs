@@ -51,7 +51,9 @@ impl List {
     /// The next hops it looks up.
     pub fn tracked(paths: &[Path]) -> BTreeSet<Tracked> {
         let next_hop = |p: &Path| match p.via {
-            Via::Recursive { next_hop, fib } => Some((fib, next_hop)),
+            Via::Recursive { next_hop, fib } | Via::PathMtu { peer: next_hop, fib, .. } => {
+                Some((fib, next_hop))
+            }
             _ => None,
         };
         paths.iter().filter_map(next_hop).collect()
@@ -59,7 +61,7 @@ impl List {
 
     /// Whether it always leads to the same adjacency, and so shares that with others.
     pub fn is_plain(paths: &[Path]) -> bool {
-        matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. }))
+        matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. } | Via::PathMtu { .. }))
     }
 
     pub fn spread(paths: &[Path]) -> Spread {

@@ -37,6 +37,11 @@ impl Slot {
         self.best
     }
 
+    /// The list that decides where packets go. A path MTU does not, so that there may be none.
+    pub fn route(&self) -> Option<ListId> {
+        self.all().find(|c| c.source != Source::PathMtu).map(|c| c.list)
+    }
+
     /// All contributions, best first.
     pub fn all(&self) -> impl Iterator<Item = Contribution> + '_ {
         std::iter::once(self.best).chain(self.others.iter().flat_map(|o| o.iter().copied()))

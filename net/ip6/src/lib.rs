@@ -33,7 +33,7 @@ pub use trace::Headers;
 
 use node::load_balance::Ip6LoadBalance;
 use node::not_enabled::{Ip6NotEnabled, NOT_ENABLED};
-use node::{drop::Ip6Drop, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
+use node::{drop::Ip6Drop, frag::Ip6Frag, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
 use node::{local_end, local_end::Ip6LocalEnd, punt::Ip6Punt};
 use node::{lookup::Ip6Lookup, rewrite::Ip6Rewrite};
 
@@ -153,6 +153,7 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip6Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
     graph.add_packet(Ip6Punt { arc: graph.arc(PUNT_ARC)? })?;
+    graph.add_frame(Ip6Frag::new(adjacencies.table()))?;
     let listeners = Arc::new(Listeners::default());
     let local = Ip6Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;

@@ -52,12 +52,13 @@ pub enum Error {
 pub struct Listeners {
     protocols: Box<[AtomicU16]>,
     udp: Box<[AtomicU16]>,
+    fragments: AtomicU16,
 }
 
 impl Default for Listeners {
     fn default() -> Self {
         let table = |n: usize| (0..n).map(|_| AtomicU16::new(0)).collect();
-        Listeners { protocols: table(256), udp: table(65_536) }
+        Listeners { protocols: table(256), udp: table(65_536), fragments: AtomicU16::new(0) }
     }
 }
 
@@ -70,6 +71,16 @@ impl Listeners {
     /// Gives a UDP port to an edge of `ip4-local` or `ip6-local`, or to nobody.
     pub fn set_udp(&self, port: u16, edge: Option<Edge>) {
         Self::set(&self.udp, usize::from(port), edge);
+    }
+
+    /// Gives fragments to an edge of `ip4-local` or `ip6-local`, which sees what they make up, or to nobody.
+    pub fn set_fragments(&self, edge: Option<Edge>) {
+        self.fragments.store(edge.map_or(0, |e| e.0), Ordering::Release);
+    }
+
+    /// The edge of fragments.
+    pub fn fragments(&self) -> Option<Edge> {
+        Some(Edge(self.fragments.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }
 
     fn set(table: &[AtomicU16], at: usize, edge: Option<Edge>) {
@@ -181,7 +192,7 @@ impl PacketNode for Ip4Local {
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         let (protocol, header, total) = (ip.protocol(), ip.header_len(), usize::from(ip.total_length()));
         if ip.is_fragment() {
-            return Err(Error::Fragment);
+            return self.listeners.fragments().map(Next::Registered).ok_or(Error::Fragment);
         }
         if total < header || total > pkt.len() {
             return Err(Error::TooShort);

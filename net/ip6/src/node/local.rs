@@ -221,6 +221,9 @@ impl PacketNode for Ip6Local {
         let upper = match upper(pkt) {
             Ok(upper) => upper,
             Err(Ok(message)) => return refuse(pkt, Error::Problem, message, cx),
+            Err(Err(Error::Fragment)) => {
+                return self.listeners.fragments().map(Next::Registered).ok_or(Error::Fragment);
+            }
             Err(Err(why)) => return Err(why),
         };
         // Padding of short frames is not part of the packet.

@@ -1,6 +1,7 @@
 //! The nodes an IPv6 packet passes.
 
 pub mod drop;
+pub mod frag;
 pub mod hop_by_hop;
 pub mod input;
 pub mod load_balance;

@@ -1,7 +1,7 @@
 //! `ip6-rewrite`: take a hop off, put the neighbour's header in front. RFC 8200, 3 and 5.
 //! ip6-lookup -> **ip6-rewrite** -> `<interface>-output` | features of `ip6-output` | ip6-icmp-error
 //!
-//! A router cuts no IPv6 packet: one that is too long goes back as "packet too big".
+//! A router cuts no IPv6 packet: one that is too long goes back as "packet too big". Its own it may cut.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -23,6 +23,9 @@ pub enum Next {
     /// Its sender is told that it goes no further.
     #[node("ip6-icmp-error")]
     IcmpError,
+    /// It was made here and is too long.
+    #[node("ip6-frag")]
+    Frag,
     /// The neighbour's interface, or a feature of packets on their way there.
     Output(Edge),
     /// It leaves by the way it came: the sender may be told a shorter one.
@@ -42,8 +45,6 @@ pub enum Error {
     #[counter("mtu_exceeded")]
     #[severity(warn)]
     MtuExceeded,
-    /// own packet exceeds ip6 MTU
-    OwnTooLong,
     /// link-local source beyond its link
     #[severity(warn)]
     Scope,
@@ -183,7 +184,7 @@ impl Ip6Rewrite {
         if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
             // RFC 8200, 5: nobody but the source cuts a packet.
             if ours {
-                return Err(Error::OwnTooLong);
+                return Ok(Next::Frag);
             }
             return Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx));
         }
