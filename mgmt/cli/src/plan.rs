@@ -38,6 +38,8 @@ pub type Plan = Vec<Step>;
 pub struct Plans {
     /// The words of its syntax: a word of the line that is one of them is no argument for sure.
     words: Vec<&'static str>,
+    /// The bytes they begin with, a bit for each of ASCII.
+    firsts: u128,
     known: RefCell<VecDeque<(Check, Plan)>>,
 }
 
@@ -48,7 +50,15 @@ impl Plans {
         collect(items, &mut words);
         words.sort_unstable();
         words.dedup();
-        Plans { words, known: RefCell::default() }
+        let first =
+            |word: &&str| word.bytes().next().map_or(0, |b| 1u128.checked_shl(b.into()).unwrap_or(u128::MAX));
+        let firsts = words.iter().map(first).fold(0, |all, one| all | one);
+        Plans { words, firsts, known: RefCell::default() }
+    }
+
+    fn is_word(&self, text: &str) -> bool {
+        let first = text.bytes().next().map_or(0, u32::from);
+        self.firsts.checked_shr(first).is_none_or(|bits| bits & 1 == 1) && self.words.contains(&text)
     }
 
     /// Matches the input as an earlier line of its shape, or by searching.
@@ -86,7 +96,7 @@ impl Plans {
             let fits = match step.ty {
                 None => token.text == step.name,
                 Some(ty) => {
-                    !self.words.iter().any(|w| *w == token.text)
+                    !self.is_word(&token.text)
                         && !matches!(token.text.as_ref(), "{" | "}" | ",")
                         && accepts(ty)
                 }

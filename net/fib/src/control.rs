@@ -491,6 +491,9 @@ impl State {
 
 /// Old and new paths together: sorted, and of two that lead to the same the newer one.
 fn merged(old: &[Path], new: &[Path]) -> Result<Vec<Path>, FibError> {
+    if let ([], [only]) = (old, new) {
+        return Ok(vec![*only]);
+    }
     let mut all: BTreeMap<Via, Path> = BTreeMap::new();
     all.extend(old.iter().chain(new).map(|path| (path.via, *path)));
     match all.len() {

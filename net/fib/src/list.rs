@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use shoal_adj::{AdjIndex, Family, Link, Spread};
 
+use crate::address::Keyed;
 use crate::resolve::{Led, Way};
 use crate::{FibIndex, Path, PathState, Via};
 
@@ -72,7 +73,7 @@ impl List {
 pub(crate) struct Lists {
     slots: Vec<Option<List>>,
     free: Vec<ListId>,
-    by_key: HashMap<ListKey, ListId>,
+    by_key: HashMap<ListKey, ListId, Keyed>,
 }
 
 impl Lists {
