@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 
+use shoal_infra::budget;
+
 use crate::complaint::Complaint;
 use crate::pace::Pace;
 
@@ -15,7 +17,7 @@ const CHUNK: u64 = 1 << 20;
 pub(crate) const MOST_FAULTS: usize = 100;
 
 /// The text of a file, with VPP's and Windows' line ends alike.
-pub async fn read(file: &str, pace: &Pace) -> io::Result<String> {
+pub async fn read(file: &str, pace: &Pace) -> io::Result<Text> {
     let length = std::fs::metadata(file)?;
     if !length.is_file() {
         return Err(io::Error::other("not a file"));
@@ -24,7 +26,10 @@ pub async fn read(file: &str, pace: &Pace) -> io::Result<String> {
     let length = usize::try_from(length.len()).map_err(|_| too_large())?;
     let mut bytes = Vec::new();
     // A file may grow while it is read, and says nothing of its length in /proc.
-    bytes.try_reserve_exact(length.min(MAX_BYTES as usize) + 1).map_err(io::Error::other)?;
+    let length = length.min(MAX_BYTES as usize) + 1;
+    budget::take(length).map_err(io::Error::other)?;
+    let mut text = Text { text: String::new(), taken: length };
+    bytes.try_reserve_exact(length).map_err(io::Error::other)?;
     let mut file = File::open(file)?;
     while file.by_ref().take(CHUNK).read_to_end(&mut bytes)? > 0 {
         if bytes.len() as u64 > MAX_BYTES {
@@ -32,7 +37,28 @@ pub async fn read(file: &str, pace: &Pace) -> io::Result<String> {
         }
         pace.give_way().await;
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8 text"))
+    text.text = String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8 text"))?;
+    Ok(text)
+}
+
+/// The text of a file, counted as the tables' memory while it is there.
+pub struct Text {
+    text: String,
+    taken: usize,
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        budget::give_back(self.taken);
+    }
 }
 
 /// One text that names every fault with file and line.

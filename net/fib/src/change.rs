@@ -7,7 +7,7 @@ use std::rc::Rc;
 use shoal_adj::{AdjIndex, Adjacencies, Family};
 use shoal_buffer::SwIfIndex;
 use shoal_infra::mtrie::UpdateError;
-use shoal_infra::qsbr;
+use shoal_infra::{budget, qsbr};
 use shoal_interface::Interfaces;
 use shoal_wire::IpPrefix;
 
@@ -89,7 +89,10 @@ impl State {
         let key = ListKey { family, paths: paths.into() };
         let id = match self.lists.find(&key) {
             Some(id) => id,
-            None => self.create(key)?,
+            None => {
+                budget::take(List::bytes(&key.paths))?;
+                self.create(key)?
+            }
         };
         self.use_again(id);
         Ok(id)
@@ -127,6 +130,7 @@ impl State {
             self.untrack(id, at);
         }
         if let Some(list) = self.lists.remove(id) {
+            budget::give_back(List::bytes(list.paths()));
             self.unlock(list.adj);
         }
     }
@@ -148,7 +152,11 @@ impl State {
         let table = self.table_mut(address::family(prefix), fib)?;
         let best = table.get(prefix).map(Slot::best);
         let decides = best.is_none_or(|b| source <= b.source);
-        // The trie first, because it alone can refuse.
+        // Room first, then the trie: they alone can refuse.
+        if best.is_none() {
+            let (id, full) = (table.id, table.reserve(prefix));
+            full.map_err(|why| FibError::NoMemory { prefix: *prefix, table: id, why })?;
+        }
         let writes = decides && best.map(|b| b.list) != Some(list);
         if writes {
             write(table, prefix, adj)?;

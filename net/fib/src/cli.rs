@@ -178,7 +178,7 @@ fn of_route(error: FibError) -> CliError {
         FibError::Count { most, .. } => ("count", Some(most.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
         FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
-        FibError::OtherSource { .. } | FibError::Full { .. } => ("prefix", None),
+        FibError::OtherSource { .. } | FibError::Full { .. } | FibError::NoMemory { .. } => ("prefix", None),
         _ => return error.into(),
     };
     CliError::argument(name, error.to_string()).nearest(nearest)

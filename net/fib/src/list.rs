@@ -58,6 +58,12 @@ impl List {
         paths.iter().filter_map(next_hop).collect()
     }
 
+    /// Bytes a list of these paths takes, with its adjacency, its place among the lists and what follows its next hops:
+    /// rather too many.
+    pub fn bytes(paths: &[Path]) -> usize {
+        768 + size_of_val(paths) * 4
+    }
+
     /// Whether it always leads to the same adjacency, and so shares that with others.
     pub fn is_plain(paths: &[Path]) -> bool {
         matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. }))
