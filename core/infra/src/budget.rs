@@ -130,17 +130,16 @@ fn credit() -> MutexGuard<'static, u64> {
     CREDIT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A list that asks for what it grows by, and gives it back when it goes: for notes of an operation, which may be as
-/// long as a table.
+/// Notes of an operation, which may be as long as a table. They are no table: what was configured for those does not
+/// limit them, but they ask the system before they grow.
 #[derive(Debug)]
 pub struct Notes<T> {
     items: Vec<T>,
-    bytes: usize,
 }
 
 impl<T> Default for Notes<T> {
     fn default() -> Self {
-        Notes { items: Vec::new(), bytes: 0 }
+        Notes { items: Vec::new() }
     }
 }
 
@@ -152,9 +151,14 @@ impl<T> Notes<T> {
     pub fn reserve(&mut self) -> Result<(), NoMemory> {
         if self.items.len() == self.items.capacity() {
             let more = self.items.len().max(16);
-            let bytes = more * size_of::<T>();
-            take(bytes)?;
-            self.bytes += bytes;
+            let bytes = (more * size_of::<T>()) as u64;
+            // A few are never worth a look at the system.
+            if bytes > GRAIN / 64 {
+                let Left { limit, most, bytes: left } = left_of_system();
+                if bytes > left {
+                    return Err(NoMemory { limit, most, taken: taken() });
+                }
+            }
             self.items.try_reserve_exact(more).map_err(|_| refused())?;
         }
         Ok(())
@@ -181,12 +185,6 @@ impl<T> Notes<T> {
     }
 }
 
-impl<T> Drop for Notes<T> {
-    fn drop(&mut self) {
-        give_back(self.bytes);
-    }
-}
-
 /// How much tables may still take. Looks at the system: some tens of microseconds.
 pub fn left() -> Left {
     let configured = CONFIGURED.load(Ordering::Relaxed);
@@ -196,9 +194,14 @@ pub fn left() -> Left {
         most: configured,
         bytes: configured.saturating_sub(taken()),
     });
-    let least =
-        Source::ALL.iter().filter_map(|read| read()).map(Source::left).chain(own).min_by_key(|l| l.bytes);
-    least.unwrap_or(Left { limit: Limit::System, most: 0, bytes: GRAIN })
+    own.into_iter().chain([left_of_system()]).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+}
+
+const NOBODY_KNOWS: Left = Left { limit: Limit::System, most: 0, bytes: GRAIN };
+
+fn left_of_system() -> Left {
+    let limits = Source::ALL.iter().filter_map(|read| read());
+    limits.map(Source::left).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
 }
 
 /// One limit of the system, and how much of it nobody uses.

@@ -90,7 +90,7 @@ impl State {
         let id = match self.lists.find(&key) {
             Some(id) => id,
             None => {
-                budget::take(List::bytes(&key.paths))?;
+                budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
                 self.create(key)?
             }
         };

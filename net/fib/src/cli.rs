@@ -176,6 +176,7 @@ fn of_route(error: FibError) -> CliError {
         FibError::Weight => ("weight", Some("1".to_owned())),
         FibError::NextHop(_) | FibError::LinkLocal(_) => ("next-hop", None),
         FibError::Count { most, .. } => ("count", Some(most.to_string())),
+        FibError::Bulk { fit, .. } => ("count", Some(fit.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
         FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
         FibError::OtherSource { .. } | FibError::Full { .. } | FibError::NoMemory { .. } => ("prefix", None),

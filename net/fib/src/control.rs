@@ -222,8 +222,8 @@ impl Fib {
         let mut failed = None;
         for prefix in prefixes {
             // A change that cannot be noted could not be undone.
-            if let Err(e) = undo.reserve() {
-                failed = Some(e.into());
+            if let Err(why) = undo.reserve() {
+                failed = Some(FibError::Bulk { fit: undo.len(), why });
                 break;
             }
             let done = if address::family(&prefix) == family {
@@ -305,7 +305,7 @@ impl Fib {
         for prefix in prefixes {
             let prefix = prefix.into().normalized();
             state.check_paths(fib, &prefix, source, paths)?;
-            all.reserve()?;
+            all.reserve().map_err(|why| FibError::Bulk { fit: all.len(), why })?;
             all.push(prefix);
         }
         for prefix in all.items() {

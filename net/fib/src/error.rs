@@ -128,9 +128,17 @@ pub enum FibError {
         /// Why.
         why: NoMemory,
     },
-    /// There is no memory for what an operation needs besides its entries.
-    #[error(transparent)]
-    Budget(#[from] NoMemory),
+    /// There is no memory to note how a bulk would be undone.
+    #[error("too many at once, nearest {fit}: {why}")]
+    Bulk {
+        /// How many would have been possible.
+        fit: usize,
+        /// Why not more.
+        why: NoMemory,
+    },
+    /// There is no memory for another list of paths.
+    #[error("the paths of the route: {0}")]
+    Paths(NoMemory),
     /// The system gives no memory for another table.
     #[error("no memory for table {0}: {1}")]
     Memory(u32, String),
