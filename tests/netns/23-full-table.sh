@@ -64,7 +64,8 @@ PATIENCE=600 in_a ping -q -i 0.001 -W 2 198.18.0.1 >"$work/ping4" 2>&1 &
 PATIENCE=600 in_a ping -6 -q -i 0.005 -W 2 2001:db8:18::1 >"$work/ping6" 2>&1 &
 PATIENCE=600 in_a iperf3 -c 198.18.0.1 -t 500 -b 200M >"$work/iperf" 2>&1 &
 talkers() { ip netns pids "$A" | while read -r pid; do tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q "^$1 " && echo "$pid"; done; }
-await 5 test -n "$(talkers iperf3)" || fail "nobody talks"
+talking() { [ -n "$(talkers ping)" ] && [ -n "$(talkers iperf3)" ]; }
+await 10 talking || fail "nobody talks"
 sleep 1
 
 now() { date +%s%N; }
@@ -91,7 +92,8 @@ count=$(routes)
 [ "$count" -eq $((before + ROUTES4 + ROUTES6 + 400)) ] || fail "$count routes, there were $before"
 ctl show fib capacity >"$work/capacity"
 load del.cli "withdrawn"
-await 5 test "$(routes)" -eq "$before" || fail "$(routes) routes are left, there were $before"
+all_gone() { [ "$(routes)" -eq "$before" ]; }
+await 5 all_gone || fail "$(routes) routes are left, there were $before"
 out=$(CTL_TIMEOUT=60 ctl show fib check)
 grep -q 'all is well' <<<"$out" || fail "$out"
 

@@ -10,7 +10,7 @@ use shoal_module::{Control, Module};
 use shoal_testkit::{Rng, Router};
 
 /// Steps of a round.
-const STEPS: usize = 400;
+const STEPS: usize = 1_000;
 const ROUNDS: usize = 3;
 
 fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {

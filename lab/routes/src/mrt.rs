@@ -70,9 +70,9 @@ impl<R: Read> Routes<R> {
                 // RIB_IPV4_UNICAST, RIB_IPV6_UNICAST, and both with path identifiers.
                 (TABLE_DUMP_V2, 2 | 4) => rib(&self.record, subtype == 4, false),
                 (TABLE_DUMP_V2, 8 | 10) => rib(&self.record, subtype == 10, true),
-                _ => Some(None),
+                _ => Ok(None),
             };
-            let route = found.ok_or_else(|| self.wrong("a length in it is too long"))?;
+            let route = found.map_err(|TooLong| self.wrong("a length in it is too long"))?;
             self.at += 12 + u64::from(length);
             if route.is_some() {
                 return Ok(route);
@@ -81,33 +81,36 @@ impl<R: Read> Routes<R> {
     }
 }
 
+/// A length in a record goes beyond it.
+struct TooLong;
+
 /// Takes so many bytes off the front.
-fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
-    let (front, rest) = bytes.split_at_checked(n)?;
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Result<&'a [u8], TooLong> {
+    let (front, rest) = bytes.split_at_checked(n).ok_or(TooLong)?;
     *bytes = rest;
-    Some(front)
+    Ok(front)
 }
 
-fn number(bytes: &mut &[u8], n: usize) -> Option<usize> {
-    Some(take(bytes, n)?.iter().fold(0, |sum, b| sum << 8 | usize::from(*b)))
+fn number(bytes: &mut &[u8], n: usize) -> Result<usize, TooLong> {
+    Ok(take(bytes, n)?.iter().fold(0, |sum, b| sum << 8 | usize::from(*b)))
 }
 
-/// A prefix's record (RFC 6396 4.3.2); `Some(None)` if no peer tells a next hop.
-fn rib(mut bytes: &[u8], six: bool, path_ids: bool) -> Option<Option<Route>> {
+/// A prefix's record (RFC 6396 4.3.2); `None` if no peer tells a next hop.
+fn rib(mut bytes: &[u8], six: bool, path_ids: bool) -> Result<Option<Route>, TooLong> {
     let _sequence = number(&mut bytes, 4)?;
     let len = number(&mut bytes, 1)? as u8;
     if len > if six { 128 } else { 32 } {
-        return None;
+        return Err(TooLong);
     }
     let network = address(take(&mut bytes, usize::from(len).div_ceil(8))?, six);
     for _ in 0..number(&mut bytes, 2)? {
         let _peer_and_time = take(&mut bytes, 6 + if path_ids { 4 } else { 0 })?;
         let length = number(&mut bytes, 2)?;
         if let Some(next_hop) = next_hop(take(&mut bytes, length)?)? {
-            return Some(Some(Route { network, len, next_hop }));
+            return Ok(Some(Route { network, len, next_hop }));
         }
     }
-    Some(None)
+    Ok(None)
 }
 
 /// An address whose last bytes may be left out.
@@ -121,13 +124,13 @@ fn address(bytes: &[u8], six: bool) -> IpAddr {
 }
 
 /// The next hop among a route's attributes.
-fn next_hop(mut attributes: &[u8]) -> Option<Option<IpAddr>> {
+fn next_hop(mut attributes: &[u8]) -> Result<Option<IpAddr>, TooLong> {
     while !attributes.is_empty() {
         let (flags, kind) = (number(&mut attributes, 1)? as u8, number(&mut attributes, 1)? as u8);
         let length = number(&mut attributes, if flags & EXTENDED_LENGTH == 0 { 1 } else { 2 })?;
         let mut value = take(&mut attributes, length)?;
         match kind {
-            NEXT_HOP if length == 4 => return Some(Some(address(value, false))),
+            NEXT_HOP if length == 4 => return Ok(Some(address(value, false))),
             MP_REACH_NLRI => {
                 // Some collectors write the whole attribute: family and kind stand in front then.
                 if value.first() == Some(&0) {
@@ -136,16 +139,16 @@ fn next_hop(mut attributes: &[u8]) -> Option<Option<IpAddr>> {
                 let n = number(&mut value, 1)?;
                 let global = take(&mut value, n)?;
                 if n >= 16 {
-                    return Some(Some(address(global, true)));
+                    return Ok(Some(address(global, true)));
                 }
                 if n == 4 {
-                    return Some(Some(address(global, false)));
+                    return Ok(Some(address(global, false)));
                 }
             }
             _ => {}
         }
     }
-    Some(None)
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -292,15 +292,15 @@ impl<'a, 'g> Machine<'a, 'g> {
             let start = self.input.cursor.unwrap_or(start);
             return (start..start, None);
         }
-        let token = self.word_at(at).clone();
+        let token = self.word_at(at).cloned();
         (token.as_ref().map_or(start..start, |t| t.span.clone()), token)
     }
 
-    fn word_at(&mut self, at: usize) -> &Option<lex::Token<'a>> {
+    fn word_at(&mut self, at: usize) -> Option<&lex::Token<'a>> {
         if self.seen.as_ref().is_none_or(|(place, _)| *place != at) {
             self.seen = Some((at, lex::next(self.input.line, at, self.input.commas)));
         }
-        self.seen.as_ref().map_or(&None, |(_, token)| token)
+        self.seen.as_ref().and_then(|(_, token)| token.as_ref())
     }
 
     /// Whether a sequence begins with a word that does not stand at this place: it is not worth a branch.

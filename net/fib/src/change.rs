@@ -87,12 +87,11 @@ impl State {
     /// The list of these paths for a family's packets, with one user more. Resolved, its adjacency locked.
     pub fn acquire(&mut self, family: Family, paths: &[Path]) -> Result<ListId, FibError> {
         let key = ListKey { family, paths: paths.into() };
-        let id = match self.lists.find(&key) {
-            Some(id) => id,
-            None => {
-                budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
-                self.create(key)?
-            }
+        let id = if let Some(id) = self.lists.find(&key) {
+            id
+        } else {
+            budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
+            self.create(key)?
         };
         self.use_again(id);
         Ok(id)
@@ -161,8 +160,8 @@ impl State {
         if writes {
             write(table, prefix, adj)?;
         }
-        let old = if let Some(slot) = table.get_mut(prefix) {
-            slot.put(new)
+        let old = if best.is_some() {
+            table.get_mut(prefix).and_then(|slot| slot.put(new))
         } else {
             table.insert(prefix, Slot::new(new));
             None
