@@ -215,7 +215,7 @@ fn a_long_file_holds_nobody_up() {
     let begun = Instant::now();
     long.0.get_ref().set_nonblocking(true).unwrap();
     // As long as the file runs, others are answered between its lines.
-    while long.0.fill_buf().is_err() && begun.elapsed() < Duration::from_secs(60) {
+    while long.0.fill_buf().is_err() && begun.elapsed() < Duration::from_mins(1) {
         let asked = Instant::now();
         assert_eq!(other.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
         assert!(asked.elapsed() < Duration::from_secs(1), "answered after {:?}", asked.elapsed());
