@@ -14,6 +14,8 @@ mod sync;
 
 pub mod bitmap;
 #[cfg(not(loom))]
+pub mod budget;
+#[cfg(not(loom))]
 pub mod mtrie;
 pub mod pool;
 pub mod qsbr;

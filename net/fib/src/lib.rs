@@ -20,6 +20,7 @@ mod data;
 mod error;
 mod flow;
 mod list;
+mod map;
 mod path;
 mod resolve;
 #[cfg(test)]

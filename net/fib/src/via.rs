@@ -115,9 +115,10 @@ pub(crate) fn of_paths(error: FibError) -> CliError {
         FibError::Weight => ("weight", Some("1".to_owned())),
         FibError::NextHop(_) | FibError::LinkLocal(_) => ("next-hop", None),
         FibError::Count { most, .. } => ("count", Some(most.to_string())),
+        FibError::Bulk { fit, .. } => ("count", Some(fit.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
         FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
-        FibError::OtherSource { .. } | FibError::Full { .. } => ("prefix", None),
+        FibError::OtherSource { .. } | FibError::Full { .. } | FibError::NoMemory { .. } => ("prefix", None),
         _ => return error.into(),
     };
     CliError::argument(name, error.to_string()).nearest(nearest)
