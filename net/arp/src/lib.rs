@@ -45,7 +45,7 @@ pub static MODULE: Module =
 
 /// The channels' ends, from `init` to `start`.
 struct Ends {
-    learn: Receiver<message::Learn>,
+    learn: Receiver<message::Fact>,
     wait: Receiver<Waiting<Ipv4Addr>>,
     bell: Receiver<()>,
 }
@@ -63,14 +63,14 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (learn_tx, learn) = channel(CHANNEL);
     let (wait_tx, wait) = channel(CHANNEL);
     let (bell_tx, bell) = channel(1);
-    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone());
-    graph.add_packet(node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx))?;
+    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
+    graph.add_packet(node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx.clone()))?;
     graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
     graph.add_packet(node::ArpFailed)?;
-    graph.add_frame(node::Ip4Arp(asker()))?;
+    let ip4_arp = graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "arp")?;
-    let neighbours = control.put_rc(Neighbours::new(control, Arp::new(control, counters)?, held, bell_tx)?);
+    let neighbours = control.put_rc(Neighbours::new(control, Arp::new(control, ip4_arp, counters)?, held, bell_tx)?);
     protocol::follow(control, &neighbours)?;
     control.put(Ends { learn, wait, bell });
     Ok(())

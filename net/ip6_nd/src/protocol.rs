@@ -11,7 +11,7 @@ use shoal_graph::NodeIndex;
 use shoal_interface::IfData;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
-use shoal_neighbor::{Protocol, Question, Timing};
+use shoal_neighbor::{Protocol, Question, Silent, Timing};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
@@ -53,7 +53,7 @@ impl Protocol for Discovery {
     const FAMILY: Family = Family::Ip6;
     /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME.
     const TIMING: Option<Timing> =
-        Some(Timing { reachable: Duration::from_secs(30), delay: Duration::from_secs(5) });
+        Some(Timing { reachable: Duration::from_secs(30), delay: Duration::from_secs(5), silent: Silent::Goes });
 
     fn fib_of(data: &IfData) -> FibIndex {
         FibIndex(data.fib_ip6)

@@ -34,6 +34,17 @@ pub struct Timing {
     pub reachable: Duration,
     /// How long a neighbour whose packets are sent without a confirmation may take to confirm.
     pub delay: Duration,
+    /// What becomes of one that does not answer.
+    pub silent: Silent,
+}
+
+/// What becomes of a neighbour that is known and does not answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Silent {
+    /// It is forgotten (RFC 4861 7.3.3).
+    Goes,
+    /// It stays while entries do not age: there are stations that speak IPv4 and answer no ARP.
+    Stays,
 }
 
 /// What a family's protocol does for its table.

@@ -13,7 +13,7 @@ use shoal_neighbor::throttle::Throttle;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader};
 
 use crate::counters::{ArpCounters, Kind};
-use crate::message::{Learn, Unknown};
+use crate::message::{Fact, Learn};
 use crate::subnet::{Place, Subnets};
 
 /// Where a packet goes next.
@@ -97,38 +97,30 @@ const NEWS: u32 = 16;
 pub(crate) struct ArpInput {
     subnets: Subnets,
     counters: ArpCounters,
-    learn: Sender<Learn>,
+    learn: Sender<Fact>,
     told: Throttle,
 }
 
 impl ArpInput {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, learn: Sender<Learn>) -> Self {
+    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, learn: Sender<Fact>) -> Self {
         ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT) }
     }
 
     /// Passes on who has which address, unless it was passed on often enough just now.
-    fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, unknown: Unknown, cx: &Cx<'_, Self>) {
+    fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, cx: &Cx<'_, Self>) {
         let (address, mac) = (arp.sender_ip4(), arp.sender_mac());
+        let kind = kind_of(arp);
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
-        let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ unknown as u64;
+        let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ kind as u64;
         let known = self.subnets.is_known(rx, address.to_bits(), mac, cx.guard());
         if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { NEWS } {
             return;
         }
-        let counter = match self.learn.try_send(Learn { interface: rx, address, mac, unknown }) {
+        let counter = match self.learn.try_send(Fact::Said(Learn { interface: rx, address, mac, kind })) {
             Ok(()) => Error::Learned,
             Err(_) => Error::LearnCongested,
         };
         cx.count(counter, 1);
-    }
-
-    fn count(&self, arp: &ArpHeader, rx: SwIfIndex, thread: usize) {
-        let kind = match arp.opcode() {
-            _ if arp.is_gratuitous() => Kind::Gratuitous,
-            ArpOpcode::REQUEST => Kind::Request,
-            _ => Kind::Reply,
-        };
-        self.counters.count_rx(kind, thread, rx);
     }
 
     /// The sender's addresses make sense, and it is where it says.
@@ -138,6 +130,14 @@ impl ArpInput {
             Place::Local => Err(Error::SourceIsLocal),
             Place::Elsewhere => Err(Error::SourceElsewhere),
         }
+    }
+}
+
+fn kind_of(arp: &ArpHeader) -> Kind {
+    match arp.opcode() {
+        _ if arp.is_gratuitous() => Kind::Gratuitous,
+        ArpOpcode::REQUEST => Kind::Request,
+        _ => Kind::Reply,
     }
 }
 
@@ -188,7 +188,7 @@ impl PacketNode for ArpInput {
             cx.trace(pkt, || Trace(*arp));
         }
         let arp = check_form(pkt)?;
-        self.count(&arp, rx, cx.thread());
+        self.counters.count_rx(kind_of(&arp), cx.thread(), rx);
         if !self.subnets.interfaces.get(rx, cx.guard()).flags().has(IfFlags::IP4) {
             return Err(Error::NotEnabled);
         }
@@ -204,14 +204,14 @@ impl PacketNode for ArpInput {
         }
         self.check_sender(rx, &arp, cx)?;
         if arp.is_gratuitous() {
-            self.learn(rx, &arp, Unknown::Ignore, cx);
+            self.learn(rx, &arp, cx);
             cx.count(Error::Gratuitous, 1);
             return Ok(Next::Done);
         }
         if !for_us {
             return Err(Error::TargetElsewhere);
         }
-        self.learn(rx, &arp, Unknown::Enter, cx);
+        self.learn(rx, &arp, cx);
         if arp.opcode() == ArpOpcode::REPLY {
             cx.count(Error::RepliesReceived, 1);
             return Ok(Next::Done);
