@@ -1,14 +1,12 @@
 //! Commands.
 
-use std::fmt;
 use std::net::Ipv6Addr;
 
-use serde::Serialize;
-use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_interface::{InterfaceArg, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_wire::{Ip6Prefix, IpPrefix};
+use shoal_wire::IpPrefix;
 
 use crate::{Ip6, Ip6Error};
 
@@ -48,8 +46,6 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set ip6 link-local address local0 fe80::1"])
     .doc("Without one it is made of the interface's MAC address (RFC 2464)."),
-    Command::new("show ip6 interface [<interface>]", "Show IPv6 on interfaces", show)
-        .examples(&["show ip6 interface", "show ip6 interface local0"]),
 ];
 
 fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
@@ -114,79 +110,4 @@ fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
     let address = args.get::<Ipv6Addr>("address")?;
     control.get::<Ip6>()?.set_link_local(interface(args)?, address).map_err(of_address)?;
     Ok(Output::none())
-}
-
-/// `show ip6 interface`.
-#[derive(Serialize)]
-struct View(Vec<Row>);
-
-#[derive(Serialize)]
-struct Row {
-    interface: String,
-    up: bool,
-    enabled: bool,
-    link_local: Option<Ipv6Addr>,
-    addresses: Vec<Address>,
-    groups: Vec<Ipv6Addr>,
-    mtu: u16,
-}
-
-#[derive(Serialize)]
-struct Address {
-    address: Ipv6Addr,
-    subnet: String,
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.0 {
-            if !row.enabled {
-                writeln!(f, "IPv6 not enabled on {}", row.interface)?;
-                continue;
-            }
-            let state = if row.up { "up" } else { "down" };
-            writeln!(f, "{} is admin {state}", row.interface)?;
-            if let Some(link_local) = row.link_local {
-                writeln!(f, "  Link-local address(es):\n    {link_local}")?;
-            }
-            if !row.addresses.is_empty() {
-                writeln!(f, "  Global unicast address(es):")?;
-            }
-            for Address { address, subnet } in &row.addresses {
-                writeln!(f, "    {address}, subnet is {subnet}")?;
-            }
-            writeln!(f, "  Joined group address(es):")?;
-            for group in &row.groups {
-                writeln!(f, "    {group}")?;
-            }
-            writeln!(f, "  MTU is {}", row.mtu)?;
-        }
-        Ok(())
-    }
-}
-
-fn address_row(address: &Ip6Prefix) -> Address {
-    Address { address: address.addr(), subnet: address.normalized().to_string() }
-}
-
-fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (ip6, interfaces) = (control.get::<Ip6>()?, control.get::<Interfaces>()?);
-    let wanted = match args.opt::<InterfaceArg>("interface")? {
-        Some(interface) => vec![interface.0],
-        None => ip6.interfaces(),
-    };
-    let mut rows = Vec::new();
-    for interface in wanted {
-        let (on, data) = (ip6.on(interface), interfaces.data(interface)?);
-        rows.push(Row {
-            interface: interfaces.name(interface)?,
-            up: data.is_up(),
-            enabled: on.enabled(),
-            link_local: on.link_local,
-            addresses: on.addresses.iter().map(address_row).collect(),
-            groups: ip6.groups(interface),
-            mtu: data.ip6_mtu(),
-        });
-    }
-    Ok(Output::view(View(rows)))
 }

@@ -1,7 +1,7 @@
 //! Addresses of interfaces.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::rc::{Rc, Weak};
 
@@ -48,6 +48,8 @@ pub struct Ip6Info {
     pub chosen: Option<Ipv6Addr>,
     /// The link-local address, while IPv6 runs.
     pub link_local: Option<Ipv6Addr>,
+    /// Those of its addresses that are not the router's yet, or somebody else's: see [`Ip6::set_use`].
+    pub unproven: BTreeSet<Ipv6Addr>,
 }
 
 impl Ip6Info {
@@ -59,6 +61,11 @@ impl Ip6Info {
     /// All its addresses.
     pub fn all(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
         self.link_local.into_iter().chain(self.addresses.iter().map(Ip6Prefix::addr))
+    }
+
+    /// Its addresses that may be spoken from, without the link-local one.
+    pub fn usable(&self) -> impl Iterator<Item = &Ip6Prefix> + '_ {
+        self.addresses.iter().filter(|a| !self.unproven.contains(&a.addr()))
     }
 
     /// Whether the table must stay for it.
@@ -83,7 +90,9 @@ impl Ip6Info {
         }
         for address in self.anycast().chain(self.addresses.iter().map(Ip6Prefix::addr)) {
             let local = Via::Local { interface: Some(interface), address: address.into() };
-            routes.insert(Ip6Prefix::host(address), local);
+            // RFC 4862, 5.4: packets to an address that is not the router's yet are thrown away silently.
+            let via = if self.unproven.contains(&address) { Via::Drop } else { local };
+            routes.insert(Ip6Prefix::host(address), via);
         }
         routes
     }
@@ -98,9 +107,13 @@ pub struct Ip6 {
     fib: Rc<Fib>,
     table: Ip6IfTable,
     writer: RefCell<TwinTableWriter<[u64; 4]>>,
-    links: Links,
+    pub(super) links: Links,
     edges: Ip6Edges,
     on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    /// Whether somebody finds out if new addresses are the router's alone.
+    pub(super) proving: Cell<bool>,
+    /// Groups that others want the router in, and how many do.
+    pub(super) joined: RefCell<BTreeMap<(SwIfIndex, Ipv6Addr), usize>>,
     subscribers: RefCell<Vec<Subscriber>>,
 }
 
@@ -129,6 +142,8 @@ impl Ip6 {
             writer: RefCell::new(writer),
             edges: Ip6Edges::default(),
             on: RefCell::default(),
+            proving: Cell::default(),
+            joined: RefCell::default(),
             subscribers: RefCell::default(),
         });
         let source = Rc::downgrade(&ip6);
@@ -229,15 +244,15 @@ impl Ip6 {
         };
         let on = self.on.borrow();
         let sending = on.get(&adj.tx())?;
-        let near = sending.addresses.iter().find(|a| a.contains(next_hop));
-        let own = near.or(sending.addresses.first()).map(Ip6Prefix::addr);
+        let near = sending.usable().find(|a| a.contains(next_hop));
+        let own = near.or(sending.usable().next()).map(Ip6Prefix::addr);
         own.or_else(|| first_global(&on, sending.fib))
     }
 
     /// Whether an address is the router's own in a table.
     pub fn is_own(&self, addr: Ipv6Addr, fib: FibIndex) -> bool {
         let on = self.on.borrow();
-        on.values().filter(|on| on.fib == fib).any(|on| on.addresses.iter().any(|a| a.addr() == addr))
+        on.values().filter(|on| on.fib == fib).any(|on| on.usable().any(|a| a.addr() == addr))
     }
 
     /// Gives an interface an address; a link-local one takes the place of the one it has.
@@ -396,8 +411,14 @@ impl Ip6 {
 
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
     /// changed.
-    fn apply(&self, interface: SwIfIndex, old: &Ip6Info, mut new: Ip6Info) -> Result<(), Ip6Error> {
+    pub(super) fn apply(
+        &self,
+        interface: SwIfIndex,
+        old: &Ip6Info,
+        mut new: Ip6Info,
+    ) -> Result<(), Ip6Error> {
         new.link_local = if new.enabled() { Some(self.link_local_for(interface, &new)?) } else { None };
+        self.keep_unproven(old, &mut new);
         let (had, wants) = (old.routes(interface), new.routes(interface));
         let mut done: Vec<Ip6Prefix> = Vec::new();
         for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
@@ -441,11 +462,16 @@ impl Ip6 {
             self.links.clear(interface);
             return Ok(());
         };
-        let wants = groups(new.all().chain(new.anycast()));
+        let mut wants = groups(new.all().chain(new.anycast()));
+        wants.extend(self.joined_on(interface));
         for group in &wants {
             self.links.own(interface, *group)?;
         }
-        self.links.own(interface, link_local)?;
+        if new.unproven.contains(&link_local) {
+            self.links.bar(interface, link_local)?;
+        } else {
+            self.links.own(interface, link_local)?;
+        }
         self.links.anybody(interface, link_local)?;
         if let Some(gone) = old.link_local.filter(|a| *a != link_local) {
             self.links.leave(interface, gone);
@@ -461,9 +487,10 @@ impl Ip6 {
         let on = self.on.borrow();
         let mut writer = self.writer.borrow_mut();
         for (interface, info) in on.iter() {
-            let own = info.addresses.first().map(Ip6Prefix::addr);
+            let own = info.usable().next().map(Ip6Prefix::addr);
             let global = own.or_else(|| first_global(&on, info.fib));
-            let ([a, b], [c, d]) = (words(info.link_local), words(global));
+            let link_local = info.link_local.filter(|a| !info.unproven.contains(a));
+            let ([a, b], [c, d]) = (words(link_local), words(global));
             let at = interface.0 as usize;
             if writer.get(at) != Some(&[a, b, c, d])
                 && let Err(e) = writer.store(at, [a, b, c, d])
@@ -509,6 +536,7 @@ impl Ip6 {
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
+        self.joined.borrow_mut().retain(|(i, _), _| *i != interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
             tracing::warn!("addresses of a deleted interface stay: {e}");
@@ -541,7 +569,7 @@ impl Ip6 {
 
 /// The first address of any interface in a table.
 fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
-    on.values().filter(|on| on.fib == fib).find_map(|on| on.addresses.first()).map(Ip6Prefix::addr)
+    on.values().filter(|on| on.fib == fib).find_map(|on| on.usable().next()).map(Ip6Prefix::addr)
 }
 
 fn list(addresses: &[Ip6Prefix]) -> String {

@@ -115,7 +115,7 @@ impl Nd {
                 old.routers.keys().for_each(|router| self.drop_route((interface, *router)));
             }
             Autoconfigure::Yes(default_route) => {
-                self.ip6.enable(interface, true).map_err(|e| NdError::Ip6(e.to_string()))?;
+                self.ip6.enable(interface, true)?;
                 let mut hosts = self.hosts.borrow_mut();
                 let host = hosts.entry(interface).or_insert_with(|| Autoconf {
                     default_route,
