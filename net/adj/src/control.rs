@@ -389,7 +389,9 @@ impl Adjacencies {
     /// Whether there is an adjacency of a neighbour, for whatever packets.
     pub fn has_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) -> bool {
         let all = self.by_key.borrow();
-        [Link::Ip4, Link::Ip6].into_iter().any(|link| all.contains_key(&Key::Neighbour(interface, link, next_hop)))
+        [Link::Ip4, Link::Ip6]
+            .into_iter()
+            .any(|link| all.contains_key(&Key::Neighbour(interface, link, next_hop)))
     }
 
     /// All adjacencies: index, line, users.

@@ -38,7 +38,7 @@ impl Arp {
 
     fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
         let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
-        ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default()
+        ip4.map(|ip4| ip4.spoken(interface)).unwrap_or_default()
     }
 }
 
@@ -47,8 +47,11 @@ impl Protocol for Arp {
     const FAMILY: Family = Family::Ip4;
     /// Times as for IPv6. RFC 1122 2.3.2.1: a neighbour that is used is asked itself from time to time; one that does
     /// not answer keeps its entry, as in VPP, unless entries age.
-    const TIMING: Option<Timing> =
-        Some(Timing { reachable: Duration::from_secs(30), delay: Duration::from_secs(5), silent: Silent::Stays });
+    const TIMING: Option<Timing> = Some(Timing {
+        reachable: (Duration::from_secs(30), Duration::from_secs(30)),
+        delay: Duration::from_secs(5),
+        silent: Silent::Stays,
+    });
 
     fn fib_of(data: &IfData) -> FibIndex {
         FibIndex(data.fib_ip4)
@@ -107,6 +110,11 @@ pub(crate) fn follow(control: &Rc<Control>, neighbours: &Rc<Neighbours>) -> Resu
                 let left = neighbours.protocol().addresses(interface);
                 let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));
                 neighbours.leave(interface, gone);
+            }
+            AddressEvent::Borrowed(interface) => {
+                neighbours.move_routes(interface);
+                let left = neighbours.protocol().addresses(interface);
+                neighbours.leave(interface, |a: Ipv4Addr| !left.iter().any(|p| p.contains(a)));
             }
         }
     });

@@ -27,6 +27,16 @@ pub static COMMANDS: &[Command] = &[
          network's first and last address, an IPv6 address IPv6 on the interface with a link-local address. Networks \
          of two interfaces in one table must not overlap.",
     ),
+    Command::new(
+        "set interface unnumbered [del] <interface> [use <lender:interface>]",
+        "Let an interface speak from the addresses of another, IPv4 and IPv6",
+        unnumbered,
+    )
+    .examples(&["set interface unnumbered tap0 use loop0", "set interface unnumbered del tap0"])
+    .doc(
+        "The interface needs no network of its own: hosts behind it are reached by routes that name it, such as \
+         `ip route add 10.0.0.5/32 via tap0'. It keeps a link-local IPv6 address of its own.",
+    ),
     Command::new("set interface ip6 table <interface> <table>", "Choose an interface's IPv6 table", table)
         .examples(&["set interface ip6 table local0 0"])
         .doc("Only while the interface has no IPv6 addresses."),
@@ -109,5 +119,26 @@ fn disable(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
     let address = args.get::<Ipv6Addr>("address")?;
     control.get::<Ip6>()?.set_link_local(interface(args)?, address).map_err(of_address)?;
+    Ok(Output::none())
+}
+
+fn unnumbered(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
+    if args.has("del") {
+        let (four, six) = (ip4.set_unnumbered(interface, None), ip6.set_unnumbered(interface, None));
+        // Both borrow or neither does.
+        four.map_err(CliError::from)?;
+        return six.map(|()| Output::none()).map_err(CliError::from);
+    }
+    let lender = args.opt::<InterfaceArg>("lender")?.ok_or_else(|| {
+        CliError::argument("lender", "whose addresses it is to use: `use' and an interface")
+    })?;
+    let before = ip4.lender(interface);
+    ip4.set_unnumbered(interface, Some(lender.0)).map_err(|e| CliError::argument("lender", e.to_string()))?;
+    if let Err(e) = ip6.set_unnumbered(interface, Some(lender.0)) {
+        // Nothing is half applied.
+        ip4.set_unnumbered(interface, before)?;
+        return Err(CliError::argument("lender", e.to_string()));
+    }
     Ok(Output::none())
 }

@@ -54,6 +54,8 @@ pub struct Nd {
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
     hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
+    /// Groups joined for addresses that unnumbered interfaces borrow.
+    borrowed: RefCell<BTreeMap<SwIfIndex, BTreeSet<Ipv6Addr>>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
 }
@@ -81,6 +83,7 @@ impl Nd {
             radv: RefCell::default(),
             routers: RefCell::default(),
             hosts: RefCell::default(),
+            borrowed: RefCell::default(),
             bell,
         }))
     }
@@ -140,6 +143,21 @@ impl Nd {
         self.follow_link_local(interface);
     }
 
+    /// An unnumbered interface borrows other addresses than before, or none. They are proven where they belong.
+    pub fn borrow_addresses(&self, interface: SwIfIndex) {
+        let now: BTreeSet<Ipv6Addr> =
+            self.ip6.borrowed(interface).iter().map(|own| solicited_node(own.addr())).collect();
+        let before = self.borrowed.borrow_mut().insert(interface, now.clone()).unwrap_or_default();
+        now.difference(&before).for_each(|group| self.join(interface, *group));
+        before.difference(&now).for_each(|group| self.leave(interface, *group));
+        if now.is_empty() {
+            self.borrowed.borrow_mut().remove(&interface);
+        }
+        self.publish(interface);
+        let left = self.links.now(interface);
+        self.neighbours.leave(interface, |a| !left.as_ref().is_some_and(|link| link.is_on_link(a)));
+    }
+
     /// Answers solicitations for another's address on an interface (RFC 4389 calls it a proxy), or no longer.
     ///
     /// # Errors
@@ -181,6 +199,12 @@ impl Nd {
             }
             link.anycast.extend(anycast_of(own.prefix));
         }
+        for own in self.ip6.borrowed(interface) {
+            link.addresses.insert(own.addr(), Standing::Ours);
+            if own.len() < Ip6Prefix::MAX_LEN {
+                link.networks.push(own.normalized());
+            }
+        }
         link.networks.sort_unstable();
         link.networks.dedup();
         link.proxied = self.proxied.borrow().range(of(interface)).map(|(_, a)| *a).collect();
@@ -196,6 +220,7 @@ impl Nd {
         self.proxied.borrow_mut().retain(not);
         self.radv.borrow_mut().remove(&interface);
         self.hosts.borrow_mut().remove(&interface);
+        self.borrowed.borrow_mut().remove(&interface);
         self.links.set(interface, None);
     }
 

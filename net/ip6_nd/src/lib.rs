@@ -129,6 +129,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
                 }
             }
             AddressEvent::Removed(interface, prefix) => nd.remove_address(interface, prefix.addr()),
+            AddressEvent::Borrowed(interface) => nd.borrow_addresses(interface),
         }
     });
     Ok(())

@@ -51,9 +51,12 @@ pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
 impl Protocol for Discovery {
     type Addr = Ipv6Addr;
     const FAMILY: Family = Family::Ip6;
-    /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME.
-    const TIMING: Option<Timing> =
-        Some(Timing { reachable: Duration::from_secs(30), delay: Duration::from_secs(5), silent: Silent::Goes });
+    /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME; 6.3.2: between half and one and a half of it.
+    const TIMING: Option<Timing> = Some(Timing {
+        reachable: (Duration::from_secs(15), Duration::from_secs(45)),
+        delay: Duration::from_secs(5),
+        silent: Silent::Goes,
+    });
 
     fn fib_of(data: &IfData) -> FibIndex {
         FibIndex(data.fib_ip6)

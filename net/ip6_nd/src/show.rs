@@ -21,7 +21,7 @@ fn word(standing: Standing) -> &'static str {
 
 /// An address and whether it is ours.
 #[derive(Serialize)]
-pub(crate) struct Address {
+pub(crate) struct OwnAddress {
     address: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     subnet: String,
@@ -97,8 +97,8 @@ pub(crate) struct InterfaceView {
     name: String,
     admin_up: bool,
     enabled: bool,
-    link_local: Vec<Address>,
-    global: Vec<Address>,
+    link_local: Vec<OwnAddress>,
+    global: Vec<OwnAddress>,
     groups: Vec<Ipv6Addr>,
     /// Set when routers configure it.
     autoconfig: Option<Autoconf>,
@@ -126,7 +126,7 @@ impl InterfaceView {
         let some = |link_local: bool| {
             let those = mine.iter().filter(|dad| is_link_local(dad.prefix.addr()) == link_local);
             let subnet = |d: &Dad| if link_local { String::new() } else { d.prefix.normalized().to_string() };
-            let one = |d: &Dad| Address {
+            let one = |d: &Dad| OwnAddress {
                 address: d.prefix.addr().to_string(),
                 subnet: subnet(d),
                 state: word(d.standing),
@@ -200,7 +200,8 @@ impl fmt::Display for InterfaceView {
             writeln!(f, "  {title}")?;
             for a in addresses {
                 let state = if a.state == "preferred" { "" } else { a.state };
-                let subnet = if a.subnet.is_empty() { String::new() } else { format!(", subnet is {}", a.subnet) };
+                let subnet =
+                    if a.subnet.is_empty() { String::new() } else { format!(", subnet is {}", a.subnet) };
                 writeln!(f, "{}", format!("    {}{subnet} {state}", a.address).trim_end())?;
             }
         }

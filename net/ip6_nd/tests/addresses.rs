@@ -16,8 +16,8 @@ use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, link_local_of, solici
 use shoal_wire::mld::{MldHeader, ROUTER_ALERT, RecordType, ReportWriter};
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement};
 use shoal_wire::{
-    EtherType, EthernetHeader, Icmp6Echo, Icmp6Header, Icmp6Type, IntoBytes, Ip6Header, IpProtocol, MacAddress,
-    icmp6,
+    EtherType, EthernetHeader, Icmp6Echo, Icmp6Header, Icmp6Type, IntoBytes, Ip6Header, IpProtocol,
+    MacAddress, icmp6,
 };
 
 /// An echo request from PEER.
@@ -237,4 +237,50 @@ fn what_comes_from_off_the_link_is_dropped_and_counted() {
     router.send(&port, ra(near, HOP_LIMIT));
     assert_eq!(router.error("icmp6-router-advertisement", "router advertisements received"), 1);
     assert_eq!(Icmp6Header::LEN, 4);
+}
+
+#[test]
+fn an_unnumbered_interface_speaks_from_borrowed_addresses() {
+    let (mut router, port) = quiet();
+    let loopback = router.interfaces().create_loopback(None, None).unwrap();
+    router.interfaces().set_admin(loopback, true).unwrap();
+    let ip6 = router.get::<Ip6>();
+    ip6.add_address(loopback, "2001:db8::1/64".parse().unwrap()).unwrap();
+    ip6.set_unnumbered(port.index(), Some(loopback)).unwrap();
+    router.advance(Duration::from_secs(3));
+    port.received();
+    // A station of the lender's network is answered, learnt and reached.
+    router.send(&port, ns(PEER_MAC, PEER, US));
+    let answer = port.received_one();
+    let (na, _) = NeighborAdvertisement::check(&open(&answer).1, open(&answer).2).unwrap();
+    assert_eq!((na.target(), knows(&router, &port, PEER)), (US, Some(PEER_MAC)));
+    forward(&mut router, &port, PEER);
+    assert_eq!(port.received_one()[..6], PEER_MAC.0);
+    router.send(&port, echo(&port, US));
+    assert_eq!(replies(&port), 1);
+    assert_eq!(ip6.source_for(PEER, FibIndex::DEFAULT), Some(US));
+    // A host behind it is asked for from the borrowed address.
+    let host: Ipv6Addr = "2001:db8::55".parse().unwrap();
+    let path = shoal_fib::Path::next_hop(host, port.index());
+    let fib = router.get::<shoal_fib::Fib>();
+    fib.add(FibIndex::DEFAULT, shoal_wire::Ip6Prefix::host(host), shoal_fib::Source::Cli, &[path]).unwrap();
+    forward(&mut router, &port, host);
+    assert_eq!(open(&port.received_one()).1.src(), US);
+    // What is borrowed follows the lender.
+    ip6.del_all(loopback).unwrap();
+    router.run();
+    assert_eq!(knows(&router, &port, PEER), None);
+    assert!(!ip6.groups(port.index()).contains(&solicited_node(US)));
+    ip6.add_address(loopback, "2001:db8:2::1/64".parse().unwrap()).unwrap();
+    let (other, peer): (Ipv6Addr, Ipv6Addr) =
+        ("2001:db8:2::1".parse().unwrap(), "2001:db8:2::2".parse().unwrap());
+    port.received();
+    router.send(&port, ns(PEER_MAC, peer, other));
+    assert!(port.received().iter().any(|f| f[54] == 136));
+    assert!(ip6.add_address(port.index(), "2001:db8:3::1/64".parse().unwrap()).is_err());
+    router.interfaces().delete(loopback).unwrap();
+    router.run();
+    assert_eq!(ip6.on(port.index()).borrows, None);
+    assert_eq!(ip6.link_local(port.index()), None, "nothing else keeps IPv6 there");
+    router.advance(Duration::from_secs(5));
 }

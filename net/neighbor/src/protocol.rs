@@ -30,8 +30,8 @@ pub struct Question<A> {
 /// Times of a protocol that doubts its neighbours (RFC 4861 section 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How long a confirmed neighbour is taken to be there; each one's is between half and one and a half of it.
-    pub reachable: Duration,
+    /// How long a confirmed neighbour is taken to be there, at least and at most; each one's lies between.
+    pub reachable: (Duration, Duration),
     /// How long a neighbour whose packets are sent without a confirmation may take to confirm.
     pub delay: Duration,
     /// What becomes of one that does not answer.

@@ -167,7 +167,9 @@ impl<A: Ord + Copy> Table<A> {
             Some(old) if old.origin == Origin::Static && neighbour.origin == Origin::Dynamic => {
                 return Err(Refused::Static);
             }
-            Some(old) if Neighbour { updated: old.updated, proof: old.proof, ..neighbour } == old => Stored::Same,
+            Some(old) if Neighbour { updated: old.updated, proof: old.proof, ..neighbour } == old => {
+                Stored::Same
+            }
             Some(_) => Stored::Changed,
             None => Stored::New(self.make_room(key.0, &neighbour)?),
         };
@@ -237,7 +239,8 @@ impl<A: Ord + Copy> Table<A> {
 
     /// The dynamic entry that was confirmed longest ago, and when.
     pub fn oldest(&self) -> Option<(Time, Key<A>)> {
-        let firsts = self.by_age.iter().filter_map(|((i, _), ages)| ages.first().map(|(t, a)| (*t, (*i, *a))));
+        let firsts =
+            self.by_age.iter().filter_map(|((i, _), ages)| ages.first().map(|(t, a)| (*t, (*i, *a))));
         firsts.min()
     }
 
@@ -245,9 +248,9 @@ impl<A: Ord + Copy> Table<A> {
     pub fn aged(&self, now: Time) -> impl Iterator<Item = Key<A>> + '_ {
         let age = self.limits.age;
         let old = move |t: Time| age > Duration::ZERO && now.since(t) >= age;
-        self.by_age
-            .iter()
-            .flat_map(move |((i, _), ages)| ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a)))
+        self.by_age.iter().flat_map(move |((i, _), ages)| {
+            ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a))
+        })
     }
 }
 
@@ -275,7 +278,7 @@ mod tests {
     fn bounded(entries: usize, when_full: WhenFull) -> Table<u32> {
         let mut table = Table::default();
         let age = Duration::from_secs(10);
-        table.set_limits(Limits { entries, when_full, age, ..Limits::default() });
+        table.set_limits(Limits { entries, age, when_full, ..Limits::default() });
         table
     }
 
@@ -334,7 +337,10 @@ mod tests {
             assert!((0..=10).all(|n| table.get(key(1, n)).is_some()), "{when_full:?}");
             // Neither do they keep out one that answers, on their link or on another.
             assert!(matches!(table.store(key(1, 11), answered(1, 6000)), Ok(Stored::New(Some(_)))));
-            assert!(matches!(table.store(key(2, 12), answered(1, 6000)), Ok(Stored::New(Some((SwIfIndex(1), _))))));
+            assert!(matches!(
+                table.store(key(2, 12), answered(1, 6000)),
+                Ok(Stored::New(Some((SwIfIndex(1), _))))
+            ));
             assert!((0..=11).all(|n| table.get(key(1, n)).is_some()), "{when_full:?}");
         }
     }
@@ -349,7 +355,11 @@ mod tests {
         assert_eq!(table.store(key(2, 3), said(1, 0, NEW)), Ok(Stored::New(None)));
         assert_eq!(table.store(key(1, 4), answered(1, 0)), Ok(Stored::New(Some(key(1, 2)))));
         assert_eq!(table.store(key(1, 5), answered(1, 0)), Err(Refused::Full(2)));
-        assert_eq!(table.store(key(1, 6), said(1, 0, Origin::Static)), Ok(Stored::New(None)), "operators may");
+        assert_eq!(
+            table.store(key(1, 6), said(1, 0, Origin::Static)),
+            Ok(Stored::New(None)),
+            "operators may"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! `arp-input`: believe an ARP packet or not, learn who sent it, answer if we are asked. RFC 826, RFC 5227.
-//! ethernet-input -> **arp-input** -> arp-reply | drop
+//! ethernet-input -> **arp-input** -> arp-reply | arp-proxy | drop
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_neighbor::throttle::Throttle;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader};
 
+use crate::control::ProxyTable;
 use crate::counters::{ArpCounters, Kind};
 use crate::message::{Fact, Learn};
 use crate::subnet::{Place, Subnets};
@@ -22,6 +23,9 @@ pub enum Next {
     /// We are asked.
     #[node("arp-reply")]
     Reply,
+    /// Somebody else is asked, on an interface that answers for others.
+    #[node("arp-proxy")]
+    Proxy,
     /// It has been understood; there is nothing to answer.
     #[node("drop")]
     Done,
@@ -99,11 +103,17 @@ pub(crate) struct ArpInput {
     counters: ArpCounters,
     learn: Sender<Fact>,
     told: Throttle,
+    proxy: ProxyTable,
 }
 
 impl ArpInput {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, learn: Sender<Fact>) -> Self {
-        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT) }
+    pub(crate) fn new(
+        subnets: Subnets,
+        counters: ArpCounters,
+        learn: Sender<Fact>,
+        proxy: ProxyTable,
+    ) -> Self {
+        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT), proxy }
     }
 
     /// Passes on who has which address, unless it was passed on often enough just now.
@@ -196,7 +206,8 @@ impl PacketNode for ArpInput {
         if arp.target_ip4().is_unspecified() {
             return Err(Error::TargetUnset);
         }
-        let for_us = self.subnets.place(rx, arp.target_ip4().to_bits(), cx.guard()) == Place::Local;
+        let asked = self.subnets.place(rx, arp.target_ip4().to_bits(), cx.guard());
+        let for_us = asked == Place::Local;
         if arp.sender_ip4() == Ipv4Addr::UNSPECIFIED {
             // RFC 5227 section 2.1.1: somebody asks whether an address is free. One of ours is not.
             let probe = arp.opcode() == ArpOpcode::REQUEST && for_us;
@@ -209,7 +220,14 @@ impl PacketNode for ArpInput {
             return Ok(Next::Done);
         }
         if !for_us {
-            return Err(Error::TargetElsewhere);
+            // RFC 1027, 2.3: whoever is on the asking link answers for himself.
+            let other = asked == Place::Elsewhere && arp.opcode() == ArpOpcode::REQUEST;
+            if !other || !self.proxy.is_on(rx, cx.guard()) {
+                return Err(Error::TargetElsewhere);
+            }
+            // It is about to send packets through us, so we may have some for it.
+            self.learn(rx, &arp, cx);
+            return Ok(Next::Proxy);
         }
         self.learn(rx, &arp, cx);
         if arp.opcode() == ArpOpcode::REPLY {

@@ -11,11 +11,11 @@ use shoal_graph::{Graph, NodeIndex};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
-use shoal_wire::ip6_address::{is_link_local, link_local_of};
+use shoal_wire::ip6_address::{is_link_local, link_local_of, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 
 use super::data::words;
-use super::error::nearest;
+use super::error::{check_host, nearest};
 use super::links::{Links, groups};
 use super::{Ip6Error, Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
@@ -30,6 +30,8 @@ pub enum AddressEvent {
     Added(SwIfIndex, Ip6Prefix),
     /// The interface has it no longer.
     Removed(SwIfIndex, Ip6Prefix),
+    /// What an unnumbered interface borrows is other addresses now, or none.
+    Borrowed(SwIfIndex),
 }
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
@@ -50,12 +52,14 @@ pub struct Ip6Info {
     pub link_local: Option<Ipv6Addr>,
     /// Those of its addresses that are not the router's yet, or somebody else's: see [`Ip6::set_use`].
     pub unproven: BTreeSet<Ipv6Addr>,
+    /// The interface whose addresses it borrows.
+    pub borrows: Option<SwIfIndex>,
 }
 
 impl Ip6Info {
     /// Whether IPv6 runs.
     pub fn enabled(&self) -> bool {
-        self.explicit || self.chosen.is_some() || !self.addresses.is_empty()
+        self.explicit || self.chosen.is_some() || self.borrows.is_some() || !self.addresses.is_empty()
     }
 
     /// All its addresses.
@@ -102,14 +106,14 @@ impl Ip6Info {
 pub struct Ip6 {
     control: Weak<Control>,
     graph: Rc<Graph>,
-    interfaces: Rc<Interfaces>,
+    pub(super) interfaces: Rc<Interfaces>,
     adjacencies: Rc<Adjacencies>,
-    fib: Rc<Fib>,
+    pub(super) fib: Rc<Fib>,
     table: Ip6IfTable,
     writer: RefCell<TwinTableWriter<[u64; 4]>>,
     pub(super) links: Links,
     edges: Ip6Edges,
-    on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    pub(super) on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
     /// Whether somebody finds out if new addresses are the router's alone.
     pub(super) proving: Cell<bool>,
     /// Groups that others want the router in, and how many do.
@@ -191,7 +195,7 @@ impl Ip6 {
         self.subscribers.borrow_mut().push(Rc::new(subscriber));
     }
 
-    fn tell(&self, event: AddressEvent) {
+    pub(super) fn tell(&self, event: AddressEvent) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
             for subscriber in subscribers {
@@ -244,8 +248,9 @@ impl Ip6 {
         };
         let on = self.on.borrow();
         let sending = on.get(&adj.tx())?;
-        let near = sending.usable().find(|a| a.contains(next_hop));
-        let own = near.or(sending.usable().next()).map(Ip6Prefix::addr);
+        let lender = sending.borrows.and_then(|lender| on.get(&lender)).unwrap_or(sending);
+        let near = lender.usable().find(|a| a.contains(next_hop));
+        let own = near.or(lender.usable().next()).map(Ip6Prefix::addr);
         own.or_else(|| first_global(&on, sending.fib))
     }
 
@@ -266,6 +271,7 @@ impl Ip6 {
         let name = self.interfaces.name(interface)?;
         check_host(address)?;
         let old = self.on(interface);
+        self.check_borrows_nothing(&name, &old)?;
         self.check_overlap(interface, &name, &old, address)?;
         let mut new = old.clone();
         new.addresses.push(address);
@@ -441,6 +447,9 @@ impl Ip6 {
         }
         self.publish_sources();
         self.tell_changes(interface, old, &new);
+        if old.addresses != new.addresses || old.unproven != new.unproven {
+            self.renew_borrowers(interface);
+        }
         Ok(())
     }
 
@@ -464,6 +473,7 @@ impl Ip6 {
         };
         let mut wants = groups(new.all().chain(new.anycast()));
         wants.extend(self.joined_on(interface));
+        wants.extend(self.borrowed_by(new).iter().map(|a| solicited_node(a.addr())));
         for group in &wants {
             self.links.own(interface, *group)?;
         }
@@ -487,7 +497,8 @@ impl Ip6 {
         let on = self.on.borrow();
         let mut writer = self.writer.borrow_mut();
         for (interface, info) in on.iter() {
-            let own = info.usable().next().map(Ip6Prefix::addr);
+            let lender = info.borrows.and_then(|lender| on.get(&lender)).unwrap_or(info);
+            let own = lender.usable().next().map(Ip6Prefix::addr);
             let global = own.or_else(|| first_global(&on, info.fib));
             let link_local = info.link_local.filter(|a| !info.unproven.contains(a));
             let ([a, b], [c, d]) = (words(link_local), words(global));
@@ -537,6 +548,7 @@ impl Ip6 {
 
     fn forget_interface(&self, interface: SwIfIndex) {
         self.joined.borrow_mut().retain(|(i, _), _| *i != interface);
+        self.stop_lending(interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
             tracing::warn!("addresses of a deleted interface stay: {e}");
@@ -574,21 +586,4 @@ fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6
 
 fn list(addresses: &[Ip6Prefix]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// RFC 4291, 2.5 and 2.7: what may be the address of a host.
-fn check_host(address: Ip6Prefix) -> Result<(), Ip6Error> {
-    let addr = address.addr();
-    let why = if addr.is_unspecified() {
-        "it is nobody's"
-    } else if address.len() == 0 {
-        "its network would be everything"
-    } else if addr.is_multicast() {
-        "it is a group's"
-    } else if addr.is_loopback() {
-        "it is the loopback address"
-    } else {
-        return Ok(());
-    };
-    Err(Ip6Error::NotAHost { address, why })
 }

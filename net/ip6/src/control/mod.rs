@@ -15,6 +15,7 @@ mod data;
 mod error;
 mod links;
 mod standing;
+mod unnumbered;
 
 pub use address::{AddressEvent, Ip6, Ip6Info};
 pub use data::{Ip6IfTable, Ip6LinkTable};

@@ -111,8 +111,12 @@ impl Nd {
             Autoconfigure::No => {
                 let old = self.hosts.borrow_mut().remove(&interface);
                 let old = old.ok_or(NdError::NotAutoconfigured(name))?;
-                old.addresses.keys().for_each(|address| self.unmake(interface, *address));
-                old.routers.keys().for_each(|router| self.drop_route((interface, *router)));
+                for address in old.addresses.keys() {
+                    self.unmake(interface, *address);
+                }
+                for router in old.routers.keys() {
+                    self.drop_route((interface, *router));
+                }
             }
             Autoconfigure::Yes(default_route) => {
                 self.ip6.enable(interface, true)?;
@@ -129,7 +133,9 @@ impl Nd {
                     DefaultRoute::Unwanted => std::mem::take(&mut host.routers),
                 };
                 drop(hosts);
-                gone.keys().for_each(|router| self.drop_route((interface, *router)));
+                for router in gone.keys() {
+                    self.drop_route((interface, *router));
+                }
                 self.restart_host(interface);
             }
         }
@@ -204,7 +210,8 @@ impl Nd {
     /// RFC 4862 5.5.3.
     fn follow_prefix(&self, interface: SwIfIndex, info: &PrefixInformation, now: Time) {
         let (valid, preferred) = (info.valid_lifetime_secs(), info.preferred_lifetime_secs());
-        let Some(prefix) = info.prefix().filter(|p| !is_link_local(p.addr()) && !p.addr().is_multicast()) else {
+        let Some(prefix) = info.prefix().filter(|p| !is_link_local(p.addr()) && !p.addr().is_multicast())
+        else {
             return;
         };
         // (a) to (c).
@@ -275,9 +282,15 @@ impl Nd {
                 solicit.push(*interface);
             }
         }
-        addresses.into_iter().for_each(|(interface, address)| self.unmake(interface, address));
-        routers.into_iter().for_each(|key| self.drop_route(key));
-        solicit.into_iter().for_each(|interface| self.solicit_routers(interface));
+        for (interface, address) in addresses {
+            self.unmake(interface, address);
+        }
+        for key in routers {
+            self.drop_route(key);
+        }
+        for interface in solicit {
+            self.solicit_routers(interface);
+        }
     }
 
     /// RFC 4861 6.3.7; from nobody as long as there is no address to ask from.

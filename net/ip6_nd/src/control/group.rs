@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
-use shoal_wire::{Ip6Prefix, IpProtocol};
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, ALL_ROUTERS, solicited_node};
 use shoal_wire::mld::{HOP_LIMIT, ROUTER_ALERT, RecordType, ReportWriter};
+use shoal_wire::{Ip6Prefix, IpProtocol};
 
 use super::{Nd, anycast_of, of};
 use crate::counters::Kind;

@@ -86,9 +86,14 @@ impl PacketNode for RouterAdvertisement {
         let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
         let (ra, options) = shoal_wire::nd::RouterAdvertisement::check(&headers.ip, headers.message(pkt))?;
         let mac = options.source_link_layer();
-        let mtu = options.clone().into_iter().find_map(|o| if let NdOption::Mtu(mtu) = o { Some(mtu) } else { None });
+        let mtu = options
+            .clone()
+            .into_iter()
+            .find_map(|o| if let NdOption::Mtu(mtu) = o { Some(mtu) } else { None });
         let mut prefixes = [None; MOST_PREFIXES];
-        let all = options.into_iter().filter_map(|o| if let NdOption::PrefixInformation(p) = o { Some(*p) } else { None });
+        let all = options
+            .into_iter()
+            .filter_map(|o| if let NdOption::PrefixInformation(p) = o { Some(*p) } else { None });
         prefixes.iter_mut().zip(all).for_each(|(place, prefix)| *place = Some(prefix));
         let said = Said {
             flags: ra.flags(),

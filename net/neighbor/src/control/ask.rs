@@ -171,7 +171,11 @@ impl<P: Protocol> Neighbours<P> {
         // The oldest may have been asked already and still be the oldest.
         let soon = self.graph.clock().now().after(BETWEEN_PROBES);
         let doubts = self.reach.borrow().deadline();
-        asks.into_iter().chain(doubts).chain(self.dead_deadline()).chain(oldest.map(|due| due.max(soon))).min()
+        asks.into_iter()
+            .chain(doubts)
+            .chain(self.dead_deadline())
+            .chain(oldest.map(|due| due.max(soon)))
+            .min()
     }
 
     /// Does what is due: asks again, gives up, asks old neighbours whether they are still there.
@@ -259,7 +263,12 @@ impl<P: Protocol> Neighbours<P> {
         self.ask_station(key, source, None);
     }
 
-    fn ask_station(&self, (interface, target): Key<P::Addr>, source: Option<P::Addr>, to: Option<MacAddress>) {
+    fn ask_station(
+        &self,
+        (interface, target): Key<P::Addr>,
+        source: Option<P::Addr>,
+        to: Option<MacAddress>,
+    ) {
         let (Ok(data), Some(source)) = (self.interfaces.data(interface), source) else { return };
         if !data.is_up() {
             return;

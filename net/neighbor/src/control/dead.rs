@@ -43,7 +43,9 @@ impl<P: Protocol> Neighbours<P> {
 
     pub(super) fn revive_all(&self, which: impl Fn(Key<P::Addr>) -> bool) {
         let keys: Vec<Key<P::Addr>> = self.dead.borrow().keys().copied().filter(|k| which(*k)).collect();
-        keys.into_iter().for_each(|key| self.revive(key));
+        for key in keys {
+            self.revive(key);
+        }
     }
 
     fn tell(&self, (interface, address): Key<P::Addr>, what: &str) {

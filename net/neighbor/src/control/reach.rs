@@ -117,9 +117,9 @@ impl<A: Address> Reach<A> {
     }
 }
 
-/// Between half and one and a half of a time (RFC 4861 6.3.2).
-fn random_about(time: Duration) -> Duration {
-    time.mul_f64(0.5 + fastrand::f64())
+/// A time between two.
+fn random_between((least, most): (Duration, Duration)) -> Duration {
+    least + most.saturating_sub(least).mul_f64(fastrand::f64())
 }
 
 impl<P: Protocol> Neighbours<P> {
@@ -148,7 +148,7 @@ impl<P: Protocol> Neighbours<P> {
         }
         let now = self.graph.clock().now();
         let due = match state {
-            State::Reachable => Some(now.after(random_about(timing.reachable))),
+            State::Reachable => Some(now.after(random_between(timing.reachable))),
             State::Delay => Some(now.after(timing.delay)),
             State::Stale | State::Probe => None,
         };
@@ -177,7 +177,9 @@ impl<P: Protocol> Neighbours<P> {
     }
 
     pub(super) fn unlock_ways(&self, ways: Ways) {
-        ways.into_iter().flatten().for_each(|way| self.adjacencies.unlock(way));
+        for way in ways.into_iter().flatten() {
+            self.adjacencies.unlock(way);
+        }
     }
 
     /// Something is sent to a neighbour. RFC 4861 7.3.3: a stale one has a while to be confirmed by others.
