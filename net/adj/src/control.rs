@@ -490,6 +490,14 @@ impl Adjacencies {
         }
     }
 
+    /// Whether there is an adjacency of a neighbour, for whatever packets.
+    pub fn has_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) -> bool {
+        let all = self.by_key.borrow();
+        [Link::Ip4, Link::Ip6]
+            .into_iter()
+            .any(|link| all.contains_key(&Key::Neighbour(interface, link, next_hop)))
+    }
+
     /// All adjacencies: index, line, users.
     pub fn list(&self) -> Vec<(AdjIndex, Adj, usize)> {
         let writer = self.writer.borrow();

@@ -6,6 +6,8 @@
 //! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod cli;
+mod control;
 pub mod counters;
 mod learn;
 pub mod message;
@@ -14,6 +16,7 @@ mod protocol;
 mod request;
 mod subnet;
 
+pub use control::{ProxyArp, ProxyError, Range};
 pub use protocol::Arp;
 pub use shoal_neighbor::{Flush, NeighbourError, NewLimits, table};
 
@@ -44,12 +47,18 @@ pub const ARC: &str = "arp";
 const CHANNEL: usize = 1024;
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "arp", description: "ARP: who has an IPv4 address", init, start, ..Module::NONE };
+pub static MODULE: Module = Module {
+    name: "arp",
+    description: "ARP: who has an IPv4 address",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
 
 /// The channels' ends, from `init` to `start`.
 struct Ends {
-    learn: Receiver<message::Learn>,
+    learn: Receiver<message::Fact>,
     wait: Receiver<Waiting<Ipv4Addr>>,
     bell: Receiver<()>,
 }
@@ -67,17 +76,26 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (learn_tx, learn) = channel(CHANNEL);
     let (wait_tx, wait) = channel(CHANNEL);
     let (bell_tx, bell) = channel(1);
-    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone());
+    let proxy = control::ProxyTable::new();
+    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
     graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-input"], end: "drop" });
-    let input = node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx, graph.arc(ARC)?);
-    graph.add_packet(input)?;
+    graph.add_packet(node::ArpInput::new(
+        subnets.clone(),
+        counters.clone(),
+        learn_tx.clone(),
+        proxy.clone(),
+        graph.arc(ARC)?,
+    ))?;
+    graph.add_packet(node::ArpProxy { interfaces: interfaces.clone(), table: proxy.clone() })?;
     graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
     graph.add_packet(node::ArpFailed)?;
-    graph.add_frame(node::Ip4Arp(asker()))?;
+    let ip4_arp = graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "arp")?;
-    let neighbours = control.put_rc(Neighbours::new(control, Arp::new(control, counters)?, held, bell_tx)?);
+    let neighbours =
+        control.put_rc(Neighbours::new(control, Arp::new(control, ip4_arp, counters)?, held, bell_tx)?);
     protocol::follow(control, &neighbours)?;
+    control.put_rc(control::ProxyArp::new(control, proxy)?);
     control.put(Ends { learn, wait, bell });
     Ok(())
 }

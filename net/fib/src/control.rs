@@ -128,6 +128,19 @@ impl Fib {
         }
     }
 
+    /// Whether a route could do without a next hop: one with several paths, or one that looks it up, names it.
+    pub fn has_choice(&self, interface: SwIfIndex, next_hop: IpAddr) -> bool {
+        let state = self.state.borrow();
+        state.lists.iter().any(|(_, list)| {
+            let several = list.paths().len() > 1;
+            list.paths().iter().any(|path| match path.via {
+                Via::NextHop { interface: i, next_hop: n } => several && (i, n) == (interface, next_hop),
+                Via::Recursive { next_hop: n, .. } => n == next_hop,
+                _ => false,
+            })
+        })
+    }
+
     /// Which fields choose among several paths in a table.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use shoal_interface::{Event, Interfaces};
 use shoal_ip4::Listeners;
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{AddressEvent, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable};
+pub use control::{AddressEvent, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable, Use};
 pub use icmp_error::IcmpError;
 pub use trace::Headers;
 

@@ -22,7 +22,7 @@ pub use address::Address;
 pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
 pub use error::NeighbourError;
 pub use families::{AnyNeighbours, Families};
-pub use protocol::{Protocol, Question, Timing};
+pub use protocol::{Protocol, Question, Silent, Timing};
 
 use std::rc::Rc;
 

@@ -7,9 +7,9 @@ use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, ALL_ROUTERS, solicited_node};
 use shoal_wire::mld::{HOP_LIMIT, MldHeader, MldVersion, ROUTER_ALERT, RecordType, ReportWriter};
-use shoal_wire::{Icmp6Type, IpProtocol};
+use shoal_wire::{Icmp6Type, Ip6Prefix, IpProtocol};
 
-use super::{Nd, of};
+use super::{Nd, anycast_of, of};
 use crate::counters::Kind;
 use crate::frame::{HEADERS, LONGEST, Way};
 
@@ -32,22 +32,24 @@ pub(super) struct Group {
     pub(super) due: Option<Time>,
 }
 
+/// RFC 4291 2.8: the groups that an address makes a router join, those of the network's anycast address among them.
+fn groups_of(own: Ip6Prefix) -> impl Iterator<Item = Ipv6Addr> {
+    let mine = std::iter::once(own.addr()).chain(anycast_of(own)).map(solicited_node);
+    [ALL_NODES, ALL_ROUTERS].into_iter().chain(mine)
+}
+
 impl Nd {
     /// Groups of an interface.
     pub fn groups(&self, interface: SwIfIndex) -> Vec<Ipv6Addr> {
         self.groups.borrow().range(of(interface)).map(|((_, group), _)| *group).collect()
     }
 
-    pub(super) fn join_for(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        for group in [ALL_NODES, ALL_ROUTERS, solicited_node(address)] {
-            self.join(interface, group);
-        }
+    pub(super) fn join_for(&self, interface: SwIfIndex, own: Ip6Prefix) {
+        groups_of(own).for_each(|group| self.join(interface, group));
     }
 
-    pub(super) fn leave_for(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        for group in [ALL_NODES, ALL_ROUTERS, solicited_node(address)] {
-            self.leave(interface, group);
-        }
+    pub(super) fn leave_for(&self, interface: SwIfIndex, own: Ip6Prefix) {
+        groups_of(own).for_each(|group| self.leave(interface, group));
     }
 
     /// One user more of a group. The first one has it reported.
