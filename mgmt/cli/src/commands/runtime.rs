@@ -326,7 +326,7 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     if let Ok(processes) = control.processes() {
         processes.clear();
     }
-    control.get::<Rates>()?.clear(graph.clock().now());
+    control.get::<Rates>()?.clear(&graph);
     Ok(Output::none())
 }
 
