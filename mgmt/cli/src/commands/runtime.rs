@@ -455,6 +455,7 @@ mod tests {
             node,
             thread: 0,
             mode,
+            count: std::sync::Arc::default(),
         };
         let main = graph.threads().remove(0);
         let of = |mode| state(node, NodeKind::Input, &main, &[queue(mode)]);
