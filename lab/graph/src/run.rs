@@ -34,7 +34,9 @@ pub fn all(arguments: &Arguments) -> Result<()> {
         Counter::find()
     };
     results.instructions_by = counter.name();
-    print!("{}", report::head(&results));
+    if !scenarios.is_empty() {
+        print!("{}", report::head(&results));
+    }
     let (steal, start) = (machine::steal(None), Instant::now());
     for scenario in &scenarios {
         let (measurement, nodes, best) = one(scenario, arguments.seconds, cpu, &counter)?;
@@ -57,7 +59,9 @@ pub fn all(arguments: &Arguments) -> Result<()> {
     results.machine.steal =
         ticks / 100.0 / (start.elapsed().as_secs_f64() * results.machine.processors as f64);
     results.machine.load_after = machine::load();
-    print!("{}", report::tail(&results));
+    if !results.scenarios.is_empty() {
+        print!("{}", report::tail(&results));
+    }
     results.write(&arguments.json)?;
     println!("written: {}", arguments.json.display());
     judge(&results)

@@ -38,6 +38,10 @@ const WARM: Duration = Duration::from_millis(20);
 const WINDOW: Duration = Duration::from_millis(200);
 /// Fewest rounds.
 const FEWEST: usize = 7;
+/// A round counts when no thread had less than this share of its time.
+const QUIET: f64 = 0.9;
+/// So many times the rounds wanted are made at most, to find as many quiet ones.
+const PATIENCE: usize = 4;
 
 const LOAD: Scenario = Scenario {
     name: NAME,
@@ -66,7 +70,11 @@ pub struct Scaling {
     pub cpus: [usize; 2],
     /// Whether the processors are threads of one core: then S(2) says how much of a core they share.
     pub one_core: bool,
+    /// Rounds that count, and those that do not because other processes ran.
     pub rounds: usize,
+    pub left_out: usize,
+    /// Whether too few rounds were quiet, so that all count.
+    pub disturbed: bool,
     /// By the clock on the wall.
     pub wall: Scale,
     /// By the time the kernel gave to the threads.
@@ -201,6 +209,8 @@ struct Round {
     cpu: f64,
     alone: f64,
     together: f64,
+    /// The least share of its time that any of the threads had.
+    had: f64,
 }
 
 fn round(first: Run, second: Run, both: [Run; 2]) -> Option<Round> {
@@ -212,7 +222,10 @@ fn round(first: Run, second: Run, both: [Run; 2]) -> Option<Round> {
     let (wall, cpu) = (ratio(|r| r.wall), ratio(|r| r.cpu));
     let alone = (rate(|r| r.cpu, &first) + rate(|r| r.cpu, &second)) / 2.0;
     let together = both.iter().map(|r| r.packets / r.cpu).sum::<f64>() / 2.0;
-    [wall, cpu, alone, together].iter().all(|n| n.is_finite()).then_some(Round { wall, cpu, alone, together })
+    let share = |r: &Run, least: f64| least.min(r.cpu / r.wall);
+    let had = [&first, &second].into_iter().chain(&both).fold(1.0, |least, r| share(r, least));
+    let round = Round { wall, cpu, alone, together, had };
+    [wall, cpu, alone, together].iter().all(|n| n.is_finite()).then_some(round)
 }
 
 fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
@@ -229,7 +242,11 @@ pub fn measure(cpus: &[usize], seconds: f64) -> Result<Scaling> {
     let bed = Bed::new(cpus)?;
     let wanted = FEWEST.max((seconds / (3.0 * (WINDOW + WARM).as_secs_f64())).round() as usize);
     let (mut rounds, mut asked, mut had) = (Vec::new(), 0.0, 0.0);
-    for at in 0..wanted {
+    let quiet = |rounds: &[Round]| rounds.iter().filter(|r| r.had >= QUIET).count();
+    for at in 0..wanted * PATIENCE {
+        if quiet(&rounds) >= wanted {
+            break;
+        }
         let mut runs: [[Run; 2]; 3] = Default::default();
         for step in 0..3 {
             let turn = (at + step) % 3;
@@ -246,12 +263,18 @@ pub fn measure(cpus: &[usize], seconds: f64) -> Result<Scaling> {
         rounds.extend(round(first, second, both));
     }
     bed.verify()?;
+    let (all, disturbed) = (rounds.len(), quiet(&rounds) < 3);
+    if !disturbed {
+        rounds.retain(|r| r.had >= QUIET);
+    }
     let of = |f: fn(&Round) -> f64| summary(rounds.iter().map(f)).unwrap_or_default().median;
     Ok(Scaling {
         name: NAME.into(),
         cpus,
         one_core: one_core(cpus),
         rounds: rounds.len(),
+        left_out: all - rounds.len(),
+        disturbed,
         wall: scale(rounds.iter().map(|r| r.wall)),
         cpu: scale(rounds.iter().map(|r| r.cpu)),
         alone: of(|r| r.alone),
@@ -262,8 +285,8 @@ pub fn measure(cpus: &[usize], seconds: f64) -> Result<Scaling> {
 
 /// What is printed of it.
 pub fn report(scaling: &Scaling) -> String {
-    let Scaling { name, cpus: [a, b], one_core, rounds, wall, cpu, alone, together, taken } = scaling;
-    let mut text = format!("{name}: {}\n", LOAD.about);
+    let Scaling { name, cpus: [a, b], rounds, left_out, wall, cpu, alone, together, taken, .. } = scaling;
+    let mut text = format!("{name}: {}{}\n", LOAD.about, if scaling.disturbed { ", DISTURBED" } else { "" });
     let mut line = |what: &str, Scale { median, least, most, spread }: &Scale| {
         let _ = writeln!(
             text,
@@ -279,9 +302,12 @@ pub fn report(scaling: &Scaling) -> String {
         alone / 1e6,
         together / 1e6
     );
-    let _ =
-        writeln!(text, "  processors {a} and {b}, {:.1}% of the time went to other processes", taken * 100.0);
-    if *one_core {
+    let _ = writeln!(
+        text,
+        "  processors {a} and {b}; other processes had {:.1}% of the time, {left_out} rounds are left out for it",
+        taken * 100.0
+    );
+    if scaling.one_core {
         text.push_str("  both are threads of one core: S(2) cannot be near 1 here\n");
     }
     text
@@ -299,6 +325,7 @@ mod tests {
         // The kernel took half of the second thread's time: only the wall's clock shows it.
         let taken = round(run(100.0, 2.0), run(300.0, 2.0), [run(100.0, 2.0), run(150.0, 1.0)]).unwrap();
         assert!(taken.wall < 0.7 && (taken.cpu - 1.0).abs() < 1e-9, "{taken:?}");
+        assert_eq!((even.had, taken.had), (1.0, 0.5));
         assert_eq!(round(run(1.0, 0.0), run(1.0, 0.0), [run(1.0, 1.0), run(1.0, 1.0)]), None);
     }
 
