@@ -41,7 +41,7 @@ const FEWEST: usize = 7;
 /// A round counts when no thread had less than this share of its time.
 const QUIET: f64 = 0.9;
 /// So many times the rounds wanted are made at most, to find as many quiet ones.
-const PATIENCE: usize = 4;
+const PATIENCE: usize = 2;
 
 const LOAD: Scenario = Scenario {
     name: NAME,

@@ -257,3 +257,22 @@ fn flow_hash_capacity_and_check_have_their_commands() {
     assert!(capacity.contains("\nip4 routes                           5        memory"), "{capacity}");
     assert_eq!(text(&router, "show fib check", ""), "all is well\n");
 }
+
+#[test]
+fn capacity_counts_routes_of_both_families_and_says_what_one_more_takes() {
+    let router = router(1);
+    let rows = |router: &Router| (shoal_fib::MODULE.capacity)(&router.control);
+    let used =
+        |router: &Router, what: &str| rows(router).into_iter().find(|r| r.resource == what).unwrap().used;
+    let (four, six) = (used(&router, "ip4 routes"), used(&router, "ip6 routes"));
+    let path = Path::from(Via::Drop);
+    router.fib.add(FibIndex::DEFAULT, prefix("198.51.100.0/24"), Source::Cli, &[path]).unwrap();
+    router.fib.add(FibIndex::DEFAULT, prefix("2001:db8::/32"), Source::Cli, &[path]).unwrap();
+    assert_eq!((used(&router, "ip4 routes"), used(&router, "ip6 routes")), (four + 1, six + 1));
+    assert!(
+        rows(&router).iter().all(|row| row.bytes_each > 0 && row.most.is_none_or(|most| row.used <= most))
+    );
+    let adjacencies = (shoal_adj::MODULE.capacity)(&router.control);
+    assert_eq!(adjacencies[0].resource, "adjacencies");
+    assert!(adjacencies[0].used > 0 && adjacencies[0].more(Some(1 << 20)) < adjacencies[0].more(None));
+}

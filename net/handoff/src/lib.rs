@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Capacity, Control, InitError, Module};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -32,6 +32,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     sections: &[SECTION],
+    capacity,
     ..Module::NONE
 };
 
@@ -46,6 +47,15 @@ const SECTION: Section = Section {
          there are more workers than receive queues, so that none is idle; `off` leaves packets where they come in",
     )]),
 };
+
+/// The rings between threads, whose memory is there already.
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let Some(rings) = control.get::<Handoff>().ok().and_then(|handoff| handoff.rings().ok()) else {
+        return Vec::new();
+    };
+    let (waiting, all) = rings.iter().fold((0, 0), |(w, all), ring| (w + ring.waiting, all + ring.capacity));
+    vec![Capacity::up_to("handoff frames", waiting, all, 0)]
+}
 
 /// What the start-up file says. A router put together without one spreads nothing by itself.
 fn unsaid(control: &Control) -> Unsaid {

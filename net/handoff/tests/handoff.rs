@@ -423,3 +423,10 @@ fn rules_that_contradict_each_other_are_refused() {
         Some("pg0: workers 0,1 (auto), asymmetrical, outer headers, flow label")
     );
 }
+
+#[test]
+fn capacity_counts_the_places_of_all_rings() {
+    let (router, _, _) = router(2);
+    let rows = (shoal_handoff::MODULE.capacity)(router.control());
+    assert_eq!((rows[0].resource.as_str(), rows[0].most), ("handoff frames", Some(6 * 64)));
+}

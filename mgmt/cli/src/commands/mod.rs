@@ -16,6 +16,7 @@ mod events;
 mod features;
 mod graph;
 mod memory;
+mod memory_left;
 mod node;
 mod plugins;
 mod rates;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     start,
     commands: COMMANDS,
     arg_types: ARG_TYPES,
+    capacity: capacity::rows,
     ..Module::NONE
 };
 
