@@ -123,7 +123,7 @@ impl PacketNode for Ip4Rewrite {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         let next = match self.plain_with(adj, pkt) {
             Some(edge) => Ok(Next::Output(edge)),
-            None => rest(pkt.reborrow(), adj, cx.aside()),
+            None => rest(self, pkt.reborrow(), adj, cx.aside()),
         };
         if let Ok(Next::Output(_)) = next {
             cx.trace(pkt, || Trace::of(pkt, adj));
@@ -156,9 +156,9 @@ impl Uses<&Adj> for Ip4Rewrite {
 }
 
 /// Packets made here, packets whose sender was told a shorter way, other rewrites than
-/// an Ethernet header, and what goes no further.
+/// an Ethernet header, what is counted by adjacency, and what goes no further.
 #[cold]
-fn rest(mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Ip4Rewrite>) -> Result<Next, Error> {
+fn rest(node: &Ip4Rewrite, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Ip4Rewrite>) -> Result<Next, Error> {
     let (flags, mtu) = (pkt.flags(), adj.mtu);
     let fits_in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
     let ours = flags.has(Flags::LOCALLY_ORIGINATED);
@@ -188,5 +188,6 @@ fn rest(mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Ip4Rewrite>) -> Result<Next, 
     pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
     pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
     pkt.meta_mut().tx = adj.tx();
+    node.adjacencies.count(adj, AdjIndex(pkt.meta().adj), cx.thread(), pkt.len());
     Ok(Next::Output(adj.edge()))
 }

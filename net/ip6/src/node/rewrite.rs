@@ -162,8 +162,8 @@ fn tell(mut pkt: Packet<'_>, why: Error, message: IcmpError, cx: Cx<'_, Ip6Rewri
 }
 
 impl Ip6Rewrite {
-    /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, and what
-    /// goes no further.
+    /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, what is
+    /// counted by adjacency, and what goes no further.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu, back) = (pkt.flags(), adj.mtu, adj.tx() == pkt.rx());
@@ -203,6 +203,7 @@ impl Ip6Rewrite {
         pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
         pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
         pkt.meta_mut().tx = adj.tx();
+        self.adjacencies.count(adj, AdjIndex(pkt.meta().adj), cx.thread(), pkt.len());
         Ok(Next::Output(adj.edge()))
     }
 }
