@@ -220,7 +220,7 @@ fn round(first: Run, second: Run, both: [Run; 2]) -> Option<Round> {
         both.iter().map(|run| rate(of, run)).sum::<f64>() / alone
     };
     let (wall, cpu) = (ratio(|r| r.wall), ratio(|r| r.cpu));
-    let alone = (rate(|r| r.cpu, &first) + rate(|r| r.cpu, &second)) / 2.0;
+    let alone = rate(|r| r.cpu, &first).midpoint(rate(|r| r.cpu, &second));
     let together = both.iter().map(|r| r.packets / r.cpu).sum::<f64>() / 2.0;
     let share = |r: &Run, least: f64| least.min(r.cpu / r.wall);
     let had = [&first, &second].into_iter().chain(&both).fold(1.0, |least, r| share(r, least));

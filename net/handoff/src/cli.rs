@@ -232,7 +232,7 @@ mod tests {
         let spread = |interface: &str, workers: Vec<u32>, asked| Spread {
             interface: interface.into(),
             workers,
-            auto: asked == None,
+            auto: asked.is_none(),
             asked,
             symmetrical: true,
             inner: true,

@@ -18,9 +18,11 @@ pub(crate) enum Inner<'a> {
     Ip(&'a [u8]),
 }
 
+/// Finds what is behind a tunnel's header.
+type Read = fn(&[u8]) -> Option<Inner<'_>>;
+
 /// UDP ports that tunnels are received at, and how they are read.
-const PORTS: &[(u16, fn(&[u8]) -> Option<Inner<'_>>)] =
-    &[(4789, vxlan), (2152, gtpu), (6081, geneve), (4790, vxlan_gpe)];
+const PORTS: &[(u16, Read)] = &[(4789, vxlan), (2152, gtpu), (6081, geneve), (4790, vxlan_gpe)];
 
 /// The packet inside an IPv4 packet that is no fragment.
 #[inline]
@@ -128,15 +130,18 @@ fn geneve(header: &[u8]) -> Option<Inner<'_>> {
 /// 3GPP TS 29.281 5.1: a G-PDU carries a user's packet, behind extension headers if it says so.
 fn gtpu(header: &[u8]) -> Option<Inner<'_>> {
     const G_PDU: u8 = 255;
+    const EXTENSION: u8 = 0x04;
+    const SEQUENCE: u8 = 0x02;
+    const N_PDU: u8 = 0x01;
     let [flags, message, ..] = *header else { return None };
     // Version 1, not GTP'.
     if flags & 0xf0 != 0x30 || message != G_PDU {
         return None;
     }
-    if flags & 0x07 == 0 {
+    if flags & (EXTENSION | SEQUENCE | N_PDU) == 0 {
         return header.get(8..).map(Inner::Ip);
     }
-    let mut next = if flags & 0x04 != 0 { *header.get(11)? } else { 0 };
+    let mut next = if flags & EXTENSION != 0 { *header.get(11)? } else { 0 };
     let mut rest = header.get(12..)?;
     for _ in 0..MOST_EXTENSIONS {
         if next == 0 {

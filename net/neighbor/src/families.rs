@@ -16,7 +16,7 @@ use crate::{Address, Flush, Info, NeighbourError, Neighbours, NewLimits, Protoco
 /// The neighbours of one family.
 pub trait AnyNeighbours {
     /// How many there are.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// All, by interface and address.
     fn list(&self) -> Vec<Info<IpAddr>>;
     /// As [`Neighbours::set_many`].
@@ -49,7 +49,7 @@ fn own<A: Address>(address: IpAddr) -> Result<A, NeighbourError> {
 }
 
 impl<P: Protocol> AnyNeighbours for Neighbours<P> {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         Neighbours::len(self)
     }
 

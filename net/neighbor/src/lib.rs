@@ -43,7 +43,7 @@ const BYTES_EACH: usize = 768;
 
 fn capacity(control: &Control) -> Vec<Capacity> {
     let row = |(family, neighbours): (shoal_adj::Family, Rc<dyn AnyNeighbours>)| {
-        let (resource, used) = (format!("{family} neighbors"), neighbours.len());
+        let (resource, used) = (format!("{family} neighbors"), neighbours.count());
         match neighbours.limits().entries {
             0 => Capacity::by_memory(resource, used, BYTES_EACH),
             most => Capacity::up_to(resource, used, most, BYTES_EACH),

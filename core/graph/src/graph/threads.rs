@@ -174,7 +174,9 @@ impl Graph {
 
     fn tell_observers(&self) {
         let observers = self.registry().observers.clone();
-        observers.iter().for_each(|tell| tell());
+        for tell in observers {
+            tell();
+        }
     }
 
     /// Lays handoff rings both ways between two threads.

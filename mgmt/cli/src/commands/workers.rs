@@ -92,7 +92,7 @@ pub(super) fn start(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 #[derive(Serialize, Default)]
-struct Thread {
+struct OneThread {
     thread: usize,
     name: String,
     lcore: Option<u32>,
@@ -105,7 +105,7 @@ struct Thread {
 }
 
 #[derive(Serialize)]
-struct Queue {
+struct OneQueue {
     interface: String,
     queue: u32,
     thread: usize,
@@ -127,8 +127,8 @@ struct Imbalance {
 #[derive(Serialize)]
 struct Workers {
     seconds: f64,
-    threads: Vec<Thread>,
-    queues: Vec<Queue>,
+    threads: Vec<OneThread>,
+    queues: Vec<OneQueue>,
     /// Of the workers; without any, or when nothing was done, there is none.
     imbalance: Option<Imbalance>,
 }
@@ -154,7 +154,7 @@ fn workers(graph: &Graph, (old, new): (&Look, &Look)) -> Workers {
             old.threads.get(&t.index).copied().filter(|o| o.load.loops <= now.load.loops).unwrap_or_default();
         let load = now.load.since(then.load);
         let cpu = t.cpu.load(Ordering::Relaxed);
-        Thread {
+        OneThread {
             thread: t.index,
             name: t.name.clone(),
             lcore: (cpu != u32::MAX).then_some(cpu),
@@ -169,14 +169,14 @@ fn workers(graph: &Graph, (old, new): (&Look, &Look)) -> Workers {
             loops_per_second: each(load.loops),
         }
     });
-    let threads: Vec<Thread> = threads.collect();
+    let threads: Vec<OneThread> = threads.collect();
     let name = |n| threads.iter().find(|t| t.thread == n).map(|t| t.name.clone()).unwrap_or_default();
-    let mut queues: Vec<Queue> = graph
+    let mut queues: Vec<OneQueue> = graph
         .queues()
         .into_iter()
         .map(|q| {
             let packets = |look: &Look| look.queues.get(&q.id.0).copied().unwrap_or_default();
-            Queue {
+            OneQueue {
                 thread: q.thread,
                 name: name(q.thread),
                 mode: q.mode.to_string(),
@@ -188,7 +188,9 @@ fn workers(graph: &Graph, (old, new): (&Look, &Look)) -> Workers {
         })
         .collect();
     let all: f64 = queues.iter().map(|q| q.packets_per_second).sum();
-    queues.iter_mut().for_each(|q| q.share_percent = ratio(q.packets_per_second, all) * 100.0);
+    for queue in &mut queues {
+        queue.share_percent = ratio(queue.packets_per_second, all) * 100.0;
+    }
     let mine = threads.iter().filter(|t| t.thread != 0);
     let busy = imbalance(mine.clone().map(|t| t.busy_percent));
     let packets = imbalance(mine.map(|t| t.queue_packets_per_second + t.handed_packets_per_second));
@@ -237,7 +239,7 @@ impl fmt::Display for Workers {
         ]))?;
         self.queues.iter().try_for_each(|q| {
             f.write_str(&line(&[
-                left(&format!("{} queue {}", q.interface, q.queue), 30),
+                left(format_args!("{} queue {}", q.interface, q.queue), 30),
                 left(&q.name, 14),
                 left(&q.mode, 11),
                 number(format_args!("{:.0}", q.packets_per_second), 14),

@@ -61,7 +61,7 @@ impl Adjacencies {
             return Err(AdjError::NoAdjacency { index, nearest });
         }
         if let Counted::One(index) = which
-            && !self.entries.borrow().get(&index).is_some_and(|e| e.key.interface().is_some())
+            && self.entries.borrow().get(&index).is_none_or(|e| e.key.interface().is_none())
         {
             return Err(AdjError::NoHeader(index));
         }
