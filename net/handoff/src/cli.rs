@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn rings_are_a_table_under_the_interfaces_that_use_them() {
-        let spread = |interface: &str, workers: Vec<u32>, asked| Spread {
+        let spread = |interface: &str, workers: Vec<u32>, asked: Option<Vec<u32>>| Spread {
             interface: interface.into(),
             workers,
             auto: asked.is_none(),
