@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use shoal_infra::Padded;
+
 use crate::{Buffer, FRAME_SIZE, Frame, Memory, Meta, Packet, Pool};
 
 /// Buffers moved between a cache and its pool at once.
@@ -11,9 +13,10 @@ const BATCH: usize = 256;
 /// Most buffers a cache keeps.
 const MOST: usize = 3 * BATCH;
 
-/// How many buffers a cache holds, readable by others.
+/// How many buffers a cache holds, readable by others. Its thread writes it with every frame, so it shares its cache
+/// line with nothing of another thread.
 #[derive(Default)]
-pub(crate) struct Cached(AtomicU32);
+pub(crate) struct Cached(Padded<AtomicU32>);
 
 impl Cached {
     pub(crate) fn count(&self) -> usize {

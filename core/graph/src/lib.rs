@@ -41,7 +41,7 @@ pub use node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
     Severity, StagedNode,
 };
-pub use rx::{QueueId, RxMode, RxQueue};
+pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
 pub use topology::{NodeInfo, NodeKind};
 pub use worker::{Round, Worker};
 

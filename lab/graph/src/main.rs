@@ -21,6 +21,7 @@ mod results;
 mod router;
 mod ruler;
 mod run;
+mod scaling;
 mod scenario;
 mod statistics;
 mod sys;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{Edge, FeatureArc, Graph, GraphError, NodeIndex};
@@ -16,8 +17,11 @@ use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
+mod counting;
 mod own;
 
+use counting::Counts;
+pub use counting::{Counted, Counting};
 use own::Own;
 pub use own::{Member, Usage};
 
@@ -38,6 +42,23 @@ pub enum AdjError {
         /// What is missing.
         what: &'static str,
     },
+    /// An adjacency that is not there.
+    #[error("no adjacency {index}; the nearest is {nearest}")]
+    NoAdjacency {
+        /// The one asked for.
+        index: AdjIndex,
+        /// The one that is there and nearest to it.
+        nearest: AdjIndex,
+    },
+    /// One that puts no header of its own in front.
+    #[error("adjacency {0} has no header of its own to count packets by")]
+    NoHeader(AdjIndex),
+    /// One of all that count cannot stop alone.
+    #[error("all adjacencies are counted, so adjacency {0} is: disable the counters of all first")]
+    AllCount(AdjIndex),
+    /// The stats segment is full.
+    #[error("no room for the counter of adjacencies: {0}")]
+    NoCounter(String),
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -101,6 +122,7 @@ pub struct Adjacencies {
     copies: RefCell<HashMap<AdjIndex, BTreeSet<AdjIndex>>>,
     buckets: RefCell<Buckets>,
     stores: Cell<u64>,
+    counts: RefCell<Counts>,
 }
 
 impl Adjacencies {
@@ -118,7 +140,7 @@ impl Adjacencies {
         Ok(Rc::new(Adjacencies {
             graph: control.graph()?,
             interfaces,
-            table: AdjTable { records: table, buckets: buckets.arena.clone() },
+            table: AdjTable { records: table, buckets: buckets.arena.clone(), counter: Arc::default() },
             writer: RefCell::new(writer),
             by_key: RefCell::default(),
             entries: RefCell::default(),
@@ -132,6 +154,7 @@ impl Adjacencies {
             copies: RefCell::default(),
             buckets: RefCell::new(buckets),
             stores: Cell::new(0),
+            counts: RefCell::default(),
         }))
     }
 
@@ -356,6 +379,7 @@ impl Adjacencies {
         }
         let adj = self.make(key);
         let index = self.fresh_index()?;
+        self.begin(index);
         if let Err(e) = self.store(index, adj) {
             self.give_index_back(index);
             return Err(e);
@@ -408,7 +432,7 @@ impl Adjacencies {
 
     /// Writes an adjacency's record, and the copies of it.
     fn store(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
-        let adj = adj.of(index);
+        let adj = self.counted(index, adj.of(index));
         let copies = self.copies.borrow();
         let Some(copies) = copies.get(&index) else { return self.store_record(index, adj) };
         let all = std::iter::once(&index).chain(copies).map(|i| (i.0 as usize, adj));

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
+use shoal_graph::counter::Combined;
 use shoal_infra::{Guard, StableArena, TwinTable, zeroable_struct};
 
 use crate::Link;
@@ -83,6 +85,7 @@ zeroable_struct! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Adj {
         kind: u8,
+        /// With the bit that says that its packets are counted.
         rewrite_len: u8,
         /// The family of `address`.
         family: u8,
@@ -104,6 +107,11 @@ zeroable_struct! {
 const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share a cache line");
 
 const IP6: u8 = 1;
+/// Of a rewrite's length: its packets are counted. So a counted one is no plain Ethernet rewrite, which is all that the
+/// short way of a rewrite node asks.
+const COUNTED: u8 = 0x40;
+
+const _: () = assert!(MAX_REWRITE < COUNTED as usize);
 
 /// Most interfaces that a balance's record names.
 const REACHED: usize = MAX_REWRITE / 4;
@@ -278,13 +286,27 @@ impl Adj {
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
-        self.rewrite.get(..usize::from(self.rewrite_len & !FEATURES)).unwrap_or_default()
+        self.rewrite.get(..usize::from(self.rewrite_len & !(FEATURES | COUNTED))).unwrap_or_default()
     }
 
-    /// The header to put in front when it is a plain Ethernet one and no features run behind it, the common case.
+    /// The header to put in front when it is a plain Ethernet one, no features run behind it and nobody counts: the
+    /// common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
         if self.rewrite_len == 14 { self.rewrite.first_chunk() } else { None }
+    }
+
+    /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.
+    #[inline(always)]
+    pub fn is_counted(&self) -> bool {
+        self.rewrite_len & COUNTED != 0
+    }
+
+    /// The same with its packets counted or not.
+    #[must_use]
+    pub(crate) const fn with_count(mut self, on: bool) -> Adj {
+        self.rewrite_len = if on { self.rewrite_len | COUNTED } else { self.rewrite_len & !COUNTED };
+        self
     }
 
     /// The way from the rewrite node to the interface's output node; for one that is incomplete see
@@ -315,7 +337,7 @@ impl Adj {
 
     /// Whether packets fare by both records alike: all but whose they are.
     pub fn leads_where(&self, other: &Adj) -> bool {
-        self.of(AdjIndex::NONE) == other.of(AdjIndex::NONE)
+        self.of(AdjIndex::NONE).with_count(false) == other.of(AdjIndex::NONE).with_count(false)
     }
 
     fn has_next_hop(&self) -> bool {
@@ -383,9 +405,25 @@ fn found(yes: bool) -> Reaches {
 pub struct AdjTable {
     pub(crate) records: TwinTable<Adj>,
     pub(crate) buckets: StableArena<AtomicU32>,
+    /// Made when somebody first asks for counts.
+    pub(crate) counter: Arc<OnceLock<Combined>>,
 }
 
 impl AdjTable {
+    /// Counts a packet that got an adjacency's header, if it is to be counted: for the neighbour and, when it came by
+    /// a route whose way may change, for that route's path list. `found` is the index it was found by, `bytes` are
+    /// with the header.
+    pub fn count(&self, adj: &Adj, found: AdjIndex, thread: usize, bytes: usize) {
+        if !adj.is_counted() {
+            return;
+        }
+        let Some(counter) = self.counter.get() else { return };
+        counter.add(thread, adj.own().0 as usize, 1, bytes as u64);
+        if found != adj.own() {
+            counter.add(thread, found.0 as usize, 1, bytes as u64);
+        }
+    }
+
     /// One adjacency; [`AdjKind::None`] when there is none of this index.
     #[inline(always)]
     pub fn get<'g>(&'g self, index: AdjIndex, guard: Guard<'g>) -> &'g Adj {

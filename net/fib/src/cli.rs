@@ -10,6 +10,8 @@ use crate::via::of_paths as of_route;
 use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
 use crate::{Fib, FibError, FibIndex, FlowFields, Source, ViaArgs, address, consecutive};
 
+mod counting;
+
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
@@ -73,6 +75,8 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show ip6 table"]),
     Command::new("show adj [<adj-index:u32>] [<interface>] [summary]", "Show adjacencies", show_adj)
         .examples(&["show adj", "show adj 1", "show adj summary"]),
+    counting::VPPS,
+    counting::SET,
     Command::new("show fib capacity", "Show how many routes there are and how many more fit", show_capacity)
         .examples(&["show fib capacity"]),
     Command::new("show fib check", "Look for broken invariants in all forwarding structures", show_check)

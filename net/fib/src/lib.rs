@@ -13,6 +13,7 @@ extern crate self as shoal_fib;
 
 mod address;
 mod arg;
+mod capacity;
 mod change;
 pub mod cli;
 mod control;
@@ -53,6 +54,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: arg::ARG_TYPES,
+    capacity: capacity::rows,
     ..Module::NONE
 };
 

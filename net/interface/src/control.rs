@@ -400,6 +400,7 @@ impl Interfaces {
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
         self.graph.if_names().set(index.0 as usize, "deleted");
+        self.tell(Event::Deleted(index));
         Ok(())
     }
 

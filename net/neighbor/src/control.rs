@@ -407,6 +407,16 @@ impl<P: Protocol> Neighbours<P> {
         self.table.borrow().iter().map(info).collect()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.borrow().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The table's bounds.
     pub fn limits(&self) -> Limits {
         self.table.borrow().limits()

@@ -74,6 +74,7 @@ impl Adjacencies {
     /// A table is full; the locks are still the caller's.
     pub fn create_own(&self, members: &[Member], spread: Spread) -> Result<AdjIndex, AdjError> {
         let index = self.fresh_index()?;
+        self.begin(index);
         self.own.borrow_mut().insert(index, Own { spread, ..Own::default() });
         if let Err(e) = self.set_members(index, members) {
             self.own.borrow_mut().remove(&index);

@@ -159,7 +159,7 @@ impl Uses<&Adj> for Ip4Rewrite {
 
 impl Ip4Rewrite {
     /// Packets made here, packets whose sender was told a shorter way, other rewrites than
-    /// an Ethernet header, ways out with features, and what goes no further.
+    /// an Ethernet header, ways out with features, what is counted by adjacency, and what goes no further.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu) = (pkt.flags(), adj.mtu);
@@ -193,6 +193,7 @@ impl Ip4Rewrite {
         let l3 = pkt.current() + rewrite.len() as i16;
         let meta = pkt.meta_mut();
         (meta.tx, meta.l3) = (adj.tx(), l3);
+        self.adjacencies.count(adj, AdjIndex(meta.adj), cx.thread(), pkt.len());
         let feature = if adj.has_features() { cx.start_arc(&self.output, adj.tx(), &mut pkt) } else { None };
         Ok(Next::Output(feature.unwrap_or(adj.edge())))
     }

@@ -166,7 +166,7 @@ fn tell(mut pkt: Packet<'_>, why: Error, message: IcmpError, cx: Cx<'_, Ip6Rewri
 
 impl Ip6Rewrite {
     /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, ways out with
-    /// features, and what goes no further.
+    /// features, what is counted by adjacency, and what goes no further.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu, back) = (pkt.flags(), adj.mtu, adj.tx() == pkt.rx());
@@ -208,6 +208,7 @@ impl Ip6Rewrite {
         let l3 = pkt.current() + rewrite.len() as i16;
         let meta = pkt.meta_mut();
         (meta.tx, meta.l3) = (adj.tx(), l3);
+        self.adjacencies.count(adj, AdjIndex(meta.adj), cx.thread(), pkt.len());
         let feature = if adj.has_features() { cx.start_arc(&self.output, adj.tx(), &mut pkt) } else { None };
         Ok(Next::Output(feature.unwrap_or(adj.edge())))
     }
