@@ -71,13 +71,21 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         }
     });
     control.get::<Ip4>()?.subscribe(|control, event| {
-        let (shoal_ip4::AddressEvent::Added(i, _) | shoal_ip4::AddressEvent::Removed(i, _)) = event;
+        let i = match event {
+            shoal_ip4::AddressEvent::Added(i, _)
+            | shoal_ip4::AddressEvent::Removed(i, _)
+            | shoal_ip4::AddressEvent::Borrowed(i) => i,
+        };
         if let Ok(lcp) = control.get::<Lcp>() {
             lcp.sync_addresses(i);
         }
     });
     control.get::<Ip6>()?.subscribe(|control, event| {
-        let (shoal_ip6::AddressEvent::Added(i, _) | shoal_ip6::AddressEvent::Removed(i, _)) = event;
+        let i = match event {
+            shoal_ip6::AddressEvent::Added(i, _)
+            | shoal_ip6::AddressEvent::Removed(i, _)
+            | shoal_ip6::AddressEvent::Borrowed(i) => i,
+        };
         if let Ok(lcp) = control.get::<Lcp>() {
             lcp.sync_addresses(i);
         }

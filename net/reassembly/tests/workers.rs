@@ -4,7 +4,7 @@
 mod common;
 
 use common::{BOTH, Over, held, on};
-use shoal_handoff::Handoff;
+use shoal_handoff::{Handoff, Rules, Workers};
 use shoal_reassembly::Reassembly;
 use shoal_testkit::{Port, Router};
 use shoal_wire::IpProtocol;
@@ -92,7 +92,7 @@ fn fragments_spread_over_workers_by_the_interface_meet_again() {
     for over in BOTH {
         let (mut router, a, b) = router(2);
         let handoff = router.get::<Handoff>();
-        handoff.enable(a.index(), &[0, 1], shoal_wire::hash::Symmetry::Directed).unwrap();
+        handoff.enable(a.index(), Workers::These(vec![0, 1]), Rules::default()).unwrap();
         for id in 0..20 {
             router.send_all(&a, &datagram(over, &a, id).1);
         }
