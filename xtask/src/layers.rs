@@ -20,10 +20,13 @@ const STACK: &[&str] = &[
     "ip6_nd",
     "ip4",
     "icmp",
+    "reassembly",
     "nd",
     "ip6",
     "l2",
+    "mfib",
     "udp",
+    "rule",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

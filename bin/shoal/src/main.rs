@@ -10,6 +10,8 @@
 mod background;
 mod console;
 mod files;
+#[cfg(test)]
+mod lifecycle;
 mod logging;
 mod modules;
 mod notify;

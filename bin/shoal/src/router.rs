@@ -108,6 +108,7 @@ impl Router {
             }),
         )?;
         tracing::info!("{}", buffers_line(&graph));
+        shoal_infra::budget::set_limit(startup.section("memory").u64("main-heap-size"));
         let modules = modules::enabled(&startup.plugins);
         let control = Rc::new(Control::new());
         let sockets = Sockets(Rc::clone(&control));

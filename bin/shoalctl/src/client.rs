@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::interrupt::Interrupt;
+use crate::show;
 
 /// A connection to the router.
 pub struct Client {
@@ -137,13 +138,40 @@ impl Client {
             if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
                 continue;
             }
-            if let Some(text) = reply.get("stream").and_then(Value::as_str) {
-                stream(text);
+            if said_meanwhile(&reply, stream) {
                 continue;
             }
-            let flag = |name: &str| reply.get(name).and_then(Value::as_bool).unwrap_or(false);
-            let json = if as_json { reply.get("json").or_else(|| reply.get("error")).cloned() } else { None };
-            return Ok(Answer { ok: flag("ok"), quit: flag("quit"), text: text_of(&reply, "text"), json });
+            return Ok(answer_in(&reply, as_json));
+        }
+    }
+
+    /// Runs many commands, one a line, up to the first that fails. `answered` gets what each has to say, with its line;
+    /// false when the run has ended before its last line.
+    pub fn batch(
+        &mut self,
+        lines: &str,
+        as_json: bool,
+        stream: &mut dyn FnMut(&str),
+        answered: &mut dyn FnMut(usize, &Answer),
+    ) -> Result<bool, Error> {
+        let id = self.send(json!({"batch": lines, "json": as_json}))?;
+        loop {
+            let reply = self.read_value("")?;
+            if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
+                continue;
+            }
+            if said_meanwhile(&reply, stream) {
+                continue;
+            }
+            if reply.get("done").is_some() {
+                return Ok(!flag(&reply, "ended"));
+            }
+            let line = reply.get("line").and_then(Value::as_u64).unwrap_or(1) as usize;
+            answered(line, &answer_in(&reply, as_json));
+            if reply.get("line").is_none() {
+                // The router did not understand the request, or refused it.
+                return Ok(false);
+            }
         }
     }
 
@@ -184,6 +212,25 @@ impl Client {
         }
         serde_json::from_str(&line).map_err(|e| Error::Lost(e.into()))
     }
+}
+
+/// Shows what is no answer yet; true if it was that.
+fn said_meanwhile(reply: &Value, stream: &mut dyn FnMut(&str)) -> bool {
+    if let Some(text) = reply.get("stream").and_then(Value::as_str) {
+        stream(text);
+        return true;
+    }
+    let progress = reply.get("progress").and_then(Value::as_str);
+    progress.inspect(|text| show::progress(text)).is_some()
+}
+
+fn answer_in(reply: &Value, as_json: bool) -> Answer {
+    let json = if as_json { reply.get("json").or_else(|| reply.get("error")).cloned() } else { None };
+    Answer { ok: flag(reply, "ok"), quit: flag(reply, "quit"), text: text_of(reply, "text"), json }
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn text_of(value: &Value, name: &str) -> String {

@@ -1,12 +1,19 @@
 //! Printing answers.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use crate::client::Answer;
 
 /// Prints what a command says while it runs.
 pub fn stream(text: &str) {
     print(text);
+}
+
+/// Shows how far a long run is, to somebody who watches.
+pub fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        eprintln!("{text}");
+    }
 }
 
 /// Prints an answer: errors on standard error, after `place`. False if it is an error.

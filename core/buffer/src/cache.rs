@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use shoal_infra::Padded;
+
 use crate::{Buffer, FRAME_SIZE, Frame, Memory, Meta, Packet, Pool};
 
 /// Buffers moved between a cache and its pool at once.
@@ -11,9 +13,10 @@ const BATCH: usize = 256;
 /// Most buffers a cache keeps.
 const MOST: usize = 3 * BATCH;
 
-/// How many buffers a cache holds, readable by others.
+/// How many buffers a cache holds, readable by others. Its thread writes it with every frame, so it shares its cache
+/// line with nothing of another thread.
 #[derive(Default)]
-pub(crate) struct Cached(AtomicU32);
+pub(crate) struct Cached(Padded<AtomicU32>);
 
 impl Cached {
     pub(crate) fn count(&self) -> usize {
@@ -107,6 +110,37 @@ impl Cache {
             self.packet(&mut first).append_segment(buffer);
         }
         Ok(first)
+    }
+
+    /// A second packet with the same bytes, segment by segment, and everything the graph knows of the first one but its
+    /// trace; the scratch line is not copied. The bytes are copied, not shared: each packet has its own, so that either
+    /// may be changed and freed without a thought for the other.
+    ///
+    /// # Errors
+    /// [`Full`] when the pool has too few buffers; nothing is kept.
+    pub fn copy(&mut self, from: &Packet<'_>) -> Result<Buffer, Full> {
+        let mut first: Option<Buffer> = None;
+        let mut offset = from.current();
+        for segment in from.segments() {
+            let Some(mut buffer) = self.alloc_one() else {
+                if let Some(first) = first {
+                    self.free(first);
+                }
+                return Err(Full);
+            };
+            let mut copy = self.packet(&mut buffer);
+            // The first segment keeps its headroom, for the offsets of the headers count from the data area.
+            let fits = copy.set_data_at(std::mem::take(&mut offset), segment);
+            debug_assert!(fits.is_some(), "the bytes lay in a buffer of this size");
+            match &mut first {
+                None => {
+                    copy.meta_mut().take_over(from.meta());
+                    first = Some(buffer);
+                }
+                Some(first) => self.packet(first).append_segment(buffer),
+            }
+        }
+        first.ok_or(Full)
     }
 
     /// A view of the packet a token stands for.

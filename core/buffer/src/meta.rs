@@ -127,6 +127,16 @@ impl Meta {
         self.flow_hash = from.flow_hash;
     }
 
+    /// Becomes what the graph knows of another packet, but for where its bytes lie and its trace: for a packet with the
+    /// same bytes.
+    pub(crate) fn take_over(&mut self, from: &Meta) {
+        self.flags = from.flags.without(Flags::TRACED);
+        (self.rx, self.tx, self.adj) = (from.rx, from.tx, from.adj);
+        (self.l3, self.l4, self.checksum_offset) = (from.l3, from.l4, from.checksum_offset);
+        (self.gso_size, self.gso_header) = (from.gso_size, from.gso_header);
+        (self.arc, self.feature, self.flow_hash) = (from.arc, from.feature, from.flow_hash);
+    }
+
     /// Is traced together with another packet, if that one is: for the pieces of a packet that is cut.
     pub fn share_trace(&mut self, from: &Meta) {
         if from.flags.has(Flags::TRACED) {

@@ -229,6 +229,17 @@ impl Packet<'_> {
         Some(())
     }
 
+    /// Puts bytes at an offset into a fresh buffer, or as near to its front as they fit.
+    pub(crate) fn set_data_at(&mut self, current: i16, bytes: &[u8]) -> Option<()> {
+        let room = (HEADROOM + DATA_SIZE).checked_sub(bytes.len())?;
+        let earliest = -(HEADROOM as i16);
+        let meta = self.meta_mut();
+        meta.current = current.clamp(earliest, earliest + room as i16);
+        meta.length = bytes.len() as u16;
+        self.data_mut().copy_from_slice(bytes);
+        Some(())
+    }
+
     /// Adds a buffer, with whatever is chained to it, behind the packet's last byte.
     pub fn append_segment(&mut self, buffer: Buffer) {
         let memory = self.memory;
@@ -251,9 +262,15 @@ impl Packet<'_> {
 
     /// Takes off everything behind the first segment.
     pub fn take_rest(&mut self) -> Option<Buffer> {
+        let memory = self.memory;
         let meta = self.meta_mut();
-        meta.rest = 0;
-        NonZeroU32::new(std::mem::take(&mut meta.next)).map(Buffer::from_index)
+        let bytes = std::mem::take(&mut meta.rest);
+        let index = NonZeroU32::new(std::mem::take(&mut meta.next))?;
+        // SAFETY: the link was just taken off this packet's chain, and is nowhere else.
+        let first = unsafe { memory.meta(index.get()) };
+        // It was in the middle of a chain, where nobody kept this.
+        first.rest = bytes.saturating_sub(u32::from(first.length));
+        Some(Buffer::from_index(index))
     }
 
     /// The segments' bytes, in order.

@@ -6,7 +6,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use proptest::prelude::*;
-use shoal_buffer::{Buffer, Cache, DATA_SIZE, FRAME_SIZE, Frame, HEADROOM, Pages, Pool, PoolConfig, lost};
+use shoal_buffer::{
+    Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, HEADROOM, Pages, Pool, PoolConfig, SwIfIndex, lost,
+};
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -354,6 +356,7 @@ proptest! {
                     if let Some(mut rest) = rest {
                         let whole: Vec<u8> = model[1..].concat();
                         let pkt = cache.packet(&mut rest);
+                        prop_assert_eq!(pkt.len(), whole.len());
                         prop_assert_eq!(pkt.to_vec(), whole);
                         cache.free(rest);
                     }
@@ -374,4 +377,41 @@ proptest! {
         cache.free(buffer);
         prop_assert_eq!(pool.stats().used, 0);
     }
+}
+
+#[test]
+fn a_copy_has_the_same_bytes_and_facts_and_a_life_of_its_own() {
+    let _turn = turn();
+    let pool = pool(16, 16);
+    let mut cache = pool.cache();
+    let mut first = cache.alloc_data(&bytes(5000)).unwrap();
+    let mut pkt = cache.packet(&mut first);
+    pkt.push(14).unwrap();
+    pkt.data_mut()[..14].copy_from_slice(&[7; 14]);
+    let meta = pkt.meta_mut();
+    meta.flags = Flags::GSO.with(Flags::TRACED);
+    (meta.rx, meta.tx, meta.adj, meta.l4, meta.gso_size) = (SwIfIndex(3), SwIfIndex(4), 5, 34, 1448);
+    let before = pkt.to_vec();
+    let mut second = cache.copy(&pkt).unwrap();
+    let mut copy = cache.packet(&mut second);
+    assert_eq!(copy.to_vec(), before);
+    assert_eq!((copy.current(), copy.headroom(), copy.segments().count()), (-14, 114, 3));
+    let meta = copy.meta();
+    assert_eq!((meta.rx, meta.tx, meta.adj), (SwIfIndex(3), SwIfIndex(4), 5));
+    assert_eq!((meta.l4, meta.gso_size, meta.flags), (34, 1448, Flags::GSO));
+    copy.data_mut().fill(0);
+    assert_eq!(cache.packet(&mut first).to_vec(), before);
+    // There is no room for a third and a fourth of them beside what the pool's other users have.
+    let mut more = Vec::new();
+    let exhausted = loop {
+        let pkt = cache.packet(&mut first);
+        match cache.copy(&pkt) {
+            Ok(buffer) => more.push(buffer),
+            Err(full) => break full,
+        }
+    };
+    assert_eq!((exhausted, more.len()), (shoal_buffer::Full, 3));
+    give(&mut cache, more);
+    give(&mut cache, vec![first, second]);
+    assert_eq!(pool.stats().used, 0);
 }

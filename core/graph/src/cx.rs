@@ -8,7 +8,7 @@ use shoal_buffer::{Buffer, Cache, Frame, Memory, Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::clock::Time;
-use crate::feature::{Arc as FeatureArc, ArcSide, edge_to, next_position};
+use crate::feature::{Arc as FeatureArc, ArcSide, EVERYBODY, edge_to, next_position};
 use crate::lane::{GraphCounters, Lane};
 use crate::node::{Edge, ErrorCounters, NodeIndex, PacketNode};
 use crate::topology::{NodeEntry, Topology};
@@ -193,6 +193,11 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         }
     }
 
+    /// Where an edge leads, for packets that come back from elsewhere.
+    pub fn target(&self, edge: Edge) -> NodeIndex {
+        self.entry.target(edge).unwrap_or(self.common.topology.drop)
+    }
+
     /// The counters of interfaces and nodes.
     #[inline(always)]
     pub fn counters(&self) -> &'a GraphCounters {
@@ -215,6 +220,16 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         self.arc_edge(arc.number, usize::from(meta.feature))
     }
 
+    /// Sends a packet along an arc: the way to the first feature enabled on `interface`, or to the arc's end. For nodes
+    /// that do not know where it ends.
+    pub fn run_arc(&self, arc: &FeatureArc, interface: SwIfIndex, pkt: &mut Packet<'_>) -> Edge {
+        let Some(table) = self.common.topology.arcs.get(usize::from(arc.number)) else { return Edge::DROP };
+        let position = next_position(arc.enabled(interface), 0, table.features.len());
+        let meta = pkt.meta_mut();
+        (meta.arc, meta.feature) = (arc.number, position as u8);
+        self.arc_edge(arc.number, position)
+    }
+
     /// The way to the packet's next feature on the arc it is on, or to the arc's end.
     #[inline(always)]
     pub fn next_feature(&self, pkt: &mut Packet<'_>) -> Edge {
@@ -223,6 +238,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         let interface = match table.side {
             ArcSide::Receive => pkt.rx(),
             ArcSide::Send => pkt.tx(),
+            ArcSide::All => EVERYBODY,
         };
         let from = usize::from(pkt.meta().feature) + 1;
         let position = next_position(table.handle.enabled(interface), from, table.features.len());
@@ -238,6 +254,11 @@ impl<'a, N: ?Sized> Cx<'a, N> {
 }
 
 impl<N: PacketNode> Cx<'_, N> {
+    /// Notes why a packet will be dropped, for one that gets to `error-drop` by way of other nodes.
+    pub fn blame(&self, what: N::Error, pkt: &mut Packet<'_>) {
+        pkt.meta_mut().error = self.entry.error_base + what.index();
+    }
+
     /// Adds to a counter without dropping a packet.
     #[inline(always)]
     pub fn count(&self, what: N::Error, n: u64) {

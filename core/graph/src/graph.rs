@@ -10,7 +10,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_buffer::{Pool, PoolConfig};
+use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
 
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
@@ -74,13 +74,19 @@ struct Draft {
     fan: Option<TypeId>,
     trace: Arc<TraceRequest>,
     deleted: bool,
+    /// The node whose edges it has instead of its own.
+    edges_of: Option<NodeIndex>,
 }
+
+type Watcher = Rc<dyn Fn(SwIfIndex)>;
 
 #[derive(Default)]
 struct Arcs {
     specs: Vec<ArcSpec>,
     features: Vec<FeatureSpec>,
     tables: Vec<Arc<ArcTable>>,
+    /// By an arc's number: whom to tell when it is empty no more, or empty again.
+    watchers: Vec<(u8, Watcher)>,
 }
 
 /// The graph of one router, owned by its main thread.
@@ -102,6 +108,12 @@ pub struct Graph {
     topology: RefCell<Arc<Topology>>,
     main: RefCell<Worker>,
     threads: RefCell<threads::Threads>,
+}
+
+/// The edges a node has: its own, or those it shares.
+fn edges<'a>(nodes: &'a [Draft], draft: &'a Draft) -> &'a [NodeIndex] {
+    let shared = draft.edges_of.and_then(|of| nodes.get(of.at()));
+    &shared.unwrap_or(draft).edges
 }
 
 fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
@@ -238,6 +250,7 @@ impl Graph {
             fan,
             trace: Arc::default(),
             deleted: false,
+            edges_of: None,
         };
         let index = self.place(draft)?;
         self.by_name.borrow_mut().insert(name, index);
@@ -354,6 +367,7 @@ impl Graph {
             draft.fan = None;
             draft.deleted = true;
             draft.edges.truncate(1);
+            draft.edges_of = None;
             draft.arcs.clear();
             self.error_names.release(draft.error_base, std::mem::take(&mut draft.errors));
             std::mem::take(&mut draft.name)
@@ -475,23 +489,37 @@ impl Graph {
         Ok(edge)
     }
 
+    /// Gives a node all edges of another, now and later: both send packets by the same table of edges. The node must
+    /// name the same next nodes as the other.
+    ///
+    /// # Errors
+    /// The system refused to publish the change.
+    pub fn share_edges(&self, node: NodeIndex, of: NodeIndex) -> Result<(), GraphError> {
+        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
+            draft.edges_of = Some(of);
+        }
+        if self.built.get() { self.publish() } else { Ok(()) }
+    }
+
     /// Makes a picture of the graph as it is now and gives it to all threads.
     fn publish(&self) -> Result<(), GraphError> {
+        let nodes = self.nodes.borrow();
         let entry = |(at, d): (usize, &Draft)| {
             Arc::new(NodeEntry {
                 index: NodeIndex(at as u32),
                 name: d.name.clone(),
                 logic: Arc::clone(&d.logic),
-                edges: d.edges.clone(),
+                edges: edges(&nodes, d).to_vec(),
                 error_base: d.error_base,
                 arcs: d.arcs.clone(),
                 fan: d.fan,
                 trace: Arc::clone(&d.trace),
             })
         };
-        let nodes = self.nodes.borrow().iter().enumerate().map(entry).collect();
+        let entries = nodes.iter().enumerate().map(entry).collect();
+        drop(nodes);
         let arcs = self.arcs.borrow().tables.clone();
-        let topology = Arc::new(Topology { nodes, arcs, drop: self.drop.get() });
+        let topology = Arc::new(Topology { nodes: entries, arcs, drop: self.drop.get() });
         *self.topology.borrow_mut() = Arc::clone(&topology);
         self.on_every_thread(move |worker| worker.set_topology(Arc::clone(&topology)))
     }

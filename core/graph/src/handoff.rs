@@ -1,13 +1,16 @@
 //! Handoff: frames from one thread to another through bounded rings.
 //!
-//! Every ordered pair of threads has a ring. A full ring drops what was meant for it and counts it
-//! (`error-drop`: `handoff ring full`); a thread that sleeps is woken.
+//! Every ordered pair of threads has a ring. Frames leave at the end of a round, however short. When the other thread
+//! is behind, so that half of its ring is full, a frame waits until it is full itself: a thread that the system has
+//! stopped for a while finds 64 full frames, not 64 packets. Only when a full frame finds a full ring are its packets
+//! dropped and counted (`error-drop`: `handoff ring full`). A thread that sleeps is woken.
 
 use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Frame};
 use shoal_infra::spsc::{Consumer, Producer};
 
+use crate::MAX_THREADS;
 use crate::error_drop::CONGESTION;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
@@ -16,13 +19,19 @@ use crate::topology::Topology;
 
 /// Frames a ring holds.
 pub const RING_FRAMES: usize = 64;
+/// Frames in a ring from which on short ones are kept back.
+const BEHIND: usize = RING_FRAMES / 2;
 
-/// A frame on its way to another thread.
+/// A frame on its way to another thread. Aligned as frames are, so that the slots of a ring share no cache line: the
+/// one end may fill a slot while the other empties the one before.
 pub struct Handed {
     pub(crate) node: NodeIndex,
     pub(crate) traced: bool,
     pub(crate) frame: Frame,
 }
+
+const _: () = assert!(align_of::<Handed>() >= 64, "slots of a ring share no cache line");
+const _: () = assert!(MAX_THREADS < u8::MAX as usize, "a byte tells which lead");
 
 /// The way to one other thread.
 pub(crate) struct Lead {
@@ -62,12 +71,45 @@ pub struct RingInfo {
 }
 
 /// One thread's ways to all others.
-#[derive(Default)]
 pub(crate) struct Outbox {
     leads: Vec<Lead>,
+    /// For each thread, where its lead is; a number that is none when there is no way to it.
+    by_thread: [u8; MAX_THREADS],
+    /// Leads whose frame is kept back.
+    held: usize,
+    /// Whether frames may be kept back at all.
+    pub(crate) patient: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Outbox { leads: Vec::new(), by_thread: [u8::MAX; MAX_THREADS], held: 0, patient: true }
+    }
 }
 
 impl Outbox {
+    /// Whether packets wait for room in a ring.
+    #[inline(always)]
+    pub(crate) fn holds(&self) -> bool {
+        self.held != 0
+    }
+
+    /// Where the way to a thread is; `None` when it is not another thread, or one that has gone.
+    #[inline(always)]
+    fn at(&self, thread: usize) -> Option<usize> {
+        let at = usize::from(*self.by_thread.get(thread)?);
+        (at < self.leads.len()).then_some(at)
+    }
+
+    fn index(&mut self) {
+        self.by_thread.fill(u8::MAX);
+        for (at, lead) in self.leads.iter().enumerate() {
+            if let Some(place) = self.by_thread.get_mut(lead.thread) {
+                *place = at as u8;
+            }
+        }
+    }
+
     pub(crate) fn connect(&mut self, thread: usize, ring: Producer<Handed>, shared: Arc<ThreadShared>) {
         self.leads.retain(|l| l.thread != thread);
         self.leads.push(Lead {
@@ -78,6 +120,7 @@ impl Outbox {
             node: NodeIndex(0),
             sent: Sent::default(),
         });
+        self.index();
     }
 
     /// Its rings; `from` is the thread whose they are.
@@ -92,16 +135,28 @@ impl Outbox {
         self.leads.iter().map(info).collect()
     }
 
-    pub(crate) fn disconnect(&mut self, thread: usize) {
-        self.leads.retain(|l| l.thread != thread);
+    /// Forgets the way to a thread; what was kept back for it, and for which node.
+    fn disconnect(&mut self, thread: usize) -> Option<(NodeIndex, Frame)> {
+        let at = self.at(thread)?;
+        let lead = self.leads.remove(at);
+        self.index();
+        Some((lead.node, lead.filling))
     }
 }
 
 impl Lane {
+    /// No packet goes to a thread any more; those kept back for it are handled here.
+    pub(crate) fn disconnect(&mut self, thread: usize) {
+        let Some((node, mut frame)) = self.outbox.disconnect(thread) else { return };
+        while !frame.is_empty() {
+            self.frame_for(node).append(&mut frame);
+        }
+    }
+
     /// Puts a packet into the frame that is filling up for `thread`; it leaves when full or at the round's end.
     pub(crate) fn handoff(&mut self, thread: usize, node: NodeIndex, buffer: Buffer, topology: &Topology) {
-        let Some(at) = self.outbox.leads.iter().position(|l| l.thread == thread) else {
-            // Not another thread, or one that has gone: the packet stays here.
+        let Some(at) = self.outbox.at(thread) else {
+            // The packet stays here.
             self.send(node, buffer);
             return;
         };
@@ -145,12 +200,22 @@ impl Lane {
         }
     }
 
-    /// Sends all frames that are filling up on their way; tells whether packets were dropped for it, which then
-    /// wait to be dispatched.
+    /// At the end of a round: sends frames that are filling up on their way, but for those that are kept back. Packets
+    /// that are dropped for it wait to be dispatched.
     pub(crate) fn ship_all(&mut self, topology: &Topology) {
+        let (patient, mut held) = (self.outbox.patient, 0);
         for at in 0..self.outbox.leads.len() {
-            self.ship(at, topology);
+            let Some(lead) = self.outbox.leads.get_mut(at).filter(|l| !l.filling.is_empty()) else {
+                continue;
+            };
+            let limit = if lead.filling.is_full() { RING_FRAMES } else { BEHIND };
+            if patient && lead.ring.is_behind(limit) {
+                held += 1;
+            } else {
+                self.ship(at, topology);
+            }
         }
+        self.outbox.held = held;
     }
 }
 

@@ -32,7 +32,7 @@ mod worker;
 
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
-pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
+pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
 pub use graph::{Graph, GraphConfig, GraphError, QueueInfo};
 pub use handoff::RingInfo;
 pub use lane::{GraphCounters, Lane};
@@ -41,7 +41,7 @@ pub use node::{
     Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
     Severity, StagedNode,
 };
-pub use rx::{QueueId, RxMode, RxQueue};
+pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
 pub use topology::{NodeInfo, NodeKind};
 pub use worker::{Round, Worker};
 

@@ -8,11 +8,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_executor::LocalExecutor;
 
 use crate::clock::{Clock, Time};
+
+/// How long tasks run before the main thread looks at its queues again.
+const MOST: Duration = Duration::from_micros(500);
 
 /// Something that makes the main thread look at its tasks again.
 pub trait Wake: Send + Sync + 'static {
@@ -112,11 +115,13 @@ impl Processes {
         self.timers.borrow().due.peek().map(|Reverse((time, _))| *time)
     }
 
-    /// Wakes the sleepers that are due and runs tasks until all wait, but no more than `most` steps; tells whether
-    /// any ran. When all wait, `wake` is called as soon as one may go on.
+    /// Wakes the sleepers that are due and runs tasks until all wait, but no more than `most` steps, and none after
+    /// half a millisecond, because packets wait meanwhile; tells whether any ran. When all wait, `wake` is called as
+    /// soon as one may go on.
     pub fn run(&self, most: usize, wake: &Arc<dyn Wake>) -> bool {
         self.fire();
         let mut ran = false;
+        let begun = Instant::now();
         for _ in 0..most {
             let waker = Waker::from(Arc::new(MainWaker(Arc::clone(wake))));
             let mut tick = self.tick.borrow_mut();
@@ -128,6 +133,9 @@ impl Processes {
                 Poll::Ready(()) => {
                     *tick = None;
                     ran = true;
+                    if begun.elapsed() >= MOST {
+                        break;
+                    }
                 }
                 Poll::Pending => break,
             }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::os::fd::RawFd;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use shoal_infra::Padded;
 
 use crate::FrameCx;
 use crate::clock::Time;
@@ -60,6 +63,28 @@ pub trait RxQueue: Send {
     /// Whether the queue has nothing to wait for at all (a stopped generator).
     fn is_parked(&self) -> bool {
         false
+    }
+}
+
+/// What a queue has brought, counted by the thread it is placed on and kept when it moves.
+#[derive(Debug, Default)]
+pub struct QueueCount(Padded<(AtomicU64, AtomicU64)>);
+
+impl QueueCount {
+    /// Only one thread at a time adds: the one that has the queue.
+    #[inline(always)]
+    pub(crate) fn add(&self, packets: usize) {
+        let add =
+            |to: &AtomicU64, n: u64| to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        let (calls, all) = &*self.0;
+        add(calls, 1);
+        add(all, packets as u64);
+    }
+
+    /// Looks at the queue that found something, and packets found.
+    pub fn get(&self) -> (u64, u64) {
+        let (calls, packets) = &*self.0;
+        (calls.load(Ordering::Relaxed), packets.load(Ordering::Relaxed))
     }
 }
 

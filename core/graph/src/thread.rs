@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use shoal_infra::Padded;
 
 use crate::Worker;
 use crate::process::Wake;
@@ -12,27 +13,95 @@ use crate::process::Wake;
 /// Work for a thread, done between two rounds of its loop.
 pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
+/// What a thread counts of its own loop. It alone writes, with a plain load and store, and never starts anew: whoever
+/// looks takes the difference of two looks.
+#[derive(Debug, Default)]
+pub struct Work {
+    loops: AtomicU64,
+    busy: AtomicU64,
+    packets: AtomicU64,
+    handed: AtomicU64,
+}
+
+/// A look at a thread's [`Work`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Rounds of the loop.
+    pub loops: u64,
+    /// Clocks spent in rounds that found packets.
+    pub busy: u64,
+    /// Packets taken, from queues and from other threads.
+    pub packets: u64,
+    /// Of those, the ones from other threads.
+    pub handed: u64,
+}
+
+impl Load {
+    /// What was done since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Load) -> Load {
+        Load {
+            loops: self.loops.wrapping_sub(earlier.loops),
+            busy: self.busy.wrapping_sub(earlier.busy),
+            packets: self.packets.wrapping_sub(earlier.packets),
+            handed: self.handed.wrapping_sub(earlier.handed),
+        }
+    }
+}
+
+impl Work {
+    /// Adds what a round has done. Only the thread itself does.
+    #[inline(always)]
+    pub(crate) fn add(&self, round: Load) {
+        let add =
+            |to: &AtomicU64, n: u64| to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        add(&self.loops, round.loops);
+        // Most rounds of a thread that waits find nothing.
+        if round.busy != 0 {
+            add(&self.busy, round.busy);
+            add(&self.packets, round.packets);
+            add(&self.handed, round.handed);
+        }
+    }
+
+    fn look(&self) -> Load {
+        Load {
+            loops: self.loops.load(Ordering::Relaxed),
+            busy: self.busy.load(Ordering::Relaxed),
+            packets: self.packets.load(Ordering::Relaxed),
+            handed: self.handed.load(Ordering::Relaxed),
+        }
+    }
+}
+
 /// The shared face of one thread.
+///
+/// Three kinds of fields, on cache lines of their own each: what never changes or only between lives of the thread;
+/// what others write now and then and the thread reads in each round (`mail`, `stop`) with what it writes when it goes
+/// to rest and others read with each frame for it (`asleep`); what it writes in each round and others read when
+/// somebody asks (`work`).
 pub struct ThreadShared {
     /// Its number: 0 is the main thread.
     pub index: usize,
     /// Its name, as VPP's: `vpp_main`, `vpp_wk_0`.
     pub name: String,
-    mail: Mutex<Vec<Job>>,
-    has_mail: AtomicBool,
-    asleep: AtomicBool,
-    stop: AtomicBool,
     wake: EventFd,
-    /// Rounds of the loop.
-    pub loops: AtomicU64,
-    /// Clocks spent in rounds that found packets.
-    pub busy: AtomicU64,
-    /// Clock reading when `busy` began to count.
-    pub since: AtomicU64,
+    signals: Padded<Signals>,
+    work: Padded<Work>,
+    /// What `work` said when the busy percentage was started anew, and the clock's reading then.
+    cleared: Mutex<(Load, u64)>,
     /// The kernel's number for the thread.
     pub lwp: AtomicI32,
     /// The processor it is pinned to, `u32::MAX` when it is not.
     pub cpu: AtomicU32,
+}
+
+/// What is written rarely and read in each round or with each frame.
+struct Signals {
+    has_mail: AtomicBool,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+    mail: Mutex<Vec<Job>>,
 }
 
 impl ThreadShared {
@@ -41,14 +110,15 @@ impl ThreadShared {
         Ok(Arc::new(ThreadShared {
             index,
             name,
-            mail: Mutex::default(),
-            has_mail: AtomicBool::new(false),
-            asleep: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
             wake: EventFd::from_value_and_flags(0, flags)?,
-            loops: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-            since: AtomicU64::new(crate::clock::tsc()),
+            signals: Padded(Signals {
+                has_mail: AtomicBool::new(false),
+                asleep: AtomicBool::new(false),
+                stop: AtomicBool::new(false),
+                mail: Mutex::default(),
+            }),
+            work: Padded::default(),
+            cleared: Mutex::new((Load::default(), crate::clock::tsc())),
             lwp: AtomicI32::new(0),
             cpu: AtomicU32::new(u32::MAX),
         }))
@@ -56,26 +126,26 @@ impl ThreadShared {
 
     /// Leaves work for the thread and wakes it.
     pub(crate) fn post(&self, job: Job) {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner).push(job);
-        self.has_mail.store(true, Ordering::SeqCst);
+        self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        self.signals.has_mail.store(true, Ordering::SeqCst);
         self.wake_if_asleep();
     }
 
     #[inline(always)]
     pub(crate) fn has_mail(&self) -> bool {
-        self.has_mail.load(Ordering::Relaxed)
+        self.signals.has_mail.load(Ordering::Relaxed)
     }
 
     pub(crate) fn take_mail(&self) -> Vec<Job> {
-        self.has_mail.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.mail.lock().unwrap_or_else(PoisonError::into_inner))
+        self.signals.has_mail.store(false, Ordering::SeqCst);
+        std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Wakes the thread if it sleeps.
     pub(crate) fn wake_if_asleep(&self) {
         // Orders the work left for the thread before the look at whether it sleeps; the thread does the reverse.
         std::sync::atomic::fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
+        if self.signals.asleep.load(Ordering::Relaxed) {
             self.wake();
         }
     }
@@ -86,7 +156,7 @@ impl ThreadShared {
     }
 
     pub(crate) fn set_asleep(&self, asleep: bool) {
-        self.asleep.store(asleep, Ordering::SeqCst);
+        self.signals.asleep.store(asleep, Ordering::SeqCst);
         std::sync::atomic::fence(Ordering::SeqCst);
         if !asleep {
             let _ = self.wake.read();
@@ -95,7 +165,7 @@ impl ThreadShared {
 
     /// Whether the thread waits to be woken: by a queue, another thread or a deadline.
     pub fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::Relaxed)
+        self.signals.asleep.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
@@ -105,34 +175,70 @@ impl ThreadShared {
     /// Makes the thread end once it has done the work left for it so far.
     pub(crate) fn ask_to_stop_after_mail(self: &Arc<Self>) {
         let face = Arc::clone(self);
-        self.post(Box::new(move |_| face.stop.store(true, Ordering::SeqCst)));
+        self.post(Box::new(move |_| face.signals.stop.store(true, Ordering::SeqCst)));
         self.wake();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.signals.stop.load(Ordering::Relaxed)
+    }
+
+    /// What the thread has done since it began.
+    pub fn load(&self) -> Load {
+        self.work.look()
+    }
+
+    #[inline(always)]
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
     }
 
     /// Part of the time, in percent, that the thread had packets in hand since the counters were cleared.
     pub fn busy_percent(&self) -> f64 {
-        let all = crate::clock::tsc().wrapping_sub(self.since.load(Ordering::Relaxed));
-        if all == 0 {
-            0.0
-        } else {
-            (self.busy.load(Ordering::Relaxed) as f64 / all as f64 * 100.0).min(100.0)
-        }
+        let (then, since) = *self.cleared.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = crate::clock::tsc().wrapping_sub(since);
+        if all == 0 { 0.0 } else { (self.load().since(then).busy as f64 / all as f64 * 100.0).min(100.0) }
     }
 
     /// Starts the busy percentage anew.
     pub fn clear_busy(&self) {
-        self.busy.store(0, Ordering::Relaxed);
-        self.loops.store(0, Ordering::Relaxed);
-        self.since.store(crate::clock::tsc(), Ordering::Relaxed);
+        let now = (self.load(), crate::clock::tsc());
+        *self.cleared.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 }
 
 impl Wake for ThreadShared {
     fn wake(&self) {
         ThreadShared::wake(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use shoal_infra::PADDING;
+
+    use super::*;
+
+    #[test]
+    fn what_different_threads_write_lies_on_different_cache_lines() {
+        let (signals, work) = (offset_of!(ThreadShared, signals), offset_of!(ThreadShared, work));
+        assert_eq!((signals % PADDING, work % PADDING, align_of::<ThreadShared>() % PADDING), (0, 0, 0));
+        assert!(signals.abs_diff(work) >= PADDING);
+        assert!(size_of::<Padded<Signals>>().is_multiple_of(PADDING) && size_of::<Padded<Work>>() == PADDING);
+    }
+
+    #[test]
+    fn work_adds_up_and_clearing_starts_only_the_percentage_anew() {
+        let thread = ThreadShared::new(3, "t".into()).unwrap();
+        let round = Load { loops: 1, busy: 1 << 40, packets: 7, handed: 2 };
+        thread.work().add(round);
+        thread.work().add(Load { loops: 1, ..Load::default() });
+        assert_eq!(thread.load(), Load { loops: 2, ..round });
+        assert!(thread.busy_percent() > 99.0);
+        thread.clear_busy();
+        assert!(thread.busy_percent() < 1.0);
+        assert_eq!(thread.load().since(round), Load { loops: 1, ..Load::default() });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
@@ -15,8 +14,8 @@ use crate::dispatch::Run;
 use crate::handoff::Inbox;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
-use crate::rx::{QueueId, RxMode, RxQueue};
-use crate::thread::ThreadShared;
+use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::thread::{Load, ThreadShared};
 use crate::topology::Topology;
 
 /// Empty rounds before a thread naps between two looks.
@@ -42,6 +41,7 @@ struct Slot {
     node: NodeIndex,
     mode: RxMode,
     queue: Box<dyn RxQueue>,
+    count: Arc<QueueCount>,
 }
 
 /// One thread's replica of the graph: its lane, its queues, its picture of the topology.
@@ -86,8 +86,14 @@ impl Worker {
         self.topology = topology;
     }
 
-    pub(crate) fn adopt(&mut self, id: QueueId, node: NodeIndex, mode: RxMode, queue: Box<dyn RxQueue>) {
-        self.queues.push(Slot { id, node, mode, queue });
+    pub(crate) fn adopt(
+        &mut self,
+        id: QueueId,
+        node: NodeIndex,
+        mode: RxMode,
+        (queue, count): (Box<dyn RxQueue>, Arc<QueueCount>),
+    ) {
+        self.queues.push(Slot { id, node, mode, queue, count });
         self.empty_rounds = 0;
     }
 
@@ -147,18 +153,25 @@ impl Worker {
             self.reader.online();
         }
         let mut packets = self.poll_queues(start);
-        packets += self.inbox.receive(&mut self.lane);
+        let handed = self.inbox.receive(&mut self.lane);
+        packets += handed;
         let dispatched = self.dispatch_all();
         self.reader.quiescent();
-        self.shared.loops.fetch_add(1, Ordering::Relaxed);
-        let worked = mail || packets > 0 || dispatched;
-        if worked {
+        let mut load = Load { loops: 1, ..Load::default() };
+        if mail || packets > 0 || dispatched {
             self.empty_rounds = 0;
-            self.shared.busy.fetch_add(tsc().wrapping_sub(start), Ordering::Relaxed);
+            load = Load {
+                busy: tsc().wrapping_sub(start),
+                packets: packets as u64,
+                handed: handed as u64,
+                ..load
+            };
         } else {
             self.empty_rounds = self.empty_rounds.saturating_add(1);
         }
-        Round { packets, worked }
+        self.shared.work().add(load);
+        // Packets that wait for room in a ring are work still to be done.
+        Round { packets, worked: load.busy != 0 || self.lane.outbox.holds() }
     }
 
     /// Takes what other threads have sent and handles it, without looking at queues: before a thread is forgotten.
@@ -167,6 +180,18 @@ impl Worker {
         self.inbox.receive(&mut self.lane);
         self.dispatch_all();
         self.reader.offline();
+    }
+
+    /// Does all that is left to do before the thread ends: nothing is kept back for a thread that is behind.
+    pub(crate) fn finish(&mut self) {
+        self.lane.outbox.patient = false;
+        while self.round().worked {}
+    }
+
+    /// No packet goes to another thread any more; those kept back for it are handled here.
+    pub(crate) fn disconnect(&mut self, thread: usize) {
+        self.lane.disconnect(thread);
+        self.empty_rounds = 0;
     }
 
     /// Goes off line for the control plane: nothing of the tables is in use until the next round.
@@ -188,6 +213,7 @@ impl Worker {
             let counters = &self.lane.counters;
             counters.calls.add(thread, slot.node.at(), 1);
             if n > 0 {
+                slot.count.add(n);
                 counters.vectors.add(thread, slot.node.at(), n as u64);
                 counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
                 self.lane.ledger.ended(slot.node, after.wrapping_sub(before), n as u64);
@@ -243,7 +269,7 @@ impl Worker {
         let has_queues = self.queues.iter().any(|s| !s.queue.is_parked());
         let polling = self.queues.iter().any(|s| s.mode == RxMode::Polling && !s.queue.is_parked());
         let eager = self.queues.iter().all(|s| s.mode == RxMode::Interrupt);
-        if polling || (has_queues && !eager && self.empty_rounds < SPIN_ROUNDS) {
+        if polling || self.lane.outbox.holds() || (has_queues && !eager && self.empty_rounds < SPIN_ROUNDS) {
             std::hint::spin_loop();
             return;
         }

@@ -137,7 +137,11 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
-        let buffers = PoolConfig { name: "test".into(), buffers: 16_384, most: 16_384, pages: Pages::Small };
+        Bed::with(16_384)
+    }
+
+    fn with(buffers: usize) -> Bed {
+        let buffers = PoolConfig { name: "test".into(), buffers, most: buffers, pages: Pages::Small };
         let graph = Graph::new(GraphConfig { buffers, stats_bytes: 1 << 30, clock: Clock::real() }).unwrap();
         let (threads, end_node) = (Arc::<Mutex<Vec<usize>>>::default(), Arc::new(AtomicU64::new(0)));
         let (ended, seen) = (Arc::<AtomicU64>::default(), Arc::<Mutex<Vec<_>>>::default());
@@ -209,35 +213,119 @@ impl Bed {
     }
 }
 
-#[test]
-fn a_full_ring_drops_and_counts_and_the_rest_arrives_in_order() {
-    let bed = Bed::new();
+/// A worker that takes nothing until the gate is opened.
+fn stopped(bed: &Bed) -> (usize, Gate, shoal_graph::QueueId) {
     let worker = bed.graph.add_worker(None).unwrap();
     bed.spread_to(&[worker]);
-    bed.source(0, 1);
     let gate = Gate::default();
     let queue = bed.graph.add_queue("gate", 0, bed.input, Some(worker), Box::new(gate.clone())).unwrap();
     gate.reached();
+    (worker, gate, queue)
+}
+
+fn ring(bed: &Bed, to: usize) -> shoal_graph::RingInfo {
+    bed.graph.handoff_rings().unwrap().into_iter().find(|r| (r.from, r.to) == (0, to)).unwrap()
+}
+
+#[test]
+fn a_full_ring_drops_and_counts_and_the_rest_arrives_in_order() {
+    let bed = Bed::with(32_768);
+    let (worker, gate, queue) = stopped(&bed);
+    bed.source(0, 256);
     bed.on.store(true, Ordering::Relaxed);
-    // A frame each round, for a thread that takes none. The ring holds 64.
+    // A full frame each round, for a thread that takes none. The ring holds 64, and one waits in front of it.
     for _ in 0..100 {
         bed.graph.round();
     }
-    assert_eq!(bed.made.load(Ordering::Relaxed), 100);
-    assert_eq!(bed.full(), 36);
+    assert_eq!(bed.made.load(Ordering::Relaxed), 25_600);
+    assert_eq!(bed.full(), 35 * 256);
     gate.open();
-    let ring =
-        bed.graph.handoff_rings().unwrap().into_iter().find(|r| (r.from, r.to) == (0, worker)).unwrap();
-    assert_eq!((ring.capacity, ring.sent), (64, Sent { frames: 64, packets: 64, dropped: 36 }));
+    let sent = Sent { frames: 64, packets: 64 * 256, dropped: 35 * 256 };
+    let found = ring(&bed, worker);
+    assert_eq!((found.capacity, found.sent), (64, sent));
     bed.on.store(false, Ordering::Relaxed);
     drop(bed.graph.remove_queue(queue).unwrap());
     bed.settle();
     let seen = bed.seen.lock().unwrap().clone();
-    let wanted: Vec<_> = (0..64).map(|n| (worker, n)).collect();
+    let last = 99 * 256..100 * 256;
+    let wanted: Vec<_> = (0..64 * 256).chain(last).map(|n| (worker, n)).collect();
     assert_eq!(seen, wanted);
     // The ring is as good as new.
     bed.on.store(true, Ordering::Relaxed);
     bed.until_made(10);
+    bed.check();
+}
+
+#[test]
+fn short_frames_for_a_thread_that_is_behind_wait_until_they_are_full() {
+    let bed = Bed::new();
+    let (worker, gate, queue) = stopped(&bed);
+    bed.source(0, 1);
+    bed.on.store(true, Ordering::Relaxed);
+    // The first 32 leave at once, the others fill frames: 300 packets need no more than 34 places.
+    for _ in 0..300 {
+        bed.graph.round();
+    }
+    gate.open();
+    bed.on.store(false, Ordering::Relaxed);
+    drop(bed.graph.remove_queue(queue).unwrap());
+    bed.settle();
+    assert_eq!((bed.full(), ring(&bed, worker).sent), (0, Sent { frames: 34, packets: 300, dropped: 0 }));
+    assert_eq!(*bed.seen.lock().unwrap(), (0..300).map(|n| (worker, n)).collect::<Vec<_>>());
+    bed.check();
+}
+
+#[test]
+fn packets_kept_back_for_a_worker_that_is_ended_are_handled_here() {
+    let bed = Bed::new();
+    let (worker, gate, _) = stopped(&bed);
+    bed.source(0, 1);
+    bed.on.store(true, Ordering::Relaxed);
+    for _ in 0..50 {
+        bed.graph.round();
+    }
+    assert!(bed.graph.round().worked, "packets that wait are work");
+    bed.on.store(false, Ordering::Relaxed);
+    gate.open();
+    bed.graph.remove_worker(worker).unwrap();
+    bed.settle();
+    assert_eq!((bed.full(), bed.seen.lock().unwrap().len()), (0, 51));
+    bed.check();
+}
+
+#[test]
+fn a_queue_keeps_its_count_when_it_moves() {
+    let bed = Bed::new();
+    let worker = bed.graph.add_worker(None).unwrap();
+    bed.spread_to(&[0]);
+    let queue = bed.source(0, 4);
+    bed.on.store(true, Ordering::Relaxed);
+    bed.graph.round();
+    bed.graph.round();
+    let count = || bed.graph.queues().into_iter().find(|q| q.id == queue).unwrap().count.get();
+    assert_eq!(count(), (2, 8));
+    bed.graph.move_queue(queue, worker).unwrap();
+    bed.until_made(4);
+    bed.settle();
+    assert_eq!(count().1, bed.made.load(Ordering::Relaxed));
+    let load = bed.graph.threads().iter().find(|t| t.index == 0).unwrap().load();
+    assert_eq!((load.packets - load.handed, load.packets), (8, bed.made.load(Ordering::Relaxed)));
+    bed.check();
+}
+
+#[test]
+fn who_observes_workers_hears_of_each_that_comes_and_goes() {
+    let bed = Bed::new();
+    let heard = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let (ear, graph) = (Rc::clone(&heard), Rc::downgrade(&bed.graph));
+    bed.graph.observe_workers(move || {
+        let there: Vec<usize> = graph.upgrade().unwrap().threads().iter().map(|t| t.index).collect();
+        ear.borrow_mut().push(there);
+    });
+    bed.graph.add_worker(None).unwrap();
+    bed.graph.add_worker(None).unwrap();
+    bed.graph.remove_worker(1).unwrap();
+    assert_eq!(*heard.borrow(), [vec![0, 1], vec![0, 1, 2], vec![0, 2]]);
     bed.check();
 }
 

@@ -14,7 +14,10 @@ mod sync;
 
 pub mod bitmap;
 #[cfg(not(loom))]
+pub mod budget;
+#[cfg(not(loom))]
 pub mod mtrie;
+mod padded;
 pub mod pool;
 pub mod qsbr;
 #[cfg(not(loom))]
@@ -28,6 +31,7 @@ pub use bitmap::Bitmap;
 pub use mtrie as mtrie4;
 #[cfg(not(loom))]
 pub use mtrie::{Mtrie, Mtrie4, Mtrie4Writer, Mtrie6, Mtrie6Writer, MtrieWriter};
+pub use padded::{PADDING, Padded};
 pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
-use shoal_infra::qsbr::{Published, Reader, reclaim, synchronize};
+use shoal_infra::qsbr::{Grace, Published, Reader, reclaim, retire, synchronize};
 use shoal_infra::spsc::ring;
 use shoal_infra::twin_cell;
 
@@ -127,6 +127,78 @@ fn loom_a_twin_copy_is_not_overwritten_while_it_is_read() {
         });
         writer.store(1).unwrap();
         writer.store(2).unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// The trie's way of publishing, in small: a root of one slot and one ply of two, which serves two prefixes in turn. The
+/// trie itself is mapped memory, which loom does not know.
+#[test]
+fn loom_a_recycled_ply_is_never_found_by_a_lookup_of_before() {
+    const PLY: u32 = 1;
+    model(|| {
+        let leaf = |value: u32| value << 1;
+        let (root, other) = (Arc::new(AtomicU32::new(leaf(5))), AtomicU32::new(leaf(0)));
+        let ply = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let (shared_root, shared_ply) = (Arc::clone(&root), Arc::clone(&ply));
+        let worker = thread::spawn(move || {
+            let mut reader = Reader::register();
+            for _ in 0..2 {
+                let mut entry = shared_root.load(Ordering::Acquire);
+                if entry == PLY {
+                    entry = shared_ply[1].load(Ordering::Acquire);
+                }
+                assert!([leaf(5), leaf(7)].contains(&entry), "{entry}");
+                reader.quiescent();
+            }
+        });
+        // A longer prefix comes: the ply is filled, then linked.
+        ply[0].store(leaf(5), Ordering::Release);
+        ply[1].store(leaf(7), Ordering::Release);
+        root.store(PLY, Ordering::Release);
+        // It goes: the ply is unlinked, and serves another prefix only when readers have left it.
+        root.store(leaf(5), Ordering::Release);
+        let free = Arc::new(AtomicBool::new(false));
+        let freed = Arc::clone(&free);
+        retire(move || freed.store(true, Ordering::Relaxed));
+        reclaim();
+        reclaim();
+        if free.load(Ordering::Relaxed) {
+            ply[0].store(leaf(9), Ordering::Release);
+            ply[1].store(leaf(9), Ordering::Release);
+            other.store(PLY, Ordering::Release);
+        }
+        worker.join().unwrap();
+        reclaim();
+    });
+}
+
+/// A balance's record names a block of buckets; another record replaces it, and the block serves another balance when
+/// packets have left it.
+#[test]
+fn loom_a_balance_s_buckets_are_its_own_until_packets_have_left_them() {
+    model(|| {
+        // Two blocks of one bucket; the record is the number of its block.
+        let buckets = Arc::new([AtomicU32::new(10), AtomicU32::new(0)]);
+        let (cell, mut writer) = twin_cell(0_usize);
+        let shared = Arc::clone(&buckets);
+        let worker = thread::spawn(move || {
+            let mut reader = Reader::register();
+            for _ in 0..2 {
+                let block = *cell.load(reader.guard());
+                thread::yield_now();
+                let member = shared[block].load(Ordering::Acquire);
+                assert!([10, 11].contains(&member), "{member}");
+                reader.quiescent();
+            }
+        });
+        // The new block is written before the record that names it.
+        buckets[1].store(11, Ordering::Release);
+        writer.store(1).unwrap();
+        let grace = Grace::start();
+        if grace.is_over() {
+            buckets[0].store(99, Ordering::Release);
+        }
         worker.join().unwrap();
     });
 }

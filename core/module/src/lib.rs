@@ -1,13 +1,15 @@
-//! What a feature may declare: nodes, arcs, CLI commands, counters and start-up sections.
+//! What a feature may declare: nodes, arcs, CLI commands, counters, capacity and start-up sections.
 //!
 //! A feature exports one [`Module`]. The daemon lists all modules in one table; the CLI, the API and the
 //! start-up file reach a feature's control plane through [`Control`], and nothing else.
 #![forbid(unsafe_code)]
 
+mod capacity;
 pub mod cli;
 pub mod config;
 mod control;
 mod module;
 
+pub use capacity::Capacity;
 pub use control::{Control, Missing};
 pub use module::{InitError, Module, init_all, start_all};

@@ -6,7 +6,7 @@ use shoal_graph::{Graph, GraphError};
 
 use crate::cli::{ArgType, Command};
 use crate::config::Section;
-use crate::{Control, Missing};
+use crate::{Capacity, Control, Missing};
 
 /// Why a module cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,8 @@ pub struct Module {
     pub arg_types: &'static [ArgType],
     /// Start-up sections it reads.
     pub sections: &'static [Section],
+    /// How many there are of what it holds, and how many more fit: its rows of `show capacity`.
+    pub capacity: fn(&Control) -> Vec<Capacity>,
 }
 
 impl Module {
@@ -55,7 +57,12 @@ impl Module {
         commands: &[],
         arg_types: &[],
         sections: &[],
+        capacity: no_capacity,
     };
+}
+
+fn no_capacity(_: &Control) -> Vec<Capacity> {
+    Vec::new()
 }
 
 fn nothing(_: &Rc<Control>) -> Result<(), InitError> {

@@ -190,6 +190,12 @@ impl Ip4Header {
         &self.src
     }
 
+    /// Destination address as on the wire.
+    #[inline(always)]
+    pub const fn dst_bytes(&self) -> &[u8; 4] {
+        &self.dst
+    }
+
     /// Source address as a number in host order, for tables.
     #[inline(always)]
     pub const fn src_u32(&self) -> u32 {

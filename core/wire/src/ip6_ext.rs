@@ -359,9 +359,12 @@ fn judge(
         if n == MAX_OPTIONS {
             return Err(Ip6ExtError::TooManyOptions);
         }
-        // A length past the header is a wrong field: the pointer is at the length.
-        let option =
-            option.map_err(|bad| Ip6ExtError::problem(code::ERRONEOUS_HEADER_FIELD, bad.offset + 1))?;
+        // A length past the header is a wrong field: the pointer is at the length, or at the type of an option
+        // in the header's last byte, which has none.
+        let option = option.map_err(|bad| {
+            let last = header.offset + header.bytes.len() - 1;
+            Ip6ExtError::problem(code::ERRONEOUS_HEADER_FIELD, last.min(bad.offset + 1))
+        })?;
         if option.is_padding() || recognized(&option) {
             continue;
         }
@@ -496,6 +499,8 @@ mod tests {
     fn an_option_past_its_header_is_a_wrong_field() {
         let bytes = packet(&[(HOP, &[0, 1, 5, 0, 0, 0, 0])], UDP);
         assert_eq!(walk(&bytes, Reader::Router), problem(code::ERRONEOUS_HEADER_FIELD, 43));
+        let bytes = packet(&[(HOP, &[0, 1, 3, 0, 0, 0, 1])], UDP);
+        assert_eq!(walk(&bytes, Reader::Router), problem(code::ERRONEOUS_HEADER_FIELD, 47));
     }
 
     #[test]

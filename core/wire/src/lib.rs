@@ -8,7 +8,7 @@
 //! | question | file |
 //! |---|---|
 //! | layer 2 | [`mac`], [`ethernet`], [`vlan`], [`arp`] |
-//! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`protocol`] |
+//! | layer 3 | [`ip4`], [`ip4_options`], [`icmp4`], [`igmp`], [`protocol`] |
 //! | layer 3, version 6 | [`ip6`], [`ip6_address`], [`ip6_ext`], [`ip6_options`], [`ip6_fragment`], [`icmp6`], [`nd`], [`nd_options`], [`mld`] |
 //! | layer 4 | [`udp`], [`tcp`] |
 //! | sums and hashes | [`checksum`], [`hash`], [`flow_hash`] |
@@ -26,6 +26,7 @@ pub mod flow_hash;
 pub mod hash;
 pub mod icmp4;
 pub mod icmp6;
+pub mod igmp;
 pub mod ip4;
 pub mod ip4_options;
 pub mod ip6;
@@ -42,6 +43,7 @@ pub mod pcap;
 pub mod prefix;
 pub mod protocol;
 pub mod tcp;
+pub mod transport;
 pub mod udp;
 pub mod vlan;
 
@@ -60,6 +62,7 @@ pub use packet::Packet;
 pub use prefix::{Ip4Prefix, Ip4Range, Ip6Prefix, IpPrefix};
 pub use protocol::IpProtocol;
 pub use tcp::{TcpFlags, TcpHeader};
+pub use transport::Transport;
 pub use udp::UdpHeader;
 pub use vlan::VlanHeader;
 

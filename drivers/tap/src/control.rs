@@ -207,6 +207,15 @@ impl Taps {
         }
     }
 
+    /// Changes the host's side of a TAP.
+    pub(crate) fn change(
+        &self,
+        index: SwIfIndex,
+        f: impl FnOnce(u32) -> Result<(), Error> + Send,
+    ) -> Result<(), String> {
+        self.of(index).and_then(|tap| tap.tap.change(f)).map_err(|e| e.to_string())
+    }
+
     fn of(&self, index: SwIfIndex) -> Result<Rc<TapInterface>, Error> {
         let found = self.all.borrow().iter().find(|t| t.port.index() == index).cloned();
         found.ok_or_else(|| Error::NoTap {

@@ -54,7 +54,7 @@ fn family(addr: IpAddr) -> AddressFamily {
     if addr.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-fn add_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<(), Error> {
+pub(crate) fn add_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<(), Error> {
     let mut request = AddressMessage::default();
     request.header.family = family(addr);
     request.header.prefix_len = prefix_len;
@@ -63,6 +63,24 @@ fn add_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<()
     // Replace: a persistent interface may have it already.
     let flags = NLM_F_CREATE | NLM_F_REPLACE;
     ask(RouteNetlinkMessage::NewAddress(request), flags, "RTM_NEWADDR").map(drop).map_err(Error::from)
+}
+
+/// Takes an address away.
+pub(crate) fn del_address(ifindex: u32, Address { addr, prefix_len }: Address) -> Result<(), Error> {
+    let mut request = AddressMessage::default();
+    request.header.family = family(addr);
+    request.header.prefix_len = prefix_len;
+    request.header.index = ifindex;
+    request.attributes = vec![AddressAttribute::Local(addr), AddressAttribute::Address(addr)];
+    ask(RouteNetlinkMessage::DelAddress(request), 0, "RTM_DELADDR").map(drop).map_err(Error::from)
+}
+
+/// Changes one thing of an interface.
+pub(crate) fn set(ifindex: u32, what: LinkAttribute) -> Result<(), Error> {
+    let mut link = LinkMessage::default();
+    link.header.index = ifindex;
+    link.attributes.push(what);
+    ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK").map(drop).map_err(Error::from)
 }
 
 fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {

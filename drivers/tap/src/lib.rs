@@ -18,6 +18,7 @@ mod error;
 mod host;
 mod netns;
 mod port;
+mod ports;
 mod rx;
 #[allow(unsafe_code)]
 mod sys;
@@ -26,6 +27,7 @@ mod tx;
 
 use std::rc::Rc;
 
+use shoal_interface::{HostPorts, HostSide};
 use shoal_module::{Control, InitError, Module};
 
 pub use config::{Address, AdminState, Carrier, HostConfig, Lifetime, Mode, NetnsRef, TapConfig};
@@ -47,6 +49,7 @@ pub static MODULE: Module = Module {
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (taps, heard) = control::Taps::new(control)?;
     control.processes()?.spawn("tap-watch", control::listen(heard, Rc::downgrade(&taps)));
+    control.put(HostSide(Rc::clone(&taps) as Rc<dyn HostPorts>));
     control.put_rc(taps);
     Ok(())
 }

@@ -79,6 +79,11 @@ impl Tap {
         self.ifindex
     }
 
+    /// Changes the host's side, in its namespace.
+    pub(crate) fn change(&self, f: impl FnOnce(u32) -> Result<(), Error> + Send) -> Result<(), Error> {
+        run_in(self.netns.as_ref(), || f(self.ifindex))
+    }
+
     /// The namespace it lives in; none for the one it was made from.
     pub fn netns(&self) -> Option<&NetnsRef> {
         self.config.host.netns.as_ref()

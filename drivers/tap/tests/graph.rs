@@ -101,9 +101,7 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
         .flags()
         .has(IfFlags::LINK_UP))));
     // It rests: no more than a few hundred rounds in a while.
-    let loops = |router: &Crossing| {
-        router.on(|r| r.graph.threads()[0].loops.load(std::sync::atomic::Ordering::Relaxed))
-    };
+    let loops = |router: &Crossing| router.on(|r| r.graph.threads()[0].load().loops);
     let before = loops(&router);
     std::thread::sleep(Duration::from_millis(300));
     let spun = loops(&router) - before;

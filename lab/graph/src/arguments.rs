@@ -36,6 +36,12 @@ pub enum Command {
         /// Results of the run that is judged
         b: PathBuf,
     },
+    /// Fill forwarding tables of the Internet's size, and take a next hop of half a million routes away
+    Tables {
+        /// Where the results are written
+        #[arg(long, value_name = "FILE", default_value = crate::tables::RESULTS)]
+        json: PathBuf,
+    },
     /// Run a scenario under valgrind; `shoal-lab-graph` calls itself so
     #[command(hide = true)]
     Count {

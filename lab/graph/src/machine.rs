@@ -83,7 +83,7 @@ fn steal_in(stat: &str, cpu: Option<usize>) -> u64 {
 }
 
 /// Processors this process may run on.
-fn cpus() -> Vec<usize> {
+pub fn cpus() -> Vec<usize> {
     let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).collect()
 }

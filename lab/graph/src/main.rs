@@ -21,9 +21,11 @@ mod results;
 mod router;
 mod ruler;
 mod run;
+mod scaling;
 mod scenario;
 mod statistics;
 mod sys;
+mod tables;
 mod window;
 mod work;
 
@@ -46,6 +48,10 @@ fn main() -> ExitCode {
     let done = match &arguments.command {
         Some(Command::Compare { a, b }) => compare::files(a, b).map(|text| print!("{text}")),
         Some(Command::Count { scenario, slices }) => instructions::count_here(scenario, *slices),
+        Some(Command::Tables { json }) => tables::all(json),
+        None if arguments.scenario.is_empty() => {
+            run::all(&arguments).and_then(|()| tables::all(std::path::Path::new(tables::RESULTS)))
+        }
         None => run::all(&arguments),
     };
     match done {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::machine::Machine;
+use crate::scaling::Scaling;
 
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct Results {
     /// Who counted instructions, or why nobody did.
     pub instructions_by: String,
     pub scenarios: Vec<Measurement>,
+    /// Two workers compared with one, where there are two processors.
+    #[serde(default)]
+    pub scaling: Option<Scaling>,
 }
 
 /// One scenario. All figures are per packet and without generation, but where they say otherwise.

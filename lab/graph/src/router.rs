@@ -24,7 +24,7 @@ use crate::scenario::{Ip, Scenario, Way};
 use crate::work::{Count, SLICE, Work};
 
 /// What the router is made of, in the order of the daemon's table.
-static MODULES: &[&Module] = &[
+pub static MODULES: &[&Module] = &[
     &shoal_interface::MODULE,
     &shoal_adj::MODULE,
     &shoal_fib::MODULE,
@@ -242,7 +242,8 @@ impl RxQueue for Excluded {
     }
 }
 
-fn destinations(scenario: &Scenario) -> String {
+/// Where packets go, as a stream's description has it.
+pub fn destinations(scenario: &Scenario) -> String {
     let first = FIRST.to_bits();
     match scenario.destinations {
         1 => Ipv4Addr::from_bits(first + 2).to_string(),
@@ -250,7 +251,8 @@ fn destinations(scenario: &Scenario) -> String {
     }
 }
 
-fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> {
+/// The two interfaces, up and with addresses.
+pub fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> {
     let (pg, interfaces, ip4) = (control.get::<Pg>()?, control.get::<Interfaces>()?, control.get::<Ip4>()?);
     interfaces.enable_superpath(scenario.way == Way::Superpath)?;
     let create = |id: u32, mac: MacAddress| -> Result<SwIfIndex> {
@@ -269,7 +271,8 @@ fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> 
     Ok([create(0, MAC_IN)?, create(1, MAC_OUT)?])
 }
 
-fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
+/// The next hop, and so many routes by it.
+pub fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     let neighbours = control.get::<Neighbours>()?;
     neighbours.set((output, NEXT_HOP), MAC_NEXT_HOP, Origin::Static, FibEntry::Wanted)?;
     let prefixes = consecutive(Ip4Prefix::new(FIRST, 24)?, count)?;

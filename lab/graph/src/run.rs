@@ -14,7 +14,7 @@ use crate::scenario::{self, Scenario, Way};
 use crate::statistics::summary;
 use crate::window::{Measured, Window, measure};
 use crate::work::{self, Count, Work};
-use crate::{Result, report};
+use crate::{Result, report, scaling};
 
 /// Fewest windows of a scenario, and how long one is.
 const FEWEST: usize = 15;
@@ -24,7 +24,8 @@ const SLICES: usize = 256;
 
 /// Runs the chosen scenarios, prints and writes what they say.
 pub fn all(arguments: &Arguments) -> Result<()> {
-    let scenarios = scenario::chosen(&arguments.scenario)?;
+    let (scenarios, scaling) = chosen(&arguments.scenario)?;
+    let processors = machine::cpus();
     let (cpu, cpus) = machine::pin(arguments.cpu)?;
     let mut results = Results { machine: Machine::new(cpu, cpus), ..Results::default() };
     let counter = if arguments.no_instructions {
@@ -33,7 +34,9 @@ pub fn all(arguments: &Arguments) -> Result<()> {
         Counter::find()
     };
     results.instructions_by = counter.name();
-    print!("{}", report::head(&results));
+    if !scenarios.is_empty() {
+        print!("{}", report::head(&results));
+    }
     let (steal, start) = (machine::steal(None), Instant::now());
     for scenario in &scenarios {
         let (measurement, nodes, best) = one(scenario, arguments.seconds, cpu, &counter)?;
@@ -41,15 +44,37 @@ pub fn all(arguments: &Arguments) -> Result<()> {
         print!("{}", report::scenario(scenario, &measurement, &nodes));
         results.scenarios.push(measurement);
     }
+    match (scaling, processors.len()) {
+        (true, 0 | 1) => println!("{}: SKIPPED, there is one processor", scaling::NAME),
+        (true, _) => {
+            eprintln!("{}: one worker alone, and two ...", scaling::NAME);
+            let found = scaling::measure(&processors, arguments.seconds * 3.0)?;
+            print!("{}", scaling::report(&found));
+            results.scaling = Some(found);
+        }
+        (false, _) => {}
+    }
     let ticks = machine::steal(None).saturating_sub(steal) as f64;
     // The kernel's ticks are hundredths of a second, of each processor.
     results.machine.steal =
         ticks / 100.0 / (start.elapsed().as_secs_f64() * results.machine.processors as f64);
     results.machine.load_after = machine::load();
-    print!("{}", report::tail(&results));
+    if !results.scenarios.is_empty() {
+        print!("{}", report::tail(&results));
+    }
     results.write(&arguments.json)?;
     println!("written: {}", arguments.json.display());
     judge(&results)
+}
+
+/// The scenarios of these names, and whether the one of two workers is among them; all when there are no names.
+fn chosen(names: &[String]) -> Result<(Vec<Scenario>, bool)> {
+    let (of_workers, others): (Vec<String>, Vec<String>) =
+        names.iter().cloned().partition(|name| name == scaling::NAME);
+    if others.is_empty() && !of_workers.is_empty() {
+        return Ok((Vec::new(), true));
+    }
+    Ok((scenario::chosen(&others)?, names.is_empty() || !of_workers.is_empty()))
 }
 
 /// What ends a run with an error although it was measured: packets that allocate.

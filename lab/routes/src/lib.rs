@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod feed;
 pub mod lengths;
+pub mod mrt;
 pub mod table;

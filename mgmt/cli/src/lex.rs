@@ -19,7 +19,12 @@ pub struct Token<'a> {
 /// Bytes from `at` up to the next one that is no white space.
 pub fn skip_blanks(line: &str, at: usize) -> usize {
     let rest = line.get(at..).unwrap_or("");
-    at + (rest.len() - rest.trim_start().len())
+    // Nearly always there is none, or one blank and then a letter.
+    match rest.as_bytes() {
+        [b'!'..=b'~', ..] => at,
+        [b' ', b'!'..=b'~', ..] => at + 1,
+        _ => at + (rest.len() - rest.trim_start().len()),
+    }
 }
 
 /// The word that begins at or after `at`. Braces and, if `commas`, commas are words of their own.
@@ -33,8 +38,19 @@ pub fn next(line: &str, at: usize, commas: bool) -> Option<Token<'_>> {
         ',' if commas => return Some(plain(rest, start, 1)),
         _ => {}
     }
+    Some(plain(rest, start, word_end(rest, commas)))
+}
+
+/// Where the word at the beginning ends. Plain ASCII, which nearly everything is, is looked at byte by byte.
+fn word_end(rest: &str, commas: bool) -> usize {
+    let plain = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'{' | b'}') && (*b != b',' || !commas);
+    let bytes = rest.as_bytes();
+    let at = bytes.iter().position(|b| !plain(b)).unwrap_or(bytes.len());
+    if matches!(bytes.get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r' | b'{' | b'}' | b',')) {
+        return at;
+    }
     let ends = |c: char| c.is_whitespace() || c == '{' || c == '}' || (commas && c == ',');
-    Some(plain(rest, start, rest.find(ends).unwrap_or(rest.len())))
+    rest.find(ends).unwrap_or(rest.len())
 }
 
 fn plain(rest: &str, start: usize, len: usize) -> Token<'_> {
@@ -84,42 +100,54 @@ pub struct Statement<'a> {
 
 /// Cuts a block of lines into commands: one a line, except that open braces take in the lines up to the
 /// closing one. Blank lines and lines that begin with `#` are left out.
-pub fn statements(block: &str) -> Vec<Statement<'_>> {
-    let mut found = Vec::new();
-    let mut number = 0;
-    let mut rest = block;
-    while !rest.is_empty() {
-        number += 1;
-        let end = statement_end(rest);
-        let (text, after) = rest.split_at(end);
-        let shown = text.trim();
-        if !shown.is_empty() && !shown.starts_with('#') {
-            found.push(Statement { text: shown, line: number });
-        }
-        number += text.matches('\n').count();
-        rest = after.strip_prefix('\n').unwrap_or("");
-    }
-    found
+pub fn statements(block: &str) -> Statements<'_> {
+    Statements { rest: block, line: 0 }
 }
 
-/// The end of the first line, or of the line on which its open braces close. If they never do, the first
-/// line stands alone, so that one missing brace does not swallow the file.
-fn statement_end(text: &str) -> usize {
+/// The commands of a block, cut off one by one, so that a file of a million lines needs no list of them.
+pub struct Statements<'a> {
+    rest: &'a str,
+    line: usize,
+}
+
+impl<'a> Iterator for Statements<'a> {
+    type Item = Statement<'a>;
+
+    fn next(&mut self) -> Option<Statement<'a>> {
+        while !self.rest.is_empty() {
+            let line = self.line + 1;
+            let (end, lines) = statement_end(self.rest);
+            let (text, after) = self.rest.split_at(end);
+            self.line += lines;
+            self.rest = after.strip_prefix('\n').unwrap_or("");
+            let shown = text.trim();
+            if !shown.is_empty() && !shown.starts_with('#') {
+                return Some(Statement { text: shown, line });
+            }
+        }
+        None
+    }
+}
+
+/// The end of the first line, or of the line on which its open braces close, and how many lines that are. If they
+/// never do, the first line stands alone, so that one missing brace does not swallow the file.
+fn statement_end(text: &str) -> (usize, usize) {
     let first = text.find('\n').unwrap_or(text.len());
     let line = text.get(..first).unwrap_or("");
-    if is_comment(line) || open_braces(line) <= 0 {
-        return first;
+    if !line.contains('{') || is_comment(line) || open_braces(line) <= 0 {
+        return (first, 1);
     }
-    let mut depth = 0i64;
+    let (mut depth, mut lines) = (0i64, 1);
     for (i, byte) in text.bytes().enumerate() {
         match byte {
             b'{' => depth += 1,
             b'}' => depth -= 1,
-            b'\n' if depth <= 0 => return i,
+            b'\n' if depth <= 0 => return (i, lines),
+            b'\n' => lines += 1,
             _ => {}
         }
     }
-    if depth <= 0 { text.len() } else { first }
+    if depth <= 0 { (text.len(), lines) } else { (first, 1) }
 }
 
 /// Braces opened and not closed in this text.
@@ -172,7 +200,7 @@ mod tests {
     #[test]
     fn a_statement_takes_the_lines_up_to_its_closing_brace() {
         let block = "# first\nshow version\n\npacket-generator new {\n  name x\n}\nshow errors";
-        let found: Vec<_> = statements(block).iter().map(|s| (s.line, s.text)).collect();
+        let found: Vec<_> = statements(block).map(|s| (s.line, s.text)).collect();
         assert_eq!(
             found,
             [(2, "show version"), (4, "packet-generator new {\n  name x\n}"), (7, "show errors")]
@@ -181,9 +209,9 @@ mod tests {
 
     #[test]
     fn a_missing_brace_spoils_one_line_only() {
-        let found: Vec<_> = statements("a {\nb\nc").iter().map(|s| s.text).collect();
+        let found: Vec<_> = statements("a {\nb\nc").map(|s| s.text).collect();
         assert_eq!(found, ["a {", "b", "c"]);
-        let found: Vec<_> = statements("comment {\nb }").iter().map(|s| s.text).collect();
+        let found: Vec<_> = statements("comment {\nb }").map(|s| s.text).collect();
         assert_eq!(found, ["comment {", "b }"]);
     }
 }

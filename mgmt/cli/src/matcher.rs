@@ -9,8 +9,9 @@ use std::rc::Rc;
 use shoal_module::Control;
 use shoal_module::cli::{Expected, Item as Taken};
 
-use crate::grammar::{Arg, ArgKind, Item, Part};
+use crate::grammar::{Arg, ArgKind, Item, Part, Sequence};
 use crate::lex;
+use crate::plan::{Notes, Plan};
 use crate::table::Types;
 
 /// Work allowed for one line; only a syntax with many overlapping arguments comes near it.
@@ -71,11 +72,24 @@ pub fn run(
     types: &Types,
     control: &Control,
 ) -> Result<Vec<Taken>, Mismatch> {
+    run_noting(items, input, types, control).map(|(taken, _)| taken)
+}
+
+/// The same; how it went, too, where other lines can be matched that way.
+pub fn run_noting(
+    items: &[Item],
+    input: Input<'_>,
+    types: &Types,
+    control: &Control,
+) -> Result<(Vec<Taken>, Option<Plan>), Mismatch> {
     let mut full_words: Vec<(usize, &'static str)> = Vec::new();
     loop {
         let mut machine = Machine::new(input, types, control, &full_words);
         let mut mismatch = match machine.run(items) {
-            Ok(taken) => return Ok(taken),
+            Ok(taken) => {
+                let plan = machine.notes.plan(&taken).filter(|_| full_words.is_empty());
+                return Ok((taken, plan));
+            }
             Err(mismatch) => mismatch,
         };
         let typed = lex::next(input.line, mismatch.span.start, input.commas).filter(|t| !t.quoted);
@@ -101,6 +115,19 @@ pub fn run(
             _ => return Err(mismatch),
         }
     }
+}
+
+/// Whether a word can be an argument of this type.
+pub fn accepts(ty: &str, text: &str, check: Check, types: &Types, control: &Control) -> Result<(), Expected> {
+    match types.get(ty) {
+        Some(ty) if ty.live && check == Check::Shape => Ok(()),
+        Some(ty) => (ty.check)(control, text),
+        None => Ok(()),
+    }
+}
+
+fn bit(i: usize) -> u64 {
+    1u64.checked_shl(i as u32).unwrap_or(0)
 }
 
 /// What remains to be matched: a list that shares its tail with other branches.
@@ -132,6 +159,9 @@ struct Machine<'a, 'g> {
     taken: Vec<Taken>,
     span: Range<usize>,
     wants: Vec<Want>,
+    /// The word that was looked at last, by the place it was looked for: all branches at one place see the same.
+    seen: Option<(usize, Option<lex::Token<'a>>)>,
+    notes: Notes,
 }
 
 impl<'a, 'g> Machine<'a, 'g> {
@@ -142,7 +172,19 @@ impl<'a, 'g> Machine<'a, 'g> {
         full_words: &'a [(usize, &'static str)],
     ) -> Self {
         let (branches, taken, wants) = (Vec::new(), Vec::new(), Vec::new());
-        Self { input, types, control, full_words, branches, taken, span: input.from..input.from, wants }
+        let span = input.from..input.from;
+        Self {
+            input,
+            types,
+            control,
+            full_words,
+            branches,
+            taken,
+            span,
+            wants,
+            seen: None,
+            notes: Notes::default(),
+        }
     }
 
     fn run(&mut self, items: &'g [Item]) -> Result<Vec<Taken>, Mismatch> {
@@ -193,9 +235,12 @@ impl<'a, 'g> Machine<'a, 'g> {
             }
             Item::OneOf(choices) => {
                 let then = Some(Rc::new(Cons { step: Step::Items(rest), next: next.clone() }));
+                let barred = self.barred(choices.iter().map(Some), at);
                 // The stack is last in, first out: the first choice goes on top.
-                for choice in choices.iter().rev() {
-                    self.branch(&then, Step::Items(choice), at, taken);
+                for (i, choice) in choices.iter().enumerate().rev() {
+                    if barred & bit(i) == 0 {
+                        self.branch(&then, Step::Items(choice), at, taken);
+                    }
                 }
             }
             Item::AnyOrder(parts) => {
@@ -207,32 +252,74 @@ impl<'a, 'g> Machine<'a, 'g> {
 
     fn parts(&mut self, parts: &'g [Part], used: u64, since: Option<usize>, next: &Todo<'g>, at: usize) {
         let taken = self.taken.len();
-        let bits = || parts.iter().zip(0u32..64).map(|(part, i)| (part, 1u64 << i));
-        if bits().all(|(part, bit)| part.optional || used & bit != 0) {
+        let open = |i: usize, part: &Part| used & bit(i) == 0 || part.repeat;
+        if parts.iter().enumerate().all(|(i, part)| part.optional || used & bit(i) != 0) {
             self.branches.push(Branch { todo: next.clone(), at, taken });
         }
         // A round that took nothing would take nothing for ever.
         if since == Some(at) {
             return;
         }
-        for (part, bit) in bits().rev() {
-            if used & bit == 0 || part.repeat {
-                let again = Step::Run { parts, used: used | bit, since: Some(at) };
+        let wanted = parts.iter().enumerate().map(|(i, part)| open(i, part).then_some(&part.items));
+        let barred = self.barred(wanted, at);
+        for (i, part) in parts.iter().enumerate().rev() {
+            if open(i, part) && barred & bit(i) == 0 {
+                let again = Step::Run { parts, used: used | bit(i), since: Some(at) };
                 let then = Some(Rc::new(Cons { step: again, next: next.clone() }));
                 self.branch(&then, Step::Items(&part.items), at, taken);
             }
         }
     }
 
+    /// Which of these sequences begin with a word that does not stand here: a bit for each of the first 64.
+    fn barred(&mut self, all: impl Iterator<Item = Option<&'g Sequence>>, at: usize) -> u64 {
+        let mut barred = 0;
+        for (i, items) in all.enumerate() {
+            if let Some(items) = items
+                && bit(i) != 0
+                && self.bars(items, at)
+            {
+                barred |= bit(i);
+            }
+        }
+        barred
+    }
+
     /// The word at a place, unless the cursor is on it.
-    fn token(&self, at: usize) -> (Range<usize>, Option<lex::Token<'a>>) {
+    fn token(&mut self, at: usize) -> (Range<usize>, Option<lex::Token<'a>>) {
         let start = lex::skip_blanks(self.input.line, at);
         if self.input.cursor.is_some_and(|c| start >= c) {
             let start = self.input.cursor.unwrap_or(start);
             return (start..start, None);
         }
-        let token = lex::next(self.input.line, at, self.input.commas);
+        let token = self.word_at(at).cloned();
         (token.as_ref().map_or(start..start, |t| t.span.clone()), token)
+    }
+
+    fn word_at(&mut self, at: usize) -> Option<&lex::Token<'a>> {
+        if self.seen.as_ref().is_none_or(|(place, _)| *place != at) {
+            self.seen = Some((at, lex::next(self.input.line, at, self.input.commas)));
+        }
+        self.seen.as_ref().and_then(|(_, token)| token.as_ref())
+    }
+
+    /// Whether a sequence begins with a word that does not stand at this place: it is not worth a branch.
+    fn bars(&mut self, items: &[Item], at: usize) -> bool {
+        let Some(Item::Word(word)) = items.first() else { return false };
+        let (input, full_words) = (self.input, self.full_words);
+        if input.cursor.is_some_and(|c| lex::skip_blanks(input.line, at) >= c) {
+            return false;
+        }
+        let Some(token) = self.word_at(at) else { return false };
+        let fits = |t: &lex::Token<'_>| {
+            !t.quoted && (t.text == *word || full_words.contains(&(t.span.start, *word)))
+        };
+        if fits(token) {
+            return false;
+        }
+        let span = token.span.clone();
+        self.want(span, Want::Word(word));
+        true
     }
 
     fn at_end(&mut self, at: usize) -> bool {
@@ -250,6 +337,7 @@ impl<'a, 'g> Machine<'a, 'g> {
             !t.quoted && (t.text == word || self.full_words.contains(&(t.span.start, word)))
         });
         if fits && let Some(t) = token {
+            self.notes.matched(span.start, None);
             self.taken.push(Taken { name: word, text: t.text.into_owned(), span: span.clone(), word: true });
             return Some(span.end);
         }
@@ -263,8 +351,11 @@ impl<'a, 'g> Machine<'a, 'g> {
             self.want(span, Want::Arg(arg, None));
             return None;
         };
+        if let ArgKind::Type(ty) = arg.kind {
+            return self.typed(arg, ty, token);
+        }
+        self.notes.raw = true;
         let raw = match arg.kind {
-            ArgKind::Type(ty) => return self.typed(arg, ty, token),
             ArgKind::Block if token.text == "{" && !token.quoted => {
                 let Some(close) = lex::closing_brace(self.input.line, span.start) else {
                     self.want(span, Want::Arg(arg, Some("a closing `}'".into())));
@@ -282,7 +373,7 @@ impl<'a, 'g> Machine<'a, 'g> {
                 });
                 return Some(span.end);
             }
-            ArgKind::Rest | ArgKind::RestOrQuoted | ArgKind::Block => span.start..self.input.line.len(),
+            _ => span.start..self.input.line.len(),
         };
         let end = raw.end;
         self.take(arg.name, raw);
@@ -298,15 +389,16 @@ impl<'a, 'g> Machine<'a, 'g> {
         let bracket = !token.quoted && matches!(token.text.as_ref(), "{" | "}" | ",");
         // An option given in short belongs to the option, not to an argument that takes any word.
         let abbreviates = self.full_words.iter().any(|(at, _)| *at == token.span.start);
-        let verdict = match self.types.get(ty) {
-            _ if bracket || abbreviates => Err(None),
-            Some(ty) if ty.live && self.input.check == Check::Shape => Ok(()),
-            Some(ty) => (ty.check)(self.control, &token.text).map_err(Some),
-            None => Ok(()),
+        let verdict = if bracket || abbreviates {
+            Err(None)
+        } else {
+            accepts(ty, &token.text, self.input.check, self.types, self.control).map_err(Some)
         };
         match verdict {
             Ok(()) => {
                 let end = token.span.end;
+                self.notes.raw |= token.quoted;
+                self.notes.matched(token.span.start, Some(ty));
                 self.taken.push(Taken {
                     name: arg.name,
                     text: token.text.into_owned(),
@@ -316,6 +408,7 @@ impl<'a, 'g> Machine<'a, 'g> {
                 Some(end)
             }
             Err(expected) => {
+                self.notes.refused.push((token.span.start, ty));
                 self.want(token.span, Want::Arg(arg, expected));
                 None
             }

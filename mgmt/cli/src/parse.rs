@@ -108,7 +108,7 @@ impl Table {
         check: Check,
     ) -> Result<Vec<Taken>, Mismatch> {
         let input = Input { line, from, cursor: None, commas: entry.commas, check };
-        let mismatch = match matcher::run(&entry.items, input, &self.types, control) {
+        let mismatch = match entry.plans.run(&entry.items, input, &self.types, control) {
             Ok(taken) => return Ok(taken),
             Err(mismatch) => mismatch,
         };

@@ -43,8 +43,16 @@ impl Reply {
         self.quit |= other.quit;
     }
 
-    pub(crate) fn prepend(&mut self, output: Output) {
-        self.parts.insert(0, Part::Output(output));
+    /// Whether there is nothing to show.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Output(output) if output.is_none()))
+    }
+
+    /// Puts what was printed meanwhile in front.
+    pub(crate) fn prepend_text(&mut self, printed: String) {
+        if !printed.is_empty() {
+            self.parts.insert(0, Part::Output(Output::text(printed)));
+        }
     }
 
     /// Shows every answer as JSON.

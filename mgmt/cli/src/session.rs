@@ -6,15 +6,16 @@ use std::rc::Rc;
 
 use futures_lite::future::{block_on, poll_once};
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Output, Run, Sink};
+use shoal_module::cli::{ArgType, Args, Command, Gone, Output, Run as Handling, Sink};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
 use crate::complete::Completion;
 use crate::exec;
 use crate::help;
-use crate::lex;
+use crate::lex::{self, Statement};
 use crate::matcher::Check;
+use crate::pace::{Pace, Progress};
 use crate::reply::{Collected, Reply};
 use crate::table::{Table, TableError};
 
@@ -40,23 +41,47 @@ impl Cli {
     pub async fn execute(&self, control: &Rc<Control>, input: &str) -> Reply {
         let collected = Rc::new(Collected::default());
         let mut reply = self.execute_with(control, input, &Sink::new(Rc::clone(&collected) as _)).await;
-        let printed = collected.take();
-        if !printed.is_empty() {
-            reply.prepend(Output::text(printed));
-        }
+        reply.prepend_text(collected.take());
         reply
     }
 
     /// Runs one line or a block of lines; slow commands print to `sink` while they run.
     pub async fn execute_with(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
-        self.block(control, input, sink, 0).await
+        self.block(input, &Run { control, sink, depth: 0, pace: &Pace::default() }).await
+    }
+
+    /// Runs the commands of a block one by one, up to the first that fails; tells whether one did, or asked to leave.
+    /// `said` gets what each answers, by its line in the block; its failure to pass that on ends the run, too.
+    pub(crate) async fn batch(
+        &self,
+        control: &Rc<Control>,
+        input: &str,
+        sink: &Sink,
+        mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), Gone>,
+    ) -> Result<bool, Gone> {
+        let pace = Pace::default();
+        let run = Run { control, sink, depth: 0, pace: &pace };
+        for statement in lex::statements(input) {
+            let reply = self.line(statement.text, &run).await;
+            pace.give_way().await;
+            said(statement.line, &reply).await?;
+            if !reply.is_ok() || reply.wants_to_quit() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Runs commands that answer at once; one that does not is an error. For tests and start-up.
     pub fn execute_now(&self, control: &Rc<Control>, input: &str) -> Reply {
-        block_on(poll_once(self.execute(control, input))).unwrap_or_else(|| {
+        let collected = Rc::new(Collected::default());
+        let sink = Sink::new(Rc::clone(&collected) as _);
+        let run = Run { control, sink: &sink, depth: 0, pace: &Pace::hurried() };
+        let mut reply = block_on(poll_once(self.block(input, &run))).unwrap_or_else(|| {
             Reply::error(Complaint::other("", "the command takes its time; it cannot run here"))
-        })
+        });
+        reply.prepend_text(collected.take());
+        reply
     }
 
     /// What may stand at `cursor`, a byte position in `line`.
@@ -66,128 +91,146 @@ impl Cli {
 
     /// What is wrong with a block of lines, by line number, as far as can be told without running it.
     pub fn check(&self, control: &Control, block: &str) -> Vec<(usize, Complaint)> {
-        let mut faults = Vec::new();
-        for statement in lex::statements(block) {
-            let (line, _) = without_json(statement.text);
-            if help::question(line).is_some() || line.is_empty() {
-                continue;
-            }
-            if let Err(complaint) = self.table.parse(control, line, Check::Shape) {
-                faults.push((statement.line, *complaint));
-            }
+        lex::statements(block).filter_map(|statement| self.fault(control, statement)).collect()
+    }
+
+    fn fault(&self, control: &Control, statement: Statement<'_>) -> Option<(usize, Complaint)> {
+        let (line, _) = without_json(statement.text);
+        if line.is_empty() {
+            return None;
         }
-        faults
+        let complaint = self.table.parse(control, line, Check::Shape).err()?;
+        // A question is answered, whatever it is about.
+        if help::question(line).is_some() { None } else { Some((statement.line, *complaint)) }
     }
 
     /// Runs a block and stops at its first failure.
-    async fn block(&self, control: &Rc<Control>, block: &str, sink: &Sink, depth: usize) -> Reply {
+    async fn block(&self, block: &str, run: &Run<'_>) -> Reply {
         let mut reply = Reply::default();
         for statement in lex::statements(block) {
-            reply.append(self.line(control, statement.text, sink, depth).await);
-            if !reply.is_ok() || reply.wants_to_quit() {
+            let one = self.line(statement.text, run).await;
+            let ends = !one.is_ok() || one.wants_to_quit();
+            reply.append(one);
+            if ends {
                 break;
             }
+            run.pace.give_way().await;
         }
         reply
     }
 
-    /// Runs one command. Boxed, because a line may run a file of lines.
-    fn line<'a>(
+    /// Runs one command. Those that answer at once need no task of their own.
+    async fn line(&self, line: &str, run: &Run<'_>) -> Reply {
+        if run.sink.is_gone() {
+            return Reply::error(Complaint::other("", "interrupted"));
+        }
+        let (line, json) = without_json(line);
+        if line.is_empty() {
+            return Reply::default();
+        }
+        if let Some((question, place)) = help::question(line)
+            && let Some(answer) = self.table.answer(run.control, question, place)
+        {
+            return answer.map_or_else(|c| Reply::error(*c), |text| Reply::output(Output::text(text), json));
+        }
+        let parsed = match self.table.parse(run.control, line, Check::Now) {
+            Ok(parsed) => parsed,
+            Err(complaint) => return Reply::error(*complaint),
+        };
+        let args = Args::new(Rc::clone(run.control), line).with_items(parsed.taken);
+        if let Some(builtin) = parsed.entry.builtin {
+            let mut reply = self.builtin(builtin, &args, run).await;
+            if json {
+                reply.make_json();
+            }
+            return reply;
+        }
+        let result = match parsed.entry.command.run {
+            Handling::Now(handler) => handler(run.control, &args),
+            Handling::Later(handler) => handler(Rc::clone(run.control), args.clone(), run.sink.clone()).await,
+        };
+        match result {
+            Ok(output) => Reply::output(output, json),
+            Err(error) => Reply::error(Complaint::failed(&parsed.entry.path, &args, &error)),
+        }
+    }
+
+    /// Boxed, because a line may run a file of lines.
+    fn builtin<'a>(
         &'a self,
-        control: &'a Rc<Control>,
-        line: &'a str,
-        sink: &'a Sink,
-        depth: usize,
+        builtin: Builtin,
+        args: &'a Args,
+        run: &'a Run<'_>,
     ) -> Pin<Box<dyn Future<Output = Reply> + 'a>> {
+        let deeper = Run { depth: run.depth + 1, ..*run };
         Box::pin(async move {
-            if sink.is_gone() {
-                return Reply::error(Complaint::other("", "interrupted"));
-            }
-            let (line, json) = without_json(line);
-            if line.is_empty() {
-                return Reply::default();
-            }
-            if let Some((question, place)) = help::question(line)
-                && let Some(answer) = self.table.answer(control, question, place)
-            {
-                return answer
-                    .map_or_else(|c| Reply::error(*c), |text| Reply::output(Output::text(text), json));
-            }
-            let parsed = match self.table.parse(control, line, Check::Now) {
-                Ok(parsed) => parsed,
-                Err(complaint) => return Reply::error(*complaint),
-            };
-            let args = parsed.taken.into_iter().fold(Args::new(Rc::clone(control), line), Args::with_item);
-            if let Some(builtin) = parsed.entry.builtin {
-                let mut reply = self.builtin(builtin, control, &args, sink, depth).await;
-                if json {
-                    reply.make_json();
+            match builtin {
+                Builtin::Comment => Reply::default(),
+                Builtin::Quit => Reply::leave(),
+                Builtin::ShowCli => Reply::output(Output::view(self.table.show_cli()), false),
+                Builtin::Log => {
+                    tracing::info!(target: "cli", "{}", args.text("text").unwrap_or(""));
+                    Reply::default()
                 }
-                return reply;
-            }
-            let result = match parsed.entry.command.run {
-                Run::Now(handler) => handler(control, &args),
-                Run::Later(handler) => handler(Rc::clone(control), args.clone(), sink.clone()).await,
-            };
-            match result {
-                Ok(output) => Reply::output(output, json),
-                Err(error) => Reply::error(Complaint::failed(&parsed.entry.path, &args, &error)),
+                Builtin::Uncomment | Builtin::Exec if run.depth >= MAX_DEPTH => {
+                    Reply::error(Complaint::other("", "commands run each other too deeply"))
+                }
+                Builtin::Uncomment => self.line(args.text("command").unwrap_or(""), &deeper).await,
+                Builtin::Exec => self.exec(args.text("file").unwrap_or(""), &deeper).await,
             }
         })
     }
 
-    async fn builtin(
-        &self,
-        builtin: Builtin,
-        control: &Rc<Control>,
-        args: &Args,
-        sink: &Sink,
-        depth: usize,
-    ) -> Reply {
-        match builtin {
-            Builtin::Comment => Reply::default(),
-            Builtin::Quit => Reply::leave(),
-            Builtin::ShowCli => Reply::output(Output::view(self.table.show_cli()), false),
-            Builtin::Log => {
-                tracing::info!(target: "cli", "{}", args.text("text").unwrap_or(""));
-                Reply::default()
-            }
-            Builtin::Uncomment | Builtin::Exec if depth >= MAX_DEPTH => {
-                Reply::error(Complaint::other("", "commands run each other too deeply"))
-            }
-            Builtin::Uncomment => {
-                self.line(control, args.text("command").unwrap_or(""), sink, depth + 1).await
-            }
-            Builtin::Exec => self.exec(control, args.text("file").unwrap_or(""), sink, depth + 1).await,
-        }
-    }
-
-    /// Runs a file: all of its lines are checked first.
-    async fn exec(&self, control: &Rc<Control>, file: &str, sink: &Sink, depth: usize) -> Reply {
-        let text = match exec::read(file) {
+    /// Runs a file: all of its lines are checked first. Others are served meanwhile.
+    async fn exec(&self, file: &str, run: &Run<'_>) -> Reply {
+        let refused = |error| Reply::error(Complaint::other("exec", format!("{file}: {error}")));
+        let text = match exec::read(file, run.pace).await {
             Ok(text) => text,
-            Err(error) => return Reply::error(Complaint::other("exec", format!("{file}: {error}"))),
+            Err(error) => return refused(error),
         };
-        let faults = self.check(control, &text);
+        let (mut faults, mut lines) = (Vec::new(), 0);
+        for statement in lex::statements(&text) {
+            faults.extend(self.fault(run.control, statement));
+            lines += 1;
+            if faults.len() >= exec::MOST_FAULTS || run.sink.is_gone() {
+                break;
+            }
+            run.pace.give_way().await;
+        }
         if !faults.is_empty() {
             return Reply::error(Complaint::other("exec", exec::refusal(file, &faults)));
         }
         let mut reply = Reply::default();
+        let mut progress = Progress::new(file, lines);
         for statement in lex::statements(&text) {
-            let one = self.line(control, statement.text, sink, depth).await;
+            let one = self.line(statement.text, run).await;
             if let Some(complaint) = one.complaint() {
                 let place = format!("{file}:{}: {}", statement.line, complaint.to_string().trim_end());
                 reply.append(Reply::error(Complaint::other("exec", place)));
                 break;
             }
             let quit = one.wants_to_quit();
-            reply.append(one);
+            // A million routes say nothing a million times.
+            if !one.is_silent() || quit {
+                reply.append(one);
+            }
             if quit {
                 break;
             }
+            progress.step(run.sink);
+            run.pace.give_way().await;
         }
         reply
     }
+}
+
+/// Who runs lines, and for whom.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    control: &'a Rc<Control>,
+    sink: &'a Sink,
+    depth: usize,
+    pace: &'a Pace,
 }
 
 /// A line without `--json` before or after it, and whether it was there.

@@ -7,6 +7,7 @@ use shoal_module::cli::{ArgType, BUILT_IN, Command};
 
 use crate::builtin::{self, Builtin};
 use crate::grammar::{self, ArgKind, Sequence};
+use crate::plan::Plans;
 
 /// Argument types by name.
 pub type Types = HashMap<&'static str, &'static ArgType>;
@@ -24,6 +25,8 @@ pub struct Entry {
     pub commas: bool,
     /// Run by the CLI itself.
     pub builtin: Option<Builtin>,
+    /// How its last lines were matched.
+    pub plans: Plans,
 }
 
 /// A place in the tree.
@@ -94,7 +97,8 @@ impl Table {
         }
         node.entry = Some(self.entries.len());
         let commas = grammar::has_word(&syntax.items, ",");
-        self.entries.push(Entry { command, path, items: syntax.items, commas, builtin });
+        let plans = Plans::new(&syntax.items);
+        self.entries.push(Entry { command, path, items: syntax.items, commas, builtin, plans });
         Ok(())
     }
 

@@ -179,6 +179,52 @@ fn programs_execute_complete_and_ask_for_help() {
 }
 
 #[test]
+fn a_batch_answers_where_there_is_something_to_say_and_ends_at_the_first_failure() {
+    let served = serve(|_| {});
+    let mut client = served.json();
+    let lines = "show errors\n# remark\nshow version\ntest count 2\n\ntest small 13\nshow version\n";
+    client.tell(json!({"id": 7, "batch": lines}));
+    let version = client.hear();
+    assert_eq!(
+        (&version["id"], &version["line"], &version["text"]),
+        (&json!(7), &json!(3), &json!("shoal v1.2\n"))
+    );
+    assert_eq!(client.hear()["stream"], "0\n");
+    assert_eq!(client.hear()["stream"], "1\n");
+    assert_eq!(client.hear()["line"], 4);
+    let failed = client.hear();
+    assert_eq!((&failed["line"], &failed["ok"]), (&json!(6), &json!(false)));
+    assert_eq!(client.hear(), json!({"id": 7, "done": true, "ended": true}));
+    // Silent commands are answered, too, where JSON is asked for.
+    client.tell(json!({"id": 8, "batch": "show errors\nquit\nshow version\n", "json": true}));
+    assert_eq!(client.hear(), json!({"id": 8, "line": 1, "ok": true, "quit": false, "json": null}));
+    assert_eq!(client.hear()["quit"], true);
+    assert_eq!(client.hear()["done"], true);
+    served.still_works();
+}
+
+#[test]
+fn a_long_file_holds_nobody_up() {
+    let served = serve(|_| {});
+    let file = served.path.with_file_name("long.cli");
+    std::fs::write(&file, "set interface state tap0 up\n".repeat(300_000)).unwrap();
+    let mut long = served.json();
+    long.tell(json!({"id": 1, "execute": format!("exec {}", file.display())}));
+    let mut other = served.json();
+    let mut answers = 0;
+    let begun = Instant::now();
+    long.0.get_ref().set_nonblocking(true).unwrap();
+    // As long as the file runs, others are answered between its lines.
+    while long.0.fill_buf().is_err() && begun.elapsed() < Duration::from_mins(1) {
+        let asked = Instant::now();
+        assert_eq!(other.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
+        assert!(asked.elapsed() < Duration::from_secs(1), "answered after {:?}", asked.elapsed());
+        answers += 1;
+    }
+    assert!(answers > 2, "{answers} answers in {:?}", begun.elapsed());
+}
+
+#[test]
 fn a_slow_command_can_be_interrupted_and_does_not_hold_others() {
     let server = serve(|_| {});
     let mut c = server.json();

@@ -248,7 +248,11 @@ static BUFFERS: &[Key] = &[
 ];
 
 static MEMORY: &[Key] = &[
-    Key::accepted("main-heap-size", SIZE, GROWS, "size of the main heap"),
+    Key::new(
+        "main-heap-size",
+        Kind::Size { min: 16 << 20, max: 1 << 50 },
+        "most memory that tables may take; default: what the system and its limits leave",
+    ),
     Key::accepted("main-heap-page-size", Kind::PageSize, GROWS, "pages of the main heap"),
     Key::accepted("default-hugepage-size", SIZE, "the system's default is used", "huge page size"),
 ];

@@ -127,7 +127,7 @@ impl Collector {
             let new = Seen {
                 calls: total(&counters.calls),
                 vectors: total(&counters.vectors),
-                loops: thread.loops.load(Ordering::Relaxed),
+                loops: thread.load().loops,
             };
             // A smaller number is one that was cleared in between.
             let since = |new: u64, old: u64| new.checked_sub(old).unwrap_or(new) as f64;

@@ -2,22 +2,26 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
+use shoal_graph::{Edge, FeatureArc, Graph, GraphError, NodeIndex};
 use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{Event, InterfaceError, Interfaces};
+use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
 use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
+mod counting;
 mod own;
 
+use counting::Counts;
+pub use counting::{Counted, Counting};
 use own::Own;
 pub use own::{Member, Usage};
 
@@ -38,6 +42,23 @@ pub enum AdjError {
         /// What is missing.
         what: &'static str,
     },
+    /// An adjacency that is not there.
+    #[error("no adjacency {index}; the nearest is {nearest}")]
+    NoAdjacency {
+        /// The one asked for.
+        index: AdjIndex,
+        /// The one that is there and nearest to it.
+        nearest: AdjIndex,
+    },
+    /// One that puts no header of its own in front.
+    #[error("adjacency {0} has no header of its own to count packets by")]
+    NoHeader(AdjIndex),
+    /// One of all that count cannot stop alone.
+    #[error("all adjacencies are counted, so adjacency {0} is: disable the counters of all first")]
+    AllCount(AdjIndex),
+    /// The stats segment is full.
+    #[error("no room for the counter of adjacencies: {0}")]
+    NoCounter(String),
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -55,8 +76,10 @@ enum Key {
     Special(AdjKind),
     Lookup(Link, u32),
     Neighbour(SwIfIndex, Link, IpAddr),
+    Capped(SwIfIndex, Link, IpAddr, u16),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
+    Multicast(SwIfIndex, Link),
     /// A path list's, which nobody else finds.
     Own(AdjIndex),
 }
@@ -71,6 +94,7 @@ struct Entry {
 struct Nodes {
     rewrite: Option<NodeIndex>,
     lookup: Option<NodeIndex>,
+    multicast: Option<NodeIndex>,
 }
 
 /// All adjacencies, found by what they stand for and counted by who uses them.
@@ -85,15 +109,20 @@ pub struct Adjacencies {
     free: RefCell<VecDeque<(AdjIndex, Grace)>>,
     /// The first index never used.
     next: Cell<u32>,
+    /// Those with a path MTU: a few, beside the neighbours'.
+    capped: RefCell<BTreeMap<AdjIndex, Key>>,
     /// By the next hop's family.
     describe: RefCell<BTreeMap<Family, Describe>>,
     nodes: Cell<[Nodes; Link::COUNT]>,
+    /// By link: the arc of features behind the rewrite.
+    arcs: RefCell<[Option<FeatureArc>; Link::COUNT]>,
     /// Adjacencies of path lists.
     own: RefCell<BTreeMap<AdjIndex, Own>>,
     /// Those whose record is a copy of another's, by that one.
     copies: RefCell<HashMap<AdjIndex, BTreeSet<AdjIndex>>>,
     buckets: RefCell<Buckets>,
     stores: Cell<u64>,
+    counts: RefCell<Counts>,
 }
 
 impl Adjacencies {
@@ -111,18 +140,21 @@ impl Adjacencies {
         Ok(Rc::new(Adjacencies {
             graph: control.graph()?,
             interfaces,
-            table: AdjTable { records: table, buckets: buckets.arena.clone() },
+            table: AdjTable { records: table, buckets: buckets.arena.clone(), counter: Arc::default() },
             writer: RefCell::new(writer),
             by_key: RefCell::default(),
             entries: RefCell::default(),
             free: RefCell::default(),
             next: Cell::new(1),
+            capped: RefCell::default(),
             describe: RefCell::default(),
             nodes: Cell::default(),
+            arcs: RefCell::default(),
             own: RefCell::default(),
             copies: RefCell::default(),
             buckets: RefCell::new(buckets),
             stores: Cell::new(0),
+            counts: RefCell::default(),
         }))
     }
 
@@ -144,6 +176,35 @@ impl Adjacencies {
     /// The node that looks up where a link's packets go; incomplete adjacencies hold its edges.
     pub fn set_lookup_node(&self, link: Link, node: NodeIndex) {
         self.change_nodes(link, |nodes| nodes.lookup = Some(node));
+    }
+
+    /// The node that puts rewrites in front of a link's packets to groups.
+    pub fn set_multicast_node(&self, link: Link, node: NodeIndex) {
+        self.change_nodes(link, |nodes| nodes.multicast = Some(node));
+    }
+
+    /// The arc that a link's rewrite node starts by the sending interface. Adjacencies on an interface with features on
+    /// it say so ([`Adj::has_features`]), which is what the rewrite node goes by: the others pay nothing.
+    ///
+    /// # Errors
+    /// The arc is unknown.
+    pub fn set_output_arc(self: &Rc<Self>, link: Link, arc: &str) -> Result<(), AdjError> {
+        let handle = self.graph.arc(arc)?;
+        if let Some(slot) = self.arcs.borrow_mut().get_mut(link as usize) {
+            *slot = Some(handle);
+        }
+        let this = Rc::downgrade(self);
+        self.graph.watch_arc(arc, move |interface| {
+            if let Some(this) = this.upgrade() {
+                this.refresh(interface);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn has_features(&self, link: Link, interface: SwIfIndex) -> bool {
+        let arcs = self.arcs.borrow();
+        arcs.get(link as usize).and_then(Option::as_ref).is_some_and(|arc| arc.any(interface))
     }
 
     fn change_nodes(&self, link: Link, change: impl FnOnce(&mut Nodes)) {
@@ -205,6 +266,22 @@ impl Adjacencies {
         self.lock(Key::Neighbour(interface, link, next_hop))
     }
 
+    /// The adjacency of one neighbour for packets on their way to somebody whom longer ones do not reach (a path MTU),
+    /// locked once more. It is as the neighbour's own but for the length.
+    ///
+    /// # Errors
+    /// The table is full, or there is no such interface.
+    pub fn capped(
+        &self,
+        interface: SwIfIndex,
+        link: Link,
+        next_hop: IpAddr,
+        mtu: u16,
+    ) -> Result<AdjIndex, AdjError> {
+        self.interfaces.data(interface)?;
+        self.lock(Key::Capped(interface, link, next_hop, mtu))
+    }
+
     /// The adjacency of a connected network, locked once more; `source` is the router's address in it.
     ///
     /// # Errors
@@ -223,6 +300,30 @@ impl Adjacencies {
         self.lock(Key::Broadcast(interface))
     }
 
+    /// The adjacency of all stations of a link that listen to a packet's group, locked once more.
+    ///
+    /// # Errors
+    /// The table is full, there is no such interface or it sends nothing, or nobody rewrites packets to groups.
+    pub fn multicast(&self, interface: SwIfIndex, link: Link) -> Result<AdjIndex, AdjError> {
+        self.to_group(interface, link)?;
+        self.lock(Key::Multicast(interface, link))
+    }
+
+    /// A rewrite to the part of a group's Ethernet address that all groups of a family share.
+    fn to_group(&self, interface: SwIfIndex, link: Link) -> Result<Adj, AdjError> {
+        let data = self.interfaces.data(interface)?;
+        let node = self.nodes(link).multicast.ok_or(AdjError::NoNode { link, what: "rewrites multicast" })?;
+        let edge = self.graph.add_edge(node, self.interfaces.output_node_of(interface)?)?;
+        let group = match link {
+            Link::Ip4 => MacAddress::for_ip4_multicast(Ipv4Addr::UNSPECIFIED),
+            Link::Ip6 => MacAddress::for_ip6_multicast(Ipv6Addr::UNSPECIFIED),
+        };
+        let header = EthernetHeader::new(data.mac(), group, link.ether_type());
+        let rewrite = if data.flags().has(IfFlags::ETHERNET) { header.as_bytes() } else { &[] };
+        let adj = Adj::on(AdjKind::Multicast, interface, link.mtu(&data)).with_link(link);
+        Ok(adj.with_rewrite(rewrite, edge))
+    }
+
     /// A rewrite to the Ethernet broadcast address.
     fn to_everybody(&self, interface: SwIfIndex) -> Result<Adj, AdjError> {
         let data = self.interfaces.data(interface)?;
@@ -233,6 +334,12 @@ impl Adjacencies {
 
     /// What a key's record is now.
     fn make(&self, key: Key) -> Adj {
+        let adj = self.describe(key);
+        let sends = adj.is_rewrite() || adj.kind() == AdjKind::Multicast;
+        adj.with_features(sends && self.has_features(adj.link(), adj.tx()))
+    }
+
+    fn describe(&self, key: Key) -> Adj {
         match key {
             Key::Special(kind) => Adj::special(kind),
             Key::Lookup(link, table) => Adj::lookup(table).with_link(link),
@@ -244,12 +351,20 @@ impl Adjacencies {
                 };
                 adj.with_link(link).with_address(next_hop)
             }
+            Key::Capped(interface, link, next_hop, mtu) => {
+                let mut adj = self.describe(Key::Neighbour(interface, link, next_hop));
+                adj.mtu = adj.mtu.min(mtu);
+                adj
+            }
             Key::Glean(interface, source) => {
                 let link = Link::from(Family::of(source));
                 let mtu = self.interfaces.data(interface).map_or(0, |data| link.mtu(&data));
                 Adj::on(AdjKind::Glean, interface, mtu).with_link(link).with_address(source)
             }
             Key::Own(index) => self.get(index),
+            Key::Multicast(interface, link) => {
+                self.to_group(interface, link).unwrap_or(Adj::special(AdjKind::Drop))
+            }
             Key::Broadcast(interface) => self.to_everybody(interface).unwrap_or(Adj::special(AdjKind::Drop)),
         }
     }
@@ -264,11 +379,15 @@ impl Adjacencies {
         }
         let adj = self.make(key);
         let index = self.fresh_index()?;
+        self.begin(index);
         if let Err(e) = self.store(index, adj) {
             self.give_index_back(index);
             return Err(e);
         }
         self.by_key.borrow_mut().insert(key, index);
+        if matches!(key, Key::Capped(..)) {
+            self.capped.borrow_mut().insert(index, key);
+        }
         self.enter(index, key);
         Ok(index)
     }
@@ -313,7 +432,7 @@ impl Adjacencies {
 
     /// Writes an adjacency's record, and the copies of it.
     fn store(&self, index: AdjIndex, adj: Adj) -> Result<(), AdjError> {
-        let adj = adj.of(index);
+        let adj = self.counted(index, adj.of(index));
         let copies = self.copies.borrow();
         let Some(copies) = copies.get(&index) else { return self.store_record(index, adj) };
         let all = std::iter::once(&index).chain(copies).map(|i| (i.0 as usize, adj));
@@ -348,7 +467,10 @@ impl Adjacencies {
         };
         match gone {
             Some(Entry { key: Key::Own(own), .. }) => self.end_own(own),
-            Some(Entry { key, .. }) => drop(self.by_key.borrow_mut().remove(&key)),
+            Some(Entry { key, .. }) => {
+                self.by_key.borrow_mut().remove(&key);
+                self.capped.borrow_mut().remove(&index);
+            }
             None => return,
         }
         self.give_index_back(index);
@@ -371,6 +493,12 @@ impl Adjacencies {
 
     /// One neighbour's facts changed: writes its adjacencies anew, those there are.
     pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) {
+        let of = |key: &Key| matches!(key, Key::Capped(i, _, a, _) if (*i, *a) == (interface, next_hop));
+        let capped: Vec<(AdjIndex, Key)> =
+            self.capped.borrow().iter().filter(|(_, key)| of(key)).map(|(i, k)| (*i, *k)).collect();
+        for (index, key) in capped {
+            self.renew(index, key);
+        }
         for link in [Link::Ip4, Link::Ip6] {
             let key = Key::Neighbour(interface, link, next_hop);
             let index = self.by_key.borrow().get(&key).copied();
@@ -384,6 +512,14 @@ impl Adjacencies {
         if let Err(e) = self.store(index, self.make(key)) {
             tracing::warn!(%index, "adjacency keeps its old state: {e}");
         }
+    }
+
+    /// Whether there is an adjacency of a neighbour, for whatever packets.
+    pub fn has_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) -> bool {
+        let all = self.by_key.borrow();
+        [Link::Ip4, Link::Ip6]
+            .into_iter()
+            .any(|link| all.contains_key(&Key::Neighbour(interface, link, next_hop)))
     }
 
     /// All adjacencies: index, line, users.
@@ -414,7 +550,11 @@ impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
             Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
-            Key::Neighbour(i, ..) | Key::Glean(i, _) | Key::Broadcast(i) => Some(i),
+            Key::Neighbour(i, ..)
+            | Key::Capped(i, ..)
+            | Key::Glean(i, _)
+            | Key::Broadcast(i)
+            | Key::Multicast(i, _) => Some(i),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Edge;
+use shoal_graph::counter::Combined;
 use shoal_infra::{Guard, StableArena, TwinTable, zeroable_struct};
 
 use crate::Link;
@@ -51,6 +53,8 @@ pub enum AdjKind {
     Lookup = 9,
     /// One of many, chosen by the packet's flow.
     Balance = 10,
+    /// To all stations of a link that listen to the packet's group: the rewrite's destination is completed from it.
+    Multicast = 11,
 }
 
 impl AdjKind {
@@ -67,6 +71,7 @@ impl AdjKind {
             8 => AdjKind::Punt,
             9 => AdjKind::Lookup,
             10 => AdjKind::Balance,
+            11 => AdjKind::Multicast,
             _ => AdjKind::None,
         }
     }
@@ -80,6 +85,7 @@ zeroable_struct! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Adj {
         kind: u8,
+        /// With the bit that says that its packets are counted.
         rewrite_len: u8,
         /// The family of `address`.
         family: u8,
@@ -101,6 +107,21 @@ zeroable_struct! {
 const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share a cache line");
 
 const IP6: u8 = 1;
+/// Of a rewrite's length: its packets are counted. So a counted one is no plain Ethernet rewrite, which is all that the
+/// short way of a rewrite node asks.
+const COUNTED: u8 = 0x40;
+
+const _: () = assert!(MAX_REWRITE < COUNTED as usize);
+
+/// Most interfaces that a balance's record names.
+const REACHED: usize = MAX_REWRITE / 4;
+
+/// Instead of their number: there are more, or one of the members leads to another table.
+const MANY_REACHED: u16 = u16::MAX;
+
+/// In `rewrite_len`: features run behind the rewrite. Such an adjacency's rewrite is none that is quickly put in front,
+/// so that nobody else has to ask.
+const FEATURES: u8 = 0x80;
 
 impl Adj {
     /// An adjacency that needs no interface.
@@ -131,6 +152,37 @@ impl Adj {
         let mut adj = Adj::special(AdjKind::Balance);
         adj.address = [base, mask, 0, 0];
         adj
+    }
+
+    /// The same balance, saying by which interfaces its members leave: all of them, each once, or nothing (then its
+    /// buckets must be looked through).
+    #[must_use]
+    pub(crate) fn with_reached(mut self, interfaces: Option<&[SwIfIndex]>) -> Adj {
+        let few = interfaces.filter(|all| all.len() <= REACHED);
+        self.mtu = few.map_or(MANY_REACHED, |all| all.len() as u16);
+        for (to, from) in self.rewrite.chunks_exact_mut(4).zip(few.unwrap_or_default()) {
+            to.copy_from_slice(&from.0.to_ne_bytes());
+        }
+        self
+    }
+
+    /// The interfaces a balance's members leave by, if they are few.
+    #[inline]
+    fn reached(&self) -> Option<impl Iterator<Item = SwIfIndex> + '_> {
+        let count = usize::from(self.mtu);
+        let interface = |bytes: &[u8; 4]| SwIfIndex(u32::from_ne_bytes(*bytes));
+        (count <= REACHED).then(|| self.rewrite.as_chunks().0.iter().take(count).map(interface))
+    }
+
+    /// Whether its packets leave by an interface that is known.
+    #[inline(always)]
+    fn leaves(&self) -> bool {
+        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
+    }
+
+    /// The interface its packets leave by, of a single neighbour or network.
+    pub(crate) fn way_out(&self) -> Option<SwIfIndex> {
+        self.leaves().then(|| self.tx())
     }
 
     /// For a balance: its first bucket, and how many there are.
@@ -199,6 +251,19 @@ impl Adj {
         self
     }
 
+    /// The same with features to run behind the rewrite, or without.
+    #[must_use]
+    pub(crate) const fn with_features(mut self, on: bool) -> Adj {
+        self.rewrite_len = self.rewrite_len & !FEATURES | if on { FEATURES } else { 0 };
+        self
+    }
+
+    /// Whether features run behind the rewrite: on the arc that the link's rewrite node starts.
+    #[inline(always)]
+    pub fn has_features(&self) -> bool {
+        self.rewrite_len & FEATURES != 0
+    }
+
     /// The same record as that of another adjacency.
     #[must_use]
     pub(crate) const fn of(mut self, own: AdjIndex) -> Adj {
@@ -221,13 +286,27 @@ impl Adj {
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
-        self.rewrite.get(..usize::from(self.rewrite_len)).unwrap_or_default()
+        self.rewrite.get(..usize::from(self.rewrite_len & !(FEATURES | COUNTED))).unwrap_or_default()
     }
 
-    /// The header to put in front when it is a plain Ethernet one, the common case.
+    /// The header to put in front when it is a plain Ethernet one, no features run behind it and nobody counts: the
+    /// common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
         if self.rewrite_len == 14 { self.rewrite.first_chunk() } else { None }
+    }
+
+    /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.
+    #[inline(always)]
+    pub fn is_counted(&self) -> bool {
+        self.rewrite_len & COUNTED != 0
+    }
+
+    /// The same with its packets counted or not.
+    #[must_use]
+    pub(crate) const fn with_count(mut self, on: bool) -> Adj {
+        self.rewrite_len = if on { self.rewrite_len | COUNTED } else { self.rewrite_len & !COUNTED };
+        self
     }
 
     /// The way from the rewrite node to the interface's output node; for one that is incomplete see
@@ -258,7 +337,7 @@ impl Adj {
 
     /// Whether packets fare by both records alike: all but whose they are.
     pub fn leads_where(&self, other: &Adj) -> bool {
-        self.of(AdjIndex::NONE) == other.of(AdjIndex::NONE)
+        self.of(AdjIndex::NONE).with_count(false) == other.of(AdjIndex::NONE).with_count(false)
     }
 
     fn has_next_hop(&self) -> bool {
@@ -306,14 +385,45 @@ impl Adj {
     }
 }
 
+/// Whether packets that take an adjacency leave by an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reaches {
+    /// They do, or some of them.
+    Yes,
+    /// They do not.
+    No,
+    /// They are looked up again in this table.
+    Elsewhere(u32),
+}
+
+fn found(yes: bool) -> Reaches {
+    if yes { Reaches::Yes } else { Reaches::No }
+}
+
 /// All adjacencies as packets see them. Clones are the same table.
 #[derive(Clone)]
 pub struct AdjTable {
     pub(crate) records: TwinTable<Adj>,
     pub(crate) buckets: StableArena<AtomicU32>,
+    /// Made when somebody first asks for counts.
+    pub(crate) counter: Arc<OnceLock<Combined>>,
 }
 
 impl AdjTable {
+    /// Counts a packet that got an adjacency's header, if it is to be counted: for the neighbour and, when it came by
+    /// a route whose way may change, for that route's path list. `found` is the index it was found by, `bytes` are
+    /// with the header.
+    pub fn count(&self, adj: &Adj, found: AdjIndex, thread: usize, bytes: usize) {
+        if !adj.is_counted() {
+            return;
+        }
+        let Some(counter) = self.counter.get() else { return };
+        counter.add(thread, adj.own().0 as usize, 1, bytes as u64);
+        if found != adj.own() {
+            counter.add(thread, found.0 as usize, 1, bytes as u64);
+        }
+    }
+
     /// One adjacency; [`AdjKind::None`] when there is none of this index.
     #[inline(always)]
     pub fn get<'g>(&'g self, index: AdjIndex, guard: Guard<'g>) -> &'g Adj {
@@ -326,6 +436,42 @@ impl AdjTable {
         let [base, mask, ..] = adj.address;
         let bucket = self.buckets.get(base.wrapping_add(hash & mask) as usize);
         bucket.map_or(AdjIndex::NONE, |member| AdjIndex(member.load(Ordering::Acquire)))
+    }
+
+    /// Whether packets that take an adjacency leave by an interface, `None`: by any. Of several ways one is enough; one
+    /// that is not known to be up counts, one to this router or to nowhere does not.
+    pub fn reaches(&self, index: AdjIndex, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {
+        let adj = self.get(index, guard);
+        if !adj.is_balance() {
+            return match adj.kind() {
+                AdjKind::Lookup => Reaches::Elsewhere(adj.table()),
+                _ => found(adj.leaves() && by.is_none_or(|by| by == adj.tx())),
+            };
+        }
+        match adj.reached() {
+            Some(mut few) => found(few.any(|interface| by.is_none_or(|by| by == interface))),
+            None => self.look_through(adj, by, guard),
+        }
+    }
+
+    /// Looks through the buckets of a balance; of its members that lead to other tables the first one counts.
+    #[cold]
+    fn look_through(&self, adj: &Adj, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {
+        let (mut last, mut otherwise) = (AdjIndex::NONE, Reaches::No);
+        for bucket in 0..adj.buckets() {
+            let member = self.balance(adj, bucket);
+            // Buckets of one member are mostly side by side.
+            if std::mem::replace(&mut last, member) == member {
+                continue;
+            }
+            let member = self.get(member, guard);
+            match member.kind() {
+                AdjKind::Lookup if otherwise == Reaches::No => otherwise = Reaches::Elsewhere(member.table()),
+                _ if member.leaves() && by.is_none_or(|by| by == member.tx()) => return Reaches::Yes,
+                _ => {}
+            }
+        }
+        otherwise
     }
 
     /// Starts loading one.

@@ -67,7 +67,8 @@ pub enum Link {
 }
 
 impl Link {
-    pub(crate) const COUNT: usize = 2;
+    /// How many there are.
+    pub const COUNT: usize = 2;
 
     /// What a link-layer header says of such packets.
     pub const fn ether_type(self) -> EtherType {

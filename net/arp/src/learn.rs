@@ -3,19 +3,30 @@
 use std::rc::Rc;
 
 use shoal_graph::process::Receiver;
+use shoal_neighbor::table::Proof;
 use shoal_neighbor::{Role, State};
 
 use crate::Neighbours;
-use crate::message::{Learn, Unknown};
+use crate::counters::Kind;
+use crate::message::{Fact, Learn};
 
 /// Enters what nodes pass on.
-pub(crate) async fn learn(neighbours: Rc<Neighbours>, said: Receiver<Learn>) {
-    while let Ok(fact) = said.recv().await {
-        let key = (fact.interface, fact.address);
-        let known = neighbours.get(key).is_some() || neighbours.is_asked(key);
-        if known || fact.unknown == Unknown::Enter {
-            // A refusal is counted and logged already, and the station is answered all the same.
-            let _ = neighbours.learn(key, fact.mac, State::Reachable, Role::Host);
+pub(crate) async fn learn(neighbours: Rc<Neighbours>, facts: Receiver<Fact>) {
+    while let Ok(fact) = facts.recv().await {
+        match fact {
+            Fact::Said(said) => enter(&neighbours, &said),
+            Fact::Used(key) => neighbours.used(key),
         }
     }
+}
+
+fn enter(neighbours: &Neighbours, said: &Learn) {
+    let key = (said.interface, said.address);
+    let asked = neighbours.is_asked(key);
+    if said.kind == Kind::Gratuitous && !asked && neighbours.get(key).is_none() {
+        return;
+    }
+    let proof = if said.kind == Kind::Reply && asked { Proof::Answered } else { Proof::Said };
+    // A refusal is counted and logged already, and the station is answered all the same.
+    let _ = neighbours.learn(key, said.mac, (State::Reachable, proof), Role::Host);
 }

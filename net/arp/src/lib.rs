@@ -6,6 +6,8 @@
 //! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod cli;
+mod control;
 pub mod counters;
 mod learn;
 pub mod message;
@@ -14,6 +16,7 @@ mod protocol;
 mod request;
 mod subnet;
 
+pub use control::{ProxyArp, ProxyError, Range};
 pub use protocol::Arp;
 pub use shoal_neighbor::{Flush, NeighbourError, NewLimits, table};
 
@@ -23,6 +26,7 @@ use std::rc::Rc;
 use shoal_adj::Adjacencies;
 use shoal_fib::Fib;
 use shoal_graph::process::{Receiver, channel};
+use shoal_graph::{ArcSide, ArcSpec};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
 use shoal_module::{Control, InitError, Module};
@@ -36,16 +40,25 @@ pub type Key = table::Key<Ipv4Addr>;
 /// All IPv4 neighbours.
 pub type Neighbours = shoal_neighbor::Neighbours<Arp>;
 
+/// Features of answers to this router's requests run here, after they have been understood.
+pub const ARC: &str = "arp";
+
 /// Facts and packets on their way to the control plane.
 const CHANNEL: usize = 1024;
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "arp", description: "ARP: who has an IPv4 address", init, start, ..Module::NONE };
+pub static MODULE: Module = Module {
+    name: "arp",
+    description: "ARP: who has an IPv4 address",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
 
 /// The channels' ends, from `init` to `start`.
 struct Ends {
-    learn: Receiver<message::Learn>,
+    learn: Receiver<message::Fact>,
     wait: Receiver<Waiting<Ipv4Addr>>,
     bell: Receiver<()>,
 }
@@ -63,15 +76,26 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (learn_tx, learn) = channel(CHANNEL);
     let (wait_tx, wait) = channel(CHANNEL);
     let (bell_tx, bell) = channel(1);
-    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone());
-    graph.add_packet(node::ArpInput::new(subnets.clone(), counters.clone(), learn_tx))?;
+    let proxy = control::ProxyTable::new();
+    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
+    graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-input"], end: "drop" });
+    graph.add_packet(node::ArpInput::new(
+        subnets.clone(),
+        counters.clone(),
+        learn_tx.clone(),
+        proxy.clone(),
+        graph.arc(ARC)?,
+    ))?;
+    graph.add_packet(node::ArpProxy { interfaces: interfaces.clone(), table: proxy.clone() })?;
     graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
     graph.add_packet(node::ArpFailed)?;
-    graph.add_frame(node::Ip4Arp(asker()))?;
+    let ip4_arp = graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "arp")?;
-    let neighbours = control.put_rc(Neighbours::new(control, Arp::new(control, counters)?, held, bell_tx)?);
+    let neighbours =
+        control.put_rc(Neighbours::new(control, Arp::new(control, ip4_arp, counters)?, held, bell_tx)?);
     protocol::follow(control, &neighbours)?;
+    control.put_rc(control::ProxyArp::new(control, proxy)?);
     control.put(Ends { learn, wait, bell });
     Ok(())
 }

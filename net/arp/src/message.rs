@@ -5,13 +5,16 @@ use std::net::Ipv4Addr;
 use shoal_buffer::SwIfIndex;
 use shoal_wire::MacAddress;
 
-/// Whether a station that was not known yet is to be entered.
+use crate::Key;
+use crate::counters::Kind;
+
+/// Something that matters to the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unknown {
-    /// It talks to us.
-    Enter,
-    /// It only announces itself to everybody.
-    Ignore,
+pub enum Fact {
+    /// A station said which address it has.
+    Said(Learn),
+    /// Packets are sent to a neighbour that was not heard of lately.
+    Used(Key),
 }
 
 /// A station said which address it has.
@@ -23,6 +26,6 @@ pub struct Learn {
     pub address: Ipv4Addr,
     /// Its link-layer address.
     pub mac: MacAddress,
-    /// Whether it matters if it was not known.
-    pub unknown: Unknown,
+    /// What it said it in. An announcement to everybody enters nobody who was not known.
+    pub kind: Kind,
 }

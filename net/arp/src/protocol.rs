@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use shoal_adj::{Family, Link};
 use shoal_buffer::{Buffer, Cache};
@@ -10,7 +11,7 @@ use shoal_graph::NodeIndex;
 use shoal_interface::{Event, IfData, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
-use shoal_neighbor::{Protocol, Timing};
+use shoal_neighbor::{Protocol, Silent, Timing};
 use shoal_wire::Ip4Prefix;
 
 use crate::counters::{ArpCounters, Kind};
@@ -21,24 +22,36 @@ use crate::{Key, Neighbours};
 pub struct Arp {
     fib: Rc<Fib>,
     control: Weak<Control>,
+    /// `ip4-arp`.
+    asker: NodeIndex,
     counters: ArpCounters,
 }
 
 impl Arp {
-    pub(crate) fn new(control: &Rc<Control>, counters: ArpCounters) -> Result<Self, InitError> {
-        Ok(Arp { fib: control.get()?, control: Rc::downgrade(control), counters })
+    pub(crate) fn new(
+        control: &Rc<Control>,
+        asker: NodeIndex,
+        counters: ArpCounters,
+    ) -> Result<Self, InitError> {
+        Ok(Arp { fib: control.get()?, control: Rc::downgrade(control), asker, counters })
     }
 
     fn addresses(&self, interface: SwIfIndex) -> Vec<Ip4Prefix> {
         let ip4 = self.control.upgrade().and_then(|control| control.get::<Ip4>().ok());
-        ip4.map(|ip4| ip4.addresses(interface)).unwrap_or_default()
+        ip4.map(|ip4| ip4.spoken(interface)).unwrap_or_default()
     }
 }
 
 impl Protocol for Arp {
     type Addr = Ipv4Addr;
     const FAMILY: Family = Family::Ip4;
-    const TIMING: Option<Timing> = None;
+    /// Times as for IPv6. RFC 1122 2.3.2.1: a neighbour that is used is asked itself from time to time; one that does
+    /// not answer keeps its entry, as in VPP, unless entries age.
+    const TIMING: Option<Timing> = Some(Timing {
+        reachable: (Duration::from_secs(30), Duration::from_secs(30)),
+        delay: Duration::from_secs(5),
+        silent: Silent::Stays,
+    });
 
     fn fib_of(data: &IfData) -> FibIndex {
         FibIndex(data.fib_ip4)
@@ -52,9 +65,8 @@ impl Protocol for Arp {
         "ip4-rewrite"
     }
 
-    /// `ip4-lookup` names its own.
     fn asker(&self) -> Option<NodeIndex> {
-        None
+        Some(self.asker)
     }
 
     fn source_for(&self, (interface, address): Key) -> Option<Ipv4Addr> {
@@ -98,6 +110,11 @@ pub(crate) fn follow(control: &Rc<Control>, neighbours: &Rc<Neighbours>) -> Resu
                 let left = neighbours.protocol().addresses(interface);
                 let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));
                 neighbours.leave(interface, gone);
+            }
+            AddressEvent::Borrowed(interface) => {
+                neighbours.move_routes(interface);
+                let left = neighbours.protocol().addresses(interface);
+                neighbours.leave(interface, |a: Ipv4Addr| !left.iter().any(|p| p.contains(a)));
             }
         }
     });

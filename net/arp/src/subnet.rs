@@ -34,9 +34,11 @@ impl Subnets {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
         let here = adj.tx() == interface;
+        // A station behind an unnumbered interface is in a network of whoever lends it the address.
+        let lent = || Some(adj.tx()) == self.addresses.lender(interface, guard);
         match adj.kind() {
             AdjKind::Local => Place::Local,
-            AdjKind::Glean if here => Place::Connected,
+            AdjKind::Glean if here || lent() => Place::Connected,
             AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop_ip4() == address => {
                 Place::Connected
             }

@@ -100,6 +100,18 @@ impl Hasher for Fold {
         }
     }
 
+    fn write_u8(&mut self, n: u8) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.write_u64(n as u64);
+    }
+
     fn write_u32(&mut self, n: u32) {
         self.write_u64(u64::from(n));
     }

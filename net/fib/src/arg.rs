@@ -51,7 +51,7 @@ impl FromArg for TableArg {
 
 /// A prefix of either family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PrefixArg(pub IpPrefix);
+pub struct PrefixArg(pub IpPrefix);
 
 impl FromArg for PrefixArg {
     fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use shoal_adj::{AdjIndex, Adjacencies, Family};
 use shoal_buffer::SwIfIndex;
 use shoal_infra::mtrie::UpdateError;
-use shoal_infra::qsbr;
+use shoal_infra::{budget, qsbr};
 use shoal_interface::Interfaces;
 use shoal_wire::IpPrefix;
 
 use crate::address;
+use crate::control::Holds;
 use crate::data::FibTables;
 use crate::list::{List, ListId, ListKey, Lists, Tracked};
 use crate::resolve::Tracker;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub trackers: BTreeMap<Tracked, Tracker>,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
+    /// Lists that no entry has.
+    pub held: Holds,
     /// Changes of the tries so far.
     pub trie_writes: u64,
 }
@@ -87,9 +90,11 @@ impl State {
     /// The list of these paths for a family's packets, with one user more. Resolved, its adjacency locked.
     pub fn acquire(&mut self, family: Family, paths: &[Path]) -> Result<ListId, FibError> {
         let key = ListKey { family, paths: paths.into() };
-        let id = match self.lists.find(&key) {
-            Some(id) => id,
-            None => self.create(key)?,
+        let id = if let Some(id) = self.lists.find(&key) {
+            id
+        } else {
+            budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
+            self.create(key)?
         };
         self.use_again(id);
         Ok(id)
@@ -127,6 +132,7 @@ impl State {
             self.untrack(id, at);
         }
         if let Some(list) = self.lists.remove(id) {
+            budget::give_back(List::bytes(list.paths()));
             self.unlock(list.adj);
         }
     }
@@ -148,19 +154,24 @@ impl State {
         let table = self.table_mut(address::family(prefix), fib)?;
         let best = table.get(prefix).map(Slot::best);
         let decides = best.is_none_or(|b| source <= b.source);
-        // The trie first, because it alone can refuse.
+        // Room first, then the trie: they alone can refuse.
+        if best.is_none() {
+            let (id, full) = (table.id, table.reserve(prefix));
+            full.map_err(|why| FibError::NoMemory { prefix: *prefix, table: id, why })?;
+        }
         let writes = decides && best.map(|b| b.list) != Some(list);
         if writes {
             write(table, prefix, adj)?;
         }
-        let old = if let Some(slot) = table.get_mut(prefix) {
-            slot.put(new)
+        let old = if best.is_some() {
+            table.get_mut(prefix).and_then(|slot| slot.put(new))
         } else {
             table.insert(prefix, Slot::new(new));
             None
         };
         self.trie_writes += u64::from(writes);
-        if writes {
+        // What a path MTU stands before decides where next hops are, too.
+        if writes || best.is_some_and(|b| b.source == Source::PathMtu) {
             self.decided(fib, prefix);
         }
         Ok(old)
@@ -184,6 +195,9 @@ impl State {
             table.remove(prefix);
         }
         if after == Some(before) {
+            if before.source == Source::PathMtu {
+                self.decided(fib, prefix);
+            }
             return Ok(Some(old));
         }
         match after {

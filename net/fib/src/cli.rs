@@ -1,24 +1,24 @@
 //! Commands.
 
-use std::net::IpAddr;
-
 use shoal_adj::Family;
 use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::arg::{Match, Match4, Match6, PrefixArg, TableArg};
+use crate::via::of_paths as of_route;
 use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
-use crate::{Fib, FibError, FibIndex, FlowFields, Path, Source, Via, address, consecutive};
+use crate::{Fib, FibError, FibIndex, FlowFields, Source, ViaArgs, address, consecutive};
+
+mod counting;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "ip route {add | del} [count <count:u32>] [table <table>] <prefix:ip-prefix> [table <table>] \
-         [via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
-         | ip6-lookup-in-table <lookup-table6:table> | next-hop-table <next-hop-table:table> \
-         | <next-hop:ip-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
-         [weight <weight:u8>] [preference <preference:u8>] [resilient]] ...",
+        concat!(
+            "ip route {add | del} [count <count:u32>] [table <table>] <prefix:ip-prefix> [table <table>] ",
+            crate::via_syntax!()
+        ),
         "Add paths to a route or to many, or take them away",
         route,
     )
@@ -75,6 +75,8 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show ip6 table"]),
     Command::new("show adj [<adj-index:u32>] [<interface>] [summary]", "Show adjacencies", show_adj)
         .examples(&["show adj", "show adj 1", "show adj summary"]),
+    counting::VPPS,
+    counting::SET,
     Command::new("show fib capacity", "Show how many routes there are and how many more fit", show_capacity)
         .examples(&["show fib capacity"]),
     Command::new("show fib check", "Look for broken invariants in all forwarding structures", show_check)
@@ -93,9 +95,7 @@ fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
     let index = table.map_or(Ok(FibIndex::DEFAULT), |t| t.of(&fib, family, "table"))?;
     let count = args.or("count", 1u32)?;
     let prefixes = consecutive(prefix, count).map_err(of_route)?;
-    let of = Of { fib: &fib, family, table: table.unwrap_or(TableArg(0)) };
-    let paths: Vec<Path> =
-        args.groups("via").iter().map(|group| path(&of, group)).collect::<Result<_, CliError>>()?;
+    let paths = ViaArgs { fib: &fib, family, table: table.unwrap_or(TableArg(0)) }.paths(args)?;
     let done = match (args.has("add"), paths.is_empty()) {
         (true, true) => return Err(CliError::argument("prefix", "a route needs at least one `via'")),
         (true, false) => fib.add_paths(index, prefixes, Source::Cli, &paths),
@@ -104,84 +104,6 @@ fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
     };
     done.map_err(of_route)?;
     Ok(Output::none())
-}
-
-/// Whose path it is.
-struct Of<'a> {
-    fib: &'a Fib,
-    family: Family,
-    table: TableArg,
-}
-
-/// One `via` and what follows it. Words decide before addresses.
-fn path(of: &Of<'_>, args: &Args) -> Result<Path, CliError> {
-    let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let next_hop = args.opt::<IpAddr>("next-hop")?;
-    let other = args.opt::<TableArg>("next-hop-table")?;
-    let words = [
-        ("drop", Via::Drop),
-        ("unreachable", Via::Unreachable),
-        ("prohibit", Via::Prohibit),
-        ("punt", Via::Punt),
-    ];
-    let nobody = match of.family {
-        Family::Ip4 => IpAddr::from([0; 4]),
-        Family::Ip6 => IpAddr::from([0u16; 8]),
-    };
-    let in_table = |table: TableArg, name| table.of(of.fib, of.family, name).map(Via::Lookup);
-    let via = if let Some((_, via)) = words.into_iter().find(|(word, _)| args.has(word)) {
-        via
-    } else if args.has("local") {
-        Via::Local { interface: None, address: nobody }
-    } else if let Some((table, name)) = lookup_table(of, args)? {
-        in_table(table, name)?
-    } else {
-        match (next_hop, interface) {
-            (Some(next_hop), Some(interface)) => Via::NextHop { interface, next_hop },
-            (Some(next_hop), None) => {
-                let table = other.unwrap_or(of.table);
-                let name = if other.is_some() { "next-hop-table" } else { "next-hop" };
-                Via::Recursive { next_hop, fib: table.of(of.fib, Family::of(next_hop), name)? }
-            }
-            (None, Some(interface)) => Via::Attached { interface, source: nobody },
-            (None, None) => match other {
-                Some(other) => in_table(other, "next-hop-table")?,
-                None => {
-                    return Err(CliError::argument("via", "`via' needs an address, an interface or a word"));
-                }
-            },
-        }
-    };
-    let (weight, preference) = (args.or("weight", 1u8)?, args.or("preference", 0u8)?);
-    let path = Path::from(via).weight(weight).preference(preference);
-    Ok(if args.has("resilient") { path.resilient() } else { path })
-}
-
-/// The table a route sends its packets to.
-fn lookup_table(of: &Of<'_>, args: &Args) -> Result<Option<(TableArg, &'static str)>, CliError> {
-    for (name, family) in [("lookup-table", Family::Ip4), ("lookup-table6", Family::Ip6)] {
-        let Some(table) = args.opt::<TableArg>(name)? else { continue };
-        if family != of.family {
-            let message = format!("a route of {} cannot lead to a table of {family}", of.family);
-            return Err(CliError::argument(name, message));
-        }
-        return Ok(Some((table, name)));
-    }
-    Ok(None)
-}
-
-/// Points at the argument that is wrong.
-fn of_route(error: FibError) -> CliError {
-    let (name, nearest) = match &error {
-        FibError::Weight => ("weight", Some("1".to_owned())),
-        FibError::NextHop(_) | FibError::LinkLocal(_) => ("next-hop", None),
-        FibError::Count { most, .. } => ("count", Some(most.to_string())),
-        FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
-        FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
-        FibError::OtherSource { .. } | FibError::Full { .. } => ("prefix", None),
-        _ => return error.into(),
-    };
-    CliError::argument(name, error.to_string()).nearest(nearest)
 }
 
 fn table4(control: &Control, args: &Args) -> Result<Output, CliError> {

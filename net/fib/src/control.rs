@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use shoal_adj::{AdjIndex, Adjacencies, Family, MOST_BUCKETS};
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Graph;
+use shoal_infra::budget::Notes;
 use shoal_infra::{Mtrie, Mtrie4, Mtrie6, Published, StableArena};
 use shoal_interface::{Event, Interfaces};
 use shoal_module::{Control, InitError};
@@ -19,19 +20,25 @@ use crate::address::{self, Bits};
 use crate::change::State;
 use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
-use crate::table::{Entries, Routes};
+use crate::table::{Contribution, Entries, Routes};
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
 mod check;
+mod held;
 mod show;
 mod tables;
 
+pub(crate) use held::Holds;
+pub use held::{Held, HeldPaths};
 pub use show::{Entry, List, PathState};
 pub use tables::{Capacity, TableInfo};
 
 /// Most plies of table 0's trie: enough for ten million routes to hosts in different /24s never to be refused
 /// before memory is. Address space only.
 const DEFAULT_PLIES: usize = 1 << 22;
+
+/// Contributions looked for at a time, when many go.
+const AT_A_TIME: usize = 1 << 16;
 
 /// All forwarding tables.
 ///
@@ -97,6 +104,7 @@ impl Fib {
             lists: Lists::default(),
             trackers: BTreeMap::new(),
             down: BTreeSet::new(),
+            held: Holds::new(),
             trie_writes: 0,
         };
         let fib = Rc::new(Fib { graph: control.graph()?, tables, state: RefCell::new(state) });
@@ -118,6 +126,19 @@ impl Fib {
         if changed {
             state.reachability_changed(interface);
         }
+    }
+
+    /// Whether a route could do without a next hop: one with several paths, or one that looks it up, names it.
+    pub fn has_choice(&self, interface: SwIfIndex, next_hop: IpAddr) -> bool {
+        let state = self.state.borrow();
+        state.lists.iter().any(|(_, list)| {
+            let several = list.paths().len() > 1;
+            list.paths().iter().any(|path| match path.via {
+                Via::NextHop { interface: i, next_hop: n } => several && (i, n) == (interface, next_hop),
+                Via::Recursive { next_hop: n, .. } => n == next_hop,
+                _ => false,
+            })
+        })
     }
 
     /// Which fields choose among several paths in a table.
@@ -214,9 +235,14 @@ impl Fib {
         let paths = state.checked(family, paths)?;
         // Held while the change lasts, so that it is not made anew for each prefix; and given back whatever happens.
         let held = state.acquire(family, &paths)?;
-        let mut undo: Vec<(IpPrefix, Option<ListId>)> = Vec::new();
+        let mut undo: Notes<(IpPrefix, Option<ListId>)> = Notes::default();
         let mut failed = None;
         for prefix in prefixes {
+            // A change that cannot be noted could not be undone.
+            if let Err(why) = undo.reserve() {
+                failed = Some(FibError::Bulk { fit: undo.len(), why });
+                break;
+            }
             let done = if address::family(&prefix) == family {
                 state.change_one(fib, &prefix, source, (&paths, held), mode)
             } else {
@@ -233,13 +259,13 @@ impl Fib {
         let count = undo.len();
         match failed {
             None => {
-                for old in undo.into_iter().filter_map(|(_, old)| old) {
+                for old in undo.items().iter().filter_map(|(_, old)| *old) {
                     state.release(old);
                 }
             }
             Some(_) => {
-                for (prefix, old) in undo.into_iter().rev() {
-                    state.put_back(fib, &prefix, source, old);
+                for (prefix, old) in undo.items().iter().rev() {
+                    state.put_back(fib, prefix, source, *old);
                 }
             }
         }
@@ -292,14 +318,17 @@ impl Fib {
         paths: &[Path],
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
-        let prefixes: Vec<IpPrefix> = prefixes.into_iter().map(|p| p.into().normalized()).collect();
-        for prefix in &prefixes {
-            state.check_paths(fib, prefix, source, paths)?;
+        let mut all: Notes<IpPrefix> = Notes::default();
+        for prefix in prefixes {
+            let prefix = prefix.into().normalized();
+            state.check_paths(fib, &prefix, source, paths)?;
+            all.reserve().map_err(|why| FibError::Bulk { fit: all.len(), why })?;
+            all.push(prefix);
         }
-        for prefix in &prefixes {
+        for prefix in all.items() {
             state.drop_paths(fib, prefix, source, |path| paths.iter().any(|p| p.via == path.via))?;
         }
-        Ok(prefixes.len())
+        Ok(all.len())
     }
 
     /// All entries lose the paths that name an interface which is about to go; counted and said in the event log.
@@ -312,18 +341,26 @@ impl Fib {
         if lists.is_empty() {
             return;
         }
-        // Rare enough to look at all entries; keeping them by interface would cost each route memory.
-        let mut hit: Vec<(FibIndex, IpPrefix, Source)> = Vec::new();
-        for table in state.all_tables() {
-            table.each(|prefix, slot| {
-                let mine = slot.all().filter(|c| lists.contains(&c.list));
-                hit.extend(mine.map(|c| (table.index, prefix, c.source)));
-            });
-        }
-        let routes = hit.iter().filter(|(_, _, source)| *source != Source::Interface).count();
-        for (fib, prefix, source) in hit {
-            if let Err(e) = state.drop_paths(fib, &prefix, source, gone) {
-                tracing::warn!("{prefix} keeps a path through a deleted interface: {e}");
+        // Rare enough to look at all entries; keeping them by interface would cost each route memory. Some at a time,
+        // because a list of all of them could be as large as the table.
+        let mut routes = 0;
+        loop {
+            let mut hit: Vec<(FibIndex, IpPrefix, Source)> = Vec::new();
+            for table in state.all_tables() {
+                let mine = |c: &Contribution| lists.contains(&c.list);
+                let of_table = table.contributions(mine, AT_A_TIME - hit.len());
+                hit.extend(of_table.into_iter().map(|(prefix, source)| (table.index, prefix, source)));
+            }
+            routes += hit.iter().filter(|(_, _, source)| *source != Source::Interface).count();
+            let mut stuck = false;
+            for (fib, prefix, source) in &hit {
+                if let Err(e) = state.drop_paths(*fib, prefix, *source, gone) {
+                    tracing::warn!("{prefix} keeps a path through a deleted interface: {e}");
+                    stuck = true;
+                }
+            }
+            if hit.len() < AT_A_TIME || stuck {
+                break;
             }
         }
         if routes > 0 {
@@ -491,6 +528,9 @@ impl State {
 
 /// Old and new paths together: sorted, and of two that lead to the same the newer one.
 fn merged(old: &[Path], new: &[Path]) -> Result<Vec<Path>, FibError> {
+    if let ([], [only]) = (old, new) {
+        return Ok(vec![*only]);
+    }
     let mut all: BTreeMap<Via, Path> = BTreeMap::new();
     all.extend(old.iter().chain(new).map(|path| (path.via, *path)));
     match all.len() {

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use shoal_adj::{AdjIndex, Family};
+use shoal_adj::{AdjIndex, AdjTable, Family, Reaches};
+use shoal_buffer::SwIfIndex;
 use shoal_infra::{Guard, Mtrie4, Mtrie6, Published, StableArena};
 
 use crate::FlowFields;
@@ -56,6 +57,21 @@ impl<T: Send + Sync + 'static> Tries<T> {
     }
 }
 
+/// Tables an address is looked up in one after the other, as many as a packet would be.
+const TABLES_IN_A_ROW: usize = 9;
+
+fn through_tables(first: FibIndex, ask: impl Fn(FibIndex) -> Reaches) -> bool {
+    let mut fib = first;
+    for _ in 0..TABLES_IN_A_ROW {
+        match ask(fib) {
+            Reaches::Yes => return true,
+            Reaches::No => return false,
+            Reaches::Elsewhere(table) => fib = FibIndex(table),
+        }
+    }
+    false
+}
+
 /// All tables as packets see them. Clones are the same tables.
 #[derive(Clone)]
 pub struct FibTables {
@@ -82,6 +98,29 @@ impl FibTables {
             Some(trie) => AdjIndex(trie.lookup(addr)),
             None => AdjIndex::NONE,
         }
+    }
+
+    /// Whether packets to an IPv4 address (host order) leave by an interface; `None`: by any, so that it is enough if
+    /// there is a way to the address that leads out of this router.
+    pub fn reaches(
+        &self,
+        (fib, addr): (FibIndex, u32),
+        by: Option<SwIfIndex>,
+        adjacencies: &AdjTable,
+        guard: Guard<'_>,
+    ) -> bool {
+        through_tables(fib, |fib| adjacencies.reaches(self.lookup(fib, addr, guard), by, guard))
+    }
+
+    /// The same for an IPv6 address.
+    pub fn reaches_ip6(
+        &self,
+        (fib, addr): (FibIndex, u128),
+        by: Option<SwIfIndex>,
+        adjacencies: &AdjTable,
+        guard: Guard<'_>,
+    ) -> bool {
+        through_tables(fib, |fib| adjacencies.reaches(self.lookup_ip6(fib, addr, guard), by, guard))
     }
 
     /// An IPv4 table's trie, for staged lookups: its first stage over a whole frame, then the next one. What the last

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use shoal_adj::AdjError;
+use shoal_infra::budget::NoMemory;
 use shoal_infra::mtrie::UpdateError;
 use shoal_wire::IpPrefix;
 
@@ -117,6 +118,27 @@ pub enum FibError {
         /// Why.
         why: UpdateError,
     },
+    /// There is no memory for another entry.
+    #[error("{prefix} does not fit into table {table}: {why}")]
+    NoMemory {
+        /// The prefix.
+        prefix: IpPrefix,
+        /// The table's id.
+        table: u32,
+        /// Why.
+        why: NoMemory,
+    },
+    /// There is no memory to note how a bulk would be undone.
+    #[error("too many at once, nearest {fit}: {why}")]
+    Bulk {
+        /// How many would have been possible.
+        fit: usize,
+        /// Why not more.
+        why: NoMemory,
+    },
+    /// There is no memory for another list of paths.
+    #[error("the paths of the route: {0}")]
+    Paths(NoMemory),
     /// The system gives no memory for another table.
     #[error("no memory for table {0}: {1}")]
     Memory(u32, String),

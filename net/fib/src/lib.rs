@@ -13,6 +13,7 @@ extern crate self as shoal_fib;
 
 mod address;
 mod arg;
+mod capacity;
 mod change;
 pub mod cli;
 mod control;
@@ -20,6 +21,7 @@ mod data;
 mod error;
 mod flow;
 mod list;
+mod map;
 mod path;
 mod resolve;
 #[cfg(test)]
@@ -27,15 +29,17 @@ mod resolve;
 mod router;
 mod source;
 mod table;
+mod via;
 mod view;
 
-pub use arg::TableArg;
-pub use control::{Capacity, Entry, Fib, List, PathState, Reach, TableInfo, consecutive};
+pub use arg::{PrefixArg, TableArg};
+pub use control::{Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive};
 pub use data::{FibIndex, FibTables};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
 pub use source::Source;
+pub use via::ViaArgs;
 
 pub use shoal_adj::Family;
 
@@ -50,6 +54,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: arg::ARG_TYPES,
+    capacity: capacity::rows,
     ..Module::NONE
 };
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use shoal_adj::{AdjIndex, Family, Link, Spread};
 
+use crate::address::Keyed;
 use crate::resolve::{Led, Way};
 use crate::{FibIndex, Path, PathState, Via};
 
@@ -51,15 +52,23 @@ impl List {
     /// The next hops it looks up.
     pub fn tracked(paths: &[Path]) -> BTreeSet<Tracked> {
         let next_hop = |p: &Path| match p.via {
-            Via::Recursive { next_hop, fib } => Some((fib, next_hop)),
+            Via::Recursive { next_hop, fib } | Via::PathMtu { peer: next_hop, fib, .. } => {
+                Some((fib, next_hop))
+            }
             _ => None,
         };
         paths.iter().filter_map(next_hop).collect()
     }
 
+    /// Bytes a list of these paths takes, with its adjacency, its place among the lists and what follows its next hops:
+    /// rather too many.
+    pub fn bytes(paths: &[Path]) -> usize {
+        768 + size_of_val(paths) * 4
+    }
+
     /// Whether it always leads to the same adjacency, and so shares that with others.
     pub fn is_plain(paths: &[Path]) -> bool {
-        matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. }))
+        matches!(paths, [only] if !matches!(only.via, Via::Recursive { .. } | Via::PathMtu { .. }))
     }
 
     pub fn spread(paths: &[Path]) -> Spread {
@@ -72,7 +81,7 @@ impl List {
 pub(crate) struct Lists {
     slots: Vec<Option<List>>,
     free: Vec<ListId>,
-    by_key: HashMap<ListKey, ListId>,
+    by_key: HashMap<ListKey, ListId, Keyed>,
 }
 
 impl Lists {

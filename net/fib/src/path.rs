@@ -46,6 +46,16 @@ pub enum Via {
     },
     /// The packet's destination is looked up again in another table of its family.
     Lookup(FibIndex),
+    /// Where packets to a host go without this path, but none longer than `mtu`: of entries of that host alone, from
+    /// [`Source::PathMtu`](crate::Source::PathMtu).
+    PathMtu {
+        /// The host.
+        peer: IpAddr,
+        /// The entry's table.
+        fib: FibIndex,
+        /// The longest packet.
+        mtu: u16,
+    },
     /// Handed to the host.
     Punt,
     /// There is no route; the sender is told. What a table's default route is until somebody gives it another.
@@ -126,7 +136,7 @@ impl Via {
     pub fn table(self, family: Family) -> Option<(Family, FibIndex)> {
         match self {
             Via::Recursive { next_hop, fib } => Some((Family::of(next_hop), fib)),
-            Via::Lookup(fib) => Some((family, fib)),
+            Via::Lookup(fib) | Via::PathMtu { fib, .. } => Some((family, fib)),
             _ => None,
         }
     }

@@ -25,6 +25,8 @@ pub(crate) enum Target {
     Special(AdjKind),
     Lookup(FibIndex),
     Neighbour(SwIfIndex, IpAddr),
+    /// The same, for packets up to a length.
+    Capped(SwIfIndex, IpAddr, u16),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
 }
@@ -92,7 +94,9 @@ impl State {
     }
 
     fn cover_list(&self, via: Via) -> Option<ListId> {
-        let Via::Recursive { next_hop, fib } = via else { return None };
+        let (Via::Recursive { next_hop, fib } | Via::PathMtu { peer: next_hop, fib, .. }) = via else {
+            return None;
+        };
         self.trackers.get(&(fib, next_hop))?.cover.map(|(_, list)| list)
     }
 
@@ -209,6 +213,13 @@ impl State {
                     break;
                 }
                 let weight = u128::from(path.weight) * UNIT;
+                if let Via::PathMtu { peer, mtu, .. } = path.via {
+                    let shares = self.without_path_mtu(path.via);
+                    let each =
+                        shares.iter().map(|(target, share)| (capped(*target, peer, mtu), u128::from(*share)));
+                    each.for_each(|(target, share)| add(&mut ways, target, share));
+                    continue;
+                }
                 let through = self.through(path.via, live, circle, &mut found.looped);
                 let sum: u128 = through.iter().map(|(_, w)| u128::from(*w)).sum();
                 for (place, share) in through {
@@ -239,6 +250,12 @@ impl State {
             }
         }
         found
+    }
+
+    /// Where packets to a host go when the length of the way there is not known.
+    fn without_path_mtu(&self, via: Via) -> &[Way] {
+        let cover = self.cover_list(via).and_then(|id| self.lists.get(id));
+        cover.map_or(&[], |list| list.ways.as_slice())
     }
 
     /// Where a recursive path's next hop is.
@@ -285,7 +302,7 @@ impl State {
     /// What a path that is not recursive leads to.
     fn end(&self, via: Via, link: Link, live: bool) -> Option<Target> {
         let target = match via {
-            Via::Recursive { .. } => return None,
+            Via::Recursive { .. } | Via::PathMtu { .. } => return None,
             Via::NextHop { interface, next_hop } => self.neighbour(interface, next_hop, link),
             Via::Attached { interface, source } if self.is_ethernet(interface) => {
                 let fits = Link::from(Family::of(source)) == link;
@@ -400,6 +417,9 @@ impl State {
             Target::Neighbour(interface, next_hop) => {
                 self.adjacencies.neighbour(interface, link, next_hop)?
             }
+            Target::Capped(interface, next_hop, mtu) => {
+                self.adjacencies.capped(interface, link, next_hop, mtu)?
+            }
             Target::Glean(interface, source) => self.adjacencies.glean(interface, source)?,
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
         })
@@ -419,8 +439,14 @@ impl State {
 
     /// The entry that covers a next hop now.
     pub(crate) fn cover_of(&self, (fib, next_hop): Tracked) -> Option<(IpPrefix, ListId)> {
-        let (prefix, slot) = self.table(Family::of(next_hop), fib)?.longest(next_hop, u8::MAX)?;
-        Some((prefix, slot.best().list))
+        let table = self.table(Family::of(next_hop), fib)?;
+        let (prefix, slot) = table.longest(next_hop, u8::MAX)?;
+        if let Some(list) = slot.route() {
+            return Some((prefix, list));
+        }
+        // Nothing but the way's length is known of the host itself.
+        let (prefix, slot) = table.longest(next_hop, prefix.len())?;
+        Some((prefix, slot.route()?))
     }
 
     /// The next hops an entry covers, or did, may have another cover: the lists with a path to one that has.
@@ -473,6 +499,15 @@ impl State {
             self.trackers.remove(&at);
             self.follow(at, cover, None);
         }
+    }
+}
+
+/// The way to a host for packets up to a length. Ends and other tables are none.
+fn capped(target: Target, peer: IpAddr, mtu: u16) -> Target {
+    match target {
+        Target::Neighbour(interface, next_hop) => Target::Capped(interface, next_hop, mtu),
+        Target::Glean(interface, _) => Target::Capped(interface, peer, mtu),
+        other => other,
     }
 }
 

@@ -8,6 +8,9 @@ use std::fmt;
 pub enum Source {
     /// What every table has and nobody may change.
     Special,
+    /// The longest packet that the way to a host carries. It changes nothing else of the way, and next hops are looked up
+    /// as if it were not there.
+    PathMtu,
     /// Addresses the router answers for others (proxy ARP).
     Proxy,
     /// An interface's address and its connected network.
@@ -31,6 +34,7 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Source::Special => "special",
+            Source::PathMtu => "path-mtu",
             Source::Proxy => "proxy",
             Source::Interface => "interface",
             Source::Api => "API",

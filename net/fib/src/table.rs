@@ -1,15 +1,17 @@
 //! One table as the control plane sees it: entries by length and network, and the trie's writer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use shoal_adj::Family;
 use shoal_infra::MtrieWriter;
+use shoal_infra::budget::NoMemory;
 use shoal_infra::mtrie::UpdateError;
 use shoal_wire::IpPrefix;
 
 use crate::address::{Bits, Keyed};
 use crate::list::ListId;
+use crate::map::Map;
 use crate::{FibIndex, Source};
 
 /// What one source wants of an entry.
@@ -35,6 +37,11 @@ impl Slot {
     /// The one that decides.
     pub fn best(&self) -> Contribution {
         self.best
+    }
+
+    /// The list that decides where packets go. A path MTU does not, so that there may be none.
+    pub fn route(&self) -> Option<ListId> {
+        self.all().find(|c| c.source != Source::PathMtu).map(|c| c.list)
     }
 
     /// All contributions, best first.
@@ -85,26 +92,34 @@ impl Slot {
 pub(crate) struct Routes<A> {
     pub writer: MtrieWriter<A>,
     /// Entries by prefix length, then network.
-    by_len: Vec<HashMap<A, Slot, Keyed>>,
+    by_len: Vec<Map<A>>,
 }
 
 impl<A: Bits> Routes<A> {
     pub fn new(writer: MtrieWriter<A>) -> Self {
         let keyed = Keyed::default();
-        let map = |_| HashMap::with_hasher(keyed.clone());
+        let map = |_| Map::new(keyed.clone());
         Routes { writer, by_len: (0..=A::FAMILY.max_len()).map(map).collect() }
     }
 
-    fn map(&self, len: u8) -> Option<&HashMap<A, Slot, Keyed>> {
+    fn map(&self, len: u8) -> Option<&Map<A>> {
         self.by_len.get(usize::from(len))
     }
 
     fn get(&self, prefix: &IpPrefix) -> Option<&Slot> {
-        self.map(prefix.len())?.get(&A::of(prefix.network())?)
+        self.map(prefix.len())?.get(A::of(prefix.network())?)
     }
 
     fn get_mut(&mut self, prefix: &IpPrefix) -> Option<&mut Slot> {
-        self.by_len.get_mut(usize::from(prefix.len()))?.get_mut(&A::of(prefix.network())?)
+        self.by_len.get_mut(usize::from(prefix.len()))?.get_mut(A::of(prefix.network())?)
+    }
+
+    /// Makes room for an entry, so that [`insert`](Self::insert) cannot fail.
+    fn reserve(&mut self, prefix: &IpPrefix) -> Result<(), NoMemory> {
+        match (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network())) {
+            (Some(map), Some(addr)) => map.reserve(addr),
+            _ => Ok(()),
+        }
     }
 
     fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
@@ -119,7 +134,7 @@ impl<A: Bits> Routes<A> {
         if let (Some(map), Some(addr)) =
             (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network()))
         {
-            map.remove(&addr);
+            map.remove(addr);
         }
     }
 
@@ -129,7 +144,7 @@ impl<A: Bits> Routes<A> {
         let filled = lengths.filter_map(|len| Some((len, self.map(len).filter(|map| !map.is_empty())?)));
         filled.filter_map(move |(len, map)| {
             let network = addr?.network(len);
-            let slot = map.get(&network)?;
+            let slot = map.get(network)?;
             Some((network.prefix(len)?, slot))
         })
     }
@@ -158,14 +173,12 @@ impl<A: Bits> Routes<A> {
 
     /// Bytes the entries take, without the trie.
     fn entry_bytes(&self) -> usize {
-        // A hash table keeps one byte of its own per place.
-        let place = size_of::<(A, Slot)>() + 1;
         let boxed = |slot: &Slot| {
             slot.others
                 .as_ref()
                 .map_or(0, |o| size_of::<Vec<Contribution>>() + o.capacity() * size_of::<Contribution>())
         };
-        self.by_len.iter().map(|map| map.capacity() * 8 / 7 * place).sum::<usize>()
+        self.by_len.iter().map(Map::bytes).sum::<usize>()
             + self.entries().map(|(_, slot)| boxed(slot)).sum::<usize>()
     }
 }
@@ -221,6 +234,11 @@ impl Table {
         either!(mut self, routes => routes.get_mut(prefix))
     }
 
+    /// Makes room for an entry, so that [`insert`](Self::insert) cannot fail.
+    pub fn reserve(&mut self, prefix: &IpPrefix) -> Result<(), NoMemory> {
+        either!(mut self, routes => routes.reserve(prefix))
+    }
+
     pub fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
         either!(mut self, routes => routes.insert(prefix, slot));
     }
@@ -244,6 +262,18 @@ impl Table {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
+    /// Up to `most` contributions that are wanted, in no order.
+    pub fn contributions(
+        &self,
+        wanted: impl Fn(&Contribution) -> bool,
+        most: usize,
+    ) -> Vec<(IpPrefix, Source)> {
+        let all = |(prefix, slot): (IpPrefix, &Slot)| -> Vec<(IpPrefix, Source)> {
+            slot.all().filter(&wanted).map(|c| (prefix, c.source)).collect()
+        };
+        either!(self, routes => routes.entries().flat_map(all).take(most).collect())
+    }
+
     /// Makes an entry's place in the trie lead to an adjacency.
     pub fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
         either!(mut self, routes => routes.write(prefix, value))
@@ -256,7 +286,7 @@ impl Table {
 
     /// How many entries there are of each length.
     pub fn lengths(&self) -> Vec<usize> {
-        either!(self, routes => routes.by_len.iter().map(HashMap::len).collect())
+        either!(self, routes => routes.by_len.iter().map(Map::len).collect())
     }
 
     /// Bytes the entries take, without the trie.

@@ -257,3 +257,41 @@ fn flow_hash_capacity_and_check_have_their_commands() {
     assert!(capacity.contains("\nip4 routes                           5        memory"), "{capacity}");
     assert_eq!(text(&router, "show fib check", ""), "all is well\n");
 }
+
+#[test]
+fn capacity_counts_routes_of_both_families_and_says_what_one_more_takes() {
+    let router = router(1);
+    let rows = |router: &Router| (shoal_fib::MODULE.capacity)(&router.control);
+    let used =
+        |router: &Router, what: &str| rows(router).into_iter().find(|r| r.resource == what).unwrap().used;
+    let (four, six) = (used(&router, "ip4 routes"), used(&router, "ip6 routes"));
+    let path = Path::from(Via::Drop);
+    router.fib.add(FibIndex::DEFAULT, prefix("198.51.100.0/24"), Source::Cli, &[path]).unwrap();
+    router.fib.add(FibIndex::DEFAULT, prefix("2001:db8::/32"), Source::Cli, &[path]).unwrap();
+    assert_eq!((used(&router, "ip4 routes"), used(&router, "ip6 routes")), (four + 1, six + 1));
+    assert!(
+        rows(&router).iter().all(|row| row.bytes_each > 0 && row.most.is_none_or(|most| row.used <= most))
+    );
+    let adjacencies = (shoal_adj::MODULE.capacity)(&router.control);
+    assert_eq!(adjacencies[0].resource, "adjacencies");
+    assert!(adjacencies[0].used > 0 && adjacencies[0].more(Some(1 << 20)) < adjacencies[0].more(None));
+}
+
+#[test]
+fn adjacency_counters_go_on_and_off_by_either_command() {
+    let router = router(1);
+    let adjacencies = &router.adjacencies;
+    assert!(!adjacencies.all_count());
+    run(&router, "adjacency counters", "enable").unwrap();
+    assert!(adjacencies.all_count());
+    run(&router, "set adj counters", "disable").unwrap();
+    assert!(!adjacencies.all_count());
+    let missing = error(&router, "set adj counters", "enable adj-index=4242");
+    assert!(missing.starts_with("adj-index: no adjacency 4242; the nearest is "), "{missing}");
+    let special = adjacencies.list()[0].0;
+    let text = error(&router, "set adj counters", &format!("enable adj-index={special}"));
+    assert_eq!(text, format!("adj-index: adjacency {special} has no header of its own to count packets by"));
+    let index = adjacencies.neighbour(SwIfIndex(1), shoal_adj::Link::Ip4, ip("192.0.2.7")).unwrap();
+    run(&router, "set adj counters", &format!("enable adj-index={index}")).unwrap();
+    assert_eq!(adjacencies.counted_by(index), None, "it has no header yet");
+}

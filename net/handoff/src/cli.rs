@@ -1,4 +1,4 @@
-//! Commands: `set interface handoff`, `show handoff queues`.
+//! Commands: `set interface handoff`, `set handoff default`, `show handoff queues`.
 
 use std::fmt;
 
@@ -9,23 +9,37 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, FromArg, Output, check};
 use shoal_wire::hash::Symmetry;
 
-use crate::{Handoff, HandoffError};
+use crate::{Depth, Handoff, HandoffError, Label, Rules, Unsaid, Workers};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "set interface handoff <interface> [workers <workers:worker-list>] [symmetrical | asymmetrical] [disable]",
+        "set interface handoff <interface> [workers <workers:worker-list> | auto] [symmetrical | asymmetrical] \
+         [inner | outer] [flow-label] [disable]",
         "Spread received packets over workers by their flow",
         set,
     )
-    .examples(&["set interface handoff local0 disable"])
+    .examples(&["set interface handoff local0 auto", "set interface handoff local0 disable"])
     .doc(
-        "`workers` is a list such as `0-2,5`; workers are counted from 0, `show threads` lists them. With \
-         `symmetrical` both directions of a flow go to the same worker; `asymmetrical` is the default. Packets whose \
-         ring is full are counted as `error-drop: handoff ring full`. `set interface handoff pg0 workers 0-1` needs \
-         two workers; packets for one that is ended later stay on the thread they came in on.",
+        "`workers` is a list such as `0-2,5`; workers are counted from 0, `show threads` lists them. `auto` takes all, \
+         while they are more than the interface has receive queues. With `symmetrical` both directions of a flow go to \
+         the same worker; `asymmetrical` is the default. Packets of tunnels (VXLAN, VXLAN-GPE, Geneve, GTP-U, GRE, IP \
+         in IP) are told apart by what is inside, unless `outer` is said. With `flow-label` the label of IPv6 packets \
+         stands for their flow, if it is not zero. Fragments go by addresses and protocol, what is no IP by MAC \
+         addresses. A worker that is ended leaves its flows to the others. Packets that find a ring full are counted \
+         as `error-drop: handoff ring full`. `set interface handoff pg0 workers 0-1` needs two workers.",
     ),
-    Command::new("show handoff queues", "Show the rings packets take between threads", show)
+    Command::new(
+        "set handoff default {auto | off}",
+        "Choose what becomes of interfaces of which `set interface handoff' says nothing",
+        set_default,
+    )
+    .examples(&["set handoff default off", "set handoff default auto"])
+    .doc(
+        "`auto`: their packets are spread over all workers while those are more than all receive queues together. \
+         `off`: packets stay on the thread of their queue. `handoff { default off }` in the start-up file says the same.",
+    ),
+    Command::new("show handoff queues", "Show who spreads packets, and the rings they take between threads", show)
         .examples(&["show handoff queues"])
         .doc("Frames and packets handed over since the threads met, and packets dropped because the ring was full."),
 ];
@@ -68,14 +82,24 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
         handoff.disable(interface).map_err(|e| CliError::failed(e.to_string()))?;
         return Ok(Output::none());
     }
-    let symmetry = if args.has("symmetrical") { Symmetry::Symmetric } else { Symmetry::Directed };
-    let WorkerList(workers) = workers.unwrap_or(WorkerList(Vec::new()));
-    handoff.enable(interface, &workers, symmetry).map_err(|e| match e {
+    let rules = Rules {
+        symmetry: if args.has("symmetrical") { Symmetry::Symmetric } else { Symmetry::Directed },
+        depth: if args.has("outer") { Depth::Outer } else { Depth::Inner },
+        label: if args.has("flow-label") { Label::Counts } else { Label::Ignored },
+    };
+    let these = || Workers::These(workers.map(|WorkerList(list)| list).unwrap_or_default());
+    let workers = if args.has("auto") { Workers::Auto } else { these() };
+    handoff.enable(interface, workers, rules).map_err(|e| match e {
         HandoffError::NoWorker { nearest, .. } => {
             CliError::argument("workers", e.to_string()).nearest(Some(nearest.to_string()))
         }
         other => CliError::failed(other.to_string()),
     })?;
+    Ok(Output::none())
+}
+
+fn set_default(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Handoff>()?.set_unsaid(if args.has("auto") { Unsaid::Auto } else { Unsaid::Off });
     Ok(Output::none())
 }
 
@@ -93,12 +117,18 @@ struct Ring {
 #[derive(Serialize)]
 struct Spread {
     interface: String,
+    /// Those that take its packets now.
     workers: Vec<u32>,
+    asked: Option<Vec<u32>>,
+    auto: bool,
     symmetrical: bool,
+    inner: bool,
+    flow_label: bool,
 }
 
 #[derive(Serialize)]
 struct Queues {
+    default: &'static str,
     interfaces: Vec<Spread>,
     rings: Vec<Ring>,
 }
@@ -119,18 +149,43 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let spread = |on: crate::OnInterface| Spread {
         interface: interfaces.name(on.interface).unwrap_or_default(),
         workers: on.workers,
-        symmetrical: on.symmetry == Symmetry::Symmetric,
+        auto: !matches!(on.asked, Some(Workers::These(_))),
+        asked: on.asked.and_then(|asked| if let Workers::These(list) = asked { Some(list) } else { None }),
+        symmetrical: on.rules.symmetry == Symmetry::Symmetric,
+        inner: on.rules.depth == Depth::Inner,
+        flow_label: on.rules.label == Label::Counts,
     };
     let interfaces = handoff.interfaces().into_iter().map(spread).collect();
-    Ok(Output::view(Queues { interfaces, rings: rings.collect() }))
+    let default = if handoff.unsaid() == Unsaid::Auto { "auto" } else { "off" };
+    Ok(Output::view(Queues { default, interfaces, rings: rings.collect() }))
+}
+
+fn numbers(workers: &[u32]) -> String {
+    workers.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spread { interface, workers, asked, auto, symmetrical, inner, flow_label } = self;
+        match workers.as_slice() {
+            [] => write!(f, "{interface}: not spread")?,
+            workers => write!(f, "{interface}: workers {}", numbers(workers))?,
+        }
+        match asked {
+            Some(asked) if asked != workers => write!(f, " (asked for {})", numbers(asked))?,
+            _ if *auto => write!(f, " (auto)")?,
+            _ => {}
+        }
+        write!(f, ", {}", if *symmetrical { "symmetrical" } else { "asymmetrical" })?;
+        let also = [(!*inner, ", outer headers"), (*flow_label, ", flow label")];
+        also.iter().filter(|(on, _)| *on).try_for_each(|(_, text)| f.write_str(text))
+    }
 }
 
 impl fmt::Display for Queues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Spread { interface, workers, symmetrical } in &self.interfaces {
-            let list: Vec<String> = workers.iter().map(u32::to_string).collect();
-            let how = if *symmetrical { "symmetrical" } else { "asymmetrical" };
-            writeln!(f, "{interface}: workers {}, {how}", list.join(","))?;
+        for spread in &self.interfaces {
+            writeln!(f, "{spread}")?;
         }
         if self.rings.is_empty() {
             return writeln!(f, "no workers, so no rings");
@@ -174,8 +229,25 @@ mod tests {
 
     #[test]
     fn rings_are_a_table_under_the_interfaces_that_use_them() {
+        let spread = |interface: &str, workers: Vec<u32>, asked: Option<Vec<u32>>| Spread {
+            interface: interface.into(),
+            workers,
+            auto: asked.is_none(),
+            asked,
+            symmetrical: true,
+            inner: true,
+            flow_label: false,
+        };
+        let outer =
+            Spread { inner: false, flow_label: true, symmetrical: false, ..spread("b", vec![1], None) };
         let queues = Queues {
-            interfaces: vec![Spread { interface: "pg0".into(), workers: vec![0, 2], symmetrical: true }],
+            default: "off",
+            interfaces: vec![
+                spread("pg0", vec![0, 2], Some(vec![0, 2])),
+                spread("a", vec![0], Some(vec![0, 1])),
+                spread("c", vec![], None),
+                outer,
+            ],
             rings: vec![Ring {
                 from: "vpp_main".into(),
                 to: "vpp_wk_0".into(),
@@ -189,9 +261,15 @@ mod tests {
         assert_eq!(
             queues.to_string(),
             "pg0: workers 0,2, symmetrical\n\
+             a: workers 0 (asked for 0,1), symmetrical\n\
+             c: not spread (auto), symmetrical\n\
+             b: workers 1 (auto), asymmetrical, outer headers, flow label\n\
              From          To              Waiting  Ring size     Frames        Packets       Dropped\n\
              vpp_main      vpp_wk_0           1         64          10           2560           256\n"
         );
-        assert_eq!(Queues { interfaces: vec![], rings: vec![] }.to_string(), "no workers, so no rings\n");
+        assert_eq!(
+            Queues { default: "off", interfaces: vec![], rings: vec![] }.to_string(),
+            "no workers, so no rings\n"
+        );
     }
 }

@@ -1,32 +1,69 @@
 //! The control plane: which interfaces are spread over which workers. The only code that writes the table.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use shoal_graph::{FeatureSpec, FrameNode, Graph, RingInfo};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{DEVICE_INPUT_ARC, Event, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
-use shoal_wire::hash::Symmetry;
 
 use crate::HandoffError;
+use crate::flow::{Label, Rules};
 use crate::node::worker_handoff::WorkerHandoff;
 use crate::spread::Spread;
+use shoal_wire::hash::Symmetry;
 
 /// Most interfaces, as many as there can be.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// An interface whose packets are spread.
+/// Who takes an interface's packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// These, counted from 0. One that is ended leaves its flows to the others, and has them back when it comes again.
+    These(Vec<u32>),
+    /// All there are, while they are more than the interface has receive queues.
+    Auto,
+}
+
+/// What becomes of interfaces of which nothing was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsaid {
+    /// They are spread over all workers while those are more than all receive queues together: otherwise some would
+    /// have nothing to do.
+    Auto,
+    /// Their packets stay where they come in.
+    Off,
+}
+
+/// An interface whose packets are spread, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnInterface {
     /// The interface.
     pub interface: SwIfIndex,
-    /// The workers, counted from 0.
+    /// Who was asked to take its packets; `None` for an interface of which nothing was said.
+    pub asked: Option<Workers>,
+    /// The workers that do, counted from 0. None: packets stay where they come in.
     pub workers: Vec<u32>,
-    /// Whether both directions of a flow go to one worker.
-    pub symmetry: Symmetry,
+    /// What a flow is.
+    pub rules: Rules,
+}
+
+/// What was said of an interface.
+#[derive(Clone)]
+struct Said {
+    /// `None`: to leave it alone.
+    workers: Option<Workers>,
+    rules: Rules,
+}
+
+/// What an interface does now.
+struct Now {
+    threads: Vec<usize>,
+    rules: Rules,
+    spread: Spread,
 }
 
 /// Which interfaces are spread over which workers.
@@ -34,11 +71,13 @@ pub struct Handoff {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
     writer: RefCell<TwinTableWriter<Spread>>,
-    all: RefCell<BTreeMap<SwIfIndex, Spread>>,
+    said: RefCell<BTreeMap<SwIfIndex, Said>>,
+    now: RefCell<BTreeMap<SwIfIndex, Now>>,
+    unsaid: Cell<Unsaid>,
 }
 
 impl Handoff {
-    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+    pub(crate) fn new(control: &Rc<Control>, unsaid: Unsaid) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let (spreads, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
@@ -53,48 +92,61 @@ impl Handoff {
         });
         let handoff = Rc::new(Handoff {
             graph,
-            interfaces: Rc::clone(&interfaces),
+            interfaces,
             writer: RefCell::new(writer),
-            all: RefCell::default(),
+            said: RefCell::default(),
+            now: RefCell::default(),
+            unsaid: Cell::new(unsaid),
         });
-        let weak = Rc::downgrade(&handoff);
-        interfaces.subscribe(move |_, event| {
-            if let (Event::Deleting(index), Some(handoff)) = (event, weak.upgrade())
-                && handoff.all.borrow().contains_key(&index)
-                && let Err(e) = handoff.disable(index)
-            {
-                tracing::warn!(sw_if_index = index.0, "worker handoff stays: {e}");
-            }
-        });
+        handoff.follow();
         Ok(handoff)
     }
 
-    /// Spreads the packets that come in by an interface over workers, counted from 0. What was said before is
-    /// replaced; packets on their way stay where they are.
+    /// Follows interfaces, queues and workers that come and go.
+    fn follow(self: &Rc<Self>) {
+        let weak = Rc::downgrade(self);
+        self.interfaces.subscribe(move |_, event| {
+            let Some(handoff) = weak.upgrade() else { return };
+            match event {
+                Event::Deleting(index) => {
+                    handoff.said.borrow_mut().remove(&index);
+                    handoff.try_settle(index, &[]);
+                }
+                Event::Queues(_) | Event::Deleted(_) => handoff.settle_all(),
+                _ => {}
+            }
+        });
+        let weak: Weak<Self> = Rc::downgrade(self);
+        self.graph.observe_workers(move || {
+            if let Some(handoff) = weak.upgrade() {
+                handoff.settle_all();
+            }
+        });
+    }
+
+    /// Spreads the packets that come in by an interface over workers. What was said before is replaced; packets on
+    /// their way stay where they are.
     ///
     /// # Errors
-    /// There is no such interface or worker, or no worker was named; nothing is changed then.
-    pub fn enable(
-        &self,
-        interface: SwIfIndex,
-        workers: &[u32],
-        symmetry: Symmetry,
-    ) -> Result<(), HandoffError> {
+    /// There is no such interface or worker, no worker was named, or the rules contradict each other; nothing is
+    /// changed then.
+    pub fn enable(&self, interface: SwIfIndex, workers: Workers, rules: Rules) -> Result<(), HandoffError> {
         self.interfaces.name(interface)?;
-        let there = self.workers();
-        if workers.is_empty() {
-            return Err(HandoffError::Empty);
-        }
-        for wanted in workers {
-            if !there.contains(wanted) {
-                return Err(no_worker(*wanted, &there));
+        if let Workers::These(list) = &workers {
+            let there = self.workers();
+            if list.is_empty() {
+                return Err(HandoffError::Empty);
+            }
+            for wanted in list {
+                if !there.contains(wanted) {
+                    return Err(no_worker(*wanted, &there));
+                }
             }
         }
-        let spread = Spread::new(workers.iter().map(|w| *w as usize + 1), symmetry);
-        self.store(interface, spread)?;
-        self.interfaces.enable_feature(DEVICE_INPUT_ARC, WorkerHandoff::NAME, interface, true)?;
-        self.all.borrow_mut().insert(interface, spread);
-        Ok(())
+        if rules.symmetry == Symmetry::Symmetric && rules.label == Label::Counts {
+            return Err(HandoffError::SymmetricLabel);
+        }
+        self.say(interface, Said { workers: Some(workers), rules })
     }
 
     /// Leaves an interface's packets on the threads of its queues again.
@@ -103,9 +155,92 @@ impl Handoff {
     /// There is no such interface.
     pub fn disable(&self, interface: SwIfIndex) -> Result<(), HandoffError> {
         self.interfaces.name(interface)?;
-        self.interfaces.enable_feature(DEVICE_INPUT_ARC, WorkerHandoff::NAME, interface, false)?;
-        self.store(interface, Spread::new([], Symmetry::Directed))?;
-        self.all.borrow_mut().remove(&interface);
+        self.say(interface, Said { workers: None, rules: Rules::default() })
+    }
+
+    fn say(&self, interface: SwIfIndex, said: Said) -> Result<(), HandoffError> {
+        let before = self.said.borrow_mut().insert(interface, said);
+        let settled = self.settle(interface, &self.threads_for(interface));
+        if settled.is_err() {
+            let mut all = self.said.borrow_mut();
+            match before {
+                Some(before) => drop(all.insert(interface, before)),
+                None => drop(all.remove(&interface)),
+            }
+        }
+        settled
+    }
+
+    /// What becomes of interfaces of which nothing was said, from now on.
+    pub fn set_unsaid(&self, unsaid: Unsaid) {
+        self.unsaid.set(unsaid);
+        self.settle_all();
+    }
+
+    /// What becomes of interfaces of which nothing was said.
+    pub fn unsaid(&self) -> Unsaid {
+        self.unsaid.get()
+    }
+
+    /// The threads that ought to take an interface's packets now.
+    fn threads_for(&self, interface: SwIfIndex) -> Vec<usize> {
+        let there: Vec<usize> = self.workers().into_iter().map(|w| w as usize + 1).collect();
+        let queues = |i| self.interfaces.queues(i).map_or(0, |queues| queues.len());
+        let said = self.said.borrow().get(&interface).cloned();
+        match (said, self.unsaid.get()) {
+            (Some(Said { workers: Some(Workers::These(list)), .. }), _) => {
+                there.into_iter().filter(|t| list.iter().any(|w| *w as usize + 1 == *t)).collect()
+            }
+            (Some(Said { workers: Some(Workers::Auto), .. }), _) if queues(interface) < there.len() => there,
+            (None, Unsaid::Auto) if queues(interface) > 0 => {
+                let all: usize = self.interfaces.indices().into_iter().map(queues).sum();
+                if all < there.len() { there } else { Vec::new() }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn settle_all(&self) {
+        let mut all: BTreeSet<SwIfIndex> = self.said.borrow().keys().copied().collect();
+        all.extend(self.now.borrow().keys());
+        if self.unsaid.get() == Unsaid::Auto {
+            all.extend(self.interfaces.indices());
+        }
+        for interface in all.into_iter().filter(|i| self.interfaces.name(*i).is_ok()) {
+            self.try_settle(interface, &self.threads_for(interface));
+        }
+    }
+
+    fn try_settle(&self, interface: SwIfIndex, threads: &[usize]) {
+        if let Err(e) = self.settle(interface, threads) {
+            tracing::warn!(sw_if_index = interface.0, "worker handoff stays as it was: {e}");
+        }
+    }
+
+    /// Publishes who takes an interface's packets from now on, if that is a change.
+    fn settle(&self, interface: SwIfIndex, threads: &[usize]) -> Result<(), HandoffError> {
+        let rules = self.said.borrow().get(&interface).map_or(Rules::default(), |said| said.rules);
+        let before = match self.now.borrow().get(&interface) {
+            Some(now) if now.threads == threads && now.rules == rules => return Ok(()),
+            None if threads.is_empty() => return Ok(()),
+            Some(now) => now.spread,
+            None => Spread::NONE,
+        };
+        let enable =
+            |on| self.interfaces.enable_feature(DEVICE_INPUT_ARC, WorkerHandoff::NAME, interface, on);
+        if threads.is_empty() {
+            enable(false)?;
+            self.store(interface, Spread::NONE)?;
+            self.now.borrow_mut().remove(&interface);
+            return Ok(());
+        }
+        let spread = before.over(threads, rules);
+        self.store(interface, spread)?;
+        enable(true)?;
+        let (threads, text) = (threads.to_vec(), workers_text(threads));
+        self.now.borrow_mut().insert(interface, Now { threads, rules, spread });
+        let name = self.interfaces.name(interface).unwrap_or_default();
+        self.graph.events().write(0, format!("packets of {name} are spread over workers {text}"));
         Ok(())
     }
 
@@ -119,20 +254,19 @@ impl Handoff {
         self.graph.threads().iter().filter_map(|t| t.index.checked_sub(1)).map(|w| w as u32).collect()
     }
 
-    /// The interfaces whose packets are spread, by index. A worker that was ended since is still named; packets
-    /// for it stay on the thread they came in on.
+    /// The interfaces whose packets are spread or were asked to be, by index.
     pub fn interfaces(&self) -> Vec<OnInterface> {
-        let of = |(interface, spread): (&SwIfIndex, &Spread)| OnInterface {
-            interface: *interface,
-            workers: spread
-                .threads()
-                .into_iter()
-                .filter_map(|t| t.checked_sub(1))
-                .map(|w| w as u32)
-                .collect(),
-            symmetry: spread.symmetry(),
+        let (said, now) = (self.said.borrow(), self.now.borrow());
+        let asked = |i: &SwIfIndex| said.get(i).and_then(|said| said.workers.clone());
+        let all: BTreeSet<SwIfIndex> =
+            said.keys().filter(|i| asked(i).is_some()).chain(now.keys()).copied().collect();
+        let of = |interface: SwIfIndex| OnInterface {
+            interface,
+            asked: asked(&interface),
+            workers: now.get(&interface).map_or(Vec::new(), |now| numbers(&now.threads)),
+            rules: said.get(&interface).map_or(Rules::default(), |said| said.rules),
         };
-        self.all.borrow().iter().map(of).collect()
+        all.into_iter().map(of).collect()
     }
 
     /// The rings between all threads.
@@ -142,6 +276,15 @@ impl Handoff {
     pub fn rings(&self) -> Result<Vec<RingInfo>, shoal_graph::GraphError> {
         self.graph.handoff_rings()
     }
+}
+
+/// The numbers of workers, by their threads.
+fn numbers(threads: &[usize]) -> Vec<u32> {
+    threads.iter().filter_map(|t| t.checked_sub(1)).map(|w| w as u32).collect()
+}
+
+fn workers_text(threads: &[usize]) -> String {
+    numbers(threads).iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn no_worker(wanted: u32, there: &[u32]) -> HandoffError {

@@ -24,6 +24,11 @@ pub enum HandoffError {
     /// Nothing to spread over.
     #[error("no worker was named: a list is such as 0-2,5")]
     Empty,
+    /// The two directions of a flow have labels of their own.
+    #[error(
+        "`symmetrical' and `flow-label' exclude each other: each direction of a flow has a label of its own"
+    )]
+    SymmetricLabel,
     /// The table that packets read cannot be written.
     #[error("handoff table: {0}")]
     Table(String),

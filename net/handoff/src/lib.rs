@@ -2,7 +2,8 @@
 //!
 //! [`Handoff`] is the control plane. It enables the feature `worker-handoff` on the arc `device-input` of an
 //! interface and says which workers take its packets; the node picks one by the hash of a packet's flow and hands it
-//! over through the rings that lie between all threads. Packets of a flow stay in order.
+//! over through the rings that lie between all threads. Packets of a flow stay in order. What nobody said of an
+//! interface is decided by itself: while there are more workers than queues, all workers share.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -11,14 +12,17 @@ mod error;
 mod flow;
 pub mod node;
 mod spread;
+mod tunnel;
 
-pub use control::{Handoff, OnInterface};
+pub use control::{Handoff, OnInterface, Unsaid, Workers};
 pub use error::HandoffError;
-pub use flow::hash;
+pub use flow::{Depth, Label, Rules, hash};
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use shoal_module::{Control, InitError, Module};
+use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
+use shoal_module::{Capacity, Control, InitError, Module};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -27,11 +31,43 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    sections: &[SECTION],
+    capacity,
     ..Module::NONE
 };
 
+const SECTION: Section = Section {
+    name: "handoff",
+    doc: "how received packets are spread over workers",
+    effect: Effect::Honoured,
+    body: Body::Keys(&[Key::new(
+        "default",
+        Kind::Choice(&["auto", "off"]),
+        "for interfaces of which nothing is said: `auto`, the default, spreads their packets over all workers while \
+         there are more workers than receive queues, so that none is idle; `off` leaves packets where they come in",
+    )]),
+};
+
+/// The rings between threads, whose memory is there already.
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let Some(rings) = control.get::<Handoff>().ok().and_then(|handoff| handoff.rings().ok()) else {
+        return Vec::new();
+    };
+    let (waiting, all) = rings.iter().fold((0, 0), |(w, all), ring| (w + ring.waiting, all + ring.capacity));
+    vec![Capacity::up_to("handoff frames", waiting, all, 0)]
+}
+
+/// What the start-up file says. A router put together without one spreads nothing by itself.
+fn unsaid(control: &Control) -> Unsaid {
+    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return Unsaid::Off };
+    match sections.get(SECTION.name).and_then(|settings| settings.text("default")) {
+        Some("off") => Unsaid::Off,
+        _ => Unsaid::Auto,
+    }
+}
+
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    let handoff = Handoff::new(control)?;
+    let handoff = Handoff::new(control, unsaid(control))?;
     control.put_rc(handoff);
     Ok(())
 }

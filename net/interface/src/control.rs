@@ -17,6 +17,7 @@ use crate::node::arc_end::ArcEnd;
 use crate::node::device_input::DeviceInput;
 use crate::node::device_input_end::DeviceInputEnd;
 use crate::node::down::{DOWN, Down};
+use crate::node::error_punt::ErrorPunt;
 use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
 use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
@@ -203,6 +204,7 @@ impl Interfaces {
         let device_input = graph.add_packet(DeviceInput { arc: graph.arc(DEVICE_INPUT_ARC)? })?;
         let device_input_end = graph.add_packet(DeviceInputEnd { interfaces: table.clone() })?;
         graph.add_packet(Down)?;
+        graph.add_packet(ErrorPunt)?;
         graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: DOWN, before: &[], after: &[] });
         let interfaces = Rc::new(Interfaces {
             graph,
@@ -398,6 +400,7 @@ impl Interfaces {
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
         self.graph.if_names().set(index.0 as usize, "deleted");
+        self.tell(Event::Deleted(index));
         Ok(())
     }
 

@@ -23,6 +23,10 @@ pub enum Event {
     Ip6(SwIfIndex, bool),
     /// It was renamed.
     Name(SwIfIndex),
+    /// It has more or fewer receive queues.
+    Queues(SwIfIndex),
+    /// It has gone, and its queues with it; its index may be another's soon.
+    Deleted(SwIfIndex),
 }
 
 impl Event {
@@ -34,6 +38,8 @@ impl Event {
             | Event::Mac(i)
             | Event::Mtu(i)
             | Event::Name(i)
+            | Event::Queues(i)
+            | Event::Deleted(i)
             | Event::Admin(i, _)
             | Event::Link(i, _)
             | Event::Ip4(i, _)

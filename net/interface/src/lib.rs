@@ -10,6 +10,7 @@ mod control;
 mod data;
 mod error;
 mod event;
+mod host;
 mod loopback;
 mod names;
 mod node;
@@ -21,13 +22,14 @@ pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
+pub use host::{HostPort, HostPorts, HostSide};
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use shoal_buffer::SwIfIndex;
 
-use shoal_module::{InitError, Module};
+use shoal_module::{Capacity, Control, InitError, Module};
 use std::rc::Rc;
 
 /// The module.
@@ -37,6 +39,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    capacity,
     ..Module::NONE
 };
 
@@ -45,6 +48,17 @@ pub const OUTPUT_ARC: &str = "interface-output";
 
 /// The arc received frames run through before anybody looks at them.
 pub const DEVICE_INPUT_ARC: &str = "device-input";
+
+/// Bytes of an interface beside its numbers: its two nodes, its names and links in the stats segment's directory.
+const BYTES_EACH: usize = 4096;
+
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let Ok(interfaces) = control.get::<Interfaces>() else { return Vec::new() };
+    // Each thread has two numbers of two counters and one of eight.
+    let each =
+        BYTES_EACH + interfaces.graph().threads().len() * 12 * size_of::<u64>() + 2 * size_of::<IfData>();
+    vec![Capacity::up_to("interfaces", interfaces.indices().len(), control::MAX_INTERFACES, each)]
+}
 
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
     let interfaces = Interfaces::new(control)?;

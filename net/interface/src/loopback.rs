@@ -123,6 +123,11 @@ impl Interfaces {
         self.create(&create, LoopbackTx)
     }
 
+    /// Whether an interface is a loopback: there is no other station on its link.
+    pub fn is_loopback(&self, index: SwIfIndex) -> bool {
+        self.info(index).is_ok_and(|info| info.class == CLASS)
+    }
+
     /// Deletes a loopback.
     ///
     /// # Errors

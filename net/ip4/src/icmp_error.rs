@@ -24,6 +24,8 @@ impl IcmpError {
 
     /// Time to live exceeded in transit.
     pub const TTL: IcmpError = IcmpError::new(11, 0, 0);
+    /// Fragments did not all come in time.
+    pub const REASSEMBLY: IcmpError = IcmpError::new(11, 1, 0);
     /// Network unreachable.
     pub const NET: IcmpError = IcmpError::new(3, 0, 0);
     /// Host unreachable.

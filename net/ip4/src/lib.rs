@@ -28,15 +28,35 @@ use shoal_module::{Control, InitError, Module};
 
 pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
 pub use icmp_error::IcmpError;
+pub use node::frag::Ip4FragMulticast;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
+use node::load_balance::Ip4LoadBalance;
 use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
 use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
+use node::{local_end, local_end::Ip4LocalEnd, punt::Ip4Punt};
 use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
 
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip4-unicast";
+
+/// Features of packets to a group run here. Whoever forwards such packets has the arc end at a node of its own
+/// ([`Graph::set_arc_end`]).
+pub const MULTICAST_ARC: &str = "ip4-multicast";
+
+/// Features of packets that go out run here, by the interface they go out by. The link's header is in front of them
+/// already; the network header is at [`l3`](shoal_buffer::Meta::l3).
+pub const OUTPUT_ARC: &str = "ip4-output";
+
+/// Features of packets for this router run here.
+pub const LOCAL_ARC: &str = "ip4-local";
+
+/// Features of packets for the host this router runs on, for all interfaces.
+pub const PUNT_ARC: &str = "ip4-punt";
+
+/// Features of packets that are dropped without a word to their senders, for all interfaces.
+pub const DROP_ARC: &str = "ip4-drop";
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -55,15 +75,31 @@ pub struct Ip4Nodes {
     pub(crate) rewrite: Arc<Ip4Rewrite>,
 }
 
-fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    let graph = control.graph()?;
-    let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    graph.add_arc(ArcSpec {
+const ARCS: &[ArcSpec] = &[
+    ArcSpec {
         name: UNICAST_ARC,
         side: ArcSide::Receive,
         starts: &["ip4-input", "ip4-options"],
         end: "ip4-lookup",
-    });
+    },
+    ArcSpec {
+        name: MULTICAST_ARC,
+        side: ArcSide::Receive,
+        starts: &["ip4-input", "ip4-options"],
+        end: "ip4-lookup",
+    },
+    ArcSpec { name: OUTPUT_ARC, side: ArcSide::Send, starts: &["ip4-rewrite"], end: "interface-output" },
+    ArcSpec { name: LOCAL_ARC, side: ArcSide::Receive, starts: &["ip4-local"], end: local_end::NAME },
+    ArcSpec { name: PUNT_ARC, side: ArcSide::All, starts: &["ip4-punt"], end: "error-punt" },
+    ArcSpec { name: DROP_ARC, side: ArcSide::All, starts: &["ip4-drop", NOT_ENABLED], end: "error-drop" },
+];
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    let tables = FibTables::clone(&*control.get::<FibTables>()?);
+    for arc in ARCS {
+        graph.add_arc(*arc);
+    }
     let ip4 = control.put_rc(Ip4::new(control)?);
     add_nodes(control, &graph, tables, ip4.table())
 }
@@ -75,9 +111,11 @@ fn follow_enabled(control: &Rc<Control>, event: Event) {
         Event::Ip4(i, enabled) => (i, !enabled),
         _ => return,
     };
-    let done = control.graph().map(|g| g.enable_feature(UNICAST_ARC, NOT_ENABLED, interface, off));
-    if let Ok(Err(e)) = done {
-        tracing::error!(%interface, "ip4-not-enabled: {e}");
+    let Ok(graph) = control.graph() else { return };
+    for arc in [UNICAST_ARC, MULTICAST_ARC] {
+        if let Err(e) = graph.enable_feature(arc, NOT_ENABLED, interface, off) {
+            tracing::error!(%interface, arc, "ip4-not-enabled: {e}");
+        }
     }
 }
 
@@ -90,21 +128,33 @@ fn add_nodes(
     let interfaces = control.get::<Interfaces>()?;
     interfaces.subscribe(follow_enabled);
     let adjacencies = control.get::<Adjacencies>()?;
-    let input = Arc::new(Ip4Input { unicast: graph.arc(UNICAST_ARC)? });
+    let (unicast, multicast) = (graph.arc(UNICAST_ARC)?, graph.arc(MULTICAST_ARC)?);
+    let input = Arc::new(Ip4Input { unicast: unicast.clone(), multicast: multicast.clone() });
     let lookup =
         Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
-    let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table() });
+    let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table(), output: graph.arc(OUTPUT_ARC)? });
     graph.add_packet_shared(Arc::clone(&input))?;
-    graph.add_packet(Ip4OptionsNode { unicast: graph.arc(UNICAST_ARC)? })?;
-    graph.add_packet(Ip4NotEnabled)?;
-    graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: NOT_ENABLED, before: &[], after: &[] });
-    adjacencies.set_lookup_node(Link::Ip4, graph.add_staged(Arc::clone(&lookup))?);
+    graph.add_packet(Ip4OptionsNode { unicast, multicast })?;
+    graph.add_packet(Ip4NotEnabled { arc: graph.arc(DROP_ARC)? })?;
+    for arc in [UNICAST_ARC, MULTICAST_ARC] {
+        graph.add_feature(FeatureSpec { arc, node: NOT_ENABLED, before: &[], after: &[] });
+    }
+    let looked_up = graph.add_staged(Arc::clone(&lookup))?;
+    adjacencies.set_lookup_node(Link::Ip4, looked_up);
+    let balance = graph.add_packet(Ip4LoadBalance { lookup: Arc::clone(&lookup) })?;
+    graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
-    graph.add_packet(Ip4Drop { adjacencies: adjacencies.table() })?;
+    adjacencies.set_output_arc(Link::Ip4, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
+    graph.add_packet(Ip4Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
+    graph.add_packet(Ip4Punt { arc: graph.arc(PUNT_ARC)? })?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
-    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table() })?;
+    let frag = control.put(Ip4FragMulticast::default());
+    graph.add_frame(Ip4Frag { adjacencies: adjacencies.table(), multicast: (*frag).clone() })?;
     let listeners = Arc::new(Listeners::default());
-    graph.add_packet(Ip4Local { listeners: Arc::clone(&listeners) })?;
+    let local = Ip4Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
+    let local = graph.add_packet(local)?;
+    let end = graph.add_packet(Ip4LocalEnd { listeners: Arc::clone(&listeners) })?;
+    graph.share_edges(end, local)?;
     control.put(listeners);
     control.put(Ip4Nodes { input, lookup, rewrite });
     Ok(())

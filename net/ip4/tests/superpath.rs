@@ -17,7 +17,7 @@ use common::{
 };
 use shoal_buffer::Flags;
 use shoal_fib::{Family, Fib, FibIndex, FlowFields, Path, Source, Via};
-use shoal_graph::PacketNode;
+use shoal_graph::{EVERYBODY, PacketNode};
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{MtuLayer, OUTPUT_ARC};
@@ -36,6 +36,8 @@ const DOWN: usize = 4;
 /// The port with features on the input arc, and the one with a feature on the output arc.
 const IN_FEATURE: usize = 5;
 const OUT_FEATURE: usize = 6;
+/// The port with a feature behind the rewrite and no other.
+const IP_OUT_FEATURE: usize = 7;
 
 struct World {
     router: Router,
@@ -108,6 +110,18 @@ fn configure(router: &Router, ports: &[Port]) {
         router.graph().enable_feature(UNICAST_ARC, feature, ports[port].index(), true).unwrap();
     }
     router.graph().enable_feature(OUTPUT_ARC, Toy::<2>::NAME, ports[OUT_FEATURE].index(), true).unwrap();
+    for port in [OUT_FEATURE, IP_OUT_FEATURE] {
+        let (arc, toy) = (shoal_ip4::OUTPUT_ARC, Toy::<3>::NAME);
+        router.graph().enable_feature(arc, toy, ports[port].index(), true).unwrap();
+    }
+    for (arc, toy, port) in
+        [(shoal_ip4::MULTICAST_ARC, Toy::<4>::NAME, 1), (shoal_ip4::LOCAL_ARC, Toy::<5>::NAME, 2)]
+    {
+        router.graph().enable_feature(arc, toy, ports[port].index(), true).unwrap();
+    }
+    for (arc, toy) in [(shoal_ip4::PUNT_ARC, Toy::<6>::NAME), (shoal_ip4::DROP_ARC, Toy::<7>::NAME)] {
+        router.graph().enable_feature(arc, toy, EVERYBODY, true).unwrap();
+    }
     route(router, "20.0.0.0/16", via("10.0.1.2", &ports[1]));
     route(router, "20.1.0.0/16", via("10.0.2.2", &ports[2]));
     route(router, "20.2.0.0/16", Via::Drop);
@@ -389,6 +403,9 @@ fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
 /// A test of many cases is worth what it meets.
 fn every_case_was_met(router: &Router) {
     let met = router.errors();
+    for toy in common::TOY_NAMES {
+        assert!(router.error(toy, "a toy saw the packet") > 0, "{toy} met no packet");
+    }
     let nodes =
         ["ethernet-input", "ip4-input", "ip4-options", "ip4-rewrite", "ip4-frag", "ip4-drop", "ip4-lookup"];
     // A fused node cannot run out of headroom or of a header that was checked before it.

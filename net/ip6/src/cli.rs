@@ -1,14 +1,12 @@
 //! Commands.
 
-use std::fmt;
 use std::net::Ipv6Addr;
 
-use serde::Serialize;
-use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_interface::{InterfaceArg, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_wire::{Ip6Prefix, IpPrefix};
+use shoal_wire::IpPrefix;
 
 use crate::{Ip6, Ip6Error};
 
@@ -29,6 +27,16 @@ pub static COMMANDS: &[Command] = &[
          network's first and last address, an IPv6 address IPv6 on the interface with a link-local address. Networks \
          of two interfaces in one table must not overlap.",
     ),
+    Command::new(
+        "set interface unnumbered [del] <interface> [use <lender:interface>]",
+        "Let an interface speak from the addresses of another, IPv4 and IPv6",
+        unnumbered,
+    )
+    .examples(&["set interface unnumbered tap0 use loop0", "set interface unnumbered del tap0"])
+    .doc(
+        "The interface needs no network of its own: hosts behind it are reached by routes that name it, such as \
+         `ip route add 10.0.0.5/32 via tap0'. It keeps a link-local IPv6 address of its own.",
+    ),
     Command::new("set interface ip6 table <interface> <table>", "Choose an interface's IPv6 table", table)
         .examples(&["set interface ip6 table local0 0"])
         .doc("Only while the interface has no IPv6 addresses."),
@@ -48,8 +56,6 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set ip6 link-local address local0 fe80::1"])
     .doc("Without one it is made of the interface's MAC address (RFC 2464)."),
-    Command::new("show ip6 interface [<interface>]", "Show IPv6 on interfaces", show)
-        .examples(&["show ip6 interface", "show ip6 interface local0"]),
 ];
 
 fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
@@ -116,77 +122,23 @@ fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-/// `show ip6 interface`.
-#[derive(Serialize)]
-struct View(Vec<Row>);
-
-#[derive(Serialize)]
-struct Row {
-    interface: String,
-    up: bool,
-    enabled: bool,
-    link_local: Option<Ipv6Addr>,
-    addresses: Vec<Address>,
-    groups: Vec<Ipv6Addr>,
-    mtu: u16,
-}
-
-#[derive(Serialize)]
-struct Address {
-    address: Ipv6Addr,
-    subnet: String,
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.0 {
-            if !row.enabled {
-                writeln!(f, "IPv6 not enabled on {}", row.interface)?;
-                continue;
-            }
-            let state = if row.up { "up" } else { "down" };
-            writeln!(f, "{} is admin {state}", row.interface)?;
-            if let Some(link_local) = row.link_local {
-                writeln!(f, "  Link-local address(es):\n    {link_local}")?;
-            }
-            if !row.addresses.is_empty() {
-                writeln!(f, "  Global unicast address(es):")?;
-            }
-            for Address { address, subnet } in &row.addresses {
-                writeln!(f, "    {address}, subnet is {subnet}")?;
-            }
-            writeln!(f, "  Joined group address(es):")?;
-            for group in &row.groups {
-                writeln!(f, "    {group}")?;
-            }
-            writeln!(f, "  MTU is {}", row.mtu)?;
-        }
-        Ok(())
+fn unnumbered(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
+    if args.has("del") {
+        let (four, six) = (ip4.set_unnumbered(interface, None), ip6.set_unnumbered(interface, None));
+        // Both borrow or neither does.
+        four.map_err(CliError::from)?;
+        return six.map(|()| Output::none()).map_err(CliError::from);
     }
-}
-
-fn address_row(address: &Ip6Prefix) -> Address {
-    Address { address: address.addr(), subnet: address.normalized().to_string() }
-}
-
-fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (ip6, interfaces) = (control.get::<Ip6>()?, control.get::<Interfaces>()?);
-    let wanted = match args.opt::<InterfaceArg>("interface")? {
-        Some(interface) => vec![interface.0],
-        None => ip6.interfaces(),
-    };
-    let mut rows = Vec::new();
-    for interface in wanted {
-        let (on, data) = (ip6.on(interface), interfaces.data(interface)?);
-        rows.push(Row {
-            interface: interfaces.name(interface)?,
-            up: data.is_up(),
-            enabled: on.enabled(),
-            link_local: on.link_local,
-            addresses: on.addresses.iter().map(address_row).collect(),
-            groups: ip6.groups(interface),
-            mtu: data.ip6_mtu(),
-        });
+    let lender = args.opt::<InterfaceArg>("lender")?.ok_or_else(|| {
+        CliError::argument("lender", "whose addresses it is to use: `use' and an interface")
+    })?;
+    let before = ip4.lender(interface);
+    ip4.set_unnumbered(interface, Some(lender.0)).map_err(|e| CliError::argument("lender", e.to_string()))?;
+    if let Err(e) = ip6.set_unnumbered(interface, Some(lender.0)) {
+        // Nothing is half applied.
+        ip4.set_unnumbered(interface, before)?;
+        return Err(CliError::argument("lender", e.to_string()));
     }
-    Ok(Output::view(View(rows)))
+    Ok(Output::none())
 }

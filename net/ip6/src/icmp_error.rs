@@ -31,6 +31,9 @@ impl IcmpError {
     /// Hop limit exceeded in transit.
     pub const HOP_LIMIT: IcmpError =
         IcmpError::new(Icmp6Type::TIME_EXCEEDED, code::HOP_LIMIT_EXCEEDED_IN_TRANSIT, 0);
+    /// Fragments did not all come in time.
+    pub const REASSEMBLY: IcmpError =
+        IcmpError::new(Icmp6Type::TIME_EXCEEDED, code::FRAGMENT_REASSEMBLY_TIME_EXCEEDED, 0);
     /// No route to destination.
     pub const NO_ROUTE: IcmpError = IcmpError::unreachable(code::NO_ROUTE_TO_DESTINATION);
     /// Communication with destination administratively prohibited.

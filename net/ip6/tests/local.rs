@@ -7,7 +7,7 @@ use common::{Given, Giver, HOST_1, ends, ip, neighbour, station, to, told, towar
 use shoal_buffer::Flags;
 use shoal_ip6::Ip6;
 use shoal_testkit::{PacketBuilder, Port, Router};
-use shoal_wire::{Icmp6Type, IpProtocol, TcpFlags};
+use shoal_wire::{FromBytes, Icmp6Type, Ip6Header, IpProtocol, TcpFlags};
 
 const US: &str = "2001:db8::1";
 const OPTIONS: IpProtocol = IpProtocol::IP6_DESTINATION_OPTIONS;
@@ -180,11 +180,39 @@ fn bombs_of_extension_headers_end_early() {
 }
 
 #[test]
-fn an_answer_too_long_for_its_link_is_dropped_not_cut() {
+fn an_answer_too_long_for_its_link_is_cut_by_rfc_8200_4_5() {
     let (mut router, a, _) = two_hosts();
     router.interfaces().set_mtu(a.index(), shoal_interface::MtuLayer::Ip6, 1280).unwrap();
-    let echo = local(&a).icmp6_echo_request(1, 1).payload_len(1300);
-    refused(&mut router, &a, &echo, "ip6-rewrite", "own packet exceeds ip6 MTU");
+    let mut ids = Vec::new();
+    for len in [1300, 1233, 8000, 1300] {
+        let echo = local(&a).icmp6_echo_request(1, 1).payload_len(len).build();
+        router.send(&a, &echo);
+        let (mut payload, mut got) = (Vec::new(), a.received());
+        assert_eq!(got.len(), (len + 8).div_ceil(1232), "{len}");
+        let last = got.len() - 1;
+        for (n, frame) in got.iter_mut().enumerate() {
+            let ip = Ip6Header::ref_from_prefix(&frame[14..]).unwrap().0;
+            assert_eq!((ip.protocol(), ip.hop_limit()), (IpProtocol::IPV6_FRAGMENTATION, 64));
+            assert_eq!(usize::from(ip.payload_length()), frame.len() - 54);
+            assert!(frame.len() <= 1294);
+            let fragment = shoal_wire::Ip6FragmentHeader::ref_from_prefix(&frame[54..]).unwrap().0;
+            assert_eq!(
+                (usize::from(fragment.offset()), fragment.more_fragments()),
+                (payload.len(), n != last)
+            );
+            assert_eq!(fragment.next_header(), IpProtocol::ICMP6);
+            if n == 0 {
+                ids.push(fragment.id());
+            }
+            assert_eq!(ids.last(), Some(&fragment.id()));
+            payload.extend_from_slice(&frame[62..]);
+        }
+        assert_eq!((payload.len(), payload[0]), (len + 8, 129));
+        assert_eq!(payload[8..], echo[62..]);
+    }
+    // RFC 7739: to one host they count up.
+    assert!(ids.windows(2).all(|w| w[1] == w[0].wrapping_add(1)), "{ids:x?}");
+    assert_eq!(router.error("ip6-frag", "packets cut"), 4);
 }
 
 #[test]

@@ -1,15 +1,16 @@
-//! Commands: `ip6 nd`, `show ip6 nd`, `show ip6 dad`.
+//! Commands: `ip6 nd`, `show ip6 interface`, `show ip6 dad`.
 
 use std::net::Ipv6Addr;
 
-use shoal_interface::{InterfaceArg, Interfaces};
+use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_ip6::Ip6;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::nd::PrefixFlags;
 
 use crate::show::{DadView, InterfaceView, InterfacesView};
-use crate::{Advertise, Nd, NdError, Prefix, Proxy, RaConfig};
+use crate::{Advertise, Autoconfigure, DefaultRoute, Nd, NdError, Prefix, Proxy, RaConfig};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -40,12 +41,31 @@ pub static COMMANDS: &[Command] = &[
         proxy,
     )
     .examples(&["ip6 nd proxy 2001:db8:1::9 loop0", "ip6 nd proxy del 2001:db8:1::9 loop0"]),
+    Command::new(
+        "ip6 nd address autoconfig <interface> [{default-route | disable}]",
+        "Let routers of a link give an interface its addresses (SLAAC)",
+        autoconfig,
+    )
+    .doc(
+        "IPv6 runs on the interface, routers are asked, and addresses are made of what they advertise and of the MAC \
+         address. With `default-route` those that advertise themselves share the default route. `disable` takes away \
+         all that was made.",
+    )
+    .examples(&[
+        "ip6 nd address autoconfig loop0",
+        "ip6 nd address autoconfig loop0 default-route",
+        "ip6 nd address autoconfig loop0 disable",
+    ]),
     Command::new("set ip6 dad transmits <transmits:u32>", "Set how often a new address is asked for, 0 never", set_dad)
         .examples(&["set ip6 dad transmits 1"]),
     Command::new("show ip6 dad", "Show addresses and whether another station has them", show_dad)
         .examples(&["show ip6 dad"]),
-    Command::new("show ip6 nd [<interface>]", "Show what is advertised and heard on interfaces", show_interface)
-        .examples(&["show ip6 nd loop0"]),
+    Command::new(
+        "show ip6 interface [<interface>]",
+        "Show IPv6 on interfaces: addresses, groups, what is advertised and heard",
+        show_interface,
+    )
+    .examples(&["show ip6 interface", "show ip6 interface local0"]),
 ];
 
 fn failed(e: NdError) -> CliError {
@@ -141,9 +161,25 @@ fn show_dad(control: &Control, _: &Args) -> Result<Output, CliError> {
     Ok(Output::view(DadView::new(&nd, &interfaces)))
 }
 
+fn autoconfig(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let InterfaceArg(interface) = args.get("interface")?;
+    let on = if args.has("disable") {
+        Autoconfigure::No
+    } else if args.has("default-route") {
+        Autoconfigure::Yes(DefaultRoute::Wanted)
+    } else {
+        Autoconfigure::Yes(DefaultRoute::Unwanted)
+    };
+    control.get::<Nd>()?.set_autoconfigure(interface, on).map_err(failed)?;
+    Ok(Output::none())
+}
+
 fn show_interface(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (nd, interfaces) = (control.get::<Nd>()?, control.get::<Interfaces>()?);
-    let only = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let all = interfaces.indices().into_iter().filter(|i| only.is_none_or(|only| only == *i));
-    Ok(Output::view(InterfacesView(all.filter_map(|i| InterfaceView::new(&nd, &interfaces, i)).collect())))
+    let (nd, interfaces, ip6) = (control.get::<Nd>()?, control.get::<Interfaces>()?, control.get::<Ip6>()?);
+    let wanted = match args.opt::<InterfaceArg>("interface")? {
+        Some(interface) => vec![interface.0],
+        None => ip6.interfaces(),
+    };
+    let one = |i: SwIfIndex| InterfaceView::new(&nd, &interfaces, &ip6, i);
+    Ok(Output::view(InterfacesView(wanted.into_iter().filter_map(one).collect())))
 }

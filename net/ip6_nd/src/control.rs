@@ -7,25 +7,30 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_buffer::Buffer;
+use shoal_fib::Fib;
 use shoal_graph::Graph;
 use shoal_graph::clock::Time;
 use shoal_graph::process::Sender;
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::table::Origin;
 use shoal_wire::Ip6Prefix;
-use shoal_wire::ip6_address::is_link_local;
+use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
 use crate::counters::NdCounters;
 use crate::fact::Fact;
 use crate::{Key, Link, Links, NdError, Neighbours, Standing};
 
+mod autoconf;
 mod dad;
 mod group;
 mod learn;
 pub mod ra;
 mod router;
 
+use autoconf::Autoconf;
+pub use autoconf::{Autoconfigure, DefaultRoute, Made};
 use dad::Address;
 pub use dad::Dad;
 use group::Group;
@@ -36,6 +41,8 @@ pub(crate) use router::Heard;
 pub struct Nd {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
+    ip6: Rc<Ip6>,
+    fib: Rc<Fib>,
     neighbours: Rc<Neighbours>,
     links: Links,
     counters: NdCounters,
@@ -43,9 +50,14 @@ pub struct Nd {
     transmits: Cell<u32>,
     addresses: RefCell<BTreeMap<Key, Address>>,
     groups: RefCell<BTreeMap<Key, Group>>,
+    /// Until when there may be a querier of MLD version 1 on a link.
+    older_queriers: RefCell<BTreeMap<SwIfIndex, Time>>,
     proxied: RefCell<BTreeSet<Key>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
+    hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
+    /// Groups joined for addresses that unnumbered interfaces borrow.
+    borrowed: RefCell<BTreeMap<SwIfIndex, BTreeSet<Ipv6Addr>>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
 }
@@ -61,15 +73,20 @@ impl Nd {
         Ok(Rc::new(Nd {
             graph: control.graph()?,
             interfaces: control.get()?,
+            ip6: control.get()?,
+            fib: control.get()?,
             neighbours,
             links,
             counters,
             transmits: Cell::new(dad::TRANSMITS),
             addresses: RefCell::default(),
             groups: RefCell::default(),
+            older_queriers: RefCell::default(),
             proxied: RefCell::default(),
             radv: RefCell::default(),
             routers: RefCell::default(),
+            hosts: RefCell::default(),
+            borrowed: RefCell::default(),
             bell,
         }))
     }
@@ -110,7 +127,7 @@ impl Nd {
             return Err(NdError::NoHost(address));
         }
         self.addresses.borrow_mut().insert((interface, address), Address::new(prefix));
-        self.join_for(interface, address);
+        self.join_for(interface, prefix);
         self.probe_address((interface, address));
         self.publish(interface);
         Ok(())
@@ -119,7 +136,7 @@ impl Nd {
     /// This router has an address no longer.
     pub fn remove_address(&self, interface: SwIfIndex, address: Ipv6Addr) {
         let Some(old) = self.addresses.borrow_mut().remove(&(interface, address)) else { return };
-        self.leave_for(interface, address);
+        self.leave_for(interface, old.prefix);
         self.publish(interface);
         let gone = |a: Ipv6Addr| {
             let left = self.links.now(interface);
@@ -127,6 +144,21 @@ impl Nd {
         };
         self.neighbours.leave(interface, gone);
         self.follow_link_local(interface);
+    }
+
+    /// An unnumbered interface borrows other addresses than before, or none. They are proven where they belong.
+    pub fn borrow_addresses(&self, interface: SwIfIndex) {
+        let now: BTreeSet<Ipv6Addr> =
+            self.ip6.borrowed(interface).iter().map(|own| solicited_node(own.addr())).collect();
+        let before = self.borrowed.borrow_mut().insert(interface, now.clone()).unwrap_or_default();
+        now.difference(&before).for_each(|group| self.join(interface, *group));
+        before.difference(&now).for_each(|group| self.leave(interface, *group));
+        if now.is_empty() {
+            self.borrowed.borrow_mut().remove(&interface);
+        }
+        self.publish(interface);
+        let left = self.links.now(interface);
+        self.neighbours.leave(interface, |a| !left.as_ref().is_some_and(|link| link.is_on_link(a)));
     }
 
     /// Answers solicitations for another's address on an interface (RFC 4389 calls it a proxy), or no longer.
@@ -138,17 +170,22 @@ impl Nd {
         if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
             return Err(NdError::NoHost(address));
         }
+        let group = solicited_node(address);
         match on {
             Proxy::Answer => {
-                if self.proxied.borrow_mut().insert((interface, address)) {
-                    self.join(interface, shoal_wire::ip6_address::solicited_node(address));
+                if !self.proxied.borrow().contains(&(interface, address)) {
+                    // Solicitations go to the group, which forwarding must let in.
+                    self.ip6.join(interface, group)?;
+                    self.proxied.borrow_mut().insert((interface, address));
+                    self.join(interface, group);
                 }
             }
             Proxy::Ignore => {
                 if !self.proxied.borrow_mut().remove(&(interface, address)) {
                     return Err(NdError::NoProxy(address, name));
                 }
-                self.leave(interface, shoal_wire::ip6_address::solicited_node(address));
+                self.ip6.leave(interface, group);
+                self.leave(interface, group);
             }
         }
         self.publish(interface);
@@ -163,10 +200,16 @@ impl Nd {
             if !is_link_local(*address) && own.prefix.len() < Ip6Prefix::MAX_LEN {
                 link.networks.push(own.prefix.normalized());
             }
+            link.anycast.extend(anycast_of(own.prefix));
+        }
+        for own in self.ip6.borrowed(interface) {
+            link.addresses.insert(own.addr(), Standing::Ours);
+            if own.len() < Ip6Prefix::MAX_LEN {
+                link.networks.push(own.normalized());
+            }
         }
         link.networks.sort_unstable();
         link.networks.dedup();
-        link.groups = self.groups.borrow().range(of(interface)).map(|((_, group), _)| *group).collect();
         link.proxied = self.proxied.borrow().range(of(interface)).map(|(_, a)| *a).collect();
         let used = !link.addresses.is_empty() || !link.proxied.is_empty();
         self.links.set(interface, used.then_some(link));
@@ -177,25 +220,31 @@ impl Nd {
         self.addresses.borrow_mut().retain(|key, _| not(key));
         self.groups.borrow_mut().retain(|key, _| not(key));
         self.routers.borrow_mut().retain(|key, _| not(key));
+        self.older_queriers.borrow_mut().remove(&interface);
         self.proxied.borrow_mut().retain(not);
         self.radv.borrow_mut().remove(&interface);
+        self.hosts.borrow_mut().remove(&interface);
+        self.borrowed.borrow_mut().remove(&interface);
         self.links.set(interface, None);
     }
 
-    /// An interface went up or down: whoever came to the link in the meantime may have our addresses.
+    /// An interface went up or down: whoever came to the link in the meantime may have our addresses. While it is down
+    /// they stay ours.
     fn restart(&self, interface: SwIfIndex) {
         let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
         for key in mine {
             self.probe_address(key);
         }
         self.routers.borrow_mut().retain(|key, _| key.0 != interface);
+        self.restart_host(interface);
         self.announce_groups(interface);
         self.publish(interface);
         self.follow_link_local(interface);
     }
 
     fn is_up(&self, interface: SwIfIndex) -> bool {
-        let able = |flags: IfFlags| flags.all(IfFlags::ADMIN_UP.set(IfFlags::ETHERNET, true));
+        let up = IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true);
+        let able = |flags: IfFlags| flags.all(up.set(IfFlags::ETHERNET, true));
         self.interfaces.data(interface).is_ok_and(|data| able(data.flags()))
     }
 
@@ -204,7 +253,7 @@ impl Nd {
         let dad = self.addresses.borrow().values().filter_map(|a| a.due).min();
         let groups = self.groups.borrow().values().filter_map(|g| g.due).min();
         let radv = self.radv.borrow().values().filter_map(|r| r.next).min();
-        dad.into_iter().chain(groups).chain(radv).min()
+        dad.into_iter().chain(groups).chain(radv).chain(self.host_deadline()).min()
     }
 
     /// Does what is due.
@@ -213,6 +262,7 @@ impl Nd {
         self.tick_addresses(now);
         self.tick_groups(now);
         self.tick_advertisements(now);
+        self.tick_hosts(now);
     }
 
     fn now(&self) -> Time {
@@ -264,11 +314,12 @@ impl Nd {
             Fact::Used { interface, next_hop } => self.neighbours.used((interface, next_hop)),
             Fact::Claimed { interface, address, mac } => self.claimed((interface, address), mac),
             Fact::RouterSolicited { interface, from, mac } => self.router_solicited(interface, from, mac),
-            Fact::RouterAdvertised { interface, from, mac, said } => {
+            Fact::RouterAdvertised { interface, from, mac, said, prefixes } => {
                 self.router_advertised((interface, from), mac, said);
+                self.configure_host((interface, from), &said, &prefixes);
             }
-            Fact::Queried { interface, group, max_response_ms } => {
-                self.queried(interface, group, max_response_ms);
+            Fact::Queried { interface, version, group, max_response_ms } => {
+                self.queried(interface, version, group, max_response_ms);
             }
         }
     }
@@ -291,6 +342,11 @@ pub enum Proxy {
     Answer,
     /// They are not.
     Ignore,
+}
+
+/// The anycast address of all routers of a network, as IPv6 forwarding has it. RFC 4291 2.6.1, RFC 6164 5.1.
+pub(crate) fn anycast_of(prefix: Ip6Prefix) -> Option<Ipv6Addr> {
+    (prefix.len() < Ip6Prefix::MAX_LEN - 1).then(|| prefix.network())
 }
 
 /// All keys of an interface.

@@ -48,6 +48,12 @@ pub enum NdError {
     /// It is not answered for.
     #[error("{0} is not answered for on {1}")]
     NoProxy(Ipv6Addr, String),
+    /// Forwarding refused.
+    #[error(transparent)]
+    Forwarding(#[from] shoal_ip6::Ip6Error),
+    /// Routers do not configure it.
+    #[error("{0} is not configured by router advertisements")]
+    NotAutoconfigured(String),
     /// The interface has no stations.
     #[error("{0} is not an Ethernet interface: it has no hosts to advertise to")]
     NotEthernet(String),

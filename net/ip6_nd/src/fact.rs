@@ -4,7 +4,9 @@ use std::net::Ipv6Addr;
 
 use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
+use shoal_wire::mld::MldVersion;
 use shoal_wire::nd::{NaFlags, RaFlags};
+use shoal_wire::nd_options::PrefixInformation;
 
 /// Something a message said, after all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,10 +22,22 @@ pub(crate) enum Fact {
     /// A host asks for routers (RFC 4861 6.2.6).
     RouterSolicited { interface: SwIfIndex, from: Ipv6Addr, mac: MacAddress },
     /// Another router advertised itself (6.2.7, 6.3.4).
-    RouterAdvertised { interface: SwIfIndex, from: Ipv6Addr, mac: Option<MacAddress>, said: Said },
+    RouterAdvertised {
+        interface: SwIfIndex,
+        from: Ipv6Addr,
+        mac: Option<MacAddress>,
+        said: Said,
+        prefixes: Prefixes,
+    },
     /// A router asks who listens (RFC 3810 6.2).
-    Queried { interface: SwIfIndex, group: Option<Ipv6Addr>, max_response_ms: u32 },
+    Queried { interface: SwIfIndex, version: MldVersion, group: Option<Ipv6Addr>, max_response_ms: u32 },
 }
+
+/// Prefixes of an advertisement that are looked at; a router with more is one that somebody made up.
+pub(crate) const MOST_PREFIXES: usize = 4;
+
+/// The first prefixes of an advertisement.
+pub(crate) type Prefixes = [Option<PrefixInformation>; MOST_PREFIXES];
 
 /// What another router's advertisement said of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

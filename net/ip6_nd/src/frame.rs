@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use shoal_buffer::{Buffer, Cache, Flags, SwIfIndex};
 use shoal_wire::ip6_address::ALL_NODES;
-use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation};
+use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation, RouterSolicitation};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip6Header, IpProtocol, MacAddress};
 
 /// Bytes in front of ICMPv6.
@@ -43,6 +43,16 @@ impl Way {
 pub(crate) fn solicitation(way: &Way, target: Ipv6Addr) -> Option<([u8; NEIGHBOUR], usize)> {
     let mut out = [0; NEIGHBOUR];
     let message = NeighborSolicitation::new(target).write(out.get_mut(HEADERS..)?);
+    let message = if way.src.is_unspecified() { message } else { message.source_link_layer(way.src_mac) };
+    let len = message.finish(way.src, way.dst)?;
+    way.write(&mut out, IpProtocol::ICMP6, HOP_LIMIT, len)?;
+    Some((out, HEADERS + len))
+}
+
+/// "Which routers are here?" RFC 4861 4.1.
+pub(crate) fn router_solicitation(way: &Way) -> Option<([u8; NEIGHBOUR], usize)> {
+    let mut out = [0; NEIGHBOUR];
+    let message = RouterSolicitation::new().write(out.get_mut(HEADERS..)?);
     let message = if way.src.is_unspecified() { message } else { message.source_link_layer(way.src_mac) };
     let len = message.finish(way.src, way.dst)?;
     way.write(&mut out, IpProtocol::ICMP6, HOP_LIMIT, len)?;

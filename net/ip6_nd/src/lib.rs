@@ -20,7 +20,7 @@ mod protocol;
 mod show;
 
 pub use control::ra::{Advertise, Prefix, RaConfig};
-pub use control::{Dad, Nd, Proxy};
+pub use control::{Autoconfigure, Dad, DefaultRoute, Made, Nd, Proxy};
 pub use error::NdError;
 pub use link::{Link, Links, Standing};
 pub use protocol::Discovery;
@@ -55,6 +55,9 @@ pub const MESSAGES: &[(Icmp6Type, &str)] = &[
     (Icmp6Type::NEIGHBOR_SOLICITATION, "icmp6-neighbor-solicitation"),
     (Icmp6Type::NEIGHBOR_ADVERTISEMENT, "icmp6-neighbor-advertisement"),
     (Icmp6Type::MULTICAST_LISTENER_QUERY, "icmp6-multicast-listener-query"),
+    (Icmp6Type::MULTICAST_LISTENER_REPORT, "icmp6-multicast-listener-report"),
+    (Icmp6Type::MULTICAST_LISTENER_DONE, "icmp6-multicast-listener-report"),
+    (Icmp6Type::MULTICAST_LISTENER_REPORT_V2, "icmp6-multicast-listener-report"),
 ];
 
 /// The module.
@@ -93,6 +96,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(node::RouterSolicitation::new(eyes.clone()))?;
     graph.add_packet(node::RouterAdvertisement::new(eyes.clone()))?;
     graph.add_packet(node::ListenerQuery::new(eyes.clone()))?;
+    graph.add_packet(node::ListenerReport { eyes: eyes.clone() })?;
     graph.add_packet(node::Failed)?;
     let adjacencies = control.get::<Adjacencies>()?.table();
     let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
@@ -114,6 +118,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
     for (kind, node) in MESSAGES {
         icmp6.set_taker(*kind, graph.node(node)?)?;
     }
+    ip6.prove_addresses();
     ip6.set_glean_node(graph.node("ip6-glean")?).map_err(|e| InitError::Other(e.to_string()))?;
     ip6.subscribe(|control, event| {
         let Ok(nd) = control.get::<Nd>() else { return };
@@ -124,6 +129,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
                 }
             }
             AddressEvent::Removed(interface, prefix) => nd.remove_address(interface, prefix.addr()),
+            AddressEvent::Borrowed(interface) => nd.borrow_addresses(interface),
         }
     });
     Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use shoal_infra::{Guard, Published};
 use shoal_interface::SwIfIndex;
 use shoal_wire::Ip6Prefix;
-use shoal_wire::ip6_address::{ALL_NODES, MulticastScope, is_link_local, multicast_scope};
+use shoal_wire::ip6_address::is_link_local;
 
 /// How sure it is that an address is this router's alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,12 +26,18 @@ pub struct Link {
     pub(crate) addresses: BTreeMap<Ipv6Addr, Standing>,
     /// Networks of the addresses.
     pub(crate) networks: Vec<Ip6Prefix>,
-    pub(crate) groups: BTreeSet<Ipv6Addr>,
+    /// Anycast addresses of the networks' routers (RFC 4291 2.6.1).
+    pub(crate) anycast: BTreeSet<Ipv6Addr>,
     /// Addresses that are answered for on behalf of others.
     pub(crate) proxied: BTreeSet<Ipv6Addr>,
 }
 
 impl Link {
+    /// Whether an address is one of this router, alone or with others.
+    pub fn is_own(&self, address: Ipv6Addr) -> bool {
+        self.own(address).is_some() || self.anycast.contains(&address)
+    }
+
     /// An address of this router.
     pub fn own(&self, address: Ipv6Addr) -> Option<Standing> {
         self.addresses.get(&address).copied()
@@ -58,12 +64,6 @@ impl Link {
         let ours = self.addresses.iter().filter(|(_, s)| **s == Standing::Ours);
         ours.map(|(a, _)| *a).find(|a| is_link_local(*a))
     }
-
-    /// Whether packets to a group of the link are for this router. Every node is in that of all nodes.
-    pub fn is_member(&self, group: Ipv6Addr) -> bool {
-        let own_node = multicast_scope(group) == Some(MulticastScope::INTERFACE_LOCAL);
-        group == ALL_NODES || own_node || self.groups.contains(&group)
-    }
 }
 
 type All = Vec<Option<Arc<Link>>>;
@@ -83,11 +83,6 @@ impl Links {
     #[inline]
     pub fn get<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g Link> {
         self.0.load(guard).get(interface.0 as usize)?.as_deref()
-    }
-
-    /// Whether a packet to a group of a link is for this router: what `ip6-local` and its kind ask for `ff02::`.
-    pub fn is_member(&self, interface: SwIfIndex, group: Ipv6Addr, guard: Guard<'_>) -> bool {
-        self.get(interface, guard).is_some_and(|link| link.is_member(group))
     }
 
     /// The same for the control plane.
@@ -139,6 +134,5 @@ mod tests {
         let link = link();
         assert!(link.is_on_link(ip6("2001:db8::ffff")) && link.is_on_link(ip6("fe80::5")));
         assert!(!link.is_on_link(ip6("2001:db8:0:1::1")) && !link.is_on_link(ip6("ff02::1")));
-        assert!(link.is_member(ALL_NODES) && !link.is_member(ip6("ff02::2")));
     }
 }

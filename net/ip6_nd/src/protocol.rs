@@ -11,7 +11,7 @@ use shoal_graph::NodeIndex;
 use shoal_interface::IfData;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
-use shoal_neighbor::{Protocol, Question, Timing};
+use shoal_neighbor::{Protocol, Question, Silent, Timing};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
@@ -51,9 +51,12 @@ pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
 impl Protocol for Discovery {
     type Addr = Ipv6Addr;
     const FAMILY: Family = Family::Ip6;
-    /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME.
-    const TIMING: Option<Timing> =
-        Some(Timing { reachable: Duration::from_secs(30), delay: Duration::from_secs(5) });
+    /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME; 6.3.2: between half and one and a half of it.
+    const TIMING: Option<Timing> = Some(Timing {
+        reachable: (Duration::from_secs(15), Duration::from_secs(45)),
+        delay: Duration::from_secs(5),
+        silent: Silent::Goes,
+    });
 
     fn fib_of(data: &IfData) -> FibIndex {
         FibIndex(data.fib_ip6)

@@ -5,10 +5,11 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
+use shoal_ip6::Ip6;
 use shoal_wire::ip6_address::is_link_local;
 
 use crate::counters::{Kind, NdCounters};
-use crate::{Advertise, Nd, Standing};
+use crate::{Advertise, Dad, DefaultRoute, Nd, Standing};
 
 fn word(standing: Standing) -> &'static str {
     match standing {
@@ -20,8 +21,10 @@ fn word(standing: Standing) -> &'static str {
 
 /// An address and whether it is ours.
 #[derive(Serialize)]
-pub(crate) struct Address {
+pub(crate) struct OwnAddress {
     address: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    subnet: String,
     state: &'static str,
 }
 
@@ -41,7 +44,7 @@ struct Own {
 
 impl DadView {
     pub(crate) fn new(nd: &Nd, interfaces: &Interfaces) -> Self {
-        let own = |dad: crate::Dad| Own {
+        let own = |dad: Dad| Own {
             interface: interfaces.name(dad.interface).unwrap_or_default(),
             address: dad.prefix.to_string(),
             state: word(dad.standing),
@@ -80,14 +83,25 @@ struct RouterView {
     age: f64,
 }
 
-/// One interface of `show ip6 nd`.
+/// What routers make of an interface.
+#[derive(Serialize)]
+struct Autoconf {
+    default_route: bool,
+    /// Addresses and for how many seconds more; `null` is forever.
+    addresses: Vec<(String, Option<f64>)>,
+}
+
+/// One interface of `show ip6 interface`.
 #[derive(Serialize)]
 pub(crate) struct InterfaceView {
     name: String,
     admin_up: bool,
-    link_local: Vec<Address>,
-    global: Vec<Address>,
+    enabled: bool,
+    link_local: Vec<OwnAddress>,
+    global: Vec<OwnAddress>,
     groups: Vec<Ipv6Addr>,
+    /// Set when routers configure it.
+    autoconfig: Option<Autoconf>,
     prefixes: Vec<PrefixView>,
     routers: Vec<RouterView>,
     mtu: u32,
@@ -105,16 +119,19 @@ pub(crate) struct InterfaceView {
 }
 
 impl InterfaceView {
-    pub(crate) fn new(nd: &Nd, interfaces: &Interfaces, interface: SwIfIndex) -> Option<Self> {
+    pub(crate) fn new(nd: &Nd, interfaces: &Interfaces, ip6: &Ip6, interface: SwIfIndex) -> Option<Self> {
         let (data, name) = (interfaces.data(interface).ok()?, interfaces.name(interface).ok()?);
         let mine: Vec<_> = nd.addresses().into_iter().filter(|dad| dad.interface == interface).collect();
-        if mine.is_empty() {
-            return None;
-        }
         let config = nd.ra_config(interface);
         let some = |link_local: bool| {
             let those = mine.iter().filter(|dad| is_link_local(dad.prefix.addr()) == link_local);
-            those.map(|d| Address { address: d.prefix.to_string(), state: word(d.standing) }).collect()
+            let subnet = |d: &Dad| if link_local { String::new() } else { d.prefix.normalized().to_string() };
+            let one = |d: &Dad| OwnAddress {
+                address: d.prefix.addr().to_string(),
+                subnet: subnet(d),
+                state: word(d.standing),
+            };
+            those.map(one).collect()
         };
         let prefix = |(prefix, p): &(shoal_wire::Ip6Prefix, crate::Prefix)| PrefixView {
             prefix: prefix.normalized().to_string(),
@@ -134,10 +151,18 @@ impl InterfaceView {
         let sum = |kind| counters.sum(kind, interface);
         Some(InterfaceView {
             name,
+            enabled: ip6.on(interface).enabled(),
             admin_up: data.flags().has(IfFlags::ADMIN_UP),
             link_local: some(true),
             global: some(false),
-            groups: nd.groups(interface),
+            groups: ip6.groups(interface),
+            autoconfig: nd.autoconfigured(interface).map(|(route, made)| Autoconf {
+                default_route: route == DefaultRoute::Wanted,
+                addresses: made
+                    .iter()
+                    .map(|m| (m.address.to_string(), m.left.map(|l| l.as_secs_f64())))
+                    .collect(),
+            }),
             prefixes: config.prefixes.iter().map(prefix).collect(),
             routers: nd.routers(interface).into_iter().map(router).collect(),
             mtu: nd.link_mtu(interface),
@@ -162,6 +187,9 @@ fn able(on: bool) -> &'static str {
 
 impl fmt::Display for InterfaceView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.enabled {
+            return writeln!(f, "IPv6 not enabled on {}", self.name);
+        }
         writeln!(f, "{} is admin {}", self.name, if self.admin_up { "up" } else { "down" })?;
         for (title, addresses) in
             [("Link-local address(es):", &self.link_local), ("Global unicast address(es):", &self.global)]
@@ -172,7 +200,9 @@ impl fmt::Display for InterfaceView {
             writeln!(f, "  {title}")?;
             for a in addresses {
                 let state = if a.state == "preferred" { "" } else { a.state };
-                writeln!(f, "{}", format!("    {} {state}", a.address).trim_end())?;
+                let subnet =
+                    if a.subnet.is_empty() { String::new() } else { format!(", subnet is {}", a.subnet) };
+                writeln!(f, "{}", format!("    {}{subnet} {state}", a.address).trim_end())?;
             }
         }
         writeln!(f, "  Joined group address(es):")?;
@@ -198,6 +228,16 @@ impl fmt::Display for InterfaceView {
             writeln!(f, "  ND router advertisements are sent every {max} seconds (min interval is {min})")?;
             writeln!(f, "  ND router advertisements live for {} seconds", self.lifetime)?;
         }
+        if let Some(autoconf) = &self.autoconfig {
+            let route = if autoconf.default_route { " and the default route" } else { "" };
+            writeln!(f, "  Routers give this interface addresses{route}")?;
+            for (address, left) in &autoconf.addresses {
+                match left {
+                    Some(secs) => writeln!(f, "    {address} for {secs:.0} seconds more")?,
+                    None => writeln!(f, "    {address} forever")?,
+                }
+            }
+        }
         let how = if self.managed { "DHCP" } else { "stateless autoconfig" };
         writeln!(f, "  Hosts use {how} for addresses")?;
         if self.other {
@@ -219,7 +259,7 @@ impl fmt::Display for InterfaceView {
     }
 }
 
-/// `show ip6 nd`.
+/// `show ip6 interface`.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct InterfacesView(pub(crate) Vec<InterfaceView>);

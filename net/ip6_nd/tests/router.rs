@@ -290,3 +290,40 @@ fn groups_are_reported_twice_and_again_when_a_router_asks() {
     assert_eq!(left, [(RecordType::CHANGE_TO_INCLUDE, solicited_node(US))]);
     assert!(router.get::<Nd>().groups(port.index()).contains(&ALL_ROUTERS));
 }
+
+#[test]
+fn a_router_of_mld_version_1_is_answered_in_its_version() {
+    let (mut router, port) = router();
+    let (src, us): (Ipv6Addr, Ipv6Addr) = ("fe80::77".parse().unwrap(), US);
+    let mut query: Vec<u8> = [130, 0, 0, 0, 0x03, 0xe8, 0, 0].into_iter().chain([0; 16]).collect();
+    icmp6::make(src, ALL_NODES, &mut query);
+    let way = (PEER_MAC, MacAddress::for_ip6_multicast(ALL_NODES));
+    let asked = frame(way, (src, ALL_NODES), 1, &query);
+    router.advance(Duration::from_secs(5));
+    port.received();
+    hear(&mut router, "icmp6-multicast-listener-query", &port, &asked);
+    router.advance(Duration::from_millis(1100));
+    let all = port.received();
+    let said = |frames: &[Vec<u8>], kind: u8| -> Vec<(Ipv6Addr, Ipv6Addr)> {
+        let message = |frame: &Vec<u8>| {
+            let (_, ip, message) = open(frame);
+            let message = &message[8..];
+            let group: [u8; 16] = message.get(8..24)?.try_into().ok()?;
+            (message[0] == kind && message.len() == 24).then(|| (ip.dst(), Ipv6Addr::from(group)))
+        };
+        frames.iter().filter_map(message).collect()
+    };
+    let reports = said(&all, 131);
+    // RFC 2710 8: a report goes to its group.
+    assert!(reports.contains(&(solicited_node(us), solicited_node(us))), "{reports:?}");
+    assert!(reports.iter().all(|(dst, group)| dst == group && *group != ALL_NODES));
+    router.get::<Ip6>().enable(port.index(), true).unwrap();
+    router.get::<Ip6>().del_address(port.index(), "2001:db8::1/64".parse().unwrap()).unwrap();
+    router.run();
+    assert_eq!(said(&port.received(), 132), [(ALL_ROUTERS, solicited_node(us))]);
+    // It has gone.
+    router.advance(Duration::from_mins(5));
+    port.received();
+    hear(&mut router, "icmp6-multicast-listener-query", &port, &asked);
+    router.run();
+}

@@ -53,9 +53,14 @@ pub static COMMANDS: &[Command] = &[
     Command::new("clear ip neighbors [<interface>]", "Forget dynamic neighbours of both families", clear)
         .examples(&["clear ip neighbors loop0"]),
     Command::new(
-        "set ip neighbor-config {ip4 | ip6} [limit <limit:u32>] [age <age:u32>] [recycle] [norecycle]",
+        "set ip neighbor-config {ip4 | ip6} [limit <limit:u32>] [interface-limit <interface-limit:u32>] \
+         [age <age:u32>] [recycle] [norecycle]",
         "Set how many neighbours are kept and how long, in seconds; 0 is no limit",
         configure,
+    )
+    .doc(
+        "`interface-limit` is how many one interface may have besides static ones. With `recycle` a full table makes \
+         room, first of those that never answered a question of this router.",
     )
     .examples(&["set ip neighbor-config ip4 limit 1000 age 300 recycle"]),
     Command::new("show ip neighbor-config", "Show the limits of the neighbour tables", show_config)
@@ -196,6 +201,7 @@ fn configure(control: &Control, args: &Args) -> Result<Output, CliError> {
     let family = if args.has("ip4") { Family::Ip4 } else { Family::Ip6 };
     Families::of(control).get(family).map_err(failed)?.set_limits(NewLimits {
         entries: args.opt::<u32>("limit")?.map(|n| n as usize),
+        interface_entries: args.opt::<u32>("interface-limit")?.map(|n| n as usize),
         age: args.opt::<u32>("age")?.map(|s| Duration::from_secs(s.into())),
         when_full: word("recycle", WhenFull::Recycle).or(word("norecycle", WhenFull::Refuse)),
     });
@@ -209,14 +215,19 @@ struct Configs(BTreeMap<&'static str, Config>);
 #[derive(Serialize)]
 struct Config {
     limit: usize,
+    interface_limit: usize,
     age: u64,
     recycle: bool,
 }
 
 impl fmt::Display for Configs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (family, Config { limit, age, recycle }) in &self.0 {
-            writeln!(f, "{family}:\n  limit:{limit}, age:{age}, recycle:{}", u8::from(*recycle))?;
+        for (family, Config { limit, interface_limit, age, recycle }) in &self.0 {
+            write!(f, "{family}:\n  limit:{limit}, age:{age}, recycle:{}", u8::from(*recycle))?;
+            if *interface_limit > 0 {
+                write!(f, ", interface-limit:{interface_limit}")?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }
@@ -225,6 +236,7 @@ impl fmt::Display for Configs {
 fn show_config(control: &Control, _: &Args) -> Result<Output, CliError> {
     let config = |limits: Limits| Config {
         limit: limits.entries,
+        interface_limit: limits.interface_entries,
         age: limits.age.as_secs(),
         recycle: limits.when_full == WhenFull::Recycle,
     };

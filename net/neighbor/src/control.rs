@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Link};
-use shoal_fib::FibIndex;
+use shoal_fib::{Fib, FibIndex};
+use shoal_graph::clock::Time;
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
 use shoal_interface::{Event, IfData, IfFlags, Interfaces, SwIfIndex};
@@ -16,10 +17,11 @@ use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
 use crate::counters::HeldCounters;
 use crate::message::NotSent;
-use crate::table::{FibEntry, Key, Limits, Neighbour, Origin, Refused, Stored, Table, WhenFull};
+use crate::table::{FibEntry, Key, Limits, Neighbour, Origin, Proof, Refused, Stored, Table, WhenFull};
 use crate::{Address, Families, NeighbourError, Protocol};
 
 mod ask;
+mod dead;
 mod reach;
 mod route;
 
@@ -50,6 +52,8 @@ pub enum Flush {
 pub struct NewLimits {
     /// Most entries; 0: no limit.
     pub entries: Option<usize>,
+    /// Most dynamic entries of one interface; 0: no limit.
+    pub interface_entries: Option<usize>,
     /// When an entry is asked for again; zero: never.
     pub age: Option<Duration>,
     /// What happens when the table is full.
@@ -78,12 +82,15 @@ pub struct Neighbours<P: Protocol> {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
     adjacencies: Rc<Adjacencies>,
+    fib: Rc<Fib>,
     protocol: P,
     counters: HeldCounters,
     table: RefCell<Table<P::Addr>>,
     installed: RefCell<BTreeMap<Key<P::Addr>, Installed>>,
     asking: RefCell<Asking<P::Addr>>,
     reach: RefCell<Reach<P::Addr>>,
+    /// Next hops of routes that do not answer, and when each is asked again.
+    dead: RefCell<BTreeMap<Key<P::Addr>, Time>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
 }
@@ -103,12 +110,14 @@ impl<P: Protocol> Neighbours<P> {
             graph: control.graph()?,
             interfaces: control.get()?,
             adjacencies: control.get()?,
+            fib: control.get()?,
             protocol,
             counters,
             table: RefCell::default(),
             installed: RefCell::default(),
             asking: RefCell::default(),
             reach: RefCell::default(),
+            dead: RefCell::default(),
             bell,
         });
         let weak = Rc::downgrade(&neighbours);
@@ -147,6 +156,7 @@ impl<P: Protocol> Neighbours<P> {
     pub fn leave(&self, interface: SwIfIndex, gone: impl Fn(P::Addr) -> bool) {
         self.forget(|key, n| key.0 == interface && gone(key.1) && n.origin == Origin::Dynamic);
         self.give_up(|key| key.0 == interface && gone(key.1), NotSent::Gone);
+        self.revive_all(|key| key.0 == interface && gone(key.1));
     }
 
     /// An adjacency's line: complete when the neighbour is known and its interface is up.
@@ -190,17 +200,15 @@ impl<P: Protocol> Neighbours<P> {
         origin: Origin,
         fib_entry: FibEntry,
     ) -> Result<(), NeighbourError> {
-        self.enter((interface, address), mac, origin, fib_entry)?;
-        match origin {
-            Origin::Static => self.trust((interface, address)),
-            // Nobody has heard of it yet.
-            Origin::Dynamic => self.doubt((interface, address), State::Stale),
-        }
+        self.enter((interface, address), mac, (origin, fib_entry), Proof::Answered)?;
+        // What an operator says is not doubted, as in VPP; a dynamic entry is from when the network speaks of it.
+        self.trust((interface, address));
         self.answered((interface, address));
         Ok(())
     }
 
-    /// A station said which address it has; `state` is how sure that makes us. A static entry stays as it is.
+    /// A station said which address it has; `state` is how sure that makes us that packets reach it, `proof` whether
+    /// it answered us. A static entry stays as it is.
     ///
     /// # Errors
     /// As [`Neighbours::set`], but that a static entry is no error.
@@ -208,14 +216,14 @@ impl<P: Protocol> Neighbours<P> {
         &self,
         key: Key<P::Addr>,
         mac: MacAddress,
-        state: State,
+        (state, proof): (State, Proof),
         role: Role,
     ) -> Result<(), NeighbourError> {
         if !self.interfaces.data(key.0)?.is_up() {
             return Ok(());
         }
         let kept = self.table.borrow().get(key).map_or(FibEntry::Wanted, |n| n.fib_entry);
-        match self.enter(key, mac, Origin::Dynamic, kept) {
+        match self.enter(key, mac, (Origin::Dynamic, kept), proof) {
             Ok(()) => {
                 self.doubt(key, state);
                 self.set_role(key, role);
@@ -235,12 +243,12 @@ impl<P: Protocol> Neighbours<P> {
         &self,
         (interface, address): Key<P::Addr>,
         mac: MacAddress,
-        origin: Origin,
-        fib_entry: FibEntry,
+        (origin, fib_entry): (Origin, FibEntry),
+        proof: Proof,
     ) -> Result<(), NeighbourError> {
         self.check(interface, address, mac, origin)?;
         let key = (interface, address);
-        let neighbour = Neighbour { mac, origin, fib_entry, updated: self.graph.clock().now() };
+        let neighbour = Neighbour { mac, origin, fib_entry, proof, updated: self.graph.clock().now() };
         let old = self.table.borrow().get(key);
         let stored = self.table.borrow_mut().store(key, neighbour).map_err(|refused| match refused {
             Refused::Full(limit) => NeighbourError::Full(limit, P::FAMILY),
@@ -259,6 +267,7 @@ impl<P: Protocol> Neighbours<P> {
                 }
             }
         }
+        self.revive(key);
         Ok(())
     }
 
@@ -342,12 +351,10 @@ impl<P: Protocol> Neighbours<P> {
     fn uninstall(&self, key: Key<P::Addr>) {
         let Some(Installed { adj, route }) = self.installed.borrow_mut().remove(&key) else { return };
         self.withdraw(key, route);
-        let way = self.reach.borrow_mut().remove(key);
+        let ways = self.reach.borrow_mut().remove(key);
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         self.adjacencies.unlock(adj);
-        if let Some(way) = way {
-            self.adjacencies.unlock(way);
-        }
+        self.unlock_ways(ways);
     }
 
     /// Forgets one neighbour.
@@ -359,6 +366,7 @@ impl<P: Protocol> Neighbours<P> {
         let known = self.table.borrow_mut().remove(key);
         known.ok_or_else(|| NeighbourError::NoNeighbour(key.1.into(), self.name(key.0)))?;
         self.uninstall(key);
+        self.revive(key);
         Ok(())
     }
 
@@ -367,6 +375,8 @@ impl<P: Protocol> Neighbours<P> {
         let mine = |i: SwIfIndex| interface.is_none_or(|only| only == i);
         self.forget(|key, n| mine(key.0) && (which == Flush::All || n.origin == Origin::Dynamic));
         self.give_up(|key| mine(key.0), NotSent::Gone);
+        // Whoever is looked for again deserves to be tried.
+        self.revive_all(|key| mine(key.0));
     }
 
     fn forget(&self, which: impl Fn(Key<P::Addr>, &Neighbour) -> bool) {
@@ -397,6 +407,16 @@ impl<P: Protocol> Neighbours<P> {
         self.table.borrow().iter().map(info).collect()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.borrow().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The table's bounds.
     pub fn limits(&self) -> Limits {
         self.table.borrow().limits()
@@ -407,6 +427,7 @@ impl<P: Protocol> Neighbours<P> {
         let old = self.limits();
         self.table.borrow_mut().set_limits(Limits {
             entries: new.entries.unwrap_or(old.entries),
+            interface_entries: new.interface_entries.unwrap_or(old.interface_entries),
             age: new.age.unwrap_or(old.age),
             when_full: new.when_full.unwrap_or(old.when_full),
         });

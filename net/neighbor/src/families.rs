@@ -15,6 +15,8 @@ use crate::{Address, Flush, Info, NeighbourError, Neighbours, NewLimits, Protoco
 
 /// The neighbours of one family.
 pub trait AnyNeighbours {
+    /// How many there are.
+    fn count(&self) -> usize;
     /// All, by interface and address.
     fn list(&self) -> Vec<Info<IpAddr>>;
     /// As [`Neighbours::set_many`].
@@ -47,6 +49,10 @@ fn own<A: Address>(address: IpAddr) -> Result<A, NeighbourError> {
 }
 
 impl<P: Protocol> AnyNeighbours for Neighbours<P> {
+    fn count(&self) -> usize {
+        Neighbours::len(self)
+    }
+
     fn list(&self) -> Vec<Info<IpAddr>> {
         let any = |info: Info<P::Addr>| {
             let Info { interface, address, neighbour, age, state, role } = info;

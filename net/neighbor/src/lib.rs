@@ -22,11 +22,11 @@ pub use address::Address;
 pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
 pub use error::NeighbourError;
 pub use families::{AnyNeighbours, Families};
-pub use protocol::{Protocol, Question, Timing};
+pub use protocol::{Protocol, Question, Silent, Timing};
 
 use std::rc::Rc;
 
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Capacity, Control, InitError, Module};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -34,8 +34,23 @@ pub static MODULE: Module = Module {
     description: "Neighbour tables of both address families",
     init,
     commands: cli::COMMANDS,
+    capacity,
     ..Module::NONE
 };
+
+/// Bytes of a neighbour: its entry, its place by age, its route and the next hop's adjacency.
+const BYTES_EACH: usize = 768;
+
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let row = |(family, neighbours): (shoal_adj::Family, Rc<dyn AnyNeighbours>)| {
+        let (resource, used) = (format!("{family} neighbors"), neighbours.count());
+        match neighbours.limits().entries {
+            0 => Capacity::by_memory(resource, used, BYTES_EACH),
+            most => Capacity::up_to(resource, used, most, BYTES_EACH),
+        }
+    };
+    Families::of(control).all().into_iter().map(row).collect()
+}
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     Families::of(control);

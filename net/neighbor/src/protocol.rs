@@ -30,10 +30,21 @@ pub struct Question<A> {
 /// Times of a protocol that doubts its neighbours (RFC 4861 section 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How long a confirmed neighbour is taken to be there; each one's is between half and one and a half of it.
-    pub reachable: Duration,
+    /// How long a confirmed neighbour is taken to be there, at least and at most; each one's lies between.
+    pub reachable: (Duration, Duration),
     /// How long a neighbour whose packets are sent without a confirmation may take to confirm.
     pub delay: Duration,
+    /// What becomes of one that does not answer.
+    pub silent: Silent,
+}
+
+/// What becomes of a neighbour that is known and does not answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Silent {
+    /// It is forgotten (RFC 4861 7.3.3).
+    Goes,
+    /// It stays while entries do not age: there are stations that speak IPv4 and answer no ARP.
+    Stays,
 }
 
 /// What a family's protocol does for its table.

@@ -31,6 +31,17 @@ pub enum FibEntry {
     Unwanted,
 }
 
+/// How it is known that a station is there at all. Whoever is on the link can say that others are; what answers our own
+/// questions outlasts what was only said.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// Somebody said so.
+    Said,
+    /// It answered a question of ours, or the operator entered it.
+    Answered,
+}
+
 /// What is known of one neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
@@ -40,6 +51,8 @@ pub struct Neighbour {
     pub origin: Origin,
     /// Whether it brings a host route.
     pub fib_entry: FibEntry,
+    /// How that is known.
+    pub proof: Proof,
     /// When it was last confirmed.
     pub updated: Time,
 }
@@ -48,9 +61,9 @@ pub struct Neighbour {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// It is refused.
+    /// It is refused, unless it answered a question of ours and there are others that never did.
     Refuse,
-    /// The dynamic entry that was confirmed longest ago makes room.
+    /// A dynamic entry makes room: one that never answered, else the one that was confirmed longest ago.
     Recycle,
 }
 
@@ -59,6 +72,8 @@ pub enum WhenFull {
 pub struct Limits {
     /// Most entries; 0: no limit.
     pub entries: usize,
+    /// Most dynamic entries of one interface; 0: no limit but that of all.
+    pub interface_entries: usize,
     /// A dynamic entry not confirmed for so long is asked for again, and removed if nobody answers; zero: never.
     pub age: Duration,
     /// What happens when it is full.
@@ -67,7 +82,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { entries: 50_000, age: Duration::ZERO, when_full: WhenFull::Refuse }
+        Limits { entries: 50_000, interface_entries: 0, age: Duration::ZERO, when_full: WhenFull::Refuse }
     }
 }
 
@@ -97,8 +112,8 @@ pub enum Refused {
 /// All neighbours of one address family.
 pub struct Table<A> {
     entries: BTreeMap<Key<A>, Neighbour>,
-    /// Dynamic entries of each interface, those confirmed longest ago first.
-    by_age: BTreeMap<SwIfIndex, BTreeSet<(Time, A)>>,
+    /// Dynamic entries of each interface and proof, those confirmed longest ago first.
+    by_age: BTreeMap<(SwIfIndex, Proof), BTreeSet<(Time, A)>>,
     limits: Limits,
 }
 
@@ -143,46 +158,80 @@ impl<A: Ord + Copy> Table<A> {
     ///
     /// # Errors
     /// The entry is static and the fact is not, or there is no room; nothing is changed then.
-    pub fn store(&mut self, key: Key<A>, neighbour: Neighbour) -> Result<Stored<A>, Refused> {
-        let stored = match self.get(key) {
+    pub fn store(&mut self, key: Key<A>, mut neighbour: Neighbour) -> Result<Stored<A>, Refused> {
+        let old = self.get(key);
+        if let Some(old) = old.filter(|old| old.mac == neighbour.mac) {
+            neighbour.proof = neighbour.proof.max(old.proof);
+        }
+        let stored = match old {
             Some(old) if old.origin == Origin::Static && neighbour.origin == Origin::Dynamic => {
                 return Err(Refused::Static);
             }
-            Some(old) if Neighbour { updated: old.updated, ..neighbour } == old => Stored::Same,
+            Some(old) if Neighbour { updated: old.updated, proof: old.proof, ..neighbour } == old => {
+                Stored::Same
+            }
             Some(_) => Stored::Changed,
-            None => Stored::New(self.make_room(key.0)?),
+            None => Stored::New(self.make_room(key.0, &neighbour)?),
         };
         self.remove(key);
         if neighbour.origin == Origin::Dynamic {
-            self.by_age.entry(key.0).or_default().insert((neighbour.updated, key.1));
+            let ages = self.by_age.entry((key.0, neighbour.proof)).or_default();
+            ages.insert((neighbour.updated, key.1));
         }
         self.entries.insert(key, neighbour);
         Ok(stored)
     }
 
     /// Makes room for one entry on an interface, at the cost of the interface itself if possible: a flood on one
-    /// link must not make the router forget the stations on others.
-    fn make_room(&mut self, interface: SwIfIndex) -> Result<Option<Key<A>>, Refused> {
-        let Limits { entries, when_full, .. } = self.limits;
-        if entries == 0 || self.entries.len() < entries {
+    /// link must not make the router forget the stations on others. Entries that never answered go first, so that
+    /// whoever makes up stations drives out those he made up.
+    fn make_room(&mut self, interface: SwIfIndex, new: &Neighbour) -> Result<Option<Key<A>>, Refused> {
+        let Limits { entries, interface_entries, when_full, .. } = self.limits;
+        let full = entries != 0 && self.entries.len() >= entries;
+        let own = self.count(interface, Proof::Said) + self.count(interface, Proof::Answered);
+        let full_here = new.origin == Origin::Dynamic && interface_entries != 0 && own >= interface_entries;
+        if !full && !full_here {
             return Ok(None);
         }
-        if when_full == WhenFull::Refuse {
-            return Err(Refused::Full(entries));
-        }
-        let own = self.by_age.get(&interface).and_then(BTreeSet::first).map(|(_, a)| (interface, *a));
-        let victim = own.or_else(|| self.oldest().map(|(_, key)| key)).ok_or(Refused::Full(entries))?;
+        let limit = if full_here { interface_entries } else { entries };
+        let first = |interface: SwIfIndex, proof: Proof| {
+            let ages = self.by_age.get(&(interface, proof))?;
+            ages.first().map(|(_, address)| (interface, *address))
+        };
+        let elsewhere = || if full_here { None } else { Some(self.most_said()?) };
+        let unproven = || first(interface, Proof::Said).or_else(|| first(elsewhere()?, Proof::Said));
+        let victim = match (when_full, new.proof) {
+            (WhenFull::Refuse, Proof::Said) => None,
+            (WhenFull::Refuse, Proof::Answered) => unproven(),
+            (WhenFull::Recycle, Proof::Said) => {
+                first(interface, Proof::Said).or_else(|| first(interface, Proof::Answered)).or_else(unproven)
+            }
+            (WhenFull::Recycle, Proof::Answered) => unproven().or_else(|| first(interface, Proof::Answered)),
+        };
+        let any = || if full_here || when_full == WhenFull::Refuse { None } else { Some(self.oldest()?.1) };
+        let victim = victim.or_else(any).ok_or(Refused::Full(limit))?;
         self.remove(victim);
         Ok(Some(victim))
+    }
+
+    fn count(&self, interface: SwIfIndex, proof: Proof) -> usize {
+        self.by_age.get(&(interface, proof)).map_or(0, BTreeSet::len)
+    }
+
+    /// The interface with most entries that never answered.
+    fn most_said(&self) -> Option<SwIfIndex> {
+        let said = self.by_age.iter().filter(|((_, proof), _)| *proof == Proof::Said);
+        said.max_by_key(|(_, ages)| ages.len()).map(|((interface, _), _)| *interface)
     }
 
     /// Forgets a neighbour; tells what was known of it.
     pub fn remove(&mut self, key: Key<A>) -> Option<Neighbour> {
         let old = self.entries.remove(&key)?;
-        if let Some(ages) = self.by_age.get_mut(&key.0) {
+        let at = (key.0, old.proof);
+        if let Some(ages) = self.by_age.get_mut(&at) {
             ages.remove(&(old.updated, key.1));
             if ages.is_empty() {
-                self.by_age.remove(&key.0);
+                self.by_age.remove(&at);
             }
         }
         Some(old)
@@ -190,7 +239,8 @@ impl<A: Ord + Copy> Table<A> {
 
     /// The dynamic entry that was confirmed longest ago, and when.
     pub fn oldest(&self) -> Option<(Time, Key<A>)> {
-        let firsts = self.by_age.iter().filter_map(|(i, ages)| ages.first().map(|(t, a)| (*t, (*i, *a))));
+        let firsts =
+            self.by_age.iter().filter_map(|((i, _), ages)| ages.first().map(|(t, a)| (*t, (*i, *a))));
         firsts.min()
     }
 
@@ -198,9 +248,9 @@ impl<A: Ord + Copy> Table<A> {
     pub fn aged(&self, now: Time) -> impl Iterator<Item = Key<A>> + '_ {
         let age = self.limits.age;
         let old = move |t: Time| age > Duration::ZERO && now.since(t) >= age;
-        self.by_age
-            .iter()
-            .flat_map(move |(i, ages)| ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a)))
+        self.by_age.iter().flat_map(move |((i, _), ages)| {
+            ages.iter().take_while(move |(t, _)| old(*t)).map(|(_, a)| (*i, *a))
+        })
     }
 }
 
@@ -212,7 +262,13 @@ mod tests {
 
     fn said(mac: u8, at: u64, origin: Origin) -> Neighbour {
         let updated = Time(at * 1_000_000_000);
-        Neighbour { mac: MacAddress([2, 0, 0, 0, 0, mac]), origin, fib_entry: FibEntry::Wanted, updated }
+        let mac = MacAddress([2, 0, 0, 0, 0, mac]);
+        Neighbour { mac, origin, fib_entry: FibEntry::Wanted, proof: Proof::Said, updated }
+    }
+
+    /// The same of one that answered.
+    fn answered(mac: u8, at: u64) -> Neighbour {
+        Neighbour { proof: Proof::Answered, ..said(mac, at, NEW) }
     }
 
     fn key(interface: u32, address: u32) -> Key<u32> {
@@ -221,7 +277,8 @@ mod tests {
 
     fn bounded(entries: usize, when_full: WhenFull) -> Table<u32> {
         let mut table = Table::default();
-        table.set_limits(Limits { entries, when_full, age: Duration::from_secs(10) });
+        let age = Duration::from_secs(10);
+        table.set_limits(Limits { entries, age, when_full, ..Limits::default() });
         table
     }
 
@@ -263,7 +320,56 @@ mod tests {
         table.store(key(2, 1), said(1, 1, NEW)).unwrap();
         table.store(key(2, 2), said(1, 2, NEW)).unwrap();
         assert_eq!(table.store(key(2, 3), said(1, 3, NEW)), Ok(Stored::New(Some(key(2, 1)))));
-        assert_eq!(table.store(key(3, 1), said(1, 3, NEW)), Ok(Stored::New(Some(key(1, 1)))));
+        // An interface without any takes from the one that has most.
+        assert_eq!(table.store(key(3, 1), said(1, 3, NEW)), Ok(Stored::New(Some(key(2, 2)))));
+    }
+
+    #[test]
+    fn stations_that_were_made_up_drive_out_each_other() {
+        for when_full in [WhenFull::Recycle, WhenFull::Refuse] {
+            let mut table = bounded(20, when_full);
+            (0..10).for_each(|n| assert!(table.store(key(1, n), answered(1, 0)).is_ok()));
+            table.store(key(1, 10), said(1, 0, Origin::Static)).unwrap();
+            for n in 100..5000 {
+                let _ = table.store(key(1, n), said(1, u64::from(n), NEW));
+            }
+            assert_eq!(table.len(), 20);
+            assert!((0..=10).all(|n| table.get(key(1, n)).is_some()), "{when_full:?}");
+            // Neither do they keep out one that answers, on their link or on another.
+            assert!(matches!(table.store(key(1, 11), answered(1, 6000)), Ok(Stored::New(Some(_)))));
+            assert!(matches!(
+                table.store(key(2, 12), answered(1, 6000)),
+                Ok(Stored::New(Some((SwIfIndex(1), _))))
+            ));
+            assert!((0..=11).all(|n| table.get(key(1, n)).is_some()), "{when_full:?}");
+        }
+    }
+
+    #[test]
+    fn an_interface_has_its_own_limit() {
+        let mut table = bounded(0, WhenFull::Refuse);
+        table.set_limits(Limits { interface_entries: 2, ..table.limits() });
+        table.store(key(1, 1), answered(1, 0)).unwrap();
+        table.store(key(1, 2), said(1, 0, NEW)).unwrap();
+        assert_eq!(table.store(key(1, 3), said(1, 0, NEW)), Err(Refused::Full(2)));
+        assert_eq!(table.store(key(2, 3), said(1, 0, NEW)), Ok(Stored::New(None)));
+        assert_eq!(table.store(key(1, 4), answered(1, 0)), Ok(Stored::New(Some(key(1, 2)))));
+        assert_eq!(table.store(key(1, 5), answered(1, 0)), Err(Refused::Full(2)));
+        assert_eq!(
+            table.store(key(1, 6), said(1, 0, Origin::Static)),
+            Ok(Stored::New(None)),
+            "operators may"
+        );
+    }
+
+    #[test]
+    fn another_station_proves_itself_anew() {
+        let mut table = Table::default();
+        table.store(key(1, 1), answered(1, 0)).unwrap();
+        table.store(key(1, 1), said(1, 1, NEW)).unwrap();
+        assert_eq!(table.get(key(1, 1)).unwrap().proof, Proof::Answered);
+        table.store(key(1, 1), said(2, 2, NEW)).unwrap();
+        assert_eq!(table.get(key(1, 1)).unwrap().proof, Proof::Said);
     }
 
     #[test]

@@ -78,7 +78,9 @@ impl StreamSpec {
     }
 }
 
-/// What the control plane and the thread that runs a stream share.
+/// What the control plane and the thread that runs a stream share. Written with every frame, so no other stream is on its
+/// cache lines.
+#[repr(align(128))]
 pub(crate) struct Shared {
     enabled: AtomicBool,
     sent: AtomicU64,

@@ -2,14 +2,15 @@
 #![forbid(unsafe_code)]
 
 use shoal_fib::{Fib, FibIndex, Path, Source, Via};
-use shoal_interface::MtuLayer;
+use shoal_interface::{MtuLayer, SwIfIndex};
 use shoal_module::Module;
+use shoal_reassembly::{Families, Kind, Reassembly, Settings, Version};
 use shoal_testkit::{Config, Router, STACK};
 use shoal_wire::{IpPrefix, MacAddress};
 
-/// The stack and the packet generator.
+/// The stack, reassembly and the packet generator.
 pub fn modules() -> Vec<&'static Module> {
-    [STACK, &[&shoal_pg::MODULE]].concat()
+    [STACK, &[&shoal_reassembly::MODULE, &shoal_pg::MODULE]].concat()
 }
 
 /// Three interfaces, `pg0` to `pg2`, with addresses, neighbours, a small MTU and routes of all kinds.
@@ -34,6 +35,17 @@ pub fn router() -> Router {
         route("32.0.0.0/6", Via::Prohibit.into());
         route("64.0.0.0/6", Via::Lookup(FibIndex::DEFAULT).into());
     }
+    put_together(&router);
     router.run();
     router
+}
+
+/// Fragments that `pg0` receives are put together; those that stay alone are let go within a few seconds.
+fn put_together(router: &Router) {
+    let reassembly = router.get::<Reassembly>();
+    reassembly.set_interface(SwIfIndex(1), Families::BOTH).expect("the interface is there");
+    for version in [Version::Ip4, Version::Ip6] {
+        let settings = Settings { timeout_ms: 5000, ..Settings::FULL };
+        reassembly.set(version, Kind::Full, settings).expect("good settings");
+    }
 }

@@ -1,17 +1,56 @@
 //! Feature arcs: declared, put in order, enabled per interface.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
 
-use super::{Graph, GraphError};
-use crate::feature::{Arc as FeatureArc, ArcSpec, ArcTable, FeatureSpec, MAX_FEATURES, order};
+use super::{Arcs, Graph, GraphError};
+use crate::feature::{Arc as FeatureArc, ArcSide, ArcSpec, ArcTable, FeatureSpec};
+use crate::feature::{EVERYBODY, MAX_FEATURES, order};
 use crate::node::NodeIndex;
+
+fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
+    GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect())
+}
 
 impl Graph {
     /// Declares an arc; before [`Graph::build`].
     pub fn add_arc(&self, spec: ArcSpec) {
         self.arcs.borrow_mut().specs.push(spec);
+    }
+
+    /// Makes an arc end at another node: for a module that takes over from the one which declared the arc; before
+    /// [`Graph::build`].
+    ///
+    /// # Errors
+    /// The arc is unknown.
+    pub fn set_arc_end(&self, arc: &str, end: &'static str) -> Result<(), GraphError> {
+        let mut arcs = self.arcs.borrow_mut();
+        match arcs.specs.iter_mut().find(|s| s.name == arc) {
+            Some(spec) => spec.end = end,
+            None => return Err(no_arc(&arcs, arc)),
+        }
+        Ok(())
+    }
+
+    /// Tells `watcher` of each interface that gets its first feature on an arc or loses its last one, from now on.
+    ///
+    /// # Errors
+    /// The arc is unknown.
+    pub fn watch_arc(&self, arc: &str, watcher: impl Fn(SwIfIndex) + 'static) -> Result<(), GraphError> {
+        let number = self.arc(arc)?.number;
+        self.arcs.borrow_mut().watchers.push((number, Rc::new(watcher)));
+        Ok(())
+    }
+
+    /// Does something to an interface's features on an arc; then tells who watches it, if that makes a difference.
+    fn tell_watchers(&self, handle: &FeatureArc, interface: SwIfIndex, before: bool) {
+        if handle.any(interface) == before {
+            return;
+        }
+        let all = self.arcs.borrow().watchers.clone();
+        all.iter().filter(|(number, _)| *number == handle.number).for_each(|(_, watcher)| watcher(interface));
     }
 
     /// Declares a feature; before [`Graph::build`].
@@ -30,7 +69,7 @@ impl Graph {
             return Ok(table.handle.clone());
         }
         let Some(spec) = arcs.specs.iter().find(|s| s.name == name).copied() else {
-            return Err(GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
+            return Err(no_arc(&arcs, name));
         };
         let handle = FeatureArc::new(arcs.tables.len() as u8)?;
         let table =
@@ -46,9 +85,9 @@ impl Graph {
     pub fn start_arc_at(&self, node: NodeIndex, arc: &str) -> Result<(), GraphError> {
         let (number, targets) = {
             let arcs = self.arcs.borrow();
-            let no_arc = || GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect());
-            let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(no_arc)?;
-            let end = arcs.specs.iter().find(|s| s.name == arc).ok_or_else(no_arc)?.end;
+            let unknown = || no_arc(&arcs, arc);
+            let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(unknown)?;
+            let end = arcs.specs.iter().find(|s| s.name == arc).ok_or_else(unknown)?.end;
             let end = self.node(end)?;
             (table.handle.number, table.features.iter().map(|(_, n)| *n).chain([end]).collect::<Vec<_>>())
         };
@@ -105,23 +144,32 @@ impl Graph {
         on: bool,
     ) -> Result<(), GraphError> {
         let arcs = self.arcs.borrow();
-        let Some(table) = arcs.tables.iter().find(|t| t.name == arc) else {
-            return Err(GraphError::NoArc(arc.to_owned(), arcs.specs.iter().map(|s| s.name).collect()));
-        };
+        let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(|| no_arc(&arcs, arc))?;
+        if table.side == ArcSide::All && interface != EVERYBODY {
+            return Err(GraphError::OfAll(table.name));
+        }
         let Some(position) = table.features.iter().position(|(name, _)| name == feature) else {
             let there = table.features.iter().map(|(name, _)| name.clone()).collect();
             return Err(GraphError::NoFeature(feature.to_owned(), there));
         };
-        if table.handle.set(interface, position, on) {
-            Ok(())
-        } else {
-            Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES))
+        let handle = table.handle.clone();
+        drop(arcs);
+        let before = handle.any(interface);
+        if !handle.set(interface, position, on) {
+            return Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES));
         }
+        self.tell_watchers(&handle, interface, before);
+        Ok(())
     }
 
     /// Disables everything on an interface that goes away.
     pub fn clear_features(&self, interface: SwIfIndex) {
-        self.arcs.borrow().tables.iter().for_each(|t| t.handle.clear(interface));
+        let handles: Vec<FeatureArc> = self.arcs.borrow().tables.iter().map(|t| t.handle.clone()).collect();
+        for handle in handles {
+            let before = handle.any(interface);
+            handle.clear(interface);
+            self.tell_watchers(&handle, interface, before);
+        }
     }
 
     /// All arcs with their features in order and whether each is enabled on `interface`.

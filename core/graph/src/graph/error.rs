@@ -15,6 +15,8 @@ pub enum GraphError {
     NoArc(String, Vec<&'static str>),
     /// No feature of this name on the arc; the features there are.
     NoFeature(String, Vec<String>),
+    /// The features of this arc are those of all interfaces.
+    OfAll(&'static str),
     /// Features whose constraints form a circle.
     Circle(&'static str, Vec<&'static str>),
     /// More of something than the graph can hold.
@@ -41,6 +43,9 @@ impl std::fmt::Display for GraphError {
             }
             GraphError::NoFeature(name, there) => {
                 write!(f, "no feature `{name}', there are: {}", there.join(", "))
+            }
+            GraphError::OfAll(arc) => {
+                write!(f, "features of arc {arc} run for all interfaces and are enabled on local0 only")
             }
             GraphError::Circle(arc, names) => {
                 write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Draft, Graph, GraphError};
+use super::{Draft, Graph, GraphError, edges};
 use crate::handoff::RingInfo;
 use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
@@ -35,12 +35,12 @@ impl Graph {
         let live = nodes.iter().enumerate().filter(|(_, d)| !d.deleted);
         live.map(|(at, d)| {
             let index = NodeIndex(at as u32);
-            let leads_here = |p: &&Draft| !p.deleted && p.edges.iter().skip(1).any(|e| *e == index);
+            let leads_here = |p: &&Draft| !p.deleted && edges(&nodes, p).iter().skip(1).any(|e| *e == index);
             NodeInfo {
                 index,
                 name: d.name.clone(),
                 kind: d.kind,
-                next: d.edges.iter().map(name).collect(),
+                next: edges(&nodes, d).iter().map(name).collect(),
                 previous: nodes.iter().filter(leads_here).map(|p| p.name.clone()).collect(),
                 errors: d.errors,
                 error_base: d.error_base,

@@ -17,7 +17,7 @@ use crate::handoff::RING_FRAMES;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
-use crate::rx::{QueueId, RxMode, RxQueue};
+use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
 use crate::worker::{Round, Worker};
@@ -40,6 +40,8 @@ pub struct QueueInfo {
     pub thread: usize,
     /// How the thread waits for it.
     pub mode: RxMode,
+    /// What it has brought.
+    pub count: Arc<QueueCount>,
 }
 
 struct Running {
@@ -53,13 +55,14 @@ pub(crate) struct Threads {
     running: BTreeMap<usize, Running>,
     queues: BTreeMap<QueueId, QueueInfo>,
     next_queue: u32,
+    observers: Vec<Rc<dyn Fn()>>,
 }
 
 impl Threads {
     pub(super) fn new(main: Arc<ThreadShared>) -> Self {
         main.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
         let running = BTreeMap::from([(0, Running { shared: main, join: None })]);
-        Threads { running, queues: BTreeMap::new(), next_queue: 0 }
+        Threads { running, queues: BTreeMap::new(), next_queue: 0, observers: Vec::new() }
     }
 
     pub(super) fn all(&self) -> Vec<Arc<ThreadShared>> {
@@ -159,7 +162,21 @@ impl Graph {
             self.join_by_rings(&shared, &other)?;
         }
         self.events.write(0, format!("worker {} started", number - 1));
+        self.tell_observers();
         Ok(number)
+    }
+
+    /// Calls `observer` whenever a worker was started, and when one is about to end: it is in [`Graph::threads`] no
+    /// more, but still takes what is on its way to it.
+    pub fn observe_workers(&self, observer: impl Fn() + 'static) {
+        self.threads.borrow_mut().observers.push(Rc::new(observer));
+    }
+
+    fn tell_observers(&self) {
+        let observers = self.registry().observers.clone();
+        for tell in observers {
+            tell();
+        }
     }
 
     /// Lays handoff rings both ways between two threads.
@@ -186,6 +203,7 @@ impl Graph {
         let Some(running) = running else {
             return Err(GraphError::NoThread(thread, self.registry().running.len()));
         };
+        self.tell_observers();
         let queues: Vec<QueueInfo> =
             self.registry().queues.values().filter(|q| q.thread == thread).cloned().collect();
         for queue in queues {
@@ -199,8 +217,8 @@ impl Graph {
             }
         }
         // Nobody sends to it any more; it empties its rings and ends.
-        self.on_every_thread(move |w| w.lane.outbox.disconnect(thread))?;
-        running.shared.post(Box::new(|w| while w.round().worked {}));
+        self.on_every_thread(move |w| w.disconnect(thread))?;
+        running.shared.post(Box::new(Worker::finish));
         running.shared.ask_to_stop_after_mail();
         if let Some(join) = running.join {
             join.join().map_err(|_| GraphError::System(format!("worker {thread} ended badly")))?;
@@ -251,16 +269,17 @@ impl Graph {
             node,
             thread,
             mode: RxMode::default(),
+            count: Arc::default(),
         };
         self.settle(&info, thread, queue)?;
         Ok(id)
     }
 
     fn settle(&self, queue: &QueueInfo, thread: usize, moved: Box<dyn RxQueue>) -> Result<(), GraphError> {
-        let (id, node, mode) = (queue.id, queue.node, queue.mode);
+        let (id, node, mode, count) = (queue.id, queue.node, queue.mode, Arc::clone(&queue.count));
         let info = QueueInfo { thread, ..queue.clone() };
         self.threads.borrow_mut().queues.insert(id, info);
-        self.on_thread(thread, move |w| w.adopt(id, node, mode, moved))
+        self.on_thread(thread, move |w| w.adopt(id, node, mode, (moved, count)))
     }
 
     /// Takes a receive queue off its thread.

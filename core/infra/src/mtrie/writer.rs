@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::address::{WIDE_LEVELS, level_of, slot_length, width};
 use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, USED, first_slot};
+use crate::budget::{self, NoMemory};
 use crate::qsbr;
 use crate::raw::arena::{StableArena, StableBox};
 use crate::sync::{Arc, Mutex, lock};
@@ -33,6 +34,11 @@ pub struct MtrieWriter<A> {
     untouched: usize,
     in_use: Kinds<usize>,
 }
+
+/// Bytes of a slot: for readers, and its length.
+const PER_SLOT: usize = size_of::<u32>() + size_of::<u8>();
+/// Bytes of a line, with its count.
+const LINE_BYTES: usize = LINE * PER_SLOT + size_of::<u32>();
 
 /// Something for each kind of ply.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -66,6 +72,8 @@ pub enum UpdateError {
         /// How many plies the trie was made for.
         max_plies: usize,
     },
+    /// The trie may not grow any more.
+    NoMemory(NoMemory),
     /// A prefix length above the bits of an address, or a cover that is not shorter than the prefix.
     BadLength(u8),
     /// A value above 2^31 - 1.
@@ -76,6 +84,7 @@ impl fmt::Display for UpdateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UpdateError::Full { max_plies } => write!(f, "all {max_plies} plies are in use"),
+            UpdateError::NoMemory(why) => why.fmt(f),
             UpdateError::BadLength(len) => write!(f, "prefix length {len} is not possible here"),
             UpdateError::BadValue(value) => write!(f, "value {value} is above {}", u32::MAX >> 1),
         }
@@ -153,8 +162,7 @@ impl<A: Address> MtrieWriter<A> {
     /// Bytes of memory in use: the root, the plies in use, and what the writer keeps per slot and ply. Plies that
     /// wait to be used again are not counted.
     pub fn bytes(&self) -> usize {
-        let per_slot = size_of::<u32>() + size_of::<u8>();
-        ROOT * per_slot + self.in_use.lines() * (LINE * per_slot + size_of::<u32>())
+        ROOT * PER_SLOT + self.in_use.lines() * LINE_BYTES
     }
 
     /// How many plies the trie is made of.
@@ -319,6 +327,7 @@ impl<A: Address> MtrieWriter<A> {
         if self.in_use.sum() + wanted.sum() > max_plies || new.lines() > left {
             return Err(UpdateError::Full { max_plies });
         }
+        budget::take(new.lines() * LINE_BYTES).map_err(UpdateError::NoMemory)?;
         let mut taken = Vec::with_capacity(wanted.sum());
         for level in (from + 1..=to).rev() {
             taken.push(free.of(level).pop().unwrap_or_else(|| {
@@ -330,6 +339,12 @@ impl<A: Address> MtrieWriter<A> {
             *self.in_use.of(level) += 1;
         }
         Ok(taken)
+    }
+}
+
+impl<A> Drop for MtrieWriter<A> {
+    fn drop(&mut self) {
+        budget::give_back((self.untouched - MOST_LINES) * LINE_BYTES);
     }
 }
 

@@ -6,15 +6,12 @@ use std::fmt;
 use std::mem::MaybeUninit;
 
 use super::cell::Cell;
+use crate::Padded;
 use crate::sync::{Arc, AtomicUsize, Ordering};
 
-/// Two cache lines for itself, so that neither side's index shares a line with the other's.
-#[repr(align(128))]
-struct Padded(AtomicUsize);
-
 struct Shared<T> {
-    head: Padded,
-    tail: Padded,
+    head: Padded<AtomicUsize>,
+    tail: Padded<AtomicUsize>,
     /// A power of two of them.
     slots: Box<[Cell<MaybeUninit<T>>]>,
     capacity: usize,
@@ -110,6 +107,17 @@ impl<T: Send> Producer<T> {
         self.tail = self.tail.wrapping_add(1);
         self.shared.tail.0.store(self.tail, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether at least `waiting` values wait in the ring. Looks at the consumer's index, which is in the
+    /// consumer's cache, only when the last look left it possible.
+    #[inline]
+    pub fn is_behind(&mut self, waiting: usize) -> bool {
+        if self.tail.wrapping_sub(self.seen_head) < waiting {
+            return false;
+        }
+        self.seen_head = self.shared.head.0.load(Ordering::Acquire);
+        self.tail.wrapping_sub(self.seen_head) >= waiting
     }
 
     /// How many values are in the ring; the consumer may be taking some out.

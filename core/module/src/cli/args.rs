@@ -53,6 +53,12 @@ impl Args {
         self
     }
 
+    /// The same bag with these items instead.
+    pub fn with_items(mut self, items: Vec<Item>) -> Self {
+        self.items = items;
+        self
+    }
+
     /// The whole input line.
     pub fn line(&self) -> &str {
         &self.line

@@ -49,6 +49,11 @@ impl Output {
         Self(Kind::View(Box::new(view)))
     }
 
+    /// Whether there is nothing to say.
+    pub const fn is_none(&self) -> bool {
+        matches!(self.0, Kind::None)
+    }
+
     /// The text for people.
     pub fn to_text(&self) -> String {
         match &self.0 {

@@ -14,6 +14,8 @@ pub struct Gone;
 pub trait Reader {
     /// Takes text to be shown. Fails once the client has left or does not read.
     fn write(&self, text: &str) -> Result<(), Gone>;
+    /// Shows how far a long run is; for people who watch, never part of the answer.
+    fn progress(&self, _text: &str) {}
     /// Ready when the client has left or has interrupted the command.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the client has left or has interrupted the command.
@@ -38,6 +40,11 @@ impl Sink {
     /// Prints text as it stands.
     pub fn text(&self, text: &str) -> Result<(), Gone> {
         self.0.write(text)
+    }
+
+    /// Shows how far a long run is to whoever watches; clients without a place for it show nothing.
+    pub fn progress(&self, text: &str) {
+        self.0.progress(text);
     }
 
     /// Whether the client has left or has interrupted the command.

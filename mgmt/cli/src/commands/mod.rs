@@ -16,6 +16,7 @@ mod events;
 mod features;
 mod graph;
 mod memory;
+mod memory_left;
 mod node;
 mod plugins;
 mod rates;
@@ -27,6 +28,7 @@ mod testing;
 mod threads;
 mod trace;
 mod version;
+mod workers;
 
 use std::rc::Rc;
 
@@ -42,9 +44,10 @@ pub static MODULE: Module = Module {
     name: "cli",
     description: "Commands of the runtime: nodes, errors, traces, threads, buffers",
     init,
-    start: rates::start,
+    start,
     commands: COMMANDS,
     arg_types: ARG_TYPES,
+    capacity: capacity::rows,
     ..Module::NONE
 };
 
@@ -65,6 +68,7 @@ pub static COMMANDS: &[Command] = &[
     trace::SHOW,
     trace::CLEAR,
     threads::SHOW,
+    workers::SHOW,
     threads::CREATE,
     threads::DELETE,
     buffers::SHOW,
@@ -87,5 +91,11 @@ pub static ARG_TYPES: &[ArgType] = &[ArgType::live("node", "a node of the graph"
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.put(Rates::new(control.graph()?.clock().now()));
+    control.put(workers::Loads::default());
     Ok(())
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    rates::start(control)?;
+    workers::start(control)
 }

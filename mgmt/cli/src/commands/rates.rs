@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
@@ -52,7 +51,7 @@ fn totals(graph: &Graph) -> BTreeMap<usize, Totals> {
         };
         Totals { vectors: sum(&c.vectors), calls: sum(&c.calls), loops }
     };
-    graph.threads().iter().map(|t| (t.index, of(t.index, t.loops.load(Ordering::Relaxed)))).collect()
+    graph.threads().iter().map(|t| (t.index, of(t.index, t.load().loops))).collect()
 }
 
 fn rate(new: Totals, old: Totals, seconds: f64) -> Rate {
@@ -83,10 +82,12 @@ impl Rates {
     }
 
     /// The counters start from zero now.
-    pub(super) fn clear(&self, now: Time) {
+    pub(super) fn clear(&self, graph: &Graph) {
+        let now = graph.clock().now();
         self.cleared.set(now);
         self.taken.set(now);
-        self.totals.borrow_mut().clear();
+        // Rounds of the loop are never counted anew.
+        *self.totals.borrow_mut() = totals(graph);
         self.latest.borrow_mut().clear();
     }
 
@@ -110,7 +111,8 @@ impl Rates {
             return *rate;
         }
         let seconds = graph.clock().now().since(self.taken.get()).as_secs_f64();
-        totals(graph).get(&thread).map(|new| rate(*new, Totals::default(), seconds)).unwrap_or_default()
+        let old = self.totals.borrow().get(&thread).copied().unwrap_or_default();
+        totals(graph).get(&thread).map(|new| rate(*new, old, seconds)).unwrap_or_default()
     }
 }
 

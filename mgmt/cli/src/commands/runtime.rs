@@ -326,7 +326,7 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     if let Ok(processes) = control.processes() {
         processes.clear();
     }
-    control.get::<Rates>()?.clear(graph.clock().now());
+    control.get::<Rates>()?.clear(&graph);
     Ok(Output::none())
 }
 
@@ -455,6 +455,7 @@ mod tests {
             node,
             thread: 0,
             mode,
+            count: std::sync::Arc::default(),
         };
         let main = graph.threads().remove(0);
         let of = |mode| state(node, NodeKind::Input, &main, &[queue(mode)]);

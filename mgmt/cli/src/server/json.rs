@@ -6,7 +6,11 @@
 //! > {"id":1,"execute":"show version","json":true}
 //! < {"id":1,"stream":"text of a slow command\n"}            any number of times
 //! < {"id":1,"ok":true,"quit":false,"text":"..."}            or "json":... where it was asked for
+//! < {"id":1,"progress":"routes.cli: 40000 of 90000 commands"}   for people who watch
 //! < {"id":1,"ok":false,"quit":false,"text":"...","error":{"error":"...","at":[5,9],...}}
+//! > {"id":4,"batch":"many\nlines\n","json":false}            one by one, up to the first failure
+//! < {"id":4,"line":2,"ok":true,"quit":false,"text":"..."}     of each that has something to say (all, with "json")
+//! < {"id":4,"done":true,"ended":false}                       ended: by a failure or by `quit'
 //! > {"id":2,"complete":"sh in","cursor":5}
 //! < {"id":2,"start":3,"candidates":[{"text":"interface","help":"...","hint":false}]}
 //! > {"id":3,"help":"show"}
@@ -25,6 +29,7 @@ use shoal_module::cli::{Gone, Reader, Sink};
 
 use super::Desk;
 use super::link::{Interrupts, Link, MAX_LINE};
+use crate::reply::Reply;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -32,6 +37,7 @@ struct Request {
     id: Value,
     shoal: Option<u32>,
     execute: Option<String>,
+    batch: Option<String>,
     json: bool,
     complete: Option<String>,
     cursor: Option<usize>,
@@ -74,6 +80,9 @@ async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, 
     if let Some(line) = request.execute {
         return execute(desk, link, &id, &line, request.json).await;
     }
+    if let Some(lines) = request.batch {
+        return batch(desk, link, &id, &lines, request.json).await;
+    }
     let reply = if let Some(line) = request.complete {
         let found = desk.cli.complete(&desk.control, &line, request.cursor.unwrap_or(line.len()));
         json!({"id": id, "start": found.start, "candidates": found.candidates})
@@ -85,7 +94,7 @@ async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, 
     } else if request.interrupt {
         return Ok(false);
     } else {
-        failure(&id, "a request has one of: execute, complete, help, interrupt")
+        failure(&id, "a request has one of: execute, batch, complete, help, interrupt")
     };
     send(link, &reply).await?;
     Ok(false)
@@ -100,6 +109,12 @@ async fn execute(desk: &Desk, link: &Rc<Link>, id: &Value, line: &str, as_json: 
     let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone() }));
     let reply = desk.cli.execute_with(&desk.control, line, &sink).await;
     link.busy(false);
+    send(link, &answer_of(id, &reply, as_json)).await?;
+    Ok(reply.wants_to_quit())
+}
+
+/// What a command answered.
+fn answer_of(id: &Value, reply: &Reply, as_json: bool) -> Value {
     let mut answer = json!({"id": id, "ok": reply.is_ok(), "quit": reply.wants_to_quit()});
     if let Some(fields) = answer.as_object_mut() {
         match reply.complaint() {
@@ -115,8 +130,29 @@ async fn execute(desk: &Desk, link: &Rc<Link>, id: &Value, line: &str, as_json: 
             }
         }
     }
-    send(link, &answer).await?;
-    Ok(reply.wants_to_quit())
+    answer
+}
+
+/// Runs many commands for one request: a client that sends a million of them would wait a million times.
+async fn batch(desk: &Desk, link: &Rc<Link>, id: &Value, lines: &str, as_json: bool) -> Result<bool, Gone> {
+    link.busy(true);
+    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone() }));
+    let mut quit = false;
+    let said = async |line: usize, reply: &Reply| {
+        quit |= reply.wants_to_quit();
+        if reply.is_silent() && !as_json && !reply.wants_to_quit() {
+            return Ok(());
+        }
+        let mut answer = answer_of(id, reply, as_json);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("line".into(), line.into());
+        }
+        send(link, &answer).await
+    };
+    let ended = desk.cli.batch(&desk.control, lines, &sink, said).await;
+    link.busy(false);
+    send(link, &json!({"id": id, "done": true, "ended": ended?})).await?;
+    Ok(quit)
 }
 
 fn failure(id: &Value, message: &str) -> Value {
@@ -136,13 +172,12 @@ enum Line {
 async fn read_line(link: &Link) -> Line {
     let mut line = Vec::new();
     while link.input().await {
-        match link.take() {
-            Some(b'\n') => return Line::Text(String::from_utf8_lossy(&line).into_owned()),
-            Some(byte) => line.push(byte),
-            None => {}
-        }
+        let whole = link.take_line(&mut line);
         if line.len() > MAX_LINE {
             return Line::TooLong;
+        }
+        if whole {
+            return Line::Text(String::from_utf8_lossy(&line).into_owned());
         }
     }
     Line::End
@@ -160,6 +195,12 @@ impl Reader for Stream {
             return Err(Gone);
         }
         self.link.push(format!("{}\n", json!({"id": self.id, "stream": text})).as_bytes())
+    }
+
+    fn progress(&self, text: &str) {
+        // Somebody who does not read does not watch either.
+        let _: Result<(), Gone> =
+            self.link.push(format!("{}\n", json!({"id": self.id, "progress": text})).as_bytes());
     }
 
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {

@@ -108,7 +108,8 @@ impl Link {
             if self.gone.get() {
                 break;
             }
-            let chunk: Vec<u8> = self.output.borrow().iter().take(64 << 10).copied().collect();
+            let chunk: Vec<u8> =
+                self.output.borrow().range(..self.output.borrow().len().min(64 << 10)).copied().collect();
             let write = async { self.stream.write(&chunk).await.ok() };
             let late = async {
                 Timer::after(self.deadline).await;
@@ -168,6 +169,23 @@ impl Link {
             self.changed.notify();
         }
         byte
+    }
+
+    /// Takes input up to the next line end, which is left out, and adds it to `line`; true when that was the end.
+    pub fn take_line(&self, line: &mut Vec<u8>) -> bool {
+        let mut input = self.input.borrow_mut();
+        let was_full = input.len() >= MAX_INPUT;
+        let end = input.iter().position(|b| *b == b'\n');
+        let n = end.unwrap_or(input.len());
+        line.extend(input.drain(..n));
+        if end.is_some() {
+            input.pop_front();
+        }
+        drop(input);
+        if was_full {
+            self.changed.notify();
+        }
+        end.is_some()
     }
 
     /// Waits for input; false after `limit`, or at the end of it.

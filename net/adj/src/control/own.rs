@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use shoal_buffer::SwIfIndex;
+
 use super::{AdjError, Adjacencies, Key};
 use crate::buckets::{Block, Buckets};
 use crate::fill::{self, MOST_BUCKETS, Spread};
@@ -72,6 +74,7 @@ impl Adjacencies {
     /// A table is full; the locks are still the caller's.
     pub fn create_own(&self, members: &[Member], spread: Spread) -> Result<AdjIndex, AdjError> {
         let index = self.fresh_index()?;
+        self.begin(index);
         self.own.borrow_mut().insert(index, Own { spread, ..Own::default() });
         if let Err(e) = self.set_members(index, members) {
             self.own.borrow_mut().remove(&index);
@@ -153,7 +156,12 @@ impl Adjacencies {
             (Spread::Resilient, Some(before)) => fill::refilled(&before, &shares, wanted.max(before.len())),
             _ => fill::fresh(&shares, wanted),
         };
+        let reached = self.reached(members);
         if let Some(block) = old.filter(|block| block.len as usize == filled.len()) {
+            let record = Adj::balance(block.base, block.len - 1).with_reached(reached.as_deref()).of(own);
+            if self.get(own) != record {
+                self.store_record(own, record)?;
+            }
             buckets.write(block, &filled);
             return Ok(block);
         }
@@ -161,11 +169,24 @@ impl Adjacencies {
         let block = buckets.take(filled.len()).ok_or_else(full)?;
         buckets.write(block, &filled);
         drop(buckets);
-        let stored = self.store_record(own, Adj::balance(block.base, block.len - 1));
+        let record = Adj::balance(block.base, block.len - 1).with_reached(reached.as_deref());
+        let stored = self.store_record(own, record.of(own));
         if stored.is_err() {
             self.buckets.borrow_mut().give_back(block);
         }
         stored.map(|()| block)
+    }
+
+    /// The interfaces members leave by, each once; `None` when one of them leads to another table.
+    fn reached(&self, members: &[Member]) -> Option<Vec<SwIfIndex>> {
+        let records = || members.iter().map(|m| self.get(m.adj));
+        if records().any(|adj| adj.kind() == AdjKind::Lookup) {
+            return None;
+        }
+        let mut all: Vec<SwIfIndex> = records().filter_map(|adj| adj.way_out()).collect();
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
     }
 
     /// Notes whose record is a copy of whose.

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use shoal_adj::Link;
+use shoal_adj::{Adj, AdjIndex, Link};
 use shoal_buffer::Buffer;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::process::Sender;
@@ -14,6 +14,7 @@ use shoal_neighbor::message::Waiting;
 use shoal_neighbor::throttle::Throttle;
 
 use crate::counters::{ArpCounters, Kind};
+use crate::message::Fact;
 use crate::request::{self, Question};
 use crate::subnet::Subnets;
 
@@ -52,6 +53,9 @@ pub enum Error {
     /// packets waiting for their neighbour
     #[severity(info)]
     Held,
+    /// packets to neighbours not heard of lately
+    #[severity(info)]
+    Stale,
     /// too many packets for unknown neighbours at a time
     #[severity(warn)]
     Congested,
@@ -81,12 +85,37 @@ pub(crate) struct Asker {
     pub(crate) subnets: Subnets,
     counters: ArpCounters,
     wait: Sender<Waiting<Ipv4Addr>>,
+    tell: Sender<Fact>,
     asked: Throttle,
 }
 
 impl Asker {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, wait: Sender<Waiting<Ipv4Addr>>) -> Self {
-        Asker { subnets, counters, wait, asked: Throttle::new(INTERVAL) }
+    pub(crate) fn new(
+        subnets: Subnets,
+        counters: ArpCounters,
+        wait: Sender<Waiting<Ipv4Addr>>,
+        tell: Sender<Fact>,
+    ) -> Self {
+        Asker { subnets, counters, wait, tell, asked: Throttle::new(INTERVAL) }
+    }
+
+    /// How often a neighbour was asked for lately on this thread.
+    fn lately(&self, interface: SwIfIndex, next_hop: Ipv4Addr, cx: &FrameCx<'_>) -> u32 {
+        let key = u64::from(interface.0) << 32 | u64::from(next_hop.to_bits());
+        self.asked.hit(cx.thread(), key, cx.now())
+    }
+
+    /// The neighbour is known but has not been heard of lately: the packet goes on by a way that has the rewrite, and
+    /// the control plane learns that packets go there. RFC 1122, 2.3.2.1.
+    pub(crate) fn stale(&self, mut buffer: Buffer, adj: &Adj, way: AdjIndex, cx: &mut FrameCx<'_>) {
+        let (interface, next_hop) = (adj.tx(), Ipv4Addr::from_bits(adj.next_hop_ip4()));
+        if self.lately(interface, next_hop, cx) == 0 {
+            // A full channel is no harm: the next packet tells it again.
+            let _ = self.tell.try_send(Fact::Used((interface, next_hop)));
+        }
+        cx.cache().packet(&mut buffer).meta_mut().adj = way.0;
+        cx.count(Error::Stale, 1);
+        cx.send(Next::Rewrite.edge(), buffer);
     }
 
     /// Asks for a packet's neighbour unless that was done just now, and keeps the packet.
@@ -102,8 +131,7 @@ impl Asker {
         if source.is_unspecified() {
             return cx.drop(buffer, Error::NoSourceAddress);
         }
-        let key = u64::from(interface.0) << 32 | u64::from(next_hop.to_bits());
-        let before = self.asked.hit(cx.thread(), key, cx.now());
+        let before = self.lately(interface, next_hop, cx);
         if before == 0 {
             let question = Question { interface, mac: data.mac(), source, to: None, target: next_hop };
             let Some(request) = request::packet(&question, cx.cache()) else {

@@ -1,5 +1,5 @@
 //! `arp-input`: believe an ARP packet or not, learn who sent it, answer if we are asked. RFC 826, RFC 5227.
-//! ethernet-input -> **arp-input** -> arp-reply | drop
+//! ethernet-input -> **arp-input** -> arp-reply | arp-proxy | features of `arp` | drop
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -7,13 +7,14 @@ use std::time::Duration;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::process::Sender;
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_neighbor::throttle::Throttle;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader};
 
+use crate::control::ProxyTable;
 use crate::counters::{ArpCounters, Kind};
-use crate::message::{Learn, Unknown};
+use crate::message::{Fact, Learn};
 use crate::subnet::{Place, Subnets};
 
 /// Where a packet goes next.
@@ -22,9 +23,14 @@ pub enum Next {
     /// We are asked.
     #[node("arp-reply")]
     Reply,
+    /// Somebody else is asked, on an interface that answers for others.
+    #[node("arp-proxy")]
+    Proxy,
     /// It has been understood; there is nothing to answer.
     #[node("drop")]
     Done,
+    /// It is an answer that somebody else waits for, too.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here, and what else is counted. Names and texts are VPP's where it has one.
@@ -97,38 +103,39 @@ const NEWS: u32 = 16;
 pub(crate) struct ArpInput {
     subnets: Subnets,
     counters: ArpCounters,
-    learn: Sender<Learn>,
+    learn: Sender<Fact>,
     told: Throttle,
+    proxy: ProxyTable,
+    /// Features of answers to this router.
+    arc: FeatureArc,
 }
 
 impl ArpInput {
-    pub(crate) fn new(subnets: Subnets, counters: ArpCounters, learn: Sender<Learn>) -> Self {
-        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT) }
+    pub(crate) fn new(
+        subnets: Subnets,
+        counters: ArpCounters,
+        learn: Sender<Fact>,
+        proxy: ProxyTable,
+        arc: FeatureArc,
+    ) -> Self {
+        ArpInput { subnets, counters, learn, told: Throttle::new(SAME_FACT), proxy, arc }
     }
 
     /// Passes on who has which address, unless it was passed on often enough just now.
-    fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, unknown: Unknown, cx: &Cx<'_, Self>) {
+    fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, cx: &Cx<'_, Self>) {
         let (address, mac) = (arp.sender_ip4(), arp.sender_mac());
+        let kind = kind_of(arp);
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
-        let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ unknown as u64;
+        let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ kind as u64;
         let known = self.subnets.is_known(rx, address.to_bits(), mac, cx.guard());
         if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { NEWS } {
             return;
         }
-        let counter = match self.learn.try_send(Learn { interface: rx, address, mac, unknown }) {
+        let counter = match self.learn.try_send(Fact::Said(Learn { interface: rx, address, mac, kind })) {
             Ok(()) => Error::Learned,
             Err(_) => Error::LearnCongested,
         };
         cx.count(counter, 1);
-    }
-
-    fn count(&self, arp: &ArpHeader, rx: SwIfIndex, thread: usize) {
-        let kind = match arp.opcode() {
-            _ if arp.is_gratuitous() => Kind::Gratuitous,
-            ArpOpcode::REQUEST => Kind::Request,
-            _ => Kind::Reply,
-        };
-        self.counters.count_rx(kind, thread, rx);
     }
 
     /// The sender's addresses make sense, and it is where it says.
@@ -138,6 +145,14 @@ impl ArpInput {
             Place::Local => Err(Error::SourceIsLocal),
             Place::Elsewhere => Err(Error::SourceElsewhere),
         }
+    }
+}
+
+fn kind_of(arp: &ArpHeader) -> Kind {
+    match arp.opcode() {
+        _ if arp.is_gratuitous() => Kind::Gratuitous,
+        ArpOpcode::REQUEST => Kind::Request,
+        _ => Kind::Reply,
     }
 }
 
@@ -188,7 +203,7 @@ impl PacketNode for ArpInput {
             cx.trace(pkt, || Trace(*arp));
         }
         let arp = check_form(pkt)?;
-        self.count(&arp, rx, cx.thread());
+        self.counters.count_rx(kind_of(&arp), cx.thread(), rx);
         if !self.subnets.interfaces.get(rx, cx.guard()).flags().has(IfFlags::IP4) {
             return Err(Error::NotEnabled);
         }
@@ -196,7 +211,8 @@ impl PacketNode for ArpInput {
         if arp.target_ip4().is_unspecified() {
             return Err(Error::TargetUnset);
         }
-        let for_us = self.subnets.place(rx, arp.target_ip4().to_bits(), cx.guard()) == Place::Local;
+        let asked = self.subnets.place(rx, arp.target_ip4().to_bits(), cx.guard());
+        let for_us = asked == Place::Local;
         if arp.sender_ip4() == Ipv4Addr::UNSPECIFIED {
             // RFC 5227 section 2.1.1: somebody asks whether an address is free. One of ours is not.
             let probe = arp.opcode() == ArpOpcode::REQUEST && for_us;
@@ -204,17 +220,24 @@ impl PacketNode for ArpInput {
         }
         self.check_sender(rx, &arp, cx)?;
         if arp.is_gratuitous() {
-            self.learn(rx, &arp, Unknown::Ignore, cx);
+            self.learn(rx, &arp, cx);
             cx.count(Error::Gratuitous, 1);
             return Ok(Next::Done);
         }
         if !for_us {
-            return Err(Error::TargetElsewhere);
+            // RFC 1027, 2.3: whoever is on the asking link answers for himself.
+            let other = asked == Place::Elsewhere && arp.opcode() == ArpOpcode::REQUEST;
+            if !other || !self.proxy.is_on(rx, cx.guard()) {
+                return Err(Error::TargetElsewhere);
+            }
+            // It is about to send packets through us, so we may have some for it.
+            self.learn(rx, &arp, cx);
+            return Ok(Next::Proxy);
         }
-        self.learn(rx, &arp, Unknown::Enter, cx);
+        self.learn(rx, &arp, cx);
         if arp.opcode() == ArpOpcode::REPLY {
             cx.count(Error::RepliesReceived, 1);
-            return Ok(Next::Done);
+            return Ok(cx.start_arc(&self.arc, rx, pkt).map_or(Next::Done, Next::Feature));
         }
         Ok(Next::Reply)
     }

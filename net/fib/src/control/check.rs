@@ -14,7 +14,8 @@ impl Fib {
     pub fn check(&self) -> Vec<String> {
         let state = self.state.borrow();
         let mut broken = state.adjacencies.check();
-        let users = self.check_entries(&state, &mut broken);
+        let mut users = self.check_entries(&state, &mut broken);
+        state.held.iter().for_each(|(list, count)| *users.entry(*list).or_default() += count);
         check_lists(&state, &users, &mut broken);
         check_trackers(&state, &mut broken);
         broken

@@ -51,6 +51,11 @@ pub struct Entry {
 }
 
 impl Fib {
+    /// Packets and bytes that an adjacency has counted; `None` when it does not count.
+    pub fn counts(&self, adj: AdjIndex) -> Option<(u64, u64)> {
+        self.state.borrow().adjacencies.counted_by(adj)
+    }
+
     /// The entry of exactly this prefix.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_adj::{Family, Usage};
+use shoal_infra::budget::{self, Left};
 use shoal_infra::{Mtrie4, Mtrie6};
 use shoal_wire::IpPrefix;
 
@@ -66,6 +67,10 @@ pub struct Capacity {
     pub adjacencies: Usage,
     /// Bytes of tries and entries.
     pub bytes: usize,
+    /// Bytes that tables of all kinds have taken.
+    pub memory: u64,
+    /// Bytes that they may still take, and what limits that.
+    pub left: Left,
 }
 
 /// What every table has: the default route that says there is none, and the ranges that are never forwarded to:
@@ -253,6 +258,8 @@ impl Fib {
             next_hops: state.trackers.len(),
             adjacencies: state.adjacencies.usage(),
             bytes,
+            memory: budget::taken(),
+            left: budget::left(),
         }
     }
 }
@@ -287,15 +294,22 @@ impl State {
     /// Takes a table out with all its entries.
     fn leave(&mut self, family: Family, index: FibIndex) {
         self.by_id.retain(|(f, _), i| *f != family || *i != index);
-        let mut all: Vec<(IpPrefix, Source)> = Vec::new();
-        if let Some(table) = self.table(family, index) {
-            table.each(|prefix, slot| all.extend(slot.all().map(|c| (prefix, c.source))));
-        }
-        for (prefix, source) in all {
-            match self.take(index, &prefix, source) {
-                Ok(Some(list)) => self.release(list),
-                Ok(None) => {}
-                Err(e) => tracing::warn!("{prefix} stays in a table that goes: {e}"),
+        loop {
+            let all = self.table(family, index).map(|table| table.contributions(|_| true, super::AT_A_TIME));
+            let all = all.unwrap_or_default();
+            let mut stuck = false;
+            for (prefix, source) in &all {
+                match self.take(index, prefix, *source) {
+                    Ok(Some(list)) => self.release(list),
+                    Ok(None) => {}
+                    Err(e) => {
+                        tracing::warn!("{prefix} stays in a table that goes: {e}");
+                        stuck = true;
+                    }
+                }
+            }
+            if all.len() < super::AT_A_TIME || stuck {
+                break;
             }
         }
         if let Some(place) = self.tables_of_mut(family).get_mut(index.0 as usize) {

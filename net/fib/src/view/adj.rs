@@ -60,8 +60,13 @@ impl Words<'_> {
                 format!("arp-{long}: via {} {}", next_hop(adj), self.interface(adj.tx()))
             }
             AdjKind::Rewrite => {
-                format!("{long} via {} {}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
+                let counts = self
+                    .fib
+                    .counts(adj.own())
+                    .map_or(String::new(), |(packets, bytes)| format!(" counts:[{packets}:{bytes}]"));
+                format!("{long} via {} {}{counts}", next_hop(adj), self.rewrite(adj, adj.rewrite()))
             }
+            AdjKind::Multicast => format!("{}-mcast: {}", of.long_name(), self.rewrite(adj, adj.rewrite())),
             AdjKind::Glean => {
                 let host =
                     || format!("{}/{}", adj.source().unwrap_or_else(|| next_hop(adj)), family(adj).max_len());
@@ -94,6 +99,9 @@ struct Row {
     interface: Option<String>,
     next_hop: Option<String>,
     locks: usize,
+    /// What it has counted, if it counts.
+    packets: Option<u64>,
+    bytes: Option<u64>,
     text: String,
 }
 
@@ -129,6 +137,8 @@ impl AdjView {
             interface: (adj.tx().0 != u32::MAX).then(|| words.interface(adj.tx())),
             next_hop: adj.next_hop().map(|a| a.to_string()),
             locks,
+            packets: fib.counts(index).map(|(packets, _)| packets),
+            bytes: fib.counts(index).map(|(_, bytes)| bytes),
             text: words.adj(&adj, family(&adj), None),
         };
         let adjacencies = list.into_iter().filter(wanted).map(row).collect();

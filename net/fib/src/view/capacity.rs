@@ -40,6 +40,11 @@ impl CapacityView {
             open("  of them aliases", a.aliases),
             open("  of them balances", a.balances),
             row("balance buckets", a.buckets, a.most_buckets),
+            row(
+                "memory of tables, KiB",
+                (c.memory >> 10) as usize,
+                ((c.memory + c.left.bytes) >> 10) as usize,
+            ),
         ];
         let bytes = c.bytes + a.bytes;
         let bytes_per_route = bytes.checked_div(routes4 + routes6).unwrap_or(0);

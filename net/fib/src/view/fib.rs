@@ -163,6 +163,7 @@ fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
         }
         Via::Local { interface: None, .. } => ("receive", "local".into()),
         Via::Lookup(fib) => ("deag", format!("lookup in {}", words.table(family, fib))),
+        Via::PathMtu { mtu, .. } => ("path-mtu", format!("as without, mtu {mtu}")),
         Via::Punt => ("special", "punt".into()),
         Via::NoRoute => ("special", "no route".into()),
         Via::Drop => ("special", "drop".into()),

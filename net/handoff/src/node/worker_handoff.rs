@@ -33,10 +33,10 @@ impl WorkerHandoff {
     fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {
         let mut pkt = cx.cache().packet(&mut buffer);
         let rx = pkt.rx();
-        let spread = *self.spreads.load(rx.0 as usize, cx.guard());
+        let spread = self.spreads.load(rx.0 as usize, cx.guard());
         let ethernet = self.interfaces.get(rx, cx.guard()).flags().has(IfFlags::ETHERNET);
         let of = if ethernet { hash } else { hash_ip };
-        let flow = of(pkt.data(), self.seed, spread.symmetry());
+        let flow = of(pkt.data(), self.seed, spread.rules());
         pkt.meta_mut().flow_hash = flow;
         let edge = cx.next_feature(&mut pkt);
         // Not enabled any more: the packet stays here.

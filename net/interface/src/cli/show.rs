@@ -16,7 +16,13 @@ pub(super) const SHOW_INTERFACE: Command = Command::new(
     "Show interfaces with state, MTU and counters",
     show,
 )
-.examples(&["show interface", "sh int addr", "show interface local0 features", "show interface verbose"])
+.examples(&[
+    "show interface",
+    "sh int addr",
+    "show interface local0 features",
+    "show interface features local0",
+    "show interface verbose",
+])
 .doc("Only counters that are not zero are shown, all of them with `verbose`.");
 
 /// All or the named interfaces, by name.

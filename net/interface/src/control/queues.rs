@@ -1,7 +1,7 @@
 //! Receive queues of interfaces and where they run.
 
 use super::{Interfaces, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue};
-use crate::InterfaceError;
+use crate::{Event, InterfaceError};
 use shoal_buffer::SwIfIndex;
 
 /// A receive queue of an interface.
@@ -29,6 +29,7 @@ impl Interfaces {
             interface.queues.push((number, id));
         }
         self.lead_queues(index)?;
+        self.tell(Event::Queues(index));
         Ok(id)
     }
 
@@ -52,7 +53,9 @@ impl Interfaces {
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             interface.queues.retain(|(_, q)| *q != id);
         }
-        Ok(self.graph.remove_queue(id)?)
+        let queue = self.graph.remove_queue(id)?;
+        self.tell(Event::Queues(index));
+        Ok(queue)
     }
 
     fn queue_id(&self, index: SwIfIndex, number: u32) -> Result<QueueId, InterfaceError> {

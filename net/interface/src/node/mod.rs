@@ -4,5 +4,6 @@ pub mod arc_end;
 pub mod device_input;
 pub mod device_input_end;
 pub mod down;
+pub mod error_punt;
 pub mod interface_output;
 pub mod output;

@@ -25,28 +25,32 @@ pub enum AddressEvent {
     Added(SwIfIndex, Ip4Prefix),
     /// The interface has it no longer.
     Removed(SwIfIndex, Ip4Prefix),
+    /// What an unnumbered interface borrows is another address now, or none.
+    Borrowed(SwIfIndex),
 }
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
 type Routes = BTreeMap<Ip4Prefix, Via>;
 
 #[derive(Clone, Default)]
-struct OnInterface {
-    fib: FibIndex,
+pub(super) struct OnInterface {
+    pub(super) fib: FibIndex,
     /// The first is the primary one.
-    addresses: Vec<Ip4Prefix>,
-    directed_broadcast: bool,
+    pub(super) addresses: Vec<Ip4Prefix>,
+    pub(super) directed_broadcast: bool,
+    /// The interface whose addresses it borrows.
+    pub(super) borrows: Option<SwIfIndex>,
 }
 
 /// IPv4 on interfaces.
 pub struct Ip4 {
     control: Weak<Control>,
-    interfaces: Rc<Interfaces>,
+    pub(super) interfaces: Rc<Interfaces>,
     adjacencies: Rc<Adjacencies>,
-    fib: Rc<Fib>,
+    pub(super) fib: Rc<Fib>,
     table: Ip4IfTable,
-    writer: RefCell<TwinTableWriter<[u32; 2]>>,
-    on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
+    writer: RefCell<TwinTableWriter<[u32; 3]>>,
+    pub(super) on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
     subscribers: RefCell<Vec<Subscriber>>,
 }
 
@@ -88,7 +92,7 @@ impl Ip4 {
         self.subscribers.borrow_mut().push(Rc::new(subscriber));
     }
 
-    fn tell(&self, event: AddressEvent) {
+    pub(super) fn tell(&self, event: AddressEvent) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
             for subscriber in subscribers {
@@ -97,7 +101,7 @@ impl Ip4 {
         }
     }
 
-    fn on(&self, interface: SwIfIndex) -> OnInterface {
+    pub(super) fn on(&self, interface: SwIfIndex) -> OnInterface {
         let known = self.on.borrow().get(&interface).cloned();
         known.unwrap_or_default()
     }
@@ -107,9 +111,9 @@ impl Ip4 {
         self.on(interface).addresses
     }
 
-    /// The interface's first address.
+    /// The interface's first address, or that of the one it borrows from.
     pub fn primary(&self, interface: SwIfIndex) -> Option<Ipv4Addr> {
-        self.on.borrow().get(&interface)?.addresses.first().map(Ip4Prefix::addr)
+        self.spoken(interface).first().map(Ip4Prefix::addr)
     }
 
     /// The table packets received on the interface are looked up in.
@@ -129,8 +133,7 @@ impl Ip4 {
             0 => dst,
             next_hop => Ipv4Addr::from_bits(next_hop),
         };
-        let on = self.on.borrow();
-        let addresses = &on.get(&adj.tx())?.addresses;
+        let addresses = self.spoken(adj.tx());
         addresses.iter().find(|a| a.contains(next_hop)).or(addresses.first()).map(Ip4Prefix::addr)
     }
 
@@ -148,6 +151,7 @@ impl Ip4 {
         let name = self.interfaces.name(interface)?;
         check_host(address)?;
         let old = self.on(interface);
+        self.check_borrows_nothing(interface, &name, &old)?;
         self.check_overlap(interface, &name, &old, address)?;
         let mut new = old.clone();
         new.addresses.push(address);
@@ -245,7 +249,12 @@ impl Ip4 {
 
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
     /// changed.
-    fn apply(&self, interface: SwIfIndex, old: &OnInterface, new: OnInterface) -> Result<(), Ip4Error> {
+    pub(super) fn apply(
+        &self,
+        interface: SwIfIndex,
+        old: &OnInterface,
+        new: OnInterface,
+    ) -> Result<(), Ip4Error> {
         let (had, wants) = (old.routes(interface), new.routes(interface));
         let mut done: Vec<Ip4Prefix> = Vec::new();
         for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
@@ -262,27 +271,25 @@ impl Ip4 {
         for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
             self.withdraw(old.fib, *prefix);
         }
-        let idle = new.addresses.is_empty() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
-        let mut on = self.on.borrow_mut();
+        let idle = !new.enabled() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
+        let lends = old.addresses != new.addresses;
         if idle {
-            on.remove(&interface)
+            self.on.borrow_mut().remove(&interface);
         } else {
-            on.insert(interface, new)
-        };
+            self.on.borrow_mut().insert(interface, new);
+        }
+        if lends {
+            self.renew_borrowers(interface);
+        }
         Ok(())
     }
 
     fn publish(&self, interface: SwIfIndex, old: &OnInterface, new: &OnInterface) -> Result<(), Ip4Error> {
-        let primary =
-            |on: &OnInterface| on.addresses.first().map_or([0; 2], |a| [a.addr().to_bits(), a.mask_bits()]);
-        if primary(old) != primary(new) {
-            let stored = self.writer.borrow_mut().store(interface.0 as usize, primary(new));
-            stored.map_err(|e| Ip4Error::Table(e.to_string()))?;
-        }
+        self.publish_primary(interface, new)?;
         let before = self.interfaces.data(interface)?.flags().has(IfFlags::IP4);
-        let enabled = match (old.addresses.is_empty(), new.addresses.is_empty()) {
-            (true, false) => true,
-            (false, true) => false,
+        let enabled = match (old.enabled(), new.enabled()) {
+            (false, true) => true,
+            (true, false) => false,
             _ => before,
         };
         self.interfaces.set_ip4(interface, enabled, new.fib.0)?;
@@ -293,6 +300,17 @@ impl Ip4 {
             self.fib.unlock(Family::Ip4, old.fib, Source::Interface);
         }
         Ok(())
+    }
+
+    /// What packets read: the first address, its mask, and the interface that lends it.
+    pub(super) fn publish_primary(&self, interface: SwIfIndex, on: &OnInterface) -> Result<(), Ip4Error> {
+        let own = on.addresses.first().map(|a| [a.addr().to_bits(), a.mask_bits(), 0]);
+        let words = own.or_else(|| self.borrowed_words(on)).unwrap_or_default();
+        let (at, mut writer) = (interface.0 as usize, self.writer.borrow_mut());
+        if writer.get(at).copied().unwrap_or_default() == words {
+            return Ok(());
+        }
+        writer.store(at, words).map_err(|e| Ip4Error::Table(e.to_string()))
     }
 
     fn undo(&self, fib: FibIndex, had: &Routes, done: &[Ip4Prefix]) {
@@ -318,6 +336,7 @@ impl Ip4 {
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
+        self.stop_lending(interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, OnInterface::default()) {
             tracing::warn!("addresses of a deleted interface stay: {e}");
@@ -335,14 +354,21 @@ impl Ip4 {
             Ok(id) if on.fib != FibIndex::DEFAULT => format!(" ip4 table-id {id} fib-idx {}", on.fib),
             _ => String::new(),
         };
-        on.addresses.iter().map(|a| format!("{a}{table}")).collect()
+        let borrows = on.borrows.and_then(|lender| self.interfaces.name(lender).ok());
+        let borrows = borrows.map(|lender| format!("unnumbered, use {lender}"));
+        on.addresses.iter().map(|a| format!("{a}{table}")).chain(borrows).collect()
     }
 }
 
 impl OnInterface {
+    /// Whether IPv4 runs.
+    pub(super) fn enabled(&self) -> bool {
+        !self.addresses.is_empty() || self.borrows.is_some()
+    }
+
     /// Whether the table must stay for it.
     fn holds(&self) -> bool {
-        !self.addresses.is_empty() || self.fib != FibIndex::DEFAULT
+        self.enabled() || self.fib != FibIndex::DEFAULT
     }
 
     /// The entries its addresses give its table.

@@ -59,6 +59,22 @@ pub enum Ip4Error {
         /// Its addresses.
         addresses: String,
     },
+    /// An interface cannot borrow from another.
+    #[error("{interface} cannot use the addresses of {lender}: {why}")]
+    Unnumbered {
+        /// The interface that would borrow.
+        interface: String,
+        /// The one that would lend.
+        lender: String,
+        /// Why not.
+        why: String,
+    },
+    /// The interface borrows its addresses and can have none of its own.
+    #[error("{0} is unnumbered and uses the addresses of {1}: `set interface unnumbered del {0}' first")]
+    IsUnnumbered(String, String),
+    /// The interface does not borrow.
+    #[error("{0} is not unnumbered")]
+    NotUnnumbered(String),
     /// The forwarding table refused.
     #[error(transparent)]
     Fib(#[from] FibError),

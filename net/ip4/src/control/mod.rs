@@ -11,6 +11,7 @@
 mod address;
 mod data;
 mod error;
+mod unnumbered;
 
 pub use address::{AddressEvent, Ip4};
 pub use data::Ip4IfTable;

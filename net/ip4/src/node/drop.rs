@@ -1,10 +1,12 @@
 //! `ip4-drop`: packets that have no way, and what their senders are told. RFC 1812, 5.2.7.1.
-//! ip4-lookup -> **ip4-drop** -> error-drop | ip4-icmp-error | ip4-punt
+//! ip4-lookup -> **ip4-drop** -> error-drop | features of `ip4-drop` | ip4-icmp-error
+//!
+//! Packets whose sender is told do not end here and are not on the arc.
 
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, PacketNode};
 
 use crate::{Headers, IcmpError};
 
@@ -14,6 +16,8 @@ pub enum Next {
     /// Its sender is told.
     #[node("ip4-icmp-error")]
     IcmpError,
+    /// A feature.
+    Feature(Edge),
 }
 
 /// What is counted here.
@@ -31,14 +35,14 @@ pub enum Error {
     /// destination prohibited by route
     #[severity(warn)]
     Prohibited,
-    /// no host takes punted packets
-    Punt,
 }
 
 /// Needs to know why the route ends.
 pub struct Ip4Drop {
     /// All adjacencies.
     pub adjacencies: AdjTable,
+    /// Features of packets that end, whatever interface they came in by.
+    pub arc: FeatureArc,
 }
 
 impl PacketNode for Ip4Drop {
@@ -54,8 +58,10 @@ impl PacketNode for Ip4Drop {
             AdjKind::None => (Error::NoRoute, IcmpError::NET),
             AdjKind::Unreachable => (Error::Unreachable, IcmpError::HOST),
             AdjKind::Prohibit => (Error::Prohibited, IcmpError::PROHIBITED),
-            AdjKind::Punt => return Err(Error::Punt),
-            _ => return Err(Error::Drop),
+            _ => {
+                cx.blame(Error::Drop, pkt);
+                return cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(Error::Drop);
+            }
         };
         cx.count(counter, 1);
         message.ask(pkt);

@@ -1,12 +1,15 @@
 //! `ip4-frag`: cut packets that are too long for the way out. RFC 791, 3.2; RFC 1812, 4.2.2.7.
-//! ip4-rewrite -> **ip4-frag** -> ip4-rewrite
+//! ip4-rewrite -> **ip4-frag** -> ip4-rewrite | where packets to groups are rewritten
 //!
 //! A frame node, because one packet becomes several.
 
-use shoal_adj::{AdjIndex, AdjTable};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::{Buffer, DATA_SIZE, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
+use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes as _};
 use shoal_wire::{FromBytes, Ip4Header};
 
 use crate::checksum;
@@ -17,6 +20,8 @@ pub enum Next {
     /// Each fragment goes the packet's way.
     #[node("ip4-rewrite")]
     Rewrite,
+    /// The same for packets to groups.
+    Multicast(Edge),
 }
 
 /// Why a packet is dropped here, and what else is counted.
@@ -48,6 +53,23 @@ struct Trace {
 pub struct Ip4Frag {
     /// All adjacencies.
     pub adjacencies: AdjTable,
+    /// The edge to whoever rewrites packets to groups.
+    pub multicast: Ip4FragMulticast,
+}
+
+/// The edge from `ip4-frag` to whoever rewrites packets to groups, who is not named here. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Ip4FragMulticast(Arc<AtomicU16>);
+
+impl Ip4FragMulticast {
+    /// Sets it; it leads to a drop at first.
+    pub fn set(&self, edge: Edge) {
+        self.0.store(edge.0, Ordering::Release);
+    }
+
+    fn get(&self) -> Edge {
+        Edge(self.0.load(Ordering::Acquire))
+    }
 }
 
 /// Longest header.
@@ -108,6 +130,14 @@ impl Header {
 }
 
 impl Ip4Frag {
+    /// The way of the fragments: the packet's own.
+    fn next(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Next {
+        match self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard()).kind() {
+            AdjKind::Multicast => Next::Multicast(self.multicast.get()),
+            _ => Next::Rewrite,
+        }
+    }
+
     /// Sends the fragments; tells how many, or why not. Fragments of a packet that cannot be finished are of no
     /// use and are freed.
     fn cut(&self, pkt: &mut Packet<'_>, pieces: &mut Frame, cx: &mut FrameCx<'_>) -> Result<usize, Error> {
@@ -179,11 +209,12 @@ impl FrameNode for Ip4Frag {
         let mut pieces = cx.blank();
         while let Some(mut buffer) = frame.pop() {
             let mut pkt = cx.cache().packet(&mut buffer);
+            let next = self.next(&pkt, cx);
             match self.cut(&mut pkt, &mut pieces, cx) {
                 Ok(n) => {
                     cx.count(Error::PacketsCut, 1);
                     cx.count(Error::FragmentsSent, n as u64);
-                    cx.send_frame(Next::Rewrite.edge(), &mut pieces);
+                    cx.send_frame(next.edge(), &mut pieces);
                     cx.cache().free(buffer);
                 }
                 Err(why) => {

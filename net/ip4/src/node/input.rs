@@ -1,5 +1,6 @@
 //! `ip4-input`: is this an IPv4 packet a router may look at? RFC 1812, 5.2.2.
-//! ethernet-input -> **ip4-input** -> ip4-lookup | ip4-options | features of `ip4-unicast`
+//! ethernet-input -> **ip4-input** -> ip4-lookup | ip4-options | features of `ip4-unicast` | features of `ip4-multicast`
+//! and where that arc ends
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
@@ -19,7 +20,7 @@ pub enum Next {
     /// It has options.
     #[node("ip4-options")]
     Options,
-    /// A feature.
+    /// A feature, or the end of the arc of packets to a group.
     Feature(Edge),
 }
 
@@ -51,6 +52,8 @@ pub enum Error {
 pub struct Ip4Input {
     /// Features of packets to one host.
     pub unicast: FeatureArc,
+    /// Features of packets to a group.
+    pub multicast: FeatureArc,
 }
 
 /// First bytes of addresses that no host may use as its source: 0, 127, 224 and above.
@@ -72,6 +75,13 @@ static ODD_SOURCE: [bool; 256] = {
 fn has_odd_source(ip: &Ip4Header) -> bool {
     let [top, ..] = ip.src_bytes();
     ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true)
+}
+
+/// Whether the destination is no single host's: a group, or beyond.
+#[inline(always)]
+fn has_odd_destination(ip: &Ip4Header) -> bool {
+    let [top, ..] = ip.dst_bytes();
+    *top >= 224
 }
 
 /// RFC 1812, 5.3.7: such packets are not forwarded. A host without an address (RFC 1122, 3.2.1.3) may speak to all of
@@ -118,6 +128,7 @@ impl Plain for Ip4Input {
             && total.wrapping_sub(Ip4Header::LEN) <= len.wrapping_sub(Ip4Header::LEN)
             && ip.fragment_offset() != 8
             && !has_odd_source(ip)
+            && !has_odd_destination(ip)
             && ip.ttl() != 0
     }
 
@@ -164,6 +175,9 @@ impl Ip4Input {
         if header > Ip4Header::LEN {
             // Packets with options start on the arc after their slow path.
             return Ok(Next::Options);
+        }
+        if ip.dst().is_multicast() {
+            return Ok(Next::Feature(cx.run_arc(&self.multicast, rx, &mut pkt)));
         }
         Ok(cx.start_arc(&self.unicast, rx, &mut pkt).map_or(Next::Lookup, Next::Feature))
     }

@@ -1,12 +1,13 @@
 //! `ip4-local`: packets for this router. RFC 1122, 3.2.
-//! ip4-lookup -> **ip4-local** -> ip4-icmp-input | registered protocols and ports | ip4-icmp-error
+//! ip4-lookup -> **ip4-local** -> ip4-icmp-input | registered protocols and ports | ip4-icmp-error | features of
+//! `ip4-local`, and ip4-local-end-of-arc behind them
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_wire::{Ip4Header, IpProtocol, UdpHeader};
 
 use crate::{Headers, IcmpError};
@@ -22,6 +23,8 @@ pub enum Next {
     IcmpError,
     /// Whoever registered the protocol or port.
     Registered(Edge),
+    /// A feature.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here, and what else is counted.
@@ -49,12 +52,13 @@ pub enum Error {
 pub struct Listeners {
     protocols: Box<[AtomicU16]>,
     udp: Box<[AtomicU16]>,
+    fragments: AtomicU16,
 }
 
 impl Default for Listeners {
     fn default() -> Self {
         let table = |n: usize| (0..n).map(|_| AtomicU16::new(0)).collect();
-        Listeners { protocols: table(256), udp: table(65_536) }
+        Listeners { protocols: table(256), udp: table(65_536), fragments: AtomicU16::new(0) }
     }
 }
 
@@ -67,6 +71,16 @@ impl Listeners {
     /// Gives a UDP port to an edge of `ip4-local` or `ip6-local`, or to nobody.
     pub fn set_udp(&self, port: u16, edge: Option<Edge>) {
         Self::set(&self.udp, usize::from(port), edge);
+    }
+
+    /// Gives fragments to an edge of `ip4-local` or `ip6-local`, which sees what they make up, or to nobody.
+    pub fn set_fragments(&self, edge: Option<Edge>) {
+        self.fragments.store(edge.map_or(0, |e| e.0), Ordering::Release);
+    }
+
+    /// The edge of fragments.
+    pub fn fragments(&self) -> Option<Edge> {
+        Some(Edge(self.fragments.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }
 
     fn set(table: &[AtomicU16], at: usize, edge: Option<Edge>) {
@@ -95,29 +109,47 @@ impl Listeners {
 pub struct Ip4Local {
     /// Who takes them.
     pub listeners: Arc<Listeners>,
+    /// Features of packets for this router.
+    pub arc: FeatureArc,
 }
 
-impl Ip4Local {
-    fn udp(
-        &self,
-        pkt: &mut Packet<'_>,
-        header: usize,
-        total: usize,
-        cx: &Cx<'_, Self>,
-    ) -> Result<Next, Error> {
-        let udp = pkt.header_at::<UdpHeader>(header).ok_or(Error::UdpLength)?;
-        let (port, length, sum) = (udp.dst_port(), usize::from(udp.length()), udp.checksum());
-        if length < UdpHeader::LEN || length > total - header {
-            return Err(Error::UdpLength);
+/// Whether what a UDP header says of its packet is true.
+fn check_udp(pkt: &Packet<'_>, header: usize, total: usize) -> Result<(), Error> {
+    let udp = pkt.header_at::<UdpHeader>(header).ok_or(Error::UdpLength)?;
+    let (length, sum) = (usize::from(udp.length()), udp.checksum());
+    if length < UdpHeader::LEN || length > total - header {
+        return Err(Error::UdpLength);
+    }
+    let unchecked = Flags::L4_CHECKSUM_OFFLOAD.with(Flags::L4_CHECKSUM_OK);
+    if sum != 0 && !pkt.flags().has(unchecked) && !udp_checksum_ok(pkt, header, length) {
+        return Err(Error::UdpChecksum);
+    }
+    Ok(())
+}
+
+/// Where a packet goes that was found in order: by its protocol, and by its port if that is UDP. Features may have made
+/// another packet of it.
+#[inline(always)]
+pub(super) fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
+where
+    N: PacketNode<Error = Error>,
+{
+    let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
+    let (protocol, header) = (ip.protocol(), ip.header_len());
+    match protocol {
+        IpProtocol::ICMP => Ok(Next::Icmp),
+        IpProtocol::UDP => {
+            let port = pkt.header_at::<UdpHeader>(header).ok_or(Error::UdpLength)?.dst_port();
+            match listeners.udp(port) {
+                Some(edge) => Ok(Next::Registered(edge)),
+                None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+            }
         }
-        let unchecked = Flags::L4_CHECKSUM_OFFLOAD.with(Flags::L4_CHECKSUM_OK);
-        if sum != 0 && !pkt.flags().has(unchecked) && !udp_checksum_ok(pkt, header, length) {
-            return Err(Error::UdpChecksum);
-        }
-        match self.listeners.udp(port) {
+        other => match listeners.protocol(other) {
             Some(edge) => Ok(Next::Registered(edge)),
-            None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
-        }
+            None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+            None => refuse(pkt, Error::UnknownProtocol, IcmpError::PROTOCOL, cx),
+        },
     }
 }
 
@@ -137,12 +169,10 @@ fn udp_checksum_ok(pkt: &Packet<'_>, header: usize, length: usize) -> bool {
 }
 
 /// Nobody takes it: the sender is told, unless it was sent to many.
-fn refuse(
-    pkt: &mut Packet<'_>,
-    why: Error,
-    message: IcmpError,
-    cx: &Cx<'_, Ip4Local>,
-) -> Result<Next, Error> {
+fn refuse<N>(pkt: &mut Packet<'_>, why: Error, message: IcmpError, cx: &Cx<'_, N>) -> Result<Next, Error>
+where
+    N: PacketNode<Error = Error>,
+{
     if pkt.flags().has(Flags::LINK_MULTICAST) {
         return Err(Error::Broadcast);
     }
@@ -162,7 +192,7 @@ impl PacketNode for Ip4Local {
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         let (protocol, header, total) = (ip.protocol(), ip.header_len(), usize::from(ip.total_length()));
         if ip.is_fragment() {
-            return Err(Error::Fragment);
+            return self.listeners.fragments().map(Next::Registered).ok_or(Error::Fragment);
         }
         if total < header || total > pkt.len() {
             return Err(Error::TooShort);
@@ -171,14 +201,12 @@ impl PacketNode for Ip4Local {
         pkt.truncate(total).ok_or(Error::TooShort)?;
         let l4 = pkt.current() + header as i16;
         pkt.meta_mut().l4 = l4;
-        match protocol {
-            IpProtocol::ICMP => Ok(Next::Icmp),
-            IpProtocol::UDP => self.udp(pkt, header, total, cx),
-            other => match self.listeners.protocol(other) {
-                Some(edge) => Ok(Next::Registered(edge)),
-                None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
-                None => refuse(pkt, Error::UnknownProtocol, IcmpError::PROTOCOL, cx),
-            },
+        if protocol == IpProtocol::UDP {
+            check_udp(pkt, header, total)?;
         }
+        if let Some(feature) = cx.start_arc(&self.arc, pkt.rx(), pkt) {
+            return Ok(Next::Feature(feature));
+        }
+        deliver(&self.listeners, pkt, cx)
     }
 }

@@ -40,6 +40,9 @@ pub enum Next {
     /// There is no way, and the sender may be told.
     #[node("ip4-drop")]
     Drop,
+    /// To the host.
+    #[node("ip4-punt")]
+    Punt,
 }
 
 /// Why a packet is dropped here.
@@ -120,8 +123,28 @@ impl Ip4Lookup {
         Err(Error::TooManyTables)
     }
 
+    /// What is known of a packet before it is looked up.
+    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+        let ip = pkt.header::<Ip4Header>()?;
+        Some(Key { dst: ip.dst_u32(), fib: self.table(pkt).0, ..Key::default() })
+    }
+
+    /// Where a packet goes that has found an adjacency.
+    pub(super) fn follow(
+        &self,
+        key: Key,
+        index: AdjIndex,
+        pkt: &mut Packet<'_>,
+        guard: Guard<'_>,
+    ) -> Result<Next, Error> {
+        if self.adjacencies.get(index, guard).is_rewrite() {
+            return Ok(Next::Rewrite);
+        }
+        self.rest(key, index, pkt, guard)
+    }
+
     /// What `show trace` says; the hash is that of the table the packet came to first.
-    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
@@ -139,6 +162,7 @@ fn next(adj: &Adj) -> Next {
         },
         AdjKind::Incomplete => Next::Arp,
         AdjKind::Glean => Next::Glean,
+        AdjKind::Punt => Next::Punt,
         _ => Next::Drop,
     }
 }

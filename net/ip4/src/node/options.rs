@@ -1,12 +1,12 @@
 //! `ip4-options`: packets with options, off the fast path. RFC 1812, 5.3.13; RFC 7126.
-//! ip4-input -> **ip4-options** -> ip4-lookup | features of `ip4-unicast` | ip4-icmp-error
+//! ip4-input -> **ip4-options** -> ip4-lookup | features of `ip4-unicast` and `ip4-multicast` | ip4-icmp-error
 //!
-//! The arc starts here as it does at ip4-input: a feature must not be avoided by an option that means nothing.
+//! The arcs start here as they do at ip4-input: a feature must not be avoided by an option that means nothing.
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_wire::Ip4Options;
+use shoal_wire::{Ip4Header, Ip4Options};
 
 use crate::{Headers, IcmpError};
 
@@ -19,7 +19,7 @@ pub enum Next {
     /// The options make no sense.
     #[node("ip4-icmp-error")]
     IcmpError,
-    /// A feature.
+    /// A feature, or the end of the arc of packets to a group.
     Feature(Edge),
 }
 
@@ -40,6 +40,8 @@ const SOURCE_ROUTES: [u8; 2] = [131, 137];
 pub struct Ip4OptionsNode {
     /// Features of packets to one host.
     pub unicast: FeatureArc,
+    /// Features of packets to a group.
+    pub multicast: FeatureArc,
 }
 
 impl PacketNode for Ip4OptionsNode {
@@ -63,6 +65,9 @@ impl PacketNode for Ip4OptionsNode {
             }
         }
         match malformed {
+            None if pkt.header::<Ip4Header>().is_some_and(|ip| ip.dst().is_multicast()) => {
+                Ok(Next::Feature(cx.run_arc(&self.multicast, pkt.rx(), pkt)))
+            }
             None => Ok(cx.start_arc(&self.unicast, pkt.rx(), pkt).map_or(Next::Lookup, Next::Feature)),
             Some(offset) => {
                 cx.count(Error::Malformed, 1);

@@ -1,5 +1,5 @@
 //! `ip4-rewrite`: take a hop off, put the neighbour's header in front. RFC 1812, 5.2 and 5.3.1.
-//! ip4-lookup -> **ip4-rewrite** -> `<interface>-output` | ip4-icmp-error | ip4-frag
+//! ip4-lookup -> **ip4-rewrite** -> `<interface>-output` | features of `ip4-output` | ip4-icmp-error | ip4-frag
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,7 +7,7 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::{Flags, Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::superpath::Uses;
-use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_wire::Ip4Header;
 use zerocopy::FromBytes;
 
@@ -25,7 +25,7 @@ pub enum Next {
     /// It leaves by the way it came: the sender may be told a shorter one.
     #[node("ip4-redirect")]
     Redirect,
-    /// The neighbour's interface.
+    /// The neighbour's interface, or a feature of packets on their way there.
     Output(Edge),
 }
 
@@ -78,6 +78,8 @@ impl Trace {
 pub struct Ip4Rewrite {
     /// All adjacencies.
     pub adjacencies: AdjTable,
+    /// Features of packets behind the rewrite.
+    pub output: FeatureArc,
 }
 
 /// Packets that are not plainly forwarded.
@@ -123,7 +125,7 @@ impl PacketNode for Ip4Rewrite {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         let next = match self.plain_with(adj, pkt) {
             Some(edge) => Ok(Next::Output(edge)),
-            None => rest(pkt.reborrow(), adj, cx.aside()),
+            None => self.rest(pkt.reborrow(), adj, cx.aside()),
         };
         if let Ok(Next::Output(_)) = next {
             cx.trace(pkt, || Trace::of(pkt, adj));
@@ -155,38 +157,44 @@ impl Uses<&Adj> for Ip4Rewrite {
     }
 }
 
-/// Packets made here, packets whose sender was told a shorter way, other rewrites than
-/// an Ethernet header, and what goes no further.
-#[cold]
-fn rest(mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Ip4Rewrite>) -> Result<Next, Error> {
-    let (flags, mtu) = (pkt.flags(), adj.mtu);
-    let fits_in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
-    let ours = flags.has(Flags::LOCALLY_ORIGINATED);
-    if flags.has(Flags::LINK_MULTICAST) && !ours {
-        // RFC 1812, 5.3.4: every station on the link would forward its copy.
-        return Err(Error::LinkBroadcast);
+impl Ip4Rewrite {
+    /// Packets made here, packets whose sender was told a shorter way, other rewrites than
+    /// an Ethernet header, ways out with features, what is counted by adjacency, and what goes no further.
+    #[cold]
+    fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
+        let (flags, mtu) = (pkt.flags(), adj.mtu);
+        let fits_in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
+        let ours = flags.has(Flags::LOCALLY_ORIGINATED);
+        if flags.has(Flags::LINK_MULTICAST) && !ours {
+            // RFC 1812, 5.3.4: every station on the link would forward its copy.
+            return Err(Error::LinkBroadcast);
+        }
+        let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
+        let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
+        if ip.total_length() > mtu && !fits_in_pieces {
+            return Ok(too_long(pkt, mtu, cx));
+        }
+        if !ours && ip.ttl() <= 1 {
+            return Ok(expired(pkt, cx));
+        }
+        if redirect {
+            return Ok(Next::Redirect);
+        }
+        if !adj.is_rewrite() {
+            // The adjacency has changed since it was looked up.
+            return Err(Error::Gone);
+        }
+        if !ours {
+            ip.decrement_ttl();
+        }
+        let rewrite = adj.rewrite();
+        pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
+        pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
+        let l3 = pkt.current() + rewrite.len() as i16;
+        let meta = pkt.meta_mut();
+        (meta.tx, meta.l3) = (adj.tx(), l3);
+        self.adjacencies.count(adj, AdjIndex(meta.adj), cx.thread(), pkt.len());
+        let feature = if adj.has_features() { cx.start_arc(&self.output, adj.tx(), &mut pkt) } else { None };
+        Ok(Next::Output(feature.unwrap_or(adj.edge())))
     }
-    let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
-    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-    if ip.total_length() > mtu && !fits_in_pieces {
-        return Ok(too_long(pkt, mtu, cx));
-    }
-    if !ours && ip.ttl() <= 1 {
-        return Ok(expired(pkt, cx));
-    }
-    if redirect {
-        return Ok(Next::Redirect);
-    }
-    if !adj.is_rewrite() {
-        // The adjacency has changed since it was looked up.
-        return Err(Error::Gone);
-    }
-    if !ours {
-        ip.decrement_ttl();
-    }
-    let rewrite = adj.rewrite();
-    pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
-    pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
-    pkt.meta_mut().tx = adj.tx();
-    Ok(Next::Output(adj.edge()))
 }

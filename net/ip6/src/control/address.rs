@@ -1,7 +1,7 @@
 //! Addresses of interfaces.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::rc::{Rc, Weak};
 
@@ -11,11 +11,11 @@ use shoal_graph::{Graph, NodeIndex};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
-use shoal_wire::ip6_address::{is_link_local, link_local_of};
+use shoal_wire::ip6_address::{is_link_local, link_local_of, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 
 use super::data::words;
-use super::error::nearest;
+use super::error::{check_host, nearest};
 use super::links::{Links, groups};
 use super::{Ip6Error, Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
@@ -30,6 +30,8 @@ pub enum AddressEvent {
     Added(SwIfIndex, Ip6Prefix),
     /// The interface has it no longer.
     Removed(SwIfIndex, Ip6Prefix),
+    /// What an unnumbered interface borrows is other addresses now, or none.
+    Borrowed(SwIfIndex),
 }
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
@@ -48,17 +50,26 @@ pub struct Ip6Info {
     pub chosen: Option<Ipv6Addr>,
     /// The link-local address, while IPv6 runs.
     pub link_local: Option<Ipv6Addr>,
+    /// Those of its addresses that are not the router's yet, or somebody else's: see [`Ip6::set_use`].
+    pub unproven: BTreeSet<Ipv6Addr>,
+    /// The interface whose addresses it borrows.
+    pub borrows: Option<SwIfIndex>,
 }
 
 impl Ip6Info {
     /// Whether IPv6 runs.
     pub fn enabled(&self) -> bool {
-        self.explicit || self.chosen.is_some() || !self.addresses.is_empty()
+        self.explicit || self.chosen.is_some() || self.borrows.is_some() || !self.addresses.is_empty()
     }
 
     /// All its addresses.
     pub fn all(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
         self.link_local.into_iter().chain(self.addresses.iter().map(Ip6Prefix::addr))
+    }
+
+    /// Its addresses that may be spoken from, without the link-local one.
+    pub fn usable(&self) -> impl Iterator<Item = &Ip6Prefix> + '_ {
+        self.addresses.iter().filter(|a| !self.unproven.contains(&a.addr()))
     }
 
     /// Whether the table must stay for it.
@@ -83,7 +94,9 @@ impl Ip6Info {
         }
         for address in self.anycast().chain(self.addresses.iter().map(Ip6Prefix::addr)) {
             let local = Via::Local { interface: Some(interface), address: address.into() };
-            routes.insert(Ip6Prefix::host(address), local);
+            // RFC 4862, 5.4: packets to an address that is not the router's yet are thrown away silently.
+            let via = if self.unproven.contains(&address) { Via::Drop } else { local };
+            routes.insert(Ip6Prefix::host(address), via);
         }
         routes
     }
@@ -93,14 +106,18 @@ impl Ip6Info {
 pub struct Ip6 {
     control: Weak<Control>,
     graph: Rc<Graph>,
-    interfaces: Rc<Interfaces>,
+    pub(super) interfaces: Rc<Interfaces>,
     adjacencies: Rc<Adjacencies>,
-    fib: Rc<Fib>,
+    pub(super) fib: Rc<Fib>,
     table: Ip6IfTable,
     writer: RefCell<TwinTableWriter<[u64; 4]>>,
-    links: Links,
+    pub(super) links: Links,
     edges: Ip6Edges,
-    on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    pub(super) on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    /// Whether somebody finds out if new addresses are the router's alone.
+    pub(super) proving: Cell<bool>,
+    /// Groups that others want the router in, and how many do.
+    pub(super) joined: RefCell<BTreeMap<(SwIfIndex, Ipv6Addr), usize>>,
     subscribers: RefCell<Vec<Subscriber>>,
 }
 
@@ -129,6 +146,8 @@ impl Ip6 {
             writer: RefCell::new(writer),
             edges: Ip6Edges::default(),
             on: RefCell::default(),
+            proving: Cell::default(),
+            joined: RefCell::default(),
             subscribers: RefCell::default(),
         });
         let source = Rc::downgrade(&ip6);
@@ -176,7 +195,7 @@ impl Ip6 {
         self.subscribers.borrow_mut().push(Rc::new(subscriber));
     }
 
-    fn tell(&self, event: AddressEvent) {
+    pub(super) fn tell(&self, event: AddressEvent) {
         let subscribers = self.subscribers.borrow().clone();
         if let Some(control) = self.control.upgrade() {
             for subscriber in subscribers {
@@ -229,15 +248,16 @@ impl Ip6 {
         };
         let on = self.on.borrow();
         let sending = on.get(&adj.tx())?;
-        let near = sending.addresses.iter().find(|a| a.contains(next_hop));
-        let own = near.or(sending.addresses.first()).map(Ip6Prefix::addr);
+        let lender = sending.borrows.and_then(|lender| on.get(&lender)).unwrap_or(sending);
+        let near = lender.usable().find(|a| a.contains(next_hop));
+        let own = near.or(lender.usable().next()).map(Ip6Prefix::addr);
         own.or_else(|| first_global(&on, sending.fib))
     }
 
     /// Whether an address is the router's own in a table.
     pub fn is_own(&self, addr: Ipv6Addr, fib: FibIndex) -> bool {
         let on = self.on.borrow();
-        on.values().filter(|on| on.fib == fib).any(|on| on.addresses.iter().any(|a| a.addr() == addr))
+        on.values().filter(|on| on.fib == fib).any(|on| on.usable().any(|a| a.addr() == addr))
     }
 
     /// Gives an interface an address; a link-local one takes the place of the one it has.
@@ -251,6 +271,7 @@ impl Ip6 {
         let name = self.interfaces.name(interface)?;
         check_host(address)?;
         let old = self.on(interface);
+        self.check_borrows_nothing(&name, &old)?;
         self.check_overlap(interface, &name, &old, address)?;
         let mut new = old.clone();
         new.addresses.push(address);
@@ -396,8 +417,14 @@ impl Ip6 {
 
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
     /// changed.
-    fn apply(&self, interface: SwIfIndex, old: &Ip6Info, mut new: Ip6Info) -> Result<(), Ip6Error> {
+    pub(super) fn apply(
+        &self,
+        interface: SwIfIndex,
+        old: &Ip6Info,
+        mut new: Ip6Info,
+    ) -> Result<(), Ip6Error> {
         new.link_local = if new.enabled() { Some(self.link_local_for(interface, &new)?) } else { None };
+        self.keep_unproven(old, &mut new);
         let (had, wants) = (old.routes(interface), new.routes(interface));
         let mut done: Vec<Ip6Prefix> = Vec::new();
         for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
@@ -420,6 +447,9 @@ impl Ip6 {
         }
         self.publish_sources();
         self.tell_changes(interface, old, &new);
+        if old.addresses != new.addresses || old.unproven != new.unproven {
+            self.renew_borrowers(interface);
+        }
         Ok(())
     }
 
@@ -441,11 +471,17 @@ impl Ip6 {
             self.links.clear(interface);
             return Ok(());
         };
-        let wants = groups(new.all().chain(new.anycast()));
+        let mut wants = groups(new.all().chain(new.anycast()));
+        wants.extend(self.joined_on(interface));
+        wants.extend(self.borrowed_by(new).iter().map(|a| solicited_node(a.addr())));
         for group in &wants {
             self.links.own(interface, *group)?;
         }
-        self.links.own(interface, link_local)?;
+        if new.unproven.contains(&link_local) {
+            self.links.bar(interface, link_local)?;
+        } else {
+            self.links.own(interface, link_local)?;
+        }
         self.links.anybody(interface, link_local)?;
         if let Some(gone) = old.link_local.filter(|a| *a != link_local) {
             self.links.leave(interface, gone);
@@ -461,9 +497,11 @@ impl Ip6 {
         let on = self.on.borrow();
         let mut writer = self.writer.borrow_mut();
         for (interface, info) in on.iter() {
-            let own = info.addresses.first().map(Ip6Prefix::addr);
+            let lender = info.borrows.and_then(|lender| on.get(&lender)).unwrap_or(info);
+            let own = lender.usable().next().map(Ip6Prefix::addr);
             let global = own.or_else(|| first_global(&on, info.fib));
-            let ([a, b], [c, d]) = (words(info.link_local), words(global));
+            let link_local = info.link_local.filter(|a| !info.unproven.contains(a));
+            let ([a, b], [c, d]) = (words(link_local), words(global));
             let at = interface.0 as usize;
             if writer.get(at) != Some(&[a, b, c, d])
                 && let Err(e) = writer.store(at, [a, b, c, d])
@@ -509,6 +547,8 @@ impl Ip6 {
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
+        self.joined.borrow_mut().retain(|(i, _), _| *i != interface);
+        self.stop_lending(interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
             tracing::warn!("addresses of a deleted interface stay: {e}");
@@ -541,26 +581,9 @@ impl Ip6 {
 
 /// The first address of any interface in a table.
 fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
-    on.values().filter(|on| on.fib == fib).find_map(|on| on.addresses.first()).map(Ip6Prefix::addr)
+    on.values().filter(|on| on.fib == fib).find_map(|on| on.usable().next()).map(Ip6Prefix::addr)
 }
 
 fn list(addresses: &[Ip6Prefix]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// RFC 4291, 2.5 and 2.7: what may be the address of a host.
-fn check_host(address: Ip6Prefix) -> Result<(), Ip6Error> {
-    let addr = address.addr();
-    let why = if addr.is_unspecified() {
-        "it is nobody's"
-    } else if address.len() == 0 {
-        "its network would be everything"
-    } else if addr.is_multicast() {
-        "it is a group's"
-    } else if addr.is_loopback() {
-        "it is the loopback address"
-    } else {
-        return Ok(());
-    };
-    Err(Ip6Error::NotAHost { address, why })
 }

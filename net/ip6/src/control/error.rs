@@ -73,6 +73,22 @@ pub enum Ip6Error {
     /// IPv6 does not run on the interface.
     #[error("ip6 is not enabled on {0}")]
     NotEnabled(String),
+    /// An interface cannot borrow from another.
+    #[error("{interface} cannot use the addresses of {lender}: {why}")]
+    Unnumbered {
+        /// The interface that would borrow.
+        interface: String,
+        /// The one that would lend.
+        lender: String,
+        /// Why not.
+        why: String,
+    },
+    /// The interface borrows its addresses and can have none of its own.
+    #[error("{0} is unnumbered and uses the addresses of {1}: `set interface unnumbered del {0}' first")]
+    IsUnnumbered(String, String),
+    /// The interface does not borrow.
+    #[error("{0} is not unnumbered")]
+    NotUnnumbered(String),
     /// The forwarding table refused.
     #[error(transparent)]
     Fib(#[from] FibError),
@@ -97,4 +113,21 @@ fn near(nearest: Option<Ip6Prefix>) -> String {
 /// The address among `there` with the fewest other addresses between it and `wanted`.
 pub(super) fn nearest(wanted: Ipv6Addr, there: &[Ip6Prefix]) -> Option<Ip6Prefix> {
     there.iter().copied().min_by_key(|p| p.addr().to_bits().abs_diff(wanted.to_bits()))
+}
+
+/// RFC 4291, 2.5 and 2.7: what may be the address of a host.
+pub(super) fn check_host(address: Ip6Prefix) -> Result<(), Ip6Error> {
+    let addr = address.addr();
+    let why = if addr.is_unspecified() {
+        "it is nobody's"
+    } else if address.len() == 0 {
+        "its network would be everything"
+    } else if addr.is_multicast() {
+        "it is a group's"
+    } else if addr.is_loopback() {
+        "it is the loopback address"
+    } else {
+        return Ok(());
+    };
+    Err(Ip6Error::NotAHost { address, why })
 }

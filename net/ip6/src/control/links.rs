@@ -52,6 +52,13 @@ impl Links {
         Ok(())
     }
 
+    /// Packets to the address are thrown away: it is not this router's yet.
+    pub(super) fn bar(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), AdjError> {
+        let adj = self.adjacencies.special(AdjKind::Drop)?;
+        self.enter(interface, address, adj);
+        Ok(())
+    }
+
     /// Packets of this router to link-local addresses that nobody knows are asked for.
     pub(super) fn anybody(&self, interface: SwIfIndex, source: Ipv6Addr) -> Result<(), AdjError> {
         let adj = self.adjacencies.glean(interface, source.into())?;

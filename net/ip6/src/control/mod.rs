@@ -14,7 +14,10 @@ mod address;
 mod data;
 mod error;
 mod links;
+mod standing;
+mod unnumbered;
 
 pub use address::{AddressEvent, Ip6, Ip6Info};
 pub use data::{Ip6IfTable, Ip6LinkTable};
 pub use error::Ip6Error;
+pub use standing::Use;

@@ -1,10 +1,12 @@
 //! `ip6-drop`: packets that have no way, and what their senders are told. RFC 4443, 3.1.
-//! ip6-lookup -> **ip6-drop** -> error-drop | ip6-icmp-error
+//! ip6-lookup -> **ip6-drop** -> error-drop | features of `ip6-drop` | ip6-icmp-error
+//!
+//! Packets whose sender is told do not end here and are not on the arc.
 
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, PacketNode};
 
 use crate::{Headers, IcmpError};
 
@@ -14,6 +16,8 @@ pub enum Next {
     /// Its sender is told.
     #[node("ip6-icmp-error")]
     IcmpError,
+    /// A feature.
+    Feature(Edge),
 }
 
 /// What is counted here.
@@ -31,8 +35,6 @@ pub enum Error {
     /// destination prohibited by route
     #[severity(warn)]
     Prohibited,
-    /// no host takes punted packets
-    Punt,
     /// nobody finds out where neighbours are
     #[severity(warn)]
     NobodyAsks,
@@ -42,6 +44,8 @@ pub enum Error {
 pub struct Ip6Drop {
     /// All adjacencies.
     pub adjacencies: AdjTable,
+    /// Features of packets that end, whatever interface they came in by.
+    pub arc: FeatureArc,
 }
 
 impl PacketNode for Ip6Drop {
@@ -58,8 +62,10 @@ impl PacketNode for Ip6Drop {
             AdjKind::Unreachable => (Error::Unreachable, IcmpError::ADDRESS),
             AdjKind::Prohibit => (Error::Prohibited, IcmpError::PROHIBITED),
             AdjKind::Incomplete | AdjKind::Glean => (Error::NobodyAsks, IcmpError::ADDRESS),
-            AdjKind::Punt => return Err(Error::Punt),
-            _ => return Err(Error::Drop),
+            _ => {
+                cx.blame(Error::Drop, pkt);
+                return cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(Error::Drop);
+            }
         };
         cx.count(counter, 1);
         message.ask(pkt);

@@ -1,7 +1,7 @@
 //! `ip6-hop-by-hop`: packets with hop-by-hop options, off the fast path. RFC 8200, 4.2 and 4.3; RFC 2711.
-//! ip6-input -> **ip6-hop-by-hop** -> ip6-lookup | features of `ip6-unicast` | ip6-icmp-error
+//! ip6-input -> **ip6-hop-by-hop** -> ip6-lookup | features of `ip6-unicast` and `ip6-multicast` | ip6-icmp-error
 //!
-//! The arc starts here as it does at ip6-input: a feature must not be avoided by an option that means nothing.
+//! The arcs start here as they do at ip6-input: a feature must not be avoided by an option that means nothing.
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
@@ -20,7 +20,7 @@ pub enum Next {
     /// An option is unknown and says that it must not be.
     #[node("ip6-icmp-error")]
     IcmpError,
-    /// A feature.
+    /// A feature, or the end of the arc of packets to a group.
     Feature(Edge),
 }
 
@@ -45,6 +45,8 @@ pub enum Error {
 pub struct Ip6HopByHop {
     /// Features of packets to one host.
     pub unicast: FeatureArc,
+    /// Features of packets to a group.
+    pub multicast: FeatureArc,
 }
 
 impl PacketNode for Ip6HopByHop {
@@ -71,6 +73,9 @@ impl PacketNode for Ip6HopByHop {
                 return Ok(Next::IcmpError);
             }
             Err(_) => return Err(Error::TooMany),
+        }
+        if pkt.header::<Ip6Header>().is_some_and(|ip| ip.dst().is_multicast()) {
+            return Ok(Next::Feature(cx.run_arc(&self.multicast, pkt.rx(), pkt)));
         }
         Ok(cx.start_arc(&self.unicast, pkt.rx(), pkt).map_or(Next::Lookup, Next::Feature))
     }

@@ -1,5 +1,6 @@
 //! `ip6-input`: is this an IPv6 packet a router may look at? RFC 8200, 3; RFC 4291, 2.5 and 2.7.
-//! ethernet-input -> **ip6-input** -> ip6-lookup | ip6-hop-by-hop | features of `ip6-unicast`
+//! ethernet-input -> **ip6-input** -> ip6-lookup | ip6-hop-by-hop | features of `ip6-unicast` | features of
+//! `ip6-multicast` and where that arc ends
 //!
 //! A hop limit of 0 is not looked at here: RFC 8200, 3 has the packet's destination take it.
 
@@ -21,7 +22,7 @@ pub enum Next {
     /// It has options for every node on its way.
     #[node("ip6-hop-by-hop")]
     HopByHop,
-    /// A feature.
+    /// A feature, or the end of the arc of packets to a group.
     Feature(Edge),
 }
 
@@ -43,6 +44,8 @@ pub enum Error {
 pub struct Ip6Input {
     /// Features of packets to one host.
     pub unicast: FeatureArc,
+    /// Features of packets to a group.
+    pub multicast: FeatureArc,
 }
 
 /// Whether the source may be one that is not one host's anywhere: it begins with 00 (unspecified, loopback), fe
@@ -51,6 +54,13 @@ pub struct Ip6Input {
 fn has_odd_source(ip: &Ip6Header) -> bool {
     let [top, ..] = ip.src_bytes();
     top.wrapping_add(2) <= 2
+}
+
+/// Whether the destination is a group.
+#[inline(always)]
+fn is_to_group(ip: &Ip6Header) -> bool {
+    let [top, ..] = ip.dst_bytes();
+    *top == 0xff
 }
 
 /// RFC 4291, 2.5.3 and 2.7: no packet comes from a group or from the loopback address. 2.5.2: one from nowhere is not
@@ -94,6 +104,7 @@ impl Plain for Ip6Input {
             && usize::from(ip.payload_length()) + Ip6Header::LEN <= len
             && ip.protocol() != IpProtocol::IP6_HOP_BY_HOP_OPTIONS
             && !has_odd_source(ip)
+            && !is_to_group(ip)
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
@@ -120,6 +131,9 @@ impl Ip6Input {
         if ip.protocol() == IpProtocol::IP6_HOP_BY_HOP_OPTIONS {
             // Packets with options start on the arc after their slow path.
             return Ok(Next::HopByHop);
+        }
+        if is_to_group(ip) {
+            return Ok(Next::Feature(cx.run_arc(&self.multicast, rx, &mut pkt)));
         }
         Ok(cx.start_arc(&self.unicast, rx, &mut pkt).map_or(Next::Lookup, Next::Feature))
     }

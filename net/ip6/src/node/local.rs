@@ -1,11 +1,12 @@
 //! `ip6-local`: packets for this router. RFC 8200, 4 and 8.1; RFC 4443, 2.3.
-//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error
+//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error | features of
+//! `ip6-local`, and ip6-local-end-of-arc behind them
 
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_ip4::Listeners;
 use shoal_wire::checksum::Sum;
 use shoal_wire::ip6_ext::{Ip6ExtError, Reader, is_extension, walk};
@@ -24,6 +25,8 @@ pub enum Next {
     IcmpError,
     /// Whoever registered the protocol or port.
     Registered(Edge),
+    /// A feature.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here, and what else is counted.
@@ -65,6 +68,8 @@ pub enum Error {
 pub struct Ip6Local {
     /// Who takes them.
     pub listeners: Arc<Listeners>,
+    /// Features of packets for this router.
+    pub arc: FeatureArc,
 }
 
 /// The upper layer: which, where it begins and how long it is, in bytes; and where its number stands.
@@ -123,12 +128,10 @@ fn checksum_ok(pkt: &Packet<'_>, upper: Upper, len: usize) -> bool {
 }
 
 /// Nobody takes it: the sender is told, unless it was sent to many.
-fn refuse(
-    pkt: &mut Packet<'_>,
-    why: Error,
-    message: IcmpError,
-    cx: &Cx<'_, Ip6Local>,
-) -> Result<Next, Error> {
+fn refuse<N>(pkt: &mut Packet<'_>, why: Error, message: IcmpError, cx: &Cx<'_, N>) -> Result<Next, Error>
+where
+    N: PacketNode<Error = Error>,
+{
     let group = pkt.header::<Ip6Header>().is_none_or(|ip| ip.dst().is_multicast());
     // RFC 4443, 2.4 (e.3): only an option may be complained about to whoever sends to many. That is checked where the
     // error is made.
@@ -140,34 +143,70 @@ fn refuse(
     Ok(Next::IcmpError)
 }
 
-impl Ip6Local {
-    fn udp(&self, pkt: &mut Packet<'_>, upper: Upper, cx: &Cx<'_, Self>) -> Result<Next, Error> {
-        let udp = pkt.header_at::<UdpHeader>(upper.at).ok_or(Error::UdpLength)?;
-        let (port, length, sum) = (udp.dst_port(), usize::from(udp.length()), udp.checksum());
-        if length < UdpHeader::LEN || length > upper.len {
-            return Err(Error::UdpLength);
+/// Whether what the upper layer's header says of its packet is true.
+fn check(pkt: &Packet<'_>, upper: Upper) -> Result<(), Error> {
+    match upper.protocol {
+        IpProtocol::ICMP6 if !checksum_ok(pkt, upper, upper.len) => Err(Error::IcmpChecksum),
+        IpProtocol::TCP if !checksum_ok(pkt, upper, upper.len) => Err(Error::TcpChecksum),
+        IpProtocol::IP6_NONXT => Err(Error::NoNextHeader),
+        IpProtocol::UDP => {
+            let udp = pkt.header_at::<UdpHeader>(upper.at).ok_or(Error::UdpLength)?;
+            let length = usize::from(udp.length());
+            if length < UdpHeader::LEN || length > upper.len {
+                return Err(Error::UdpLength);
+            }
+            // RFC 8200, 8.1: there is no UDP without a sum.
+            if udp.checksum() == 0 || !checksum_ok(pkt, upper, length) {
+                return Err(Error::UdpChecksum);
+            }
+            Ok(())
         }
-        // RFC 8200, 8.1: there is no UDP without a sum.
-        if sum == 0 || !checksum_ok(pkt, upper, length) {
-            return Err(Error::UdpChecksum);
-        }
-        match self.listeners.udp(port) {
-            Some(edge) => Ok(Next::Registered(edge)),
-            None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
-        }
+        _ => Ok(()),
     }
+}
 
-    fn other(&self, pkt: &mut Packet<'_>, upper: Upper, cx: &Cx<'_, Self>) -> Result<Next, Error> {
-        match self.listeners.protocol(upper.protocol) {
+/// Where a packet goes that was found in order: by its protocol, and by its port if that is UDP.
+#[inline(always)]
+fn dispatch<N>(
+    listeners: &Listeners,
+    upper: Upper,
+    pkt: &mut Packet<'_>,
+    cx: &Cx<'_, N>,
+) -> Result<Next, Error>
+where
+    N: PacketNode<Error = Error>,
+{
+    match upper.protocol {
+        IpProtocol::ICMP6 => Ok(Next::Icmp),
+        IpProtocol::UDP => {
+            let port = pkt.header_at::<UdpHeader>(upper.at).ok_or(Error::UdpLength)?.dst_port();
+            match listeners.udp(port) {
+                Some(edge) => Ok(Next::Registered(edge)),
+                None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+            }
+        }
+        other => match listeners.protocol(other) {
             Some(edge) => Ok(Next::Registered(edge)),
-            None if upper.protocol == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
+            None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             None => {
                 // RFC 8200, 4: the pointer is at the number nobody knows.
                 let (code, pointer) = (icmp6::code::UNRECOGNIZED_NEXT_HEADER, upper.named_at as u32);
                 let problem = icmp6::ParameterProblem { code, pointer };
                 refuse(pkt, Error::UnknownProtocol, IcmpError::parameter_problem(problem), cx)
             }
-        }
+        },
+    }
+}
+
+/// The same of a packet that features may have made another of.
+pub(super) fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
+where
+    N: PacketNode<Error = Error>,
+{
+    match upper(pkt) {
+        Ok(upper) => dispatch(listeners, upper, pkt, cx),
+        Err(Ok(message)) => refuse(pkt, Error::Problem, message, cx),
+        Err(Err(why)) => Err(why),
     }
 }
 
@@ -182,19 +221,19 @@ impl PacketNode for Ip6Local {
         let upper = match upper(pkt) {
             Ok(upper) => upper,
             Err(Ok(message)) => return refuse(pkt, Error::Problem, message, cx),
+            Err(Err(Error::Fragment)) => {
+                return self.listeners.fragments().map(Next::Registered).ok_or(Error::Fragment);
+            }
             Err(Err(why)) => return Err(why),
         };
         // Padding of short frames is not part of the packet.
         pkt.truncate(upper.at + upper.len).ok_or(Error::TooShort)?;
         let l4 = i16::try_from(i32::from(pkt.current()) + upper.at as i32).map_err(|_| Error::TooMany)?;
         pkt.meta_mut().l4 = l4;
-        match upper.protocol {
-            IpProtocol::ICMP6 if checksum_ok(pkt, upper, upper.len) => Ok(Next::Icmp),
-            IpProtocol::ICMP6 => Err(Error::IcmpChecksum),
-            IpProtocol::UDP => self.udp(pkt, upper, cx),
-            IpProtocol::TCP if !checksum_ok(pkt, upper, upper.len) => Err(Error::TcpChecksum),
-            IpProtocol::IP6_NONXT => Err(Error::NoNextHeader),
-            _ => self.other(pkt, upper, cx),
+        check(pkt, upper)?;
+        if let Some(feature) = cx.start_arc(&self.arc, pkt.rx(), pkt) {
+            return Ok(Next::Feature(feature));
         }
+        dispatch(&self.listeners, upper, pkt, cx)
     }
 }

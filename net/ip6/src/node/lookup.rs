@@ -1,6 +1,6 @@
 //! `ip6-lookup`: the longest prefix that covers the destination.
-//! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | whoever asks
-//! for neighbours
+//! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
+//! whoever asks for neighbours
 //!
 //! Staged: each stage takes one step into the trie over the whole frame and asks for the next, so that up to a /48
 //! the misses of all packets overlap.
@@ -32,6 +32,9 @@ pub enum Next {
     /// There is no way, and the sender may be told.
     #[node("ip6-drop")]
     Drop,
+    /// To the host.
+    #[node("ip6-punt")]
+    Punt,
     /// To whoever finds out where a neighbour is.
     Ask(Edge),
 }
@@ -96,8 +99,28 @@ impl Ip6Lookup {
         }
     }
 
+    /// What is known of a packet before it is looked up.
+    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+        let ip = pkt.header::<Ip6Header>()?;
+        Some(Key { dst: ip.dst_u128(), fib: self.table(pkt).0, ..Key::default() })
+    }
+
+    /// Where a packet goes that has found an adjacency.
+    pub(super) fn follow(
+        &self,
+        key: Key,
+        index: AdjIndex,
+        pkt: &mut Packet<'_>,
+        guard: Guard<'_>,
+    ) -> Result<Next, Error> {
+        if self.adjacencies.get(index, guard).is_rewrite() {
+            return Ok(Next::Rewrite);
+        }
+        self.rest(key, index, pkt, guard)
+    }
+
     /// What `show trace` says; the hash is that of the table the packet came to first.
-    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }

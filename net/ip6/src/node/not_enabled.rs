@@ -1,14 +1,21 @@
-//! `ip6-not-enabled`: on the unicast arc of every interface without IPv6, so that the others need not ask.
-//! ip6-input -> **ip6-not-enabled** -> error-drop
+//! `ip6-not-enabled`: on the input arcs of every interface without IPv6, so that the others need not ask.
+//! ip6-input -> **ip6-not-enabled** -> error-drop | features of `ip6-drop`
 
 use shoal_buffer::Packet;
-use shoal_derive::ErrorCounters;
-use shoal_graph::{Cx, NoNext, PacketNode};
+use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, PacketNode};
 
 use crate::Headers;
 
 /// The node's name, and the feature's.
 pub const NOT_ENABLED: &str = "ip6-not-enabled";
+
+/// Where a packet goes next, unless it ends here.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A feature.
+    Feature(Edge),
+}
 
 /// Why a packet is dropped here.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +25,20 @@ pub enum Error {
 }
 
 /// Drops everything.
-pub struct Ip6NotEnabled;
+pub struct Ip6NotEnabled {
+    /// Features of packets that end, whatever interface they came in by.
+    pub arc: FeatureArc,
+}
 
 impl PacketNode for Ip6NotEnabled {
     const NAME: &'static str = NOT_ENABLED;
-    type Next = NoNext;
+    type Next = Next;
     type Error = Error;
     type Trace = Headers;
 
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<NoNext, Error> {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
-        Err(Error::NotEnabled)
+        cx.blame(Error::NotEnabled, pkt);
+        cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(Error::NotEnabled)
     }
 }

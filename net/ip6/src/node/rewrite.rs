@@ -1,7 +1,7 @@
 //! `ip6-rewrite`: take a hop off, put the neighbour's header in front. RFC 8200, 3 and 5.
-//! ip6-lookup -> **ip6-rewrite** -> `<interface>-output` | ip6-icmp-error
+//! ip6-lookup -> **ip6-rewrite** -> `<interface>-output` | features of `ip6-output` | ip6-icmp-error
 //!
-//! A router cuts no IPv6 packet: one that is too long goes back as "packet too big".
+//! A router cuts no IPv6 packet: one that is too long goes back as "packet too big". Its own it may cut.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::{Flags, Meta, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::superpath::Uses;
-use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_wire::Ip6Header;
 use shoal_wire::ip6_address::is_link_local;
 use zerocopy::FromBytes;
@@ -23,7 +23,10 @@ pub enum Next {
     /// Its sender is told that it goes no further.
     #[node("ip6-icmp-error")]
     IcmpError,
-    /// The neighbour's interface.
+    /// It was made here and is too long.
+    #[node("ip6-frag")]
+    Frag,
+    /// The neighbour's interface, or a feature of packets on their way there.
     Output(Edge),
     /// It leaves by the way it came: the sender may be told a shorter one.
     Redirect(Edge),
@@ -42,8 +45,6 @@ pub enum Error {
     #[counter("mtu_exceeded")]
     #[severity(warn)]
     MtuExceeded,
-    /// own packet exceeds ip6 MTU
-    OwnTooLong,
     /// link-local source beyond its link
     #[severity(warn)]
     Scope,
@@ -85,6 +86,8 @@ pub struct Ip6Rewrite {
     pub adjacencies: AdjTable,
     /// Whom to tell of packets that leave by the way they came.
     pub edges: Ip6Edges,
+    /// Features of packets behind the rewrite.
+    pub output: FeatureArc,
 }
 
 /// Packets that are not plainly forwarded.
@@ -162,8 +165,8 @@ fn tell(mut pkt: Packet<'_>, why: Error, message: IcmpError, cx: Cx<'_, Ip6Rewri
 }
 
 impl Ip6Rewrite {
-    /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, and what
-    /// goes no further.
+    /// Packets made here, packets that leave by the way they came, other rewrites than an Ethernet header, ways out with
+    /// features, what is counted by adjacency, and what goes no further.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu, back) = (pkt.flags(), adj.mtu, adj.tx() == pkt.rx());
@@ -181,7 +184,7 @@ impl Ip6Rewrite {
         if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
             // RFC 8200, 5: nobody but the source cuts a packet.
             if ours {
-                return Err(Error::OwnTooLong);
+                return Ok(Next::Frag);
             }
             return Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx));
         }
@@ -202,7 +205,11 @@ impl Ip6Rewrite {
         let rewrite = adj.rewrite();
         pkt.push(rewrite.len()).ok_or(Error::NoHeadroom)?;
         pkt.data_mut().get_mut(..rewrite.len()).ok_or(Error::NoHeadroom)?.copy_from_slice(rewrite);
-        pkt.meta_mut().tx = adj.tx();
-        Ok(Next::Output(adj.edge()))
+        let l3 = pkt.current() + rewrite.len() as i16;
+        let meta = pkt.meta_mut();
+        (meta.tx, meta.l3) = (adj.tx(), l3);
+        self.adjacencies.count(adj, AdjIndex(meta.adj), cx.thread(), pkt.len());
+        let feature = if adj.has_features() { cx.start_arc(&self.output, adj.tx(), &mut pkt) } else { None };
+        Ok(Next::Output(feature.unwrap_or(adj.edge())))
     }
 }

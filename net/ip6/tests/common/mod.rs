@@ -1,4 +1,4 @@
-//! A router with the whole stack, two toy features, neighbours that a test sets, and a receive queue that can set what
+//! A router with the whole stack, toy features, neighbours that a test sets, and a receive queue that can set what
 //! drivers set.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 #![allow(dead_code)] // each test file uses its part
@@ -40,7 +40,7 @@ pub const MODULES: &[&Module] = &[
     &shoal_pg::MODULE,
 ];
 
-/// Two features: `toy-first` and `toy-second` on the input arc, `toy-out` on the output arc.
+/// Features: `toy-first` and `toy-second` on the input arc, `toy-out` on the output arc, and one on each other arc.
 pub static TOYS: Module = Module { name: "toys", init: init_toys, ..Module::NONE };
 
 fn init_toys(control: &Rc<Control>) -> Result<(), InitError> {
@@ -48,6 +48,11 @@ fn init_toys(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(Toy::<0>)?;
     graph.add_packet(Toy::<1>)?;
     graph.add_packet(Toy::<2>)?;
+    graph.add_packet(Toy::<3>)?;
+    graph.add_packet(Toy::<4>)?;
+    graph.add_packet(Toy::<5>)?;
+    graph.add_packet(Toy::<6>)?;
+    graph.add_packet(Toy::<7>)?;
     // Declared in the wrong order on purpose: the constraint decides.
     graph.add_feature(FeatureSpec {
         arc: UNICAST_ARC,
@@ -57,6 +62,15 @@ fn init_toys(control: &Rc<Control>) -> Result<(), InitError> {
     });
     graph.add_feature(FeatureSpec { arc: UNICAST_ARC, node: "toy-first", before: &[], after: &[] });
     graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: "toy-out", before: &[], after: &[] });
+    for (arc, node) in [
+        (shoal_ip6::OUTPUT_ARC, "toy-ip-out"),
+        (shoal_ip6::MULTICAST_ARC, "toy-multicast"),
+        (shoal_ip6::LOCAL_ARC, "toy-local"),
+        (shoal_ip6::PUNT_ARC, "toy-punt"),
+        (shoal_ip6::DROP_ARC, "toy-drop"),
+    ] {
+        graph.add_feature(FeatureSpec { arc, node, before: &[], after: &[] });
+    }
     Ok(())
 }
 
@@ -78,11 +92,23 @@ pub enum ToyError {
 /// The last byte of a packet that toys drop.
 pub const DISLIKED: u8 = 0xd1;
 
+/// By number.
+pub const TOY_NAMES: [&str; 8] = [
+    "toy-first",
+    "toy-second",
+    "toy-out",
+    "toy-ip-out",
+    "toy-multicast",
+    "toy-local",
+    "toy-punt",
+    "toy-drop",
+];
+
 /// Counts packets and drops those whose last byte it does not like.
 pub struct Toy<const N: usize>;
 
 impl<const N: usize> PacketNode for Toy<N> {
-    const NAME: &'static str = ["toy-first", "toy-second", "toy-out"][N];
+    const NAME: &'static str = TOY_NAMES[N];
     type Next = ToyNext;
     type Error = ToyError;
     type Trace = &'static str;

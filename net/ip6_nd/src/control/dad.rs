@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
-use shoal_interface::SwIfIndex;
+use shoal_interface::{IfFlags, SwIfIndex};
+use shoal_ip6::Use;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 use std::net::Ipv6Addr;
@@ -72,21 +73,44 @@ impl Nd {
         all.iter().map(dad).collect()
     }
 
-    /// Begins to ask whether an address is somebody else's; as soon as the interface is up.
+    /// Whether there can be another station with our address. There is none behind a loopback, nor on a link that has
+    /// no stations.
+    fn may_clash(&self, interface: SwIfIndex) -> bool {
+        let data = self.interfaces.data(interface);
+        data.is_ok_and(|d| d.flags().has(IfFlags::ETHERNET)) && !self.interfaces.is_loopback(interface)
+    }
+
+    /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down nobody can
+    /// answer, and an address that was ours stays so.
     pub(super) fn probe_address(&self, key: Key) {
         let (up, transmits, now) = (self.is_up(key.0), self.transmits.get(), self.now());
-        if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
-            own.standing = Standing::Tentative;
-            own.left = transmits;
-            own.due = up.then(|| match transmits {
-                0 => now,
-                _ => now.after(MOST_DELAY.mul_f64(fastrand::f64())),
-            });
+        if !self.may_clash(key.0) || (up && transmits == 0) {
+            return self.settle(key);
         }
-        if up && transmits == 0 {
-            self.settle(key);
+        let barred = match self.addresses.borrow_mut().get_mut(&key) {
+            Some(own) if up => {
+                own.standing = Standing::Tentative;
+                own.left = transmits;
+                own.due = Some(now.after(MOST_DELAY.mul_f64(fastrand::f64())));
+                true
+            }
+            Some(own) => {
+                own.due = None;
+                own.standing != Standing::Ours
+            }
+            None => false,
+        };
+        if barred {
+            self.set_use(key, Use::Barred);
         }
         self.ring();
+    }
+
+    /// Tells forwarding whether the address is used.
+    fn set_use(&self, key: Key, on: Use) {
+        if let Err(e) = self.ip6.set_use(key.0, key.1, on) {
+            tracing::warn!(interface = %key.0, address = %key.1, "not {on:?}: {e}");
+        }
     }
 
     pub(super) fn tick_addresses(&self, now: Time) {
@@ -124,6 +148,7 @@ impl Nd {
         if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
             (own.standing, own.due) = (Standing::Ours, None);
         }
+        self.set_use(key, Use::Allowed);
         self.publish(key.0);
         if is_link_local(key.1) {
             self.follow_link_local(key.0);

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
-use shoal_wire::IpProtocol;
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, ALL_ROUTERS, solicited_node};
-use shoal_wire::mld::{HOP_LIMIT, ROUTER_ALERT, RecordType, ReportWriter};
+use shoal_wire::mld::{HOP_LIMIT, MldHeader, MldVersion, ROUTER_ALERT, RecordType, ReportWriter};
+use shoal_wire::{Icmp6Type, Ip6Prefix, IpProtocol};
 
-use super::{Nd, of};
+use super::{Nd, anycast_of, of};
 use crate::counters::Kind;
 use crate::frame::{HEADERS, LONGEST, Way};
 
@@ -17,6 +17,8 @@ use crate::frame::{HEADERS, LONGEST, Way};
 const ROBUSTNESS: u32 = 2;
 /// RFC 3810 9.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
+/// RFC 3810 9.12: how long a querier of version 1 is thought to be there.
+const OLDER_QUERIER: Duration = Duration::from_secs(2 * 125 + 10);
 /// Records of 20 bytes in one report, so that it fits the smallest MTU.
 const MOST_RECORDS: usize = 56;
 
@@ -30,22 +32,24 @@ pub(super) struct Group {
     pub(super) due: Option<Time>,
 }
 
+/// RFC 4291 2.8: the groups that an address makes a router join, those of the network's anycast address among them.
+fn groups_of(own: Ip6Prefix) -> impl Iterator<Item = Ipv6Addr> {
+    let mine = std::iter::once(own.addr()).chain(anycast_of(own)).map(solicited_node);
+    [ALL_NODES, ALL_ROUTERS].into_iter().chain(mine)
+}
+
 impl Nd {
     /// Groups of an interface.
     pub fn groups(&self, interface: SwIfIndex) -> Vec<Ipv6Addr> {
         self.groups.borrow().range(of(interface)).map(|((_, group), _)| *group).collect()
     }
 
-    pub(super) fn join_for(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        for group in [ALL_NODES, ALL_ROUTERS, solicited_node(address)] {
-            self.join(interface, group);
-        }
+    pub(super) fn join_for(&self, interface: SwIfIndex, own: Ip6Prefix) {
+        groups_of(own).for_each(|group| self.join(interface, group));
     }
 
-    pub(super) fn leave_for(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        for group in [ALL_NODES, ALL_ROUTERS, solicited_node(address)] {
-            self.leave(interface, group);
-        }
+    pub(super) fn leave_for(&self, interface: SwIfIndex, own: Ip6Prefix) {
+        groups_of(own).for_each(|group| self.leave(interface, group));
     }
 
     /// One user more of a group. The first one has it reported.
@@ -91,8 +95,17 @@ impl Nd {
     }
 
     /// A router asks. RFC 3810 6.2: the answer comes within the time it gives.
-    pub(super) fn queried(&self, interface: SwIfIndex, asked: Option<Ipv6Addr>, max_response_ms: u32) {
+    pub(super) fn queried(
+        &self,
+        interface: SwIfIndex,
+        version: MldVersion,
+        asked: Option<Ipv6Addr>,
+        max_response_ms: u32,
+    ) {
         let now = self.now();
+        if version == MldVersion::V1 {
+            self.older_queriers.borrow_mut().insert(interface, now.after(OLDER_QUERIER));
+        }
         for ((_, group), state) in self.groups.borrow_mut().range_mut(of(interface)) {
             if *group == ALL_NODES || asked.is_some_and(|only| only != *group) {
                 continue;
@@ -125,11 +138,49 @@ impl Nd {
         }
     }
 
+    /// RFC 3810 8.2.1: whether a querier of version 1 was heard of late.
+    fn speaks_version_1(&self, interface: SwIfIndex) -> bool {
+        self.older_queriers.borrow().get(&interface).is_some_and(|until| self.now() < *until)
+    }
+
+    /// RFC 2710 4: a report to each group, or "done" to all routers of the link.
+    fn report_version_1(&self, interface: SwIfIndex, way: Way, groups: &[Ipv6Addr], kind: RecordType) {
+        let done = kind == RecordType::CHANGE_TO_INCLUDE;
+        let message =
+            if done { Icmp6Type::MULTICAST_LISTENER_DONE } else { Icmp6Type::MULTICAST_LISTENER_REPORT };
+        for group in groups {
+            let dst = if done { ALL_ROUTERS } else { *group };
+            let way = Way::to_group(way.src_mac, way.src, dst);
+            let mut out = [0; HEADERS + ROUTER_ALERT.len() + MldHeader::LEN];
+            let Some(place) = out.get_mut(HEADERS + ROUTER_ALERT.len()..) else { return };
+            let Some(len) = MldHeader::new(message, *group).write(place, way.src, dst) else { return };
+            self.send_report(interface, &way, &mut out, len);
+        }
+    }
+
+    /// Writes the headers in front of a message and sends it.
+    fn send_report(&self, interface: SwIfIndex, way: &Way, out: &mut [u8], len: usize) {
+        let behind = HEADERS + ROUTER_ALERT.len();
+        if let Some(alert) = out.get_mut(HEADERS..behind) {
+            alert.copy_from_slice(&ROUTER_ALERT);
+        }
+        let written = way.write(out, IpProtocol(0), HOP_LIMIT, ROUTER_ALERT.len() + len);
+        if let (Some(()), Some(bytes)) = (written, out.get(..behind + len))
+            && self.send(interface, bytes)
+        {
+            self.counters.count_tx(Kind::ListenerReport, 0, interface);
+        }
+    }
+
     /// Reports groups. RFC 3810 5.2.13, RFC 3590: from nobody as long as there is no link-local address.
     fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
         let way = Way::to_group(data.mac(), src, ALL_MLD2_ROUTERS);
+        if self.speaks_version_1(interface) {
+            self.report_version_1(interface, way, groups, kind);
+            return;
+        }
         for some in groups.chunks(MOST_RECORDS) {
             let mut out = [0; LONGEST];
             let behind = HEADERS + ROUTER_ALERT.len();
@@ -137,15 +188,7 @@ impl Nd {
             let report = ReportWriter::new(place);
             let report = some.iter().fold(report, |report, group| report.record(kind, *group, &[]));
             let Some(len) = report.finish(src, ALL_MLD2_ROUTERS) else { continue };
-            if let Some(alert) = out.get_mut(HEADERS..behind) {
-                alert.copy_from_slice(&ROUTER_ALERT);
-            }
-            let written = way.write(&mut out, IpProtocol(0), HOP_LIMIT, ROUTER_ALERT.len() + len);
-            if let (Some(()), Some(bytes)) = (written, out.get(..behind + len))
-                && self.send(interface, bytes)
-            {
-                self.counters.count_tx(Kind::ListenerReport, 0, interface);
-            }
+            self.send_report(interface, &way, &mut out, len);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What becomes of a neighbour when a message speaks of it. RFC 4861 7.2.3, 7.2.5 and appendix C.
 
+use shoal_neighbor::table::Proof;
 use shoal_neighbor::{Role, State};
 use shoal_wire::MacAddress;
 use shoal_wire::nd::NaFlags;
@@ -95,7 +96,8 @@ impl Nd {
             Verdict::Doubt => self.neighbours.doubt(key, State::Stale),
             Verdict::Enter(mac, state) => {
                 // A refusal is counted and logged already.
-                let _ = self.neighbours.learn(key, mac, state, role);
+                let proof = if state == State::Reachable { Proof::Answered } else { Proof::Said };
+                let _ = self.neighbours.learn(key, mac, (state, proof), role);
             }
         }
     }

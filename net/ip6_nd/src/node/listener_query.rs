@@ -85,8 +85,9 @@ impl PacketNode for ListenerQuery {
         let (group, max_response_ms) = (query.group, query.max_response_ms);
         cx.trace(pkt, || Trace { group: group.unwrap_or(Ipv6Addr::UNSPECIFIED), from });
         self.eyes.link(rx, cx.guard())?;
-        let fact = Fact::Queried { interface: rx, group, max_response_ms };
-        if self.told.tell(&self.eyes, fact, (rx.0, group), cx.thread(), cx.now()) == Some(false) {
+        let version = query.version;
+        let fact = Fact::Queried { interface: rx, version, group, max_response_ms };
+        if self.told.tell(&self.eyes, fact, (rx.0, version, group), cx.thread(), cx.now()) == Some(false) {
             return Err(Error::Congested);
         }
         cx.count(Error::Received, 1);

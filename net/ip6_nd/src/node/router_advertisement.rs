@@ -1,7 +1,6 @@
 //! `icmp6-router-advertisement`: another router speaks to hosts. RFC 4861 6.1.2, 6.2.7.
-//! ICMPv6 by type -> **icmp6-router-advertisement** -> drop; the control plane compares
-//!
-//! This router makes no addresses or routes of what it hears: it is no host.
+//! ICMPv6 by type -> **icmp6-router-advertisement** -> drop; the control plane compares, and makes addresses and a
+//! default route of what it hears on interfaces where an operator wants that
 
 use std::net::Ipv6Addr;
 
@@ -12,7 +11,7 @@ use shoal_wire::nd_options::NdOption;
 
 use super::receive::{Eyes, Headers, Told, Wrong, wrong};
 use crate::counters::Kind;
-use crate::fact::{Fact, Said};
+use crate::fact::{Fact, MOST_PREFIXES, Said};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +86,15 @@ impl PacketNode for RouterAdvertisement {
         let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
         let (ra, options) = shoal_wire::nd::RouterAdvertisement::check(&headers.ip, headers.message(pkt))?;
         let mac = options.source_link_layer();
-        let mtu = options.into_iter().find_map(|o| if let NdOption::Mtu(mtu) = o { Some(mtu) } else { None });
+        let mtu = options
+            .clone()
+            .into_iter()
+            .find_map(|o| if let NdOption::Mtu(mtu) = o { Some(mtu) } else { None });
+        let mut prefixes = [None; MOST_PREFIXES];
+        let all = options
+            .into_iter()
+            .filter_map(|o| if let NdOption::PrefixInformation(p) = o { Some(*p) } else { None });
+        prefixes.iter_mut().zip(all).for_each(|(place, prefix)| *place = Some(prefix));
         let said = Said {
             flags: ra.flags(),
             lifetime_secs: ra.router_lifetime_secs(),
@@ -101,7 +108,7 @@ impl PacketNode for RouterAdvertisement {
         if link.own(from).is_some() {
             return Err(Error::SourceIsLocal);
         }
-        let fact = Fact::RouterAdvertised { interface: rx, from, mac, said };
+        let fact = Fact::RouterAdvertised { interface: rx, from, mac, said, prefixes };
         if self.told.tell(&self.eyes, fact, (rx.0, from), cx.thread(), cx.now()) == Some(false) {
             return Err(Error::Congested);
         }

@@ -102,7 +102,7 @@ impl Solicitation {
         cx.count(counter, 1);
     }
 
-    /// Whether it is answered, and with which flags. RFC 4861 7.2.4: a proxy does not override.
+    /// Whether it is answered, and with which flags.
     fn flags(
         &self,
         rx: SwIfIndex,
@@ -118,7 +118,7 @@ impl Solicitation {
                 let claim = Fact::Claimed { interface: rx, address: target, mac: headers.from_mac };
                 self.tell(claim, (rx, target, headers.from_mac), cx);
             }
-        } else if link.own(from).is_some() {
+        } else if link.is_own(from) {
             return Err(Error::SourceIsLocal);
         } else if !link.is_on_link(from) {
             // RFC 4861 gives no right to be entered to a source that nobody here would send to.
@@ -129,6 +129,8 @@ impl Solicitation {
             Some(Standing::Ours) => NaFlags::ROUTER | NaFlags::OVERRIDE | solicited,
             // RFC 4862 5.4.3, 5.4.5: what is not ours is not answered for.
             Some(Standing::Tentative | Standing::Duplicate) => return Err(Error::Tentative),
+            // RFC 4861 7.2.4: an answer that is one of many, and that of a proxy, does not override.
+            None if link.anycast.contains(&target) => NaFlags::ROUTER | solicited,
             None if link.proxied.contains(&target) && !from.is_unspecified() => NaFlags::ROUTER | solicited,
             None => return Err(Error::TargetUnknown),
         };

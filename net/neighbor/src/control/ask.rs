@@ -6,11 +6,12 @@ use std::time::Duration;
 use shoal_adj::{AdjKind, Link};
 use shoal_buffer::Buffer;
 use shoal_graph::clock::Time;
+use shoal_wire::MacAddress;
 
 use super::{Neighbours, State};
 use crate::message::{NotSent, Waiting};
 use crate::table::Key;
-use crate::{Address, Protocol, Question};
+use crate::{Address, Protocol, Question, Silent};
 
 /// How often a neighbour is asked before it is given up (RFC 4861 MAX_UNICAST_SOLICIT; VPP's figure too).
 const TRIES: u32 = 3;
@@ -25,6 +26,8 @@ pub(super) const MOST_HELD: usize = 1024;
 /// Old entries asked for anew at a time, and how soon the next ones follow.
 const MOST_PROBED: usize = 256;
 const BETWEEN_PROBES: Duration = Duration::from_millis(100);
+/// Most questions open at a time, on whatever account.
+const MOST_PROBES: usize = 4096;
 
 struct Ask<A> {
     tries: u32,
@@ -96,7 +99,7 @@ impl<P: Protocol> Neighbours<P> {
 
     /// Whether the link has been asked for a neighbour and has not answered yet.
     pub fn is_asked(&self, key: Key<P::Addr>) -> bool {
-        self.asking.borrow().is_asked(key)
+        self.asking.borrow().is_asked(key) || self.is_dead(key)
     }
 
     /// How many packets wait.
@@ -168,7 +171,11 @@ impl<P: Protocol> Neighbours<P> {
         // The oldest may have been asked already and still be the oldest.
         let soon = self.graph.clock().now().after(BETWEEN_PROBES);
         let doubts = self.reach.borrow().deadline();
-        asks.into_iter().chain(doubts).chain(oldest.map(|due| due.max(soon))).min()
+        asks.into_iter()
+            .chain(doubts)
+            .chain(self.dead_deadline())
+            .chain(oldest.map(|due| due.max(soon)))
+            .min()
     }
 
     /// Does what is due: asks again, gives up, asks old neighbours whether they are still there.
@@ -192,13 +199,29 @@ impl<P: Protocol> Neighbours<P> {
             self.ask(key, source);
         }
         self.doubt_due(now);
+        self.ask_the_dead(now);
         self.probe_aged(now);
     }
 
-    /// Nobody answered: the neighbour is gone, if it was ever there.
+    /// Nobody answered: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
+    /// and only routes with other ways avoid it.
     fn silent(&self, key: Key<P::Addr>) {
-        if self.table.borrow_mut().remove(key).is_some() {
-            self.uninstall(key);
+        let keeps = P::TIMING.is_some_and(|t| t.silent == Silent::Stays) && self.limits().age.is_zero();
+        let known = self.table.borrow().get(key).is_some();
+        let avoided = if known && keeps {
+            self.fib.has_choice(key.0, key.1.into())
+        } else {
+            if known {
+                self.table.borrow_mut().remove(key);
+                self.uninstall(key);
+            }
+            self.adjacencies.has_neighbour(key.0, key.1.into()) && self.fib.has_choice(key.0, key.1.into())
+        };
+        if known && keeps && !avoided {
+            self.doubt(key, State::Stale);
+        }
+        if avoided {
+            self.avoid(key);
         }
         self.give_up(|k| k == key, NotSent::Silent);
     }
@@ -218,6 +241,10 @@ impl<P: Protocol> Neighbours<P> {
         if self.is_asked(key) {
             return;
         }
+        if self.asking.borrow().asks.len() >= MOST_PROBES {
+            // Its time comes again when it is used or old.
+            return self.doubt(key, State::Stale);
+        }
         self.doubt(key, State::Probe);
         let source = self.protocol.source_for(key);
         let ask = Ask { tries: 1, next: now.after(PATIENCE), source, held: Vec::new() };
@@ -226,12 +253,26 @@ impl<P: Protocol> Neighbours<P> {
     }
 
     /// Sends one question: to the neighbour itself if it is known, else to everybody.
-    fn ask(&self, (interface, target): Key<P::Addr>, source: Option<P::Addr>) {
+    fn ask(&self, key: Key<P::Addr>, source: Option<P::Addr>) {
+        let to = self.table.borrow().get(key).map(|n| n.mac);
+        self.ask_station(key, source, to);
+    }
+
+    /// Sends one question to everybody: another station may have the address now.
+    pub(super) fn ask_everybody(&self, key: Key<P::Addr>, source: Option<P::Addr>) {
+        self.ask_station(key, source, None);
+    }
+
+    fn ask_station(
+        &self,
+        (interface, target): Key<P::Addr>,
+        source: Option<P::Addr>,
+        to: Option<MacAddress>,
+    ) {
         let (Ok(data), Some(source)) = (self.interfaces.data(interface), source) else { return };
         if !data.is_up() {
             return;
         }
-        let to = self.table.borrow().get((interface, target)).map(|n| n.mac);
         let question = Question { interface, mac: data.mac(), source, to, target };
         let mut main = self.graph.main();
         // Without a buffer this try is lost; the next one comes by the clock.

@@ -3,7 +3,7 @@
 //! The data path does not tell whom it sends to. So an entry that becomes stale has its adjacency led through the node
 //! that asks for neighbours: the first packet that comes there is sent on by a *way*, a second adjacency with the
 //! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours that nobody
-//! sends to are not probed.
+//! sends to are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -59,9 +59,13 @@ struct Entry {
     state: State,
     role: Role,
     due: Option<Time>,
-    /// While it is stale: the adjacency that packets are sent on by.
-    way: Option<AdjIndex>,
+    /// While it is stale: the adjacencies that packets are sent on by, by what they are. Each is made when there is an
+    /// adjacency whose packets take it.
+    ways: Ways,
 }
+
+/// By link.
+pub(super) type Ways = [Option<AdjIndex>; Link::COUNT];
 
 /// All neighbours that may be doubted.
 pub(super) struct Reach<A> {
@@ -88,36 +92,34 @@ impl<A: Address> Reach<A> {
         self.due.first().map(|(time, _)| *time)
     }
 
-    /// Forgets an entry; what is left is its way, to be unlocked when packets are led past it.
-    pub(super) fn remove(&mut self, key: Key<A>) -> Option<AdjIndex> {
-        let old = self.entries.remove(&key)?;
+    /// Forgets an entry; what is left are its ways, to be unlocked when packets are led past them.
+    pub(super) fn remove(&mut self, key: Key<A>) -> Ways {
+        let Some(old) = self.entries.remove(&key) else { return Ways::default() };
         if let Some(due) = old.due {
             self.due.remove(&(due, key));
         }
-        old.way
+        old.ways
     }
 
-    /// Enters a state, and what is to be done then; the way of the old one is left over.
-    fn set(
-        &mut self,
-        key: Key<A>,
-        state: State,
-        due: Option<Time>,
-        way: Option<AdjIndex>,
-    ) -> Option<AdjIndex> {
+    /// Enters a state, and what is to be done then; the ways of the old one are left over.
+    fn set(&mut self, key: Key<A>, state: State, due: Option<Time>) -> Ways {
         let role = self.role(key);
         let left = self.remove(key);
         if let Some(due) = due {
             self.due.insert((due, key));
         }
-        self.entries.insert(key, Entry { state, role, due, way });
+        self.entries.insert(key, Entry { state, role, due, ways: Ways::default() });
         left
+    }
+
+    fn ways(&self, key: Key<A>) -> Ways {
+        self.entries.get(&key).map(|e| e.ways).unwrap_or_default()
     }
 }
 
-/// Between half and one and a half of a time (RFC 4861 6.3.2).
-fn random_about(time: Duration) -> Duration {
-    time.mul_f64(0.5 + fastrand::f64())
+/// A time between two.
+fn random_between((least, most): (Duration, Duration)) -> Duration {
+    least + most.saturating_sub(least).mul_f64(fastrand::f64())
 }
 
 impl<P: Protocol> Neighbours<P> {
@@ -146,22 +148,19 @@ impl<P: Protocol> Neighbours<P> {
         }
         let now = self.graph.clock().now();
         let due = match state {
-            State::Reachable => Some(now.after(random_about(timing.reachable))),
+            State::Reachable => Some(now.after(random_between(timing.reachable))),
             State::Delay => Some(now.after(timing.delay)),
             State::Stale | State::Probe => None,
         };
         let was = self.state(key);
         if state == State::Stale && was == Some(State::Stale) {
-            return self.renew_way(key);
+            return self.renew_ways_of(key);
         }
-        let way = (state == State::Stale).then(|| self.make_way(key)).flatten();
-        let left = self.reach.borrow_mut().set(key, state, due, way);
-        if way.is_some() || left.is_some() {
+        let left = self.reach.borrow_mut().set(key, state, due);
+        if state == State::Stale || was == Some(State::Stale) {
             self.adjacencies.refresh_neighbour(key.0, key.1.into());
         }
-        if let Some(way) = left {
-            self.adjacencies.unlock(way);
-        }
+        self.unlock_ways(left);
         if due.is_some() {
             self.ring();
         }
@@ -169,9 +168,16 @@ impl<P: Protocol> Neighbours<P> {
 
     /// A neighbour is doubted no longer: the operator answers for it.
     pub(super) fn trust(&self, key: Key<P::Addr>) {
+        let was = self.state(key);
         let left = self.reach.borrow_mut().remove(key);
-        if let Some(way) = left {
+        if was == Some(State::Stale) {
             self.adjacencies.refresh_neighbour(key.0, key.1.into());
+        }
+        self.unlock_ways(left);
+    }
+
+    pub(super) fn unlock_ways(&self, ways: Ways) {
+        for way in ways.into_iter().flatten() {
             self.adjacencies.unlock(way);
         }
     }
@@ -185,18 +191,28 @@ impl<P: Protocol> Neighbours<P> {
 
     /// The adjacency that packets to a stale neighbour are sent by. Without one nobody learns that they are sent, and
     /// the neighbour is not probed.
-    fn make_way(&self, key: Key<P::Addr>) -> Option<AdjIndex> {
-        let link = Link::from(P::FAMILY);
-        self.adjacencies.edge_to_asker(link, self.protocol.asker()?).ok()?;
+    fn way(&self, key: Key<P::Addr>, link: Link) -> Option<AdjIndex> {
+        let known = self.reach.borrow().ways(key).get(link as usize).copied().flatten();
+        if known.is_some() {
+            return known;
+        }
         let adj = self.complete(key, link)?.with_link(link).with_address(key.1.into());
-        self.adjacencies.create_fixed(adj).ok()
+        let way = self.adjacencies.create_fixed(adj).ok()?;
+        let mut reach = self.reach.borrow_mut();
+        let place = reach.entries.get_mut(&key).and_then(|e| e.ways.get_mut(link as usize));
+        match place {
+            Some(place) => *place = Some(way),
+            None => unreachable!("a stale neighbour has an entry"),
+        }
+        Some(way)
     }
 
-    fn renew_way(&self, key: Key<P::Addr>) {
-        let way = self.reach.borrow().entries.get(&key).and_then(|e| e.way);
-        let link = Link::from(P::FAMILY);
-        if let (Some(way), Some(adj)) = (way, self.complete(key, link)) {
-            self.adjacencies.set_fixed(way, adj.with_link(link).with_address(key.1.into()));
+    fn renew_ways_of(&self, key: Key<P::Addr>) {
+        let ways = self.reach.borrow().ways(key);
+        for (link, way) in [Link::Ip4, Link::Ip6].into_iter().zip(ways) {
+            if let (Some(way), Some(adj)) = (way, self.complete(key, link)) {
+                self.adjacencies.set_fixed(way, adj.with_link(link).with_address(key.1.into()));
+            }
         }
     }
 
@@ -204,18 +220,17 @@ impl<P: Protocol> Neighbours<P> {
     pub(super) fn renew_ways(&self, interface: SwIfIndex) {
         let mine: Vec<_> = self.reach.borrow().entries.keys().copied().filter(|k| k.0 == interface).collect();
         for key in mine {
-            self.renew_way(key);
+            self.renew_ways_of(key);
         }
     }
 
     /// The line of a stale neighbour's adjacency: to the node that asks, with the way to send by.
     pub(super) fn describe_stale(&self, key: Key<P::Addr>, link: Link, mtu: u16) -> Option<Adj> {
-        let way = self.reach.borrow().entries.get(&key)?.way?;
-        if link != Link::from(P::FAMILY) {
-            // Packets of the other family are sent as if it were reachable.
+        if self.state(key) != Some(State::Stale) {
             return None;
         }
         let edge = self.adjacencies.edge_to_asker(link, self.protocol.asker()?).ok()?;
+        let way = self.way(key, link)?;
         Some(Adj::on(AdjKind::Incomplete, key.0, mtu).with_rewrite(&way.0.to_be_bytes(), edge))
     }
 

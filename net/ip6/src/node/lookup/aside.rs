@@ -69,6 +69,7 @@ impl Ip6Lookup {
             AdjKind::Local => return Next::Local,
             AdjKind::Incomplete => adj.edge(),
             AdjKind::Glean => self.edges.glean(),
+            AdjKind::Punt => return Next::Punt,
             _ => return Next::Drop,
         };
         // Without anybody who asks it leads nowhere.

@@ -1,0 +1,49 @@
+//! TAPs that features ask for: see [`shoal_interface::HostPorts`].
+
+use std::net::IpAddr;
+
+use netlink_packet_route::link::LinkAttribute;
+use shoal_interface::{HostPort, HostPorts, SwIfIndex};
+use shoal_wire::MacAddress;
+
+use crate::{Address, CreateTap, HostConfig, NetnsRef, TapConfig, Taps, host};
+
+impl HostPorts for Taps {
+    fn create(&self, port: &HostPort) -> Result<SwIfIndex, String> {
+        let host = HostConfig {
+            netns: port.netns.clone().map(NetnsRef::Name),
+            mac: Some(port.mac.0),
+            mtu: Some(port.mtu.into()),
+            ..HostConfig::default()
+        };
+        let tap = TapConfig { name: Some(port.name.clone()), host, ..TapConfig::default() };
+        let create = CreateTap { tap, ..CreateTap::default() };
+        Taps::create(self, &create).map_err(|e| e.to_string())
+    }
+
+    fn delete(&self, interface: SwIfIndex) -> Result<(), String> {
+        Taps::delete(self, interface).map_err(|e| e.to_string())
+    }
+
+    fn host_index(&self, interface: SwIfIndex) -> Option<u32> {
+        self.list(Some(interface)).ok()?.first().map(|tap| tap.host_ifindex)
+    }
+
+    fn set_mtu(&self, interface: SwIfIndex, mtu: u16) -> Result<(), String> {
+        self.change(interface, |index| host::set(index, LinkAttribute::Mtu(mtu.into())))
+    }
+
+    fn set_mac(&self, interface: SwIfIndex, mac: MacAddress) -> Result<(), String> {
+        self.change(interface, |index| host::set(index, LinkAttribute::Address(mac.0.to_vec())))
+    }
+
+    fn set_address(
+        &self,
+        interface: SwIfIndex,
+        (addr, prefix_len): (IpAddr, u8),
+        present: bool,
+    ) -> Result<(), String> {
+        let change = if present { host::add_address } else { host::del_address };
+        self.change(interface, |index| change(index, Address { addr, prefix_len }))
+    }
+}

@@ -1,0 +1,519 @@
+//! The control plane: groups, timers, reports.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use shoal_fib::FibIndex;
+use shoal_graph::Graph;
+use shoal_graph::clock::Time;
+use shoal_graph::process::Sender;
+use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
+use shoal_ip4::Ip4;
+use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, Mfib, MfibError, Prefix, Source};
+use shoal_module::{Control, InitError};
+use shoal_wire::igmp::{ALL_ROUTERS, ALL_V3_ROUTERS, IgmpVersion, RecordType, ReportWriter, old_message};
+
+use crate::IgmpError;
+use crate::node::{Fact, wanted};
+use crate::send::{HEADERS, LONGEST};
+
+/// RFC 3376, 8.1: a change is said so often.
+const ROBUSTNESS: u32 = 2;
+/// RFC 3376, 8.11: most time between two of these.
+const UNSOLICITED: Duration = Duration::from_secs(1);
+/// RFC 3376, 8.12: how long a querier of an older version is thought to be there.
+const OLDER_QUERIER: Duration = Duration::from_secs(2 * 125 + 10);
+/// Most groups of an interface.
+const MOST_GROUPS: usize = 4096;
+/// Most sources of a group; a record of them fits a report.
+const MOST_SOURCES: usize = 100;
+
+/// What is listened to: some sources, or all of them.
+#[derive(Clone, Default)]
+struct Group {
+    any: bool,
+    sources: BTreeSet<Ipv4Addr>,
+    /// How often it is still to be said that "any" has begun or ended, and each source.
+    mode_left: u32,
+    source_left: BTreeMap<Ipv4Addr, u32>,
+}
+
+impl Group {
+    fn is_wanted(&self) -> bool {
+        self.any || !self.sources.is_empty()
+    }
+
+    fn has_news(&self) -> bool {
+        self.mode_left > 0 || !self.source_left.is_empty()
+    }
+
+    /// RFC 3376, 5.1: what is to be said of changes now.
+    fn news(&mut self) -> Vec<(RecordType, Vec<Ipv4Addr>)> {
+        let take = |left: &mut BTreeMap<Ipv4Addr, u32>| {
+            for n in left.values_mut() {
+                *n -= 1;
+            }
+            left.retain(|_, n| *n > 0);
+        };
+        if self.mode_left > 0 {
+            self.mode_left -= 1;
+            take(&mut self.source_left);
+            return if self.any {
+                vec![(RecordType::CHANGE_TO_EXCLUDE, Vec::new())]
+            } else {
+                vec![(RecordType::CHANGE_TO_INCLUDE, self.sources.iter().copied().collect())]
+            };
+        }
+        let changed: Vec<Ipv4Addr> = self.source_left.keys().copied().collect();
+        take(&mut self.source_left);
+        if self.any {
+            return Vec::new();
+        }
+        let (allow, block): (Vec<_>, Vec<_>) = changed.into_iter().partition(|s| self.sources.contains(s));
+        let all = [(RecordType::ALLOW_NEW_SOURCES, allow), (RecordType::BLOCK_OLD_SOURCES, block)];
+        all.into_iter().filter(|(_, sources)| !sources.is_empty()).collect()
+    }
+
+    /// RFC 3376, 5.2: the answer to a query.
+    fn state(&self, asked: &BTreeSet<Ipv4Addr>) -> Option<(RecordType, Vec<Ipv4Addr>)> {
+        if self.any {
+            // Every source that is asked for is wanted.
+            let some = (RecordType::MODE_IS_INCLUDE, asked.iter().copied().collect());
+            return Some(if asked.is_empty() { (RecordType::MODE_IS_EXCLUDE, Vec::new()) } else { some });
+        }
+        let wanted = |s: &&Ipv4Addr| asked.is_empty() || asked.contains(s);
+        let sources: Vec<Ipv4Addr> = self.sources.iter().filter(wanted).copied().collect();
+        (!sources.is_empty()).then_some((RecordType::MODE_IS_INCLUDE, sources))
+    }
+}
+
+#[derive(Default)]
+struct Interface {
+    groups: BTreeMap<Ipv4Addr, Group>,
+    /// When changes are said.
+    news_due: Option<Time>,
+    /// When a general query is answered.
+    general_due: Option<Time>,
+    /// When queries of groups are answered, and for which sources.
+    group_due: BTreeMap<Ipv4Addr, (Time, BTreeSet<Ipv4Addr>)>,
+    /// Until when there may be queriers of versions 1 and 2.
+    older: [Option<Time>; 2],
+}
+
+impl Interface {
+    /// RFC 3376, 7.2.1: the version to speak.
+    fn version(&self, now: Time) -> IgmpVersion {
+        let [v1, v2] = self.older.map(|until| until.is_some_and(|until| now < until));
+        if v1 {
+            IgmpVersion::V1
+        } else if v2 {
+            IgmpVersion::V2
+        } else {
+            IgmpVersion::V3
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let groups = self.group_due.values().map(|(due, _)| *due);
+        groups.chain(self.news_due).chain(self.general_due).min()
+    }
+}
+
+/// A group, for display.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupInfo {
+    /// The group.
+    pub group: Ipv4Addr,
+    /// Whether all sources are wanted.
+    pub any: bool,
+    /// Otherwise, which.
+    pub sources: Vec<Ipv4Addr>,
+}
+
+/// An interface, for display.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InterfaceInfo {
+    /// The interface.
+    pub interface: SwIfIndex,
+    /// The version that is spoken now.
+    pub version: IgmpVersion,
+    /// Groups listened to.
+    pub groups: Vec<GroupInfo>,
+}
+
+/// IGMP of this router.
+pub struct Igmp {
+    graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
+    ip4: Rc<Ip4>,
+    mfib: Rc<Mfib>,
+    all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    /// Rung when something becomes due earlier than the timer's task thinks.
+    bell: Sender<()>,
+}
+
+impl Igmp {
+    pub(crate) fn new(control: &Rc<Control>, bell: Sender<()>) -> Result<Self, InitError> {
+        Ok(Igmp {
+            graph: control.graph()?,
+            interfaces: control.get()?,
+            ip4: control.get()?,
+            mfib: control.get()?,
+            all: RefCell::default(),
+            bell,
+        })
+    }
+
+    fn now(&self) -> Time {
+        self.graph.clock().now()
+    }
+
+    fn ring(&self) {
+        // Full: it has been rung already.
+        let _ = self.bell.try_send(());
+    }
+
+    /// Begins to speak as a host on an interface.
+    ///
+    /// # Errors
+    /// There is no such interface, or it does so already.
+    pub fn enable(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
+        let name = self.interfaces.name(interface)?;
+        let mut all = self.all.borrow_mut();
+        if all.contains_key(&interface) {
+            return Err(IgmpError::Enabled(name));
+        }
+        all.insert(interface, Interface::default());
+        Ok(())
+    }
+
+    /// Ends it, and leaves all groups.
+    ///
+    /// # Errors
+    /// There is no such interface, or it does not speak.
+    pub fn disable(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
+        let name = self.interfaces.name(interface)?;
+        let groups = self.groups(interface).ok_or(IgmpError::NotEnabled(name))?;
+        for GroupInfo { group, any, sources } in groups {
+            let any = any.then_some(Ipv4Addr::UNSPECIFIED);
+            for source in any.into_iter().chain(sources) {
+                self.listen(interface, source, group, Listen::No)?;
+            }
+        }
+        // What is left to be said is said at once: nobody remembers it afterwards.
+        if let Some(mut state) = self.all.borrow_mut().remove(&interface) {
+            self.tell_news(interface, &mut state);
+        }
+        Ok(())
+    }
+
+    /// Listens to a group on an interface, or no longer: from one source, or from any (0.0.0.0). Packets from there are
+    /// accepted; where they go is a multicast route's to say.
+    ///
+    /// # Errors
+    /// IGMP does not run on the interface, the addresses are none, or nothing would change.
+    pub fn listen(
+        &self,
+        interface: SwIfIndex,
+        source: Ipv4Addr,
+        group: Ipv4Addr,
+        on: Listen,
+    ) -> Result<(), IgmpError> {
+        let name = self.interfaces.name(interface)?;
+        if !group.is_multicast() || group.octets().starts_with(&[224, 0, 0]) {
+            return Err(IgmpError::NotAGroup(group));
+        }
+        if source.is_multicast() || source.is_loopback() || source.is_broadcast() {
+            return Err(IgmpError::NotASource(source));
+        }
+        let any = source.is_unspecified();
+        let mut all = self.all.borrow_mut();
+        let state = all.get_mut(&interface).ok_or_else(|| IgmpError::NotEnabled(name.clone()))?;
+        let known = state.groups.get(&group).cloned().unwrap_or_default();
+        let there = if any { known.any } else { known.sources.contains(&source) };
+        match (on, there) {
+            (Listen::Yes, true) => return Err(IgmpError::Listening(name, source, group)),
+            (Listen::No, false) => return Err(IgmpError::NotListening(name, source, group)),
+            (Listen::Yes, false) if state.groups.len() >= MOST_GROUPS && !known.is_wanted() => {
+                return Err(IgmpError::Full(name, MOST_GROUPS));
+            }
+            (Listen::Yes, false) if !any && known.sources.len() >= MOST_SOURCES => {
+                return Err(IgmpError::Full(name, MOST_SOURCES));
+            }
+            _ => {}
+        }
+        self.accept(interface, source, group, on)?;
+        let record = state.groups.entry(group).or_default();
+        if any {
+            record.any = on == Listen::Yes;
+            record.mode_left = ROBUSTNESS;
+        } else {
+            match on {
+                Listen::Yes => record.sources.insert(source),
+                Listen::No => record.sources.remove(&source),
+            };
+            record.source_left.insert(source, ROBUSTNESS);
+        }
+        // RFC 3376, 5.1: a change is said at once.
+        state.news_due = Some(self.now());
+        drop(all);
+        self.ring();
+        Ok(())
+    }
+
+    /// The multicast route says the same.
+    fn accept(
+        &self,
+        interface: SwIfIndex,
+        source: Ipv4Addr,
+        group: Ipv4Addr,
+        on: Listen,
+    ) -> Result<(), IgmpError> {
+        let prefix = if source.is_unspecified() {
+            Prefix::group(IpAddr::V4(group), 32)?
+        } else {
+            Prefix::source_group(IpAddr::V4(source), IpAddr::V4(group))?
+        };
+        let members = vec![(Member::Interface(interface), ItfFlags::ACCEPT)];
+        let change = Change { flags: EntryFlags::default(), members };
+        let table = FibIndex(self.interfaces.data(interface)?.fib_ip4);
+        match on {
+            Listen::Yes => self.mfib.add(table, prefix, Source::Listener, &change)?,
+            Listen::No => match self.mfib.remove(table, prefix, Source::Listener, &change) {
+                // The interface has moved to another table meanwhile.
+                Ok(()) | Err(MfibError::NoEntry { .. } | MfibError::NoPath { .. }) => {}
+                Err(e) => return Err(e.into()),
+            },
+        }
+        Ok(())
+    }
+
+    /// An interface goes. Its multicast routes see to themselves.
+    pub(crate) fn forget(&self, interface: SwIfIndex) {
+        self.all.borrow_mut().remove(&interface);
+    }
+
+    /// An interface went up or down: routers there do not know our groups.
+    pub(crate) fn restart(&self, interface: SwIfIndex) {
+        let now = self.now();
+        if let Some(state) = self.all.borrow_mut().get_mut(&interface) {
+            state.older = [None; 2];
+            for group in state.groups.values_mut().filter(|g| g.is_wanted()) {
+                group.mode_left = if group.any { ROBUSTNESS } else { group.mode_left };
+                group.source_left = group.sources.iter().map(|s| (*s, ROBUSTNESS)).collect();
+            }
+            state.news_due = Some(now);
+        }
+        self.ring();
+    }
+
+    fn groups(&self, interface: SwIfIndex) -> Option<Vec<GroupInfo>> {
+        let all = self.all.borrow();
+        let info = |(group, state): (&Ipv4Addr, &Group)| GroupInfo {
+            group: *group,
+            any: state.any,
+            sources: state.sources.iter().copied().collect(),
+        };
+        Some(all.get(&interface)?.groups.iter().filter(|(_, g)| g.is_wanted()).map(info).collect())
+    }
+
+    /// All interfaces IGMP runs on.
+    pub fn list(&self) -> Vec<InterfaceInfo> {
+        let now = self.now();
+        let info = |(interface, state): (&SwIfIndex, &Interface)| InterfaceInfo {
+            interface: *interface,
+            version: state.version(now),
+            groups: self.groups(*interface).unwrap_or_default(),
+        };
+        self.all.borrow().iter().map(info).collect()
+    }
+
+    /// What a message said.
+    pub(crate) fn hear(&self, fact: Fact) {
+        let now = self.now();
+        let mut all = self.all.borrow_mut();
+        match fact {
+            Fact::Queried { interface, version, group, max_response_ms, sources } => {
+                let Some(state) = all.get_mut(&interface) else { return };
+                match version {
+                    IgmpVersion::V1 => state.older[0] = Some(now.after(OLDER_QUERIER)),
+                    IgmpVersion::V2 => state.older[1] = Some(now.after(OLDER_QUERIER)),
+                    IgmpVersion::V3 => {}
+                }
+                let wait = Duration::from_millis(max_response_ms.into()).mul_f64(fastrand::f64());
+                let due = now.after(wait);
+                // RFC 3376, 5.2, rule 1: a general answer that is due earlier says it all.
+                if state.general_due.is_some_and(|general| general <= due) {
+                    return;
+                }
+                let Some(group) = group else {
+                    state.general_due = Some(due);
+                    drop(all);
+                    self.ring();
+                    return;
+                };
+                if !state.groups.get(&group).is_some_and(Group::is_wanted) {
+                    return;
+                }
+                let asked = wanted(sources);
+                // Rules 3 to 5: answers to several queries about a group are one, at the earlier time.
+                let merged = match state.group_due.remove(&group) {
+                    None => (due, asked),
+                    Some((at, old)) if old.is_empty() || asked.is_empty() => (at.min(due), BTreeSet::new()),
+                    Some((at, old)) => {
+                        (at.min(due), old.into_iter().chain(asked).take(MOST_SOURCES).collect())
+                    }
+                };
+                state.group_due.insert(group, merged);
+                drop(all);
+                self.ring();
+            }
+            Fact::Reported { interface, group } => {
+                // RFC 2236, 3: with routers of old somebody else's report is enough.
+                let Some(state) = all.get_mut(&interface) else { return };
+                if state.version(now) != IgmpVersion::V3 {
+                    state.group_due.remove(&group);
+                }
+            }
+        }
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.all.borrow().values().filter_map(Interface::deadline).min()
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&self) {
+        let now = self.now();
+        for (interface, state) in self.all.borrow_mut().iter_mut() {
+            let over = |due: Time| due <= now;
+            if state.general_due.is_some_and(over) {
+                state.general_due = None;
+                if state.version(now) == IgmpVersion::V3 {
+                    self.answer(*interface, state, None);
+                } else {
+                    // Each group at a time of its own, for others to hear.
+                    let wanted: Vec<Ipv4Addr> =
+                        state.groups.iter().filter(|(_, g)| g.is_wanted()).map(|(a, _)| *a).collect();
+                    for group in wanted {
+                        let due = now.after(UNSOLICITED.mul_f64(fastrand::f64()));
+                        state.group_due.entry(group).or_insert((due, BTreeSet::new()));
+                    }
+                }
+            }
+            let due: Vec<Ipv4Addr> =
+                state.group_due.iter().filter(|(_, (at, _))| over(*at)).map(|(group, _)| *group).collect();
+            for group in due {
+                let asked = state.group_due.remove(&group).map(|(_, asked)| asked).unwrap_or_default();
+                self.answer(*interface, state, Some((group, &asked)));
+            }
+            if state.news_due.is_some_and(over) {
+                self.tell_news(*interface, state);
+                let more = state.groups.values().any(Group::has_news);
+                let again = UNSOLICITED.mul_f64(0.5 + fastrand::f64() / 2.0);
+                state.news_due = more.then(|| now.after(again));
+            }
+        }
+    }
+
+    /// Answers a query: of one group and some sources, or of all groups.
+    fn answer(
+        &self,
+        interface: SwIfIndex,
+        state: &Interface,
+        about: Option<(Ipv4Addr, &BTreeSet<Ipv4Addr>)>,
+    ) {
+        let version = state.version(self.now());
+        let none = BTreeSet::new();
+        let (only, asked) = about.map_or((None, &none), |(group, asked)| (Some(group), asked));
+        let groups = state.groups.iter().filter(|(group, _)| only.is_none_or(|only| only == **group));
+        if version == IgmpVersion::V3 {
+            let records = groups.filter_map(|(group, g)| g.state(asked).map(|(kind, s)| (*group, kind, s)));
+            self.report(interface, &records.collect::<Vec<_>>());
+            return;
+        }
+        for (group, _) in groups.filter(|(_, g)| g.is_wanted()) {
+            self.send(interface, *group, &old_message(version, false, *group));
+        }
+    }
+
+    /// Says what has changed.
+    fn tell_news(&self, interface: SwIfIndex, state: &mut Interface) {
+        let version = state.version(self.now());
+        let mut records = Vec::new();
+        for (group, record) in &mut state.groups {
+            if !record.has_news() {
+                continue;
+            }
+            let said = record.news();
+            match version {
+                IgmpVersion::V3 => {
+                    records.extend(said.into_iter().map(|(kind, sources)| (*group, kind, sources)));
+                }
+                _ if record.is_wanted() => self.send(interface, *group, &old_message(version, false, *group)),
+                // RFC 2236, 3; version 1 just falls silent.
+                IgmpVersion::V2 => self.send(interface, ALL_ROUTERS, &old_message(version, true, *group)),
+                IgmpVersion::V1 => {}
+            }
+        }
+        state.groups.retain(|_, group| group.is_wanted() || group.has_news());
+        self.report(interface, &records);
+    }
+
+    /// Sends records, in as many reports as they need.
+    fn report(&self, interface: SwIfIndex, mut records: &[(Ipv4Addr, RecordType, Vec<Ipv4Addr>)]) {
+        let room = LONGEST - HEADERS - 8;
+        while !records.is_empty() {
+            let mut left = room;
+            let fits = |(_, _, sources): &&(Ipv4Addr, RecordType, Vec<Ipv4Addr>)| {
+                let bytes = 8 + 4 * sources.len();
+                let fits = bytes <= left;
+                left = left.saturating_sub(bytes);
+                fits
+            };
+            let n = records.iter().take_while(fits).count().max(1);
+            let (now, later) = records.split_at(n.min(records.len()));
+            let mut message = [0; LONGEST];
+            let writer =
+                now.iter().fold(ReportWriter::new(&mut message), |report, (group, kind, sources)| {
+                    report.record(*kind, *group, sources)
+                });
+            if let Some(bytes) = writer.finish().and_then(|len| message.get(..len)) {
+                self.send(interface, ALL_V3_ROUTERS, bytes);
+            }
+            records = later;
+        }
+    }
+
+    /// Sends a message, from the interface's address (RFC 3376, 4.2.13: or from 0.0.0.0).
+    fn send(&self, interface: SwIfIndex, dst: Ipv4Addr, message: &[u8]) {
+        let Ok(data) = self.interfaces.data(interface) else { return };
+        if !data.flags().all(IfFlags::ADMIN_UP.set(IfFlags::ETHERNET, true)) {
+            return;
+        }
+        let mut main = self.graph.main();
+        let src = self.ip4.primary(interface).unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let mut out = [0; LONGEST];
+        if let Some(place) = out.get_mut(HEADERS..HEADERS + message.len()) {
+            place.copy_from_slice(message);
+        }
+        let frame = crate::send::write(&mut out, data.mac(), (src, dst), message.len());
+        // Without a buffer it is lost, as on a wire.
+        if let Some(buffer) = frame.and_then(|frame| crate::send::packet(frame, interface, main.cache())) {
+            main.inject(self.interfaces.output_node(), buffer);
+        }
+    }
+}
+
+/// Whether a group is listened to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listen {
+    /// From now on.
+    Yes,
+    /// No longer.
+    No,
+}

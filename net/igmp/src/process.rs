@@ -1,0 +1,33 @@
+//! The tasks of the main thread.
+
+use std::rc::Rc;
+
+use futures_lite::future;
+use shoal_graph::process::{Processes, Receiver};
+
+use crate::Igmp;
+use crate::node::Fact;
+
+/// What others on the link say.
+pub(crate) async fn listen(igmp: Rc<Igmp>, said: Receiver<Fact>) {
+    while let Ok(fact) = said.recv().await {
+        igmp.hear(fact);
+    }
+}
+
+/// What the clock brings: reports.
+pub(crate) async fn times(igmp: Rc<Igmp>, processes: Rc<Processes>, bell: Receiver<()>) {
+    loop {
+        igmp.tick();
+        let rung = async {
+            // An error means that nobody is left to ring.
+            if bell.recv().await.is_err() {
+                future::pending::<()>().await;
+            }
+        };
+        match igmp.deadline() {
+            Some(due) => future::or(rung, processes.sleep(due.since(processes.clock().now()))).await,
+            None => rung.await,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Addresses that are not the router's yet, and groups that others want it in.
+
+use std::net::Ipv6Addr;
+
+use shoal_interface::SwIfIndex;
+
+use super::{Ip6, Ip6Error, Ip6Info};
+
+/// Whether an address of an interface may be used. RFC 4862, 5.4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Packets to it are for the router, which speaks from it.
+    Allowed,
+    /// It is not known yet to be the router's alone, or is known not to be: packets to it are thrown away.
+    Barred,
+}
+
+impl Ip6 {
+    /// New addresses are not used from now on until somebody has found out that they are the router's alone, and says
+    /// so by [`Ip6::set_use`].
+    pub fn prove_addresses(&self) {
+        self.proving.set(true);
+    }
+
+    /// Says whether an address is used. An address that the interface does not have is no error: it may just have
+    /// gone.
+    ///
+    /// # Errors
+    /// A table is full; nothing was changed.
+    pub fn set_use(&self, interface: SwIfIndex, address: Ipv6Addr, on: Use) -> Result<(), Ip6Error> {
+        let old = self.on(interface);
+        let mut new = old.clone();
+        let changed = match on {
+            Use::Allowed => new.unproven.remove(&address),
+            Use::Barred => old.all().any(|a| a == address) && new.unproven.insert(address),
+        };
+        if changed { self.apply(interface, &old, new) } else { Ok(()) }
+    }
+
+    /// Carries over which addresses are not proven; new ones are not, if somebody proves them.
+    pub(super) fn keep_unproven(&self, old: &Ip6Info, new: &mut Ip6Info) {
+        let all: Vec<Ipv6Addr> = new.all().collect();
+        new.unproven.retain(|a| all.contains(a));
+        if self.proving.get() {
+            new.unproven.extend(all.into_iter().filter(|a| old.all().all(|had| had != *a)));
+        }
+    }
+
+    /// The router is in a group on an interface, as long as IPv6 runs there; one who wants it more.
+    ///
+    /// # Errors
+    /// A table is full; nothing was changed.
+    pub fn join(&self, interface: SwIfIndex, group: Ipv6Addr) -> Result<(), Ip6Error> {
+        if self.link_local(interface).is_some() {
+            self.links.own(interface, group)?;
+        }
+        *self.joined.borrow_mut().entry((interface, group)).or_insert(0) += 1;
+        Ok(())
+    }
+
+    /// One who wants it less. The router stays in the groups of its own addresses.
+    pub fn leave(&self, interface: SwIfIndex, group: Ipv6Addr) {
+        {
+            let mut joined = self.joined.borrow_mut();
+            let Some(users) = joined.get_mut(&(interface, group)) else { return };
+            *users -= 1;
+            if *users > 0 {
+                return;
+            }
+            joined.remove(&(interface, group));
+        }
+        let on = self.on(interface);
+        if on.enabled()
+            && let Err(e) = self.apply(interface, &on, on.clone())
+        {
+            tracing::warn!(%interface, %group, "the group is not left: {e}");
+        }
+    }
+
+    pub(super) fn joined_on(&self, interface: SwIfIndex) -> Vec<Ipv6Addr> {
+        let all = (interface, Ipv6Addr::UNSPECIFIED)..=(interface, Ipv6Addr::from_bits(u128::MAX));
+        self.joined.borrow().range(all).map(|((_, group), _)| *group).collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! The control plane: pairs, and what the kernel is told of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::{Rc, Weak};
+
+use shoal_buffer::SwIfIndex;
+use shoal_interface::{DEVICE_INPUT_ARC, Event, HostPort, HostPorts, HostSide, IfFlags, Interfaces};
+use shoal_ip4::Ip4;
+use shoal_ip6::Ip6;
+use shoal_module::{Control, InitError};
+
+use crate::LcpError;
+use crate::peers::Peers;
+
+/// The features of an interface with a pair: arc and node.
+const PHY_FEATURES: [(&str, &str); 4] = [
+    (shoal_ip4::LOCAL_ARC, "linux-cp-ip4-local"),
+    (shoal_ip6::LOCAL_ARC, "linux-cp-ip6-local"),
+    (shoal_ip6::MULTICAST_ARC, "linux-cp-ip6-mcast"),
+    (shoal_arp::ARC, "linux-cp-arp-phy"),
+];
+
+/// A pair, for display.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairInfo {
+    /// Its number.
+    pub index: u32,
+    /// The interface.
+    pub phy: SwIfIndex,
+    /// The interface to the kernel.
+    pub host: SwIfIndex,
+    /// The kernel's name of it.
+    pub name: String,
+    /// The kernel's number of it.
+    pub host_index: u32,
+    /// Its namespace.
+    pub netns: Option<String>,
+}
+
+struct Pair {
+    index: u32,
+    host: SwIfIndex,
+    name: String,
+    netns: Option<String>,
+    /// Addresses the kernel was given.
+    addresses: Vec<(IpAddr, u8)>,
+}
+
+/// All pairs.
+pub struct Lcp {
+    control: Weak<Control>,
+    interfaces: Rc<Interfaces>,
+    peers: Peers,
+    pairs: RefCell<BTreeMap<SwIfIndex, Pair>>,
+    default_netns: RefCell<Option<String>>,
+    sync: Cell<Sync>,
+}
+
+/// Whether the kernel is told of MTUs and addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sync {
+    /// Of all changes, and what there is now.
+    On,
+    /// Of what there is when a pair is made: the MTU.
+    Off,
+}
+
+impl Lcp {
+    pub(crate) fn new(control: &Rc<Control>, peers: Peers) -> Result<Self, InitError> {
+        Ok(Lcp {
+            control: Rc::downgrade(control),
+            interfaces: control.get()?,
+            peers,
+            pairs: RefCell::default(),
+            default_netns: RefCell::default(),
+            sync: Cell::new(Sync::Off),
+        })
+    }
+
+    fn host_side(&self) -> Result<Rc<dyn HostPorts>, LcpError> {
+        let control = self.control.upgrade().ok_or(LcpError::NoDriver)?;
+        control.get::<HostSide>().map(|side| Rc::clone(&side.0)).map_err(|_| LcpError::NoDriver)
+    }
+
+    /// Gives an interface an image in the kernel, in the default namespace unless another one is named.
+    ///
+    /// # Errors
+    /// The interface cannot have one or has one, or the kernel refuses; nothing is left behind then.
+    pub fn create(&self, phy: SwIfIndex, name: &str, netns: Option<&str>) -> Result<SwIfIndex, LcpError> {
+        let side = self.host_side()?;
+        let phy_name = self.interfaces.name(phy)?;
+        if let Some(peer) = self.peers.of(phy) {
+            let peer = self.interfaces.name(peer).unwrap_or_default();
+            let is_phy = self.pairs.borrow().contains_key(&phy);
+            return Err(if is_phy {
+                LcpError::Paired(phy_name, peer)
+            } else {
+                LcpError::IsHost(phy_name, peer)
+            });
+        }
+        let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control() || c == '%';
+        if name.is_empty() || name.len() > 15 || name.contains(bad) || name == "." || name == ".." {
+            return Err(LcpError::Name(name.to_owned()));
+        }
+        let data = self.interfaces.data(phy)?;
+        if !data.flags().has(IfFlags::ETHERNET) {
+            return Err(LcpError::NotEthernet(phy_name));
+        }
+        let netns = netns.map(str::to_owned).or_else(|| self.default_netns.borrow().clone());
+        let port = HostPort { name: name.to_owned(), netns: netns.clone(), mac: data.mac(), mtu: data.mtu };
+        let what = || format!("interface {name}");
+        let host = side.create(&port).map_err(|why| LcpError::Host { what: what(), why })?;
+        if let Err(e) = self.connect(phy, host, data.is_up()) {
+            self.disconnect(phy, host);
+            let _ = side.delete(host);
+            return Err(e);
+        }
+        let mut pairs = self.pairs.borrow_mut();
+        let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
+        pairs.insert(phy, Pair { index, host, name: name.to_owned(), netns, addresses: Vec::new() });
+        drop(pairs);
+        if self.sync.get() == Sync::On {
+            self.sync_addresses(phy);
+        }
+        Ok(host)
+    }
+
+    fn connect(&self, phy: SwIfIndex, host: SwIfIndex, up: bool) -> Result<(), LcpError> {
+        self.peers.join(phy, host);
+        self.interfaces.enable_feature(DEVICE_INPUT_ARC, "linux-cp-xc", host, true)?;
+        for (arc, node) in PHY_FEATURES {
+            self.interfaces.enable_feature(arc, node, phy, true)?;
+        }
+        Ok(self.interfaces.set_admin(host, up)?)
+    }
+
+    fn disconnect(&self, phy: SwIfIndex, host: SwIfIndex) {
+        for (arc, node) in PHY_FEATURES {
+            let _ = self.interfaces.enable_feature(arc, node, phy, false);
+        }
+        let _ = self.interfaces.enable_feature(DEVICE_INPUT_ARC, "linux-cp-xc", host, false);
+        self.peers.part(phy, host);
+    }
+
+    /// Takes an interface's image away.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn delete(&self, phy: SwIfIndex) -> Result<(), LcpError> {
+        let name = self.interfaces.name(phy)?;
+        let pair = self.pairs.borrow_mut().remove(&phy);
+        let pair = pair.ok_or(LcpError::NotPaired(name))?;
+        self.disconnect(phy, pair.host);
+        let what = format!("to delete {}", pair.name);
+        self.host_side()?.delete(pair.host).map_err(|why| LcpError::Host { what, why })
+    }
+
+    /// All pairs by number.
+    pub fn list(&self) -> Vec<PairInfo> {
+        let side = self.host_side().ok();
+        let info = |(phy, pair): (&SwIfIndex, &Pair)| PairInfo {
+            index: pair.index,
+            phy: *phy,
+            host: pair.host,
+            name: pair.name.clone(),
+            host_index: side.as_ref().and_then(|s| s.host_index(pair.host)).unwrap_or(0),
+            netns: pair.netns.clone(),
+        };
+        let mut all: Vec<PairInfo> = self.pairs.borrow().iter().map(info).collect();
+        all.sort_by_key(|pair| pair.index);
+        all
+    }
+
+    /// The namespace of pairs that name none.
+    pub fn default_netns(&self) -> Option<String> {
+        self.default_netns.borrow().clone()
+    }
+
+    /// Sets the namespace of pairs that name none.
+    pub fn set_default_netns(&self, netns: Option<&str>) {
+        *self.default_netns.borrow_mut() = netns.map(str::to_owned);
+    }
+
+    /// Whether the kernel is told of changes.
+    pub fn sync(&self) -> Sync {
+        self.sync.get()
+    }
+
+    /// Tells the kernel of changes from now on, and of what there is; or no longer.
+    pub fn set_sync(&self, sync: Sync) {
+        self.sync.set(sync);
+        if sync == Sync::On {
+            let all: Vec<SwIfIndex> = self.pairs.borrow().keys().copied().collect();
+            for phy in all {
+                self.sync_mtu(phy);
+                self.sync_addresses(phy);
+            }
+        }
+    }
+
+    fn host_of(&self, phy: SwIfIndex) -> Option<SwIfIndex> {
+        self.pairs.borrow().get(&phy).map(|pair| pair.host)
+    }
+
+    fn warn(&self, phy: SwIfIndex, what: &str, done: Result<(), String>) {
+        if let Err(e) = done {
+            let name = self.interfaces.name(phy).unwrap_or_default();
+            tracing::warn!("linux-cp: {name}: {what} not mirrored: {e}");
+        }
+    }
+
+    fn sync_mtu(&self, phy: SwIfIndex) {
+        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
+        if let Ok(data) = self.interfaces.data(phy) {
+            self.warn(phy, "MTU", side.set_mtu(host, data.mtu));
+        }
+    }
+
+    fn own_addresses(&self, phy: SwIfIndex) -> Vec<(IpAddr, u8)> {
+        let Some(control) = self.control.upgrade() else { return Vec::new() };
+        let ip4 = control.get::<Ip4>().map(|ip4| ip4.addresses(phy)).unwrap_or_default();
+        let ip6 = control.get::<Ip6>().map(|ip6| ip6.addresses(phy)).unwrap_or_default();
+        let ip4 = ip4.iter().map(|p| (IpAddr::V4(p.addr()), p.len()));
+        // The kernel has a link-local address of its own.
+        let ip6 = ip6.iter().filter(|p| !p.addr().is_unicast_link_local());
+        ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), p.len()))).collect()
+    }
+
+    /// Makes the kernel's addresses those of the interface; it keeps what somebody else gave it.
+    pub(crate) fn sync_addresses(&self, phy: SwIfIndex) {
+        if self.sync.get() == Sync::Off {
+            return;
+        }
+        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
+        let now = self.own_addresses(phy);
+        let before = match self.pairs.borrow_mut().get_mut(&phy) {
+            Some(pair) => std::mem::replace(&mut pair.addresses, now.clone()),
+            None => return,
+        };
+        for gone in before.iter().filter(|a| !now.contains(a)) {
+            self.warn(phy, "address", side.set_address(host, *gone, false));
+        }
+        for new in now.iter().filter(|a| !before.contains(a)) {
+            self.warn(phy, "address", side.set_address(host, *new, true));
+        }
+    }
+
+    /// Something happened to an interface.
+    pub(crate) fn follow(self: &Rc<Self>, event: Event) {
+        let interface = event.interface();
+        match event {
+            // The cable between router and kernel is the interface's: whether it may be used is seen at both ends.
+            Event::Admin(phy, up) => {
+                if let Some(host) = self.host_of(phy) {
+                    self.warn(phy, "state", self.interfaces.set_admin(host, up).map_err(|e| e.to_string()));
+                }
+            }
+            Event::Mac(phy) => {
+                if let (Some(host), Ok(side), Ok(data)) =
+                    (self.host_of(phy), self.host_side(), self.interfaces.data(phy))
+                {
+                    self.warn(phy, "MAC address", side.set_mac(host, data.mac()));
+                }
+            }
+            Event::Mtu(phy) if self.sync.get() == Sync::On => self.sync_mtu(phy),
+            Event::Deleting(_) => self.forget(interface),
+            _ => {}
+        }
+    }
+
+    /// An interface goes: one with an image takes that with it, when everybody has been told; an image just goes.
+    fn forget(self: &Rc<Self>, interface: SwIfIndex) {
+        let phy = if self.pairs.borrow().contains_key(&interface) {
+            Some(interface)
+        } else {
+            self.peers.of(interface)
+        };
+        let Some(phy) = phy else { return };
+        let Some(pair) = self.pairs.borrow_mut().remove(&phy) else { return };
+        self.disconnect(phy, pair.host);
+        if phy != interface {
+            return;
+        }
+        let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
+        if let Ok(processes) = control.processes() {
+            processes.spawn("linux-cp-delete", async move {
+                if let Err(e) = side.delete(pair.host) {
+                    tracing::warn!("linux-cp: {} not deleted: {e}", pair.name);
+                }
+            });
+        }
+    }
+}

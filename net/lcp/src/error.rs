@@ -1,0 +1,37 @@
+//! Why an operation failed.
+
+use shoal_interface::InterfaceError;
+
+/// Why an operation failed; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LcpError {
+    /// No driver of this router makes interfaces to the kernel.
+    #[error("no driver of this router makes interfaces to Linux: the tap plugin is disabled")]
+    NoDriver,
+    /// The interface is paired already.
+    #[error("{0} has a pair already: {1}")]
+    Paired(String, String),
+    /// The interface is the image of another one.
+    #[error("{0} is itself the image of {1}")]
+    IsHost(String, String),
+    /// The interface has no pair.
+    #[error("{0} has no pair")]
+    NotPaired(String),
+    /// The interface is no Ethernet.
+    #[error("{0} carries no Ethernet frames, so Linux cannot have an image of it")]
+    NotEthernet(String),
+    /// The name is none.
+    #[error("bad name `{0}', expected 1 to 15 characters without blanks, `/' and `:'")]
+    Name(String),
+    /// The kernel refused.
+    #[error("Linux refuses {what}: {why}")]
+    Host {
+        /// What was asked.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+    /// The interface refused.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+}

@@ -1,0 +1,103 @@
+//! linux-cp: interfaces with an image in Linux, so that its programs can be reached at the router's own addresses.
+//!
+//! ```text
+//! ip4-local, ip6-local -- nobody here listens --> linux-cp-... --> the image's output --> Linux: bird, sshd, ...
+//! what they send --> device-input: linux-cp-xc --> the interface's output
+//! ```
+//! The image is made by whoever makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is named here.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+mod control;
+mod error;
+mod node;
+mod peers;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
+use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
+use shoal_ip4::{Ip4, Listeners};
+use shoal_ip6::{Ip6, Ip6Listeners};
+use shoal_module::{Control, InitError, Module};
+
+pub use control::{Lcp, PairInfo, Sync};
+pub use error::LcpError;
+pub use peers::Peers;
+
+use node::{ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt, ToHost, Xc};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "linux-cp",
+    description: "Linux control plane: images of interfaces in Linux",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
+
+fn add<D: Decide>(
+    graph: &Rc<Graph>,
+    arc: &'static str,
+    (peers, interfaces): (&Peers, &IfTable),
+    decide: D,
+) -> Result<(), InitError> {
+    graph.add_frame(ToHost { peers: peers.clone(), interfaces: interfaces.clone(), decide })?;
+    graph.add_feature(FeatureSpec { arc, node: D::NAME, before: &[], after: &[] });
+    Ok(())
+}
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+    let peers = Peers::new()?;
+    let table = interfaces.table();
+    let with = (&peers, &table);
+    let listeners4 = Arc::clone(&*control.get::<Arc<Listeners>>()?);
+    let listeners6 = Arc::clone(&control.get::<Ip6Listeners>()?.0);
+    add(&graph, shoal_ip4::LOCAL_ARC, with, Ip4Local(listeners4))?;
+    add(&graph, shoal_ip6::LOCAL_ARC, with, Ip6Local(listeners6))?;
+    add(&graph, shoal_ip6::MULTICAST_ARC, with, Ip6Groups)?;
+    add(&graph, shoal_ip4::PUNT_ARC, with, Ip4Punt)?;
+    add(&graph, shoal_ip6::PUNT_ARC, with, Ip6Punt)?;
+    add(&graph, shoal_arp::ARC, with, ArpReplies)?;
+    graph.add_packet(Xc(peers.clone()))?;
+    graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: "linux-cp-xc", before: &[], after: &[] });
+    control.put(Lcp::new(control, peers)?);
+    interfaces.subscribe(|control, event| {
+        if let Ok(lcp) = control.get::<Lcp>() {
+            lcp.follow(event);
+        }
+    });
+    control.get::<Ip4>()?.subscribe(|control, event| {
+        let i = match event {
+            shoal_ip4::AddressEvent::Added(i, _)
+            | shoal_ip4::AddressEvent::Removed(i, _)
+            | shoal_ip4::AddressEvent::Borrowed(i) => i,
+        };
+        if let Ok(lcp) = control.get::<Lcp>() {
+            lcp.sync_addresses(i);
+        }
+    });
+    control.get::<Ip6>()?.subscribe(|control, event| {
+        let i = match event {
+            shoal_ip6::AddressEvent::Added(i, _)
+            | shoal_ip6::AddressEvent::Removed(i, _)
+            | shoal_ip6::AddressEvent::Borrowed(i) => i,
+        };
+        if let Ok(lcp) = control.get::<Lcp>() {
+            lcp.sync_addresses(i);
+        }
+    });
+    Ok(())
+}
+
+/// Packets of all interfaces pass the punt arcs; those of interfaces without an image go on.
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let graph = control.graph()?;
+    for (arc, node) in [(shoal_ip4::PUNT_ARC, Ip4Punt::NAME), (shoal_ip6::PUNT_ARC, Ip6Punt::NAME)] {
+        graph.enable_feature(arc, node, EVERYBODY, true)?;
+    }
+    Ok(())
+}

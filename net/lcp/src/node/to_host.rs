@@ -1,0 +1,156 @@
+//! `linux-cp-ip4-local`, `linux-cp-ip6-local`, `linux-cp-ip6-mcast`, `linux-cp-punt-ip4`, `linux-cp-punt-ip6`,
+//! `linux-cp-arp-phy`: packets the kernel is to see, out of the interface that is its image of where they came in.
+//! an arc -> **`linux-cp-...`** -> interface-output | the next feature
+//!
+//! A frame node, because a packet that both want becomes two.
+
+use shoal_buffer::{Buffer, Flags, Frame, Packet, SwIfIndex};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
+use shoal_infra::Guard;
+use shoal_interface::IfTable;
+use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Header, Ip6Header, MacAddress};
+
+use super::which::{Decide, Whose};
+use crate::peers::Peers;
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// To the kernel.
+    #[node("interface-output")]
+    Output,
+}
+
+/// Why a packet is dropped here, and what else is counted.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Error {
+    /// packets given to the host
+    #[severity(info)]
+    ToHost,
+    /// packets shown to the host
+    #[severity(info)]
+    Shown,
+    /// no buffer for the host's copy
+    NoBuffer,
+    /// no headroom for the host's header
+    NoHeadroom,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("linux-cp: rx {rx} host {host} {whose}")]
+struct Trace {
+    rx: u32,
+    host: u32,
+    whose: &'static str,
+}
+
+/// Shows packets of one arc to the kernel.
+pub(crate) struct ToHost<D> {
+    pub peers: Peers,
+    pub interfaces: IfTable,
+    pub decide: D,
+}
+
+/// The Ethernet address of a packet's group, if it is to one.
+fn group(pkt: &Packet<'_>, kind: EtherType) -> Option<MacAddress> {
+    match kind {
+        EtherType::IP4 => {
+            let dst = pkt.header::<Ip4Header>()?.dst();
+            dst.is_multicast().then(|| MacAddress::for_ip4_multicast(dst))
+        }
+        EtherType::IP6 => {
+            let dst = pkt.header::<Ip6Header>()?.dst();
+            dst.is_multicast().then(|| MacAddress::for_ip6_multicast(dst))
+        }
+        _ => None,
+    }
+}
+
+impl<D: Decide> ToHost<D> {
+    /// Puts a header of the link between router and kernel in front. What was there may be gone: the packet may be a
+    /// copy, or have been put together.
+    fn address(
+        &self,
+        pkt: &mut Packet<'_>,
+        (phy, host): (SwIfIndex, SwIfIndex),
+        guard: Guard<'_>,
+    ) -> Result<(), Error> {
+        let own = self.interfaces.get(phy, guard).mac();
+        let dst = group(pkt, D::TYPE).unwrap_or(own);
+        let header = EthernetHeader::new(self.interfaces.get(host, guard).mac(), dst, D::TYPE);
+        pkt.push(EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
+        let front = pkt.data_mut().get_mut(..EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
+        front.copy_from_slice(header.as_bytes());
+        let meta = pkt.meta_mut();
+        meta.tx = host;
+        meta.flags = meta.flags.without(Flags::LINK_MULTICAST);
+        Ok(())
+    }
+
+    fn show(&self, pkt: &Packet<'_>, pair: (SwIfIndex, SwIfIndex), cx: &mut FrameCx<'_>) {
+        let guard = cx.guard();
+        let Ok(mut buffer) = cx.cache().copy(pkt) else {
+            cx.count(Error::NoBuffer, 1);
+            return;
+        };
+        let mut copy = cx.cache().packet(&mut buffer);
+        copy.meta_mut().share_trace(pkt.meta());
+        match self.address(&mut copy, pair, guard) {
+            Ok(()) => {
+                cx.count(Error::Shown, 1);
+                cx.send(Next::Output.edge(), buffer);
+            }
+            Err(why) => cx.drop(buffer, why),
+        }
+    }
+
+    fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {
+        let guard = cx.guard();
+        let mut pkt = cx.cache().packet(&mut buffer);
+        let rx = pkt.rx();
+        let Some(host) = self.peers.of(rx) else {
+            let edge = cx.next_feature(&mut pkt);
+            cx.send(edge, buffer);
+            return;
+        };
+        let whose = self.decide.whose(&pkt);
+        cx.trace(&pkt, || Trace {
+            rx: rx.0,
+            host: host.0,
+            whose: match whose {
+                Whose::Ours => "not for the host",
+                Whose::Host => "for the host",
+                Whose::Both => "shown to the host",
+            },
+        });
+        if whose == Whose::Host {
+            match self.address(&mut pkt, (rx, host), guard) {
+                Ok(()) => {
+                    cx.count(Error::ToHost, 1);
+                    cx.send(Next::Output.edge(), buffer);
+                }
+                Err(why) => cx.drop(buffer, why),
+            }
+            return;
+        }
+        if whose == Whose::Both {
+            self.show(&pkt, (rx, host), cx);
+        }
+        let edge = cx.next_feature(&mut pkt);
+        cx.send(edge, buffer);
+    }
+}
+
+impl<D: Decide> FrameNode for ToHost<D> {
+    const NAME: &'static str = D::NAME;
+    type Next = Next;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        for buffer in frame.drain() {
+            self.one(buffer, cx);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Which packets are the kernel's.
+
+use std::sync::Arc;
+
+use shoal_buffer::Packet;
+use shoal_ip4::Listeners;
+use shoal_wire::ip6_ext::Ip6ExtHeaders;
+use shoal_wire::{EtherType, Icmp4Type, Icmp6Type, Ip4Header, Ip6Header, IpProtocol, UdpHeader};
+
+/// Whose a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// This router's.
+    Ours,
+    /// The kernel's.
+    Host,
+    /// Both want to see it.
+    Both,
+}
+
+/// Decides about the packets of one arc.
+pub(crate) trait Decide: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TYPE: EtherType;
+    fn whose(&self, pkt: &Packet<'_>) -> Whose;
+}
+
+/// By the table of those who listen here.
+fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at: usize) -> Whose {
+    let taken = match protocol {
+        IpProtocol::UDP => match pkt.header_at::<UdpHeader>(at) {
+            Some(udp) => listeners.udp(udp.dst_port()).is_some(),
+            None => true,
+        },
+        other => listeners.protocol(other).is_some(),
+    };
+    if taken { Whose::Ours } else { Whose::Host }
+}
+
+/// `linux-cp-ip4-local`: what nobody here listens to; of ICMP all but echo requests, which this router answers.
+pub(crate) struct Ip4Local(pub Arc<Listeners>);
+
+impl Decide for Ip4Local {
+    const NAME: &'static str = "linux-cp-ip4-local";
+    const TYPE: EtherType = EtherType::IP4;
+
+    fn whose(&self, pkt: &Packet<'_>) -> Whose {
+        let Some(ip) = pkt.header::<Ip4Header>() else { return Whose::Ours };
+        let header = ip.header_len();
+        match ip.protocol() {
+            IpProtocol::ICMP => match pkt.data().get(header) {
+                None => Whose::Ours,
+                Some(kind) if *kind == Icmp4Type::ECHO_REQUEST.0 => Whose::Ours,
+                Some(_) => Whose::Both,
+            },
+            protocol => by_listener(&self.0, protocol, pkt, header),
+        }
+    }
+}
+
+/// Whether a message of ICMPv6 is answered here and would be answered twice.
+fn is_answered_here(kind: u8) -> bool {
+    [
+        Icmp6Type::ECHO_REQUEST,
+        Icmp6Type::NEIGHBOR_SOLICITATION,
+        Icmp6Type::ROUTER_SOLICITATION,
+        Icmp6Type::MULTICAST_LISTENER_QUERY,
+    ]
+    .iter()
+    .any(|answered| answered.0 == kind)
+}
+
+/// The upper layer: which, and where it begins.
+fn upper(pkt: &Packet<'_>) -> Option<(IpProtocol, usize)> {
+    let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
+    headers.by_ref().all(|header| header.is_ok()).then(|| (headers.protocol(), headers.offset()))
+}
+
+/// `linux-cp-ip6-local`: the same of IPv6.
+pub(crate) struct Ip6Local(pub Arc<Listeners>);
+
+impl Decide for Ip6Local {
+    const NAME: &'static str = "linux-cp-ip6-local";
+    const TYPE: EtherType = EtherType::IP6;
+
+    fn whose(&self, pkt: &Packet<'_>) -> Whose {
+        match upper(pkt) {
+            None => Whose::Ours,
+            Some((IpProtocol::ICMP6, at)) => match pkt.data().get(at) {
+                Some(kind) if !is_answered_here(*kind) => Whose::Both,
+                _ => Whose::Ours,
+            },
+            Some((protocol, at)) => by_listener(&self.0, protocol, pkt, at),
+        }
+    }
+}
+
+/// `linux-cp-ip6-mcast`: groups of the link, some of which the kernel's daemons are in (OSPFv3, RIPng).
+pub(crate) struct Ip6Groups;
+
+impl Decide for Ip6Groups {
+    const NAME: &'static str = "linux-cp-ip6-mcast";
+    const TYPE: EtherType = EtherType::IP6;
+
+    fn whose(&self, pkt: &Packet<'_>) -> Whose {
+        let link = pkt.header::<Ip6Header>().is_some_and(|ip| ip.dst().octets().starts_with(&[0xff, 2]));
+        match upper(pkt) {
+            // Delivered here, it comes by `ip6-local`, too.
+            Some((IpProtocol::ICMP6, _)) | None => Whose::Ours,
+            Some(_) if link => Whose::Both,
+            Some(_) => Whose::Ours,
+        }
+    }
+}
+
+/// `linux-cp-punt-ip4`: whatever is punted.
+pub(crate) struct Ip4Punt;
+
+impl Decide for Ip4Punt {
+    const NAME: &'static str = "linux-cp-punt-ip4";
+    const TYPE: EtherType = EtherType::IP4;
+
+    fn whose(&self, _: &Packet<'_>) -> Whose {
+        Whose::Host
+    }
+}
+
+/// `linux-cp-punt-ip6`: whatever is punted.
+pub(crate) struct Ip6Punt;
+
+impl Decide for Ip6Punt {
+    const NAME: &'static str = "linux-cp-punt-ip6";
+    const TYPE: EtherType = EtherType::IP6;
+
+    fn whose(&self, _: &Packet<'_>) -> Whose {
+        Whose::Host
+    }
+}
+
+/// `linux-cp-arp-phy`: answers to requests, which may have been the kernel's.
+pub(crate) struct ArpReplies;
+
+impl Decide for ArpReplies {
+    const NAME: &'static str = "linux-cp-arp-phy";
+    const TYPE: EtherType = EtherType::ARP;
+
+    fn whose(&self, _: &Packet<'_>) -> Whose {
+        Whose::Host
+    }
+}

@@ -1,0 +1,34 @@
+//! TCP maximum segment size clamped on the way through: connections over a link with a smaller MTU work although
+//! somebody filters the messages of path MTU discovery. RFC 9293, 3.7.1; RFC 2923, 2.1.
+//!
+//! [`MssClamp`] is the control plane: it enables features (`tcp-mss-clamping-ip4-in` and its like) on the input and
+//! output arcs of an interface and says how large a segment may be. The nodes lower the option of SYN packets that
+//! ask for more.
+#![forbid(unsafe_code)]
+
+mod clamp;
+pub mod cli;
+mod control;
+pub mod node;
+mod sizes;
+
+pub use clamp::{Clamped, clamp};
+pub use control::{Directions, MssClamp, MssError, Setting};
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "mss_clamp",
+    description: "TCP maximum segment size clamping",
+    init,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put_rc(MssClamp::new(control)?);
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! What is different between the families: where a fragment says what it is, and the header of the whole.
+
+use std::fmt;
+use std::hash::Hash;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_interface::IfTable;
+use shoal_wire::ip6_ext::Ip6ExtHeaders;
+use shoal_wire::{FromBytes, Ip4Header, Ip6FragmentHeader, Ip6Header, ip6_address};
+
+use crate::l4::L4;
+use crate::table::Arrival;
+
+/// Longest datagram, from its header on for IPv4, behind it for IPv6.
+const LONGEST: usize = u16::MAX as usize;
+
+/// A fragment: what it says of itself, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment<K> {
+    /// What names its datagram.
+    pub key: K,
+    /// Its place.
+    pub arrival: Arrival,
+    /// Bytes in front of its payload.
+    pub header: usize,
+    /// Bytes of it without padding.
+    pub total: usize,
+}
+
+/// What is wrong with a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its headers do not fit what is there.
+    Malformed,
+    /// It carries nothing, or not in units of 8 bytes though others follow. Where the sender is told that this is
+    /// wrong.
+    Length(Option<u32>),
+    /// It ends behind the longest packet. Where the sender is told that this is wrong.
+    TooLong(Option<u32>),
+}
+
+/// A family of addresses.
+pub trait Family: Copy + Send + Sync + 'static {
+    /// What names a datagram.
+    type Key: Copy + Eq + Hash + Send + Sync + fmt::Display + fmt::Debug;
+
+    /// `ip4` or `ip6`.
+    const NAME: &'static str;
+    /// `IP4` or `IP6`, for sentences.
+    const TITLE: &'static str;
+    /// Names of the nodes.
+    const NODES: Nodes;
+
+    /// Whether a packet is part of another. One fragment that is the whole (RFC 6946) is not.
+    fn is_fragment(pkt: &Packet<'_>) -> bool;
+
+    /// Reads a fragment; `zone` is the table, or for addresses that mean something on one link only that link.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Self::Key>, Fault>;
+
+    /// The table an interface's packets are looked up in.
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32;
+
+    /// What the transport header of a packet says that is no fragment or the first; `None` when it is not all there.
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4>;
+
+    /// Makes the header of the first fragment that of the whole, with `len` bytes behind it; `None` when there is no
+    /// such packet.
+    fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()>;
+
+    /// Leaves in a packet that its datagram did not come in time.
+    fn ask_timeout(pkt: &mut Packet<'_>, for_us: bool);
+
+    /// Leaves in a packet that byte `at` of it is wrong.
+    fn ask_problem(pkt: &mut Packet<'_>, at: u32);
+}
+
+/// Names of the nodes of a family.
+#[derive(Clone, Copy, Debug)]
+pub struct Nodes {
+    /// Puts datagrams together.
+    pub full: &'static str,
+    /// The same for fragments that another thread handed over.
+    pub handoff: &'static str,
+    /// The feature.
+    pub feature: &'static str,
+    /// Where the fragments for this router go.
+    pub local: &'static str,
+    /// Where fragments go whose time is over.
+    pub expired: &'static str,
+    /// Where fragments go that waited too long for the first.
+    pub sv_expired: &'static str,
+    /// Shallow virtual reassembly.
+    pub sv: &'static str,
+    /// The same for fragments that another thread handed over.
+    pub sv_handoff: &'static str,
+    /// The feature.
+    pub sv_feature: &'static str,
+    /// The feature of packets that go out.
+    pub sv_output_feature: &'static str,
+    /// Who tells senders.
+    pub icmp_error: &'static str,
+    /// Who gets what is for this router.
+    pub receiver: &'static str,
+    /// Where features of packets to one host run.
+    pub unicast: &'static str,
+    /// Where features of packets that go out run.
+    pub output: &'static str,
+}
+
+/// IPv4.
+#[derive(Clone, Copy, Debug)]
+pub struct Ip4;
+
+/// IPv6.
+#[derive(Clone, Copy, Debug)]
+pub struct Ip6;
+
+/// RFC 791, 3.2: what fragments of one datagram have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key4 {
+    zone: u32,
+    src: u32,
+    dst: u32,
+    id: u16,
+    protocol: u8,
+}
+
+/// RFC 8200, 4.5.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key6 {
+    zone: u32,
+    id: u32,
+    src: [u8; 16],
+    dst: [u8; 16],
+}
+
+impl fmt::Display for Key4 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Key4 { zone, src, dst, id, protocol } = *self;
+        let (src, dst) = (Ipv4Addr::from_bits(src), Ipv4Addr::from_bits(dst));
+        write!(f, "fib_index: {zone}, src: {src}, dst: {dst}, frag_id: {id}, proto: {protocol}")
+    }
+}
+
+impl fmt::Display for Key6 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Key6 { zone, id, src, dst } = *self;
+        let (src, dst) = (Ipv6Addr::from(src), Ipv6Addr::from(dst));
+        let (kind, zone) = if zone & LINK != 0 { ("sw_if_index", zone & !LINK) } else { ("fib_index", zone) };
+        write!(f, "{kind}: {zone}, src: {src}, dst: {dst}, frag_id: {id}")
+    }
+}
+
+/// In a zone: it is an interface, not a table.
+pub const LINK: u32 = 1 << 31;
+
+impl Family for Ip4 {
+    type Key = Key4;
+    const NAME: &'static str = "ip4";
+    const TITLE: &'static str = "IP4";
+    const NODES: Nodes = Nodes {
+        full: "ip4-full-reassembly",
+        handoff: "ip4-full-reassembly-handoff",
+        feature: "ip4-full-reassembly-feature",
+        local: "ip4-local-full-reassembly",
+        expired: "ip4-full-reassembly-expired",
+        sv_expired: "ip4-sv-reassembly-expired",
+        sv: "ip4-sv-reassembly",
+        sv_handoff: "ip4-sv-reassembly-handoff",
+        sv_feature: "ip4-sv-reassembly-feature",
+        sv_output_feature: "ip4-sv-reassembly-output-feature",
+        icmp_error: "ip4-icmp-error",
+        receiver: "ip4-local",
+        unicast: "ip4-unicast",
+        output: "ip4-output",
+    };
+
+    #[inline(always)]
+    fn is_fragment(pkt: &Packet<'_>) -> bool {
+        pkt.header::<Ip4Header>().is_some_and(Ip4Header::is_fragment)
+    }
+
+    fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Key4>, Fault> {
+        let ip = pkt.header::<Ip4Header>().ok_or(Fault::Malformed)?;
+        let (header, total) = (ip.header_len(), usize::from(ip.total_length()));
+        if header < Ip4Header::LEN || header > pkt.segment_len() || total < header || total > pkt.len() {
+            return Err(Fault::Malformed);
+        }
+        let (start, len, more) = (usize::from(ip.fragment_offset()), total - header, ip.more_fragments());
+        if len == 0 || more && !len.is_multiple_of(8) {
+            return Err(Fault::Length(None));
+        }
+        if header + start + len > LONGEST {
+            return Err(Fault::TooLong(None));
+        }
+        let (start, end) = (start as u32, (start + len) as u32);
+        let arrival = Arrival { start, end, more, ecn: ip.ecn(), buffers: pkt.segments().count() as u32 };
+        let (src, dst) = (ip.src_u32(), ip.dst_u32());
+        let key = Key4 { zone, src, dst, id: ip.id(), protocol: ip.protocol().0 };
+        Ok(Fragment { key, arrival, header, total })
+    }
+
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32 {
+        interfaces.ip4_table(interface)
+    }
+
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+        let ip = pkt.header::<Ip4Header>()?;
+        let (protocol, header) = (ip.protocol(), ip.header_len());
+        let total = usize::from(ip.total_length()).min(pkt.segment_len());
+        L4::read(protocol, pkt.data().get(header..total)?)
+    }
+
+    fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
+        let total = u16::try_from(header + len).ok()?;
+        let (ip, rest) = Ip4Header::mut_from_prefix(pkt.data_mut()).ok()?;
+        let options = rest.get(..header - Ip4Header::LEN)?;
+        ip.set_total_length(total);
+        // RFC 791, 3.2: it is no fragment any more. Whether it may be cut again is as before.
+        ip.set_flags_and_fragment_offset(ip.flags_and_fragment_offset() & Ip4Header::DONT_FRAGMENT);
+        ip.set_tos(ip.tos() & !3 | ecn);
+        let checksum = ip.compute_checksum_with(options);
+        ip.set_checksum(checksum);
+        Some(())
+    }
+
+    fn ask_timeout(pkt: &mut Packet<'_>, _: bool) {
+        // RFC 792: code 1 of time exceeded.
+        shoal_ip4::IcmpError::REASSEMBLY.ask(pkt);
+    }
+
+    fn ask_problem(pkt: &mut Packet<'_>, at: u32) {
+        shoal_ip4::IcmpError::parameter_problem(at as u8).ask(pkt);
+    }
+}
+
+/// The fragment header: where it is, and where the field that names it.
+fn fragment_header(pkt: &Packet<'_>) -> Option<(Ip6FragmentHeader, usize, usize)> {
+    let mut named_at = Ip6Header::NEXT_HEADER_AT;
+    for header in Ip6ExtHeaders::of_packet(pkt.data())? {
+        let header = header.ok()?;
+        if let Some(fragment) = header.fragment() {
+            return Some((fragment, header.offset, named_at));
+        }
+        named_at = header.offset;
+    }
+    None
+}
+
+impl Family for Ip6 {
+    type Key = Key6;
+    const NAME: &'static str = "ip6";
+    const TITLE: &'static str = "IP6";
+    const NODES: Nodes = Nodes {
+        full: "ip6-full-reassembly",
+        handoff: "ip6-full-reassembly-handoff",
+        feature: "ip6-full-reassembly-feature",
+        local: "ip6-local-full-reassembly",
+        expired: "ip6-full-reassembly-expired",
+        sv_expired: "ip6-sv-reassembly-expired",
+        sv: "ip6-sv-reassembly",
+        sv_handoff: "ip6-sv-reassembly-handoff",
+        sv_feature: "ip6-sv-reassembly-feature",
+        sv_output_feature: "ip6-sv-reassembly-output-feature",
+        icmp_error: "ip6-icmp-error",
+        receiver: "ip6-local",
+        unicast: "ip6-unicast",
+        output: "ip6-output",
+    };
+
+    #[inline(always)]
+    fn is_fragment(pkt: &Packet<'_>) -> bool {
+        let Some(ip) = pkt.header::<Ip6Header>() else { return false };
+        shoal_wire::ip6_ext::is_extension(ip.protocol())
+            && fragment_header(pkt).is_some_and(|(fragment, ..)| !fragment.is_atomic())
+    }
+
+    fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Key6>, Fault> {
+        let ip = pkt.header::<Ip6Header>().ok_or(Fault::Malformed)?;
+        let (fragment, at, _) = fragment_header(pkt).ok_or(Fault::Malformed)?;
+        let header = at + Ip6FragmentHeader::LEN;
+        let total = Ip6Header::LEN + usize::from(ip.payload_length());
+        if header > pkt.segment_len() || total < header || total > pkt.len() {
+            return Err(Fault::Malformed);
+        }
+        let (start, len) = (usize::from(fragment.offset()), total - header);
+        let more = fragment.more_fragments();
+        if more && !len.is_multiple_of(8) {
+            // RFC 8200, 4.5: told with a pointer to the payload length.
+            return Err(Fault::Length(Some(Ip6Header::PAYLOAD_LENGTH_AT as u32)));
+        }
+        if len == 0 {
+            return Err(Fault::Length(None));
+        }
+        if at - Ip6Header::LEN + start + len > LONGEST {
+            return Err(Fault::TooLong(Some((at + Ip6FragmentHeader::OFFSET_AT) as u32)));
+        }
+        let (start, end) = (start as u32, (start + len) as u32);
+        let arrival = Arrival { start, end, more, ecn: ip.ecn(), buffers: pkt.segments().count() as u32 };
+        let (src, dst) = (ip.src(), ip.dst());
+        let link = ip6_address::is_link_local(src) || ip6_address::is_link_local(dst) || dst.is_multicast();
+        let zone = if link { LINK | pkt.rx().0 } else { zone };
+        let key = Key6 { zone, id: fragment.id(), src: src.octets(), dst: dst.octets() };
+        Ok(Fragment { key, arrival, header, total })
+    }
+
+    fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32 {
+        interfaces.ip6_table(interface)
+    }
+
+    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+        let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
+        let whole = headers.by_ref().all(|header| header.is_ok());
+        let total = Ip6Header::LEN + usize::from(pkt.header::<Ip6Header>()?.payload_length());
+        let upper = pkt.data().get(headers.offset()..total.min(pkt.segment_len())).filter(|_| whole)?;
+        L4::read(headers.protocol(), upper)
+    }
+
+    fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
+        let (fragment, at, named_at) = fragment_header(pkt)?;
+        let payload = u16::try_from(at - Ip6Header::LEN + len).ok()?;
+        let data = pkt.data_mut();
+        *data.get_mut(named_at)? = fragment.next_header().0;
+        data.get_mut(..header)?.copy_within(..at, Ip6FragmentHeader::LEN);
+        pkt.pull(Ip6FragmentHeader::LEN)?;
+        let ip = pkt.header_mut::<Ip6Header>()?;
+        ip.set_payload_length(payload);
+        ip.set_traffic_class(ip.traffic_class() & !3 | ecn);
+        Some(())
+    }
+
+    fn ask_timeout(pkt: &mut Packet<'_>, for_us: bool) {
+        let message = shoal_ip6::IcmpError::REASSEMBLY;
+        if for_us { message.for_us() } else { message }.ask(pkt);
+    }
+
+    fn ask_problem(pkt: &mut Packet<'_>, at: u32) {
+        let code = shoal_wire::icmp6::code::ERRONEOUS_HEADER_FIELD;
+        let problem = shoal_wire::icmp6::ParameterProblem { code, pointer: at };
+        shoal_ip6::IcmpError::parameter_problem(problem).ask(pkt);
+    }
+}

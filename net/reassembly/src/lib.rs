@@ -1,0 +1,70 @@
+//! Fragments put together again.
+//!
+//! *Full reassembly* makes one packet of a datagram's fragments, for this router itself (always, unless switched off)
+//! and for what an interface receives (where it is switched on). *Shallow virtual reassembly* leaves fragments as they
+//! are and tells each what only the first one says: ports, TCP flags.
+//!
+//! ```text
+//! ip4-unicast: ip4-full-reassembly-feature --fragment--+                 +--> the feature's next, as one packet
+//! ip4-local -> ip4-local-full-reassembly --------------+-> ip4-full-reassembly -> ip4-local, as one packet
+//!                                       other threads --> -handoff       +--> ip4-full-reassembly-expired: timeout
+//! ```
+//!
+//! [`table`] is the bookkeeping, without packets; [`family`] what differs between IPv4 and IPv6; [`threads`] who owns
+//! which datagram; [`budget`] how many buffers all of it may hold.
+#![forbid(unsafe_code)]
+
+pub mod budget;
+pub mod cli;
+mod control;
+mod error;
+pub mod family;
+mod join;
+pub mod l4;
+pub mod node;
+mod process;
+mod settings;
+pub mod state;
+pub mod sv_table;
+pub mod table;
+pub mod threads;
+
+pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, Version};
+pub use error::ReassemblyError;
+pub use l4::L4;
+pub use settings::Settings;
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "reassembly",
+    description: "Fragments put together again",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    let reassembly = Reassembly::new(control)?;
+    control.put_rc(reassembly);
+    Ok(())
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let (reassembly, processes) = (control.get::<Reassembly>()?, control.processes()?);
+    reassembly.connect(control)?;
+    for (name, version, kind) in [
+        ("ip4-full-reassembly-expire-walk", Version::Ip4, Kind::Full),
+        ("ip6-full-reassembly-expire-walk", Version::Ip6, Kind::Full),
+        ("ip4-sv-reassembly-expire-walk", Version::Ip4, Kind::ShallowVirtual),
+        ("ip6-sv-reassembly-expire-walk", Version::Ip6, Kind::ShallowVirtual),
+    ] {
+        let walk = process::expire_walk(Rc::clone(&reassembly), Rc::clone(&processes), version, kind);
+        processes.spawn(name, walk);
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! `ip4-full-reassembly`, `ip6-full-reassembly`: put datagrams together. RFC 791, 3.2; RFC 8200, 4.5; RFC 5722.
+//! ip4-full-reassembly-feature | ip4-local-full-reassembly -> **ip4-full-reassembly** -> the whole goes where its ticket
+//! says | ip4-icmp-error
+//!
+//! A frame node, because it keeps packets, makes one of many, and gives packets to other threads. What other threads
+//! hand over comes to the same node under the name `ip4-full-reassembly-handoff`, which hands nothing on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use shoal_buffer::{Buffer, Flags, Frame};
+use shoal_derive::TraceLine;
+use shoal_graph::{FrameCx, FrameNode, NextNodes as _, NodeIndex};
+
+use super::ToIcmp;
+pub use super::full_error::Error;
+use crate::family::{Family, Fault, Fragment};
+use crate::join::join;
+use crate::state::{EXPIRED_AT_ONCE, Full, Ticket, tell};
+use crate::table::{Items, Outcome, Table, Whole, Why};
+
+/// What `show trace` says.
+struct Trace<K> {
+    fragment: Fragment<K>,
+    /// The thread that puts it together, if it is another.
+    elsewhere: Option<usize>,
+}
+
+impl<K: fmt::Display> fmt::Display for Trace<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fragment { key, arrival, .. } = &self.fragment;
+        let more = if arrival.more { ", more" } else { "" };
+        writeln!(f, "{key}")?;
+        write!(f, "fragment[{}, {}{more}] ", arrival.start, arrival.end.saturating_sub(1))?;
+        match self.elsewhere {
+            Some(thread) => write!(f, "goes to thread {thread}"),
+            None => f.write_str("is taken in"),
+        }
+    }
+}
+
+/// Whether fragments were handed over by another thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// They came in here.
+    Here,
+    /// Another thread saw that this one owns them.
+    Elsewhere,
+}
+
+/// Puts datagrams together.
+pub struct FullNode<F: Family> {
+    /// The tables.
+    pub full: Arc<Full<F>>,
+    /// Where fragments are from.
+    pub origin: Origin,
+}
+
+/// What the table asks of a node.
+struct Hooks<'a, 'b, F: Family> {
+    cx: &'a mut FrameCx<'b>,
+    node: &'a FullNode<F>,
+}
+
+impl<F: Family> Items<Buffer> for Hooks<'_, '_, F> {
+    fn same(&mut self, old: &mut Buffer, new: &mut Buffer) -> bool {
+        let cache = self.cx.cache();
+        let (old, new) = (cache.packet(old), cache.packet(new));
+        let (Ok(a), Ok(b)) = (F::read(&old, 0), F::read(&new, 0)) else { return false };
+        // Both are as long as they say, and say the same place.
+        let new = new.segments().flatten().skip(b.header);
+        old.segments().flatten().skip(a.header).eq(new)
+    }
+
+    fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
+        if why == Why::Timeout {
+            tell(&mut self.cx.cache().packet(&mut item), why, first);
+            self.cx.send_to(self.node.full.expired_node(), item);
+        } else {
+            self.cx.drop(item, Error::from(why));
+        }
+    }
+}
+
+impl<F: Family> FullNode<F> {
+    /// One fragment; `table` is this thread's.
+    fn one(&self, mut buffer: Buffer, table: &mut Table<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
+        let mut pkt = cx.cache().packet(&mut buffer);
+        let ticket = *pkt.scratch::<Ticket>();
+        if !F::is_fragment(&pkt) {
+            return cx.drop(buffer, Error::Malformed);
+        }
+        let zone = F::table(&self.full.interfaces, pkt.rx());
+        let fragment = match F::read(&pkt, zone) {
+            Ok(fragment) => fragment,
+            Err(fault) => return Self::refuse(buffer, fault, cx),
+        };
+        let owner = self.full.owner(&fragment.key);
+        if self.origin == Origin::Here && owner != cx.thread() {
+            cx.trace(&pkt, || Trace { fragment, elsewhere: Some(owner) });
+            cx.count(Error::Handoff, 1);
+            return cx.handoff(owner, self.full.handoff_node(), buffer);
+        }
+        cx.count(Error::Received, 1);
+        // Padding of short frames is no part of the datagram.
+        if pkt.truncate(fragment.total).is_none() {
+            return cx.drop(buffer, Error::Malformed);
+        }
+        cx.trace(&pkt, || Trace { fragment, elsewhere: None });
+        let limits = (self.full.settings.limits(), cx.now());
+        let mut hooks = Hooks { cx, node: self };
+        if let Outcome::Whole(whole) =
+            table.insert(fragment.key, fragment.arrival, buffer, limits, &mut hooks)
+        {
+            Self::finish(&whole, table, ticket, cx);
+        }
+    }
+
+    /// A fragment that nobody can use; RFC 8200, 4.5 has the sender told of some.
+    fn refuse(mut buffer: Buffer, fault: Fault, cx: &mut FrameCx<'_>) {
+        let (why, at) = match fault {
+            Fault::Malformed => (Error::Malformed, None),
+            Fault::Length(at) => (Error::Length, at),
+            Fault::TooLong(at) => (Error::TooLong, at),
+        };
+        let Some(at) = at else { return cx.drop(buffer, why) };
+        cx.count(why, 1);
+        F::ask_problem(&mut cx.cache().packet(&mut buffer), at);
+        cx.send(ToIcmp::<F>::WAY.edge(), buffer);
+    }
+
+    /// Makes one packet of a whole datagram's fragments and sends it where the first one was going.
+    fn finish(
+        whole: &Whole<F::Key, Buffer>,
+        table: &mut Table<F::Key, Buffer>,
+        last: Ticket,
+        cx: &mut FrameCx<'_>,
+    ) {
+        let (mut tail, mut header, mut ticket): (Option<Buffer>, usize, Ticket) = (None, 0, last);
+        let mut next = table.pop_last(whole);
+        while let Some(mut piece) = next {
+            next = table.pop_last(whole);
+            let mut pkt = cx.cache().packet(&mut piece);
+            header = F::read(&pkt, 0).map_or(0, |f| f.header);
+            ticket = *pkt.scratch::<Ticket>();
+            if next.is_some() && pkt.pull(header).is_none() {
+                header = 0;
+            }
+            if let Some(rest) = tail.take() {
+                join(cx.cache(), &mut piece, rest, next.is_none());
+            }
+            tail = Some(piece);
+        }
+        let Some(mut packet) = tail else { return };
+        let mut pkt = cx.cache().packet(&mut packet);
+        if F::finish(&mut pkt, header, whole.len as usize, whole.ecn).is_none() {
+            return cx.drop(packet, Error::TooLong);
+        }
+        let meta = pkt.meta_mut();
+        // What was said of the first fragment's sum was not said of the whole.
+        meta.flags = meta.flags.without(Flags::L4_CHECKSUM_OK).without(Flags::L4_CHECKSUM_OFFLOAD);
+        cx.trace(&pkt, || Finished { len: whole.len, fragments: whole.fragments });
+        cx.count(Error::Success, 1);
+        cx.count(Error::Reassembled, u64::from(whole.fragments));
+        let (node, thread) = (NodeIndex::from_number(ticket.next), usize::from(ticket.thread));
+        if thread == cx.thread() { cx.send_to(node, packet) } else { cx.handoff(thread, node, packet) }
+    }
+}
+
+/// What `show trace` says of the whole, under its first fragment.
+#[derive(TraceLine)]
+#[line("whole: {len} bytes of {fragments} fragments")]
+struct Finished {
+    len: u32,
+    fragments: u32,
+}
+
+impl<F: Family> FrameNode for FullNode<F> {
+    const NAME: &'static str = F::NODES.full;
+    type Next = ToIcmp<F>;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let Some(shard) = self.full.shards.get(cx.thread()) else { return };
+        let mut table = shard.lock();
+        let (now, timeout) = (cx.now(), self.full.settings.timeout());
+        table.expire(now, timeout, EXPIRED_AT_ONCE, &mut Hooks { cx, node: self });
+        frame.drain().for_each(|buffer| self.one(buffer, &mut table, cx));
+        shard.publish(table.len(), table.oldest());
+    }
+}

@@ -1,0 +1,74 @@
+//! What full reassembly counts, and why it drops fragments.
+
+use shoal_derive::ErrorCounters;
+
+use crate::table::Why;
+
+/// Why a fragment is dropped here, and what else is counted. Names and texts are VPP's where it has one.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// fragments received
+    #[counter("reass_fragments_rcvd")]
+    #[severity(info)]
+    Received,
+    /// fragments reassembled
+    #[counter("reass_fragments_reassembled")]
+    #[severity(info)]
+    Reassembled,
+    /// successful reassemblies
+    #[counter("reass_success")]
+    #[severity(info)]
+    Success,
+    /// fragments handed to another thread
+    #[counter("reass_handoff")]
+    #[severity(info)]
+    Handoff,
+    /// duplicate fragments
+    #[counter("reass_duplicate_fragment")]
+    Duplicate,
+    /// overlapping fragments
+    #[counter("reass_overlapping_fragment")]
+    Overlap,
+    /// fragment chain too long (drop)
+    #[counter("reass_fragment_chain_too_long")]
+    TooMany,
+    /// drops due to concurrent reassemblies limit
+    #[counter("reass_limit_reached")]
+    Evicted,
+    /// drops because fragments hold too many buffers
+    #[counter("reass_no_buf")]
+    NoBuffers,
+    /// fragments of a datagram that was given up
+    #[counter("reass_given_up")]
+    GivenUp,
+    /// fragments dropped due to reassembly timeout
+    #[counter("reass_timeout")]
+    Timeout,
+    /// fragments disagree on congestion
+    #[counter("reass_ecn")]
+    Ecn,
+    /// malformed packets
+    #[counter("reass_malformed_packet")]
+    Malformed,
+    /// invalid fragment length
+    #[counter("reass_invalid_frag_len")]
+    Length,
+    /// invalid fragment size
+    #[counter("reass_invalid_frag_size")]
+    TooLong,
+}
+
+impl From<Why> for Error {
+    fn from(why: Why) -> Error {
+        match why {
+            Why::Duplicate => Error::Duplicate,
+            Why::Overlap => Error::Overlap,
+            Why::TooMany => Error::TooMany,
+            Why::Evicted => Error::Evicted,
+            Why::NoBuffers => Error::NoBuffers,
+            Why::GivenUp => Error::GivenUp,
+            Why::Timeout => Error::Timeout,
+            Why::Ecn => Error::Ecn,
+        }
+    }
+}

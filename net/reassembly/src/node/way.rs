@@ -1,0 +1,50 @@
+//! Ways out of nodes that both families have under names of their own.
+
+use std::marker::PhantomData;
+
+use shoal_graph::{Edge, NextNodes};
+
+use crate::family::Family;
+
+/// To the node that tells the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToIcmp<F>(PhantomData<F>);
+
+impl<F> ToIcmp<F> {
+    /// The way.
+    pub const WAY: ToIcmp<F> = ToIcmp(PhantomData);
+}
+
+impl<F: Family> NextNodes for ToIcmp<F> {
+    const NAMES: &'static [&'static str] = &[F::NODES.icmp_error];
+
+    fn edge(self) -> Edge {
+        Edge(1)
+    }
+}
+
+/// Out of a feature: to the node that puts together, or on along the arc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way<F, const SHALLOW: bool> {
+    /// It is a fragment.
+    Fragment(PhantomData<F>),
+    /// It goes on.
+    On(Edge),
+}
+
+impl<F, const SHALLOW: bool> Way<F, SHALLOW> {
+    /// It is a fragment.
+    pub const FRAGMENT: Self = Way::Fragment(PhantomData);
+}
+
+impl<F: Family, const SHALLOW: bool> NextNodes for Way<F, SHALLOW> {
+    const NAMES: &'static [&'static str] = if SHALLOW { &[F::NODES.sv] } else { &[F::NODES.full] };
+
+    #[inline(always)]
+    fn edge(self) -> Edge {
+        match self {
+            Way::Fragment(_) => Edge(1),
+            Way::On(edge) => edge,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The bookkeeping of shallow virtual reassembly: what the first fragment of a datagram says, and which later ones came
+//! before it. Nothing is put together; bytes are counted to know when a datagram is through.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, RandomState};
+use std::time::Duration;
+
+use shoal_graph::clock::Time;
+use shoal_infra::{Handle, Pool};
+
+use crate::budget::Budget;
+use crate::l4::L4;
+use crate::table::{Arrival, Items, Limits, Seen, Why};
+
+/// What a table has to ask of whoever gives it fragments.
+pub trait Waiters<T>: Items<T> {
+    /// A fragment that waited goes on: the first one came.
+    fn go_on(&mut self, item: T, l4: L4);
+}
+
+/// What becomes of a fragment.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SvOutcome<T> {
+    /// It waits for the first, or was given to [`Items::gone`].
+    Taken,
+    /// It goes on, with what the first one says.
+    Known(T, L4),
+}
+
+struct Context<K, T> {
+    key: K,
+    since: Time,
+    older: Option<Handle<Context<K, T>>>,
+    newer: Option<Handle<Context<K, T>>>,
+    /// What the first fragment says, and where it ends.
+    first: Option<(L4, u32)>,
+    waiting: VecDeque<(Arrival, T)>,
+    seen: u32,
+    bytes: u32,
+    len: Option<u32>,
+}
+
+/// Datagrams whose fragments pass, of one thread.
+pub struct SvTable<K, T> {
+    by_key: HashMap<K, Handle<Context<K, T>>, RandomState>,
+    contexts: Pool<Context<K, T>>,
+    oldest: Option<Handle<Context<K, T>>>,
+    newest: Option<Handle<Context<K, T>>>,
+    /// Queues of contexts that ended, so that new ones allocate nothing.
+    spare: Vec<VecDeque<(Arrival, T)>>,
+    budget: Budget,
+}
+
+impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
+    /// Nothing in it.
+    pub fn new(budget: Budget) -> Self {
+        SvTable {
+            by_key: HashMap::default(),
+            contexts: Pool::new(),
+            oldest: None,
+            newest: None,
+            spare: Vec::new(),
+            budget,
+        }
+    }
+
+    /// Datagrams that are not through.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.contexts.is_empty()
+    }
+
+    /// When the first fragment of the oldest datagram came.
+    pub fn oldest(&self) -> Option<Time> {
+        self.contexts.get(self.oldest?).map(|c| c.since)
+    }
+
+    /// Up to `most` datagrams, the oldest first.
+    pub fn list(&self, most: usize) -> Vec<Seen<K>> {
+        let mut all = Vec::new();
+        let mut next = self.oldest;
+        while let Some(c) = next.and_then(|h| self.contexts.get(h)).filter(|_| all.len() < most) {
+            let Context { key, since, seen, bytes, len, .. } = *c;
+            all.push(Seen { key, since, fragments: seen, bytes, len, given_up: false });
+            next = c.newer;
+        }
+        all
+    }
+
+    /// Takes a fragment in; `l4` is what it says if it is the first.
+    pub fn insert(
+        &mut self,
+        key: K,
+        (arrival, l4): (Arrival, Option<L4>),
+        item: T,
+        (limits, now): (Limits, Time),
+        items: &mut impl Waiters<T>,
+    ) -> SvOutcome<T> {
+        let known = self.by_key.get(&key).copied();
+        let Some(handle) = known.or_else(|| self.begin(key, limits, now, items)) else {
+            items.gone(item, Why::Evicted, false);
+            return SvOutcome::Taken;
+        };
+        let first = self.contexts.get(handle).and_then(|c| c.first);
+        let says = match (first, l4) {
+            // RFC 3128: nothing may lie over what the first one says, nor may there be two that differ.
+            (Some((old, end)), Some(new)) if (old, end) != (new, arrival.end) => Err(Why::Overlap),
+            (Some((_, end)), None) if arrival.start < end => Err(Why::Overlap),
+            (Some((l4, _)), _) | (None, Some(l4)) => Ok(l4),
+            (None, None) => {
+                self.hold(handle, arrival, item, limits, items);
+                return SvOutcome::Taken;
+            }
+        };
+        match says {
+            Err(why) => {
+                items.gone(item, why, false);
+                SvOutcome::Taken
+            }
+            Ok(l4) => {
+                self.note(handle, arrival);
+                if first.is_none() {
+                    self.let_go(handle, l4, arrival.end, items);
+                }
+                self.end_if_through(handle, items);
+                let later = arrival.start != 0;
+                SvOutcome::Known(item, if later { l4.of_later() } else { l4 })
+            }
+        }
+    }
+
+    /// Counts a fragment.
+    fn note(&mut self, handle: Handle<Context<K, T>>, arrival: Arrival) {
+        let Some(context) = self.contexts.get_mut(handle) else { return };
+        context.seen = context.seen.saturating_add(1);
+        context.bytes = context.bytes.saturating_add(arrival.end - arrival.start);
+        if !arrival.more {
+            context.len = Some(arrival.end);
+        }
+    }
+
+    fn hold(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        arrival: Arrival,
+        item: T,
+        limits: Limits,
+        items: &mut impl Waiters<T>,
+    ) {
+        if self.contexts.get(handle).is_some_and(|c| c.waiting.len() >= limits.fragments as usize) {
+            return items.gone(item, Why::TooMany, false);
+        }
+        while !self.budget.take(arrival.buffers) {
+            let oldest = self.oldest.filter(|h| *h != handle);
+            let Some(victim) = oldest.or_else(|| self.contexts.get(handle)?.newer) else {
+                return items.gone(item, Why::NoBuffers, false);
+            };
+            self.end(victim, Why::NoBuffers, items);
+        }
+        self.note(handle, arrival);
+        if let Some(context) = self.contexts.get_mut(handle) {
+            context.waiting.push_back((arrival, item));
+        }
+    }
+
+    /// The first fragment came: those that waited go on behind it, but for those that lie over it.
+    fn let_go(&mut self, handle: Handle<Context<K, T>>, l4: L4, end: u32, items: &mut impl Waiters<T>) {
+        let Some(context) = self.contexts.get_mut(handle) else { return };
+        context.first = Some((l4, end));
+        while let Some((arrival, item)) = context.waiting.pop_front() {
+            self.budget.give(arrival.buffers);
+            if arrival.start < end {
+                items.gone(item, Why::Overlap, false);
+            } else {
+                items.go_on(item, l4.of_later());
+            }
+        }
+    }
+
+    fn end_if_through(&mut self, handle: Handle<Context<K, T>>, items: &mut impl Waiters<T>) {
+        let through = |c: &Context<K, T>| c.len.is_some_and(|len| c.bytes >= len);
+        if self.contexts.get(handle).is_some_and(through) {
+            self.end(handle, Why::Timeout, items);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        key: K,
+        limits: Limits,
+        now: Time,
+        items: &mut impl Waiters<T>,
+    ) -> Option<Handle<Context<K, T>>> {
+        while self.contexts.len() >= limits.datagrams {
+            let oldest = self.oldest?;
+            self.end(oldest, Why::Evicted, items);
+        }
+        let context = Context {
+            key,
+            since: now,
+            older: self.newest,
+            newer: None,
+            first: None,
+            waiting: self.spare.pop().unwrap_or_default(),
+            seen: 0,
+            bytes: 0,
+            len: None,
+        };
+        let handle = self.contexts.insert(context).ok()?;
+        match self.newest.and_then(|h| self.contexts.get_mut(h)) {
+            Some(before) => before.newer = Some(handle),
+            None => self.oldest = Some(handle),
+        }
+        self.newest = Some(handle);
+        self.by_key.insert(key, handle);
+        Some(handle)
+    }
+
+    fn end(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
+        let Some(mut context) = self.contexts.remove(handle) else { return };
+        while let Some((arrival, item)) = context.waiting.pop_front() {
+            self.budget.give(arrival.buffers);
+            items.gone(item, why, false);
+        }
+        let (older, newer) = (context.older, context.newer);
+        match older.and_then(|h| self.contexts.get_mut(h)) {
+            Some(older) => older.newer = newer,
+            None => self.oldest = newer,
+        }
+        match newer.and_then(|h| self.contexts.get_mut(h)) {
+            Some(newer) => newer.older = older,
+            None => self.newest = older,
+        }
+        self.by_key.remove(&context.key);
+        self.spare.push(context.waiting);
+    }
+
+    /// Ends up to `most` datagrams whose time is over; tells how many.
+    pub fn expire(
+        &mut self,
+        now: Time,
+        timeout: Duration,
+        most: usize,
+        items: &mut (impl Items<T> + ?Sized),
+    ) -> usize {
+        let mut ended = 0;
+        while let Some(oldest) = self.oldest.filter(|_| ended < most) {
+            if self.contexts.get(oldest).is_some_and(|c| c.since.after(timeout) > now) {
+                break;
+            }
+            self.end(oldest, Why::Timeout, items);
+            ended += 1;
+        }
+        ended
+    }
+}

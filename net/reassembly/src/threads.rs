@@ -1,0 +1,100 @@
+//! Which thread puts which datagram together, and what each keeps of its own.
+//!
+//! Fragments of a datagram may come in on several threads. All of them go to one, picked by the hash of what names the
+//! datagram, so that each table belongs to one thread. The hash is keyed: nobody outside can send all to one thread.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shoal_graph::MAX_THREADS;
+use shoal_graph::clock::Time;
+
+/// The threads that own datagrams: the workers, or the main thread when there are none. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Owners(Arc<AtomicU64>);
+
+const _: () = assert!(MAX_THREADS <= u64::BITS as usize);
+
+impl Default for Owners {
+    fn default() -> Self {
+        Owners(Arc::new(AtomicU64::new(1)))
+    }
+}
+
+impl Owners {
+    /// Says which threads there are. A datagram whose owner changes meanwhile is lost, as by the network.
+    pub fn set(&self, threads: impl IntoIterator<Item = usize>) {
+        let all = threads.into_iter().fold(0u64, |bits, thread| bits | 1 << (thread % MAX_THREADS));
+        let workers = all & !1;
+        self.0.store(if workers == 0 { 1 } else { workers }, Ordering::Relaxed);
+    }
+
+    /// The thread for a hash.
+    pub fn pick(&self, hash: u64) -> usize {
+        let mut bits = self.0.load(Ordering::Relaxed);
+        let nth = (u128::from(hash) * u128::from(bits.count_ones())) >> 64;
+        for _ in 0..nth {
+            bits &= bits.wrapping_sub(1);
+        }
+        bits.trailing_zeros() as usize % MAX_THREADS
+    }
+}
+
+/// What one thread keeps. The lock is taken once a frame, by the thread itself only: it never waits. Others look in by a
+/// job that the thread runs between two rounds; once a thread has ended the main thread clears up after it.
+pub struct Shard<T> {
+    table: Mutex<T>,
+    /// Datagrams in the table, and when its oldest began, for those who only want to know whether to look.
+    held: AtomicUsize,
+    oldest: AtomicU64,
+}
+
+impl<T> Shard<T> {
+    /// The table.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what is in the table now.
+    pub fn publish(&self, held: usize, oldest: Option<Time>) {
+        self.held.store(held, Ordering::Relaxed);
+        self.oldest.store(oldest.map_or(u64::MAX, |t| t.0), Ordering::Relaxed);
+    }
+
+    /// Datagrams in the table.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// When the oldest of them began.
+    pub fn oldest(&self) -> Option<Time> {
+        Some(self.oldest.load(Ordering::Relaxed)).filter(|t| *t != u64::MAX).map(Time)
+    }
+}
+
+/// One for each thread there may be.
+pub fn shards<T>(make: impl Fn() -> T) -> Box<[Shard<T>]> {
+    let shard =
+        |_| Shard { table: Mutex::new(make()), held: AtomicUsize::new(0), oldest: AtomicU64::new(u64::MAX) };
+    (0..MAX_THREADS).map(shard).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_gets_its_share_and_the_main_thread_only_when_alone() {
+        let owners = Owners::default();
+        assert_eq!(owners.pick(u64::MAX), 0);
+        owners.set([0, 1, 3, 63]);
+        let mut share = [0; MAX_THREADS];
+        for n in 0..30_000u64 {
+            share[owners.pick(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))] += 1;
+        }
+        assert_eq!(share[0], 0);
+        assert!([1, 3, 63].iter().all(|t| share[*t] > 9_000), "{share:?}");
+        owners.set([0]);
+        assert_eq!((owners.pick(0), owners.pick(u64::MAX)), (0, 0));
+    }
+}
