@@ -38,7 +38,7 @@ pub use handoff::RingInfo;
 pub use lane::{GraphCounters, Lane};
 pub use ledger::{Dearest, Ledger};
 pub use node::{
-    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
+    Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
     Severity, StagedNode,
 };
 pub use rx::{QueueCount, QueueId, RxMode, RxQueue};

@@ -194,9 +194,23 @@ impl<A: Address> Mtrie<A> {
     }
 
     /// Looks up several addresses, all of them one level after the other, so that their loads overlap. Up to some 32
-    /// at once are better than all of a frame: what a processor can have under way at once is bounded.
+    /// at once are better than all of a frame: what a processor can have under way at once is bounded. Where all are
+    /// the same, as in a burst to one host, there is one lookup.
     #[inline(always)]
     pub fn seek(&self, all: &mut [Search]) {
+        let Some(&first) = all.first() else { return };
+        let differ = |acc, one: &Search| acc | (one.bits ^ first.bits) | (one.behind ^ first.behind);
+        if all.iter().fold(0, differ) != 0 {
+            return self.seek_each(all);
+        }
+        let mut one = [first];
+        self.seek_each(&mut one);
+        let [Search { entry, .. }] = one;
+        all.iter_mut().for_each(|search| search.entry = entry);
+    }
+
+    #[inline(always)]
+    fn seek_each(&self, all: &mut [Search]) {
         for search in all.iter_mut() {
             let top = search.take(16) as u16;
             search.entry = Entry(self.root_slot_of(top).load(Ordering::Acquire));

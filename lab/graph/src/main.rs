@@ -13,6 +13,7 @@
 mod arguments;
 mod compare;
 mod control_loop;
+mod full_table;
 mod instructions;
 mod machine;
 mod meter;

@@ -15,12 +15,13 @@ use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, Module, init_all, start_all};
-use shoal_pg::{CreateInterface, Pg};
+use shoal_pg::{self as pg, CreateInterface, Pg, StreamSpec};
 use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, MacAddress};
 
 use crate::Result;
+use crate::full_table;
 use crate::meter::Meter;
-use crate::scenario::{Ip, Scenario, Way};
+use crate::scenario::{Ip, Routes, Scenario, Way};
 use crate::work::{Count, SLICE, Work};
 
 /// What the router is made of, in the order of the daemon's table.
@@ -59,17 +60,17 @@ pub const MAC_IN: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 0]);
 pub const MAC_OUT: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 /// The next hop's.
 pub const MAC_NEXT_HOP: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
-const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
+pub const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 /// The first address with a route.
 const FIRST: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 /// Bytes of each IPv4 packet: 64 on the wire, with the frame check sequence.
 pub const BYTES: usize = 60;
 
-const NEXT_HOP6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
+pub const NEXT_HOP6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
 /// The first IPv6 address with a route.
 const FIRST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x1000, 0, 0, 0, 0, 0, 0);
 /// Bytes of each IPv6 packet, which has no room for fewer with a UDP header.
-const BYTES6: usize = 64;
+pub const BYTES6: usize = 64;
 
 /// The router of a scenario, with the stream that is its load.
 pub struct Router {
@@ -93,9 +94,14 @@ impl Router {
         init_all(&control, MODULES)?;
         start_all(&control, MODULES)?;
         let [input, output] = interfaces(&control, scenario)?;
-        match scenario.ip {
-            Ip::V4 => routes(&control, output, scenario.destinations)?,
-            Ip::V6 => routes6(&control, output, scenario.destinations)?,
+        if scenario.ip == Ip::V6 {
+            all_are_neighbours(&control)?;
+        }
+        match (scenario.routes, scenario.ip) {
+            (Routes::Same(n), Ip::V4) => routes(&control, output, n)?,
+            (Routes::Same(n), Ip::V6) => routes6(&control, output, n)?,
+            (Routes::Full, ip) => full_table::routes(&control, output, ip)?,
+            (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
         }
         let rounds = (SLICE / scenario.frame).max(1);
         let mut router =
@@ -112,11 +118,22 @@ impl Router {
     fn start_stream(&self, scenario: &Scenario) -> Result<()> {
         let pg = self.control.get::<Pg>()?;
         let frame = scenario.frame;
+        let Routes::Same(n) = scenario.routes else {
+            let source = pg::Source::Packets(full_table::packets(scenario));
+            let spec = StreamSpec {
+                limit: Some(0),
+                maxframe: frame,
+                interface: Some(self.input),
+                ..StreamSpec::new("bench", source)
+            };
+            pg.add_stream(spec)?;
+            return Ok(pg.enable("bench")?);
+        };
         let stream = pg.parse_stream(&match scenario.ip {
             Ip::V4 => format!(
                 "name bench interface pg0 size {BYTES}-{BYTES} maxframe {frame} data {{ \
                  IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {} UDP: 1 -> 2 incrementing 18 }}",
-                destinations(scenario)
+                destinations(n)
             ),
             Ip::V6 => format!(
                 "name bench interface pg0 size {BYTES6}-{BYTES6} maxframe {frame} data {{ \
@@ -243,9 +260,9 @@ impl RxQueue for Excluded {
 }
 
 /// Where packets go, as a stream's description has it.
-pub fn destinations(scenario: &Scenario) -> String {
+pub fn destinations(routes: u32) -> String {
     let first = FIRST.to_bits();
-    match scenario.destinations {
+    match routes {
         1 => Ipv4Addr::from_bits(first + 2).to_string(),
         n => format!("{FIRST} + {}", Ipv4Addr::from_bits(first + (n << 8) - 1)),
     }
@@ -281,8 +298,8 @@ pub fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// IPv6 routes. Every neighbour is the next hop: nobody is asked.
-fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
+/// Every IPv6 neighbour is the next hop: nobody is asked.
+fn all_are_neighbours(control: &Control) -> Result<()> {
     let (adjacencies, interfaces) = (control.get::<Adjacencies>()?, control.get::<Interfaces>()?);
     let weak = Rc::downgrade(&adjacencies);
     let describe = move |interface, link: Link, _| {
@@ -294,6 +311,11 @@ fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
         Adj::on(AdjKind::Rewrite, interface, link.mtu(&data)).with_rewrite(header.as_bytes(), edge)
     };
     adjacencies.set_describe(Family::Ip6, Rc::new(describe));
+    Ok(())
+}
+
+/// So many IPv6 routes by the next hop.
+fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     let prefixes = consecutive(Ip6Prefix::new(FIRST6, 48)?, count)?;
     let path = Path::next_hop(NEXT_HOP6, output);
     control.get::<Fib>()?.add_many(FibIndex::DEFAULT, prefixes, Source::Cli, &[path])?;

@@ -26,7 +26,7 @@ use shoal_pg::Pg;
 
 use crate::Result;
 use crate::router::{self, BYTES, MAC_IN, MODULES};
-use crate::scenario::{Ip, Scenario, Way};
+use crate::scenario::{Ip, Routes, Scenario, Way};
 use crate::statistics::summary;
 
 /// The scenario's name.
@@ -48,7 +48,7 @@ const LOAD: Scenario = Scenario {
     about: "1 destination, superpath, two workers compared with one alone",
     way: Way::Superpath,
     ip: Ip::V4,
-    destinations: 1,
+    routes: Routes::Same(1),
     frame: 256,
 };
 
@@ -114,7 +114,7 @@ impl Bed {
             graph.add_worker(Some(cpu))?;
         }
         let [_, output] = router::interfaces(&control, &LOAD)?;
-        router::routes(&control, output, LOAD.destinations)?;
+        router::routes(&control, output, 1)?;
         for _ in 0..8 {
             processes.run_until_idle();
             graph.round();
@@ -125,7 +125,7 @@ impl Bed {
                 "name {name} interface pg0 worker {worker} size {BYTES}-{BYTES} maxframe {} data {{ \
                  IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {} UDP: 1 -> 2 incrementing 18 }}",
                 LOAD.frame,
-                router::destinations(&LOAD)
+                router::destinations(1)
             ))?;
             pg.add_stream(stream)?;
         }

@@ -22,6 +22,18 @@ pub enum Ip {
     V6,
 }
 
+/// What is in the forwarding table, and so where packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Routes {
+    /// So many /24 or /48 routes, all with the same next hop; packets go to addresses drawn from all of them.
+    Same(u32),
+    /// As many as the Internet has, 200 next hops, a fifth of the routes recursive; each packet goes to a random
+    /// address of a random route.
+    Full,
+    /// One route that so many next hops share; packets are of flows that differ in their source.
+    Ecmp(u16),
+}
+
 /// A scenario: one path of the graph under one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scenario {
@@ -29,8 +41,7 @@ pub struct Scenario {
     pub about: &'static str,
     pub way: Way,
     pub ip: Ip,
-    /// /24 or /48 routes, all with the same next hop; packets go to addresses drawn from all of them.
-    pub destinations: u32,
+    pub routes: Routes,
     /// Packets per frame.
     pub frame: usize,
 }
@@ -42,7 +53,7 @@ pub const ALL: &[Scenario] = &[
         about: "not a feature: a hand-written loop over the same memory and tables",
         way: Way::Ruler,
         ip: Ip::V4,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 256,
     },
     Scenario {
@@ -50,7 +61,7 @@ pub const ALL: &[Scenario] = &[
         about: "1 destination, separate nodes",
         way: Way::Nodes,
         ip: Ip::V4,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 256,
     },
     Scenario {
@@ -58,7 +69,7 @@ pub const ALL: &[Scenario] = &[
         about: "1 destination, superpath",
         way: Way::Superpath,
         ip: Ip::V4,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 256,
     },
     Scenario {
@@ -66,7 +77,31 @@ pub const ALL: &[Scenario] = &[
         about: "65,536 /24 routes in random order, superpath",
         way: Way::Superpath,
         ip: Ip::V4,
-        destinations: 65_536,
+        routes: Routes::Same(65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-1m",
+        about: "1,000,000 routes, random destinations, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Full,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-1m-nodes",
+        about: "1,000,000 routes, random destinations, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Full,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip4-ecmp16",
+        about: "1 route, 16 next hops, random flows, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Ecmp(16),
         frame: 256,
     },
     Scenario {
@@ -74,7 +109,7 @@ pub const ALL: &[Scenario] = &[
         about: "1 destination, superpath, frames of 12",
         way: Way::Superpath,
         ip: Ip::V4,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 12,
     },
     Scenario {
@@ -82,7 +117,7 @@ pub const ALL: &[Scenario] = &[
         about: "IPv6, 1 destination, separate nodes",
         way: Way::Nodes,
         ip: Ip::V6,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 256,
     },
     Scenario {
@@ -90,7 +125,23 @@ pub const ALL: &[Scenario] = &[
         about: "IPv6, 1 destination, superpath",
         way: Way::Superpath,
         ip: Ip::V6,
-        destinations: 1,
+        routes: Routes::Same(1),
+        frame: 256,
+    },
+    Scenario {
+        name: "ip6-230k",
+        about: "230,000 IPv6 routes, random destinations, superpath",
+        way: Way::Superpath,
+        ip: Ip::V6,
+        routes: Routes::Full,
+        frame: 256,
+    },
+    Scenario {
+        name: "ip6-230k-nodes",
+        about: "230,000 IPv6 routes, random destinations, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V6,
+        routes: Routes::Full,
         frame: 256,
     },
     Scenario {
@@ -98,7 +149,7 @@ pub const ALL: &[Scenario] = &[
         about: "IPv6, 1 destination, superpath, frames of 12",
         way: Way::Superpath,
         ip: Ip::V6,
-        destinations: 1,
+        routes: Routes::Same(1),
         frame: 12,
     },
 ];
@@ -135,6 +186,9 @@ mod tests {
             "ip6-1-nodes",
             "ip6-1",
             "ip6-1-vec12",
+            "ip4-1m",
+            "ip4-ecmp16",
+            "ip6-230k",
         ] {
             assert_eq!(find(name).unwrap().name, name);
         }

@@ -2,16 +2,15 @@
 //! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
 //! whoever asks for neighbours
 //!
-//! Staged: each stage takes one step into the trie over the whole frame and asks for the next, so that up to a /48
-//! the misses of all packets overlap.
+//! Staged: a group of packets takes each step into the trie together, so that their misses overlap.
 
 use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
-use shoal_graph::{Cx, Edge, StagedNode};
-use shoal_infra::mtrie::{Address, Entry};
+use shoal_graph::{Cx, Edge, GROUP, StagedNode};
+use shoal_infra::mtrie::Search;
 use shoal_infra::{Guard, Mtrie6};
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip6Header;
@@ -63,9 +62,6 @@ pub struct Trace {
     headers: Headers,
 }
 
-/// Levels of the trie the stages go down: to a /48.
-const STAGES: u8 = 6;
-
 /// Looks up destinations.
 pub struct Ip6Lookup {
     /// All forwarding tables.
@@ -80,12 +76,12 @@ pub struct Ip6Lookup {
     pub edges: Ip6Edges,
 }
 
-/// The destination and how far into the trie it has come.
+/// The destination, the table, and what was found there.
 #[derive(Clone, Copy, Default)]
 pub struct Key {
     dst: u128,
-    entry: Entry,
     fib: u32,
+    found: u32,
 }
 
 impl Ip6Lookup {
@@ -129,43 +125,33 @@ impl Ip6Lookup {
 
 impl StagedNode for Ip6Lookup {
     const NAME: &'static str = "ip6-lookup";
-    const STAGES: usize = STAGES as usize;
     type Next = Next;
     type Error = Error;
     type Trace = Trace;
     type Key = Key;
 
     #[inline(always)]
-    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Key {
-        let Some(ip) = pkt.header::<Ip6Header>() else { return Key::default() };
-        let (dst, fib) = (ip.dst_u128(), self.table(pkt));
-        let Some(trie) = self.fib.trie_ip6(fib, cx.guard()) else { return Key { dst, ..Key::default() } };
-        let entry = trie.root(dst);
-        trie.prefetch_step(entry, dst, 1);
-        Key { dst, entry, fib: fib.0 }
+    fn prepare(&self, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Key {
+        self.key(pkt).unwrap_or_default()
     }
 
     #[inline(always)]
-    fn stage(&self, stage: usize, key: Key, cx: &mut Cx<'_, Self>) -> Key {
-        if key.entry.is_final() {
-            return key;
+    fn seek(&self, keys: &mut [Key], cx: &mut Cx<'_, Self>) {
+        let guard = cx.guard();
+        let mut rest = keys;
+        while let [first, ..] = rest {
+            let fib = first.fib;
+            let same = rest.iter().take_while(|key| key.fib == fib).count();
+            let (run, others) = rest.split_at_mut(same);
+            self.seek_in(FibIndex(fib), run, guard);
+            rest = others;
         }
-        let Some(trie) = self.fib.trie_ip6(FibIndex(key.fib), cx.guard()) else { return Key::default() };
-        let level = stage as u8 + 1;
-        let entry = trie.step(key.entry, key.dst, level);
-        if entry.is_final() {
-            self.adjacencies.prefetch(AdjIndex(entry.value()));
-        } else {
-            trie.prefetch_step(entry, key.dst, level + 1);
-        }
-        Key { entry, ..key }
     }
 
     #[inline(always)]
     fn packet(&self, key: Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let guard = cx.guard();
-        let value = if key.entry.is_final() { key.entry.value() } else { self.deep(key, guard) };
-        let index = AdjIndex(value);
+        let index = AdjIndex(key.found);
         pkt.meta_mut().adj = index.0;
         cx.trace(pkt, || self.trace(key, index, pkt, guard));
         if self.adjacencies.get(index, guard).is_rewrite() {
@@ -179,18 +165,20 @@ impl StagedNode for Ip6Lookup {
 }
 
 impl Ip6Lookup {
-    /// The levels below those of the stages.
+    /// Looks up to [`GROUP`] destinations up in one table.
     #[inline(always)]
-    fn deep(&self, key: Key, guard: Guard<'_>) -> u32 {
-        let Some(trie) = self.fib.trie_ip6(FibIndex(key.fib), guard) else { return 0 };
-        let mut entry = key.entry;
-        for level in STAGES + 1..=<u128 as Address>::LEVELS {
-            if entry.is_final() {
-                break;
-            }
-            entry = trie.step(entry, key.dst, level);
+    fn seek_in(&self, fib: FibIndex, keys: &mut [Key], guard: Guard<'_>) {
+        let Some(trie) = self.fib.trie_ip6(fib, guard) else { return };
+        let mut searches = [Search::default(); GROUP];
+        let searches = searches.get_mut(..keys.len()).unwrap_or_default();
+        for (search, key) in searches.iter_mut().zip(&*keys) {
+            *search = Search::of(key.dst);
         }
-        entry.value()
+        trie.seek(searches);
+        for (search, key) in searches.iter().zip(keys) {
+            key.found = search.value();
+            self.adjacencies.prefetch(AdjIndex(key.found));
+        }
     }
 }
 
