@@ -1,6 +1,7 @@
 //! A frame: up to 256 packets bound for one node.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use crate::token::lost;
 use crate::{Buffer, Packet};
@@ -148,6 +149,36 @@ impl Frame {
             if let Some(index) = self.slots.get(i) {
                 // SAFETY: slot `i` is before the end, the frame is borrowed mutably, and this view is gone before the
                 // next is made.
+                f(i, &mut unsafe { memory.packet_at(*index) });
+            }
+        }
+    }
+
+    /// Starts loading the headers of the first `n` packets, for [`Frame::each_of`].
+    #[inline(always)]
+    pub fn prefetch_first(&self, memory: crate::Memory, n: usize) {
+        for index in self.slots.iter().take(n) {
+            memory.prefetch_slot(*index);
+        }
+    }
+
+    /// Shows some packets to `f`, in order. With `AHEAD`, the headers of as many behind them are then on their way into
+    /// the cache.
+    #[inline(always)]
+    pub fn each_of<const AHEAD: bool>(
+        &mut self,
+        memory: crate::Memory,
+        some: Range<usize>,
+        mut f: impl FnMut(usize, &mut Packet<'_>),
+    ) {
+        let n = some.len();
+        for i in some.start..some.end.min(self.len.min(FRAME_SIZE)) {
+            if AHEAD {
+                // As in `each`.
+                memory.prefetch_slot(self.slots.get((i + n) % FRAME_SIZE).copied().unwrap_or(0));
+            }
+            if let Some(index) = self.slots.get(i) {
+                // SAFETY: as in `each`.
                 f(i, &mut unsafe { memory.packet_at(*index) });
             }
         }

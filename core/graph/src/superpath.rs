@@ -3,18 +3,21 @@
 //! A chain runs a packet through one node after the other as long as it is plain: each node says so of itself, in the
 //! function its ordinary code begins with. A packet that is not plain for a node goes to that node in the ordinary
 //! graph, untouched by it; a frame with traced packets takes the ordinary graph from the start.
+//!
+//! A lookup that waits for memory is done ahead: first of all packets of a block what they will look for is read, then
+//! all lookups are made side by side, then the packets run through the chain.
 
 use std::any::TypeId;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use shoal_buffer::{Frame, Packet, SwIfIndex};
+use shoal_buffer::{Frame, Memory, Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::cx::{Common, Cx};
 use crate::dispatch::{Dispatch, Run, all_same};
 use crate::lane::Lane;
-use crate::node::{Edge, NodeIndex, PacketNode, StagedNode};
+use crate::node::{Edge, GROUP, NodeIndex, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
 /// The edge plain packets take: the first variant of a node's `Next`.
@@ -23,10 +26,15 @@ const FIRST: Edge = Edge(1);
 /// Most nodes of a chain.
 const DEPTH: usize = 8;
 
+/// Packets whose lookups are done ahead together.
+const BLOCK: usize = GROUP;
+
 /// A node that knows its common case.
 pub trait Plain: PacketNode {
     /// What it needs to know of an interface.
     type Facts<'g>: Copy;
+    /// Bytes it takes off the front of every plain packet.
+    const PULLS: usize = 0;
 
     /// What holds for all packets of one interface, asked once while they follow each other. `None` when none of them
     /// is plain: it is down, or has features.
@@ -44,6 +52,9 @@ pub trait Plain: PacketNode {
 pub trait PlainSecond: Plain {
     /// As [`Plain::plain`], of the node's second edge.
     fn plain_second(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
+
+    /// Which of the two edges a packet takes if it is plain for either.
+    fn is_second(pkt: &Packet<'_>) -> bool;
 }
 
 /// A staged node that on the way to its verdict finds what the next node would have to find again.
@@ -52,15 +63,28 @@ pub trait Finds: StagedNode {
     type Facts<'g>: Copy;
     /// What it finds.
     type Found<'g>;
+    /// What it looks for, and the answer.
+    type Sought: Copy + Default;
 
     /// As [`Plain::facts`].
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
-    /// All stages at once, for one packet: between the nodes of a superpath there is no frame to overlap. `None`, and
-    /// the packet is as it was, when it does not go along the node's first edge.
+    /// Whether lookups take so long that it pays to do those of several packets together, ahead.
+    fn is_far(facts: Self::Facts<'_>) -> bool;
+
+    /// What will be looked for, of a packet whose header for this node is `offset` bytes behind its front. Any bytes
+    /// may be there: a packet that is not plain for a node before does not come here.
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
+
+    /// Looks for what several packets seek.
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>);
+
+    /// All stages at once, for one packet; `ahead` is what was found ahead, when that was done. `None`, and the packet
+    /// is as it was, when it does not go along the node's first edge.
     fn find<'g>(
         &'g self,
         facts: Self::Facts<'g>,
+        ahead: Option<Self::Sought>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
@@ -205,6 +229,8 @@ impl<'a> Fan<'a> {
 pub trait Link: Send + Sync + 'static {
     /// What its nodes need to know of an interface.
     type Facts<'g>: Copy;
+    /// What its lookup looks for.
+    type Sought: Copy + Default;
     /// How many nodes there are from here on.
     const NODES: usize;
 
@@ -214,10 +240,20 @@ pub trait Link: Send + Sync + 'static {
     /// As [`Plain::facts`], of all nodes from here on.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
+    /// As [`Finds::is_far`].
+    fn is_far(facts: Self::Facts<'_>) -> bool;
+
+    /// As [`Finds::sought`].
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
+
+    /// As [`Finds::seek_ahead`].
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>);
+
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
+        ahead: Option<Self::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -234,6 +270,8 @@ pub trait Link: Send + Sync + 'static {
 pub trait Chain: Send + Sync + 'static {
     /// What its nodes need to know of an interface. The default: none of its packets is plain.
     type Facts<'g>: Copy + Default;
+    /// The lookups of a block that are done ahead.
+    type Ahead: Default;
 
     /// The names of all nodes.
     fn names(list: &mut Vec<&'static str>);
@@ -241,8 +279,24 @@ pub trait Chain: Send + Sync + 'static {
     /// As [`Plain::facts`], of all nodes.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
 
-    /// Runs a packet through the chain, and says where it goes then.
-    fn go<'g>(&'g self, facts: Self::Facts<'g>, pkt: &mut Packet<'_>, walk: &Walk<'g>) -> NodeIndex;
+    /// Whether it pays to do lookups ahead.
+    fn is_far(&self, facts: Self::Facts<'_>) -> bool;
+
+    /// Reads what packet `i` of a block, that are seen in order from 0 on, will look for.
+    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
+
+    /// Does the lookups of the first `n` packets of a block.
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>);
+
+    /// Runs a packet through the chain, and says where it goes then. With `ahead` it is packet `i` of a block whose
+    /// lookups were done.
+    fn go<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        ahead: Option<(&Self::Ahead, usize)>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+    ) -> NodeIndex;
 
     /// Counts packets of one interface.
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>);
@@ -256,6 +310,7 @@ pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
 
 impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
+    type Sought = Rest::Sought;
     const NODES: usize = 1 + Rest::NODES;
 
     fn names(list: &mut Vec<&'static str>) {
@@ -267,10 +322,25 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         Some((self.0.facts(interface, guard)?, self.1.facts(interface, guard)?))
     }
 
+    fn is_far(facts: Self::Facts<'_>) -> bool {
+        Rest::is_far(facts.1)
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
+        Rest::sought(pkt, offset + A::PULLS)
+    }
+
+    #[inline(always)]
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>) {
+        self.1.seek_ahead(facts.1, all, guard);
+    }
+
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
+        ahead: Option<Self::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -278,7 +348,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         if !self.0.plain(facts.0, pkt) {
             return walk.leave(spot);
         }
-        self.1.go(facts.1, pkt, walk, spot.next())
+        self.1.go(facts.1, ahead, pkt, walk, spot.next())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
@@ -301,6 +371,7 @@ fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>
 
 impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     type Facts<'g> = Option<<Self as Link>::Facts<'g>>;
+    type Ahead = [Rest::Sought; BLOCK];
 
     fn names(list: &mut Vec<&'static str>) {
         <Self as Link>::names(list);
@@ -310,17 +381,35 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
         Link::facts(self, interface, guard)
     }
 
+    fn is_far(&self, facts: Self::Facts<'_>) -> bool {
+        facts.is_some_and(<Self as Link>::is_far)
+    }
+
+    #[inline(always)]
+    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+        if let Some(sought) = ahead.get_mut(i) {
+            *sought = <Self as Link>::sought(pkt, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>) {
+        if let (Some(facts), Some(all)) = (facts, ahead.get_mut(..n)) {
+            Link::seek_ahead(self, facts, all, guard);
+        }
+    }
+
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Option<<Self as Link>::Facts<'g>>,
+        facts: Self::Facts<'g>,
+        ahead: Option<(&Self::Ahead, usize)>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
-        match facts {
-            Some(facts) => Link::go(self, facts, pkt, walk, Spot::START),
-            None => walk.leave(Spot::START),
-        }
+        let Some(facts) = facts else { return walk.leave(Spot::START) };
+        let ahead = ahead.and_then(|(all, i)| all.get(i)).copied();
+        Link::go(self, facts, ahead, pkt, walk, Spot::START)
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
@@ -344,8 +433,73 @@ where
     const SECOND: Spot = Spot { at: 1 + A::NODES, side: 1 };
 }
 
-impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
+/// The lookups of a block of two chains.
+#[derive(Default)]
+pub struct Sides<S> {
+    all: [S; BLOCK],
+    /// One bit for each packet of the second chain, that of the first packet lowest.
+    second: u32,
+    /// Of which chains they were done.
+    done: [bool; 2],
+}
+
+impl<S: Copy> Sides<S> {
+    /// The lookup of packet `i`, if it was done.
+    #[inline(always)]
+    fn of(&self, i: usize, side: usize) -> Option<S> {
+        if self.done.get(side) == Some(&true) { self.all.get(i).copied() } else { None }
+    }
+}
+
+impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought>> Split<N, A, B> {
+    /// The lookups of a block with packets of both chains, each chain's side by side.
+    #[inline(never)]
+    fn seek_both<'g>(
+        &'g self,
+        facts: <Self as Chain>::Facts<'g>,
+        ahead: &mut Sides<A::Sought>,
+        n: usize,
+        guard: Guard<'g>,
+    ) {
+        for side in [0, 1] {
+            let is_of = |i: usize| ahead.second >> i & 1 == side as u32;
+            let mut own = [A::Sought::default(); BLOCK];
+            let mut count = 0;
+            for (_, sought) in ahead.all.iter().enumerate().take(n).filter(|(i, _)| is_of(*i)) {
+                if let Some(slot) = own.get_mut(count) {
+                    *slot = *sought;
+                }
+                count += 1;
+            }
+            let Some(own) = own.get_mut(..count) else { return };
+            let done = match (side, facts) {
+                (0, (Some((_, facts)), _)) if A::is_far(facts) => {
+                    self.1.seek_ahead(facts, own, guard);
+                    true
+                }
+                (1, (_, Some((_, facts)))) if B::is_far(facts) => {
+                    self.2.seek_ahead(facts, own, guard);
+                    true
+                }
+                _ => false,
+            };
+            let places = ahead
+                .all
+                .iter_mut()
+                .enumerate()
+                .take(n)
+                .filter(|(i, _)| ahead.second >> i & 1 == side as u32);
+            places.zip(own).for_each(|((_, place), sought)| *place = *sought);
+            if let Some(slot) = ahead.done.get_mut(side) {
+                *slot = done;
+            }
+        }
+    }
+}
+
+impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought>> Chain for Split<N, A, B> {
     type Facts<'g> = (Option<(N::Facts<'g>, A::Facts<'g>)>, Option<(N::Facts<'g>, B::Facts<'g>)>);
+    type Ahead = Sides<A::Sought>;
 
     fn names(list: &mut Vec<&'static str>) {
         list.push(N::NAME);
@@ -359,17 +513,63 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
         (a.map(|a| (node, a)), b.map(|b| (node, b)))
     }
 
+    fn is_far(&self, facts: Self::Facts<'_>) -> bool {
+        facts.0.is_some_and(|(_, a)| A::is_far(a)) || facts.1.is_some_and(|(_, b)| B::is_far(b))
+    }
+
     #[inline(always)]
-    fn go<'g>(&'g self, facts: Self::Facts<'g>, pkt: &mut Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+        if i == 0 {
+            ahead.second = 0;
+        }
+        let second = N::is_second(pkt);
+        ahead.second |= u32::from(second) << i;
+        if let Some(slot) = ahead.all.get_mut(i) {
+            *slot = if second { B::sought(pkt, N::PULLS) } else { A::sought(pkt, N::PULLS) };
+        }
+    }
+
+    #[inline(always)]
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>) {
+        ahead.done = [false; 2];
+        if ahead.second == 0 {
+            if let (Some((_, facts)), Some(all)) = (facts.0, ahead.all.get_mut(..n))
+                && A::is_far(facts)
+            {
+                self.1.seek_ahead(facts, all, guard);
+                ahead.done = [true, false];
+            }
+        } else if ahead.second.count_ones() as usize == n {
+            if let (Some((_, facts)), Some(all)) = (facts.1, ahead.all.get_mut(..n))
+                && B::is_far(facts)
+            {
+                self.2.seek_ahead(facts, all, guard);
+                ahead.done = [false, true];
+            }
+        } else {
+            self.seek_both(facts, ahead, n, guard);
+        }
+    }
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        ahead: Option<(&Self::Ahead, usize)>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+    ) -> NodeIndex {
         if let Some((node, a)) = facts.0
             && self.0.plain(node, pkt)
         {
-            return self.1.go(a, pkt, walk, Self::FIRST);
+            let ahead = ahead.and_then(|(all, i)| all.of(i, 0));
+            return self.1.go(a, ahead, pkt, walk, Self::FIRST);
         }
         match facts.1 {
             Some((node, b)) if self.0.plain_second(node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
-                self.2.go(b, pkt, walk, Self::SECOND)
+                let ahead = ahead.and_then(|(all, i)| all.of(i, 1));
+                self.2.go(b, ahead, pkt, walk, Self::SECOND)
             }
             _ => walk.leave(Spot::START),
         }
@@ -400,6 +600,7 @@ where
     O: Plain,
 {
     type Facts<'g> = L::Facts<'g>;
+    type Sought = L::Sought;
     const NODES: usize = 2;
 
     fn names(list: &mut Vec<&'static str>) {
@@ -410,15 +611,30 @@ where
         self.0.facts(interface, guard)
     }
 
+    fn is_far(facts: Self::Facts<'_>) -> bool {
+        L::is_far(facts)
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
+        L::sought(pkt, offset)
+    }
+
+    #[inline(always)]
+    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>) {
+        self.0.seek_ahead(facts, all, guard);
+    }
+
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
+        ahead: Option<Self::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        let Some(found) = self.0.find(facts, pkt, walk.common.guard) else { return walk.leave(spot) };
+        let Some(found) = self.0.find(facts, ahead, pkt, walk.common.guard) else { return walk.leave(spot) };
         let Some(edge) = self.1.plain_with(found, pkt) else { return walk.leave(spot.next()) };
         let fan = walk.fan(spot);
         if fan.edge.get() != edge
@@ -470,17 +686,63 @@ impl<L: Chain> ChainRunner<L> {
         let walk = Walk { common: &common, entries: &entries, left: &left, second: &second, fans: &fans };
         let mut same = Same { interface: SwIfIndex::NONE, since: 0, facts: L::Facts::default() };
         let n = frame.len();
-        frame.each(*memory, |i, pkt| {
-            if pkt.rx() != same.interface {
-                self.turn(&mut same, i, pkt.rx(), &walk);
-            }
-            let exit = self.chain.go(same.facts, pkt, &walk);
-            if let Some(slot) = exits.get_mut(i) {
-                *slot = exit;
-            }
-        });
+        let memory = *memory;
+        if let Some(first) = frame.packet(memory, 0) {
+            self.turn(&mut same, 0, first.rx(), &walk);
+        }
+        if self.chain.is_far(same.facts) {
+            self.go_ahead(frame, memory, exits, &mut same, &walk);
+        } else {
+            frame.each(memory, |i, pkt| {
+                if pkt.rx() != same.interface {
+                    self.turn(&mut same, i, pkt.rx(), &walk);
+                }
+                let exit = self.chain.go(same.facts, None, pkt, &walk);
+                if let Some(slot) = exits.get_mut(i) {
+                    *slot = exit;
+                }
+            });
+        }
         self.flush(&same, n, &walk);
         self.chain.finish(&walk);
+    }
+
+    /// Runs all packets, block by block, each after its lookups. A block of packets from several interfaces, which may
+    /// have several tables, goes without.
+    #[inline(always)]
+    fn go_ahead<'g>(
+        &'g self,
+        frame: &mut Frame,
+        memory: Memory,
+        exits: &mut [NodeIndex],
+        same: &mut Same<L::Facts<'g>>,
+        walk: &Walk<'g>,
+    ) {
+        let n = frame.len();
+        let mut ahead = L::Ahead::default();
+        frame.prefetch_first(memory, BLOCK);
+        for start in (0..n).step_by(BLOCK) {
+            let block = start..(start + BLOCK).min(n);
+            let interface = same.interface;
+            let mut mixed = false;
+            frame.each_of::<true>(memory, block.clone(), |i, pkt| {
+                mixed |= pkt.rx() != interface;
+                L::look(&mut ahead, i - start, pkt);
+            });
+            if !mixed {
+                self.chain.seek_ahead(same.facts, &mut ahead, block.len(), walk.common.guard);
+            }
+            frame.each_of::<false>(memory, block, |i, pkt| {
+                if pkt.rx() != same.interface {
+                    self.turn(same, i, pkt.rx(), walk);
+                }
+                let ahead = if mixed { None } else { Some((&ahead, i - start)) };
+                let exit = self.chain.go(same.facts, ahead, pkt, walk);
+                if let Some(slot) = exits.get_mut(i) {
+                    *slot = exit;
+                }
+            });
+        }
     }
 
     /// Packet `i` came in by another interface than the one before.

@@ -42,7 +42,7 @@ mod address;
 mod writer;
 
 pub use address::Address;
-use address::WIDE_LEVELS;
+use address::{WIDE_LEVELS, slot_length, width};
 pub use writer::{MtrieWriter, UpdateError};
 
 /// The trie of IPv4 routes.
@@ -118,10 +118,8 @@ impl Entry {
 /// A lookup on its way through a trie, for [`Mtrie::seek`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search {
-    /// What is left of the address, the next bits on top.
-    bits: u64,
-    /// The bits behind those.
-    behind: u64,
+    /// The address's upper and lower half.
+    halves: [u64; 2],
     entry: Entry,
 }
 
@@ -129,22 +127,13 @@ impl Search {
     /// A lookup of this address (host order).
     #[inline(always)]
     pub fn of<A: Address>(addr: A) -> Self {
-        let [bits, behind] = addr.halves();
-        Search { bits, behind, entry: Entry::NONE }
+        Search { halves: addr.halves(), entry: Entry::NONE }
     }
 
     /// What [`Mtrie::seek`] found, as [`Mtrie::lookup`] tells it.
     #[inline(always)]
     pub fn value(&self) -> u32 {
         self.entry.value()
-    }
-
-    /// The next so many bits.
-    #[inline(always)]
-    fn take(&mut self, bits: u32) -> usize {
-        let digit = self.bits >> (64 - bits);
-        self.bits <<= bits;
-        digit as usize
     }
 }
 
@@ -198,57 +187,32 @@ impl<A: Address> Mtrie<A> {
     /// the same, as in a burst to one host, there is one lookup.
     #[inline(always)]
     pub fn seek(&self, all: &mut [Search]) {
-        let Some(&first) = all.first() else { return };
-        let differ = |acc, one: &Search| acc | (one.bits ^ first.bits) | (one.behind ^ first.behind);
+        let Some(&Search { halves: [upper, lower], .. }) = all.first() else { return };
+        let differ = |acc, one: &Search| acc | (one.halves[0] ^ upper) | (one.halves[1] ^ lower);
         if all.iter().fold(0, differ) != 0 {
             return self.seek_each(all);
         }
-        let mut one = [first];
-        self.seek_each(&mut one);
-        let [Search { entry, .. }] = one;
+        let entry = Entry::leaf(self.lookup(A::from_halves([upper, lower])));
         all.iter_mut().for_each(|search| search.entry = entry);
     }
 
     #[inline(always)]
     fn seek_each(&self, all: &mut [Search]) {
         for search in all.iter_mut() {
-            let top = search.take(16) as u16;
+            let top = (search.halves[0] >> 48) as u16;
             search.entry = Entry(self.root_slot_of(top).load(Ordering::Acquire));
         }
-        for _ in 0..WIDE_LEVELS {
-            if !self.seek_level(all, 8) {
+        // By value, so that what it consists of need not be read again for each.
+        let slots = self.slots.as_slice();
+        for level in 1..=A::LEVELS {
+            let goes_on = match slot_length(level) {
+                length @ ..=64 => seek_level::<0>(slots, all, 64 - length, width(level)),
+                length => seek_level::<1>(slots, all, 128 - length, width(level)),
+            };
+            if !goes_on {
                 return;
             }
         }
-        if A::LEVELS == WIDE_LEVELS {
-            return;
-        }
-        for level in WIDE_LEVELS..A::LEVELS {
-            if level == WIDE_LEVELS + 8 {
-                all.iter_mut().for_each(|search| search.bits = search.behind);
-            }
-            if !self.seek_level(all, 4) {
-                return;
-            }
-        }
-    }
-
-    /// Takes each one a level down; tells whether any has to go further. The entry of a search that has ended stays
-    /// as it is, though a slot is read for it: a branch would be guessed wrong more often than that costs.
-    #[inline(always)]
-    fn seek_level(&self, all: &mut [Search], bits: u32) -> bool {
-        let mut open = 0;
-        for search in all.iter_mut() {
-            let Entry(entry) = search.entry;
-            let digit = search.take(bits);
-            let goes_on = entry & 1 != 0;
-            let ply = if goes_on { entry >> 1 } else { 0 };
-            let Entry(below) = self.load(ply as usize, digit);
-            let entry = if goes_on { below } else { entry };
-            search.entry = Entry(entry);
-            open |= entry;
-        }
-        open & 1 != 0
     }
 
     /// Memory that lookups read from, in bytes: a trie that is small stays in the first caches.
@@ -312,6 +276,24 @@ impl<A: Address> Mtrie<A> {
     fn load(&self, ply: usize, digit: usize) -> Entry {
         self.slot(ply, digit).map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)))
     }
+}
+
+/// Takes each search a level down, by the bits of one half of its address that begin at `shift`; tells whether any has
+/// to go further. The entry of a search that has ended stays as it is, though some slot is read for it: a branch would
+/// be guessed wrong more often than that costs.
+#[inline(always)]
+fn seek_level<const HALF: usize>(slots: &[AtomicU32], all: &mut [Search], shift: u8, width: usize) -> bool {
+    let mut open = 0;
+    for search in all.iter_mut() {
+        let Entry(entry) = search.entry;
+        let digit = (search.halves[HALF] >> shift) as usize & (width - 1);
+        let below = slots.get(first_slot((entry >> 1) as usize) + digit);
+        let below = below.map_or(0, |slot| slot.load(Ordering::Acquire));
+        let entry = if entry & 1 != 0 { below } else { entry };
+        search.entry = Entry(entry);
+        open |= entry;
+    }
+    open & 1 != 0
 }
 
 /// The three stages of IPv4 by name.

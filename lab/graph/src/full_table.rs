@@ -107,12 +107,14 @@ pub fn packets(scenario: &Scenario) -> Vec<Vec<u8>> {
     let mut rng = Rng::with_seed(SEED);
     match scenario.ip {
         Ip::V4 => {
-            let table = if scenario.routes == Routes::Full { table::ip4(ROUTES4, SEED) } else { vec![(SHARED, 24)] };
+            let table =
+                if scenario.routes == Routes::Full { table::ip4(ROUTES4, SEED) } else { vec![(SHARED, 24)] };
             let to = |rng: &mut Rng| rng.choice(&table).map_or(SHARED, |p| table::address4(*p, rng));
             (0..PACKETS).map(|_| packet4(to(&mut rng), rng.u16(..))).collect()
         }
         Ip::V6 => {
-            let table = if scenario.routes == Routes::Full { table::ip6(ROUTES6, SEED) } else { vec![(SHARED6, 48)] };
+            let table =
+                if scenario.routes == Routes::Full { table::ip6(ROUTES6, SEED) } else { vec![(SHARED6, 48)] };
             let to = |rng: &mut Rng| rng.choice(&table).map_or(SHARED6, |p| table::address6(*p, rng));
             (0..PACKETS).map(|_| packet6(to(&mut rng), rng.u16(..))).collect()
         }

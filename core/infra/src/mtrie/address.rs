@@ -50,6 +50,9 @@ pub trait Address: Copy + sealed::Sealed {
     /// All bits, those of an IPv4 address on top.
     fn halves(self) -> [u64; 2];
 
+    /// The address of these [`halves`](Self::halves).
+    fn from_halves(halves: [u64; 2]) -> Self;
+
     /// The address with all bits beyond the first `len` cleared.
     fn network(self, len: u8) -> Self;
 }
@@ -80,6 +83,11 @@ macro_rules! address {
             fn halves(self) -> [u64; 2] {
                 let aligned = u128::from(self) << (128 - <$name>::BITS);
                 [(aligned >> 64) as u64, aligned as u64]
+            }
+
+            #[inline(always)]
+            fn from_halves([upper, lower]: [u64; 2]) -> Self {
+                ((u128::from(upper) << 64 | u128::from(lower)) >> (128 - <$name>::BITS)) as $name
             }
 
             fn network(self, len: u8) -> Self {

@@ -70,6 +70,13 @@ impl<T: Zeroable> StableArena<T> {
         }
     }
 
+    /// All elements.
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: the file's invariant.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.capacity) }
+    }
+
     /// How many elements there are.
     #[inline(always)]
     pub fn capacity(&self) -> usize {

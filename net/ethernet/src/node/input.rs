@@ -81,6 +81,7 @@ impl PacketNode for EthernetInput {
 
 impl Plain for EthernetInput {
     type Facts<'g> = &'g IfData;
+    const PULLS: usize = EthernetHeader::LEN;
 
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g IfData> {
@@ -97,6 +98,11 @@ impl PlainSecond for EthernetInput {
     #[inline(always)]
     fn plain_second(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
         carries(EtherType::IP6, interface, pkt)
+    }
+
+    #[inline(always)]
+    fn is_second(pkt: &Packet<'_>) -> bool {
+        pkt.header::<EthernetHeader>().is_some_and(|header| header.ether_type() == EtherType::IP6)
     }
 }
 

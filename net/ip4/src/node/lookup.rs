@@ -13,6 +13,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
 use shoal_graph::{Cx, Edge, StagedNode};
+use shoal_infra::mtrie::Search;
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
@@ -67,6 +68,9 @@ pub struct Trace {
 
 /// Tables a packet may be sent through one after the other.
 const MOST_TABLES: usize = 8;
+
+/// Bytes of a table that lookups wait for.
+const FAR: usize = 512 << 10;
 
 /// Looks up destinations.
 pub struct Ip4Lookup {
@@ -206,21 +210,44 @@ impl StagedNode for Ip4Lookup {
 impl Finds for Ip4Lookup {
     type Facts<'g> = (&'g Mtrie4, FibIndex);
     type Found<'g> = &'g Adj;
+    type Sought = Search;
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
         let fib = FibIndex(self.interfaces.ip4_table(interface));
         Some((self.fib.trie(fib, guard)?, fib))
     }
 
+    fn is_far((trie, _): Self::Facts<'_>) -> bool {
+        // One that is in the first caches answers at once.
+        trie.reach() > FAR
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Search {
+        pkt.header_at::<Ip4Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u32()))
+    }
+
+    #[inline(always)]
+    fn seek_ahead<'g>(&'g self, (trie, _): Self::Facts<'g>, all: &mut [Search], _: Guard<'g>) {
+        trie.seek(all);
+        for search in all {
+            self.adjacencies.prefetch(AdjIndex(search.value()));
+        }
+    }
+
     #[inline(always)]
     fn find<'g>(
         &'g self,
         (trie, fib): Self::Facts<'g>,
+        ahead: Option<Search>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
-        let dst = pkt.header::<Ip4Header>()?.dst_u32();
-        let mut index = AdjIndex(trie.lookup(dst));
+        let value = match ahead {
+            Some(search) => search.value(),
+            None => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
+        };
+        let mut index = AdjIndex(value);
         let mut adj = self.adjacencies.get(index, guard);
         if !adj.is_rewrite() {
             if !adj.is_balance() {
