@@ -4,8 +4,9 @@
 //! function its ordinary code begins with. A packet that is not plain for a node goes to that node in the ordinary
 //! graph, untouched by it; a frame with traced packets takes the ordinary graph from the start.
 //!
-//! A lookup that waits for memory is done ahead: first of all packets of a block what they will look for is read, then
-//! all lookups are made side by side, then the packets run through the chain.
+//! A lookup that waits for memory is done ahead: first of all packets of a block what they will look for is read and
+//! memory asked for it, then the packets of the block before run through the chain, then all lookups of the block are
+//! finished side by side, and its own packets run through the chain.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -65,6 +66,8 @@ pub trait Finds: StagedNode {
     type Found<'g>;
     /// What it looks for, and the answer.
     type Sought: Copy + Default;
+    /// What is known of several packets when their lookups have begun.
+    type Begun: Copy + Default;
 
     /// As [`Plain::facts`].
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
@@ -76,8 +79,17 @@ pub trait Finds: StagedNode {
     /// may be there: a packet that is not plain for a node before does not come here.
     fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
 
-    /// Looks for what several packets seek.
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>);
+    /// Begins to look for what several packets seek: does what can be done at once, and asks memory for the rest.
+    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
+
+    /// Finds what several packets seek, as it was begun.
+    fn finish<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        begun: Self::Begun,
+        all: &mut [Self::Sought],
+        guard: Guard<'g>,
+    );
 
     /// All stages at once, for one packet; `ahead` is what was found ahead, when that was done. `None`, and the packet
     /// is as it was, when it does not go along the node's first edge.
@@ -231,6 +243,8 @@ pub trait Link: Send + Sync + 'static {
     type Facts<'g>: Copy;
     /// What its lookup looks for.
     type Sought: Copy + Default;
+    /// As [`Finds::Begun`].
+    type Begun: Copy + Default;
     /// How many nodes there are from here on.
     const NODES: usize;
 
@@ -246,8 +260,17 @@ pub trait Link: Send + Sync + 'static {
     /// As [`Finds::sought`].
     fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
 
-    /// As [`Finds::seek_ahead`].
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>);
+    /// As [`Finds::begin`].
+    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
+
+    /// As [`Finds::finish`].
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        begun: Self::Begun,
+        all: &mut [Self::Sought],
+        guard: Guard<'g>,
+    );
 
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
@@ -285,8 +308,17 @@ pub trait Chain: Send + Sync + 'static {
     /// Reads what packet `i` of a block, that are seen in order from 0 on, will look for.
     fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
 
-    /// Does the lookups of the first `n` packets of a block.
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>);
+    /// Begins the lookups of the first `n` packets of a block.
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
+
+    /// Does the lookups of the first `n` packets of a block, begun with the same facts.
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        ahead: &mut Self::Ahead,
+        n: usize,
+        guard: Guard<'g>,
+    );
 
     /// Runs a packet through the chain, and says where it goes then. With `ahead` it is packet `i` of a block whose
     /// lookups were done.
@@ -305,12 +337,20 @@ pub trait Chain: Send + Sync + 'static {
     fn finish(&self, walk: &Walk<'_>);
 }
 
+/// The lookups of a block of one chain.
+#[derive(Default)]
+pub struct One<S, B> {
+    all: [S; BLOCK],
+    begun: B,
+}
+
 /// A node, and the rest.
 pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
 
 impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
     type Sought = Rest::Sought;
+    type Begun = Rest::Begun;
     const NODES: usize = 1 + Rest::NODES;
 
     fn names(list: &mut Vec<&'static str>) {
@@ -332,8 +372,19 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>) {
-        self.1.seek_ahead(facts.1, all, guard);
+    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun {
+        Rest::begin(facts.1, all)
+    }
+
+    #[inline(always)]
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        begun: Self::Begun,
+        all: &mut [Self::Sought],
+        guard: Guard<'g>,
+    ) {
+        self.1.finish_ahead(facts.1, begun, all, guard);
     }
 
     #[inline(always)]
@@ -371,7 +422,7 @@ fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>
 
 impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     type Facts<'g> = Option<<Self as Link>::Facts<'g>>;
-    type Ahead = [Rest::Sought; BLOCK];
+    type Ahead = One<Rest::Sought, Rest::Begun>;
 
     fn names(list: &mut Vec<&'static str>) {
         <Self as Link>::names(list);
@@ -387,15 +438,28 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
 
     #[inline(always)]
     fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
-        if let Some(sought) = ahead.get_mut(i) {
+        if let Some(sought) = ahead.all.get_mut(i) {
             *sought = <Self as Link>::sought(pkt, 0);
         }
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>) {
-        if let (Some(facts), Some(all)) = (facts, ahead.get_mut(..n)) {
-            Link::seek_ahead(self, facts, all, guard);
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        if let (Some(facts), Some(all)) = (facts, ahead.all.get_mut(..n)) {
+            ahead.begun = <Self as Link>::begin(facts, all);
+        }
+    }
+
+    #[inline(always)]
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        ahead: &mut Self::Ahead,
+        n: usize,
+        guard: Guard<'g>,
+    ) {
+        if let (Some(facts), Some(all)) = (facts, ahead.all.get_mut(..n)) {
+            Link::finish_ahead(self, facts, ahead.begun, all, guard);
         }
     }
 
@@ -408,7 +472,7 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
         walk: &Walk<'g>,
     ) -> NodeIndex {
         let Some(facts) = facts else { return walk.leave(Spot::START) };
-        let ahead = ahead.and_then(|(all, i)| all.get(i)).copied();
+        let ahead = ahead.and_then(|(block, i)| block.all.get(i)).copied();
         Link::go(self, facts, ahead, pkt, walk, Spot::START)
     }
 
@@ -435,71 +499,76 @@ where
 
 /// The lookups of a block of two chains.
 #[derive(Default)]
-pub struct Sides<S> {
+pub struct Sides<S, B> {
     all: [S; BLOCK],
     /// One bit for each packet of the second chain, that of the first packet lowest.
     second: u32,
+    begun: B,
     /// Of which chains they were done.
     done: [bool; 2],
 }
 
-impl<S: Copy> Sides<S> {
+impl<S: Copy + Default, B> Sides<S, B> {
+    /// Which chain the first `n` packets are of, if it is the same.
+    #[inline(always)]
+    fn side(&self, n: usize) -> Option<usize> {
+        match self.second.count_ones() as usize {
+            0 => Some(0),
+            all if all == n => Some(1),
+            _ => None,
+        }
+    }
+
     /// The lookup of packet `i`, if it was done.
     #[inline(always)]
     fn of(&self, i: usize, side: usize) -> Option<S> {
         if self.done.get(side) == Some(&true) { self.all.get(i).copied() } else { None }
     }
+
+    /// Does the lookups of one chain's packets, side by side.
+    fn each_of(&mut self, side: usize, n: usize, seek: impl FnOnce(&mut [S])) {
+        let (mut own, mut count) = ([S::default(); BLOCK], 0);
+        let second = self.second;
+        let places = self.all.iter_mut().take(n).enumerate();
+        let places = places.filter(|(i, _)| (second >> i & 1) as usize == side).map(|(_, place)| place);
+        let mut places: [Option<&mut S>; BLOCK] = {
+            let mut some = places;
+            std::array::from_fn(|_| some.next())
+        };
+        for (slot, place) in own.iter_mut().zip(places.iter().flatten()) {
+            *slot = **place;
+            count += 1;
+        }
+        seek(own.get_mut(..count).unwrap_or_default());
+        places.iter_mut().flatten().zip(own).for_each(|(place, sought)| **place = sought);
+        if let Some(done) = self.done.get_mut(side) {
+            *done = true;
+        }
+    }
 }
 
-impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought>> Split<N, A, B> {
+impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought, Begun = A::Begun>> Split<N, A, B> {
     /// The lookups of a block with packets of both chains, each chain's side by side.
     #[inline(never)]
     fn seek_both<'g>(
         &'g self,
         facts: <Self as Chain>::Facts<'g>,
-        ahead: &mut Sides<A::Sought>,
+        ahead: &mut Sides<A::Sought, A::Begun>,
         n: usize,
         guard: Guard<'g>,
     ) {
-        for side in [0, 1] {
-            let is_of = |i: usize| ahead.second >> i & 1 == side as u32;
-            let mut own = [A::Sought::default(); BLOCK];
-            let mut count = 0;
-            for (_, sought) in ahead.all.iter().enumerate().take(n).filter(|(i, _)| is_of(*i)) {
-                if let Some(slot) = own.get_mut(count) {
-                    *slot = *sought;
-                }
-                count += 1;
-            }
-            let Some(own) = own.get_mut(..count) else { return };
-            let done = match (side, facts) {
-                (0, (Some((_, facts)), _)) if A::is_far(facts) => {
-                    self.1.seek_ahead(facts, own, guard);
-                    true
-                }
-                (1, (_, Some((_, facts)))) if B::is_far(facts) => {
-                    self.2.seek_ahead(facts, own, guard);
-                    true
-                }
-                _ => false,
-            };
-            let places = ahead
-                .all
-                .iter_mut()
-                .enumerate()
-                .take(n)
-                .filter(|(i, _)| ahead.second >> i & 1 == side as u32);
-            places.zip(own).for_each(|((_, place), sought)| *place = *sought);
-            if let Some(slot) = ahead.done.get_mut(side) {
-                *slot = done;
-            }
+        if let Some((_, facts)) = facts.0.filter(|(_, facts)| A::is_far(*facts)) {
+            ahead.each_of(0, n, |own| self.1.finish_ahead(facts, A::begin(facts, own), own, guard));
+        }
+        if let Some((_, facts)) = facts.1.filter(|(_, facts)| B::is_far(*facts)) {
+            ahead.each_of(1, n, |own| self.2.finish_ahead(facts, B::begin(facts, own), own, guard));
         }
     }
 }
 
-impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought>> Chain for Split<N, A, B> {
+impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought, Begun = A::Begun>> Chain for Split<N, A, B> {
     type Facts<'g> = (Option<(N::Facts<'g>, A::Facts<'g>)>, Option<(N::Facts<'g>, B::Facts<'g>)>);
-    type Ahead = Sides<A::Sought>;
+    type Ahead = Sides<A::Sought, A::Begun>;
 
     fn names(list: &mut Vec<&'static str>) {
         list.push(N::NAME);
@@ -530,24 +599,38 @@ impl<N: PlainSecond, A: Link, B: Link<Sought = A::Sought>> Chain for Split<N, A,
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, ahead: &mut Self::Ahead, n: usize, guard: Guard<'g>) {
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        let side = ahead.side(n);
+        let Some(all) = ahead.all.get_mut(..n) else { return };
+        match (side, facts) {
+            (Some(0), (Some((_, facts)), _)) if A::is_far(facts) => ahead.begun = A::begin(facts, all),
+            (Some(1), (_, Some((_, facts)))) if B::is_far(facts) => ahead.begun = B::begin(facts, all),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        ahead: &mut Self::Ahead,
+        n: usize,
+        guard: Guard<'g>,
+    ) {
         ahead.done = [false; 2];
-        if ahead.second == 0 {
-            if let (Some((_, facts)), Some(all)) = (facts.0, ahead.all.get_mut(..n))
-                && A::is_far(facts)
-            {
-                self.1.seek_ahead(facts, all, guard);
+        let (side, begun) = (ahead.side(n), ahead.begun);
+        let Some(all) = ahead.all.get_mut(..n) else { return };
+        match (side, facts) {
+            (None, _) => self.seek_both(facts, ahead, n, guard),
+            (Some(0), (Some((_, facts)), _)) if A::is_far(facts) => {
+                self.1.finish_ahead(facts, begun, all, guard);
                 ahead.done = [true, false];
             }
-        } else if ahead.second.count_ones() as usize == n {
-            if let (Some((_, facts)), Some(all)) = (facts.1, ahead.all.get_mut(..n))
-                && B::is_far(facts)
-            {
-                self.2.seek_ahead(facts, all, guard);
+            (Some(1), (_, Some((_, facts)))) if B::is_far(facts) => {
+                self.2.finish_ahead(facts, begun, all, guard);
                 ahead.done = [false, true];
             }
-        } else {
-            self.seek_both(facts, ahead, n, guard);
+            _ => {}
         }
     }
 
@@ -601,6 +684,7 @@ where
 {
     type Facts<'g> = L::Facts<'g>;
     type Sought = L::Sought;
+    type Begun = L::Begun;
     const NODES: usize = 2;
 
     fn names(list: &mut Vec<&'static str>) {
@@ -621,8 +705,19 @@ where
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, facts: Self::Facts<'g>, all: &mut [Self::Sought], guard: Guard<'g>) {
-        self.0.seek_ahead(facts, all, guard);
+    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun {
+        L::begin(facts, all)
+    }
+
+    #[inline(always)]
+    fn finish_ahead<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        begun: Self::Begun,
+        all: &mut [Self::Sought],
+        guard: Guard<'g>,
+    ) {
+        self.0.finish(facts, begun, all, guard);
     }
 
     #[inline(always)]
@@ -652,6 +747,14 @@ where
     fn finish(&self, walk: &Walk<'_>, spot: Spot) {
         walk.fan(spot).flush(&self.2, walk.common);
     }
+}
+
+/// A block whose lookups are done ahead.
+#[derive(Default)]
+struct Block<A> {
+    ahead: A,
+    /// For which run of packets of one interface, by the position of its first: facts of an earlier one do not hold.
+    of: Option<usize>,
 }
 
 /// Packets of a frame that follow each other and came in by the same interface.
@@ -719,29 +822,53 @@ impl<L: Chain> ChainRunner<L> {
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
-        let mut ahead = L::Ahead::default();
+        let mut blocks = <[Block<L::Ahead>; 2]>::default();
         frame.prefetch_first(memory, BLOCK);
+        let [first, _] = &mut blocks;
+        Self::begin(frame, memory, 0, first, same);
         for start in (0..n).step_by(BLOCK) {
-            let block = start..(start + BLOCK).min(n);
-            let interface = same.interface;
-            let mut mixed = false;
-            frame.each_of::<true>(memory, block.clone(), |i, pkt| {
-                mixed |= pkt.rx() != interface;
-                L::look(&mut ahead, i - start, pkt);
-            });
-            if !mixed {
-                self.chain.seek_ahead(same.facts, &mut ahead, block.len(), walk.common.guard);
+            let [even, odd] = &mut blocks;
+            let (block, next) = if start / BLOCK % 2 == 0 { (even, odd) } else { (odd, even) };
+            let end = (start + BLOCK).min(n);
+            if end < n {
+                Self::begin(frame, memory, end, next, same);
             }
-            frame.each_of::<false>(memory, block, |i, pkt| {
+            // Interfaces may have changed, and with them what holds for all.
+            let done = block.of == Some(same.since);
+            if done {
+                self.chain.finish_ahead(same.facts, &mut block.ahead, end - start, walk.common.guard);
+            }
+            frame.each_of::<false>(memory, start..end, |i, pkt| {
                 if pkt.rx() != same.interface {
                     self.turn(same, i, pkt.rx(), walk);
                 }
-                let ahead = if mixed { None } else { Some((&ahead, i - start)) };
+                let ahead = if done { Some((&block.ahead, i - start)) } else { None };
                 let exit = self.chain.go(same.facts, ahead, pkt, walk);
                 if let Some(slot) = exits.get_mut(i) {
                     *slot = exit;
                 }
             });
+        }
+    }
+
+    /// Begins the lookups of the packets from `start` on, if all came in by the same interface.
+    #[inline(always)]
+    fn begin<'g>(
+        frame: &mut Frame,
+        memory: Memory,
+        start: usize,
+        block: &mut Block<L::Ahead>,
+        same: &Same<L::Facts<'g>>,
+    ) {
+        let end = (start + BLOCK).min(frame.len());
+        let mut mixed = false;
+        frame.each_of::<true>(memory, start..end, |i, pkt| {
+            mixed |= pkt.rx() != same.interface;
+            L::look(&mut block.ahead, i - start, pkt);
+        });
+        block.of = (!mixed).then_some(same.since);
+        if !mixed {
+            L::begin(same.facts, &mut block.ahead, end - start);
         }
     }
 

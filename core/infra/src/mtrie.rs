@@ -135,6 +135,24 @@ impl Search {
     pub fn value(&self) -> u32 {
         self.entry.value()
     }
+
+    /// The slot to read next: of the ply the entry names, by the bits of one half of the address that begin at `shift`.
+    /// Some other slot if the entry is final.
+    #[inline(always)]
+    fn slot<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
+        let digit = (self.halves[HALF] >> shift) as usize & (width - 1);
+        first_slot((self.entry.0 >> 1) as usize) + digit
+    }
+}
+
+/// What [`Mtrie::begin`] found of several searches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begun {
+    /// They are for different addresses.
+    #[default]
+    Each,
+    /// They are all for the same address.
+    Same,
 }
 
 impl<A: Address> Mtrie<A> {
@@ -187,24 +205,53 @@ impl<A: Address> Mtrie<A> {
     /// the same, as in a burst to one host, there is one lookup.
     #[inline(always)]
     pub fn seek(&self, all: &mut [Search]) {
-        let Some(&Search { halves: [upper, lower], .. }) = all.first() else { return };
-        let differ = |acc, one: &Search| acc | (one.halves[0] ^ upper) | (one.halves[1] ^ lower);
-        if all.iter().fold(0, differ) != 0 {
-            return self.seek_each(all);
-        }
-        let entry = Entry::leaf(self.lookup(A::from_halves([upper, lower])));
-        all.iter_mut().for_each(|search| search.entry = entry);
+        let begun = self.begin(all);
+        self.finish(begun, all);
     }
 
+    /// The first part of [`seek`](Self::seek): the levels that stay in the caches. What the next reads is then on its
+    /// way, and there is time for something else.
     #[inline(always)]
-    fn seek_each(&self, all: &mut [Search]) {
+    pub fn begin(&self, all: &mut [Search]) -> Begun {
+        let Some(&Search { halves: [upper, lower], .. }) = all.first() else { return Begun::Same };
+        let differ = |acc, one: &Search| acc | (one.halves[0] ^ upper) | (one.halves[1] ^ lower);
+        if all.iter().fold(0, differ) == 0 {
+            return Begun::Same;
+        }
         for search in all.iter_mut() {
             let top = (search.halves[0] >> 48) as u16;
             search.entry = Entry(self.root_slot_of(top).load(Ordering::Acquire));
         }
+        let slots = self.slots.as_slice();
+        for level in 1..=A::CACHED_LEVELS {
+            seek_level::<0>(slots, all, 64 - slot_length(level), width(level));
+        }
+        let next = A::CACHED_LEVELS + 1;
+        for search in all.iter() {
+            let slot = search.slot::<0>(64 - slot_length(next), width(next));
+            self.slots.prefetch(slot);
+        }
+        Begun::Each
+    }
+
+    /// The rest of [`seek`](Self::seek), of the same searches.
+    #[inline(always)]
+    pub fn finish(&self, begun: Begun, all: &mut [Search]) {
+        match begun {
+            Begun::Same => {
+                let Some(first) = all.first() else { return };
+                let entry = Entry::leaf(self.lookup(A::from_halves(first.halves)));
+                all.iter_mut().for_each(|search| search.entry = entry);
+            }
+            Begun::Each => self.finish_each(all),
+        }
+    }
+
+    #[inline(always)]
+    fn finish_each(&self, all: &mut [Search]) {
         // By value, so that what it consists of need not be read again for each.
         let slots = self.slots.as_slice();
-        for level in 1..=A::LEVELS {
+        for level in A::CACHED_LEVELS + 1..=A::LEVELS {
             let goes_on = match slot_length(level) {
                 length @ ..=64 => seek_level::<0>(slots, all, 64 - length, width(level)),
                 length => seek_level::<1>(slots, all, 128 - length, width(level)),
@@ -286,8 +333,7 @@ fn seek_level<const HALF: usize>(slots: &[AtomicU32], all: &mut [Search], shift:
     let mut open = 0;
     for search in all.iter_mut() {
         let Entry(entry) = search.entry;
-        let digit = (search.halves[HALF] >> shift) as usize & (width - 1);
-        let below = slots.get(first_slot((entry >> 1) as usize) + digit);
+        let below = slots.get(search.slot::<HALF>(shift, width));
         let below = below.map_or(0, |slot| slot.load(Ordering::Acquire));
         let entry = if entry & 1 != 0 { below } else { entry };
         search.entry = Entry(entry);

@@ -36,6 +36,8 @@ pub trait Address: Copy + sealed::Sealed {
     const BITS: u8;
     /// Levels of plies below the root.
     const LEVELS: u8 = level_of(Self::BITS);
+    /// Levels of plies that are few, and so stay in the caches: those down to /24 for IPv6.
+    const CACHED_LEVELS: u8 = if Self::BITS > 32 { 1 } else { 0 };
 
     /// The upper 16 bits.
     fn top(self) -> u16;

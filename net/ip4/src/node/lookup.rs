@@ -13,7 +13,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
 use shoal_graph::{Cx, Edge, StagedNode};
-use shoal_infra::mtrie::Search;
+use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
@@ -211,6 +211,7 @@ impl Finds for Ip4Lookup {
     type Facts<'g> = (&'g Mtrie4, FibIndex);
     type Found<'g> = &'g Adj;
     type Sought = Search;
+    type Begun = Begun;
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
         let fib = FibIndex(self.interfaces.ip4_table(interface));
@@ -228,8 +229,13 @@ impl Finds for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, (trie, _): Self::Facts<'g>, all: &mut [Search], _: Guard<'g>) {
-        trie.seek(all);
+    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search]) -> Begun {
+        trie.begin(all)
+    }
+
+    #[inline(always)]
+    fn finish<'g>(&'g self, (trie, _): Self::Facts<'g>, begun: Begun, all: &mut [Search], _: Guard<'g>) {
+        trie.finish(begun, all);
         for search in all {
             self.adjacencies.prefetch(AdjIndex(search.value()));
         }

@@ -10,7 +10,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::superpath::Finds;
 use shoal_graph::{Cx, Edge, GROUP, StagedNode};
-use shoal_infra::mtrie::Search;
+use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::{Guard, Mtrie6};
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip6Header;
@@ -186,6 +186,7 @@ impl Finds for Ip6Lookup {
     type Facts<'g> = (&'g Mtrie6, FibIndex);
     type Found<'g> = &'g Adj;
     type Sought = Search;
+    type Begun = Begun;
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
         let fib = FibIndex(self.interfaces.ip6_table(interface));
@@ -203,8 +204,13 @@ impl Finds for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn seek_ahead<'g>(&'g self, (trie, _): Self::Facts<'g>, all: &mut [Search], _: Guard<'g>) {
-        trie.seek(all);
+    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search]) -> Begun {
+        trie.begin(all)
+    }
+
+    #[inline(always)]
+    fn finish<'g>(&'g self, (trie, _): Self::Facts<'g>, begun: Begun, all: &mut [Search], _: Guard<'g>) {
+        trie.finish(begun, all);
         for search in all {
             self.adjacencies.prefetch(AdjIndex(search.value()));
         }

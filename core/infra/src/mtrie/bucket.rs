@@ -1,0 +1,129 @@
+//! Buckets: the few prefixes below one slot of an IPv6 trie, in one cache line.
+//!
+//! Most networks of 32 bits hold a few longer prefixes. Plies of 4 bits would cost each of them four lines that lookups
+//! read one after the other; a bucket is read at once. It lies below a slot of a /32 or longer and holds up to
+//! [`MOST`] prefixes of up to 64 bits; more, or longer ones, make it a ply with buckets below.
+//!
+//! ```text
+//! word 0      what the slot is for all other addresses, as an entry
+//! words 1, 2  of each prefix, a byte: how many bits of the address it leaves open, below bit 64
+//! word 3      not used
+//! words 4-9   of each prefix: its bits behind bit 32, with a 1 before them and without the open ones
+//! words 10-15 of each prefix: its entry
+//! ```
+//!
+//! They are in order of length, so that the last that fits is the longest. A bucket never changes once readers may see
+//! it, but for single words: the entries, and what makes a prefix fit no address any more. A place that is not used has
+//! the bits 0, which no address has: of all of them but /64s a 1 is left.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Entry;
+
+/// Most prefixes of a bucket.
+pub(super) const MOST: usize = 6;
+/// The longest prefix in a bucket.
+pub(super) const LONGEST: u8 = 64;
+/// Words of a bucket: a line.
+pub(super) const WORDS: usize = super::LINE;
+
+const OPEN: usize = 1;
+const BITS: usize = 4;
+const ENTRIES: usize = 10;
+/// Stands before the bits of an address.
+const MARK: u64 = 1 << 32;
+
+/// One prefix of a bucket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Item {
+    /// The upper half of its network.
+    pub(super) upper: u64,
+    /// Its length.
+    pub(super) len: u8,
+    /// What it says.
+    pub(super) entry: Entry,
+}
+
+#[inline(always)]
+fn marked(upper: u64) -> u64 {
+    upper & (MARK - 1) | MARK
+}
+
+/// What a bucket says of an address with this upper half.
+#[inline(always)]
+pub(super) fn find(words: &[AtomicU32; WORDS], upper: u64) -> Entry {
+    let load = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
+    let address = marked(upper);
+    // Written before the entry that led here, which was read with `Acquire`.
+    let mut entry = load(0);
+    let open = u64::from(load(OPEN)) | u64::from(load(OPEN + 1)) << 32;
+    for place in 0..MOST {
+        let left = (address >> (open >> (8 * place) & 63)) as u32;
+        if left == load(BITS + place) {
+            entry = load(ENTRIES + place);
+        }
+    }
+    Entry(entry)
+}
+
+/// The words of a bucket with these prefixes, which are in order of length.
+pub(super) fn words(rest: Entry, items: &[Item]) -> [u32; WORDS] {
+    let mut words = [0; WORDS];
+    let mut open = 0x0101_0101_0101u64;
+    if let Some(word) = words.get_mut(0) {
+        *word = rest.0;
+    }
+    for (place, item) in items.iter().enumerate().take(MOST) {
+        let bits = u64::from(LONGEST - item.len);
+        open = open & !(0xff << (8 * place)) | bits << (8 * place);
+        set(&mut words, BITS + place, (marked(item.upper) >> bits) as u32);
+        set(&mut words, ENTRIES + place, item.entry.0);
+    }
+    set(&mut words, OPEN, open as u32);
+    set(&mut words, OPEN + 1, (open >> 32) as u32);
+    words
+}
+
+fn set(words: &mut [u32; WORDS], at: usize, value: u32) {
+    if let Some(word) = words.get_mut(at) {
+        *word = value;
+    }
+}
+
+/// The place of a prefix among the first `count`, and the prefix there.
+pub(super) fn place_of(words: &[u32; WORDS], upper: u64, len: u8) -> Option<usize> {
+    items(words, upper).position(|item| item.is_some_and(|item| item.len == len && item.upper == upper))
+}
+
+/// The prefixes of a bucket by place, whose first 32 bits are those of `upper`; `None` is a place that is not used.
+pub(super) fn items(words: &[u32; WORDS], upper: u64) -> impl Iterator<Item = Option<Item>> {
+    let word = |at: usize| words.get(at).copied().unwrap_or(0);
+    let open = u64::from(word(OPEN)) | u64::from(word(OPEN + 1)) << 32;
+    (0..MOST).map(move |place| {
+        let (open, bits) = (open >> (8 * place) & 0xff, u64::from(word(BITS + place)));
+        // An address has its mark where the open bits begin to be missing.
+        let used = open < 32 && (open == 0 || bits >> (32 - open) == 1);
+        used.then(|| Item {
+            upper: upper >> 32 << 32 | (bits << open) & (MARK - 1),
+            len: LONGEST - open as u8,
+            entry: Entry(word(ENTRIES + place)),
+        })
+    })
+}
+
+/// The word to change, and to what, so that the prefix at a place fits no address any more.
+pub(super) fn removal(words: &[u32; WORDS], place: usize) -> (usize, u32) {
+    let at = OPEN + place / 4;
+    let (word, shift) = (words.get(at).copied().unwrap_or(0), 8 * (place % 4) as u32);
+    if word >> shift & 0xff != 0 {
+        return (BITS + place, 0);
+    }
+    // Any bits are those of some /64: so much is taken off the addresses that only the mark is left, or nothing.
+    let taken = if words.get(BITS + place) == Some(&1) { 33 } else { 32 };
+    (at, word | taken << shift)
+}
+
+/// The word of the entry of the prefix at a place.
+pub(super) const fn entry_of(place: usize) -> usize {
+    ENTRIES + place
+}
