@@ -174,6 +174,16 @@ impl<T> Notes<T> {
         &self.items
     }
 
+    /// Those from a place on, which must not be beyond the end, to be changed.
+    pub fn items_from(&mut self, from: usize) -> &mut [T] {
+        self.items.get_mut(from..).unwrap_or_default()
+    }
+
+    /// Forgets those from a place on.
+    pub fn truncate(&mut self, to: usize) {
+        self.items.truncate(to);
+    }
+
     /// How many were added.
     pub fn len(&self) -> usize {
         self.items.len()

@@ -2,20 +2,25 @@
 //! next hop that half a million routes share has taken effect on packets.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path as File;
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path as FilePath;
 use std::time::Instant;
 
 use serde::Serialize;
 use shoal_adj::{AdjIndex, Adjacencies};
+use shoal_cli::Cli;
 use shoal_fib::{Family, Fib, FibIndex, Path, Reach, Source, consecutive};
 use shoal_infra::{Reader, qsbr};
 use shoal_interface::SwIfIndex;
+use shoal_lab_routes::commands::{self as lines, Wanted};
 use shoal_lab_routes::table;
+use shoal_module::cli::WIRE;
 use shoal_wire::{Ip4Prefix, IpPrefix};
 
 use crate::Result;
-use crate::router::Router;
+use crate::router::{MODULES, Router};
 use crate::scenario;
 use crate::statistics::summary;
 
@@ -56,11 +61,12 @@ impl Rows {
 }
 
 /// Measures everything, prints it and writes it to a file.
-pub fn all(json: &File) -> Result<()> {
+pub fn all(json: &FilePath) -> Result<()> {
     println!("\n{:<24}{:>14}{:>14}{:>11}", "tables", "best", "median", "spread");
     let mut rows = Rows::default();
     insert(&mut rows, Family::Ip4)?;
     insert(&mut rows, Family::Ip6)?;
+    commands(&mut rows)?;
     withdraw(&mut rows, SHARED)?;
     std::fs::write(json, serde_json::to_string_pretty(&rows)? + "\n")?;
     println!("written: {}", json.display());
@@ -108,6 +114,45 @@ fn insert(rows: &mut Rows, family: Family) -> Result<()> {
     {
         rows.add(name, unit, &values);
     }
+    Ok(())
+}
+
+/// The same tables, both in one, as lines of the CLI: 200 next hops, a fifth of the routes recursive.
+fn commands(rows: &mut Rows) -> Result<()> {
+    let wanted = Wanted {
+        ip4: 1_000_000,
+        ip6: 230_000,
+        next_hops: NEXT_HOPS as u16,
+        recursive: 20,
+        first4: Ipv4Addr::new(10, 0, 1, 2),
+        first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
+        seed: 1,
+    };
+    let file = std::env::temp_dir().join(format!("shoal-tables-{}.cli", std::process::id()));
+    let mut out = BufWriter::new(File::create(&file)?);
+    lines::write(&wanted, &mut out)?;
+    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    let measured = run_file(rows, &file);
+    std::fs::remove_file(&file)?;
+    measured
+}
+
+fn run_file(rows: &mut Rows, file: &FilePath) -> Result<()> {
+    let count = std::fs::read_to_string(file)?.lines().count() as f64;
+    let types = MODULES.iter().flat_map(|m| m.arg_types).chain(WIRE);
+    let cli = Cli::new(MODULES.iter().flat_map(|m| m.commands), types)?;
+    let mut rates = Vec::new();
+    for _ in 0..ROUNDS {
+        let (router, fib) = fib()?;
+        let start = Instant::now();
+        let reply = cli.execute_now(&router.control, &format!("exec {}", file.display()));
+        rates.push(count / start.elapsed().as_secs_f64());
+        if !reply.is_ok() {
+            return Err(reply.text().into());
+        }
+        assert!(fib.capacity().routes.iter().sum::<usize>() as f64 >= count);
+    }
+    rows.add("route-exec", "routes/s", &rates);
     Ok(())
 }
 

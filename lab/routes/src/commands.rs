@@ -35,15 +35,23 @@ const LOOPBACKS6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xffff, 0, 0, 0, 0, 0, 0);
 /// # Errors
 /// The output's.
 pub fn write(wanted: &Wanted, out: &mut impl Write) -> io::Result<()> {
+    routes(wanted, |network, len, via| writeln!(out, "ip route add {network}/{len} via {via}"))
+}
+
+/// Does something with each route: its network, its length and its next hop.
+///
+/// # Errors
+/// Those of what is done.
+pub fn routes(wanted: &Wanted, mut each: impl FnMut(IpAddr, u8, IpAddr) -> io::Result<()>) -> io::Result<()> {
     let mut rng = Rng::with_seed(wanted.seed ^ 0x726f_7574_6573);
     let four = |first: Ipv4Addr, n: u16| IpAddr::V4(Ipv4Addr::from_bits(first.to_bits() + u32::from(n)));
     let six = |first: Ipv6Addr, n: u16| IpAddr::V6(Ipv6Addr::from_bits(first.to_bits() + u128::from(n)));
     for n in 0..wanted.next_hops {
         if wanted.ip4 > 0 && wanted.recursive > 0 {
-            writeln!(out, "ip route add {}/32 via {}", four(LOOPBACKS4, n), four(wanted.first4, n))?;
+            each(four(LOOPBACKS4, n), 32, four(wanted.first4, n))?;
         }
         if wanted.ip6 > 0 && wanted.recursive > 0 {
-            writeln!(out, "ip route add {}/128 via {}", six(LOOPBACKS6, n), six(wanted.first6, n))?;
+            each(six(LOOPBACKS6, n), 128, six(wanted.first6, n))?;
         }
     }
     let mut pick = |direct: &dyn Fn(u16) -> IpAddr, recursive: &dyn Fn(u16) -> IpAddr| {
@@ -52,11 +60,11 @@ pub fn write(wanted: &Wanted, out: &mut impl Write) -> io::Result<()> {
     };
     for (network, len) in table::ip4(wanted.ip4, wanted.seed) {
         let via = pick(&|n| four(wanted.first4, n), &|n| four(LOOPBACKS4, n));
-        writeln!(out, "ip route add {network}/{len} via {via}")?;
+        each(network.into(), len, via)?;
     }
     for (network, len) in table::ip6(wanted.ip6, wanted.seed) {
         let via = pick(&|n| six(wanted.first6, n), &|n| six(LOOPBACKS6, n));
-        writeln!(out, "ip route add {network}/{len} via {via}")?;
+        each(network.into(), len, via)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod dump;
 pub mod feed;
 pub mod lengths;
 pub mod mrt;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use shoal_lab_routes::commands::{self, Wanted};
+use shoal_lab_routes::dump;
 use shoal_lab_routes::feed::Router;
 use shoal_lab_routes::mrt::{Route, Routes};
 
@@ -22,6 +23,9 @@ struct Arguments {
     /// Load the table into the router with this CLI socket instead of printing it
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
+    /// Print the table as a route collector's dump, MRT (binary), and not as commands
+    #[arg(long, conflicts_with = "socket")]
+    dump: bool,
     /// IPv4 prefixes
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     ip4: u32,
@@ -88,6 +92,7 @@ fn run(a: &Arguments) -> io::Result<()> {
 
 fn write(a: &Arguments, out: &mut impl Write) -> io::Result<()> {
     match &a.from {
+        None if a.dump => dump::write(&wanted(a), out),
         None => commands::write(&wanted(a), out),
         Some(From::Text { file }) => io::copy(&mut open(file)?, out).map(drop),
         Some(From::Mrt { file, keep_next_hops }) => {

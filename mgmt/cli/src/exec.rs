@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use shoal_infra::budget;
+use shoal_module::cli::Pace;
 
 use crate::complaint::Complaint;
-use crate::pace::Pace;
 
 /// A file of commands beyond this is no file of commands: some twenty million routes.
 const MAX_BYTES: u64 = 1 << 30;

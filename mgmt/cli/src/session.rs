@@ -1,12 +1,14 @@
 //! Runs lines: the command line without sockets.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
-use futures_lite::future::{block_on, poll_once};
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Gone, Output, Run as Handling, Sink};
+use shoal_module::cli::{ArgType, Args, Command, Gone, Output, Pace, Run as Handling, Sink};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -15,7 +17,7 @@ use crate::exec;
 use crate::help;
 use crate::lex::{self, Statement};
 use crate::matcher::Check;
-use crate::pace::{Pace, Progress};
+use crate::progress::Progress;
 use crate::reply::{Collected, Reply};
 use crate::table::{Table, TableError};
 
@@ -77,7 +79,7 @@ impl Cli {
         let collected = Rc::new(Collected::default());
         let sink = Sink::new(Rc::clone(&collected) as _);
         let run = Run { control, sink: &sink, depth: 0, pace: &Pace::hurried() };
-        let mut reply = block_on(poll_once(self.block(input, &run))).unwrap_or_else(|| {
+        let mut reply = without_waiting(self.block(input, &run)).unwrap_or_else(|| {
             Reply::error(Complaint::other("", "the command takes its time; it cannot run here"))
         });
         reply.prepend_text(collected.take());
@@ -145,9 +147,17 @@ impl Cli {
             }
             return reply;
         }
-        let result = match parsed.entry.command.run {
-            Handling::Now(handler) => handler(run.control, &args),
-            Handling::Later(handler) => handler(Rc::clone(run.control), args.clone(), run.sink.clone()).await,
+        let command = parsed.entry.command;
+        let later = match (command.run, command.long) {
+            (Handling::Later(handler), _) => Some(handler),
+            (Handling::Now(_), Some(long)) if (long.when)(&args) => Some(long.run),
+            (Handling::Now(_), _) => None,
+        };
+        let result = match (later, command.run) {
+            (Some(handler), _) | (None, Handling::Later(handler)) => {
+                handler(Rc::clone(run.control), args.clone(), run.sink.clone()).await
+            }
+            (None, Handling::Now(handler)) => handler(run.control, &args),
         };
         match result {
             Ok(output) => Reply::output(output, json),
@@ -221,6 +231,29 @@ impl Cli {
             run.pace.give_way().await;
         }
         reply
+    }
+}
+
+/// The result of what waits for nothing; it may have given way to others.
+fn without_waiting<T>(work: impl Future<Output = T>) -> Option<T> {
+    let woken = Arc::new(Woken::default());
+    let (waker, mut work) = (Waker::from(Arc::clone(&woken)), pin!(work));
+    loop {
+        match work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return Some(result),
+            Poll::Pending if woken.0.swap(false, Ordering::Relaxed) => {}
+            Poll::Pending => return None,
+        }
+    }
+}
+
+/// Whether something was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -8,16 +8,25 @@ use shoal_infra::mtrie::Address;
 use shoal_wire::{Ip4Prefix, Ip6Prefix, IpPrefix};
 
 /// An address of one family in host order.
-pub(crate) trait Bits: Address + Eq + Hash {
+pub(crate) trait Bits: Address + Ord + Hash {
     const FAMILY: Family;
+
+    /// An address and a word of 32 bits, without gaps.
+    type Place: Copy;
+    /// The word is 0.
+    const EMPTY: Self::Place;
 
     /// `None` for an address of the other family.
     fn of(addr: IpAddr) -> Option<Self>;
     fn prefix(self, len: u8) -> Option<IpPrefix>;
+    fn place(self, word: u32) -> Self::Place;
+    fn read(place: &Self::Place) -> (Self, u32);
 }
 
 impl Bits for u32 {
     const FAMILY: Family = Family::Ip4;
+    type Place = [u32; 2];
+    const EMPTY: Self::Place = [0; 2];
 
     fn of(addr: IpAddr) -> Option<u32> {
         if let IpAddr::V4(addr) = addr { Some(addr.to_bits()) } else { None }
@@ -26,10 +35,22 @@ impl Bits for u32 {
     fn prefix(self, len: u8) -> Option<IpPrefix> {
         Ip4Prefix::new(Ipv4Addr::from_bits(self), len).ok().map(IpPrefix::Ip4)
     }
+
+    #[inline(always)]
+    fn place(self, word: u32) -> Self::Place {
+        [self, word]
+    }
+
+    #[inline(always)]
+    fn read(&[addr, word]: &Self::Place) -> (Self, u32) {
+        (addr, word)
+    }
 }
 
 impl Bits for u128 {
     const FAMILY: Family = Family::Ip6;
+    type Place = [u32; 5];
+    const EMPTY: Self::Place = [0; 5];
 
     fn of(addr: IpAddr) -> Option<u128> {
         if let IpAddr::V6(addr) = addr { Some(addr.to_bits()) } else { None }
@@ -38,11 +59,30 @@ impl Bits for u128 {
     fn prefix(self, len: u8) -> Option<IpPrefix> {
         Ip6Prefix::new(Ipv6Addr::from_bits(self), len).ok().map(IpPrefix::Ip6)
     }
+
+    #[inline(always)]
+    fn place(self, word: u32) -> Self::Place {
+        [(self >> 96) as u32, (self >> 64) as u32, (self >> 32) as u32, self as u32, word]
+    }
+
+    #[inline(always)]
+    fn read(&[a, b, c, d, word]: &Self::Place) -> (Self, u32) {
+        (u128::from(a) << 96 | u128::from(b) << 64 | u128::from(c) << 32 | u128::from(d), word)
+    }
 }
 
 /// The family of a prefix.
 pub(crate) fn family(prefix: &IpPrefix) -> Family {
     Family::of(prefix.network())
+}
+
+/// Where a prefix of a family stands among others: by network, then length.
+pub(crate) fn place(prefix: &IpPrefix) -> (u128, u8) {
+    let network = match prefix {
+        IpPrefix::Ip4(p) => u128::from(p.network().to_bits()),
+        IpPrefix::Ip6(p) => p.network().to_bits(),
+    };
+    (network, prefix.len())
 }
 
 /// The highest address of a prefix.

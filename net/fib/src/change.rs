@@ -16,7 +16,8 @@ use crate::control::Holds;
 use crate::data::FibTables;
 use crate::list::{List, ListId, ListKey, Lists, Tracked};
 use crate::resolve::Tracker;
-use crate::table::{Contribution, Entries, Slot, Table};
+use crate::slot::Contribution;
+use crate::table::{Entries, Table, Taken};
 use crate::{FibError, FibIndex, Path, Source};
 
 /// Everything the control plane knows.
@@ -93,6 +94,9 @@ impl State {
         let id = if let Some(id) = self.lists.find(&key) {
             id
         } else {
+            if self.lists.is_full() {
+                return Err(FibError::Paths(budget::refused()));
+            }
             budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
             self.create(key)?
         };
@@ -152,7 +156,7 @@ impl State {
         let adj = self.adj_of(list);
         let new = Contribution { source, list };
         let table = self.table_mut(address::family(prefix), fib)?;
-        let best = table.get(prefix).map(Slot::best);
+        let best = table.get(prefix).map(|slot| slot.best());
         let decides = best.is_none_or(|b| source <= b.source);
         // Room first, then the trie: they alone can refuse.
         if best.is_none() {
@@ -163,12 +167,7 @@ impl State {
         if writes {
             write(table, prefix, adj)?;
         }
-        let old = if best.is_some() {
-            table.get_mut(prefix).and_then(|slot| slot.put(new))
-        } else {
-            table.insert(prefix, Slot::new(new));
-            None
-        };
+        let old = table.put(prefix, new);
         self.trie_writes += u64::from(writes);
         // What a path MTU stands before decides where next hops are, too.
         if writes || best.is_some_and(|b| b.source == Source::PathMtu) {
@@ -186,14 +185,7 @@ impl State {
     ) -> Result<Option<ListId>, FibError> {
         let family = address::family(prefix);
         let table = self.table_mut(family, fib)?;
-        let Some(slot) = table.get_mut(prefix) else { return Ok(None) };
-        let Some(old) = slot.of(source) else { return Ok(None) };
-        let before = slot.best();
-        let left = slot.take(source);
-        let after = left.then(|| slot.best());
-        if !left {
-            table.remove(prefix);
-        }
+        let Some(Taken { list: old, before, after }) = table.take(prefix, source) else { return Ok(None) };
         if after == Some(before) {
             if before.source == Source::PathMtu {
                 self.decided(fib, prefix);

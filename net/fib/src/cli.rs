@@ -5,12 +5,15 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::arg::{Match, Match4, Match6, PrefixArg, TableArg};
+use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
 use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
-use crate::{Fib, FibError, FibIndex, FlowFields, Source, ViaArgs, address, consecutive};
+use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
 mod counting;
+mod many;
+
+use many::Wanted;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -22,6 +25,7 @@ pub static COMMANDS: &[Command] = &[
         "Add paths to a route or to many, or take them away",
         route,
     )
+    .long(many::are_wanted, many::routes)
     .examples(&[
         "ip route add 198.51.100.0/24 via 192.0.2.2",
         "ip route add 198.51.100.0/24 via 192.0.2.2 local0 weight 2 via 192.0.2.3 local0",
@@ -33,7 +37,9 @@ pub static COMMANDS: &[Command] = &[
     .doc(
         "A next hop without an interface is looked up itself, over any number of other routes; it may be of the other \
          family. `add` adds to the paths that are there; `del` without paths takes all away. Bits beyond the prefix \
-         length are ignored. `count` adds that many prefixes of the same length, side by side. Of several paths those \
+         length are ignored. `count` adds, or takes away, that many prefixes of the same length, side by \
+         side: all of them or, on error or when it is interrupted, none; a deletion that is interrupted says how many \
+         are gone. Of several paths those \
          of the lowest preference that are up share the flows by weight. `resilient`: a path that is lost moves no \
          flows but its own.",
     ),
@@ -88,19 +94,12 @@ const FLOW_HASH: &str = "Without a field: the usual ones. `reverse` exchanges so
                          both directions of a flow take the same path.";
 
 fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let fib = control.get::<Fib>()?;
-    let prefix = args.get::<PrefixArg>("prefix")?.0;
-    let family = address::family(&prefix);
-    let table = args.opt::<TableArg>("table")?;
-    let index = table.map_or(Ok(FibIndex::DEFAULT), |t| t.of(&fib, family, "table"))?;
-    let count = args.or("count", 1u32)?;
-    let prefixes = consecutive(prefix, count).map_err(of_route)?;
-    let paths = ViaArgs { fib: &fib, family, table: table.unwrap_or(TableArg(0)) }.paths(args)?;
-    let done = match (args.has("add"), paths.is_empty()) {
-        (true, true) => return Err(CliError::argument("prefix", "a route needs at least one `via'")),
-        (true, false) => fib.add_paths(index, prefixes, Source::Cli, &paths),
-        (false, true) => fib.remove_many(index, prefixes, Source::Cli),
-        (false, false) => fib.remove_paths(index, prefixes, Source::Cli, &paths),
+    let wanted = Wanted::new(control, args)?;
+    let (index, prefixes, paths) = (wanted.index, wanted.prefixes().map_err(of_route)?, &wanted.paths);
+    let done = match (wanted.add, paths.is_empty()) {
+        (true, _) => wanted.fib.add_paths(index, prefixes, Source::Cli, paths),
+        (false, true) => wanted.fib.remove_many(index, prefixes, Source::Cli),
+        (false, false) => wanted.fib.remove_paths(index, prefixes, Source::Cli, paths),
     };
     done.map_err(of_route)?;
     Ok(Output::none())

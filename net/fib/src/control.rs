@@ -20,14 +20,17 @@ use crate::address::{self, Bits};
 use crate::change::State;
 use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
-use crate::table::{Contribution, Entries, Routes};
+use crate::slot::Contribution;
+use crate::table::{Entries, Routes};
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
+mod bulk;
 mod check;
 mod held;
 mod show;
 mod tables;
 
+pub use bulk::Bulk;
 pub(crate) use held::Holds;
 pub use held::{Held, HeldPaths};
 pub use show::{Entry, List, PathState};
@@ -219,60 +222,6 @@ impl Fib {
         self.change_many(fib, prefixes, source, paths, Mode::Append)
     }
 
-    fn change_many(
-        &self,
-        fib: FibIndex,
-        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
-        source: Source,
-        paths: &[Path],
-        mode: Mode,
-    ) -> Result<usize, FibError> {
-        let mut state = self.state.borrow_mut();
-        let mut prefixes = prefixes.into_iter().map(|p| p.into().normalized()).peekable();
-        // All of one family, which the first one says; without any there is nothing to do but to check.
-        let family = prefixes.peek().map_or(Family::Ip4, address::family);
-        state.existing(family, fib)?;
-        let paths = state.checked(family, paths)?;
-        // Held while the change lasts, so that it is not made anew for each prefix; and given back whatever happens.
-        let held = state.acquire(family, &paths)?;
-        let mut undo: Notes<(IpPrefix, Option<ListId>)> = Notes::default();
-        let mut failed = None;
-        for prefix in prefixes {
-            // A change that cannot be noted could not be undone.
-            if let Err(why) = undo.reserve() {
-                failed = Some(FibError::Bulk { fit: undo.len(), why });
-                break;
-            }
-            let done = if address::family(&prefix) == family {
-                state.change_one(fib, &prefix, source, (&paths, held), mode)
-            } else {
-                Err(FibError::Mixed(prefix))
-            };
-            match done {
-                Ok(old) => undo.push((prefix, old)),
-                Err(e) => {
-                    failed = Some(e);
-                    break;
-                }
-            }
-        }
-        let count = undo.len();
-        match failed {
-            None => {
-                for old in undo.items().iter().filter_map(|(_, old)| *old) {
-                    state.release(old);
-                }
-            }
-            Some(_) => {
-                for (prefix, old) in undo.items().iter().rev() {
-                    state.put_back(fib, prefix, source, *old);
-                }
-            }
-        }
-        state.release(held);
-        failed.map_or(Ok(count), Err)
-    }
-
     /// A source withdraws all its paths from an entry.
     ///
     /// # Errors
@@ -303,6 +252,22 @@ impl Fib {
             count += 1;
         }
         Ok(count)
+    }
+
+    /// Whether a source contributes these paths, or any if there are none, to many entries.
+    ///
+    /// # Errors
+    /// One of the entries has not all of these paths from it.
+    pub fn has_paths(
+        &self,
+        fib: FibIndex,
+        prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), FibError> {
+        let state = self.state.borrow();
+        let mut prefixes = prefixes.into_iter().map(|p| p.into().normalized());
+        prefixes.try_for_each(|prefix| state.check_paths(fib, &prefix, source, paths))
     }
 
     /// A source withdraws some of its paths from many entries; an entry that is left without any loses the source.

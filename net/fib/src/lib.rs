@@ -27,13 +27,16 @@ mod resolve;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
 mod router;
+mod slot;
 mod source;
 mod table;
 mod via;
 mod view;
 
 pub use arg::{PrefixArg, TableArg};
-pub use control::{Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive};
+pub use control::{
+    Bulk, Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive,
+};
 pub use data::{FibIndex, FibTables};
 pub use error::FibError;
 pub use flow::FlowFields;

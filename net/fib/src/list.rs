@@ -97,6 +97,11 @@ impl Lists {
         self.slots.get_mut(id.0 as usize)?.as_mut()
     }
 
+    /// Whether entries could not name another one.
+    pub fn is_full(&self) -> bool {
+        self.free.is_empty() && self.slots.len() > ListId::MOST.0 as usize
+    }
+
     /// A new list without users that leads nowhere yet.
     pub fn create(&mut self, key: ListKey) -> ListId {
         let list = List {

@@ -1,26 +1,27 @@
 //! Entries of one prefix length by network: hash tables that grow by pieces.
 //!
-//! One large hash table would double at once: at a million entries that takes tens of milliseconds of the main thread
-//! and, for a moment, three times the memory. So a table is cut into 64 when it gets large, and each piece grows by
-//! itself. Growing asks the budget first, and can be refused before anything was changed.
+//! One large hash table would move all of its entries at once: at a million that takes tens of milliseconds of the main
+//! thread and, for a moment, twice the memory. So a table is cut into 256 when it gets large, and each piece grows by
+//! itself, by a quarter. Growing asks the budget first, and can be refused before anything was changed.
+//!
+//! A place is an address and the 32 bits that an entry is (see [`Slot`](crate::slot::Slot)), 8 bytes for IPv4: what is
+//! looked for is nearly always in the first cache line that is looked at. Places follow each other in the order of
+//! what the addresses hash to, but for those that had to move on because theirs was taken.
 
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use shoal_infra::budget::{self, NoMemory};
+use shoal_infra::prefetch_read;
 
 use crate::address::{Bits, Keyed};
-use crate::table::Slot;
 
-/// Pieces of a large table.
-const PIECES: usize = 64;
+/// Pieces of a large table, at most 256: the uppermost bits of a hash choose one.
+const PIECES: usize = 256;
 /// Entries at which a table is cut.
-const CUT: usize = 1 << 13;
-
-type Piece<A> = HashMap<A, Slot, Keyed>;
+const CUT: usize = 1 << 14;
 
 /// The entries of one length.
-pub(crate) struct Map<A> {
+pub(crate) struct Map<A: Bits> {
     keyed: Keyed,
     /// None, one, or [`PIECES`].
     pieces: Vec<Piece<A>>,
@@ -28,20 +29,111 @@ pub(crate) struct Map<A> {
     bytes: usize,
 }
 
-/// Places of a hash table of this capacity: what the standard library's takes.
-fn places(capacity: usize) -> usize {
-    match capacity {
-        0 => 0,
-        1..4 => 4,
-        4..8 => 8,
-        _ => (capacity * 8 / 7).next_power_of_two(),
-    }
+/// A hash table with linear probing. Of its places a quarter is always empty.
+struct Piece<A: Bits> {
+    places: Vec<A::Place>,
+    used: usize,
 }
 
-/// Bytes of a piece with so many places.
-fn bytes_of<A>(places: usize) -> usize {
-    // A hash table keeps one byte of its own per place.
-    places * (size_of::<(A, Slot)>() + 1)
+/// How many of so many places may be used.
+fn most(places: usize) -> usize {
+    places - places / 4
+}
+
+/// How many places a piece gets when those it has are not enough.
+fn more(places: usize) -> usize {
+    if places < 64 { (places * 2).max(4) } else { places + places / 4 }
+}
+
+/// Bytes of so many places.
+fn bytes_of<A: Bits>(places: usize) -> usize {
+    places * size_of::<A::Place>()
+}
+
+/// `places` empty places.
+fn empty<A: Bits>(places: usize) -> Result<Vec<A::Place>, NoMemory> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(places).map_err(|_| budget::refused())?;
+    all.resize(places, A::EMPTY);
+    Ok(all)
+}
+
+impl<A: Bits> Piece<A> {
+    /// The place that a hash stands for.
+    fn home(&self, hash: u64) -> usize {
+        (((hash & 0xffff_ffff) * self.places.len() as u64) >> 32) as usize
+    }
+
+    fn after(&self, at: usize) -> usize {
+        if at + 1 >= self.places.len() { 0 } else { at + 1 }
+    }
+
+    /// Where an address is, or the place where it would be put; `None` when there are no places.
+    fn find(&self, addr: A, hash: u64) -> Option<Result<usize, usize>> {
+        let mut at = self.home(hash);
+        loop {
+            let (there, word) = A::read(self.places.get(at)?);
+            if word == 0 {
+                return Some(Err(at));
+            }
+            if there == addr {
+                return Some(Ok(at));
+            }
+            at = self.after(at);
+        }
+    }
+
+    fn put(&mut self, addr: A, hash: u64, word: u32) {
+        let (at, new) = match self.find(addr, hash) {
+            Some(Ok(at)) => (at, 0),
+            Some(Err(at)) => (at, 1),
+            None => return,
+        };
+        if let Some(place) = self.places.get_mut(at) {
+            *place = addr.place(word);
+            self.used += new;
+        }
+    }
+
+    /// Takes an entry out; those that had to move on because of it move back.
+    fn remove(&mut self, addr: A, hash: u64, keyed: &Keyed) {
+        let Some(Ok(mut hole)) = self.find(addr, hash) else { return };
+        let places = self.places.len();
+        let distance = |from: usize, to: usize| if to >= from { to - from } else { to + places - from };
+        let mut at = hole;
+        loop {
+            at = self.after(at);
+            let Some(next) = self.places.get(at).copied() else { break };
+            let (there, word) = A::read(&next);
+            if word == 0 {
+                break;
+            }
+            let home = self.home(keyed.hash_one(there));
+            if distance(home, at) >= distance(hole, at) {
+                if let Some(place) = self.places.get_mut(hole) {
+                    *place = next;
+                }
+                hole = at;
+            }
+        }
+        if let Some(place) = self.places.get_mut(hole) {
+            *place = A::EMPTY;
+        }
+        self.used -= 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (A, u32)> {
+        self.places.iter().map(A::read).filter(|(_, word)| *word != 0)
+    }
+
+    /// The same entries in `places` places.
+    fn moved(&self, places: usize, keyed: &Keyed) -> Result<Self, NoMemory> {
+        let mut piece = Piece { places: empty::<A>(places)?, used: 0 };
+        for (addr, word) in self.iter() {
+            piece.put(addr, keyed.hash_one(addr), word);
+        }
+        Ok(piece)
+    }
 }
 
 impl<A: Bits> Map<A> {
@@ -49,115 +141,113 @@ impl<A: Bits> Map<A> {
         Map { keyed, pieces: Vec::new(), bytes: 0 }
     }
 
-    fn at(&self, addr: A) -> usize {
-        if self.pieces.len() <= 1 {
-            return 0;
+    fn at(&self, hash: u64) -> usize {
+        // A place in the piece is chosen by the lower half.
+        if self.pieces.len() <= 1 { 0 } else { (hash >> 56) as usize % PIECES }
+    }
+
+    fn piece(&self, addr: A) -> Option<(&Piece<A>, u64)> {
+        let hash = self.keyed.hash_one(addr);
+        Some((self.pieces.get(self.at(hash))?, hash))
+    }
+
+    /// Fetches the line where an address would be.
+    pub fn prefetch(&self, addr: A) {
+        if let Some((piece, hash)) = self.piece(addr)
+            && let Some(place) = piece.places.get(piece.home(hash))
+        {
+            prefetch_read(place);
         }
-        // The table itself uses the lowest and the highest bits.
-        (self.keyed.hash_one(addr) >> 40) as usize % PIECES
     }
 
-    pub fn get(&self, addr: A) -> Option<&Slot> {
-        self.pieces.get(self.at(addr))?.get(&addr)
+    /// An entry's word, which is never 0.
+    pub fn get(&self, addr: A) -> Option<u32> {
+        let (piece, hash) = self.piece(addr)?;
+        let place = piece.places.get(piece.find(addr, hash)?.ok()?)?;
+        Some(A::read(place).1)
     }
 
-    pub fn get_mut(&mut self, addr: A) -> Option<&mut Slot> {
-        let at = self.at(addr);
-        self.pieces.get_mut(at)?.get_mut(&addr)
-    }
-
-    /// Makes room for one entry more, so that the next [`insert`](Self::insert) of this address allocates nothing.
+    /// Makes room for one entry more, so that the next [`put`](Self::put) of this address allocates nothing.
     pub fn reserve(&mut self, addr: A) -> Result<(), NoMemory> {
         if self.pieces.is_empty() {
-            self.pieces.push(HashMap::with_hasher(self.keyed.clone()));
+            self.pieces.push(Piece { places: Vec::new(), used: 0 });
         }
         if self.pieces.len() == 1 && self.len() >= CUT {
             self.cut()?;
         }
-        let at = self.at(addr);
+        let at = self.at(self.keyed.hash_one(addr));
         let Some(piece) = self.pieces.get_mut(at) else { return Ok(()) };
-        if piece.len() < piece.capacity() {
+        let (old, used) = (piece.places.len(), piece.used);
+        if used < most(old) {
             return Ok(());
         }
-        // Full of entries, or of what deleted ones leave behind. That is all gone when it has grown.
-        let old = places(piece.capacity().max(piece.len()));
-        let new = places(piece.len() + 1).max(old * 2);
-        match budget::take(bytes_of::<A>(new)) {
-            Ok(()) if piece.try_reserve(1).is_ok() => {
-                // What it was made of before is known by the sum alone.
-                self.settle(bytes_of::<A>(new));
+        let new = more(old);
+        budget::take(bytes_of::<A>(new))?;
+        match piece.moved(new, &self.keyed) {
+            Ok(moved) => {
+                *piece = moved;
+                budget::give_back(bytes_of::<A>(old));
+                self.bytes += bytes_of::<A>(new - old);
                 Ok(())
             }
-            Ok(()) => {
-                budget::give_back(bytes_of::<A>(new));
-                Err(budget::refused())
-            }
             Err(refused) => {
-                // The entries may still fit when they are put in afresh.
-                let all: Vec<(A, Slot)> = piece.drain().collect();
-                piece.extend(all);
-                if piece.len() < piece.capacity() { Ok(()) } else { Err(refused) }
+                budget::give_back(bytes_of::<A>(new));
+                Err(refused)
             }
         }
-    }
-
-    /// Counts anew what the pieces take, of which `new` was just taken.
-    fn settle(&mut self, new: usize) {
-        let now: usize = self.pieces.iter().map(|p| bytes_of::<A>(places(p.capacity()))).sum();
-        let held = self.bytes + new;
-        // Pieces with deleted entries look smaller than they are; they are never counted for less than before.
-        let now = now.max(self.bytes).min(held);
-        budget::give_back(held - now);
-        self.bytes = now;
     }
 
     /// Cuts the one piece into many.
     fn cut(&mut self) -> Result<(), NoMemory> {
-        let each = CUT / PIECES * 2;
-        let bytes = PIECES * bytes_of::<A>(places(each));
-        budget::take(bytes)?;
-        let mut pieces: Vec<Piece<A>> = Vec::new();
-        for _ in 0..PIECES {
-            let mut piece = HashMap::with_hasher(self.keyed.clone());
-            if piece.try_reserve(each).is_err() {
-                budget::give_back(bytes);
-                return Err(budget::refused());
+        let whole = self.pieces.first();
+        let mut counts = [0usize; PIECES];
+        for (addr, _) in whole.iter().flat_map(|piece| piece.iter()) {
+            if let Some(count) = counts.get_mut((self.keyed.hash_one(addr) >> 56) as usize % PIECES) {
+                *count += 1;
             }
-            pieces.push(piece);
         }
-        for (addr, slot) in std::mem::replace(&mut self.pieces, pieces).into_iter().flatten() {
-            self.insert(addr, slot);
+        let places = counts.map(|count| (count * 3 / 2).max(8));
+        let bytes = bytes_of::<A>(places.iter().sum());
+        budget::take(bytes)?;
+        let pieces = places.into_iter().map(|n| Ok(Piece { places: empty::<A>(n)?, used: 0 }));
+        let pieces = pieces.collect::<Result<Vec<Piece<A>>, NoMemory>>();
+        let pieces = pieces.inspect_err(|_| budget::give_back(bytes))?;
+        for whole in std::mem::replace(&mut self.pieces, pieces) {
+            whole.iter().for_each(|(addr, word)| self.put(addr, word));
         }
         budget::give_back(self.bytes);
         self.bytes = bytes;
         Ok(())
     }
 
-    pub fn insert(&mut self, addr: A, slot: Slot) {
-        let at = self.at(addr);
+    /// Changes an entry, or adds one that room was made for.
+    pub fn put(&mut self, addr: A, word: u32) {
+        let hash = self.keyed.hash_one(addr);
+        let at = self.at(hash);
         if let Some(piece) = self.pieces.get_mut(at) {
-            piece.insert(addr, slot);
+            piece.put(addr, hash, word);
         }
     }
 
     pub fn remove(&mut self, addr: A) {
-        let at = self.at(addr);
+        let hash = self.keyed.hash_one(addr);
+        let at = self.at(hash);
         if let Some(piece) = self.pieces.get_mut(at) {
-            piece.remove(&addr);
+            piece.remove(addr, hash, &self.keyed);
         }
     }
 
     pub fn len(&self) -> usize {
-        self.pieces.iter().map(HashMap::len).sum()
+        self.pieces.iter().map(|piece| piece.used).sum()
     }
 
     /// Cheaper than asking for the length.
     pub fn is_empty(&self) -> bool {
-        self.pieces.iter().all(HashMap::is_empty)
+        self.pieces.iter().all(|piece| piece.used == 0)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (A, &Slot)> {
-        self.pieces.iter().flatten().map(|(addr, slot)| (*addr, slot))
+    pub fn iter(&self) -> impl Iterator<Item = (A, u32)> {
+        self.pieces.iter().flat_map(Piece::iter)
     }
 
     /// Bytes it takes.
@@ -166,7 +256,7 @@ impl<A: Bits> Map<A> {
     }
 }
 
-impl<A> Drop for Map<A> {
+impl<A: Bits> Drop for Map<A> {
     fn drop(&mut self) {
         budget::give_back(self.bytes);
     }
@@ -177,46 +267,54 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::Source;
-    use crate::list::ListId;
-    use crate::table::Contribution;
 
-    fn slot(n: u32) -> Slot {
-        Slot::new(Contribution { source: Source::Cli, list: ListId(n) })
-    }
-
-    #[test]
-    fn it_keeps_what_was_put_in_across_cuts_and_deletions() {
-        let mut map: Map<u32> = Map::new(Keyed::default());
-        let mut model: BTreeMap<u32, u32> = BTreeMap::new();
+    fn keeps<A: Bits + Ord + std::fmt::Debug>(addr: impl Fn(u32) -> A) {
+        let mut map: Map<A> = Map::new(Keyed::default());
+        let mut model: BTreeMap<A, u32> = BTreeMap::new();
         let mut rng = 7u32;
-        for n in 0..60_000u32 {
+        for n in 1..80_000u32 {
             rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let addr = rng >> 8 & 0xfff_ff00;
+            let addr = addr(rng);
+            assert_eq!(map.get(addr), model.get(&addr).copied());
             map.reserve(addr).unwrap();
-            map.insert(addr, slot(n));
+            map.put(addr, n);
             model.insert(addr, n);
             if n % 3 == 0 {
                 let first = *model.keys().next().unwrap();
                 model.remove(&first);
                 map.remove(first);
+                assert_eq!(map.get(first), None);
             }
+            assert_eq!(map.is_empty(), model.is_empty());
         }
         assert_eq!(map.len(), model.len());
-        let mut all: Vec<(u32, u32)> = map.iter().map(|(a, s)| (a, s.best().list.0)).collect();
+        let mut all: Vec<(A, u32)> = map.iter().collect();
         all.sort_unstable();
         assert!(all.iter().copied().eq(model.iter().map(|(a, n)| (*a, *n))));
-        let held = map.pieces.iter().map(|p| bytes_of::<u32>(places(p.capacity()))).sum::<usize>();
-        assert!(map.bytes() >= held && map.bytes() < held * 2, "{} {held}", map.bytes());
+        let held = map.pieces.iter().map(|p| bytes_of::<A>(p.places.len())).sum::<usize>();
+        assert_eq!(map.bytes(), held);
+        for addr in model.keys() {
+            map.remove(*addr);
+        }
+        assert_eq!((map.len(), map.iter().count()), (0, 0));
     }
 
     #[test]
-    fn places_are_those_of_the_standard_library() {
-        for n in [1usize, 3, 4, 7, 8, 14, 15, 100, 5_000, 100_000] {
-            let map: Piece<u32> = HashMap::with_capacity_and_hasher(n, Keyed::default());
-            let places = places(map.capacity());
-            let full = if places <= 8 { places - 1 } else { places / 8 * 7 };
-            assert_eq!((places.is_power_of_two(), full), (true, map.capacity()), "{n}");
+    fn it_keeps_what_was_put_in_across_cuts_and_deletions() {
+        keeps(|n| n >> 8 & 0xf_ffff);
+        keeps(|n| u128::from(n >> 8 & 0xf_ffff) << 80 | 7 << 100);
+    }
+
+    #[test]
+    fn an_entry_takes_few_bytes_whatever_the_number_of_entries() {
+        let mut map: Map<u32> = Map::new(Keyed::default());
+        for n in 0..200_000u32 {
+            map.reserve(n << 8).unwrap();
+            map.put(n << 8, 1);
+            if n > 1_000 {
+                let each = map.bytes() / (n as usize + 1);
+                assert!((8..17).contains(&each), "{each} bytes each of {n}");
+            }
         }
     }
 }

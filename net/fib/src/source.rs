@@ -30,6 +30,20 @@ pub enum Source {
 }
 
 impl Source {
+    /// All, best first.
+    pub(crate) const ALL: [Source; 10] = [
+        Source::Special,
+        Source::PathMtu,
+        Source::Proxy,
+        Source::Interface,
+        Source::Api,
+        Source::Cli,
+        Source::Dhcp,
+        Source::Adjacency,
+        Source::RecursiveResolution,
+        Source::DefaultRoute,
+    ];
+
     /// The word `show ip fib` prints.
     pub const fn name(self) -> &'static str {
         match self {

@@ -12,109 +12,50 @@ use shoal_wire::IpPrefix;
 use crate::address::{Bits, Keyed};
 use crate::list::ListId;
 use crate::map::Map;
+use crate::slot::{Contribution, Packed, Slot};
 use crate::{FibIndex, Source};
 
-/// What one source wants of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Contribution {
-    pub source: Source,
-    pub list: ListId,
-}
-
-/// A prefix and everybody who contributes to it. Nearly all have one contributor, so that one needs no box.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    best: Contribution,
-    #[allow(clippy::box_collection, reason = "16 bytes less in each of a million entries")]
-    others: Option<Box<Vec<Contribution>>>,
-}
-
-impl Slot {
-    pub fn new(first: Contribution) -> Slot {
-        Slot { best: first, others: None }
-    }
-
-    /// The one that decides.
-    pub fn best(&self) -> Contribution {
-        self.best
-    }
-
-    /// The list that decides where packets go. A path MTU does not, so that there may be none.
-    pub fn route(&self) -> Option<ListId> {
-        self.all().find(|c| c.source != Source::PathMtu).map(|c| c.list)
-    }
-
-    /// All contributions, best first.
-    pub fn all(&self) -> impl Iterator<Item = Contribution> + '_ {
-        std::iter::once(self.best).chain(self.others.iter().flat_map(|o| o.iter().copied()))
-    }
-
-    /// What a source contributes.
-    pub fn of(&self, source: Source) -> Option<ListId> {
-        self.all().find(|c| c.source == source).map(|c| c.list)
-    }
-
-    /// Puts a contribution in its place; gives back what the source contributed before.
-    pub fn put(&mut self, new: Contribution) -> Option<ListId> {
-        if self.others.is_none() && self.best.source == new.source {
-            return Some(std::mem::replace(&mut self.best, new).list);
-        }
-        let old = self.of(new.source);
-        let mut all: Vec<Contribution> = self.all().filter(|c| c.source != new.source).collect();
-        let at = all.partition_point(|c| c.source < new.source);
-        all.insert(at, new);
-        self.set(all);
-        old
-    }
-
-    /// Takes a source's contribution out; `false` when that was the last.
-    pub fn take(&mut self, source: Source) -> bool {
-        if self.others.is_none() {
-            return self.best.source != source;
-        }
-        let all: Vec<Contribution> = self.all().filter(|c| c.source != source).collect();
-        let left = !all.is_empty();
-        self.set(all);
-        left
-    }
-
-    fn set(&mut self, all: Vec<Contribution>) {
-        let mut all = all.into_iter();
-        if let Some(best) = all.next() {
-            self.best = best;
-            let others: Vec<Contribution> = all.collect();
-            self.others = if others.is_empty() { None } else { Some(Box::new(others)) };
-        }
-    }
-}
-
 /// The entries of one family's table, and the trie packets read.
-pub(crate) struct Routes<A> {
+pub(crate) struct Routes<A: Bits> {
     pub writer: MtrieWriter<A>,
-    /// Entries by prefix length, then network.
+    /// Entries by prefix length, then network: what [`Packed`] is.
     by_len: Vec<Map<A>>,
+    /// By length and network: all contributions but the best, where there are several.
+    others: BTreeMap<(u8, A), Vec<Contribution>>,
 }
 
 impl<A: Bits> Routes<A> {
     pub fn new(writer: MtrieWriter<A>) -> Self {
         let keyed = Keyed::default();
         let map = |_| Map::new(keyed.clone());
-        Routes { writer, by_len: (0..=A::FAMILY.max_len()).map(map).collect() }
+        Routes { writer, by_len: (0..=A::FAMILY.max_len()).map(map).collect(), others: BTreeMap::new() }
     }
 
     fn map(&self, len: u8) -> Option<&Map<A>> {
         self.by_len.get(usize::from(len))
     }
 
-    fn get(&self, prefix: &IpPrefix) -> Option<&Slot> {
-        self.map(prefix.len())?.get(A::of(prefix.network())?)
+    fn slot(&self, len: u8, addr: A) -> Option<Slot<'_>> {
+        self.map(len)?.get(addr).map(|word| self.unpack(len, addr, word))
     }
 
-    fn get_mut(&mut self, prefix: &IpPrefix) -> Option<&mut Slot> {
-        self.by_len.get_mut(usize::from(prefix.len()))?.get_mut(A::of(prefix.network())?)
+    fn unpack(&self, len: u8, addr: A, word: u32) -> Slot<'_> {
+        let packed = Packed::from_word(word);
+        let others = if packed.has_others() { self.others.get(&(len, addr)) } else { None };
+        Slot::new(packed.best(), others.map_or(&[], Vec::as_slice))
     }
 
-    /// Makes room for an entry, so that [`insert`](Self::insert) cannot fail.
+    fn get(&self, prefix: &IpPrefix) -> Option<Slot<'_>> {
+        self.slot(prefix.len(), A::of(prefix.network())?)
+    }
+
+    fn prefetch(&self, prefix: &IpPrefix) {
+        if let (Some(map), Some(addr)) = (self.map(prefix.len()), A::of(prefix.network())) {
+            map.prefetch(addr);
+        }
+    }
+
+    /// Makes room for an entry, so that [`put`](Self::put) cannot fail.
     fn reserve(&mut self, prefix: &IpPrefix) -> Result<(), NoMemory> {
         match (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network())) {
             (Some(map), Some(addr)) => map.reserve(addr),
@@ -122,37 +63,72 @@ impl<A: Bits> Routes<A> {
         }
     }
 
-    fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
-        if let (Some(map), Some(addr)) =
-            (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network()))
+    /// Puts a contribution in its place; gives back what the source contributed before.
+    fn put(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
+        let (len, addr) = (prefix.len(), A::of(prefix.network())?);
+        let Some(slot) = self.slot(len, addr) else {
+            self.set(len, addr, &[new]);
+            return None;
+        };
+        let old = slot.of(new.source);
+        if slot.is_alone(new.source) {
+            self.set(len, addr, &[new]);
+            return old;
+        }
+        let mut all: Vec<Contribution> = slot.all().filter(|c| c.source != new.source).collect();
+        let at = all.partition_point(|c| c.source < new.source);
+        all.insert(at, new);
+        self.set(len, addr, &all);
+        old
+    }
+
+    /// Takes a source's contribution out: what it was, who decided before, and who decides now.
+    fn take(&mut self, prefix: &IpPrefix, source: Source) -> Option<Taken> {
+        let (len, addr) = (prefix.len(), A::of(prefix.network())?);
+        let slot = self.slot(len, addr)?;
+        let (list, before) = (slot.of(source)?, slot.best());
+        if slot.is_alone(source) {
+            self.set(len, addr, &[]);
+            return Some(Taken { list, before, after: None });
+        }
+        let left: Vec<Contribution> = slot.all().filter(|c| c.source != source).collect();
+        self.set(len, addr, &left);
+        Some(Taken { list, before, after: left.first().copied() })
+    }
+
+    /// These contributions are all there are to an entry, best first.
+    fn set(&mut self, len: u8, addr: A, all: &[Contribution]) {
+        let Some(map) = self.by_len.get_mut(usize::from(len)) else { return };
+        match all {
+            [] => map.remove(addr),
+            [best, others @ ..] => map.put(addr, Packed::new(*best, !others.is_empty()).word()),
+        }
+        if let [_, others @ ..] = all
+            && !others.is_empty()
         {
-            map.insert(addr, slot);
+            self.others.insert((len, addr), others.to_vec());
+        } else if !self.others.is_empty() {
+            self.others.remove(&(len, addr));
         }
     }
 
-    fn remove(&mut self, prefix: &IpPrefix) {
-        if let (Some(map), Some(addr)) =
-            (self.by_len.get_mut(usize::from(prefix.len())), A::of(prefix.network()))
-        {
-            map.remove(addr);
-        }
-    }
-
-    fn covers(&self, addr: IpAddr, below: u8) -> impl Iterator<Item = (IpPrefix, &Slot)> + use<'_, A> {
+    fn covers(&self, addr: IpAddr, below: u8) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> + use<'_, A> {
         let addr = A::of(addr);
         let lengths = (0..below.min(A::FAMILY.max_len() + 1)).rev();
         let filled = lengths.filter_map(|len| Some((len, self.map(len).filter(|map| !map.is_empty())?)));
         filled.filter_map(move |(len, map)| {
             let network = addr?.network(len);
-            let slot = map.get(network)?;
+            let slot = self.unpack(len, network, map.get(network)?);
             Some((network.prefix(len)?, slot))
         })
     }
 
-    fn entries(&self) -> impl Iterator<Item = (IpPrefix, &Slot)> {
-        (0u8..)
-            .zip(&self.by_len)
-            .flat_map(|(len, map)| map.iter().filter_map(move |(addr, slot)| Some((addr.prefix(len)?, slot))))
+    fn entries(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
+        let of_map = move |(len, map)| {
+            let entry = move |(addr, word): (A, u32)| Some((addr.prefix(len)?, self.unpack(len, addr, word)));
+            Map::iter(map).filter_map(entry)
+        };
+        (0u8..).zip(&self.by_len).flat_map(of_map)
     }
 
     fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
@@ -173,14 +149,21 @@ impl<A: Bits> Routes<A> {
 
     /// Bytes the entries take, without the trie.
     fn entry_bytes(&self) -> usize {
-        let boxed = |slot: &Slot| {
-            slot.others
-                .as_ref()
-                .map_or(0, |o| size_of::<Vec<Contribution>>() + o.capacity() * size_of::<Contribution>())
+        let of_others = |all: &Vec<Contribution>| {
+            size_of::<((u8, A), Vec<Contribution>)>() + all.capacity() * size_of::<Contribution>()
         };
-        self.by_len.iter().map(Map::bytes).sum::<usize>()
-            + self.entries().map(|(_, slot)| boxed(slot)).sum::<usize>()
+        self.by_len.iter().map(Map::bytes).sum::<usize>() + self.others.values().map(of_others).sum::<usize>()
     }
+}
+
+/// What a source contributed that contributes nothing any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub list: ListId,
+    /// Who decided.
+    pub before: Contribution,
+    /// Who decides now, if anybody is left.
+    pub after: Option<Contribution>,
 }
 
 /// A table's entries, of its family.
@@ -226,39 +209,42 @@ impl Table {
         }
     }
 
-    pub fn get(&self, prefix: &IpPrefix) -> Option<&Slot> {
+    pub fn get(&self, prefix: &IpPrefix) -> Option<Slot<'_>> {
         either!(self, routes => routes.get(prefix))
     }
 
-    pub fn get_mut(&mut self, prefix: &IpPrefix) -> Option<&mut Slot> {
-        either!(mut self, routes => routes.get_mut(prefix))
+    /// Fetches the line where an entry is or would be.
+    pub fn prefetch(&self, prefix: &IpPrefix) {
+        either!(self, routes => routes.prefetch(prefix));
     }
 
-    /// Makes room for an entry, so that [`insert`](Self::insert) cannot fail.
+    /// Makes room for an entry, so that [`put`](Self::put) cannot fail.
     pub fn reserve(&mut self, prefix: &IpPrefix) -> Result<(), NoMemory> {
         either!(mut self, routes => routes.reserve(prefix))
     }
 
-    pub fn insert(&mut self, prefix: &IpPrefix, slot: Slot) {
-        either!(mut self, routes => routes.insert(prefix, slot));
+    /// Puts a contribution in its place, for which there is room; gives back what the source contributed before.
+    pub fn put(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
+        either!(mut self, routes => routes.put(prefix, new))
     }
 
-    pub fn remove(&mut self, prefix: &IpPrefix) {
-        either!(mut self, routes => routes.remove(prefix));
+    /// Takes a source's contribution out, if there is one; the last one takes the entry with it.
+    pub fn take(&mut self, prefix: &IpPrefix, source: Source) -> Option<Taken> {
+        either!(mut self, routes => routes.take(prefix, source))
     }
 
     /// The longest entry that covers an address and is shorter than `below` bits.
-    pub fn longest(&self, addr: IpAddr, below: u8) -> Option<(IpPrefix, &Slot)> {
+    pub fn longest(&self, addr: IpAddr, below: u8) -> Option<(IpPrefix, Slot<'_>)> {
         either!(self, routes => routes.covers(addr, below).next())
     }
 
     /// All entries that cover an address and are shorter than `below` bits, the longest first.
-    pub fn covers(&self, addr: IpAddr, below: u8) -> Vec<(IpPrefix, &Slot)> {
+    pub fn covers(&self, addr: IpAddr, below: u8) -> Vec<(IpPrefix, Slot<'_>)> {
         either!(self, routes => routes.covers(addr, below).collect())
     }
 
     /// Does something with each entry, in no order.
-    pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, &'a Slot)) {
+    pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
@@ -268,7 +254,7 @@ impl Table {
         wanted: impl Fn(&Contribution) -> bool,
         most: usize,
     ) -> Vec<(IpPrefix, Source)> {
-        let all = |(prefix, slot): (IpPrefix, &Slot)| -> Vec<(IpPrefix, Source)> {
+        let all = |(prefix, slot): (IpPrefix, Slot<'_>)| -> Vec<(IpPrefix, Source)> {
             slot.all().filter(&wanted).map(|c| (prefix, c.source)).collect()
         };
         either!(self, routes => routes.entries().flat_map(all).take(most).collect())

@@ -135,10 +135,45 @@ impl<A: Address> MtrieWriter<A> {
         let addr = network(addr, len)?;
         let new = leaf(value)?;
         let change = Change { len, new, new_len: len, only_own: false };
-        let there = self.levels_there(addr, len);
-        let mut fresh = self.take_plies(there, level_of(len))?;
-        self.update(Node::Root, 0, addr, change, &mut fresh);
+        let last = level_of(len);
+        let (mut node, mut level) = (Node::Root, 0);
+        while level < last {
+            match self.entry(node, slot_of(addr, level)).as_ply() {
+                Some(child) => node = Node::Ply(child as u32),
+                None => return self.insert_below(node, level, addr, change),
+            }
+            level += 1;
+        }
+        self.apply_to_slots(node, level, addr, change);
         Ok(())
+    }
+
+    /// Inserts a prefix that needs plies below `node`, which has none where it lies.
+    fn insert_below(&mut self, node: Node, level: u8, addr: A, change: Change) -> Result<(), UpdateError> {
+        let mut fresh = self.take_plies(level, level_of(change.len))?;
+        let Some(top) = fresh.pop() else { return Ok(()) };
+        let slot = slot_of(addr, level);
+        self.fill(node, level, slot, top);
+        let (mut below, mut at) = (top, level + 1);
+        while let Some(child) = fresh.pop() {
+            let (above, slot) = (Node::Ply(below), slot_of(addr, at));
+            self.fill(above, at, slot, child);
+            self.link(above, at, slot, child);
+            (below, at) = (child, at + 1);
+        }
+        self.apply_to_slots(Node::Ply(below), at, addr, change);
+        // Linked only now, so that a reader finds all of them with the change made.
+        self.link(node, level, slot, top);
+        Ok(())
+    }
+
+    /// Applies `change` to the slots of `node` that the prefix is made of. No ply of this node or above it can have
+    /// become one of slots all alike by an insertion: those changed are filled by a prefix longer than its own.
+    fn apply_to_slots(&mut self, node: Node, level: u8, addr: A, change: Change) {
+        let first = slot_of(addr, level);
+        for slot in first..first + (1 << (slot_length(level) - change.len)) {
+            self.apply(node, level, slot, change);
+        }
     }
 
     /// Removes a prefix that was inserted. `cover` is the value and length of the longest shorter
@@ -154,7 +189,7 @@ impl<A: Address> MtrieWriter<A> {
         };
         let change = Change { len, new, new_len, only_own: true };
         if self.levels_there(addr, len) == level_of(len) {
-            self.update(Node::Root, 0, addr, change, &mut Vec::new());
+            self.update(Node::Root, 0, addr, change);
         }
         Ok(())
     }
@@ -175,31 +210,17 @@ impl<A: Address> MtrieWriter<A> {
         Arc::clone(&self.trie)
     }
 
-    /// Applies `change` to the slots of `node` (at `level`) that the prefix covers, and to
-    /// everything below them.
-    fn update(&mut self, node: Node, level: u8, addr: A, change: Change, fresh: &mut Vec<u32>) {
-        let first = slot_of(addr, level);
-        let boundary = slot_length(level);
-        if change.len <= boundary {
-            for slot in first..first + (1 << (boundary - change.len)) {
-                self.apply(node, level, slot, change);
-            }
-            return;
+    /// Applies a removal to the slots of `node` (at `level`) that the prefix covers, and to everything below them.
+    /// The plies on the way are there.
+    fn update(&mut self, node: Node, level: u8, addr: A, change: Change) {
+        if change.len <= slot_length(level) {
+            return self.apply_to_slots(node, level, addr, change);
         }
         // Exactly one slot, and the change is inside of it.
-        let child = match self.entry(node, first).as_ply() {
-            Some(child) => child as u32,
-            None => match fresh.pop() {
-                Some(child) => {
-                    self.fill(node, level, first, child);
-                    child
-                }
-                None => return,
-            },
-        };
-        self.update(Node::Ply(child), level + 1, addr, change, fresh);
-        // Linked only now, so that a reader finds it with the change made.
-        self.link(node, level, first, child);
+        let first = slot_of(addr, level);
+        let Some(child) = self.entry(node, first).as_ply() else { return };
+        let child = child as u32;
+        self.update(Node::Ply(child), level + 1, addr, change);
         self.collapse(node, level, first, child);
     }
 

@@ -28,6 +28,15 @@ pub enum Run {
     Later(AsyncHandler),
 }
 
+/// What a command does instead where it would take its time.
+#[derive(Debug, Clone, Copy)]
+pub struct Long {
+    /// Whether these arguments ask for so much.
+    pub when: fn(&Args) -> bool,
+    /// Does it piece by piece.
+    pub run: AsyncHandler,
+}
+
 /// A command that a feature declares. The [module page](super) explains the syntax string.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
@@ -37,6 +46,8 @@ pub struct Command {
     pub help: &'static str,
     /// The function behind it.
     pub run: Run,
+    /// What does instead where the arguments ask for much; the function behind the command would hold up others.
+    pub long: Option<Long>,
     /// Whole input lines that parse, shown in the reference. Tests parse every one.
     pub examples: &'static [&'static str],
     /// A longer text for the reference, in Markdown; may be empty.
@@ -46,12 +57,18 @@ pub struct Command {
 impl Command {
     /// A command that answers at once.
     pub const fn new(syntax: &'static str, help: &'static str, handler: Handler) -> Self {
-        Self { syntax, help, run: Run::Now(handler), examples: &[], doc: "" }
+        Self { syntax, help, run: Run::Now(handler), long: None, examples: &[], doc: "" }
     }
 
     /// A command that takes its time.
     pub const fn later(syntax: &'static str, help: &'static str, handler: AsyncHandler) -> Self {
-        Self { syntax, help, run: Run::Later(handler), examples: &[], doc: "" }
+        Self { syntax, help, run: Run::Later(handler), long: None, examples: &[], doc: "" }
+    }
+
+    /// The same command, which takes its time where the arguments ask for much.
+    pub const fn long(mut self, when: fn(&Args) -> bool, run: AsyncHandler) -> Self {
+        self.long = Some(Long { when, run });
+        self
     }
 
     /// The same command with examples: whole input lines.

@@ -44,15 +44,17 @@ mod error;
 mod from_arg;
 mod nearest;
 mod output;
+mod pace;
 mod sink;
 mod wire_args;
 
 pub use arg_type::{ArgType, BUILT_IN, check};
 pub use args::{Args, Item};
-pub use command::{AsyncHandler, Command, Handler, Later, Run};
+pub use command::{AsyncHandler, Command, Handler, Later, Long, Run};
 pub use error::{CliError, Expected};
 pub use from_arg::{FromArg, Toggle};
 pub use nearest::nearest;
 pub use output::{Output, View};
+pub use pace::Pace;
 pub use sink::{Gone, Reader, Sink};
 pub use wire_args::WIRE;

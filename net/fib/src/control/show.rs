@@ -10,7 +10,7 @@ use super::Fib;
 use crate::address;
 use crate::change::State;
 use crate::list::ListId;
-use crate::table::Slot;
+use crate::slot::Slot;
 use crate::{FibError, FibIndex, Path, Source};
 
 /// What one path of a list does now.
@@ -86,7 +86,7 @@ impl Fib {
     /// There is no such table.
     pub fn entries(&self, family: Family, fib: FibIndex) -> Result<Vec<Entry>, FibError> {
         let state = self.state.borrow();
-        let mut all: Vec<(IpPrefix, &Slot)> = Vec::new();
+        let mut all: Vec<(IpPrefix, Slot<'_>)> = Vec::new();
         state.existing(family, fib)?.each(|prefix, slot| all.push((prefix, slot)));
         all.sort_unstable_by_key(|(prefix, _)| *prefix);
         Ok(all.into_iter().map(|(prefix, slot)| state.describe(prefix, slot)).collect())
@@ -94,7 +94,7 @@ impl Fib {
 }
 
 impl State {
-    fn describe(&self, prefix: IpPrefix, slot: &Slot) -> Entry {
+    fn describe(&self, prefix: IpPrefix, slot: Slot<'_>) -> Entry {
         let lists = slot.all().filter_map(|c| self.describe_list(c.source, c.list)).collect();
         Entry { prefix, lists }
     }
