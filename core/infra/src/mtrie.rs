@@ -39,6 +39,7 @@ use crate::raw::arena::{StableArena, StableBox};
 use crate::sync::Arc;
 
 mod address;
+mod bucket;
 mod writer;
 
 pub use address::Address;
@@ -63,7 +64,9 @@ const MOST_LINES: usize = 16;
 /// The slot, in line 0, that tells how many lines plies have been made of so far.
 const USED: usize = 0;
 /// The most lines entries can name.
-const MAX_LINES: usize = (1 << 31) - MOST_LINES;
+const MAX_LINES: usize = (1 << 30) - MOST_LINES;
+/// Tells an entry that names a bucket from one that names a ply.
+const BUCKET: u32 = 1 << 31;
 
 #[inline(always)]
 const fn first_slot(ply: usize) -> usize {
@@ -97,10 +100,14 @@ impl Entry {
         Entry(index << 1 | 1)
     }
 
+    const fn bucket(line: u32) -> Entry {
+        Entry(BUCKET | line << 1 | 1)
+    }
+
     /// Whether no later stage can change the answer.
     #[inline(always)]
     pub fn is_final(self) -> bool {
-        self.as_ply().is_none()
+        self.0 & 1 == 0
     }
 
     /// The answer of a final entry: a leaf's value, or 0.
@@ -111,7 +118,18 @@ impl Entry {
 
     #[inline(always)]
     fn as_ply(self) -> Option<usize> {
-        (self.0 & 1 == 1).then_some((self.0 >> 1) as usize)
+        (self.0 & (BUCKET | 1) == 1).then_some((self.0 >> 1) as usize)
+    }
+
+    #[inline(always)]
+    fn as_bucket(self) -> Option<usize> {
+        (self.0 & (BUCKET | 1) == BUCKET | 1).then_some(self.line())
+    }
+
+    /// The first line of a ply or bucket; some line if it is neither.
+    #[inline(always)]
+    fn line(self) -> usize {
+        (self.0 << 1 >> 2) as usize
     }
 }
 
@@ -136,12 +154,42 @@ impl Search {
         self.entry.value()
     }
 
+    #[inline(always)]
+    fn digit<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
+        (self.halves[HALF] >> shift) as usize & (width - 1)
+    }
+
     /// The slot to read next: of the ply the entry names, by the bits of one half of the address that begin at `shift`.
     /// Some other slot if the entry is final.
     #[inline(always)]
     fn slot<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
-        let digit = (self.halves[HALF] >> shift) as usize & (width - 1);
-        first_slot((self.entry.0 >> 1) as usize) + digit
+        first_slot(self.entry.line()) + self.digit::<HALF>(shift, width)
+    }
+}
+
+/// Most searches whose small plies are looked at together.
+const TOGETHER: usize = 32;
+
+/// Positions of some of at most [`TOGETHER`] searches.
+#[derive(Default)]
+struct List {
+    items: [u8; TOGETHER],
+    len: usize,
+}
+
+impl List {
+    /// Adds a position, or does not; without a branch.
+    #[inline(always)]
+    fn add_if(&mut self, position: usize, wanted: bool) {
+        if let Some(item) = self.items.get_mut(self.len) {
+            *item = position as u8;
+        }
+        self.len += usize::from(wanted);
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> usize {
+        self.items.get(at).map_or(0, |item| usize::from(*item))
     }
 }
 
@@ -184,7 +232,7 @@ impl<A: Address> Mtrie<A> {
         self.descend(entry, addr)
     }
 
-    /// The levels of small plies, the next four bits always on top.
+    /// The levels of small plies, the next four bits always on top, and buckets.
     #[inline(always)]
     fn descend(&self, entry: Entry, addr: A) -> u32 {
         let mut entry = entry;
@@ -192,12 +240,27 @@ impl<A: Address> Mtrie<A> {
             let mut bits = bits;
             // Bounded, because plies may be recycled under a reader that is offline.
             for _ in 0..16 {
-                let Some(ply) = entry.as_ply() else { return entry.value() };
+                let Some(ply) = entry.as_ply() else { return self.in_bucket(entry, addr).value() };
                 entry = self.load(ply, (bits >> 60) as usize);
                 bits <<= 4;
             }
         }
         entry.value()
+    }
+
+    /// What a bucket says of an address; any other entry stays what it is.
+    #[inline(always)]
+    fn in_bucket(&self, entry: Entry, addr: A) -> Entry {
+        let [upper, _] = addr.halves();
+        match entry.as_bucket() {
+            Some(line) => self.line(line).map_or(Entry::NONE, |words| bucket::find(words, upper)),
+            None => entry,
+        }
+    }
+
+    #[inline(always)]
+    fn line(&self, line: usize) -> Option<&[AtomicU32; LINE]> {
+        self.slots.as_slice().as_chunks().0.get(line)
     }
 
     /// Looks up several addresses, all of them one level after the other, so that their loads overlap. Up to some 32
@@ -251,12 +314,51 @@ impl<A: Address> Mtrie<A> {
     fn finish_each(&self, all: &mut [Search]) {
         // By value, so that what it consists of need not be read again for each.
         let slots = self.slots.as_slice();
-        for level in A::CACHED_LEVELS + 1..=A::LEVELS {
-            let goes_on = match slot_length(level) {
-                length @ ..=64 => seek_level::<0>(slots, all, 64 - length, width(level)),
-                length => seek_level::<1>(slots, all, 128 - length, width(level)),
+        for level in A::CACHED_LEVELS + 1..=WIDE_LEVELS {
+            if !seek_level::<0>(slots, all, 64 - slot_length(level), width(level)) {
+                return;
+            }
+        }
+        if A::LEVELS > WIDE_LEVELS {
+            all.chunks_mut(TOGETHER).for_each(|some| self.finish_narrow(slots, some));
+        }
+    }
+
+    /// The levels of small plies, and buckets, each a line. What is open of each kind is listed, so that neither is
+    /// asked which it is.
+    #[inline(always)]
+    fn finish_narrow(&self, slots: &[AtomicU32], all: &mut [Search]) {
+        let (lines, _) = slots.as_chunks::<LINE>();
+        let (mut plies, mut buckets) = (List::default(), List::default());
+        for (i, search) in all.iter().enumerate() {
+            plies.add_if(i, search.entry.as_ply().is_some());
+            buckets.add_if(i, search.entry.as_bucket().is_some());
+            self.slots.prefetch(first_slot(search.entry.line()));
+        }
+        for level in WIDE_LEVELS + 1..=A::LEVELS {
+            let (half, shift) = match slot_length(level) {
+                length @ ..=64 => (0, 64 - length),
+                length => (1, 128 - length),
             };
-            if !goes_on {
+            let open = std::mem::take(&mut plies.len);
+            let found = std::mem::take(&mut buckets.len);
+            for at in 0..found {
+                let Some(search) = all.get_mut(buckets.get(at)) else { continue };
+                let words = lines.get(search.entry.line());
+                search.entry = words.map_or(Entry::NONE, |words| bucket::find(words, search.halves[0]));
+            }
+            for at in 0..open {
+                let i = plies.get(at);
+                let Some(search) = all.get_mut(i) else { continue };
+                let digit =
+                    if half == 0 { search.digit::<0>(shift, LINE) } else { search.digit::<1>(shift, LINE) };
+                let slot = lines.get(search.entry.line()).and_then(|line| line.get(digit));
+                search.entry = slot.map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)));
+                plies.add_if(i, search.entry.as_ply().is_some());
+                buckets.add_if(i, search.entry.as_bucket().is_some());
+                self.slots.prefetch(first_slot(search.entry.line()));
+            }
+            if plies.len + buckets.len == 0 {
                 return;
             }
         }
@@ -285,10 +387,10 @@ impl<A: Address> Mtrie<A> {
     /// What the next bits find, given what the level before `level` found. A final entry stays what it is.
     #[inline(always)]
     pub fn step(&self, entry: Entry, addr: A, level: u8) -> Entry {
-        let Some(ply) = entry.as_ply() else {
-            return entry;
-        };
-        self.load(ply, addr.digit(level))
+        match entry.as_ply() {
+            Some(ply) => self.load(ply, addr.digit(level)),
+            None => self.in_bucket(entry, addr),
+        }
     }
 
     /// Fetches the line that [`step`](Self::step) with the same arguments reads.

@@ -59,9 +59,10 @@ pub(super) fn find(words: &[AtomicU32; WORDS], upper: u64) -> Entry {
     let open = u64::from(load(OPEN)) | u64::from(load(OPEN + 1)) << 32;
     for place in 0..MOST {
         let left = (address >> (open >> (8 * place) & 63)) as u32;
-        if left == load(BITS + place) {
-            entry = load(ENTRIES + place);
-        }
+        // Written after the prefix's entry.
+        let bits = words.get(BITS + place).map_or(0, |word| word.load(Ordering::Acquire));
+        let found = load(ENTRIES + place);
+        entry = if left == bits { found } else { entry };
     }
     Entry(entry)
 }
@@ -109,6 +110,24 @@ pub(super) fn items(words: &[u32; WORDS], upper: u64) -> impl Iterator<Item = Op
             entry: Entry(word(ENTRIES + place)),
         })
     })
+}
+
+/// The words to change, in order, and to what, so that one more prefix is behind all others; `None` if there is no place
+/// or one of the others is longer. With all words but the last written, the prefix fits no address.
+pub(super) fn addition(words: &[u32; WORDS], item: Item) -> Option<[(usize, u32); 3]> {
+    let open = LONGEST - item.len;
+    let used: Vec<Option<Item>> = items(words, item.upper).collect();
+    let place = used.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let longest = used.iter().flatten().map(|other| other.len).max().unwrap_or(0);
+    // With nothing open the bits 0 are those of an address. Of a /64 that was removed the bits are left.
+    if place == MOST || longest > item.len || open == 0 || words.get(BITS + place) != Some(&0) {
+        return None;
+    }
+    let at = OPEN + place / 4;
+    let shift = 8 * (place % 4) as u32;
+    let word = words.get(at).copied().unwrap_or(0) & !(0xff << shift) | u32::from(open) << shift;
+    let bits = (marked(item.upper) >> open) as u32;
+    Some([(ENTRIES + place, item.entry.0), (at, word), (BITS + place, bits)])
 }
 
 /// The word to change, and to what, so that the prefix at a place fits no address any more.

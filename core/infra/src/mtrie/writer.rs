@@ -11,6 +11,8 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+mod buckets;
+
 use super::address::{WIDE_LEVELS, level_of, slot_length, width};
 use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, USED, first_slot};
 use crate::budget::{self, NoMemory};
@@ -32,6 +34,10 @@ pub struct MtrieWriter<A> {
     free: Arc<Mutex<Kinds<Vec<u32>>>>,
     /// Lines from here on were never used.
     untouched: usize,
+    /// Lines up to here are taken of the budget.
+    taken: usize,
+    /// A list for a moment, kept for its memory.
+    fresh: Vec<u32>,
     in_use: Kinds<usize>,
 }
 
@@ -125,6 +131,8 @@ impl<A: Address> MtrieWriter<A> {
             deeper: StableArena::with_capacity(slots / LINE)?,
             free: Arc::default(),
             untouched: MOST_LINES,
+            taken: MOST_LINES,
+            fresh: Vec::new(),
             in_use: Kinds::default(),
         })
     }
@@ -138,9 +146,11 @@ impl<A: Address> MtrieWriter<A> {
         let last = level_of(len);
         let (mut node, mut level) = (Node::Root, 0);
         while level < last {
-            match self.entry(node, slot_of(addr, level)).as_ply() {
-                Some(child) => node = Node::Ply(child as u32),
-                None => return self.insert_below(node, level, addr, change),
+            let entry = self.entry(node, slot_of(addr, level));
+            match (entry.as_ply(), entry.as_bucket()) {
+                (Some(child), _) => node = Node::Ply(child as u32),
+                (_, Some(line)) => return self.insert_into(line, node, level, addr, change),
+                _ => return self.insert_below(node, level, addr, change),
             }
             level += 1;
         }
@@ -148,23 +158,43 @@ impl<A: Address> MtrieWriter<A> {
         Ok(())
     }
 
-    /// Inserts a prefix that needs plies below `node`, which has none where it lies.
+    /// Inserts a prefix that needs plies or a bucket below `node`, which has none where it lies.
     fn insert_below(&mut self, node: Node, level: u8, addr: A, change: Change) -> Result<(), UpdateError> {
-        let mut fresh = self.take_plies(level, level_of(change.len))?;
-        let Some(top) = fresh.pop() else { return Ok(()) };
-        let slot = slot_of(addr, level);
-        self.fill(node, level, slot, top);
-        let (mut below, mut at) = (top, level + 1);
-        while let Some(child) = fresh.pop() {
-            let (above, slot) = (Node::Ply(below), slot_of(addr, at));
-            self.fill(above, at, slot, child);
-            self.link(above, at, slot, child);
-            (below, at) = (child, at + 1);
+        let mut fresh = std::mem::take(&mut self.fresh);
+        let in_bucket = Self::may_be_in_bucket(change.len);
+        let last = if in_bucket { level.max(WIDE_LEVELS) } else { level_of(change.len) };
+        let taken = self.take_plies(level, last, usize::from(in_bucket), &mut fresh);
+        if taken.is_ok() {
+            self.insert_chain(node, level, addr, change, &mut fresh);
         }
-        self.apply_to_slots(Node::Ply(below), at, addr, change);
+        self.fresh = fresh;
+        taken
+    }
+
+    /// Inserts a prefix below `node` through new plies, the first of which is the last in the list; the first is a
+    /// bucket, if the prefix may be in one.
+    fn insert_chain(&mut self, node: Node, level: u8, addr: A, change: Change, fresh: &mut Vec<u32>) {
+        let bucket = usize::from(Self::may_be_in_bucket(change.len));
+        let (mut below, mut at, mut top) = (node, level, None);
+        while fresh.len() > bucket
+            && let Some(child) = fresh.pop()
+        {
+            let slot = slot_of(addr, at);
+            self.fill(below, at, slot, child);
+            if top.is_some() {
+                self.link(below, at, slot, child);
+            }
+            top = top.or(Some(child));
+            (below, at) = (Node::Ply(child), at + 1);
+        }
+        match fresh.pop() {
+            Some(line) => self.new_bucket(line, below, at, addr, change),
+            None => self.apply_to_slots(below, at, addr, change),
+        }
         // Linked only now, so that a reader finds all of them with the change made.
-        self.link(node, level, slot, top);
-        Ok(())
+        if let Some(top) = top {
+            self.link(node, level, slot_of(addr, level), top);
+        }
     }
 
     /// Applies `change` to the slots of `node` that the prefix is made of. No ply of this node or above it can have
@@ -187,10 +217,7 @@ impl<A: Address> MtrieWriter<A> {
             }
             Some((value, cover_len)) => (leaf(value)?, cover_len),
         };
-        let change = Change { len, new, new_len, only_own: true };
-        if self.levels_there(addr, len) == level_of(len) {
-            self.update(Node::Root, 0, addr, change);
-        }
+        self.update(Node::Root, 0, addr, Change { len, new, new_len, only_own: true });
         Ok(())
     }
 
@@ -211,14 +238,18 @@ impl<A: Address> MtrieWriter<A> {
     }
 
     /// Applies a removal to the slots of `node` (at `level`) that the prefix covers, and to everything below them.
-    /// The plies on the way are there.
+    /// Where there is nothing on the way, there is nothing to be removed.
     fn update(&mut self, node: Node, level: u8, addr: A, change: Change) {
         if change.len <= slot_length(level) {
             return self.apply_to_slots(node, level, addr, change);
         }
         // Exactly one slot, and the change is inside of it.
         let first = slot_of(addr, level);
-        let Some(child) = self.entry(node, first).as_ply() else { return };
+        let entry = self.entry(node, first);
+        if let Some(line) = entry.as_bucket() {
+            return self.remove_from(line, node, level, addr, change.len);
+        }
+        let Some(child) = entry.as_ply() else { return };
         let child = child as u32;
         self.update(Node::Ply(child), level + 1, addr, change);
         self.collapse(node, level, first, child);
@@ -237,7 +268,11 @@ impl<A: Address> MtrieWriter<A> {
     }
 
     fn apply_below(&mut self, node: Node, level: u8, slot: usize, change: Change) {
-        let Some(child) = self.entry(node, slot).as_ply() else { return };
+        let entry = self.entry(node, slot);
+        if let Some(line) = entry.as_bucket() {
+            return self.apply_to_rest(line, change);
+        }
+        let Some(child) = entry.as_ply() else { return };
         let child = child as u32;
         for below in 0..width(level + 1) {
             self.apply(Node::Ply(child), level + 1, below, change);
@@ -247,10 +282,14 @@ impl<A: Address> MtrieWriter<A> {
 
     /// Makes `child` a ply whose slots are all what `slot` of `node` (at `level`) is now.
     fn fill(&self, node: Node, level: u8, slot: usize, child: u32) {
-        let (entry, length) = (self.entry(node, slot), self.length(node, slot));
-        for below in 0..width(level + 1) {
-            store(self.slot(Node::Ply(child), below), entry.0);
-            if let Some(to) = self.length_slot(Node::Ply(child), below) {
+        self.fill_with(child, level + 1, (self.entry(node, slot), self.length(node, slot)));
+    }
+
+    /// Makes `child` a ply of this level whose slots are all alike.
+    fn fill_with(&self, child: u32, level: u8, (entry, length): (Entry, u8)) {
+        for slot in 0..width(level) {
+            store(self.slot(Node::Ply(child), slot), entry.0);
+            if let Some(to) = self.length_slot(Node::Ply(child), slot) {
                 to.store(length, Ordering::Relaxed);
             }
         }
@@ -319,26 +358,21 @@ impl<A: Address> MtrieWriter<A> {
         self.length_slot(node, slot).map_or(0, |length| length.load(Ordering::Relaxed))
     }
 
-    /// How many levels of plies there are already on the way down to a prefix.
-    fn levels_there(&self, addr: A, len: u8) -> u8 {
-        let mut node = Node::Root;
-        for level in 0..level_of(len) {
-            match self.entry(node, slot_of(addr, level)).as_ply() {
-                Some(child) => node = Node::Ply(child as u32),
-                None => return level,
-            }
-        }
-        level_of(len)
-    }
-
-    /// Takes plies for the levels below `from` down to `to` out of the free lists or the untouched rest; all or none.
-    /// The last is for the highest level.
-    fn take_plies(&mut self, from: u8, to: u8) -> Result<Vec<u32>, UpdateError> {
-        let mut wanted = Kinds::<usize>::default();
+    /// Takes lines for so many buckets and plies for the levels below `from` down to `to` out of the free lists or the
+    /// untouched rest into an empty list; all or none. The last is for the highest level, lines of buckets come first.
+    fn take_plies(
+        &mut self,
+        from: u8,
+        to: u8,
+        lines: usize,
+        taken: &mut Vec<u32>,
+    ) -> Result<(), UpdateError> {
+        let mut wanted = Kinds::<usize> { wide: 0, narrow: lines };
         for level in from + 1..=to {
             *wanted.of(level) += 1;
         }
-        let mut free = lock(&self.free);
+        let free = Arc::clone(&self.free);
+        let mut free = lock(&free);
         let new = Kinds {
             wide: wanted.wide.saturating_sub(free.wide.len()),
             narrow: wanted.narrow.saturating_sub(free.narrow.len()),
@@ -348,9 +382,10 @@ impl<A: Address> MtrieWriter<A> {
         if self.in_use.sum() + wanted.sum() > max_plies || new.lines() > left {
             return Err(UpdateError::Full { max_plies });
         }
-        budget::take(new.lines() * LINE_BYTES).map_err(UpdateError::NoMemory)?;
-        let mut taken = Vec::with_capacity(wanted.sum());
-        for level in (from + 1..=to).rev() {
+        self.budget(new.lines()).map_err(UpdateError::NoMemory)?;
+        // A bucket is as large as the plies of the last level.
+        let buckets = std::iter::repeat_n(A::LEVELS, lines);
+        for level in buckets.chain((from + 1..=to).rev()) {
             taken.push(free.of(level).pop().unwrap_or_else(|| {
                 let ply = self.untouched as u32;
                 self.untouched += width(level) / LINE;
@@ -359,13 +394,29 @@ impl<A: Address> MtrieWriter<A> {
             }));
             *self.in_use.of(level) += 1;
         }
-        Ok(taken)
+        Ok(())
+    }
+
+    /// So many untouched lines will be used. Some more are asked for at a time; at the end only what is needed.
+    fn budget(&mut self, lines: usize) -> Result<(), NoMemory> {
+        let missing = (self.untouched + lines).saturating_sub(self.taken);
+        if missing == 0 {
+            return Ok(());
+        }
+        let some = missing.max(MOST_LINES * 4);
+        if budget::take(some * LINE_BYTES).is_ok() {
+            self.taken += some;
+            return Ok(());
+        }
+        budget::take(missing * LINE_BYTES)?;
+        self.taken += missing;
+        Ok(())
     }
 }
 
 impl<A> Drop for MtrieWriter<A> {
     fn drop(&mut self) {
-        budget::give_back((self.untouched - MOST_LINES) * LINE_BYTES);
+        budget::give_back((self.taken - MOST_LINES) * LINE_BYTES);
     }
 }
 
