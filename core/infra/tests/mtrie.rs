@@ -221,7 +221,10 @@ fn every_length_of_ip6_ends_where_it_should() {
         let (wide, narrow) = (usize::from(wide.div_ceil(8)), usize::from(narrow.div_ceil(4)));
         // The last few prefixes are in a bucket, which is as large as a small ply.
         let lines = writer.plies() - wide;
-        assert!(lines <= narrow && lines + 2 > narrow.min(1) + narrow.saturating_sub(2), "/{len}: {lines} lines");
+        assert!(
+            lines <= narrow && lines + 2 > narrow.min(1) + narrow.saturating_sub(2),
+            "/{len}: {lines} lines"
+        );
         assert_eq!(writer.bytes(), empty + wide * 1_344 + lines * 84);
     }
     for len in 0..=128_u8 {
