@@ -11,6 +11,10 @@ const GOALS: &[(&str, f64, &str)] = &[
     ("ip4-1-nodes", 52.0, "VPP 26.06: 58; prototype: 41"),
     ("ip4-1", 30.0, "prototype, fused: 23"),
     ("ip4-65536", 40.0, "ip4-1 and at most 10 more"),
+    ("ip4-1m", 42.0, "VPP 26.06, 1,000,000 /24: 191 to 291"),
+    ("ip6-1-nodes", 65.0, "VPP 26.06: 65"),
+    ("ip6-1", 34.0, "VPP 26.06: 65"),
+    ("ip6-230k", 70.0, "VPP 26.06, 250,000 /48: 474 to 651"),
 ];
 
 /// VPP's figures, measured with the same load when the machine was quiet.
