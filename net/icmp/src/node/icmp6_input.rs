@@ -89,6 +89,7 @@ impl PacketNode for Icmp6Input {
             Icmp6Type::ECHO_REQUEST => Next::EchoRequest,
             kind => match self.takers.of(kind) {
                 Some(taker) => Next::Taker(taker),
+                // RFC 4443, 2.4 (a): errors of unknown types, too.
                 None if kind == Icmp6Type::ECHO_REPLY || kind.is_error() => Next::Listener,
                 None => return Err(Error::UnknownType),
             },
