@@ -32,7 +32,7 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "A next hop without an interface is looked up itself, over any number of other routes; it may be of the other \
-         family. `add` adds to the paths that are there; `del` without paths takes all away. Bits beyond the prefix \
+         family. A route to one host by an interface alone has the host itself as next hop. `add` adds to the paths that are there; `del` without paths takes all away. Bits beyond the prefix \
          length are ignored. `count` adds that many prefixes of the same length, side by side. Of several paths those \
          of the lowest preference that are up share the flows by weight. `resilient`: a path that is lost moves no \
          flows but its own.",

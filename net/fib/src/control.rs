@@ -20,6 +20,7 @@ use crate::address::{self, Bits};
 use crate::change::State;
 use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
+use crate::path::of_host;
 use crate::table::{Contribution, Entries, Routes};
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
@@ -224,7 +225,7 @@ impl Fib {
         fib: FibIndex,
         prefixes: impl IntoIterator<Item = impl Into<IpPrefix>>,
         source: Source,
-        paths: &[Path],
+        given: &[Path],
         mode: Mode,
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
@@ -232,7 +233,7 @@ impl Fib {
         // All of one family, which the first one says; without any there is nothing to do but to check.
         let family = prefixes.peek().map_or(Family::Ip4, address::family);
         state.existing(family, fib)?;
-        let paths = state.checked(family, paths)?;
+        let paths = state.checked(family, given)?;
         // Held while the change lasts, so that it is not made anew for each prefix; and given back whatever happens.
         let held = state.acquire(family, &paths)?;
         let mut undo: Notes<(IpPrefix, Option<ListId>)> = Notes::default();
@@ -243,10 +244,12 @@ impl Fib {
                 failed = Some(FibError::Bulk { fit: undo.len(), why });
                 break;
             }
-            let done = if address::family(&prefix) == family {
-                state.change_one(fib, &prefix, source, (&paths, held), mode)
-            } else {
+            let done = if address::family(&prefix) != family {
                 Err(FibError::Mixed(prefix))
+            } else if let Some(own) = of_host(&prefix, source, given) {
+                state.change_host(fib, &prefix, source, &own, mode)
+            } else {
+                state.change_one(fib, &prefix, source, (&paths, held), mode)
             };
             match done {
                 Ok(old) => undo.push((prefix, old)),
@@ -321,12 +324,15 @@ impl Fib {
         let mut all: Notes<IpPrefix> = Notes::default();
         for prefix in prefixes {
             let prefix = prefix.into().normalized();
-            state.check_paths(fib, &prefix, source, paths)?;
+            let own = of_host(&prefix, source, paths);
+            state.check_paths(fib, &prefix, source, own.as_deref().unwrap_or(paths))?;
             all.reserve().map_err(|why| FibError::Bulk { fit: all.len(), why })?;
             all.push(prefix);
         }
         for prefix in all.items() {
-            state.drop_paths(fib, prefix, source, |path| paths.iter().any(|p| p.via == path.via))?;
+            let own = of_host(prefix, source, paths);
+            let gone = own.as_deref().unwrap_or(paths);
+            state.drop_paths(fib, prefix, source, |path| gone.iter().any(|p| p.via == path.via))?;
         }
         Ok(all.len())
     }
@@ -459,6 +465,23 @@ impl State {
             held
         };
         self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))
+    }
+
+    /// The same with paths that are the host's alone.
+    fn change_host(
+        &mut self,
+        fib: FibIndex,
+        prefix: &IpPrefix,
+        source: Source,
+        paths: &[Path],
+        mode: Mode,
+    ) -> Result<Option<ListId>, FibError> {
+        let family = address::family(prefix);
+        let paths = self.checked(family, paths)?;
+        let held = self.acquire(family, &paths)?;
+        let done = self.change_one(fib, prefix, source, (&paths, held), mode);
+        self.release(held);
+        done
     }
 
     fn put_back(&mut self, fib: FibIndex, prefix: &IpPrefix, source: Source, old: Option<ListId>) {
