@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use shoal_adj::{AdjIndex, AdjTable};
 use shoal_buffer::{Buffer, Flags, Frame, Packet};
-use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_icmp::Allowance;
 use shoal_interface::{IfTable, SwIfIndex};
@@ -44,6 +44,14 @@ pub enum Error {
     /// redirects not sent, no buffers
     #[severity(warn)]
     NoBuffers,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("better first hop for {destination}: {target}")]
+struct Trace {
+    destination: Ipv6Addr,
+    target: Ipv6Addr,
 }
 
 /// Knows who is on a link and who is the next hop.
@@ -113,6 +121,8 @@ impl Ip6Redirect {
             Some(Err(why)) => return cx.count(why, 1),
             None => return,
         };
+        let Better { destination, target, .. } = better;
+        cx.trace(pkt, || Trace { destination, target });
         // RFC 4861 8.2: limited, together with errors.
         if !self.allowance.take(cx.now()) {
             return cx.count(Error::RateLimited, 1);
