@@ -129,7 +129,7 @@ done
 
 # Its cable is pulled.
 ip -n "$C" link set eth0 down
-unplugged() { ctl show hardware-interfaces host-vc brief | grep -q 'host-vc .* down '; }
+unplugged() { [ "$(ctl show hardware-interfaces host-vc brief | grep -c 'host-vc .* down ')" -eq 1 ]; }
 await 10 unplugged || fail "the router does not see the link go: $(ctl show hardware-interfaces host-vc)"
 round unplugged
 moved three unplugged "$C"

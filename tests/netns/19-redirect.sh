@@ -51,7 +51,7 @@ await 10 straight6 || fail "host a does not follow the redirect: $(ip -n "$A" -6
 # It is told that its link is larger than it thinks.
 ip -n "$A" addr del 2001:db8:1::2/64 dev eth0
 ip -n "$A" addr add 2001:db8:1::2/128 dev eth0 nodad
-onlink6() { in_a ping -6 -c 1 -W 1 2001:db8:1::3 && ! ip -n "$A" -6 route get 2001:db8:1::3 | grep -q 'via fe80::1'; }
+onlink6() { in_a ping -6 -c 1 -W 1 2001:db8:1::3 && [ "$(ip -n "$A" -6 route get 2001:db8:1::3 | grep -c 'via fe80::1')" -eq 0 ]; }
 await 10 onlink6 || fail "host a does not find out that host b is near: $(ip -n "$A" -6 route get 2001:db8:1::3)"
 
 # From then on nothing of it passes the router.
@@ -60,7 +60,8 @@ in_a ping -6 -q -c 20 -i 0.02 -W 1 2001:db8:77::1 >/dev/null || fail "no answer 
 in_a ping -q -c 20 -i 0.02 -W 1 10.77.0.1 >/dev/null || fail "no answer by the straight way"
 passed=$(($(counter host-va 'ip6') - before))
 [ "$passed" -lt 15 ] || fail "$passed packets passed the router all the same"
-ctl show errors | grep -q 'ip6-redirect.*redirects sent' || fail "$(ctl show errors)"
+out=$(ctl show errors)
+grep -q 'ip6-redirect.*redirects sent' <<<"$out" || fail "$out"
 alive
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
 pass
