@@ -12,7 +12,7 @@ hosts
 
 # full WHAT: adds routes until they are refused, in bulks and one by one, and looks around.
 full() {
-  local n out from until added=0
+  local n out from added=0
   attach va 10.0.1.1/24
   attach vb 10.0.2.1/24
   await 5 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer from host b"
@@ -33,12 +33,12 @@ full() {
   out=$(CTL_TIMEOUT=60 ctl show fib check)
   grep -q 'all is well' <<<"$out" || fail "$1: $out"
   expect "$1: capacity" ctl show fib capacity
-  # A bulk goes and comes again, twice.
-  for n in 1 2; do
+  # A bulk goes and comes again, twice; in pieces, because the notes of one bulk need memory too.
+  for _ in 1 2; do
     expect "$1: withdraw" ctl ip route del count 100000 20.0.0.1/32
-    for from in 0 32768 65536; do
-      until=$((from == 65536 ? 34464 : 32768))
-      out="ip route add count $until 20.$((from / 65536)).$((from / 256 % 256)).1/32 via 10.0.2.2"
+    for from in 0 20480 40960 61440 81920; do
+      n=$((from == 81920 ? 18080 : 20480))
+      out="ip route add count $n 20.$((from / 65536)).$((from / 256 % 256)).1/32 via 10.0.2.2"
       await 5 ctl $out || fail "$1: what was withdrawn does not fit again: $(ctl $out 2>&1)"
     done
   done

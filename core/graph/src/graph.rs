@@ -67,7 +67,10 @@ struct Draft {
     kind: NodeKind,
     logic: Arc<dyn Dispatch>,
     next_names: &'static [&'static str],
+    /// One to the drop, those declared, then others.
     edges: Vec<NodeIndex>,
+    /// Whether those declared lead where they ought to; until then they lead to the drop.
+    connected: bool,
     errors: &'static [ErrorCounter],
     error_base: u32,
     arcs: Vec<(u8, u16)>,
@@ -243,7 +246,8 @@ impl Graph {
             kind,
             logic,
             next_names: next,
-            edges: vec![self.drop.get()],
+            edges: vec![self.drop.get(); 1 + next.len()],
+            connected: false,
             errors,
             error_base,
             arcs: Vec::new(),
@@ -434,13 +438,11 @@ impl Graph {
     /// Gives a node its edges to the nodes it names.
     fn connect(&self, node: NodeIndex) -> Result<(), GraphError> {
         let (name, names) = match self.nodes.borrow().get(node.at()) {
-            Some(draft) if draft.edges.len() <= draft.next_names.len() => {
-                (draft.name.clone(), draft.next_names)
-            }
+            Some(draft) if !draft.connected => (draft.name.clone(), draft.next_names),
             _ => return Ok(()),
         };
         let mut unknown = Vec::new();
-        let mut edges = vec![self.drop.get()];
+        let mut edges = Vec::with_capacity(names.len());
         for next in names {
             match self.node(next) {
                 Ok(index) => edges.push(index),
@@ -451,7 +453,8 @@ impl Graph {
             return Err(GraphError::Unknown(unknown));
         }
         if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
-            draft.edges = edges;
+            draft.edges.iter_mut().skip(1).zip(edges).for_each(|(edge, node)| *edge = node);
+            draft.connected = true;
         }
         Ok(())
     }
