@@ -30,6 +30,15 @@ sed -n 3p <<<"$out" | grep -q '2001:db8:2::2' || fail "hop 2 is not host b: $out
 out=$(in_a ping -6 -c 1 -W 1 2001:db8:ffff::1 2>&1)
 grep -qi 'unreachable' <<<"$out" || fail "no destination unreachable from the router: $out"
 
+# The router asks by itself: a host by its address, by the one that is on every link, and the way there.
+out=$(ctl ping 2001:db8:2::2 repeat 3 interval 0.1 size 2000)
+grep -q '3 sent, 3 received, 0% packet loss' <<<"$out" || fail "the router's ping: $out"
+near=$(ip -n "$B" -6 addr show dev eth0 scope link | grep -o 'fe80[^/]*')
+out=$(ctl ping "$near" source host-vb repeat 2 interval 0.1)
+grep -q '2 sent, 2 received, 0% packet loss' <<<"$out" || fail "the router's ping of $near: $out"
+out=$(ctl traceroute 2001:db8:2::2 probes 1 interval 1)
+grep -q '^1: 2001:db8:2::2:' <<<"$out" || fail "the router's traceroute: $out"
+
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 in_a iperf3 -6 -c 2001:db8:2::2 -t 3 -J >"$work/iperf.json" 2>&1 || fail "iperf3: $(head -c 400 "$work/iperf.json")"

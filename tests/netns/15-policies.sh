@@ -60,7 +60,7 @@ for node in ip4-rx-urpf-strict ip6-rx-urpf-strict; do
 done
 out=$(ctl show interface features host-va)
 grep -q ip4-rx-urpf-strict <<<"$out" || fail "show interface features: $out"
-ctl show urpf | grep -q 'ip4 rx strict' || fail "show urpf: $(ctl show urpf)"
+says 'ip4 rx strict' ctl show urpf || fail "show urpf: $(ctl show urpf)"
 
 # One port goes to host b by its other link.
 cat >"$work/udp.py" <<'PY'
@@ -79,7 +79,7 @@ await 5 captured second 5 || fail "port 8080 did not come by the other link: $(c
 await 5 captured first 5 || fail "port 8081 did not come by the usual link"
 grep -q '\.8081' "$work/second" && fail "port 8081 took the policy's way: $(cat "$work/second")"
 grep -q '\.8080' "$work/first" && fail "port 8080 took its route: $(cat "$work/first")"
-ctl show abf policy 1 | grep -q 'matched 5 packets' || fail "show abf policy: $(ctl show abf policy)"
+says 'matched 5 packets' ctl show abf policy 1 || fail "show abf policy: $(ctl show abf policy)"
 expect "detach" ctl abf attach ip4 del policy 1 host-va
 expect "delete" ctl abf policy del id 1
 
@@ -97,7 +97,7 @@ in_a python3 "$work/tcp.py" 10.0.2.2 || fail "no answer to a clamped SYN"
 in_a python3 "$work/tcp.py" 2001:db8:2::2 || fail "no answer to a clamped SYN"
 await 5 grep -q 'IP 10.0.1.2.*mss 1000,' "$work/syns" || fail "no MSS of 1000: $(cat "$work/syns")"
 await 5 grep -q 'IP6 2001:db8:1::2.*mss 900,' "$work/syns" || fail "no MSS of 900: $(cat "$work/syns")"
-ctl show interface tcp-mss-clamp | grep -q 'ip4: rx mss 1000 ip6: rx mss 900' || fail "$(ctl show interface tcp-mss-clamp)"
+says 'ip4: rx mss 1000 ip6: rx mss 900' ctl show interface tcp-mss-clamp || fail "$(ctl show interface tcp-mss-clamp)"
 # On the way out it is the same.
 expect "clamp" ctl set interface tcp-mss-clamp host-va ip4 disable ip6 disable
 expect "clamp" ctl set interface tcp-mss-clamp host-vb ip4 tx ip4-mss 800 ip6 tx ip6-mss 700

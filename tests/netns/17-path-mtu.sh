@@ -18,12 +18,12 @@ expect "4,000 bytes to the router" in_a ping -c 5 -i 0.05 -W 2 -s 4000 10.0.1.1
 expect "4,000 bytes to the router" in_a ping -6 -c 5 -i 0.05 -W 2 -s 4000 2001:db8:1::1
 expect "60,000 bytes to the router" in_a ping -c 2 -i 0.05 -W 2 -s 60000 10.0.1.1
 expect "60,000 bytes to the router" in_a ping -6 -c 2 -i 0.05 -W 2 -s 60000 2001:db8:1::1
-ctl show ip4-full-reassembly | grep -q '^Number of IP4 reassemblies: 0$' || fail "$(ctl show ip4-full-reassembly)"
+says '^Number of IP4 reassemblies: 0$' ctl show ip4-full-reassembly || fail "$(ctl show ip4-full-reassembly)"
 
 # The link to host b is smaller: senders learn how small. 1,400 for IPv4, 1,280 for IPv6.
 expect "mtu" ctl set interface mtu ip4 1400 host-vb
 expect "mtu" ctl set interface mtu ip6 1280 host-vb
-ctl show interface host-vb | grep -q '/1400/1280/0' || fail "$(ctl show interface host-vb)"
+says '/1400/1280/0' ctl show interface host-vb || fail "$(ctl show interface host-vb)"
 out=$(in_a ping -c 1 -W 2 -M do -s 1400 10.0.2.2 2>&1)
 grep -qi 'mtu *= *1400' <<<"$out" || fail "no 'fragmentation needed' with MTU 1400: $out"
 out=$(in_a ping -6 -c 1 -W 2 -M do -s 1300 2001:db8:2::2 2>&1)
@@ -42,8 +42,8 @@ for to in "-4 10.0.2.2" "-6 2001:db8:2::2"; do
   [ "$bytes" -ge 2000000 ] || fail "only $bytes bytes in 2 seconds to $to"
   rates="$rates $((bytes * 8 / 2000000)) Mbit/s"
 done
-in_a ip -4 route get 10.0.2.2 | grep -q 'mtu 1400' || fail "host a did not learn the MTU: $(in_a ip -4 route get 10.0.2.2)"
-in_a ip -6 route get 2001:db8:2::2 | grep -q 'mtu 1280' || fail "host a did not learn the MTU: $(in_a ip -6 route get 2001:db8:2::2)"
+says 'mtu 1400' in_a ip -4 route get 10.0.2.2 || fail "host a did not learn the MTU: $(in_a ip -4 route get 10.0.2.2)"
+says 'mtu 1280' in_a ip -6 route get 2001:db8:2::2 || fail "host a did not learn the MTU: $(in_a ip -6 route get 2001:db8:2::2)"
 expect "mtu" ctl set interface mtu ip4 0 host-vb
 expect "mtu" ctl set interface mtu ip6 0 host-vb
 in_a ip route flush cache
@@ -52,7 +52,7 @@ in_a ip -6 route flush cache
 # A path MTU to one host: it alone is concerned, and packets that may be cut are.
 expect "path MTU" ctl set ip pmtu 10.0.2.2 1000
 expect "path MTU" ctl set ip pmtu 2001:db8:2::2 1300
-ctl show ip pmtu | grep -q '^10.0.2.2 table:0 pmtu:1000$' || fail "$(ctl show ip pmtu)"
+says '^10.0.2.2 table:0 pmtu:1000$' ctl show ip pmtu || fail "$(ctl show ip pmtu)"
 out=$(in_a ping -c 1 -W 2 -M do -s 1200 10.0.2.2 2>&1)
 grep -qi 'mtu *= *1000' <<<"$out" || fail "no 'fragmentation needed' with MTU 1000: $out"
 out=$(in_a ping -6 -c 1 -W 2 -M do -s 1300 2001:db8:2::2 2>&1)

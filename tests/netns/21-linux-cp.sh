@@ -29,7 +29,7 @@ refused || fail "somebody answers at port 8000"
 expect "lcp-sync" ctl lcp lcp-sync on
 expect "lcp create" ctl lcp create host-va host-if e0 netns "$L"
 expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
-ctl show lcp | grep -q 'itf-pair: \[0\] host-va tap0 e0 ' || fail "show lcp: $(ctl show lcp)"
+says 'itf-pair: \[0\] host-va tap0 e0 ' ctl show lcp || fail "show lcp: $(ctl show lcp)"
 mirrored() {
   ip -n "$L" addr show dev e0 | grep -q '10.0.1.1/24' &&
     ip -n "$L" -6 addr show dev e0 | grep '2001:db8:1::1/64' | grep -qv tentative

@@ -17,7 +17,7 @@ expect "address" ctl set interface ip address host-vb 2001:db8:2::1/64
 expect "spread" ctl set interface handoff host-va auto
 expect "spread" ctl set interface handoff host-vb auto symmetrical
 await 10 in_a ping -6 -c 1 -W 1 2001:db8:2::2 || fail "no way over IPv6"
-ctl show handoff queues | grep -q '^host-va: workers 0,1 (auto)' || fail "host-va is not spread: $(ctl show handoff queues)"
+says '^host-va: workers 0,1 (auto)' ctl show handoff queues || fail "host-va is not spread: $(ctl show handoff queues)"
 
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
@@ -32,7 +32,7 @@ changes=0
 while kill -0 "$ping4" 2>/dev/null || kill -0 "$ping6" 2>/dev/null; do
   expect "start a third worker" ctl create worker
   expect "start a fourth worker" ctl create worker
-  ctl show handoff queues | grep -q '^host-va: workers 0,1,2,3 (auto)' || fail "new workers take nothing: $(ctl show handoff queues)"
+  says '^host-va: workers 0,1,2,3 (auto)' ctl show handoff queues || fail "new workers take nothing: $(ctl show handoff queues)"
   sleep 0.2
   # One that the queues are on goes too: they move.
   expect "end a worker" ctl delete worker 0
@@ -46,12 +46,12 @@ for family in ping ping6; do
   grep -q ' 0% packet loss' "$work/$family" || fail "$family after $changes changes: $(tail -n 3 "$work/$family")"
 done
 for why in 'handoff ring full' 'interface or node was deleted'; do
-  ! ctl show errors | grep -q "$why" || fail "packets were lost: $(ctl show errors | grep "$why")"
+  ! says "$why" ctl show errors || fail "packets were lost: $(ctl show errors | grep "$why")"
 done
 rate=$(python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["end"]["sum_received"]["bits_per_second"] / 1e6))' "$work/iperf.json")
 [ "$rate" -ge 10 ] || fail "TCP moved no more than $rate Mbit/s of 20"
 [ "$changes" -ge 12 ] || fail "only $changes changes"
-ctl show workers | grep -q '^Imbalance of workers' || fail "show workers says: $(ctl show workers)"
+says '^Imbalance of workers' ctl show workers || fail "show workers says: $(ctl show workers)"
 alive
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
 pass "$changes changes, TCP $rate Mbit/s"

@@ -82,6 +82,10 @@ expect() {
   out=$("$@" 2>&1) || fail "$what: $* said: $(tail -n 20 <<<"$out")"
 }
 
+# says PATTERN COMMAND...: whether the command's output matches. Not `COMMAND | grep -q`: that ends at the first match, and a
+# command that has more to say is a failed one then.
+says() { grep -q -- "$1" <<<"$("${@:2}" 2>&1)"; }
+
 # A command in a namespace; one that hangs is ended, so that its test can say which it was.
 in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
 in_a() { in_ns "$A" "$@"; }

@@ -20,7 +20,7 @@ fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {
 }
 
 /// All modules but those that need files, sockets or privileges.
-fn router() -> Router {
+pub(crate) fn router() -> Router {
     let needs_more = ["logging", "stats", "af_packet", "tap"];
     let modules: Vec<&'static Module> =
         crate::modules::all().filter(|m| !needs_more.contains(&m.name)).collect();

@@ -14,6 +14,8 @@ mod files;
 mod lifecycle;
 mod logging;
 mod modules;
+#[cfg(test)]
+mod neighbours;
 mod notify;
 mod router;
 mod settings;

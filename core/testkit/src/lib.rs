@@ -21,16 +21,21 @@
 
 pub mod alloc;
 mod fuzz;
+mod giver;
 pub mod netns;
 pub mod node;
 mod probe;
 mod rng;
 mod router;
 mod stack;
+pub mod toy;
+mod twins;
 
 pub use fuzz::{Fuzzed, fuzz_all_nodes};
+pub use giver::{Given, Giver, HAND};
 pub use rng::Rng;
 pub use router::{CliFn, Config, Port, Router};
 pub use stack::{PEER, PEER_MAC, STACK, US};
+pub use twins::{Twin, Twins};
 
 pub use shoal_wire::Packet as PacketBuilder;

@@ -36,12 +36,11 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "A next hop without an interface is looked up itself, over any number of other routes; it may be of the other \
-         family. `add` adds to the paths that are there; `del` without paths takes all away. Bits beyond the prefix \
-         length are ignored. `count` adds, or takes away, that many prefixes of the same length, side by \
-         side: all of them or, on error or when it is interrupted, none; a deletion that is interrupted says how many \
-         are gone. Of several paths those \
-         of the lowest preference that are up share the flows by weight. `resilient`: a path that is lost moves no \
-         flows but its own.",
+         family. A route to one host by an interface alone has the host itself as next hop. `add` adds to the paths \
+         that are there; `del` without paths takes all away. Bits beyond the prefix length are ignored. `count` adds, or \
+         takes away, that many prefixes of the same length, side by side: all of them or, on error or when it is \
+         interrupted, none; a deletion that is interrupted says how many are gone. Of several paths those of the lowest \
+         preference that are up share the flows by weight. `resilient`: a path that is lost moves no flows but its own.",
     ),
     Command::new("ip table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv4 forwarding table", table4)
         .examples(&["ip table add 10 customers", "ip table del 10"])

@@ -20,6 +20,7 @@ use crate::address::{self, Bits};
 use crate::change::State;
 use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
+use crate::path::of_host;
 use crate::slot::Contribution;
 use crate::table::{Entries, Routes};
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
@@ -286,12 +287,15 @@ impl Fib {
         let mut all: Notes<IpPrefix> = Notes::default();
         for prefix in prefixes {
             let prefix = prefix.into().normalized();
-            state.check_paths(fib, &prefix, source, paths)?;
+            let own = of_host(&prefix, source, paths);
+            state.check_paths(fib, &prefix, source, own.as_deref().unwrap_or(paths))?;
             all.reserve().map_err(|why| FibError::Bulk { fit: all.len(), why })?;
             all.push(prefix);
         }
         for prefix in all.items() {
-            state.drop_paths(fib, prefix, source, |path| paths.iter().any(|p| p.via == path.via))?;
+            let own = of_host(prefix, source, paths);
+            let gone = own.as_deref().unwrap_or(paths);
+            state.drop_paths(fib, prefix, source, |path| gone.iter().any(|p| p.via == path.via))?;
         }
         Ok(all.len())
     }
@@ -424,6 +428,23 @@ impl State {
             held
         };
         self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))
+    }
+
+    /// The same with paths that are the host's alone.
+    fn change_host(
+        &mut self,
+        fib: FibIndex,
+        prefix: &IpPrefix,
+        source: Source,
+        paths: &[Path],
+        mode: Mode,
+    ) -> Result<Option<ListId>, FibError> {
+        let family = address::family(prefix);
+        let paths = self.checked(family, paths)?;
+        let held = self.acquire(family, &paths)?;
+        let done = self.change_one(fib, prefix, source, (&paths, held), mode);
+        self.release(held);
+        done
     }
 
     fn put_back(&mut self, fib: FibIndex, prefix: &IpPrefix, source: Source, old: Option<ListId>) {

@@ -4,14 +4,17 @@ use std::net::IpAddr;
 
 use shoal_adj::{Family, Spread};
 use shoal_buffer::SwIfIndex;
+use shoal_wire::IpPrefix;
 
-use crate::FibIndex;
+use crate::address::is_one_host;
+use crate::{FibIndex, Source};
 
 /// Where a path leads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Via {
     /// Out of an interface to whoever has the packet's destination address: a connected network. `source` is the
-    /// address to ask with; unspecified: any of the interface.
+    /// address to ask with; unspecified: any of the interface. In an entry for one host it is a
+    /// [next hop](Via::NextHop), the host itself.
     Attached {
         /// The interface.
         interface: SwIfIndex,
@@ -118,6 +121,23 @@ impl Path {
         self.preference = preference;
         self
     }
+}
+
+/// The paths of a host's own entry, when they are others than those given: what is on a link there is the host itself, a
+/// neighbour like others. Without that each of its packets would ask the link for it anew. What interfaces contribute is
+/// left as it is.
+pub(crate) fn of_host(prefix: &IpPrefix, source: Source, paths: &[Path]) -> Option<Vec<Path>> {
+    let attached = |path: &Path| matches!(path.via, Via::Attached { .. });
+    let next_hop = prefix.addr();
+    let host = prefix.len() == prefix.max_len() && is_one_host(next_hop);
+    if source == Source::Interface || !host || !paths.iter().any(attached) {
+        return None;
+    }
+    let behind = |path: &Path| match path.via {
+        Via::Attached { interface, .. } => Path { via: Via::NextHop { interface, next_hop }, ..*path },
+        _ => *path,
+    };
+    Some(paths.iter().map(behind).collect())
 }
 
 impl Via {

@@ -223,6 +223,18 @@ impl Model {
     }
 }
 
+/// On a link there is only the host itself in an entry for one host.
+fn of_entry(prefix: &IpPrefix, source: Source, paths: &[Path]) -> Vec<Path> {
+    let host = prefix.len() == prefix.max_len() && source != Source::Interface;
+    let one = |path: &Path| match path.via {
+        Via::Attached { interface, .. } if host => {
+            Path { via: Via::NextHop { interface, next_hop: prefix.addr() }, ..*path }
+        }
+        _ => *path,
+    };
+    paths.iter().map(one).collect()
+}
+
 /// As the table keeps them: sorted, one of each kind.
 fn kept(paths: &[Path]) -> Vec<Path> {
     let mut all: Vec<Path> = Vec::new();
@@ -241,7 +253,8 @@ fn apply(router: &Router, model: &mut Model, change: &Change) {
             let added = router.fib.add(FibIndex(*table), *prefix, SOURCES[*source], paths);
             assert_eq!(added.is_ok(), paths.iter().all(there), "{added:?}");
             if added.is_ok() {
-                model.routes.insert((*table, *prefix, SOURCES[*source]), kept(paths));
+                let paths = of_entry(prefix, SOURCES[*source], paths);
+                model.routes.insert((*table, *prefix, SOURCES[*source]), kept(&paths));
             }
         }
         Change::Withdraw { table, pick } => {

@@ -109,6 +109,33 @@ fn a_recursive_route_follows_its_next_hop_through_other_routes() {
 }
 
 #[test]
+fn what_is_on_a_link_for_one_host_is_that_host() {
+    // Behind an unnumbered interface. Many at a time, added to, and taken away by the words they were given with.
+    let router = with_neighbours();
+    let (fib, before) = (&router.fib, router.locks());
+    let attached: Path = Via::Attached { interface: ETH1, source: ip("0.0.0.0") }.into();
+    let hosts = ["10.0.0.5/32", "10.0.0.6/32"].map(prefix);
+    fib.add_paths(MAIN, hosts, Source::Cli, &[attached]).unwrap();
+    assert_eq!(router.way("10.0.0.5"), "Incomplete 1 10.0.0.5");
+    assert_eq!(router.way("10.0.0.6"), "Incomplete 1 10.0.0.6");
+    fib.add_paths(MAIN, hosts, Source::Cli, &[via("198.51.100.1", ETH2)]).unwrap();
+    fib.remove_paths(MAIN, hosts, Source::Cli, &[attached]).unwrap();
+    assert_eq!(router.way("10.0.0.5"), "Incomplete 2 198.51.100.1");
+    assert!(fib.remove_paths(MAIN, hosts, Source::Cli, &[attached]).is_err());
+    fib.remove_many(MAIN, hosts, Source::Cli).unwrap();
+    // IPv6 is no different; a network of many stays one, and groups are nobody's address.
+    let attached6: Path = Via::Attached { interface: ETH1, source: ip("::") }.into();
+    fib.add_paths(MAIN, [prefix("2001:db8::50/128")], Source::Api, &[attached6]).unwrap();
+    assert_eq!(router.way("2001:db8::50"), "Incomplete 1 2001:db8::50");
+    fib.add_paths(MAIN, [prefix("10.1.0.0/31"), prefix("224.0.0.9/32")], Source::Cli, &[attached]).unwrap();
+    assert_eq!(router.way("10.1.0.1"), "Glean 1 0.0.0.0");
+    assert_eq!(router.way("224.0.0.9"), "Glean 1 0.0.0.0");
+    fib.remove_many(MAIN, ["10.1.0.0/31", "224.0.0.9/32"].map(prefix), Source::Cli).unwrap();
+    fib.remove_many(MAIN, [prefix("2001:db8::50/128")], Source::Api).unwrap();
+    assert_eq!(router.locks(), before);
+}
+
+#[test]
 fn a_loop_of_routes_drops_until_it_is_broken() {
     let router = with_neighbours();
     let fib = &router.fib;

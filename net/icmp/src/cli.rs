@@ -7,7 +7,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::limiter::Rate;
-use crate::{Icmp, Icmp6};
+use crate::{Icmp, Icmp6, Messages, TypeCount};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -62,30 +62,34 @@ impl fmt::Display for View {
     }
 }
 
+fn view<T: fmt::Display + Copy>(icmp: &Messages<T>, number: fn(T) -> u8) -> Output {
+    let row = |c: TypeCount<T>| Row {
+        r#type: number(c.kind),
+        name: c.kind.to_string(),
+        received: c.rx,
+        sent: c.tx,
+    };
+    Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() })
+}
+
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let icmp = control.get::<Icmp>()?;
-    let row =
-        |c: crate::TypeCount| Row { r#type: c.kind.0, name: c.kind.to_string(), received: c.rx, sent: c.tx };
-    Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
+    Ok(view(&*control.get::<Icmp>()?, |kind| kind.0))
 }
 
 fn show6(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let icmp = control.get::<Icmp6>()?;
-    let row =
-        |c: crate::Type6Count| Row { r#type: c.kind.0, name: c.kind.to_string(), received: c.rx, sent: c.tx };
-    Ok(Output::view(View { rate_limit: icmp.rate(), types: icmp.counts().into_iter().map(row).collect() }))
+    Ok(view(&*control.get::<Icmp6>()?, |kind| kind.0))
 }
 
-fn rate_limit6(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let icmp = control.get::<Icmp6>()?;
+fn set_rate<T>(icmp: &Messages<T>, args: &Args) -> Result<Output, CliError> {
     let rate = Rate { per_second: args.get("rate")?, burst: args.or("burst", icmp.rate().burst)? };
     icmp.set_rate(rate)?;
     Ok(Output::none())
 }
 
 fn rate_limit(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let icmp = control.get::<Icmp>()?;
-    let rate = Rate { per_second: args.get("rate")?, burst: args.or("burst", icmp.rate().burst)? };
-    icmp.set_rate(rate)?;
-    Ok(Output::none())
+    set_rate(&*control.get::<Icmp>()?, args)
+}
+
+fn rate_limit6(control: &Control, args: &Args) -> Result<Output, CliError> {
+    set_rate(&*control.get::<Icmp6>()?, args)
 }

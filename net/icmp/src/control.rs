@@ -1,15 +1,16 @@
-//! The control plane of ICMP: the rate limit, and who listens for answers.
+//! The control plane of ICMP: the rate limit, who listens for answers, and which node takes ICMPv6 messages of a type.
 
 use std::cell::Cell;
-use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_graph::counter::Simple;
-use shoal_wire::Icmp4Type;
+use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
+use shoal_wire::{Icmp4Type, Icmp6Type};
 
 use crate::heard::{Heard, Listener, Listeners};
-use crate::limiter::{Limiter, Rate};
+use crate::limiter::{Allowance, Rate};
 
 /// Why an operation on ICMP failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,31 +23,51 @@ pub enum IcmpError {
     NoBurst,
 }
 
-/// ICMP of this router.
-pub struct Icmp {
-    rate: Cell<Rate>,
-    limiter: Arc<Limiter>,
-    pub(crate) listeners: Rc<Listeners>,
-    rx: Simple,
-    tx: Simple,
-}
-
 /// How many messages of one type came and went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TypeCount {
+pub struct TypeCount<T> {
     /// The type.
-    pub kind: Icmp4Type,
+    pub kind: T,
     /// Received by this router.
     pub rx: u64,
     /// Sent by this router.
     pub tx: u64,
 }
 
-impl Icmp {
-    pub(crate) fn new(limiter: Arc<Limiter>, rx: Simple, tx: Simple) -> Self {
-        let listeners = Rc::new(Listeners::default());
-        listeners.start_at(RandomState::new().hash_one(0u8) as u16);
-        Icmp { rate: Cell::default(), limiter, listeners, rx, tx }
+/// ICMP of one family: [`Icmp`] and [`Icmp6`].
+pub struct Messages<T> {
+    graph: Rc<Graph>,
+    rate: Cell<Rate>,
+    allowance: Allowance,
+    rx: Simple,
+    pub(crate) listeners: Rc<Listeners>,
+    pub(crate) takers: Takers,
+    kind: fn(u8) -> T,
+}
+
+/// ICMP of this router.
+pub type Icmp = Messages<Icmp4Type>;
+
+/// ICMPv6 of this router.
+pub type Icmp6 = Messages<Icmp6Type>;
+
+impl<T> Messages<T> {
+    pub(crate) fn new(graph: Rc<Graph>, kind: fn(u8) -> T, rx: Simple, tx: Simple) -> Self {
+        let rate = Rate::default();
+        Messages {
+            graph,
+            rate: Cell::new(rate),
+            allowance: Allowance::new(rate, tx),
+            rx,
+            listeners: Listeners::new(),
+            takers: Takers::default(),
+            kind,
+        }
+    }
+
+    /// What may be sent, for nodes of other crates that send errors or redirects.
+    pub fn allowance(&self) -> Allowance {
+        self.allowance.clone()
     }
 
     /// How many errors may be sent.
@@ -63,7 +84,7 @@ impl Icmp {
             return Err(IcmpError::NoBurst);
         }
         self.rate.set(rate);
-        self.limiter.set(rate);
+        self.allowance.set(rate);
         Ok(())
     }
 
@@ -80,11 +101,50 @@ impl Icmp {
     }
 
     /// Counts of all types that were ever seen.
-    pub fn counts(&self) -> Vec<TypeCount> {
-        let count = |n: u8| {
-            let at = usize::from(n);
-            TypeCount { kind: Icmp4Type(n), rx: self.rx.sum(at), tx: self.tx.sum(at) }
+    pub fn counts(&self) -> Vec<TypeCount<T>> {
+        let count = |n: u8| TypeCount {
+            kind: (self.kind)(n),
+            rx: self.rx.sum(usize::from(n)),
+            tx: self.allowance.sent(n),
         };
         (0..=u8::MAX).map(count).filter(|c| c.rx + c.tx > 0).collect()
+    }
+}
+
+impl Icmp6 {
+    /// Messages of a type go to a node from now on. It gets packets whose front is the IPv6 header and whose
+    /// [`l4`](shoal_buffer::Meta::l4) is where ICMPv6 begins, all in the first segment up to the type's shortest
+    /// message, its checksum and for neighbor discovery its hop limit and code seen to. Echo requests stay here; echo
+    /// replies and errors nobody takes go to [`Messages::listen`].
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn set_taker(&self, kind: Icmp6Type, node: NodeIndex) -> Result<(), GraphError> {
+        let input = self.graph.node("ip6-icmp-input")?;
+        self.takers.set(kind, self.graph.add_edge(input, node)?);
+        Ok(())
+    }
+}
+
+/// The edges of `ip6-icmp-input` by message type, 0 for a type nobody takes. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Takers(Arc<[AtomicU16]>);
+
+impl Default for Takers {
+    fn default() -> Self {
+        Takers((0..=u8::MAX).map(|_| AtomicU16::new(0)).collect())
+    }
+}
+
+impl Takers {
+    pub(crate) fn of(&self, kind: Icmp6Type) -> Option<Edge> {
+        let edge = self.0.get(usize::from(kind.0)).map_or(0, |edge| edge.load(Ordering::Acquire));
+        (edge != 0).then_some(Edge(edge))
+    }
+
+    fn set(&self, kind: Icmp6Type, edge: Edge) {
+        if let Some(cell) = self.0.get(usize::from(kind.0)) {
+            cell.store(edge.0, Ordering::Release);
+        }
     }
 }

@@ -2,17 +2,44 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Receiver, Sender, channel};
-use shoal_wire::Icmp4Type;
+use shoal_wire::{Icmp4Type, Icmp6Type, icmp4, icmp6};
 
 /// Answers on their way from the nodes.
 pub(crate) const CHANNEL: usize = 1024;
+
+/// What came back for an echo request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Its reply.
+    Reply,
+    /// An error about it, by type and code.
+    Icmp4(Icmp4Type, u8),
+    /// The same of ICMPv6.
+    Icmp6(Icmp6Type, u8),
+}
+
+impl Answer {
+    /// Whether the request had no hops left on its way.
+    pub fn is_expired(self) -> bool {
+        match self {
+            Answer::Reply => false,
+            Answer::Icmp4(kind, code) => {
+                kind == Icmp4Type::TIME_EXCEEDED && code == icmp4::code::TTL_EXCEEDED_IN_TRANSIT
+            }
+            Answer::Icmp6(kind, code) => {
+                kind == Icmp6Type::TIME_EXCEEDED && code == icmp6::code::HOP_LIMIT_EXCEEDED_IN_TRANSIT
+            }
+        }
+    }
+}
 
 /// An answer to an echo request of ours: its reply, or an error that quotes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,12 +49,10 @@ pub struct Heard {
     /// The sequence number of the request.
     pub sequence: u16,
     /// What came: an echo reply or an error.
-    pub kind: Icmp4Type,
-    /// The error's code.
-    pub code: u8,
+    pub answer: Answer,
     /// Who sent it.
-    pub from: Ipv4Addr,
-    /// The TTL it arrived with.
+    pub from: IpAddr,
+    /// The TTL or hop limit it arrived with.
     pub ttl: u8,
     /// Bytes of the ICMP message.
     pub bytes: usize,
@@ -76,6 +101,13 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
+    /// Identifiers need not be secret, but two routers should not begin with the same.
+    pub(crate) fn new() -> Rc<Self> {
+        let listeners = Listeners::default();
+        *listeners.next.borrow_mut() = RandomState::new().hash_one(0u8) as u16;
+        Rc::new(listeners)
+    }
+
     pub(crate) fn wanted(&self) -> Wanted {
         self.wanted.clone()
     }
@@ -90,11 +122,6 @@ impl Listeners {
         self.by_id.borrow_mut().insert(id, sender);
         self.wanted.add(id);
         Some(Listener { id, heard, listeners: Rc::downgrade(self) })
-    }
-
-    /// Where identifiers begin; they need not be secret, but two routers should not begin with the same.
-    pub(crate) fn start_at(&self, id: u16) {
-        *self.next.borrow_mut() = id;
     }
 
     /// Passes an answer on; one too many for its listener is lost.
@@ -142,14 +169,14 @@ mod tests {
     use super::*;
 
     fn heard(id: u16) -> Heard {
-        let (kind, from) = (Icmp4Type::ECHO_REPLY, Ipv4Addr::LOCALHOST);
-        Heard { id, sequence: 1, kind, code: 0, from, ttl: 64, bytes: 8, at: Time(0) }
+        let (answer, from) = (Answer::Reply, IpAddr::from([127, 0, 0, 1]));
+        Heard { id, sequence: 1, answer, from, ttl: 64, bytes: 8, at: Time(0) }
     }
 
     #[test]
     fn answers_reach_the_one_who_asked_and_nobody_after() {
         let listeners = Rc::new(Listeners::default());
-        listeners.start_at(u16::MAX);
+        *listeners.next.borrow_mut() = u16::MAX;
         let (a, b) = (listeners.listen(1).unwrap(), listeners.listen(1).unwrap());
         assert_eq!((a.id(), b.id()), (u16::MAX, 0));
         listeners.deliver(heard(0));

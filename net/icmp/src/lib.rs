@@ -1,36 +1,37 @@
 //! ICMP for IPv4 and IPv6: echo, errors and their rate limit.
 //!
 //! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place,
-//! replies and errors go to whoever asked for them ([`Icmp::listen`], used by `ping`). `ip4-icmp-error` turns any
+//! replies and errors go to whoever asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
-//! ([`shoal_ip4::IcmpError`]). `ip6-icmp-input`, `ip6-icmp-echo-request` and `ip6-icmp-error` do the same for IPv6;
-//! messages of other types go to whoever takes them ([`Icmp6::set_taker`]).
+//! ([`shoal_ip4::IcmpError`], [`shoal_ip6::IcmpError`]). `ip6-icmp-input` and the others do the same for IPv6: errors
+//! and listening are one code. Messages of other ICMPv6 types go to whoever takes them ([`Icmp6::set_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;
 pub mod cli;
 mod control;
+mod family;
 mod heard;
-mod icmp6;
 pub mod limiter;
 mod node;
 mod sum;
 
-pub use control::{Icmp, IcmpError, TypeCount};
-pub use heard::{Heard, Listener};
-pub use icmp6::{Icmp6, Type6Count};
+pub use control::{Icmp, Icmp6, IcmpError, Messages, TypeCount};
+pub use heard::{Answer, Heard, Listener};
+pub use limiter::Allowance;
 
+use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use shoal_graph::counter::Simple;
-use shoal_graph::process::{Receiver, channel};
+use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError, Module};
+use shoal_wire::{Icmp4Type, Icmp6Type};
 
-use limiter::{Limiter, Rate};
+use family::Family;
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -55,45 +56,47 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         counter.ensure(TYPES);
         Ok::<_, std::io::Error>(counter)
     };
-    let (rx, tx) = (counter("/net/icmp4/rx")?, counter("/net/icmp4/tx")?);
-    let limiter = Arc::new(Limiter::new(Rate::default()));
-    let icmp = control.put(Icmp::new(Arc::clone(&limiter), rx.clone(), tx.clone()));
     let (heard, from_nodes) = channel(heard::CHANNEL);
+    let (rx, tx) = (counter("/net/icmp4/rx")?, counter("/net/icmp4/tx")?);
+    let icmp = Icmp::new(Rc::clone(&graph), Icmp4Type, rx.clone(), tx.clone());
     graph.add_packet(node::IcmpInput { rx })?;
-    graph.add_packet(node::EchoRequest { tx: tx.clone() })?;
-    graph.add_packet(node::ListenerNode { wanted: icmp.listeners.wanted(), heard })?;
-    graph.add_packet(node::IcmpErrorNode {
-        interfaces: control.get::<Interfaces>()?.table(),
-        addresses: control.get::<Ip4>()?.table(),
-        limiter,
-        tx,
-    })?;
+    graph.add_packet(node::EchoRequest { tx })?;
+    add_both::<family::Ip4, _>(control, &icmp, control.get::<Ip4>()?.table(), heard.clone())?;
+    control.put(icmp);
+    let (rx, tx) = (counter("/net/icmp6/rx")?, counter("/net/icmp6/tx")?);
+    let (icmp6, addresses) =
+        (Icmp6::new(Rc::clone(&graph), Icmp6Type, rx.clone(), tx.clone()), control.get::<Ip6>()?.table());
+    graph.add_packet(node::Icmp6Input { rx, takers: icmp6.takers.clone() })?;
+    graph.add_packet(node::Echo6Request { addresses: addresses.clone(), tx })?;
+    add_both::<family::Ip6, _>(control, &icmp6, addresses, heard)?;
+    control.put(icmp6);
     control.put(FromNodes(from_nodes));
-    init_ip6(control, counter("/net/icmp6/rx")?, counter("/net/icmp6/tx")?)
+    Ok(())
 }
 
-fn init_ip6(control: &Rc<Control>, rx: Simple, tx: Simple) -> Result<(), InitError> {
-    let graph = control.graph()?;
-    let addresses = control.get::<Ip6>()?.table();
-    let limiter = Arc::new(Limiter::new(Rate::default()));
-    let icmp6 = Icmp6::new(Rc::clone(&graph), Arc::clone(&limiter), rx.clone(), tx.clone());
-    graph.add_packet(node::Icmp6Input { rx, takers: icmp6.takers() })?;
-    graph.add_packet(node::Echo6Request { addresses: addresses.clone(), tx: tx.clone() })?;
-    graph.add_packet(node::Icmp6ErrorNode {
-        interfaces: control.get::<Interfaces>()?.table(),
-        addresses,
-        limiter,
-        tx,
-    })?;
-    control.put(icmp6);
+/// The nodes that are written once.
+fn add_both<F: Family, T>(
+    control: &Control,
+    icmp: &Messages<T>,
+    addresses: F::Addresses,
+    heard: Sender<Heard>,
+) -> Result<(), InitError> {
+    let (graph, family) = (control.graph()?, PhantomData::<F>);
+    graph.add_packet(node::ListenerNode { wanted: icmp.listeners.wanted(), heard, family })?;
+    let interfaces = control.get::<Interfaces>()?.table();
+    graph.add_packet(node::IcmpErrorNode::<F> { interfaces, addresses, allowance: icmp.allowance() })?;
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (icmp, from_nodes) = (control.get::<Icmp>()?, control.get::<FromNodes>()?.0.clone());
-    control.processes()?.spawn("ip4-icmp-listener", async move {
+    let (icmp, icmp6) = (control.get::<Icmp>()?, control.get::<Icmp6>()?);
+    let from_nodes = control.get::<FromNodes>()?.0.clone();
+    control.processes()?.spawn("ip-icmp-listener", async move {
         while let Ok(heard) = from_nodes.recv().await {
-            icmp.deliver(heard);
+            match heard.from {
+                IpAddr::V4(_) => icmp.deliver(heard),
+                IpAddr::V6(_) => icmp6.deliver(heard),
+            }
         }
     });
     Ok(())

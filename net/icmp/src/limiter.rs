@@ -3,11 +3,13 @@
 //! One atomic word, the time at which the bucket would be full again if nothing more were taken. It is touched
 //! only by packets that are about to be answered with an error, which is the rare case by definition.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
 use shoal_graph::clock::Time;
+use shoal_graph::counter::Simple;
 
 /// How many errors may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -70,6 +72,37 @@ impl Limiter {
             }
         }
         false
+    }
+}
+
+/// What one family may say: its bucket, and what it has sent by type. Clones are the same.
+#[derive(Clone)]
+pub struct Allowance {
+    limiter: Arc<Limiter>,
+    tx: Simple,
+}
+
+impl Allowance {
+    pub(crate) fn new(rate: Rate, tx: Simple) -> Self {
+        Allowance { limiter: Arc::new(Limiter::new(rate)), tx }
+    }
+
+    /// Whether one more error or redirect may be sent.
+    pub fn take(&self, now: Time) -> bool {
+        self.limiter.take(now)
+    }
+
+    /// Counts a message that is sent.
+    pub fn count(&self, kind: u8, thread: usize) {
+        self.tx.add(thread, kind.into(), 1);
+    }
+
+    pub(crate) fn set(&self, rate: Rate) {
+        self.limiter.set(rate);
+    }
+
+    pub(crate) fn sent(&self, kind: u8) -> u64 {
+        self.tx.sum(kind.into())
     }
 }
 

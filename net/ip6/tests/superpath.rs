@@ -9,12 +9,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use common::{
-    Given, Giver, MODULES, Toy, address, ip, look_up_in, neighbour, route, route_in, station, table, via,
-};
+use common::{Given, MODULES, Toy, address, ip, look_up_in, neighbour, route, route_in, station, table, via};
 use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_buffer::Flags;
@@ -26,8 +21,8 @@ use shoal_interface::{MtuLayer, OUTPUT_ARC};
 use shoal_ip4::Ip4;
 use shoal_ip6::{Ip6, UNICAST_ARC};
 use shoal_pg::CreateInterface;
-use shoal_testkit::{PacketBuilder, Port, Rng, Router};
-use shoal_wire::{EtherType, Ip4Prefix, IpProtocol, MacAddress, TcpFlags, describe_frame};
+use shoal_testkit::{PacketBuilder, Port, Rng, Router, Twin, Twins};
+use shoal_wire::{EtherType, Ip4Prefix, IpProtocol, MacAddress, TcpFlags};
 
 /// Ports of a router here.
 const PORTS: u32 = 8;
@@ -41,56 +36,20 @@ const OUT_FEATURE: usize = 6;
 /// The port with a feature behind the rewrite and no other.
 const IP_OUT_FEATURE: usize = 7;
 
-struct World {
-    router: Router,
-    ports: Vec<Port>,
-    givers: Vec<Giver>,
-}
+/// The two routers of a test.
+const TWINS: Twins = Twins { make: world, packet: given, flow };
 
-impl World {
-    fn new(superpath: bool) -> World {
-        let mut router = Router::new(MODULES);
-        router.interfaces().enable_superpath(superpath).unwrap();
-        router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
-        router.get::<Icmp6>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
-        router.get::<Fib>().set_flow_seed(7);
-        let gso = |n| (n == 1).then_some(1448);
-        let port = |n| CreateInterface { id: n, gso_size: gso(n), ..CreateInterface::default() };
-        let ports: Vec<Port> = (0..PORTS).map(|n| router.pg_with(&port(n))).collect();
-        configure(&router, &ports);
-        let givers = ports.iter().map(|p| Giver::new(&router, p, 0)).collect();
-        router.run();
-        World { router, ports, givers }
-    }
-
-    /// Packets dispatched by a node.
-    fn vectors(&self, node: &str) -> u64 {
-        self.router.graph().graph_counters().vectors.sum(common::node(&self.router, node).number() as usize)
-    }
-
-    /// All counters of interfaces, by name and interface.
-    fn interface_counters(&self) -> BTreeMap<(&'static str, usize), u64> {
-        let c = self.router.graph().graph_counters();
-        let mut all = BTreeMap::new();
-        for i in 0..=PORTS as usize {
-            for (name, bytes, counter) in [("rx", "rx bytes", &c.rx), ("tx", "tx bytes", &c.tx)] {
-                let (packets, octets) = counter.sum(i);
-                all.extend([((name, i), packets), ((bytes, i), octets)]);
-            }
-            let simple = [
-                ("drops", &c.drops),
-                ("punt", &c.punt),
-                ("rx-no-buf", &c.rx_no_buf),
-                ("rx-miss", &c.rx_miss),
-                ("rx-error", &c.rx_error),
-                ("tx-error", &c.tx_error),
-                ("ip4", &c.ip4),
-                ("ip6", &c.ip6),
-            ];
-            all.extend(simple.map(|(name, counter)| ((name, i), counter.sum(i))));
-        }
-        all
-    }
+fn world(superpath: bool) -> Twin {
+    let mut router = Router::new(MODULES);
+    router.interfaces().enable_superpath(superpath).unwrap();
+    router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
+    router.get::<Icmp6>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
+    router.get::<Fib>().set_flow_seed(7);
+    let gso = |n| (n == 1).then_some(1448);
+    let port = |n| CreateInterface { id: n, gso_size: gso(n), ..CreateInterface::default() };
+    let ports: Vec<Port> = (0..PORTS).map(|n| router.pg_with(&port(n))).collect();
+    configure(&router, &ports);
+    Twin::new(router, ports)
 }
 
 fn configure(router: &Router, ports: &[Port]) {
@@ -305,7 +264,13 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
 }
 
 /// Which packets keep their order: see the top of the file.
-fn flow(packet: &[u8]) -> Vec<u8> {
+fn flow(packet: &mut [u8]) -> Vec<u8> {
+    // RFC 7739: identifications of what a router cuts of its own are nobody else's to know.
+    if packet.get(20) == Some(&IpProtocol::IPV6_FRAGMENTATION.0)
+        && let Some(id) = packet.get_mut(58..62)
+    {
+        id.fill(0);
+    }
     let of = |range: std::ops::Range<usize>| packet.get(range).unwrap_or_default();
     if of(12..14) != [0x86, 0xdd] {
         return [of(0..15), of(20..24), of(26..34)].concat();
@@ -316,81 +281,11 @@ fn flow(packet: &[u8]) -> Vec<u8> {
     [of(0..15), of(20..21), of(22..54)].concat()
 }
 
-fn by_flow(packets: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
-    let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for mut packet in packets {
-        // RFC 7739: identifications of what a router cuts of its own are nobody else's to know.
-        if packet.get(20) == Some(&IpProtocol::IPV6_FRAGMENTATION.0)
-            && let Some(id) = packet.get_mut(58..62)
-        {
-            id.fill(0);
-        }
-        flows.entry(flow(&packet)).or_default().push(packet);
-    }
-    flows
-}
-
-/// What both routers must agree on.
-fn compare(plain: &mut World, fused: &mut World, at: &str) -> usize {
-    let mut sent = 0;
-    for (a, b) in plain.ports.iter().zip(&fused.ports) {
-        let (a_out, b_out) = (a.received(), b.received());
-        sent += a_out.len();
-        assert_eq!(a_out.len(), b_out.len(), "packets out of {}, {at}", a.name());
-        let (a_out, b_out) = (by_flow(a_out), by_flow(b_out));
-        for (a_flow, b_flow) in a_out.values().zip(b_out.values()) {
-            let differ = a_flow.iter().zip(b_flow).find(|(a, b)| a != b);
-            if let Some((a_packet, b_packet)) = differ {
-                let (a_text, b_text) = (describe_frame(a_packet), describe_frame(b_packet));
-                panic!("out of {}, {at}, ordinary:\n{a_text}\nfused:\n{b_text}", a.name());
-            }
-        }
-        assert!(a_out == b_out, "flows out of {}, {at}", a.name());
-    }
-    let (a, b) = (plain.router.errors(), fused.router.errors());
-    assert_eq!(a, b, "error counters, {at}");
-    assert_eq!(plain.interface_counters(), fused.interface_counters(), "interface counters, {at}");
-    assert_eq!(plain.router.buffers_in_use(), fused.router.buffers_in_use(), "buffers, {at}");
-    sent
-}
-
-/// Sends random bursts through both; the counters that moved at the end.
-fn run(seed: u64, bursts: usize) -> (World, World) {
-    let (mut plain, mut fused) = (World::new(false), World::new(true));
-    let mut rng = Rng::new(seed);
-    let mut sent = 0;
-    for burst in 0..bursts {
-        let most = *rng.pick(&[1, 4, 40, 300]);
-        for _ in 0..=rng.below(most) {
-            // Mostly from one port, so that frames are long.
-            let rx = if rng.one_in(2) { 0 } else { rng.below(PORTS as usize) };
-            let packet = given(&mut rng, &plain.ports[rx], rx);
-            plain.givers[rx].give(packet.clone());
-            fused.givers[rx].give(packet);
-        }
-        plain.router.run();
-        fused.router.run();
-        sent += compare(&mut plain, &mut fused, &format!("burst {burst}, SHOAL_SEED={seed}"));
-        if rng.one_in(8) {
-            let pause = Duration::from_millis(*rng.pick(&[10, 150, 1000, 3000]));
-            plain.router.advance(pause);
-            fused.router.advance(pause);
-        }
-    }
-    for world in [&mut plain, &mut fused] {
-        world.router.advance(Duration::from_secs(20));
-    }
-    compare(&mut plain, &mut fused, &format!("the end, SHOAL_SEED={seed}"));
-    assert_eq!((plain.router.buffers_in_use(), fused.router.buffers_in_use()), (0, 0), "SHOAL_SEED={seed}");
-    assert!(sent > bursts, "only {sent} packets came out of {bursts} bursts");
-    (plain, fused)
-}
-
 #[test]
 fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
     let seed = Rng::seed(20_251_122);
     for n in 0..4 {
-        let (plain, fused) = run(seed + n, 200);
+        let (plain, fused) = TWINS.run(seed + n, 200);
         assert_eq!(plain.vectors("ip6-superpath"), 0, "the ordinary router uses no superpath");
         assert!(fused.vectors("ip6-superpath") > 1000, "the other one does");
         if n == 0 {
@@ -422,7 +317,7 @@ fn every_case_was_met(router: &Router) {
 
 #[test]
 fn packets_cut_short_at_any_byte_fare_the_same() {
-    let (mut plain, mut fused) = (World::new(false), World::new(true));
+    let (mut plain, mut fused) = (world(false), world(true));
     let plain_header = PacketBuilder::ethernet(station(0), plain.ports[0].mac())
         .ip6(ip("2001:db8::2"), ip("2001:100::1"))
         .udp(1, 2)
@@ -438,7 +333,7 @@ fn packets_cut_short_at_any_byte_fare_the_same() {
             }
             plain.router.run();
             fused.router.run();
-            compare(&mut plain, &mut fused, &format!("{n} bytes"));
+            TWINS.compare(&mut plain, &mut fused, &format!("{n} bytes"));
         }
     }
     assert!(plain.vectors("ip6-rewrite") > 0);
@@ -446,7 +341,7 @@ fn packets_cut_short_at_any_byte_fare_the_same() {
 
 #[test]
 fn traced_packets_take_the_ordinary_nodes_and_tell_their_way() {
-    let mut world = World::new(true);
+    let mut world = world(true);
     let frame = PacketBuilder::ethernet(station(0), world.ports[0].mac())
         .ip6(ip("2001:db8::2"), ip("2001:100::1"))
         .udp(1, 2)
@@ -470,7 +365,7 @@ fn traced_packets_take_the_ordinary_nodes_and_tell_their_way() {
 
 #[test]
 fn an_interface_without_ip6_keeps_to_the_superpath_of_ip4() {
-    let mut world = World::new(true);
+    let mut world = world(true);
     let before = (world.vectors("ip4-superpath"), world.vectors("ip6-superpath"));
     let frame = PacketBuilder::ethernet(station(3), world.ports[NO_IP6].mac());
     world.givers[NO_IP6].give(frame.clone().ip4([10, 0, 3, 2], [10, 1, 0, 1]).udp(1, 2).build());
@@ -484,7 +379,7 @@ fn an_interface_without_ip6_keeps_to_the_superpath_of_ip4() {
 
 #[test]
 fn features_of_one_family_leave_the_other_on_the_superpath() {
-    let mut world = World::new(true);
+    let mut world = world(true);
     let (port, giver) = (&world.ports[IN_FEATURE], &world.givers[IN_FEATURE]);
     let frame = PacketBuilder::ethernet(station(5), port.mac());
     let lookups = world.vectors("ip4-lookup");

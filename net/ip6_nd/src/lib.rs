@@ -99,6 +99,12 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(node::ListenerReport { eyes: eyes.clone() })?;
     graph.add_packet(node::Failed)?;
     let adjacencies = control.get::<Adjacencies>()?.table();
+    graph.add_frame(node::Ip6Redirect {
+        adjacencies: adjacencies.clone(),
+        interfaces: control.get::<Interfaces>()?.table(),
+        links: links.clone(),
+        allowance: control.get::<Icmp6>()?.allowance(),
+    })?;
     let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
     let discover = graph.add_frame(node::Discover(asker()))?;
     graph.add_frame(node::Glean(asker()))?;
@@ -120,6 +126,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
     }
     ip6.prove_addresses();
     ip6.set_glean_node(graph.node("ip6-glean")?).map_err(|e| InitError::Other(e.to_string()))?;
+    ip6.set_redirect_node(graph.node("ip6-redirect")?).map_err(|e| InitError::Other(e.to_string()))?;
     ip6.subscribe(|control, event| {
         let Ok(nd) = control.get::<Nd>() else { return };
         match event {

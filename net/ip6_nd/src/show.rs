@@ -167,7 +167,7 @@ impl InterfaceView {
             routers: nd.routers(interface).into_iter().map(router).collect(),
             mtu: nd.link_mtu(interface),
             dad: nd.dad_transmits() > 0,
-            suppressed: config.suppressed(),
+            suppressed: config.suppressed() || nd.autoconfigured(interface).is_some(),
             interval: config.interval,
             lifetime: config.lifetime_secs,
             managed: config.managed == Advertise::Yes,

@@ -10,7 +10,7 @@ use common::*;
 use shoal_adj::Adjacencies;
 use shoal_fib::{Fib, FibIndex};
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{Autoconfigure, DefaultRoute, Nd, NdError};
+use shoal_ip6_nd::{Autoconfigure, DefaultRoute, Nd, NdError, RaConfig};
 use shoal_testkit::{PEER_MAC, Port, Rng, Router};
 use shoal_wire::ip6_address::{ALL_NODES, ALL_ROUTERS};
 use shoal_wire::nd::{HOP_LIMIT, PrefixFlags, RaFlags, RouterAdvertisement, RouterSolicitation};
@@ -111,6 +111,54 @@ fn nobody_takes_an_address_away_at_a_stroke() {
     assert_eq!(addresses(&router, &port).len(), 1);
     router.advance(Duration::from_secs(200));
     assert!(addresses(&router, &port).is_empty());
+}
+
+/// Router advertisements sent since the last look, by their lifetimes.
+fn advertised(port: &Port) -> Vec<u16> {
+    let frames = port.received();
+    let all = frames.iter().filter(|f| f[20] == 58 && f[54] == 134);
+    all.map(|f| u16::from_be_bytes([f[60], f[61]])).collect()
+}
+
+#[test]
+fn an_interface_that_is_configured_as_a_host_is_no_router_of_its_link() {
+    // RFC 4861 6.2.2.
+    let (mut router, port) = host(DefaultRoute::Wanted);
+    router.send(&port, ra(1, 1800, &[("2001:db8:7::/64", 3600, 1800)]));
+    router.advance(Duration::from_mins(10));
+    router.interfaces().set_admin(port.index(), false).unwrap();
+    router.interfaces().set_admin(port.index(), true).unwrap();
+    router.advance(Duration::from_mins(10));
+    assert!(advertised(&port).is_empty());
+    // Nor when it is asked, or told to say something.
+    let asks = message(gateway(7), ALL_ROUTERS, |out| RouterSolicitation::new().write(out));
+    let to = (PEER_MAC, MacAddress::for_ip6_multicast(ALL_ROUTERS));
+    router.send(&port, frame(to, (gateway(7), ALL_ROUTERS), HOP_LIMIT, &asks));
+    let nd = router.get::<Nd>();
+    nd.cease(port.index()).unwrap();
+    nd.set_ra_config(port.index(), RaConfig::default()).unwrap();
+    router.advance(Duration::from_mins(10));
+    assert!(advertised(&port).is_empty());
+    // When it is no longer, it is a router as before.
+    nd.set_autoconfigure(port.index(), Autoconfigure::No).unwrap();
+    router.advance(Duration::from_mins(1));
+    assert!(advertised(&port).contains(&600));
+}
+
+#[test]
+fn a_router_that_becomes_a_host_says_so_once() {
+    // RFC 4861 6.2.5.
+    let (mut router, port) = router();
+    let nd = router.get::<Nd>();
+    router.advance(Duration::from_secs(30));
+    assert!(advertised(&port).contains(&600));
+    nd.set_autoconfigure(port.index(), Autoconfigure::Yes(DefaultRoute::Wanted)).unwrap();
+    nd.set_autoconfigure(port.index(), Autoconfigure::Yes(DefaultRoute::Unwanted)).unwrap();
+    router.advance(Duration::from_mins(10));
+    assert_eq!(advertised(&port), [0]);
+    nd.set_autoconfigure(port.index(), Autoconfigure::No).unwrap();
+    router.advance(Duration::from_mins(1));
+    assert!(advertised(&port).contains(&600));
 }
 
 #[test]

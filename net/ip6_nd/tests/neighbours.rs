@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use shoal_adj::Adjacencies;
+use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_ip6::Ip6;
 use shoal_ip6_nd::{Nd, Neighbours, Proxy};
 use shoal_neighbor::table::{FibEntry, Origin};
@@ -15,7 +16,7 @@ use shoal_neighbor::{NewLimits, Role, State};
 use shoal_testkit::{PEER_MAC, Port, Rng, Router};
 use shoal_wire::ip6_address::{ALL_NODES, solicited_node};
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation};
-use shoal_wire::{MacAddress, icmp6};
+use shoal_wire::{IpPrefix, MacAddress, Packet, icmp6};
 
 const OTHER_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 9]);
 const STRANGER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbad, 0, 0, 0, 0, 1);
@@ -135,6 +136,53 @@ fn a_confirmed_neighbour_grows_stale_and_is_probed_only_when_used() {
     hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, PEER, US, ANSWER));
     assert_eq!(state(&router, &port), Some(State::Reachable));
     assert!(router.get::<Adjacencies>().check().is_empty());
+}
+
+/// What hosts of this route are sent to: IPv4 packets, to an IPv6 next hop (RFC 8950).
+fn forward4(router: &mut Router, port: &Port) {
+    let from = router.interfaces().by_name("pg1").unwrap();
+    let packet = Packet::ethernet(PEER_MAC, port.mac()).ip4([192, 0, 2, 9], [198, 51, 100, 1]).udp(1, 7);
+    put(router, "ip4-lookup", from, &packet.build(), 14);
+    router.run();
+}
+
+fn ip4_packets(port: &Port) -> Vec<Vec<u8>> {
+    port.received().into_iter().filter(|f| f[12..14] == [8, 0]).collect()
+}
+
+#[test]
+fn ip4_packets_to_an_ip6_next_hop_find_it_and_find_out_when_it_has_gone() {
+    let (mut router, port) = router();
+    let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();
+    let path = Path::next_hop(PEER, port.index());
+    router.get::<Fib>().add(FibIndex(0), prefix, Source::Cli, &[path]).unwrap();
+    // Nobody knows it yet: the packet waits, the link is asked by neighbour discovery.
+    forward4(&mut router, &port);
+    let asked: Vec<_> = port.received().into_iter().filter(|f| f[12..14] == [0x86, 0xdd]).collect();
+    assert_eq!((asked.len(), asked[0][54]), (1, 135));
+    hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, PEER, US, ANSWER));
+    assert_eq!(ip4_packets(&port).len(), 1);
+    // It grows stale; IPv4 packets alone are use enough for it to be probed, and none is lost.
+    router.advance(Duration::from_secs(46));
+    assert_eq!(state(&router, &port), Some(State::Stale));
+    forward4(&mut router, &port);
+    let packets = ip4_packets(&port);
+    assert_eq!((packets.len(), &packets[0][..6]), (1, &PEER_MAC.0[..]));
+    assert_eq!(state(&router, &port), Some(State::Delay));
+    router.advance(Duration::from_millis(5100));
+    assert_eq!(state(&router, &port), Some(State::Probe));
+    let probes: Vec<_> = port.received().into_iter().filter(|f| f[54] == 135).collect();
+    assert_eq!((probes.len(), &probes[0][..6]), (1, &PEER_MAC.0[..]), "to the neighbour itself");
+    // Without an answer it is gone, and the next packet looks for it again.
+    router.advance(Duration::from_secs(4));
+    assert_eq!(knows(&router, &port, PEER), None);
+    port.received();
+    forward4(&mut router, &port);
+    assert!(ip4_packets(&port).is_empty());
+    router.advance(Duration::from_secs(5));
+    port.received();
+    assert!(router.get::<Adjacencies>().check().is_empty());
+    assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Commands: `ping`, `traceroute`.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -7,37 +8,42 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Later, Output, Sink};
 
-use crate::echo::{MOST_DATA, Target};
+use crate::echo::{Target, most_data};
 use crate::ping::{Detail, Ping};
 use crate::traceroute::Traceroute;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::later(
-        "ping [ipv4] <address:ip4-address> [source <interface>] [size <size:u32>] [interval <interval:f64>] \
+        "ping [{ipv4 | ipv6}] <address:ip-address> [source <interface>] [size <size:u32>] [interval <interval:f64>] \
          [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:u32>] [verbose]",
-        "Send ICMP echo requests to a host",
+        "Send ICMP or ICMPv6 echo requests to a host",
         ping,
     )
     .doc(
         "Prints a line for each reply and, at the end or when interrupted, how many came back. `size` is the data \
          behind the 16 bytes of ICMP header and time stamp (100), `interval` is in seconds (1), `repeat` is how \
-         often (5), `burst` how many at a time (1).",
+         often (5), `burst` how many at a time (1). A link-local address needs `source`, which is its link.",
     )
-    .examples(&["ping 10.0.0.2", "ping 10.0.0.2 source loop0 repeat 3 interval 0.1 size 1400"]),
+    .examples(&[
+        "ping 10.0.0.2",
+        "ping 10.0.0.2 source loop0 repeat 3 interval 0.1 size 1400",
+        "ping 2001:db8::2 repeat 3",
+        "ping fe80::2 source loop0",
+    ]),
     Command::later(
-        "traceroute <address:ip4-address> [source <interface>] [max-hops <hops:u8>] [max-ttl <hops:u8>] \
+        "traceroute [{ipv4 | ipv6}] <address:ip-address> [source <interface>] [max-hops <hops:u8>] [max-ttl <hops:u8>] \
          [repeat <probes:u8>] [probes <probes:u8>] [interval <interval:f64>] [size <size:u32>] \
          [table-id <table:u32>] [icmp]",
         "Show the routers on the way to a host",
         traceroute,
     )
     .doc(
-        "Sends ICMP echo requests with TTL 1, 2, 3 and so on, `repeat` (3) of each, and prints who answered and \
+        "Sends ICMP echo requests with TTL (hop limit) 1, 2, 3 and so on, `repeat` (3) of each, and prints who answered and \
          how fast. `max-ttl` is another word for `max-hops` (30), `probes` for `repeat`; `interval` is how long an \
          answer may take, in seconds (1).",
     )
-    .examples(&["traceroute 192.0.2.1", "traceroute 192.0.2.1 max-ttl 5 probes 1"]),
+    .examples(&["traceroute 192.0.2.1", "traceroute 192.0.2.1 max-ttl 5 probes 1", "traceroute 2001:db8:9::1"]),
 ];
 
 /// Most requests at a time: a frame.
@@ -60,9 +66,18 @@ fn within<T: PartialOrd + Copy + std::fmt::Display>(
 }
 
 fn target(args: &Args, size: u32) -> Result<Target, CliError> {
-    let size = within("size", args.or("size", size)?, &(0..=MOST_DATA as u32))?;
+    let address: IpAddr = args.get("address")?;
+    for (word, family, other) in
+        [("ipv4", address.is_ipv4(), "an IPv6"), ("ipv6", address.is_ipv6(), "an IPv4")]
+    {
+        if args.has(word) && !family {
+            let message = format!("{address} is {other} address, not one of {word}");
+            return Err(CliError::argument("address", message));
+        }
+    }
+    let size = within("size", args.or("size", size)?, &(0..=most_data(address) as u32))?;
     Ok(Target {
-        address: args.get("address")?,
+        address,
         source: args.opt::<InterfaceArg>("interface")?.map(|i| i.0),
         table: args.or("table", 0u32)?,
         size: size as usize,

@@ -1,21 +1,30 @@
-//! Echo requests: built here, put into the graph as if they had just been looked at by `ip4-input`.
+//! Echo requests: built here, put into the graph as if they had just been looked at by `ip4-input` or `ip6-input`.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_buffer::{Flags, SwIfIndex};
 use shoal_fib::{Family, Fib, FibError, FibIndex};
 use shoal_graph::clock::Time;
 use shoal_graph::{Graph, GraphError};
-use shoal_icmp::{Icmp, IcmpError, Listener};
+use shoal_icmp::{Icmp, Icmp6, IcmpError, Listener};
 use shoal_ip4::Ip4;
+use shoal_ip6::Ip6;
 use shoal_module::{Control, Missing};
-use shoal_wire::{Icmp4Echo, Icmp4Type, IntoBytes, Ip4Header, IpProtocol, icmp4};
+use shoal_wire::ip6_address::is_link_local;
+use shoal_wire::{Icmp4Echo, Icmp4Type, Icmp6Echo, Icmp6Type, IntoBytes, Ip4Header, Ip4Prefix, Ip6Header};
+use shoal_wire::{Ip6Prefix, IpProtocol, icmp4, icmp6};
 
 /// Bytes in front of the data: the ICMP header, then the time of sending, as VPP has it.
 pub const HEADER: usize = Icmp4Echo::LEN + 8;
-/// Most bytes of data: an IPv4 packet holds 65,535.
-pub const MOST_DATA: usize = u16::MAX as usize - Ip4Header::LEN - HEADER;
+
+/// Most bytes of data to an address. An IPv4 packet holds 65,535 bytes with its header, an IPv6 packet without.
+pub const fn most_data(address: IpAddr) -> usize {
+    match address {
+        IpAddr::V4(_) => u16::MAX as usize - Ip4Header::LEN - HEADER,
+        IpAddr::V6(_) => u16::MAX as usize - HEADER,
+    }
+}
 
 /// Answers that may wait to be read.
 const ANSWERS: usize = 1024;
@@ -38,20 +47,32 @@ pub enum PingError {
     /// No route, or the interface has no address.
     #[error("no source address for egress interface")]
     NoSource,
+    /// A link-local address is one on every link.
+    #[error("{0} is on every link: say which with `source'")]
+    WhichLink(Ipv6Addr),
+    /// One host is asked.
+    #[error("{0} is no host's address")]
+    NoHost(IpAddr),
     /// The pool is empty.
     #[error("could not allocate a new buffer")]
     NoBuffer,
     /// More bytes than a packet holds.
-    #[error("{0} bytes of data do not fit a packet: at most {most}", most = MOST_DATA)]
-    TooLong(usize),
+    #[error("{size} bytes of data do not fit a packet: at most {most}")]
+    TooLong {
+        /// So many were wanted.
+        size: usize,
+        /// So many fit.
+        most: usize,
+    },
 }
 
 /// Where requests go and what they look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The host asked.
-    pub address: Ipv4Addr,
-    /// The interface whose address is the source; `None`: the one the route leads to.
+    pub address: IpAddr,
+    /// The interface whose address is the source; `None`: the one the route leads to. A link-local address is looked for
+    /// on its link.
     pub source: Option<SwIfIndex>,
     /// The table, by its number.
     pub table: u32,
@@ -59,38 +80,80 @@ pub struct Target {
     pub size: usize,
 }
 
+/// From where to where.
+#[derive(Clone, Copy)]
+enum Way {
+    Ip4(Ipv4Addr, Ipv4Addr),
+    Ip6(Ipv6Addr, Ipv6Addr),
+}
+
 /// Sends echo requests to one host and hears the answers.
 pub struct Echo {
     graph: Rc<Graph>,
     target: Target,
     fib: FibIndex,
-    source: Ipv4Addr,
+    way: Way,
     listener: Listener,
+}
+
+/// Our address to ask an IPv4 host from.
+fn source4(control: &Control, target: &Target, to: Ipv4Addr, fib: FibIndex) -> Result<Ipv4Addr, PingError> {
+    let ip4 = control.get::<Ip4>()?;
+    let source = match target.source {
+        Some(interface) => ip4.spoken(interface).first().map(Ip4Prefix::addr),
+        None => ip4.source_for(to, fib),
+    };
+    source.ok_or(PingError::NoSource)
+}
+
+/// Our address to ask an IPv6 host from. RFC 6724, 5, rule 2: a host on the link is asked from the link-local one.
+fn source6(control: &Control, target: &Target, to: Ipv6Addr, fib: FibIndex) -> Result<Ipv6Addr, PingError> {
+    let ip6 = control.get::<Ip6>()?;
+    let source = match target.source {
+        None if is_link_local(to) => return Err(PingError::WhichLink(to)),
+        None => ip6.source_for(to, fib),
+        Some(interface) if is_link_local(to) => ip6.link_local(interface),
+        Some(interface) => {
+            let own = [ip6.addresses(interface), ip6.borrowed(interface)].concat();
+            own.iter().find(|a| a.contains(to)).or(own.first()).map(Ip6Prefix::addr)
+        }
+    };
+    source.ok_or(PingError::NoSource)
 }
 
 impl Echo {
     /// Ready to send.
     ///
     /// # Errors
-    /// There is no such table, no source address, no identifier, or the data is too long.
+    /// There is no such table, no source address, no identifier, no such host, or the data is too long.
     pub fn new(control: &Control, target: Target) -> Result<Self, PingError> {
-        if target.size > MOST_DATA {
-            return Err(PingError::TooLong(target.size));
+        let (size, most) = (target.size, most_data(target.address));
+        if size > most {
+            return Err(PingError::TooLong { size, most });
         }
-        let ip4 = control.get::<Ip4>()?;
-        let fib = control.get::<Fib>()?.index_of(Family::Ip4, target.table)?;
-        let source = match target.source {
-            Some(interface) => ip4.addresses(interface).first().map(shoal_wire::Ip4Prefix::addr),
-            None => ip4.source_for(target.address, fib),
+        if target.address.is_multicast() || target.address.is_unspecified() {
+            return Err(PingError::NoHost(target.address));
+        }
+        let fib = control.get::<Fib>()?.index_of(Family::of(target.address), target.table)?;
+        let (way, listener) = match target.address {
+            IpAddr::V4(to) => {
+                let way = Way::Ip4(source4(control, &target, to, fib)?, to);
+                (way, control.get::<Icmp>()?.listen(ANSWERS)?)
+            }
+            IpAddr::V6(to) => {
+                let way = Way::Ip6(source6(control, &target, to, fib)?, to);
+                (way, control.get::<Icmp6>()?.listen(ANSWERS)?)
+            }
         };
-        let source = source.ok_or(PingError::NoSource)?;
-        let listener = control.get::<Icmp>()?.listen(ANSWERS)?;
-        Ok(Echo { graph: control.graph()?, target, fib, source, listener })
+        Ok(Echo { graph: control.graph()?, target, fib, way, listener })
     }
 
     /// The address requests come from.
-    pub fn source(&self) -> Ipv4Addr {
-        self.source
+    pub fn source(&self) -> IpAddr {
+        match self.way {
+            Way::Ip4(source, _) => source.into(),
+            Way::Ip6(source, _) => source.into(),
+        }
     }
 
     /// Where answers come.
@@ -98,18 +161,33 @@ impl Echo {
         &self.listener
     }
 
+    /// What follows the message's header.
+    fn data(&self, now: Time) -> impl Iterator<Item = u8> {
+        now.0.to_be_bytes().into_iter().chain((0..self.target.size).map(|n| n as u8))
+    }
+
     fn bytes(&self, sequence: u16, ttl: u8, now: Time) -> Vec<u8> {
-        let echo = Icmp4Echo::new(Icmp4Type::ECHO_REQUEST, self.listener.id(), sequence);
-        let data = (0..self.target.size).map(|n| n as u8);
-        let mut message: Vec<u8> =
-            echo.as_bytes().iter().copied().chain(now.0.to_be_bytes()).chain(data).collect();
-        icmp4::make(&mut message);
-        let total = (Ip4Header::LEN + message.len()) as u16;
-        let mut ip = Ip4Header::new(self.source, self.target.address, IpProtocol::ICMP, ttl, total);
-        // Fragments of one request are told from those of another by this (RFC 791).
-        ip.set_id(sequence);
-        ip.update_checksum();
-        [ip.as_bytes(), &message].concat()
+        let id = self.listener.id();
+        match self.way {
+            Way::Ip4(src, dst) => {
+                let echo = Icmp4Echo::new(Icmp4Type::ECHO_REQUEST, id, sequence);
+                let mut message: Vec<u8> = echo.as_bytes().iter().copied().chain(self.data(now)).collect();
+                icmp4::make(&mut message);
+                let total = (Ip4Header::LEN + message.len()) as u16;
+                let mut ip = Ip4Header::new(src, dst, IpProtocol::ICMP, ttl, total);
+                // Fragments of one request are told from those of another by this (RFC 791).
+                ip.set_id(sequence);
+                ip.update_checksum();
+                [ip.as_bytes(), &message].concat()
+            }
+            Way::Ip6(src, dst) => {
+                let echo = Icmp6Echo::new(Icmp6Type::ECHO_REQUEST, id, sequence);
+                let mut message: Vec<u8> = echo.as_bytes().iter().copied().chain(self.data(now)).collect();
+                icmp6::make(src, dst, &mut message);
+                let ip = Ip6Header::new(src, dst, IpProtocol::ICMP6, ttl, message.len() as u16);
+                [ip.as_bytes(), &message].concat()
+            }
+        }
     }
 
     /// Sends one request; tells when.
@@ -118,7 +196,12 @@ impl Echo {
     /// No buffer is free.
     pub fn send(&self, sequence: u16, ttl: u8) -> Result<Time, PingError> {
         let now = self.graph.clock().now();
-        let lookup = self.graph.node("ip4-lookup")?;
+        let (lookup, link) = match self.way {
+            Way::Ip4(..) => ("ip4-lookup", None),
+            // Such an address is looked up by the interface a packet came from, as if it had come from there.
+            Way::Ip6(_, to) => ("ip6-lookup", self.target.source.filter(|_| is_link_local(to))),
+        };
+        let lookup = self.graph.node(lookup)?;
         let bytes = self.bytes(sequence, ttl, now);
         let mut main = self.graph.main();
         let mut buffer = main.cache().alloc_data(&bytes).map_err(|_| PingError::NoBuffer)?;
@@ -126,6 +209,9 @@ impl Echo {
         let front = pkt.current();
         let meta = pkt.meta_mut();
         meta.tx = SwIfIndex(self.fib.0);
+        if let Some(link) = link {
+            meta.rx = link;
+        }
         meta.l3 = front;
         meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
         main.inject(lookup, buffer);

@@ -1,8 +1,8 @@
 //! ping and traceroute from the router.
 //!
-//! Control plane only: requests are put into the graph at `ip4-lookup`, answers come from `ip4-icmp-listener` by
-//! way of [`shoal_icmp::Icmp::listen`]. Both commands are tasks of the main thread that print while they run and
-//! end when their client leaves.
+//! Control plane only: requests are put into the graph at `ip4-lookup` or `ip6-lookup`, answers come from
+//! `ip4-icmp-listener` or `ip6-icmp-listener` by way of [`shoal_icmp::Messages::listen`]. Both commands are tasks of the
+//! main thread that print while they run and end when their client leaves.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -12,7 +12,7 @@ mod text;
 mod traceroute;
 mod wait;
 
-pub use echo::{Echo, HEADER, MOST_DATA, PingError, Target};
+pub use echo::{Echo, HEADER, PingError, Target, most_data};
 pub use ping::{Detail, Ping};
 pub use traceroute::Traceroute;
 

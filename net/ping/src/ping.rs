@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
-use shoal_icmp::Heard;
+use shoal_icmp::{Answer, Heard};
 use shoal_module::Control;
 use shoal_module::cli::{CliError, Gone, Sink};
-use shoal_wire::Icmp4Type;
 
 use crate::echo::{Echo, HEADER, PingError, Target};
 use crate::text::{Milliseconds, Percent, Said};
@@ -18,7 +17,7 @@ use crate::wait::{Woken, wait};
 /// How long the last answers may take, whatever the interval.
 const LAST: Duration = Duration::from_secs(1);
 
-/// TTL of requests (RFC 1700).
+/// TTL or hop limit of requests (RFC 1700).
 const TTL: u8 = 64;
 
 /// What `ping` is asked to do.
@@ -90,8 +89,8 @@ impl Run<'_> {
     fn heard(&mut self, heard: &Heard) -> Result<(), Interrupted> {
         // Whoever answers twice, or for somebody else, is not heard.
         let Some(open) = self.open.get_mut(&heard.sequence) else { return Ok(()) };
-        if heard.kind != Icmp4Type::ECHO_REPLY {
-            let said = format!("From {}: icmp_seq={} {}", heard.from, heard.sequence, Said(heard));
+        if heard.answer != Answer::Reply {
+            let said = format!("From {}: icmp_seq={} {}", heard.from, heard.sequence, Said(heard.answer));
             open.count = open.count.saturating_sub(1);
             if open.count == 0 {
                 self.open.remove(&heard.sequence);

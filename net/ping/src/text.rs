@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use shoal_icmp::Heard;
-use shoal_wire::Icmp4Type;
-use shoal_wire::icmp4::code;
+use shoal_icmp::Answer;
+use shoal_wire::{Icmp4Type, Icmp6Type, icmp4, icmp6};
 
 /// Milliseconds with four decimals and no zero in front of the point, as VPP writes them.
 pub(crate) struct Milliseconds(pub(crate) Duration);
@@ -34,24 +33,52 @@ impl fmt::Display for Percent {
 }
 
 /// What an ICMP error says, in words.
-pub(crate) struct Said<'a>(pub(crate) &'a Heard);
+pub(crate) struct Said(pub(crate) Answer);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Heard { kind, code: number, .. } = self.0;
-        f.write_str(match (*kind, *number) {
-            (Icmp4Type::TIME_EXCEEDED, code::TTL_EXCEEDED_IN_TRANSIT) => "time to live exceeded",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::NET_UNREACHABLE) => "network unreachable",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::HOST_UNREACHABLE) => "host unreachable",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::PROTOCOL_UNREACHABLE) => "protocol unreachable",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::PORT_UNREACHABLE) => "port unreachable",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::FRAGMENTATION_NEEDED) => "fragmentation needed",
-            (Icmp4Type::DESTINATION_UNREACHABLE, code::ADMINISTRATIVELY_PROHIBITED) => {
-                "prohibited by a filter"
-            }
-            (kind, number) => return write!(f, "{kind} code {number}"),
-        })
+        let words = match self.0 {
+            Answer::Reply => Some("echo reply"),
+            Answer::Icmp4(kind, code) => words4(kind, code),
+            Answer::Icmp6(kind, code) => words6(kind, code),
+        };
+        match (words, self.0) {
+            (Some(words), _) => f.write_str(words),
+            (None, Answer::Icmp4(kind, code)) => write!(f, "{kind} code {code}"),
+            (None, Answer::Icmp6(kind, code)) => write!(f, "{kind} code {code}"),
+            (None, Answer::Reply) => unreachable!("a reply has words"),
+        }
     }
+}
+
+fn words4(kind: Icmp4Type, code: u8) -> Option<&'static str> {
+    use icmp4::code;
+    Some(match (kind, code) {
+        (Icmp4Type::TIME_EXCEEDED, code::TTL_EXCEEDED_IN_TRANSIT) => "time to live exceeded",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::NET_UNREACHABLE) => "network unreachable",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::HOST_UNREACHABLE) => "host unreachable",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::PROTOCOL_UNREACHABLE) => "protocol unreachable",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::PORT_UNREACHABLE) => "port unreachable",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::FRAGMENTATION_NEEDED) => "fragmentation needed",
+        (Icmp4Type::DESTINATION_UNREACHABLE, code::ADMINISTRATIVELY_PROHIBITED) => "prohibited by a filter",
+        _ => return None,
+    })
+}
+
+fn words6(kind: Icmp6Type, code: u8) -> Option<&'static str> {
+    use icmp6::code;
+    Some(match (kind, code) {
+        (Icmp6Type::TIME_EXCEEDED, code::HOP_LIMIT_EXCEEDED_IN_TRANSIT) => "hop limit exceeded",
+        (Icmp6Type::DESTINATION_UNREACHABLE, code::NO_ROUTE_TO_DESTINATION) => "no route to destination",
+        (Icmp6Type::DESTINATION_UNREACHABLE, code::ADDRESS_UNREACHABLE) => "address unreachable",
+        (Icmp6Type::DESTINATION_UNREACHABLE, code::BEYOND_SCOPE_OF_SOURCE_ADDRESS) => {
+            "beyond scope of source"
+        }
+        (Icmp6Type::DESTINATION_UNREACHABLE, code::PORT_UNREACHABLE) => "port unreachable",
+        (Icmp6Type::DESTINATION_UNREACHABLE, code::ADMINISTRATIVELY_PROHIBITED) => "prohibited by a filter",
+        (Icmp6Type::PACKET_TOO_BIG, _) => "packet too big",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
-//! `traceroute`: echo requests with rising TTL, and which router each one ends at.
+//! `traceroute`: echo requests with rising TTL or hop limit, and which router each one ends at.
 
 use std::fmt::Write as _;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
-use shoal_icmp::Heard;
+use shoal_icmp::{Answer as Echoed, Heard};
 use shoal_module::Control;
 use shoal_module::cli::{CliError, Sink};
-use shoal_wire::Icmp4Type;
-use shoal_wire::icmp4::code;
 
 use crate::echo::{Echo, Target};
 use crate::text::{Milliseconds, Said};
@@ -47,7 +45,7 @@ struct Run<'a> {
 #[derive(Default)]
 struct Line {
     text: String,
-    from: Option<Ipv4Addr>,
+    from: Option<IpAddr>,
     /// What ends the trace, if anything: the host itself, or an error that no larger TTL cures.
     last: Option<Heard>,
 }
@@ -61,9 +59,7 @@ impl Line {
                     self.from = Some(heard.from);
                     let _ = write!(self.text, "{}:\t", heard.from);
                 }
-                let expired =
-                    heard.kind == Icmp4Type::TIME_EXCEEDED && heard.code == code::TTL_EXCEEDED_IN_TRANSIT;
-                if !expired {
+                if !heard.answer.is_expired() {
                     self.last = Some(*heard);
                 }
                 write!(self.text, "{}\t", Milliseconds(*time))
@@ -76,7 +72,7 @@ impl Line {
     fn finish(&self, hop: u8) -> String {
         let dashes = if self.from.is_none() { "---: " } else { "" };
         let why = match &self.last {
-            Some(heard) if heard.kind != Icmp4Type::ECHO_REPLY => format!("({})", Said(heard)),
+            Some(heard) if heard.answer != Echoed::Reply => format!("({})", Said(heard.answer)),
             _ => String::new(),
         };
         format!("{hop}: {dashes}{}{why}", self.text)

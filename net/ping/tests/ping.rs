@@ -1,102 +1,26 @@
-//! ping and traceroute in a whole router: what is sent, what is printed, when they end.
+//! ping and traceroute over IPv4 in a whole router: what is sent, what is printed, when they end.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-use std::cell::{Cell, RefCell};
+mod common;
+
 use std::net::Ipv4Addr;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use shoal_module::cli::{CliError, Gone, Reader, Sink};
-use shoal_ping::{Detail, MOST_DATA, Ping, PingError, Target, Traceroute};
-use shoal_testkit::{PEER, PEER_MAC, Port, Router, STACK, US};
+use common::*;
+use shoal_module::cli::CliError;
+use shoal_ping::{Ping, PingError, Target, Traceroute, most_data};
+use shoal_testkit::{PEER, PEER_MAC, US};
 use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol, MacAddress, Packet, icmp4};
 
-/// A client: what it was shown, and whether it has left.
-#[derive(Default)]
-struct Screen {
-    text: RefCell<String>,
-    gone: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
+/// Answers over IPv4.
+trait Answers {
+    fn request(&self) -> (Ip4Header, Vec<u8>);
+    fn answer(&mut self, from: Ipv4Addr, message: Vec<u8>);
+    fn reply(&mut self, request: Vec<u8>);
+    fn error(&mut self, from: Ipv4Addr, what: (u8, u8), about: &(Ip4Header, Vec<u8>));
 }
 
-impl Screen {
-    fn leave(&self) {
-        self.gone.set(true);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
-    fn take(&self) -> String {
-        self.text.take()
-    }
-}
-
-impl Reader for Screen {
-    fn write(&self, text: &str) -> Result<(), Gone> {
-        if self.gone.get() {
-            return Err(Gone);
-        }
-        self.text.borrow_mut().push_str(text);
-        Ok(())
-    }
-
-    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.gone.get() {
-            return Poll::Ready(());
-        }
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
-        Poll::Pending
-    }
-
-    fn is_gone(&self) -> bool {
-        self.gone.get()
-    }
-}
-
-type Ended = Rc<RefCell<Option<Result<(), CliError>>>>;
-
-struct Bench {
-    router: Router,
-    port: Port,
-    screen: Rc<Screen>,
-    ended: Ended,
-}
-
-/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known.
-fn bench() -> Bench {
-    let mut router = Router::new(&[STACK, &[&shoal_ping::MODULE]].concat());
-    let port = router.pg(0);
-    router.set_address(&port, "10.0.0.1/24");
-    router.set_neighbour(&port, PEER, PEER_MAC);
-    router.run();
-    Bench { router, port, screen: Rc::default(), ended: Rc::default() }
-}
-
-impl Bench {
-    fn spawn(&mut self, command: impl Future<Output = Result<(), CliError>> + 'static) {
-        let ended = Rc::clone(&self.ended);
-        self.router.control().processes().unwrap().spawn_unlisted(async move {
-            *ended.borrow_mut() = Some(command.await);
-        });
-        self.router.run();
-    }
-
-    fn sink(&self) -> Sink {
-        Sink::new(Rc::clone(&self.screen) as Rc<dyn Reader>)
-    }
-
-    fn ping(&mut self, ping: Ping) {
-        let command = ping.run(Rc::clone(self.router.control()), self.sink());
-        self.spawn(command);
-    }
-
-    fn trace(&mut self, traceroute: Traceroute) {
-        let command = traceroute.run(Rc::clone(self.router.control()), self.sink());
-        self.spawn(command);
-    }
-
+impl Answers for Bench {
     /// The one packet sent since the last look.
     fn request(&self) -> (Ip4Header, Vec<u8>) {
         let frame = self.port.received_one();
@@ -122,19 +46,6 @@ impl Bench {
         let message = [&[kind, code, 0, 0, 0, 0, 0, 0][..], &quote.build()].concat();
         self.answer(from, message);
     }
-
-    fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
-    }
-}
-
-fn target(address: Ipv4Addr) -> Target {
-    Target { address, source: None, table: 0, size: 100 }
-}
-
-fn ping(address: Ipv4Addr, repeat: u32) -> Ping {
-    let interval = Duration::from_secs(1);
-    Ping { target: target(address), repeat, burst: 1, interval, detail: Detail::Normal }
 }
 
 #[test]
@@ -243,8 +154,9 @@ fn large_requests_are_cut_for_the_link_and_larger_ones_refused() {
     assert!(pieces.iter().all(|p| p.len() <= 9014));
     let data: usize = pieces.iter().map(|p| p.len() - 34).sum();
     assert_eq!(data, 20_016);
-    b.ping(size(MOST_DATA + 1));
-    let refused = Err(PingError::TooLong(MOST_DATA + 1).into());
+    let most = most_data(PEER.into());
+    b.ping(size(most + 1));
+    let refused = Err(PingError::TooLong { size: most + 1, most }.into());
     assert_eq!(b.ended.take(), Some(refused));
     b.router.advance(Duration::from_secs(2));
 }
@@ -282,15 +194,10 @@ fn the_first_ping_waits_for_arp() {
     assert!(b.screen.take().ends_with("1 sent, 1 received, 0% packet loss\n"));
 }
 
-fn traceroute(probes: u8) -> Traceroute {
-    let patience = Duration::from_secs(1);
-    Traceroute { target: target(PEER), max_hops: 30, probes, patience }
-}
-
 #[test]
 fn traceroute_names_each_router_and_ends_at_the_host() {
     let mut b = bench();
-    b.trace(traceroute(2));
+    b.trace(traceroute(PEER, 2));
     let near = Ipv4Addr::new(10, 0, 0, 3);
     for _ in 0..2 {
         let request = b.request();
@@ -310,7 +217,7 @@ fn traceroute_names_each_router_and_ends_at_the_host() {
 #[test]
 fn traceroute_goes_on_past_silent_routers_and_stops_at_the_last_ttl() {
     let mut b = bench();
-    b.trace(Traceroute { max_hops: 3, ..traceroute(1) });
+    b.trace(Traceroute { max_hops: 3, ..traceroute(PEER, 1) });
     b.router.advance(Duration::from_secs(4));
     assert_eq!(b.screen.take(), "1: ---: *\t\n2: ---: *\t\n3: ---: *\t\n");
     assert_eq!(b.port.received().len(), 3);
@@ -319,11 +226,11 @@ fn traceroute_goes_on_past_silent_routers_and_stops_at_the_last_ttl() {
 #[test]
 fn traceroute_stops_where_a_router_says_no() {
     let mut b = bench();
-    b.trace(traceroute(1));
+    b.trace(traceroute(PEER, 1));
     let request = b.request();
     b.error(PEER, (3, 13), &request);
     assert_eq!(b.screen.take(), "1: 10.0.0.2:\t.0000\t(prohibited by a filter)\n");
-    b.trace(traceroute(1));
+    b.trace(traceroute(PEER, 1));
     b.screen.leave();
     b.router.run();
     assert!(b.has_ended());

@@ -13,6 +13,7 @@ use shoal_wire::IpPrefix;
 use super::{Fib, Mode};
 use crate::change::State;
 use crate::list::ListId;
+use crate::path::of_host;
 use crate::{FibError, FibIndex, Path, Source, address};
 
 /// Prefixes ahead of which entries are fetched.
@@ -24,6 +25,8 @@ pub(super) struct Pending {
     fib: FibIndex,
     source: Source,
     mode: Mode,
+    given: Vec<Path>,
+    /// The paths as entries have them.
     paths: Vec<Path>,
     /// The list of the paths. Held while the change lasts, so that it is not made anew for each prefix.
     held: ListId,
@@ -36,13 +39,14 @@ impl State {
         &mut self,
         (family, fib): (Family, FibIndex),
         source: Source,
-        paths: &[Path],
+        given: &[Path],
         mode: Mode,
     ) -> Result<Pending, FibError> {
         self.existing(family, fib)?;
-        let paths = self.checked(family, paths)?;
+        let paths = self.checked(family, given)?;
         let held = self.acquire(family, &paths)?;
-        Ok(Pending { family, fib, source, mode, paths, held, done: Notes::default() })
+        let given = given.to_vec();
+        Ok(Pending { family, fib, source, mode, given, paths, held, done: Notes::default() })
     }
 
     /// Does some more prefixes, or none of them.
@@ -81,14 +85,18 @@ impl State {
 
     /// Does what was noted from a place on; on error with the number of those that were done.
     fn apply(&mut self, bulk: &mut Pending, from: usize) -> Result<(), (usize, FibError)> {
-        let Pending { family, fib, source, mode, ref paths, held, .. } = *bulk;
+        let Pending { family, fib, source, mode, ref given, ref paths, held, .. } = *bulk;
         let all = bulk.done.items_from(from);
         for at in 0..all.len() {
             if let (Some((ahead, _)), Some(table)) = (all.get(at + AHEAD), self.table(family, fib)) {
                 table.prefetch(ahead);
             }
             let Some((prefix, old)) = all.get_mut(at) else { break };
-            *old = self.change_one(fib, prefix, source, (paths, held), mode).map_err(|e| (at, e))?;
+            let done = match of_host(prefix, source, given) {
+                Some(own) => self.change_host(fib, prefix, source, &own, mode),
+                None => self.change_one(fib, prefix, source, (paths, held), mode),
+            };
+            *old = done.map_err(|e| (at, e))?;
         }
         Ok(())
     }

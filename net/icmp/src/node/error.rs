@@ -1,37 +1,36 @@
-//! `ip4-icmp-error`: turn a packet into the ICMP error about it, if one may be sent. RFC 792; RFC 1122, 3.2.2;
-//! RFC 1812, 4.3.2.
-//! any node that cannot send a packet on -> **ip4-icmp-error** -> ip4-lookup
+//! `ip4-icmp-error`, `ip6-icmp-error`: turn a packet into the ICMP error about it, if one may be sent. RFC 792; RFC 1122,
+//! 3.2.2; RFC 1812, 4.3.2; RFC 4443, 2.4 and 3.
+//! any node that cannot send a packet on -> **error** -> ip4-lookup | ip6-lookup
 //!
-//! What to say lies in the packet's scratch ([`IcmpError`]).
+//! What to say lies in the packet's scratch: an `IcmpError` of the packet's family.
 
-use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::fmt;
+use std::marker::PhantomData;
 
 use shoal_buffer::{Flags, Packet};
-use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::counter::Simple;
-use shoal_graph::{Cx, PacketNode};
+use shoal_derive::ErrorCounters;
+use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::{IfTable, SwIfIndex};
-use shoal_ip4::{IcmpError, Ip4IfTable};
-use shoal_wire::icmp4::code;
-use shoal_wire::{Icmp4Header, Icmp4Type, Ip4Header, IpProtocol};
 
-use super::echo_request::TTL;
-use crate::address::{is_host, is_many};
-use crate::limiter::Limiter;
+use crate::Allowance;
+use crate::family::{Family, HEAD, Say};
 use crate::sum;
 
-/// Where a packet goes next.
-#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// To the sender, by the table its packet was looked up in.
-    #[node("ip4-lookup")]
-    Lookup,
+/// Where a packet goes next: to the sender, by the table its packet was looked up in.
+#[derive(Clone, Copy)]
+pub(crate) struct Next<F>(PhantomData<F>);
+
+impl<F: Family> NextNodes for Next<F> {
+    const NAMES: &'static [&'static str] = F::LOOKUP;
+
+    fn edge(self) -> Edge {
+        Edge(1)
+    }
 }
 
 /// Why nothing is said about a packet, and what else is counted. Texts are VPP's where it has one.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
+pub(crate) enum Error {
     /// destination unreachable response sent
     #[counter("dest_unreach_sent")]
     #[severity(info)]
@@ -44,6 +43,10 @@ pub enum Error {
     #[counter("param_problem_sent")]
     #[severity(info)]
     ParameterProblem,
+    /// packet too big response sent
+    #[counter("packet_too_big_sent")]
+    #[severity(info)]
+    TooBig,
     /// redirect sent
     #[severity(info)]
     Redirect,
@@ -72,127 +75,62 @@ pub enum Error {
 }
 
 /// What `show trace` says.
-#[derive(TraceLine)]
-#[line("{icmp} {src} -> {dst}")]
-pub struct Trace {
-    icmp: Icmp4Header,
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
+pub(crate) struct Trace<F: Family> {
+    head: [u8; HEAD],
+    src: F::Address,
+    dst: F::Address,
 }
 
-/// RFC 1812, 4.3.2.3: as much of the packet as fits without the error exceeding 576 bytes.
-const QUOTE: usize = 576 - Ip4Header::LEN - ICMP;
-/// Bytes of ICMP before the quoted packet.
-const ICMP: usize = 8;
-/// RFC 1812, 4.3.2.5: precedence 6, internetwork control.
-const TOS: u8 = 0xc0;
+impl<F: Family> fmt::Display for Trace<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        F::describe(self.head, f)?;
+        write!(f, " {} -> {}", self.src, self.dst)
+    }
+}
 
 /// Says what went wrong.
-pub(crate) struct IcmpErrorNode {
+pub(crate) struct IcmpErrorNode<F: Family> {
     pub(crate) interfaces: IfTable,
-    pub(crate) addresses: Ip4IfTable,
-    pub(crate) limiter: Arc<Limiter>,
-    /// Sent messages by type.
-    pub(crate) tx: Simple,
+    pub(crate) addresses: F::Addresses,
+    pub(crate) allowance: Allowance,
 }
 
-/// Whether an error may be sent about a packet at all. RFC 1122, 3.2.2.
-fn check(pkt: &Packet<'_>, ip: &Ip4Header) -> Result<(), Error> {
-    if pkt.flags().has(Flags::LINK_MULTICAST) || is_many(ip.dst()) {
-        return Err(Error::ToMany);
-    }
-    if ip.fragment_offset() != 0 {
-        return Err(Error::LaterFragment);
-    }
-    if !is_host(ip.src()) {
-        return Err(Error::BadSource);
-    }
-    if ip.protocol() == IpProtocol::ICMP {
-        // A message too short to have a type may be an error, too.
-        let icmp = pkt.header_at::<Icmp4Header>(ip.header_len().max(Ip4Header::LEN));
-        if icmp.is_none_or(|icmp| icmp.kind().is_error()) {
-            return Err(Error::AboutIcmp);
-        }
-    }
-    Ok(())
+/// Writes the two headers in front of the quoted packet; what the first 8 bytes behind the outer one are.
+fn write<F: Family>(
+    pkt: &mut Packet<'_>,
+    say: Say,
+    src: F::Address,
+    dst: F::Address,
+) -> Result<[u8; HEAD], Error> {
+    let quote = pkt.len().min(F::QUOTE);
+    pkt.truncate(quote).ok_or(Error::TooShort)?;
+    pkt.push(HEAD).ok_or(Error::NoHeadroom)?;
+    let mut head = say.head();
+    *pkt.header_mut::<[u8; HEAD]>().ok_or(Error::TooShort)? = head;
+    let len = (HEAD + quote) as u16;
+    let [high, low] = sum::onto(F::sum(src, dst, len), pkt).finish().to_be_bytes();
+    (head[2], head[3]) = (high, low);
+    *pkt.header_mut::<[u8; HEAD]>().ok_or(Error::TooShort)? = head;
+    F::push_header(pkt, src, dst, len).ok_or(Error::NoHeadroom)?;
+    Ok(head)
 }
 
-impl IcmpErrorNode {
-    /// Our address to speak from: the one the packet was sent to when it came as far as that (RFC 1122, 3.2.1.3),
-    /// else the first of the interface it came in by (RFC 1812, 4.3.2.4).
-    fn source(
-        &self,
-        pkt: &Packet<'_>,
-        ip: &Ip4Header,
-        say: IcmpError,
-        cx: &Cx<'_, Self>,
-    ) -> Result<Ipv4Addr, Error> {
-        let for_us = say.kind == Icmp4Type::DESTINATION_UNREACHABLE.0
-            && matches!(say.code, code::PORT_UNREACHABLE | code::PROTOCOL_UNREACHABLE);
-        if for_us {
-            return Ok(ip.dst());
-        }
-        match self.addresses.primary(pkt.rx(), cx.guard()) {
-            0 => Err(Error::NoAddress),
-            address => Ok(address.into()),
-        }
-    }
-
-    /// Writes the two headers in front of the quoted packet.
-    fn write(
-        pkt: &mut Packet<'_>,
-        say: IcmpError,
-        src: Ipv4Addr,
-        dst: Ipv4Addr,
-    ) -> Result<Icmp4Header, Error> {
-        let quote = pkt.len().min(QUOTE);
-        pkt.truncate(quote).ok_or(Error::TooShort)?;
-        pkt.push(ICMP).ok_or(Error::NoHeadroom)?;
-        let mut icmp = Icmp4Header::new(Icmp4Type(say.kind), say.code);
-        *pkt.header_mut::<[u8; ICMP]>().ok_or(Error::TooShort)? = bytes(icmp, say.data);
-        icmp.set_checksum(sum::of(pkt, 0).finish());
-        *pkt.header_mut::<Icmp4Header>().ok_or(Error::TooShort)? = icmp;
-        pkt.push(Ip4Header::LEN).ok_or(Error::NoHeadroom)?;
-        let total = (Ip4Header::LEN + ICMP + quote) as u16;
-        let mut ip = Ip4Header::new(src, dst, IpProtocol::ICMP, TTL, total);
-        ip.rewrite_tos(TOS);
-        *pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)? = ip;
-        Ok(icmp)
-    }
-}
-
-/// The first 8 bytes of an error; `data` is the word behind the checksum.
-fn bytes(icmp: Icmp4Header, data: u32) -> [u8; ICMP] {
-    let [a, b, c, d] = data.to_be_bytes();
-    [icmp.kind().0, icmp.code(), 0, 0, a, b, c, d]
-}
-
-/// Which counter an error that is sent goes to.
-fn sent(kind: Icmp4Type) -> Error {
-    match kind {
-        Icmp4Type::TIME_EXCEEDED => Error::TimeExceeded,
-        Icmp4Type::PARAMETER_PROBLEM => Error::ParameterProblem,
-        Icmp4Type::REDIRECT => Error::Redirect,
-        _ => Error::Unreachable,
-    }
-}
-
-impl PacketNode for IcmpErrorNode {
-    const NAME: &'static str = "ip4-icmp-error";
-    type Next = Next;
+impl<F: Family> PacketNode for IcmpErrorNode<F> {
+    const NAME: &'static str = F::ERROR;
+    type Next = Next<F>;
     type Error = Error;
-    type Trace = Trace;
+    type Trace = Trace<F>;
 
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let say = *pkt.scratch::<IcmpError>();
-        let ip = *pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
-        check(pkt, &ip)?;
-        let (src, dst) = (self.source(pkt, &ip, say, cx)?, ip.src());
-        if !self.limiter.take(cx.now()) {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
+        let say = F::say(pkt);
+        let dst = F::asker(pkt, say)?;
+        let src = F::source(&self.addresses, pkt, say, cx.guard()).ok_or(Error::NoAddress)?;
+        // RFC 1812, 4.3.2.8; RFC 4443, 2.4 (f).
+        if !self.allowance.take(cx.now()) {
             return Err(Error::RateLimited);
         }
-        let icmp = Self::write(pkt, say, src, dst)?;
-        cx.trace(pkt, || Trace { icmp, src, dst });
+        let head = write::<F>(pkt, say, src, dst)?;
+        cx.trace(pkt, || Trace::<F> { head, src, dst });
         let (front, rx) = (pkt.current(), pkt.rx());
         let traced = pkt.flags().has(Flags::TRACED);
         let meta = pkt.meta_mut();
@@ -201,10 +139,10 @@ impl PacketNode for IcmpErrorNode {
             if traced { Flags::LOCALLY_ORIGINATED.with(Flags::TRACED) } else { Flags::LOCALLY_ORIGINATED };
         meta.l3 = front;
         if meta.tx == SwIfIndex::NONE {
-            meta.tx = SwIfIndex(self.interfaces.get(rx, cx.guard()).fib_ip4);
+            meta.tx = SwIfIndex(F::table(&self.interfaces, rx, cx.guard()));
         }
-        self.tx.add(cx.thread(), usize::from(say.kind), 1);
-        cx.count(sent(icmp.kind()), 1);
-        Ok(Next::Lookup)
+        self.allowance.count(say.kind, cx.thread());
+        cx.count(F::sent(say.kind), 1);
+        Ok(Next(PhantomData))
     }
 }

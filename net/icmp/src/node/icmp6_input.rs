@@ -1,5 +1,5 @@
 //! `ip6-icmp-input`: check an ICMPv6 message, pass it on by its type. RFC 4443, 2; RFC 4861, 6 to 8.
-//! ip6-local -> **ip6-icmp-input** -> ip6-icmp-echo-request | whoever takes the type
+//! ip6-local -> **ip6-icmp-input** -> ip6-icmp-echo-request | ip6-icmp-listener | whoever takes the type
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
@@ -7,7 +7,7 @@ use shoal_graph::counter::Simple;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type, Ip6Header};
 
-use crate::icmp6::Takers;
+use crate::control::Takers;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,9 @@ pub enum Next {
     /// Somebody wants an echo.
     #[node("ip6-icmp-echo-request")]
     EchoRequest,
+    /// An echo, or an error: perhaps about something sent from here.
+    #[node("ip6-icmp-listener")]
+    Listener,
     /// Whoever takes the type.
     Taker(Edge),
 }
@@ -51,7 +54,7 @@ pub(crate) struct Icmp6Input {
 }
 
 /// Where ICMPv6 begins, counted from the packet's front.
-pub(super) fn message_at(pkt: &Packet<'_>) -> Option<usize> {
+pub(crate) fn message_at(pkt: &Packet<'_>) -> Option<usize> {
     usize::try_from(i32::from(pkt.meta().l4) - i32::from(pkt.current())).ok()
 }
 
@@ -84,7 +87,12 @@ impl PacketNode for Icmp6Input {
         self.rx.add(cx.thread(), usize::from(kind.0), 1);
         let next = match kind {
             Icmp6Type::ECHO_REQUEST => Next::EchoRequest,
-            kind => Next::Taker(self.takers.of(kind).ok_or(Error::UnknownType)?),
+            kind => match self.takers.of(kind) {
+                Some(taker) => Next::Taker(taker),
+                // RFC 4443, 2.4 (a): errors of unknown types, too.
+                None if kind == Icmp6Type::ECHO_REPLY || kind.is_error() => Next::Listener,
+                None => return Err(Error::UnknownType),
+            },
         };
         // The header of the type must lie in one piece with that of IPv6, as the nodes behind here read it.
         if pkt.segment_len() < at + shortest(kind) {

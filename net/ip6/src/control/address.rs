@@ -241,7 +241,8 @@ impl Ip6 {
         if self.is_own(dst, fib) {
             return Some(dst);
         }
-        let adj = self.adjacencies.get(self.fib.lookup(fib, dst));
+        // Of several ways the first: an address of the router's is right on each.
+        let adj = self.adjacencies.first(self.fib.lookup(fib, dst));
         let next_hop = match adj.next_hop() {
             Some(std::net::IpAddr::V6(next_hop)) => next_hop,
             _ => dst,

@@ -117,9 +117,11 @@ impl Nd {
                 for router in old.routers.keys() {
                     self.drop_route((interface, *router));
                 }
+                self.follow_link_local(interface);
             }
             Autoconfigure::Yes(default_route) => {
                 self.ip6.enable(interface, true)?;
+                self.stop_advertising(interface);
                 let mut hosts = self.hosts.borrow_mut();
                 let host = hosts.entry(interface).or_insert_with(|| Autoconf {
                     default_route,
@@ -136,10 +138,16 @@ impl Nd {
                 for router in gone.keys() {
                     self.drop_route((interface, *router));
                 }
+                self.follow_link_local(interface);
                 self.restart_host(interface);
             }
         }
         Ok(())
+    }
+
+    /// Whether an interface is configured as a host's is.
+    pub(super) fn is_host(&self, interface: SwIfIndex) -> bool {
+        self.hosts.borrow().contains_key(&interface)
     }
 
     /// An interface came up: routers there are asked.

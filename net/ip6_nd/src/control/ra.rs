@@ -161,7 +161,7 @@ impl Nd {
         }
         config.check()?;
         let old = self.ra_config(interface);
-        if config.suppressed() && !old.suppressed() {
+        if config.suppressed() && !old.suppressed() && !self.is_host(interface) {
             // RFC 4861 6.2.5: hosts stop using a router that stops.
             self.advertise(interface, &RaConfig { lifetime_secs: 0, ..old }, None);
         }
@@ -186,7 +186,16 @@ impl Nd {
 
     fn may_advertise(&self, interface: SwIfIndex) -> bool {
         let spoken = self.links.now(interface).is_some_and(|link| link.link_local().is_some());
-        spoken && self.is_up(interface) && !self.ra_config(interface).suppressed()
+        // RFC 4861 6.2.2: where it lets itself be configured as a host it is none of the link's routers.
+        spoken && self.is_up(interface) && !self.ra_config(interface).suppressed() && !self.is_host(interface)
+    }
+
+    /// An interface is about to be a host's. RFC 4861 6.2.5: whoever heard of this router is told that it is one no more.
+    pub(super) fn stop_advertising(&self, interface: SwIfIndex) {
+        let said = self.radv.borrow().get(&interface).is_some_and(|radv| radv.last.is_some());
+        if said && self.may_advertise(interface) {
+            self.advertise(interface, &RaConfig { lifetime_secs: 0, ..self.ra_config(interface) }, None);
+        }
     }
 
     /// Starts or stops advertisements: there are some as long as there is a link-local address to send them from.

@@ -47,7 +47,7 @@ impl Nd {
     /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with whichever spoke last.
     fn compare(&self, (interface, from): Key, said: &Said) {
         let ours = self.ra_config(interface);
-        if ours.suppressed() {
+        if ours.suppressed() || self.is_host(interface) {
             return;
         }
         let both = |flag: RaFlags| said.flags.contains(flag) == ours.flags().contains(flag);

@@ -1,0 +1,136 @@
+//! Two routers that differ in nothing but one setting, and everything that can be seen of them from outside.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use shoal_wire::describe_frame;
+
+use crate::{Given, Giver, Port, Rng, Router};
+
+/// One of two routers, with a giver for each port.
+pub struct Twin {
+    /// The router.
+    pub router: Router,
+    /// Its ports.
+    pub ports: Vec<Port>,
+    /// Their receive queues.
+    pub givers: Vec<Giver>,
+}
+
+/// What a comparison needs to know of the packets.
+#[derive(Clone, Copy)]
+pub struct Twins {
+    /// Makes a router: the plain one, or with `true` the one that does it otherwise.
+    pub make: fn(bool) -> Twin,
+    /// Makes a random packet for a port, the number of which is given.
+    pub packet: fn(&mut Rng, &Port, usize) -> Given,
+    /// Which sent packets keep their order. It also takes out of a packet what may differ.
+    pub flow: fn(&mut [u8]) -> Vec<u8>,
+}
+
+impl Twin {
+    /// A router with these ports.
+    pub fn new(mut router: Router, ports: Vec<Port>) -> Twin {
+        let givers = ports.iter().map(|p| Giver::new(&router, p, 0)).collect();
+        router.run();
+        Twin { router, ports, givers }
+    }
+
+    /// Packets dispatched by a node.
+    pub fn vectors(&self, node: &str) -> u64 {
+        let node = self.router.graph().node(node).unwrap();
+        self.router.graph().graph_counters().vectors.sum(node.number() as usize)
+    }
+
+    /// All counters of interfaces, by name and interface.
+    pub fn interface_counters(&self) -> BTreeMap<(&'static str, usize), u64> {
+        let c = self.router.graph().graph_counters();
+        let mut all = BTreeMap::new();
+        for i in 0..=self.ports.len() {
+            for (name, bytes, counter) in [("rx", "rx bytes", &c.rx), ("tx", "tx bytes", &c.tx)] {
+                let (packets, octets) = counter.sum(i);
+                all.extend([((name, i), packets), ((bytes, i), octets)]);
+            }
+            let simple = [
+                ("drops", &c.drops),
+                ("punt", &c.punt),
+                ("rx-no-buf", &c.rx_no_buf),
+                ("rx-miss", &c.rx_miss),
+                ("rx-error", &c.rx_error),
+                ("tx-error", &c.tx_error),
+                ("ip4", &c.ip4),
+                ("ip6", &c.ip6),
+            ];
+            all.extend(simple.map(|(name, counter)| ((name, i), counter.sum(i))));
+        }
+        all
+    }
+}
+
+impl Twins {
+    fn by_flow(&self, packets: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+        let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for mut packet in packets {
+            flows.entry((self.flow)(&mut packet)).or_default().push(packet);
+        }
+        flows
+    }
+
+    /// Fails the test when anything differs: packets sent since the last look, counters, buffers. Tells how many packets
+    /// there were.
+    pub fn compare(&self, plain: &mut Twin, other: &mut Twin, at: &str) -> usize {
+        let mut sent = 0;
+        for (a, b) in plain.ports.iter().zip(&other.ports) {
+            let (a_out, b_out) = (a.received(), b.received());
+            sent += a_out.len();
+            assert_eq!(a_out.len(), b_out.len(), "packets out of {}, {at}", a.name());
+            let (a_out, b_out) = (self.by_flow(a_out), self.by_flow(b_out));
+            for (a_flow, b_flow) in a_out.values().zip(b_out.values()) {
+                let differ = a_flow.iter().zip(b_flow).find(|(a, b)| a != b);
+                if let Some((a_packet, b_packet)) = differ {
+                    let (a_text, b_text) = (describe_frame(a_packet), describe_frame(b_packet));
+                    panic!("out of {}, {at}, ordinary:\n{a_text}\nfused:\n{b_text}", a.name());
+                }
+            }
+            assert!(a_out == b_out, "flows out of {}, {at}", a.name());
+        }
+        let (a, b) = (plain.router.errors(), other.router.errors());
+        assert_eq!(a, b, "error counters, {at}");
+        assert_eq!(plain.interface_counters(), other.interface_counters(), "interface counters, {at}");
+        assert_eq!(plain.router.buffers_in_use(), other.router.buffers_in_use(), "buffers, {at}");
+        sent
+    }
+
+    /// Sends random bursts through both, comparing after each, and lets time pass now and then. Gives back both.
+    pub fn run(&self, seed: u64, bursts: usize) -> (Twin, Twin) {
+        let (mut plain, mut other) = ((self.make)(false), (self.make)(true));
+        let mut rng = Rng::new(seed);
+        let mut sent = 0;
+        for burst in 0..bursts {
+            let most = *rng.pick(&[1, 4, 40, 300]);
+            for _ in 0..=rng.below(most) {
+                // Mostly from one port, so that frames are long.
+                let rx = if rng.one_in(2) { 0 } else { rng.below(plain.ports.len()) };
+                let packet = (self.packet)(&mut rng, &plain.ports[rx], rx);
+                plain.givers[rx].give(packet.clone());
+                other.givers[rx].give(packet);
+            }
+            plain.router.run();
+            other.router.run();
+            sent += self.compare(&mut plain, &mut other, &format!("burst {burst}, SHOAL_SEED={seed}"));
+            if rng.one_in(8) {
+                let pause = Duration::from_millis(*rng.pick(&[10, 150, 1000, 3000]));
+                plain.router.advance(pause);
+                other.router.advance(pause);
+            }
+        }
+        for world in [&mut plain, &mut other] {
+            world.router.advance(Duration::from_secs(20));
+        }
+        self.compare(&mut plain, &mut other, &format!("the end, SHOAL_SEED={seed}"));
+        let left = (plain.router.buffers_in_use(), other.router.buffers_in_use());
+        assert_eq!(left, (0, 0), "SHOAL_SEED={seed}");
+        assert!(sent > bursts, "only {sent} packets came out of {bursts} bursts");
+        (plain, other)
+    }
+}
