@@ -50,6 +50,19 @@ fn world(superpath: bool) -> Twin {
     Twin::new(router, ports)
 }
 
+/// A router with so many routes that lookups are done ahead.
+fn large_world(superpath: bool) -> Twin {
+    let twin = world(superpath);
+    let fib = twin.router.get::<Fib>();
+    let (one, two) = (via("10.0.1.2", &twin.ports[1]), via("10.0.2.2", &twin.ports[2]));
+    for n in 0..600_u32 {
+        let to = prefix(&format!("{}.{}.{}.0/24", 40 + n / 256, n % 256, n % 3));
+        fib.add(FibIndex::DEFAULT, to, Source::Cli, &[if n % 2 == 0 { one } else { two }]).unwrap();
+    }
+    fib.add(FibIndex::DEFAULT, prefix("40.1.1.7/32"), Source::Cli, &[one, two]).unwrap();
+    twin
+}
+
 fn configure(router: &Router, ports: &[Port]) {
     let t7 = table(router, 7);
     let t8 = table(router, 8);
@@ -136,7 +149,8 @@ fn destination(rng: &mut Rng) -> [u8; 4] {
         1 => (rng.next_u64() as u32).to_be_bytes(),
         // Hosts of connected networks: known, unknown, the router itself, network and broadcast address.
         2..=4 => [10, 0, rng.below(9) as u8, *rng.pick(&[0, 1, 2, 3, 5, 6, 255])],
-        5..=9 => [20, 0, rng.below(4) as u8, rng.below(4) as u8],
+        5 => [40 + rng.below(3) as u8, rng.below(8) as u8, rng.below(3) as u8, *rng.pick(&[1, 7])],
+        6..=9 => [20, 0, rng.below(4) as u8, rng.below(4) as u8],
         _ => [20, rng.below(18) as u8, *rng.pick(&[0, 200]), rng.below(3) as u8],
     }
 }
@@ -295,6 +309,16 @@ fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
             every_case_was_met(&plain.router);
         }
     }
+}
+
+#[test]
+fn gives_the_same_packets_counters_and_drops_in_large_tables() {
+    let seed = Rng::seed(20_261_122);
+    let (_, fused) = Twins { make: large_world, ..TWINS }.run(seed, 200);
+    assert!(fused.vectors("ip4-superpath") > 1000, "the other one does");
+    let trie = fused.router.get::<Fib>().tables();
+    let reader = shoal_infra::Reader::register();
+    assert!(trie.trie(FibIndex::DEFAULT, reader.guard()).unwrap().reach() > 512 << 10, "lookups are not far");
 }
 
 /// A test of many cases is worth what it meets.
