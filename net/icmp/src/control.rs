@@ -4,8 +4,10 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_graph::counter::Simple;
+use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
 use shoal_wire::Icmp4Type;
 
 use crate::heard::{Heard, Listener, Listeners};
@@ -22,8 +24,20 @@ pub enum IcmpError {
     NoBurst,
 }
 
+/// The edge of `ip4-icmp-input` for "fragmentation needed"; 0: they go where all errors go. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct TooBig(Arc<AtomicU16>);
+
+impl TooBig {
+    pub(crate) fn taker(&self) -> Option<Edge> {
+        Some(Edge(self.0.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
+    }
+}
+
 /// ICMP of this router.
 pub struct Icmp {
+    graph: Rc<Graph>,
+    too_big: TooBig,
     rate: Cell<Rate>,
     limiter: Arc<Limiter>,
     pub(crate) listeners: Rc<Listeners>,
@@ -43,10 +57,25 @@ pub struct TypeCount {
 }
 
 impl Icmp {
-    pub(crate) fn new(limiter: Arc<Limiter>, rx: Simple, tx: Simple) -> Self {
+    pub(crate) fn new(graph: Rc<Graph>, limiter: Arc<Limiter>, rx: Simple, tx: Simple) -> Self {
         let listeners = Rc::new(Listeners::default());
         listeners.start_at(RandomState::new().hash_one(0u8) as u16);
-        Icmp { rate: Cell::default(), limiter, listeners, rx, tx }
+        Icmp { graph, too_big: TooBig::default(), rate: Cell::default(), limiter, listeners, rx, tx }
+    }
+
+    pub(crate) fn too_big(&self) -> TooBig {
+        self.too_big.clone()
+    }
+
+    /// "Fragmentation needed" goes to a node from now on, which passes it on to `ip4-icmp-listener`. It gets packets
+    /// whose front is the IPv4 header, all in the first segment up to the error's header, the checksum seen to.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn set_too_big_taker(&self, node: NodeIndex) -> Result<(), GraphError> {
+        let edge = self.graph.add_edge(self.graph.node("ip4-icmp-input")?, node)?;
+        self.too_big.0.store(edge.0, Ordering::Release);
+        Ok(())
     }
 
     /// How many errors may be sent.

@@ -4,7 +4,8 @@
 //! replies and errors go to whoever asked for them ([`Icmp::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
 //! ([`shoal_ip4::IcmpError`]). `ip6-icmp-input`, `ip6-icmp-echo-request` and `ip6-icmp-error` do the same for IPv6;
-//! messages of other types go to whoever takes them ([`Icmp6::set_taker`]).
+//! messages of other types go to whoever takes them ([`Icmp6::set_taker`]), and IPv4's "fragmentation needed" passes
+//! whoever learns from it ([`Icmp::set_too_big_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;
@@ -57,9 +58,9 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     };
     let (rx, tx) = (counter("/net/icmp4/rx")?, counter("/net/icmp4/tx")?);
     let limiter = Arc::new(Limiter::new(Rate::default()));
-    let icmp = control.put(Icmp::new(Arc::clone(&limiter), rx.clone(), tx.clone()));
+    let icmp = control.put(Icmp::new(Rc::clone(&graph), Arc::clone(&limiter), rx.clone(), tx.clone()));
     let (heard, from_nodes) = channel(heard::CHANNEL);
-    graph.add_packet(node::IcmpInput { rx })?;
+    graph.add_packet(node::IcmpInput { rx, too_big: icmp.too_big() })?;
     graph.add_packet(node::EchoRequest { tx: tx.clone() })?;
     graph.add_packet(node::ListenerNode { wanted: icmp.listeners.wanted(), heard })?;
     graph.add_packet(node::IcmpErrorNode {
