@@ -155,6 +155,12 @@ impl<A: Bits> Routes<A> {
             .flat_map(|(len, map)| map.iter().filter_map(move |(addr, slot)| Some((addr.prefix(len)?, slot))))
     }
 
+    fn hosts(&self) -> impl Iterator<Item = (IpPrefix, &Slot)> {
+        let len = A::FAMILY.max_len();
+        let all = self.map(len).into_iter().flat_map(Map::iter);
+        all.filter_map(move |(addr, slot)| Some((addr.prefix(len)?, slot)))
+    }
+
     fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
         let len = prefix.len();
         let addr = A::of(prefix.network()).ok_or(UpdateError::BadLength(len))?;
@@ -260,6 +266,11 @@ impl Table {
     /// Does something with each entry, in no order.
     pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, &'a Slot)) {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
+    }
+
+    /// Does something with each entry of one host, in no order.
+    pub fn each_host<'a>(&'a self, mut act: impl FnMut(IpPrefix, &'a Slot)) {
+        either!(self, routes => routes.hosts().for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
     /// Up to `most` contributions that are wanted, in no order.

@@ -1,6 +1,6 @@
 //! `ip4-lookup`: the longest prefix that covers the destination.
 //! ip4-input | features | anything made here -> **ip4-lookup** -> ip4-rewrite | ip4-local | ip4-arp | ip4-glean |
-//! ip4-drop | ip4-punt
+//! ip4-drop | ip4-punt | interface-rx-dpo-ip4
 //!
 //! Staged: over the whole frame the first step into the trie is taken and the second asked for, before any packet
 //! goes on.
@@ -43,6 +43,9 @@ pub enum Next {
     /// To the host.
     #[node("ip4-punt")]
     Punt,
+    /// Received again, by another interface.
+    #[node("interface-rx-dpo-ip4")]
+    InterfaceRx,
 }
 
 /// Why a packet is dropped here.
@@ -105,10 +108,20 @@ impl Ip4Lookup {
 
     /// Everything but a complete rewrite: follows the route through balances and other tables.
     #[inline(never)]
-    fn rest(&self, key: Key, index: AdjIndex, pkt: &mut Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
+    fn rest(
+        &self,
+        key: Key,
+        index: AdjIndex,
+        pkt: &mut Packet<'_>,
+        (thread, guard): (usize, Guard<'_>),
+    ) -> Result<Next, Error> {
         let (mut index, mut fib) = (index, FibIndex(key.fib));
         for _ in 0..=MOST_TABLES {
             let mut adj = self.adjacencies.get(index, guard);
+            if adj.kind() == AdjKind::Count {
+                index = self.adjacencies.count_route(index, adj, thread, pkt.len());
+                adj = self.adjacencies.get(index, guard);
+            }
             if adj.is_balance() {
                 index = self.share(adj, fib, pkt);
                 adj = self.adjacencies.get(index, guard);
@@ -135,12 +148,12 @@ impl Ip4Lookup {
         key: Key,
         index: AdjIndex,
         pkt: &mut Packet<'_>,
-        guard: Guard<'_>,
+        (thread, guard): (usize, Guard<'_>),
     ) -> Result<Next, Error> {
         if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (thread, guard))
     }
 
     /// What `show trace` says; the hash is that of the table the packet came to first.
@@ -163,6 +176,7 @@ fn next(adj: &Adj) -> Next {
         AdjKind::Incomplete => Next::Arp,
         AdjKind::Glean => Next::Glean,
         AdjKind::Punt => Next::Punt,
+        AdjKind::InterfaceRx => Next::InterfaceRx,
         _ => Next::Drop,
     }
 }
@@ -199,7 +213,7 @@ impl StagedNode for Ip4Lookup {
         if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (cx.thread(), guard))
     }
 }
 
