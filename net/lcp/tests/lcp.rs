@@ -363,6 +363,7 @@ fn fragments_to_the_router_reach_the_kernel_as_one_packet() {
     let host = router.get::<Lcp>().create(phy.index(), "e0", None).unwrap();
     let sink = router.generator().attach_sink(host).unwrap();
     router.advance(std::time::Duration::from_secs(10));
+    phy.received();
     sink.take();
     let whole4 = v4(&phy).udp(1000, 520).payload_len(3000).build();
     let whole6 = v6(&phy).udp(1000, 521).payload_len(3000).build();
