@@ -209,15 +209,12 @@ impl State {
             }
             return Ok(Some(old));
         }
-        match after {
-            Some(Contribution { list, .. }) => {
-                let adj = self.adj_of(list);
-                self.write_leaf(fib, prefix, adj)?;
-            }
-            None => {
-                self.erase(fib, prefix)?;
-                self.end_count(fib, prefix);
-            }
+        if let Some(Contribution { list, .. }) = after {
+            let adj = self.adj_of(list);
+            self.write_leaf(fib, prefix, adj)?;
+        } else {
+            self.erase(fib, prefix)?;
+            self.end_count(fib, prefix);
         }
         self.trie_writes += 1;
         self.decided(fib, prefix);

@@ -134,9 +134,11 @@ pub(crate) fn of_paths(error: FibError) -> CliError {
         FibError::Count { most, .. } => ("count", Some(most.to_string())),
         FibError::Bulk { fit, .. } => ("count", Some(fit.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
-        FibError::AllCount { .. } => ("prefix", None),
         FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
-        FibError::OtherSource { .. } | FibError::Full { .. } | FibError::NoMemory { .. } => ("prefix", None),
+        FibError::AllCount { .. }
+        | FibError::OtherSource { .. }
+        | FibError::Full { .. }
+        | FibError::NoMemory { .. } => ("prefix", None),
         _ => return error.into(),
     };
     CliError::argument(name, error.to_string()).nearest(nearest)

@@ -11,6 +11,7 @@ use shoal_ip4::{Ip4, UNICAST_ARC};
 use shoal_testkit::{Port, Router};
 use shoal_wire::IpPrefix;
 
+const UNSPECIFIED: std::net::Ipv4Addr = std::net::Ipv4Addr::UNSPECIFIED;
 const NODE: &str = "interface-rx-dpo-ip4";
 const FAMILY: Family = Family::Ip4;
 const FAR: &str = "20.0.0.0/8";
@@ -169,4 +170,19 @@ fn routes_of_several_ways_of_other_tables_and_of_our_own_count_too() {
     router.send(&a, udp(&a).build());
     b.received_one();
     assert_eq!(fib.check(), Vec::<String>::new());
+}
+
+#[test]
+fn neighbours_of_another_table_s_link_are_met_without_asking() {
+    let (mut router, _, b, c, other) = with_other();
+    // From `pg2`, which belongs to table 10, to host 2 on `pg1`, which belongs to table 0.
+    let attached = Via::Attached { interface: b.index(), source: UNSPECIFIED.into() };
+    route_in(&router, other, "10.0.1.0/24", attached);
+    router.send(&c, udp(&c).build());
+    assert_eq!(b.received_one()[..6], station(2).0);
+    // Once they are gone there is only the route, and the question.
+    router.get::<Fib>().remove(other, "10.0.1.0/24".parse::<IpPrefix>().unwrap(), Source::Cli).unwrap();
+    router.send(&c, udp(&c).build());
+    assert!(b.received().is_empty());
+    assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());
 }

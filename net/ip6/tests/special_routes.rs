@@ -11,6 +11,7 @@ use shoal_ip6::{Ip6, UNICAST_ARC};
 use shoal_testkit::{Port, Router};
 use shoal_wire::IpPrefix;
 
+const UNSPECIFIED: std::net::Ipv6Addr = std::net::Ipv6Addr::UNSPECIFIED;
 const NODE: &str = "interface-rx-dpo-ip6";
 const FAMILY: Family = Family::Ip6;
 const FAR: &str = "2001:db8:f::/48";
@@ -174,4 +175,19 @@ fn routes_of_several_ways_of_other_tables_and_of_our_own_count_too() {
     router.send(&a, udp(&a).build());
     b.received_one();
     assert_eq!(fib.check(), Vec::<String>::new());
+}
+
+#[test]
+fn neighbours_of_another_table_s_link_are_met_without_asking() {
+    let (mut router, _, b, c, other) = with_other();
+    // From `pg2`, which belongs to table 10, to host 2 on `pg1`, which belongs to table 0.
+    let attached = Via::Attached { interface: b.index(), source: UNSPECIFIED.into() };
+    route_in(&router, other, "2001:db8:1::/64", attached);
+    router.send(&c, udp(&c).build());
+    assert_eq!(b.received_one()[..6], station(2).0);
+    // Once they are gone there is only the route, and the question.
+    router.get::<Fib>().remove(other, "2001:db8:1::/64".parse::<IpPrefix>().unwrap(), Source::Cli).unwrap();
+    router.send(&c, udp(&c).build());
+    assert!(b.received().is_empty());
+    assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());
 }

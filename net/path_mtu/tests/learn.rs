@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_ip6::Ip6;
 use shoal_module::Module;
+use shoal_module::cli::{Args, CliError, Output, Run};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_path_mtu::{Learning, MOST_LEARNT, PathMtuError, PathMtus};
 use shoal_testkit::{PacketBuilder, Port, Rng, Router};
@@ -32,7 +34,7 @@ const US4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const VIA4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const US6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const VIA6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
-const TEN_MINUTES: Duration = Duration::from_secs(600);
+const TEN_MINUTES: Duration = Duration::from_mins(10);
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -320,4 +322,51 @@ fn learning_can_be_turned_off_and_has_its_limits() {
     router.send(&a, too_big(&a, "20.0.0.9", 800));
     router.advance(Duration::from_secs(301));
     assert_eq!(known(&router), []);
+}
+
+/// Runs a command of this crate. Items are words, or arguments written `name=text`.
+fn run(router: &Router, command: &str, items: &str) -> Result<Output, CliError> {
+    let command = shoal_path_mtu::cli::COMMANDS.iter().find(|c| c.syntax.starts_with(command)).unwrap();
+    let args =
+        items.split_whitespace().fold(Args::new(Rc::clone(router.control()), items), |args, item| match item
+            .split_once('=')
+        {
+            Some((name, text)) => args.with(name.to_owned().leak(), text, 0..0),
+            None => args.with_word(item.to_owned().leak(), 0..0),
+        });
+    let Run::Now(handler) = command.run else { panic!("answers later") };
+    handler(router.control(), &args)
+}
+
+#[test]
+fn what_was_learnt_is_shown_with_its_age() {
+    let (mut router, a) = router();
+    run(&router, "set ip pmtu <", "peer=20.0.0.9 mtu=1400").unwrap();
+    run(&router, "set ip pmtu <", "peer=20.0.0.8 mtu=1400").unwrap();
+    router.send(&a, too_big(&a, "20.0.0.9", 800));
+    router.advance(Duration::from_secs(12));
+    router.send(&a, too_big(&a, "2001:db8:f::9", 1300));
+    assert_eq!(
+        run(&router, "show ip pmtu", "").unwrap().to_text(),
+        "20.0.0.8 table:0 pmtu:1400\n20.0.0.9 table:0 pmtu:800 learnt:800 age:12s expires:588s\n\
+         2001:db8:f::9 table:0 pmtu:1300 learnt:1300 age:0s expires:600s\n"
+    );
+    let json = run(&router, "show ip pmtu", "").unwrap().to_json();
+    assert!(json[0]["learnt"].is_null() && json[1]["learnt"]["age"] == 12, "{json}");
+    run(&router, "set ip pmtu-learning", "on lifetime=900").unwrap();
+    router.send(&a, too_big(&a, "20.0.0.7", 900));
+    assert!(
+        run(&router, "show ip pmtu", "")
+            .unwrap()
+            .to_text()
+            .contains("20.0.0.7 table:0 pmtu:900 learnt:900 age:0s expires:900s")
+    );
+    let CliError::Argument { name, nearest, .. } =
+        run(&router, "set ip pmtu-learning", "on lifetime=1").unwrap_err()
+    else {
+        panic!("not of the argument")
+    };
+    assert_eq!((name.as_str(), nearest.as_deref()), ("lifetime", Some("300")));
+    run(&router, "set ip pmtu-learning", "off").unwrap();
+    assert!(!run(&router, "show ip pmtu", "").unwrap().to_text().contains("learnt"));
 }

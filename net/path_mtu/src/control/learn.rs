@@ -36,7 +36,7 @@ impl Default for Learning {
     fn default() -> Self {
         // RFC 1191, 6.3 and RFC 8201, 4: ten minutes. 552: what Linux does not go below either, so that a forged error
         // does not make many packets of one.
-        Learning { on: true, lifetime: Duration::from_secs(600), least: 552 }
+        Learning { on: true, lifetime: Duration::from_mins(10), least: 552 }
     }
 }
 
