@@ -5,9 +5,7 @@
 //! Staged: over the whole frame the first step into the trie is taken and the second asked for, before any packet
 //! goes on.
 
-use std::net::IpAddr;
-
-use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
+use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
@@ -19,6 +17,8 @@ use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
+
+mod aside;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +68,6 @@ pub struct Trace {
     headers: Headers,
 }
 
-/// Tables a packet may be sent through one after the other.
-const MOST_TABLES: usize = 8;
-
 /// Looks up destinations.
 pub struct Ip4Lookup {
     /// All forwarding tables.
@@ -100,42 +97,6 @@ impl Ip4Lookup {
         }
     }
 
-    /// The member of a balance that a packet takes. Apart, because most routes have one way.
-    #[inline(never)]
-    fn share(&self, adj: &Adj, fib: FibIndex, pkt: &Packet<'_>) -> AdjIndex {
-        self.adjacencies.balance(adj, self.fib.flow_hash(fib, pkt.data()))
-    }
-
-    /// Everything but a complete rewrite: follows the route through balances and other tables.
-    #[inline(never)]
-    fn rest(
-        &self,
-        key: Key,
-        index: AdjIndex,
-        pkt: &mut Packet<'_>,
-        (thread, guard): (usize, Guard<'_>),
-    ) -> Result<Next, Error> {
-        let (mut index, mut fib) = (index, FibIndex(key.fib));
-        for _ in 0..=MOST_TABLES {
-            let mut adj = self.adjacencies.get(index, guard);
-            if adj.kind() == AdjKind::Count {
-                index = self.adjacencies.count_route(index, adj, thread, pkt.len());
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.is_balance() {
-                index = self.share(adj, fib, pkt);
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.kind() != AdjKind::Lookup {
-                pkt.meta_mut().adj = index.0;
-                return Ok(next(adj));
-            }
-            fib = FibIndex(adj.table());
-            index = self.fib.lookup(fib, key.dst, guard);
-        }
-        Err(Error::TooManyTables)
-    }
-
     /// What is known of a packet before it is looked up.
     pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
         let ip = pkt.header::<Ip4Header>()?;
@@ -161,23 +122,6 @@ impl Ip4Lookup {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
-    }
-}
-
-fn next(adj: &Adj) -> Next {
-    match adj.kind() {
-        AdjKind::Rewrite => Next::Rewrite,
-        AdjKind::Local => Next::Local,
-        // Without anybody who asks it leads nowhere.
-        AdjKind::Incomplete if matches!(adj.next_hop(), Some(IpAddr::V6(_))) => match adj.edge() {
-            Edge::DROP => Next::Drop,
-            edge => Next::Ask(edge),
-        },
-        AdjKind::Incomplete => Next::Arp,
-        AdjKind::Glean => Next::Glean,
-        AdjKind::Punt => Next::Punt,
-        AdjKind::InterfaceRx => Next::InterfaceRx,
-        _ => Next::Drop,
     }
 }
 
