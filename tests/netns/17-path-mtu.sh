@@ -3,6 +3,12 @@
 # sets, fragments for the router itself, and fragments that the router puts together.
 . "$(dirname "$0")/lib.sh"
 need ping iperf3 python3 tcpdump
+C=shoal-c-$$
+cleanup_c() {
+  [ ! -e "/run/netns/$C" ] || ip netns del "$C"
+  cleanup
+}
+trap cleanup_c EXIT
 begin
 for end in "$A va 1" "$B vb 2"; do
   read -r ns port n <<<"$end"
@@ -65,6 +71,35 @@ out=$(ctl set ip pmtu 2001:db8:2::2 1279 2>&1) && fail "a path MTU of 1279 was t
 grep -q 'nearest 1280' <<<"$out" || fail "no nearest value: $out"
 in_a ip route flush cache
 in_a ip -6 route flush cache
+
+# Host c is behind host b and a smaller link. The router's own packets are too long for that: it is told, and learns.
+ip netns add "$C" || fail "cannot make a third host"
+ip -n "$B" link add toc mtu 1300 type veth peer name eth0 mtu 1300 netns "$C" || fail "cannot make a veth pair"
+ip netns exec "$B" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+ip -n "$C" link set lo up
+for end in "$B toc 1" "$C eth0 2"; do
+  read -r ns port n <<<"$end"
+  ip netns exec "$ns" sysctl -qw "net.ipv6.conf.$port.disable_ipv6=0"
+  ip -n "$ns" addr add "10.0.3.$n/24" dev "$port"
+  ip -n "$ns" addr add "2001:db8:3::$n/64" dev "$port" nodad
+  ip -n "$ns" link set "$port" up
+done
+ip -n "$C" route add default via 10.0.3.1
+ip -n "$C" route add default via 2001:db8:3::1
+expect "route" ctl ip route add 10.0.3.0/24 via 10.0.2.2 host-vb
+expect "route" ctl ip route add 2001:db8:3::/64 via 2001:db8:2::2 host-vb
+await 10 in_ns "$C" ping -6 -c 1 -W 1 2001:db8:2::1 || fail "no answer to host c: $(ctl show errors)"
+learnt() {
+  in_ns "$C" ping -6 -c 1 -W 1 -s 1400 2001:db8:2::1 >/dev/null
+  ctl show ip pmtu | grep -q '^2001:db8:3::2 table:0 pmtu:1300 learnt:1300 age:[0-9]*s expires:[0-9]*s$'
+}
+await 10 learnt || fail "no path MTU learnt: $(ctl show ip pmtu; ctl show errors)"
+expect "answers that fit" in_ns "$C" ping -6 -c 3 -i 0.2 -W 2 -s 1400 2001:db8:2::1
+expect "learning" ctl set ip pmtu-learning off
+ctl show ip pmtu | grep -q '^no path MTUs$' || fail "$(ctl show ip pmtu)"
+expect "learning" ctl set ip pmtu-learning on
+ip netns exec "$B" sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
+ip -n "$B" route replace default via 2001:db8:2::1
 
 # What host a sends in fragments leaves in one piece where the router puts it together and the link takes it.
 ip -n "$R" link set vb mtu 9000

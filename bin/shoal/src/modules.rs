@@ -32,6 +32,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_mfib::MODULE),
     (Core, &shoal_reassembly::MODULE),
     (Core, &shoal_path_mtu::MODULE),
+    (Core, &shoal_punt::MODULE),
     (Core, &shoal_handoff::MODULE),
     (Plugin, &shoal_igmp::MODULE),
     (Plugin, &shoal_lcp::MODULE),

@@ -47,6 +47,19 @@ impl Flags {
     /// The layer-4 checksum was verified by whoever gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 
+    /// How often a route had the packet received again, by another interface.
+    const RECEIVED_AGAIN: u32 = 0b111 << 11;
+
+    /// The same once a route has the packet received again; `None` when that happened too often, so that routes which
+    /// lead packets in a circle do not keep them.
+    #[inline]
+    pub const fn received_again(self) -> Option<Flags> {
+        if self.0 & Flags::RECEIVED_AGAIN == Flags::RECEIVED_AGAIN {
+            return None;
+        }
+        Some(Flags(self.0 + (1 << 11)))
+    }
+
     /// Whether any bit of `other` is set.
     #[inline(always)]
     pub const fn has(self, other: Flags) -> bool {

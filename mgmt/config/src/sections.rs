@@ -116,7 +116,6 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("l2learn", "MAC learning", NO_FEATURE),
     ("l2tp", "L2TPv3", NO_FEATURE),
     ("lb", "load balancer", NO_FEATURE),
-    ("linux-cp", "mirror interfaces in Linux", NO_FEATURE),
     ("linux-nl", "routes from netlink", NO_FEATURE),
     ("lisp", "LISP", NO_FEATURE),
     ("mactime", "time-based MAC filter", NO_FEATURE),

@@ -19,6 +19,7 @@ use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
 mod counting;
 mod own;
+mod routes;
 
 use counting::Counts;
 pub use counting::{Counted, Counting};
@@ -59,6 +60,9 @@ pub enum AdjError {
     /// The stats segment is full.
     #[error("no room for the counter of adjacencies: {0}")]
     NoCounter(String),
+    /// The stats segment is full.
+    #[error("no room for the counter of routes: {0}")]
+    NoRouteCounter(String),
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -80,6 +84,7 @@ enum Key {
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
     Multicast(SwIfIndex, Link),
+    InterfaceRx(SwIfIndex, Link),
     /// A path list's, which nobody else finds.
     Own(AdjIndex),
 }
@@ -140,7 +145,12 @@ impl Adjacencies {
         Ok(Rc::new(Adjacencies {
             graph: control.graph()?,
             interfaces,
-            table: AdjTable { records: table, buckets: buckets.arena.clone(), counter: Arc::default() },
+            table: AdjTable {
+                records: table,
+                buckets: buckets.arena.clone(),
+                counter: Arc::default(),
+                routes: Arc::default(),
+            },
             writer: RefCell::new(writer),
             by_key: RefCell::default(),
             entries: RefCell::default(),
@@ -309,6 +319,15 @@ impl Adjacencies {
         self.lock(Key::Multicast(interface, link))
     }
 
+    /// The adjacency of packets that are received again, as if by an interface, locked once more.
+    ///
+    /// # Errors
+    /// The table is full, or there is no such interface.
+    pub fn received_by(&self, interface: SwIfIndex, link: Link) -> Result<AdjIndex, AdjError> {
+        self.interfaces.data(interface)?;
+        self.lock(Key::InterfaceRx(interface, link))
+    }
+
     /// A rewrite to the part of a group's Ethernet address that all groups of a family share.
     fn to_group(&self, interface: SwIfIndex, link: Link) -> Result<Adj, AdjError> {
         let data = self.interfaces.data(interface)?;
@@ -362,6 +381,9 @@ impl Adjacencies {
                 Adj::on(AdjKind::Glean, interface, mtu).with_link(link).with_address(source)
             }
             Key::Own(index) => self.get(index),
+            Key::InterfaceRx(interface, link) => {
+                Adj::on(AdjKind::InterfaceRx, interface, u16::MAX).with_link(link)
+            }
             Key::Multicast(interface, link) => {
                 self.to_group(interface, link).unwrap_or(Adj::special(AdjKind::Drop))
             }
@@ -549,7 +571,8 @@ impl Adjacencies {
 impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
-            Key::Special(_) | Key::Lookup(..) | Key::Own(_) => None,
+            // The last one sends nothing there.
+            Key::Special(_) | Key::Lookup(..) | Key::Own(_) | Key::InterfaceRx(..) => None,
             Key::Neighbour(i, ..)
             | Key::Capped(i, ..)
             | Key::Glean(i, _)

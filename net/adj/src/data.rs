@@ -55,6 +55,10 @@ pub enum AdjKind {
     Balance = 10,
     /// To all stations of a link that listen to the packet's group: the rewrite's destination is completed from it.
     Multicast = 11,
+    /// As if it had been received by another interface.
+    InterfaceRx = 12,
+    /// Its packets are counted for a route, and go on to another adjacency.
+    Count = 13,
 }
 
 impl AdjKind {
@@ -72,6 +76,8 @@ impl AdjKind {
             9 => AdjKind::Lookup,
             10 => AdjKind::Balance,
             11 => AdjKind::Multicast,
+            12 => AdjKind::InterfaceRx,
+            13 => AdjKind::Count,
             _ => AdjKind::None,
         }
     }
@@ -145,6 +151,19 @@ impl Adj {
         let mut adj = Adj::special(AdjKind::Lookup);
         adj.address = [table, 0, 0, 0];
         adj
+    }
+
+    /// Count for a route, and go on.
+    pub(crate) const fn counter(to: AdjIndex) -> Adj {
+        let mut adj = Adj::special(AdjKind::Count);
+        adj.address = [to.0, 0, 0, 0];
+        adj
+    }
+
+    /// For a route's counter: where its packets go on.
+    #[inline(always)]
+    pub fn behind(&self) -> AdjIndex {
+        AdjIndex(self.address[0])
     }
 
     /// One of the `mask` + 1 buckets from `base` on.
@@ -407,6 +426,8 @@ pub struct AdjTable {
     pub(crate) buckets: StableArena<AtomicU32>,
     /// Made when somebody first asks for counts.
     pub(crate) counter: Arc<OnceLock<Combined>>,
+    /// The same for those of routes.
+    pub(crate) routes: Arc<OnceLock<Combined>>,
 }
 
 impl AdjTable {
@@ -422,6 +443,22 @@ impl AdjTable {
         if found != adj.own() {
             counter.add(thread, found.0 as usize, 1, bytes as u64);
         }
+    }
+
+    /// Counts a packet for the route whose counter it was found by, and says where it goes on.
+    #[cold]
+    pub fn count_route(&self, found: AdjIndex, adj: &Adj, thread: usize, bytes: usize) -> AdjIndex {
+        if let Some(counter) = self.routes.get() {
+            counter.add(thread, found.0 as usize, 1, bytes as u64);
+        }
+        adj.behind()
+    }
+
+    /// What a leaf leads to, whether the route counts or not.
+    #[inline(always)]
+    pub fn of_leaf<'g>(&'g self, leaf: AdjIndex, guard: Guard<'g>) -> &'g Adj {
+        let adj = self.get(leaf, guard);
+        if adj.kind() == AdjKind::Count { self.get(adj.behind(), guard) } else { adj }
     }
 
     /// One adjacency; [`AdjKind::None`] when there is none of this index.
@@ -441,7 +478,7 @@ impl AdjTable {
     /// Whether packets that take an adjacency leave by an interface, `None`: by any. Of several ways one is enough; one
     /// that is not known to be up counts, one to this router or to nowhere does not.
     pub fn reaches(&self, index: AdjIndex, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {
-        let adj = self.get(index, guard);
+        let adj = self.of_leaf(index, guard);
         if !adj.is_balance() {
             return match adj.kind() {
                 AdjKind::Lookup => Reaches::Elsewhere(adj.table()),

@@ -32,7 +32,7 @@ impl Subnets {
     /// and for nobody else.
     pub(crate) fn place(&self, interface: SwIfIndex, address: u32, guard: Guard<'_>) -> Place {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
-        let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
+        let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, address, guard), guard);
         let here = adj.tx() == interface;
         // A station behind an unnumbered interface is in a network of whoever lends it the address.
         let lent = || Some(adj.tx()) == self.addresses.lender(interface, guard);
@@ -55,7 +55,7 @@ impl Subnets {
         guard: Guard<'_>,
     ) -> bool {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
-        let adj = self.adjacencies.get(self.fib.lookup(fib, address, guard), guard);
+        let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, address, guard), guard);
         let neighbour = adj.is_rewrite() && adj.next_hop_ip4() == address && adj.tx() == interface;
         neighbour && adj.rewrite().first_chunk() == Some(&mac.0)
     }
@@ -63,7 +63,7 @@ impl Subnets {
     /// Our address to ask for `target` with: the one in its network, else the interface's first; 0 for none.
     pub(crate) fn source(&self, interface: SwIfIndex, target: u32, guard: Guard<'_>) -> u32 {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
-        let adj = self.adjacencies.get(self.fib.lookup(fib, target, guard), guard);
+        let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, target, guard), guard);
         if adj.tx() == interface && adj.source_ip4() != 0 {
             adj.source_ip4()
         } else {

@@ -35,6 +35,8 @@ pub(crate) fn rows(control: &Control) -> Vec<Capacity> {
         rows.push(Capacity::up_to(format!("{family} plies, table 0"), of(&all.plies), all.most_plies, PLY));
     }
     rows.push(Capacity::by_memory("path lists", all.path_lists, LIST));
+    let room = all.adjacencies.most_adjacencies.saturating_sub(all.adjacencies.adjacencies);
+    rows.push(Capacity::up_to("route counters", all.counted, all.counted + room, LIST));
     rows.push(Capacity::by_memory("recursive next hops", all.next_hops, LIST));
     rows
 }

@@ -13,10 +13,12 @@ use shoal_wire::IpPrefix;
 
 use crate::address;
 use crate::control::Holds;
+use crate::counts::Counts;
 use crate::data::FibTables;
+use crate::export::{Import, Importer};
 use crate::list::{List, ListId, ListKey, Lists, Tracked};
 use crate::resolve::Tracker;
-use crate::slot::Contribution;
+use crate::slot::{Contribution, Slot};
 use crate::table::{Entries, Table, Taken};
 use crate::{FibError, FibIndex, Path, Source};
 
@@ -32,6 +34,12 @@ pub(crate) struct State {
     pub trackers: BTreeMap<Tracked, Tracker>,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
+    /// Routes to interfaces of other tables, and whose hosts they import.
+    pub imports: BTreeMap<Importer, Import>,
+    /// The tables of interfaces, where they ever were others than table 0.
+    pub belongs: BTreeMap<(Family, SwIfIndex), FibIndex>,
+    /// Which routes count.
+    pub counts: Counts,
     /// Lists that no entry has.
     pub held: Holds,
     /// Changes of the tries so far.
@@ -165,8 +173,9 @@ impl State {
         }
         let writes = decides && best.map(|b| b.list) != Some(list);
         if writes {
-            write(table, prefix, adj)?;
+            self.write_leaf(fib, prefix, adj)?;
         }
+        let table = self.table_mut(address::family(prefix), fib)?;
         let old = table.put(prefix, new);
         self.trie_writes += u64::from(writes);
         // What a path MTU stands before decides where next hops are, too.
@@ -192,12 +201,12 @@ impl State {
             }
             return Ok(Some(old));
         }
-        match after {
-            Some(Contribution { list, .. }) => {
-                let adj = self.adj_of(list);
-                write(self.table_mut(family, fib)?, prefix, adj)?;
-            }
-            None => self.erase(fib, prefix)?,
+        if let Some(Contribution { list, .. }) = after {
+            let adj = self.adj_of(list);
+            self.write_leaf(fib, prefix, adj)?;
+        } else {
+            self.erase(fib, prefix)?;
+            self.end_count(fib, prefix);
         }
         self.trie_writes += 1;
         self.decided(fib, prefix);
@@ -212,7 +221,8 @@ impl State {
     fn erase(&mut self, fib: FibIndex, prefix: &IpPrefix) -> Result<(), FibError> {
         let family = address::family(prefix);
         let cover = self.table(family, fib).and_then(|t| t.longest(prefix.network(), prefix.len()));
-        let cover = cover.map(|(cover, slot)| (self.adj_of(slot.best().list).0, cover.len()));
+        let leaf = |cover: &IpPrefix, slot: Slot<'_>| self.leaf(fib, cover, self.adj_of(slot.best().list)).0;
+        let cover = cover.map(|(cover, slot)| (leaf(&cover, slot), cover.len()));
         let table = self.table_mut(family, fib)?;
         let removed = table.erase(prefix, cover);
         removed.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
@@ -222,6 +232,7 @@ impl State {
     fn decided(&mut self, fib: FibIndex, prefix: &IpPrefix) {
         let changed = self.covers_changed(fib, prefix);
         self.renew(changed);
+        self.export(fib, prefix);
     }
 
     /// An interface, or a next hop on it, went up or down: the lists it concerns share out their flows anew.
@@ -231,13 +242,14 @@ impl State {
         let mine = self.lists.iter().filter(|(_, list)| names(list)).map(|(id, _)| id).collect();
         self.renew(mine);
     }
-}
 
-/// Makes an entry's place in the trie lead to an adjacency.
-fn write(table: &mut Table, prefix: &IpPrefix, adj: AdjIndex) -> Result<(), FibError> {
-    let mut done = table.write(prefix, adj.0);
-    if matches!(done, Err(UpdateError::Full { .. })) && qsbr::reclaim() > 0 {
-        done = table.write(prefix, adj.0);
+    /// Makes an entry's place in the trie lead to an adjacency.
+    pub fn write(&mut self, fib: FibIndex, prefix: &IpPrefix, leaf: AdjIndex) -> Result<(), FibError> {
+        let table = self.table_mut(address::family(prefix), fib)?;
+        let mut done = table.write(prefix, leaf.0);
+        if matches!(done, Err(UpdateError::Full { .. })) && qsbr::reclaim() > 0 {
+            done = table.write(prefix, leaf.0);
+        }
+        done.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
     }
-    done.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
 }

@@ -32,6 +32,7 @@ pub static COMMANDS: &[Command] = &[
         "ip route add 2001:db8:1::/48 via 2001:db8::2 local0",
         "ip route add count 1000 198.51.100.0/32 via drop",
         "ip route add 198.51.100.0/24 table 0 via 192.0.2.2 next-hop-table 0",
+        "ip route add 198.51.100.0/24 via rx-ip4 local0",
         "ip route del 198.51.100.0/24",
     ])
     .doc(
@@ -40,7 +41,8 @@ pub static COMMANDS: &[Command] = &[
          that are there; `del` without paths takes all away. Bits beyond the prefix length are ignored. `count` adds, or \
          takes away, that many prefixes of the same length, side by side: all of them or, on error or when it is \
          interrupted, none; a deletion that is interrupted says how many are gone. Of several paths those of the lowest \
-         preference that are up share the flows by weight. `resilient`: a path that is lost moves no flows but its own.",
+         preference that are up share the flows by weight. `resilient`: a path that is lost moves no flows but its own. \
+         `rx-ip4`, `rx-ip6`: packets are treated as received by that interface: its features, its table.",
     ),
     Command::new("ip table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv4 forwarding table", table4)
         .examples(&["ip table add 10 customers", "ip table del 10"])
@@ -82,6 +84,8 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show adj", "show adj 1", "show adj summary"]),
     counting::VPPS,
     counting::SET,
+    counting::ROUTES4,
+    counting::ROUTES6,
     Command::new("show fib capacity", "Show how many routes there are and how many more fit", show_capacity)
         .examples(&["show fib capacity"]),
     Command::new("show fib check", "Look for broken invariants in all forwarding structures", show_check)

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_adj::{AdjIndex, Adjacencies, Family, MOST_BUCKETS};
+use shoal_adj::{AdjIndex, Adjacencies, Counting, Family, MOST_BUCKETS};
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Graph;
 use shoal_infra::budget::Notes;
@@ -18,6 +18,7 @@ use shoal_wire::IpPrefix;
 
 use crate::address::{self, Bits};
 use crate::change::State;
+use crate::counts::Counts;
 use crate::data::{FibTables, MOST_TABLES, Tries};
 use crate::list::{ListId, Lists};
 use crate::path::of_host;
@@ -97,6 +98,12 @@ impl Fib {
             (Ok(fib), Event::Admin(interface, _) | Event::Link(interface, _)) => {
                 fib.state.borrow_mut().reachability_changed(interface);
             }
+            (Ok(fib), Event::Ip4(interface, _)) => {
+                fib.state.borrow_mut().interface_moved(Family::Ip4, interface);
+            }
+            (Ok(fib), Event::Ip6(interface, _)) => {
+                fib.state.borrow_mut().interface_moved(Family::Ip6, interface);
+            }
             _ => {}
         });
         let state = State {
@@ -108,6 +115,9 @@ impl Fib {
             lists: Lists::default(),
             trackers: BTreeMap::new(),
             down: BTreeSet::new(),
+            imports: BTreeMap::new(),
+            counts: Counts::default(),
+            belongs: BTreeMap::new(),
             held: Holds::new(),
             trie_writes: 0,
         };
@@ -304,6 +314,7 @@ impl Fib {
     fn forget_interface(&self, interface: SwIfIndex) {
         let mut state = self.state.borrow_mut();
         state.down.retain(|(i, _)| *i != interface);
+        state.forget_table_of(interface);
         let gone = |path: &Path| path.via.interface() == Some(interface);
         let lists: HashSet<ListId> =
             state.lists.iter().filter(|(_, l)| l.paths().iter().any(gone)).map(|(id, _)| id).collect();
@@ -337,6 +348,27 @@ impl Fib {
             self.graph.events().write(0, format!("{routes} routes withdrawn: {name} is deleted"));
             tracing::info!("{routes} routes withdrawn: {name} is deleted");
         }
+    }
+
+    /// Lets a route count its packets and bytes from zero on, also when it goes and comes again, or no more.
+    ///
+    /// # Errors
+    /// There is no such route or no room for a counter, or all routes of the table count; nothing is changed then.
+    pub fn count_route(
+        &self,
+        fib: FibIndex,
+        prefix: impl Into<IpPrefix>,
+        counting: Counting,
+    ) -> Result<(), FibError> {
+        self.state.borrow_mut().count_entry(fib, &prefix.into().normalized(), counting)
+    }
+
+    /// Lets all routes of a table count, those to come included, or none any more.
+    ///
+    /// # Errors
+    /// There is no such table, or no room for so many counters; as many count then as before.
+    pub fn count_routes(&self, family: Family, fib: FibIndex, counting: Counting) -> Result<(), FibError> {
+        self.state.borrow_mut().count_table(family, fib, counting)
     }
 
     /// Where a packet to `addr` goes now; one of many ways is told by the index of all.

@@ -139,6 +139,17 @@ pub enum FibError {
     /// There is no memory for another list of paths.
     #[error("the paths of the route: {0}")]
     Paths(NoMemory),
+    /// There is no memory for another route's counter.
+    #[error("the counter of the route: {0}")]
+    Counter(NoMemory),
+    /// One of all routes of a table that count cannot stop alone.
+    #[error("all routes of table {table} are counted, so {prefix} is: disable the counters of all first")]
+    AllCount {
+        /// The prefix.
+        prefix: IpPrefix,
+        /// The table's id.
+        table: u32,
+    },
     /// The system gives no memory for another table.
     #[error("no memory for table {0}: {1}")]
     Memory(u32, String),

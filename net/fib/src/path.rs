@@ -40,6 +40,11 @@ pub enum Via {
         /// The interface.
         interface: SwIfIndex,
     },
+    /// As if it had been received by an interface: that one's features run, and its table decides.
+    InterfaceRx {
+        /// The interface.
+        interface: SwIfIndex,
+    },
     /// To this router; the interface and the address are shown and decide nothing.
     Local {
         /// The interface that has the address.
@@ -146,7 +151,8 @@ impl Via {
         match self {
             Via::Attached { interface, .. }
             | Via::NextHop { interface, .. }
-            | Via::Broadcast { interface } => Some(interface),
+            | Via::Broadcast { interface }
+            | Via::InterfaceRx { interface } => Some(interface),
             Via::Local { interface, .. } => interface,
             _ => None,
         }

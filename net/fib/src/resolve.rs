@@ -29,6 +29,7 @@ pub(crate) enum Target {
     Capped(SwIfIndex, IpAddr, u16),
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
+    ReceivedBy(SwIfIndex),
 }
 
 /// A target and its share.
@@ -310,6 +311,7 @@ impl State {
             }
             Via::Attached { interface, .. } => Target::Neighbour(interface, nobody(link)),
             Via::Broadcast { interface } => Target::Broadcast(interface),
+            Via::InterfaceRx { interface } => Target::ReceivedBy(interface),
             Via::Local { .. } => Target::Special(AdjKind::Local),
             Via::Lookup(fib) => Target::Lookup(fib),
             Via::Punt => Target::Special(AdjKind::Punt),
@@ -330,7 +332,7 @@ impl State {
         Target::Neighbour(interface, next_hop)
     }
 
-    fn is_ethernet(&self, interface: SwIfIndex) -> bool {
+    pub(crate) fn is_ethernet(&self, interface: SwIfIndex) -> bool {
         self.interfaces.data(interface).is_ok_and(|d| d.flags().has(IfFlags::ETHERNET))
     }
 
@@ -422,6 +424,7 @@ impl State {
             }
             Target::Glean(interface, source) => self.adjacencies.glean(interface, source)?,
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
+            Target::ReceivedBy(interface) => self.adjacencies.received_by(interface, link)?,
         })
     }
 

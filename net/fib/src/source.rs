@@ -23,6 +23,8 @@ pub enum Source {
     Dhcp,
     /// A neighbour on a connected network.
     Adjacency,
+    /// A host that another table knows on the link a route leads to.
+    AttachedExport,
     /// A next hop that routes resolve through.
     RecursiveResolution,
     /// The route of last resort that every table has.
@@ -55,6 +57,7 @@ impl Source {
             Source::Cli => "CLI",
             Source::Dhcp => "DHCP",
             Source::Adjacency => "adjacency",
+            Source::AttachedExport => "attached-export",
             Source::RecursiveResolution => "recursive-resolution",
             Source::DefaultRoute => "default-route",
         }

@@ -131,6 +131,12 @@ impl<A: Bits> Routes<A> {
         (0u8..).zip(&self.by_len).flat_map(of_map)
     }
 
+    fn hosts(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
+        let len = A::FAMILY.max_len();
+        let all = self.map(len).into_iter().flat_map(Map::iter);
+        all.filter_map(move |(addr, word)| Some((addr.prefix(len)?, self.unpack(len, addr, word))))
+    }
+
     fn write(&mut self, prefix: &IpPrefix, value: u32) -> Result<(), UpdateError> {
         let len = prefix.len();
         let addr = A::of(prefix.network()).ok_or(UpdateError::BadLength(len))?;
@@ -246,6 +252,11 @@ impl Table {
     /// Does something with each entry, in no order.
     pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
+    }
+
+    /// Does something with each entry of one host, in no order.
+    pub fn each_host<'a>(&'a self, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
+        either!(self, routes => routes.hosts().for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
     /// Up to `most` contributions that are wanted, in no order.

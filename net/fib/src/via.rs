@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use shoal_adj::Family;
+use shoal_buffer::SwIfIndex;
 use shoal_interface::InterfaceArg;
 use shoal_module::cli::{Args, CliError};
 
@@ -14,6 +15,7 @@ macro_rules! via_syntax {
     () => {
         "[via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
          | ip6-lookup-in-table <lookup-table6:table> | next-hop-table <next-hop-table:table> \
+         | rx-ip4 <rx-ip4:interface> | rx-ip6 <rx-ip6:interface> \
          | <next-hop:ip-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
          [weight <weight:u8>] [preference <preference:u8>] [resilient]] ..."
     };
@@ -74,6 +76,8 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
         Via::Local { interface: None, address: nobody }
     } else if let Some((table, name)) = lookup_table(of, args)? {
         in_table(table, name)?
+    } else if let Some(interface) = received_by(of, args)? {
+        Via::InterfaceRx { interface }
     } else {
         match (next_hop, interface) {
             (Some(next_hop), Some(interface)) => Via::NextHop { interface, next_hop },
@@ -94,6 +98,19 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
     let (weight, preference) = (args.or("weight", 1u8)?, args.or("preference", 0u8)?);
     let path = Path::from(via).weight(weight).preference(preference);
     Ok(if args.has("resilient") { path.resilient() } else { path })
+}
+
+/// The interface packets are received by once more.
+fn received_by(of: &ViaArgs<'_>, args: &Args) -> Result<Option<SwIfIndex>, CliError> {
+    for (name, family) in [("rx-ip4", Family::Ip4), ("rx-ip6", Family::Ip6)] {
+        let Some(InterfaceArg(interface)) = args.opt(name)? else { continue };
+        if family != of.family {
+            let message = format!("packets of a route of {} are not received as {family}", of.family);
+            return Err(CliError::argument(name, message));
+        }
+        return Ok(Some(interface));
+    }
+    Ok(None)
 }
 
 /// The table a route sends its packets to.
@@ -118,7 +135,10 @@ pub(crate) fn of_paths(error: FibError) -> CliError {
         FibError::Bulk { fit, .. } => ("count", Some(fit.to_string())),
         FibError::NoEntry { nearest, .. } => ("prefix", nearest.map(|p| p.to_string())),
         FibError::NoPath { .. } | FibError::TooManyPaths(_) => ("via", None),
-        FibError::OtherSource { .. } | FibError::Full { .. } | FibError::NoMemory { .. } => ("prefix", None),
+        FibError::AllCount { .. }
+        | FibError::OtherSource { .. }
+        | FibError::Full { .. }
+        | FibError::NoMemory { .. } => ("prefix", None),
         _ => return error.into(),
     };
     CliError::argument(name, error.to_string()).nearest(nearest)

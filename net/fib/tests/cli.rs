@@ -100,6 +100,61 @@ fn chains_end_in_what_the_adjacency_does() {
 }
 
 #[test]
+fn routes_received_again_copies_and_counts_are_shown() {
+    let router = router(2);
+    for (family, net, via, host, rx) in [
+        ("ip", "10.0.0.0/8", "10.9.9.9", "10.1.1.1", "rx-ip4"),
+        ("ip6", "2001:db8::/32", "2001:db8:9::9", "2001:db8:1::1", "rx-ip6"),
+    ] {
+        let (show, set) = (format!("show {family} fib"), format!("set {family} route counters"));
+        let proto = if family == "ip" { "ip4" } else { "ip6" };
+        run(&router, "ip route", &format!("add prefix={net} via {rx}=eth2")).unwrap();
+        let shown = text(&router, &show, &format!("match={net} detail"));
+        assert!(shown.contains("intf-rx:  oper-flags:resolved,\n        eth2\n"), "{shown}");
+        assert!(shown.ends_with(&format!("]: interface-rx-dpo: eth2 {proto}\n")), "{shown}");
+        let wrong = if family == "ip" { "rx-ip6" } else { "rx-ip4" };
+        let refused = error(&router, "ip route", &format!("add prefix={net} via {wrong}=eth2"));
+        assert!(
+            refused.starts_with(&format!("{wrong}: packets of a route of {proto} are not received as")),
+            "{refused}"
+        );
+        run(&router, &set, &format!("enable prefix={net}")).unwrap();
+        let shown = text(&router, &show, &format!("match={net}"));
+        assert!(
+            shown.contains("to:[0:0]]") && shown.ends_with(&format!("interface-rx-dpo: eth2 {proto}\n")),
+            "{shown}"
+        );
+        let json = run(&router, &show, &format!("match={net}")).unwrap().to_json();
+        assert_eq!(json[0]["entries"][0]["packets"], 0, "{json}");
+        let adj = text(&router, "show adj", "");
+        assert!(adj.contains("counter of a route: [@"), "{adj}");
+        assert_eq!(
+            error(&router, &set, &format!("enable prefix={host}/{}", if family == "ip" { 32 } else { 128 })),
+            format!(
+                "prefix: {host}/{} is not in table 0, nearest {net} -> {net}",
+                if family == "ip" { 32 } else { 128 }
+            )
+        );
+        run(&router, &set, &format!("disable prefix={net}")).unwrap();
+        // A link of table 0, from another one.
+        run(&router, &format!("{family} table"), "add id=10").unwrap();
+        let neighbour = Path::next_hop(ip(via), SwIfIndex(1));
+        router
+            .fib
+            .add(FibIndex::DEFAULT, shoal_wire::IpPrefix::host(ip(via)), Source::Adjacency, &[neighbour])
+            .unwrap();
+        run(&router, "ip route", &format!("add prefix={net} table=10 via interface=eth1")).unwrap();
+        let shown = text(&router, &show, &format!("table=10 match={via} detail"));
+        assert!(shown.contains("attached-export refs:1 src-flags:added,contributing,active,"), "{shown}");
+        assert!(
+            shown.contains(&format!("attached-nexthop:  oper-flags:resolved,\n        {via} eth1")),
+            "{shown}"
+        );
+    }
+    assert_eq!(router.fib.check(), Vec::<String>::new());
+}
+
+#[test]
 fn detail_names_sources_and_paths() {
     let router = router(1);
     run(&router, "ip route", "add prefix=10.0.0.0/8 via next-hop=192.0.2.2 interface=eth1 weight=2").unwrap();

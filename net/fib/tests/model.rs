@@ -55,6 +55,7 @@ fn path() -> impl Strategy<Value = Path> {
         6 => (address(), table()).prop_map(|(next_hop, fib)| Via::Recursive { next_hop, fib }),
         4 => (address(), interface()).prop_map(|(next_hop, interface)| Via::NextHop { interface, next_hop }),
         2 => (address(), interface()).prop_map(|(source, interface)| Via::Attached { interface, source }),
+        1 => interface().prop_map(|interface| Via::InterfaceRx { interface }),
         1 => Just(Via::Drop),
         1 => Just(Via::Unreachable),
         1 => table().prop_map(Via::Lookup),
@@ -88,6 +89,8 @@ type ListOf = (Family, Vec<Path>);
 #[derive(Default)]
 struct Model {
     routes: BTreeMap<Key, Vec<Path>>,
+    /// Hosts that table 1 knows from table 0, which all interfaces belong to.
+    copies: BTreeMap<Key, Vec<Path>>,
     down: BTreeSet<u32>,
     silent: BTreeSet<(u32, IpAddr)>,
 }
@@ -101,10 +104,38 @@ type Shares<T> = Vec<(T, f64)>;
 impl Model {
     /// The longest prefix, then the best source, by looking at everything.
     fn longest(&self, table: u32, addr: IpAddr) -> Option<ListOf> {
-        let covering = self.routes.iter().filter(|((t, p, _), _)| *t == table && p.contains(addr));
+        let covering =
+            self.routes.iter().chain(&self.copies).filter(|((t, p, _), _)| *t == table && p.contains(addr));
         covering
             .max_by_key(|((_, p, source), _)| (p.len(), std::cmp::Reverse(*source)))
             .map(|(_, paths)| (Family::of(addr), paths.clone()))
+    }
+
+    /// The only path of a prefix's best source.
+    fn only(&self, table: u32, prefix: IpPrefix) -> Option<(Source, Path)> {
+        let mut best = self.routes.iter().filter(|((t, p, _), _)| (*t, *p) == (table, prefix));
+        let ((_, _, source), paths) = best.next()?;
+        if let [only] = paths[..] { Some((*source, only)) } else { None }
+    }
+
+    /// What is copied: by each of table 1's routes to a link, the link's neighbours inside of it.
+    fn copy(&mut self) {
+        self.copies.clear();
+        let prefixes: BTreeSet<(u32, IpPrefix)> = self.routes.keys().map(|(t, p, _)| (*t, *p)).collect();
+        for (_, cover) in prefixes.iter().filter(|(t, p)| *t == 1 && p.len() < p.max_len()) {
+            let Some((_, Path { via: Via::Attached { interface, .. }, .. })) = self.only(1, *cover) else {
+                continue;
+            };
+            for (_, host) in
+                prefixes.iter().filter(|(t, p)| *t == 0 && p.len() == p.max_len() && cover.covers(p))
+            {
+                if let Some((Source::Adjacency, path)) = self.only(0, *host)
+                    && matches!(path.via, Via::NextHop { interface: i, .. } if i == interface)
+                {
+                    self.copies.insert((1, *host, Source::AttachedExport), vec![path]);
+                }
+            }
+        }
     }
 
     fn is_up(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
@@ -205,7 +236,10 @@ impl Model {
                     let source = if fits { source } else { nobody };
                     Adj::on(AdjKind::Glean, interface, 1500).with_link(link).with_address(source)
                 }
-                Via::NextHop { .. } | Via::Attached { .. } => return None,
+                Via::InterfaceRx { interface } if up(interface, None) => {
+                    Adj::on(AdjKind::InterfaceRx, interface, u16::MAX).with_link(link)
+                }
+                Via::NextHop { .. } | Via::Attached { .. } | Via::InterfaceRx { .. } => return None,
                 Via::Drop => Adj::special(AdjKind::Drop),
                 Via::Unreachable => Adj::special(AdjKind::Unreachable),
                 Via::Lookup(fib) => Adj::lookup(fib.0).with_link(link),
@@ -380,6 +414,7 @@ proptest! {
         let mut model = Model::default();
         for change in &changes {
             apply(&router, &mut model, change);
+            model.copy();
             check(&router, &model, change)?;
         }
         for (table, prefix, source) in model.routes.keys() {

@@ -111,6 +111,19 @@ impl<T> Messages<T> {
     }
 }
 
+impl Icmp {
+    /// "Fragmentation needed" goes to a node from now on, which passes it on to `ip4-icmp-listener`. It gets packets
+    /// whose front is the IPv4 header, all in the first segment up to the error's header, the checksum seen to.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn set_too_big_taker(&self, node: NodeIndex) -> Result<(), GraphError> {
+        let input = self.graph.node("ip4-icmp-input")?;
+        self.takers.set(Icmp4Type::DESTINATION_UNREACHABLE.0, self.graph.add_edge(input, node)?);
+        Ok(())
+    }
+}
+
 impl Icmp6 {
     /// Messages of a type go to a node from now on. It gets packets whose front is the IPv6 header and whose
     /// [`l4`](shoal_buffer::Meta::l4) is where ICMPv6 begins, all in the first segment up to the type's shortest
@@ -121,12 +134,12 @@ impl Icmp6 {
     /// There is no such node.
     pub fn set_taker(&self, kind: Icmp6Type, node: NodeIndex) -> Result<(), GraphError> {
         let input = self.graph.node("ip6-icmp-input")?;
-        self.takers.set(kind, self.graph.add_edge(input, node)?);
+        self.takers.set(kind.0, self.graph.add_edge(input, node)?);
         Ok(())
     }
 }
 
-/// The edges of `ip6-icmp-input` by message type, 0 for a type nobody takes. Clones are the same.
+/// The edges of `ip4-icmp-input` or `ip6-icmp-input` by message type, 0 for a type nobody takes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Takers(Arc<[AtomicU16]>);
 
@@ -137,13 +150,13 @@ impl Default for Takers {
 }
 
 impl Takers {
-    pub(crate) fn of(&self, kind: Icmp6Type) -> Option<Edge> {
-        let edge = self.0.get(usize::from(kind.0)).map_or(0, |edge| edge.load(Ordering::Acquire));
+    pub(crate) fn of(&self, kind: u8) -> Option<Edge> {
+        let edge = self.0.get(usize::from(kind)).map_or(0, |edge| edge.load(Ordering::Acquire));
         (edge != 0).then_some(Edge(edge))
     }
 
-    fn set(&self, kind: Icmp6Type, edge: Edge) {
-        if let Some(cell) = self.0.get(usize::from(kind.0)) {
+    fn set(&self, kind: u8, edge: Edge) {
+        if let Some(cell) = self.0.get(usize::from(kind)) {
             cell.store(edge.0, Ordering::Release);
         }
     }

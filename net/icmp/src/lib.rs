@@ -4,7 +4,8 @@
 //! replies and errors go to whoever asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
 //! ([`shoal_ip4::IcmpError`], [`shoal_ip6::IcmpError`]). `ip6-icmp-input` and the others do the same for IPv6: errors
-//! and listening are one code. Messages of other ICMPv6 types go to whoever takes them ([`Icmp6::set_taker`]).
+//! and listening are one code. Messages of other ICMPv6 types go to whoever takes them ([`Icmp6::set_taker`]),
+//! and IPv4's "fragmentation needed" passes whoever learns from it ([`Icmp::set_too_big_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;
@@ -59,7 +60,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (heard, from_nodes) = channel(heard::CHANNEL);
     let (rx, tx) = (counter("/net/icmp4/rx")?, counter("/net/icmp4/tx")?);
     let icmp = Icmp::new(Rc::clone(&graph), Icmp4Type, rx.clone(), tx.clone());
-    graph.add_packet(node::IcmpInput { rx })?;
+    graph.add_packet(node::IcmpInput { rx, takers: icmp.takers.clone() })?;
     graph.add_packet(node::EchoRequest { tx })?;
     add_both::<family::Ip4, _>(control, &icmp, control.get::<Ip4>()?.table(), heard.clone())?;
     control.put(icmp);

@@ -196,3 +196,31 @@ fn without_buffers_a_packet_is_cut_whole_or_not_at_all() {
     router.send(a, &small);
     assert_eq!(reassemble(&b.received()).1, small[34..]);
 }
+
+#[test]
+fn the_longest_packet_is_cut_for_the_shortest_mtu() {
+    for n in [12_280, 12_288, 12_296, 65_507] {
+        let (mut router, a, b) = narrow(68);
+        router.interfaces().set_mtu(a.index(), MtuLayer::L3, 65_535).unwrap();
+        let sent = udp(&a).id(7).payload_len(n).build();
+        router.send(&a, &sent);
+        let got = b.received();
+        assert_eq!(got.len(), (n + 8).div_ceil(48));
+        assert_eq!(reassemble(&got), (Vec::new(), sent[34..].to_vec()));
+        assert_eq!(router.error("ip4-frag", "fragments sent"), got.len() as u64);
+        assert_eq!(router.error("ip4-frag", "packets cut"), 1);
+    }
+}
+
+#[test]
+fn without_buffers_for_all_of_many_pieces_none_is_kept() {
+    let (mut router, mut ports) = common::with_buffers(2, 700);
+    let (b, a) = (ports.pop().unwrap(), ports.pop().unwrap());
+    common::address(&router, &a, "10.0.0.1/24");
+    common::address(&router, &b, "10.0.1.1/24");
+    common::neighbour(&router, &b, "10.0.1.2", common::station(2));
+    router.interfaces().set_mtu(b.index(), MtuLayer::Ip4, 68).unwrap();
+    router.send(&a, udp(&a).payload_len(65_000).build());
+    assert!(b.received().len() < 700);
+    assert_eq!(router.error("ip4-frag", "no buffer for a fragment"), 1);
+}

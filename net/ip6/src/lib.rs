@@ -31,6 +31,7 @@ pub use control::{AddressEvent, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable
 pub use icmp_error::IcmpError;
 pub use trace::Headers;
 
+use node::interface_rx::Ip6InterfaceRx;
 use node::load_balance::Ip6LoadBalance;
 use node::not_enabled::{Ip6NotEnabled, NOT_ENABLED};
 use node::{drop::Ip6Drop, frag::Ip6Frag, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
@@ -152,6 +153,7 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     adjacencies.set_rewrite_node(Link::Ip6, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip6Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
+    graph.add_packet(Ip6InterfaceRx { adjacencies: adjacencies.table(), interfaces: interfaces.table() })?;
     graph.add_packet(Ip6Punt { arc: graph.arc(PUNT_ARC)? })?;
     graph.add_frame(Ip6Frag::new(adjacencies.table()))?;
     let listeners = Arc::new(Listeners::default());

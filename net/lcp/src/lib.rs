@@ -13,6 +13,7 @@ mod error;
 mod node;
 mod peers;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
 use shoal_ip4::{Ip4, Listeners};
 use shoal_ip6::{Ip6, Ip6Listeners};
+use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
 pub use control::{Lcp, PairInfo, Sync};
@@ -35,8 +37,52 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    sections: &[SECTION],
     ..Module::NONE
 };
+
+/// Why a word of VPP's changes nothing.
+const NO_SUB_INTERFACES: &str = "there are no sub-interfaces";
+/// The same.
+const NO_NETLINK: &str = "routes of Linux are not taken over";
+/// The same.
+const QUEUES: &str = "an image has one queue of each kind";
+
+const SECTION: Section = Section {
+    name: "linux-cp",
+    doc: "images of interfaces in Linux",
+    effect: Effect::Honoured,
+    body: Body::Keys(&[
+        Key::new("default netns", Kind::Word, "network namespace of images that name none"),
+        Key::new("lcp-sync", Kind::Flag, "mirror MTU and addresses of interfaces to their images"),
+        Key::accepted("lcp-auto-subint", Kind::Flag, NO_SUB_INTERFACES, "images of sub-interfaces, too"),
+        Key::accepted("lcp-sync-unnumbered", Kind::Flag, NO_NETLINK, "mirror borrowed addresses"),
+        Key::accepted("del-static-on-link-down", Kind::Flag, NO_NETLINK, "withdraw static routes of a link"),
+        Key::accepted("del-dynamic-on-link-down", Kind::Flag, NO_NETLINK, "withdraw learnt routes of a link"),
+        Key::accepted(
+            "num-rx-queues",
+            Kind::U64 { min: 0, max: 65_535 },
+            QUEUES,
+            "receive queues of an image",
+        ),
+        Key::accepted(
+            "num-tx-queues",
+            Kind::U64 { min: 0, max: 65_535 },
+            QUEUES,
+            "transmit queues of an image",
+        ),
+    ]),
+};
+
+/// What the start-up file says.
+fn configure(control: &Control, lcp: &Lcp) {
+    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return };
+    let Some(settings) = sections.get(SECTION.name) else { return };
+    lcp.set_default_netns(settings.text("default netns"));
+    if settings.flag("lcp-sync") {
+        lcp.set_sync(Sync::On);
+    }
+}
 
 fn add<D: Decide>(
     graph: &Rc<Graph>,
@@ -64,7 +110,8 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     add(&graph, shoal_arp::ARC, with, ArpReplies)?;
     graph.add_packet(Xc(peers.clone()))?;
     graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: "linux-cp-xc", before: &[], after: &[] });
-    control.put(Lcp::new(control, peers)?);
+    let lcp = control.put(Lcp::new(control, peers)?);
+    configure(control, &lcp);
     interfaces.subscribe(|control, event| {
         if let Ok(lcp) = control.get::<Lcp>() {
             lcp.follow(event);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
@@ -11,9 +12,11 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_lcp::{Lcp, LcpError, Sync};
 use shoal_module::cli::{Args, CliError, Output, Run};
+use shoal_module::config::{At, Body, Setting, Settings, Value};
 use shoal_module::{Control, InitError, Module};
 use shoal_pg::{CreateInterface, Pg};
 use shoal_testkit::{PEER, PEER_MAC, PacketBuilder, Port, Rng, Router};
+use shoal_wire::packet::Fragment;
 use shoal_wire::{IpProtocol, MacAddress, TcpFlags};
 
 const MODULES: &[&Module] = &[
@@ -319,6 +322,80 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     );
 }
 
+/// What the start-up file says, as the daemon hands it on.
+static STARTUP: Module = Module { name: "startup", init: init_startup, ..Module::NONE };
+
+fn init_startup(control: &Rc<Control>) -> Result<(), InitError> {
+    let at = At { source: 0, line: 1, column: 1, width: 1 };
+    let mut settings = Settings::default();
+    settings.push(Setting { key: "default netns", value: Value::Text("dataplane".into()), at });
+    settings.push(Setting { key: "lcp-sync", value: Value::Flag, at });
+    control.put(BTreeMap::from([("linux-cp", settings)]));
+    Ok(())
+}
+
+#[test]
+fn the_start_up_file_s_words_hold_from_the_start() {
+    let mut router = Router::new(&[&[&STARTUP], MODULES].concat());
+    let phy = router.pg(0);
+    router.set_address(&phy, "10.0.0.1/24");
+    let lcp = router.get::<Lcp>();
+    assert_eq!((lcp.default_netns().as_deref(), lcp.sync()), (Some("dataplane"), Sync::On));
+    lcp.create(phy.index(), "e0", None).unwrap();
+    assert_eq!(lcp.list()[0].netns.as_deref(), Some("dataplane"));
+    assert_eq!(said(&router)[1..], ["add 10.0.0.1/24"]);
+    // Every word of VPP's is known; those that change nothing say why.
+    let words: Vec<&str> = match shoal_lcp::MODULE.sections[0].body {
+        Body::Keys(keys) => keys.iter().map(|k| k.name).collect(),
+        _ => panic!("keys"),
+    };
+    for word in ["default netns", "lcp-sync", "lcp-auto-subint", "del-static-on-link-down"] {
+        assert!(words.contains(&word), "{word}");
+    }
+}
+
+#[test]
+fn fragments_to_the_router_reach_the_kernel_as_one_packet() {
+    let mut router = Router::new(&[MODULES, &[&shoal_reassembly::MODULE]].concat());
+    let phy = router.pg(0);
+    router.set_address(&phy, "10.0.0.1/24");
+    router.get::<Ip6>().add_address(phy.index(), "2001:db8::1/64".parse().unwrap()).unwrap();
+    let host = router.get::<Lcp>().create(phy.index(), "e0", None).unwrap();
+    let sink = router.generator().attach_sink(host).unwrap();
+    router.advance(std::time::Duration::from_secs(10));
+    phy.received();
+    sink.take();
+    let whole4 = v4(&phy).udp(1000, 520).payload_len(3000).build();
+    let whole6 = v6(&phy).udp(1000, 521).payload_len(3000).build();
+    // Pieces of 1,480 bytes, the last one first.
+    let pieces = |whole: &[u8], header: usize| -> Vec<(usize, bool, Vec<u8>)> {
+        let body = &whole[14 + header..];
+        let piece =
+            |(n, bytes): (usize, &[u8])| (n * 1480, n * 1480 + bytes.len() < body.len(), bytes.to_vec());
+        body.chunks(1480).enumerate().map(piece).rev().collect()
+    };
+    for (at, more, body) in pieces(&whole4, 20) {
+        let place = if more { Fragment::More } else { Fragment::Last };
+        let piece = v4(&phy).id(7).fragment(at as u16, place).protocol(IpProtocol::UDP).payload(&body);
+        router.send(&phy, piece.build());
+    }
+    let got = sink.take();
+    assert_eq!(got.len(), 1, "{:?}", router.errors());
+    assert_eq!(got[0][34..], whole4[34..]);
+    for (at, more, body) in pieces(&whole6, 40) {
+        let [high, low] = (at as u16 | u16::from(more)).to_be_bytes();
+        let piece = v6(&phy)
+            .ip6_ext(IpProtocol::IPV6_FRAGMENTATION, &[high, low, 0, 0, 0, 7])
+            .protocol(IpProtocol::UDP)
+            .payload(&body);
+        router.send(&phy, piece.build());
+    }
+    let got = sink.take();
+    assert_eq!(got.len(), 1, "{:?}", router.errors());
+    assert_eq!(got[0][54..], whole6[54..]);
+    assert!(phy.received().is_empty());
+}
+
 #[test]
 fn hostile_packets_end_well() {
     let Setup { mut router, phy, host, sink } = setup();
@@ -340,7 +417,7 @@ fn hostile_packets_end_well() {
         sink.take();
     }
     // Fragments are not put together here.
-    let piece = v4(&phy).udp(1, 9).payload_len(64).fragment(0, shoal_wire::packet::Fragment::More).build();
+    let piece = v4(&phy).udp(1, 9).payload_len(64).fragment(0, Fragment::More).build();
     router.send(&phy, piece);
     assert!(phy.received().is_empty());
     router.may_hold(64);

@@ -516,6 +516,11 @@ impl Mfib {
         }
     }
 
+    /// How many entries a family has, of all tables.
+    pub fn count(&self, family: Family) -> usize {
+        self.state(family).borrow().entries.len()
+    }
+
     /// All entries of a table, those that every table has last.
     pub fn entries(&self, family: Family, table: FibIndex) -> Vec<Entry> {
         let state = self.state(family).borrow();

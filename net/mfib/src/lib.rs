@@ -22,11 +22,11 @@ mod table;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use shoal_adj::Adjacencies;
+use shoal_adj::{Adjacencies, Family};
 use shoal_graph::Graph;
 use shoal_interface::{Event, Interfaces};
 use shoal_ip4::Ip4FragMulticast;
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Capacity, Control, InitError, Module};
 
 pub use control::{Change, Entry, Itf, MOST_INTERFACES, Member, Mfib, Prefix, Source};
 pub use error::MfibError;
@@ -43,8 +43,20 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    capacity,
     ..Module::NONE
 };
+
+/// Bytes of an entry with a few interfaces, in the table packets read and in the control plane's.
+const BYTES_EACH: usize = 768;
+
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let Ok(mfib) = control.get::<Mfib>() else { return Vec::new() };
+    let row = |family: Family| {
+        Capacity::up_to(format!("{family} mroutes"), mfib.count(family), MOST_ENTRIES, BYTES_EACH)
+    };
+    Family::ALL.into_iter().map(row).collect()
+}
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;

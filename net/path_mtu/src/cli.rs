@@ -1,13 +1,15 @@
-//! Commands: `set ip pmtu`, `show ip pmtu`.
+//! Commands: `set ip pmtu`, `set ip pmtu-learning`, `show ip pmtu`.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde::Serialize;
+use shoal_graph::clock::Time;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{PathMtuError, PathMtus};
+use crate::{Learning, Learnt, PathMtuError, PathMtus};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -22,7 +24,19 @@ pub static COMMANDS: &[Command] = &[
          (fragmentation needed, packet too big). The way there follows the routes as before; packets to others are not \
          concerned.",
     ),
-    Command::new("show ip pmtu", "Show how long packets to hosts may be", show).examples(&["show ip pmtu"]),
+    Command::new(
+        "set ip pmtu-learning {on | off} [lifetime <lifetime:u32>] [least <least:u16>]",
+        "Say whether path MTUs are learnt from ICMP errors about packets of the router itself",
+        learning,
+    )
+    .examples(&["set ip pmtu-learning on lifetime 900", "set ip pmtu-learning off", "set ip pmtu-learning on"])
+    .doc(
+        "`lifetime`: seconds until what was learnt is forgotten (600). `least`: no way of IPv4 is believed to carry \
+         less (552); of IPv6 no error is believed that says less than 1280. What is not named is as at the start. `off` \
+         forgets what was learnt.",
+    ),
+    Command::new("show ip pmtu", "Show how long packets to hosts may be, and since when that is known", show)
+        .examples(&["show ip pmtu"]),
 ];
 
 fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -44,9 +58,35 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
         }
         PathMtuError::NotAHost(_) | PathMtuError::None { .. } => CliError::argument("peer", e.to_string()),
         PathMtuError::Fib(_) => CliError::argument("table", e.to_string()),
-        PathMtuError::TooMany(_) => CliError::failed(e.to_string()),
+        PathMtuError::TooMany(_) | PathMtuError::Lifetime { .. } | PathMtuError::Least { .. } => {
+            CliError::failed(e.to_string())
+        }
     })?;
     Ok(Output::none())
+}
+
+fn learning(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let usual = Learning::default();
+    let lifetime = args.opt::<u32>("lifetime")?.map_or(usual.lifetime, |s| Duration::from_secs(s.into()));
+    let new = Learning { on: args.has("on"), lifetime, least: args.or("least", usual.least)? };
+    control.get::<PathMtus>()?.set_learning(new).map_err(|e| match &e {
+        PathMtuError::Lifetime { nearest, .. } => {
+            CliError::argument("lifetime", e.to_string()).nearest(Some(nearest.to_string()))
+        }
+        PathMtuError::Least { nearest, .. } => {
+            CliError::argument("least", e.to_string()).nearest(Some(nearest.to_string()))
+        }
+        _ => CliError::failed(e.to_string()),
+    })?;
+    Ok(Output::none())
+}
+
+/// What an error said, in seconds.
+#[derive(Serialize)]
+struct Heard {
+    mtu: u16,
+    age: u64,
+    expires: u64,
 }
 
 #[derive(Serialize)]
@@ -54,14 +94,24 @@ struct Row {
     table: u32,
     peer: IpAddr,
     mtu: u16,
+    learnt: Option<Heard>,
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Shown(Vec<Row>);
 
+fn heard(learnt: Learnt, now: Time) -> Heard {
+    let Learnt { mtu, at, until } = learnt;
+    Heard { mtu, age: now.since(at).as_secs(), expires: until.since(now).as_secs() }
+}
+
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let row = |p: crate::PathMtu| Row { table: p.table, peer: p.peer, mtu: p.mtu };
+    let now = control.graph()?.clock().now();
+    let row = |p: crate::PathMtu| {
+        let learnt = p.learnt.map(|learnt| heard(learnt, now));
+        Row { table: p.table, peer: p.peer, mtu: p.mtu, learnt }
+    };
     Ok(Output::view(Shown(control.get::<PathMtus>()?.list().into_iter().map(row).collect())))
 }
 
@@ -70,6 +120,15 @@ impl fmt::Display for Shown {
         if self.0.is_empty() {
             return writeln!(f, "no path MTUs");
         }
-        self.0.iter().try_for_each(|Row { table, peer, mtu }| writeln!(f, "{peer} table:{table} pmtu:{mtu}"))
+        for Row { table, peer, mtu, learnt } in &self.0 {
+            write!(f, "{peer} table:{table} pmtu:{mtu}")?;
+            match learnt {
+                Some(Heard { mtu, age, expires }) => {
+                    writeln!(f, " learnt:{mtu} age:{age}s expires:{expires}s")?;
+                }
+                None => writeln!(f)?,
+            }
+        }
+        Ok(())
     }
 }

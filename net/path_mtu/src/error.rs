@@ -33,6 +33,22 @@ pub enum PathMtuError {
     /// There are as many as there may be.
     #[error("{0} path MTUs are as many as there may be")]
     TooMany(usize),
+    /// What is learnt would be believed for too long, or not long enough for RFC 8201, 4.
+    #[error("a lifetime of {seconds} seconds is not possible: 300 to 86400, nearest {nearest}")]
+    Lifetime {
+        /// The value.
+        seconds: u32,
+        /// The nearest possible.
+        nearest: u32,
+    },
+    /// What is learnt of an IPv4 path would be believed to be too little or too much.
+    #[error("a least path MTU of {least} is not possible: 68 to 1280, nearest {nearest}")]
+    Least {
+        /// The value.
+        least: u16,
+        /// The nearest possible.
+        nearest: u16,
+    },
     /// The tables refused.
     #[error(transparent)]
     Fib(#[from] FibError),
@@ -43,6 +59,7 @@ impl PathMtuError {
     pub fn nearest(&self) -> Option<u16> {
         match self {
             PathMtuError::Range { least, .. } => Some(*least),
+            PathMtuError::Least { nearest, .. } => Some(*nearest),
             _ => None,
         }
     }

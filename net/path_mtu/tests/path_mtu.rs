@@ -246,7 +246,7 @@ fn what_is_not_said_again_goes_with_a_replacement() {
     all.replace_begin();
     all.update(0, ip("10.0.1.3"), 1111).unwrap();
     all.replace_end().unwrap();
-    assert_eq!(all.list(), [PathMtu { table: 0, peer: ip("10.0.1.3"), mtu: 1111 }]);
+    assert_eq!(all.list(), [PathMtu { table: 0, peer: ip("10.0.1.3"), mtu: 1111, learnt: None }]);
     all.replace_end().unwrap();
     assert_eq!(all.list().len(), 1);
 }

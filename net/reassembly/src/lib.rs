@@ -36,7 +36,7 @@ pub use settings::Settings;
 
 use std::rc::Rc;
 
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Capacity, Control, InitError, Module};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -45,8 +45,33 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    capacity,
     ..Module::NONE
 };
+
+/// Bytes of a datagram's bookkeeping with a few fragments; the fragments themselves are in buffers.
+const BYTES_EACH: usize = 512;
+
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let (Ok(all), Ok(graph)) = (control.get::<Reassembly>(), control.graph()) else { return Vec::new() };
+    let threads = graph.threads().len();
+    let mut rows = Vec::new();
+    let mut buffers = None;
+    for (what, version, kind) in [
+        ("ip4 reassemblies", Version::Ip4, Kind::Full),
+        ("ip6 reassemblies", Version::Ip6, Kind::Full),
+        ("ip4 sv reassemblies", Version::Ip4, Kind::ShallowVirtual),
+        ("ip6 sv reassemblies", Version::Ip6, Kind::ShallowVirtual),
+    ] {
+        let Ok(look) = all.look(version, kind, false) else { continue };
+        let most = look.settings.max_reassemblies as usize * threads;
+        rows.push(Capacity::up_to(what, look.reassemblies, most, BYTES_EACH));
+        buffers = Some((look.buffers as usize, look.most_buffers as usize));
+    }
+    let row = |(held, most)| Capacity::up_to("buffers of fragments", held, most, 0);
+    rows.extend(buffers.map(row));
+    rows
+}
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let reassembly = Reassembly::new(control)?;

@@ -18,6 +18,8 @@ impl Fib {
         state.held.iter().for_each(|(list, count)| *users.entry(*list).or_default() += count);
         check_lists(&state, &users, &mut broken);
         check_trackers(&state, &mut broken);
+        state.check_exports(&mut broken);
+        state.check_counts(&mut broken);
         broken
     }
 
@@ -40,7 +42,9 @@ impl Fib {
                 }
                 // The first address is the entry's own unless a longer one covers it.
                 let longest = table.longest(prefix.network(), u8::MAX);
-                let expected = longest.map_or(AdjIndex::NONE, |(_, slot)| state.adj_of(slot.best().list));
+                let expected = longest.map_or(AdjIndex::NONE, |(found, slot)| {
+                    state.leaf(table.index, &found, state.adj_of(slot.best().list))
+                });
                 let found = match prefix.network() {
                     std::net::IpAddr::V4(a) => self.tables.lookup(table.index, a.to_bits(), reader.guard()),
                     std::net::IpAddr::V6(a) => {

@@ -48,6 +48,8 @@ pub struct Entry {
     pub prefix: IpPrefix,
     /// All contributions, the one that decides first.
     pub lists: Vec<List>,
+    /// Packets and bytes it has counted; `None` when it does not count.
+    pub counted: Option<(u64, u64)>,
 }
 
 impl Fib {
@@ -67,7 +69,7 @@ impl Fib {
             let nearest = table.longest(prefix.network(), prefix.len()).map(|(cover, _)| cover);
             return Err(FibError::NoEntry { prefix, table: table.id, nearest });
         };
-        Ok(state.describe(prefix, slot))
+        Ok(state.describe(fib, prefix, slot))
     }
 
     /// The entry of the longest prefix that covers an address.
@@ -77,7 +79,7 @@ impl Fib {
     pub fn longest(&self, fib: FibIndex, addr: impl Into<IpAddr>) -> Result<Option<Entry>, FibError> {
         let (state, addr) = (self.state.borrow(), addr.into());
         let found = state.existing(Family::of(addr), fib)?.longest(addr, u8::MAX);
-        Ok(found.map(|(prefix, slot)| state.describe(prefix, slot)))
+        Ok(found.map(|(prefix, slot)| state.describe(fib, prefix, slot)))
     }
 
     /// All entries of a table by address, then length.
@@ -89,14 +91,15 @@ impl Fib {
         let mut all: Vec<(IpPrefix, Slot<'_>)> = Vec::new();
         state.existing(family, fib)?.each(|prefix, slot| all.push((prefix, slot)));
         all.sort_unstable_by_key(|(prefix, _)| *prefix);
-        Ok(all.into_iter().map(|(prefix, slot)| state.describe(prefix, slot)).collect())
+        Ok(all.into_iter().map(|(prefix, slot)| state.describe(fib, prefix, slot)).collect())
     }
 }
 
 impl State {
-    fn describe(&self, prefix: IpPrefix, slot: Slot<'_>) -> Entry {
+    fn describe(&self, fib: FibIndex, prefix: IpPrefix, slot: Slot<'_>) -> Entry {
         let lists = slot.all().filter_map(|c| self.describe_list(c.source, c.list)).collect();
-        Entry { prefix, lists }
+        let counted = self.counts.of(fib, &prefix).and_then(|adj| self.adjacencies.route_counted(adj));
+        Entry { prefix, lists, counted }
     }
 
     fn describe_list(&self, source: Source, id: ListId) -> Option<List> {

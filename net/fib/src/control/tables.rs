@@ -61,6 +61,8 @@ pub struct Capacity {
     pub most_plies: usize,
     /// Path lists.
     pub path_lists: usize,
+    /// Routes that count their packets.
+    pub counted: usize,
     /// Next hops that are looked up themselves.
     pub next_hops: usize,
     /// Adjacencies and balances.
@@ -255,6 +257,7 @@ impl Fib {
             plies: all.each_ref().map(|tables| tables.first().map_or(0, |t| t.plies)),
             most_plies: super::DEFAULT_PLIES,
             path_lists: state.lists.iter().count(),
+            counted: state.counts.len(),
             next_hops: state.trackers.len(),
             adjacencies: state.adjacencies.usage(),
             bytes,
@@ -312,6 +315,7 @@ impl State {
                 break;
             }
         }
+        self.counts.forget_table(family, index);
         if let Some(place) = self.tables_of_mut(family).get_mut(index.0 as usize) {
             *place = None;
         }

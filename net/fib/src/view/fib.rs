@@ -39,6 +39,9 @@ struct EntryRow {
     /// The one that decides first.
     sources: Vec<SourceRow>,
     adjacency: u32,
+    /// What it has counted, if it counts.
+    packets: Option<u64>,
+    bytes: Option<u64>,
     /// A row for each bucket; without a balance there is one.
     forwarding: Vec<Bucket>,
 }
@@ -110,7 +113,15 @@ fn row(entry: &Entry, words: &Words<'_>, adjacencies: &Adjacencies) -> EntryRow 
     let adjacency = best.map_or(0, |l| l.adj.0);
     let forwarding = best.map(|list| forwarding(entry.prefix, list, words, adjacencies)).unwrap_or_default();
     let sources = entry.lists.iter().map(|l| source(family, l, words)).collect();
-    EntryRow { prefix: entry.prefix.to_string(), family: family.name(), sources, adjacency, forwarding }
+    EntryRow {
+        prefix: entry.prefix.to_string(),
+        family: family.name(),
+        sources,
+        adjacency,
+        packets: entry.counted.map(|(packets, _)| packets),
+        bytes: entry.counted.map(|(_, bytes)| bytes),
+        forwarding,
+    }
 }
 
 fn forwarding(prefix: IpPrefix, list: &List, words: &Words<'_>, adjacencies: &Adjacencies) -> Vec<Bucket> {
@@ -157,6 +168,7 @@ fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
         Via::Recursive { next_hop, fib } => {
             ("recursive", format!("via {next_hop} in {}", words.table(Family::of(next_hop), fib)))
         }
+        Via::InterfaceRx { interface } => ("intf-rx", words.interface(interface)),
         Via::Broadcast { interface } => ("bcast", words.interface(interface)),
         Via::Local { interface: Some(interface), address } => {
             ("receive", format!("{address} on {}", words.interface(interface)))
@@ -206,9 +218,10 @@ impl EntryRow {
         // VPP's load balance has the path list's number here: there is one for each list, not for each route.
         let (family, n) = (self.family, self.forwarding.len());
         writeln!(f, "  unicast-{family}-chain")?;
+        let (packets, bytes) = (self.packets.unwrap_or(0), self.bytes.unwrap_or(0));
         writeln!(
             f,
-            "  [@0]: dpo-load-balance: [proto:{family} index:{list} buckets:{n} uRPF:{list} to:[0:0]]"
+            "  [@0]: dpo-load-balance: [proto:{family} index:{list} buckets:{n} uRPF:{list} to:[{packets}:{bytes}]]"
         )?;
         let mut buckets = self.forwarding.iter().enumerate();
         buckets.try_for_each(|(i, b)| writeln!(f, "    [{i}] [@{}]: {}", b.adjacency, b.text))

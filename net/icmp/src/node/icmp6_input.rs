@@ -87,7 +87,7 @@ impl PacketNode for Icmp6Input {
         self.rx.add(cx.thread(), usize::from(kind.0), 1);
         let next = match kind {
             Icmp6Type::ECHO_REQUEST => Next::EchoRequest,
-            kind => match self.takers.of(kind) {
+            kind => match self.takers.of(kind.0) {
                 Some(taker) => Next::Taker(taker),
                 // RFC 4443, 2.4 (a): errors of unknown types, too.
                 None if kind == Icmp6Type::ECHO_REPLY || kind.is_error() => Next::Listener,

@@ -1,12 +1,14 @@
 //! `ip4-icmp-input`: check an ICMP message, pass it on by its type. RFC 792, RFC 1122, 3.2.2.
-//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener
+//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener | whoever learns path MTUs
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::counter::Simple;
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_wire::icmp4::code;
 use shoal_wire::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header};
 
+use crate::control::Takers;
 use crate::sum;
 
 /// Where a packet goes next.
@@ -18,6 +20,8 @@ pub enum Next {
     /// An echo, or an error: perhaps about something sent from here.
     #[node("ip4-icmp-listener")]
     Listener,
+    /// "Fragmentation needed", to whoever learns from it first.
+    TooBig(Edge),
 }
 
 /// Why a packet is dropped here.
@@ -47,6 +51,8 @@ pub struct Trace {
 pub(crate) struct IcmpInput {
     /// Received messages by type.
     pub(crate) rx: Simple,
+    /// Who takes messages first.
+    pub(crate) takers: Takers,
 }
 
 /// The shortest message of a type that is passed on, and where to.
@@ -85,6 +91,12 @@ impl PacketNode for IcmpInput {
         }
         if next == Next::EchoRequest && icmp.code() != 0 {
             return Err(Error::Code);
+        }
+        if icmp.kind() == Icmp4Type::DESTINATION_UNREACHABLE
+            && icmp.code() == code::FRAGMENTATION_NEEDED
+            && let Some(edge) = self.takers.of(icmp.kind().0)
+        {
+            return Ok(Next::TooBig(edge));
         }
         Ok(next)
     }

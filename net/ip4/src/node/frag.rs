@@ -138,9 +138,14 @@ impl Ip4Frag {
         }
     }
 
-    /// Sends the fragments; tells how many, or why not. Fragments of a packet that cannot be finished are of no
-    /// use and are freed.
-    fn cut(&self, pkt: &mut Packet<'_>, pieces: &mut Frame, cx: &mut FrameCx<'_>) -> Result<usize, Error> {
+    /// Sends the fragments. Fragments of a packet that cannot be finished are of no
+    /// use and are freed, but for those of more than a frame, which have gone by then.
+    fn cut(
+        &self,
+        pkt: &mut Packet<'_>,
+        (pieces, next): (&mut Frame, Next),
+        cx: &mut FrameCx<'_>,
+    ) -> Result<(), Error> {
         let first = Header::of(pkt).ok_or(Error::CannotCut)?;
         let later = first.later();
         let ip = pkt.header::<Ip4Header>().ok_or(Error::CannotCut)?;
@@ -158,21 +163,29 @@ impl Ip4Frag {
             checksum::complete(pkt, total).ok_or(Error::CannotCut)?;
         }
         let room = mtu.checked_sub(first.len).map(|n| n & !7).filter(|n| *n >= 8).ok_or(Error::CannotCut)?;
-        let mut at = 0;
+        let (mut at, mut gone) = (0, 0);
         while at < payload {
             let n = room.min(payload - at);
             let header = if at == 0 { &first } else { &later };
             let piece = Self::piece(pkt, header, first.len, (at, n), at + n < payload, cx);
             let piece = piece.ok_or(Error::NoBuffer)?;
             if let Err(piece) = pieces.push(piece) {
-                cx.cache().free(piece);
-                return Err(Error::CannotCut);
+                // The shortest MTU makes five frames of the longest packet.
+                gone += pieces.len();
+                cx.count(Error::FragmentsSent, pieces.len() as u64);
+                cx.send_frame(next.edge(), pieces);
+                if let Err(piece) = pieces.push(piece) {
+                    cx.cache().free(piece);
+                    return Err(Error::CannotCut);
+                }
             }
             at += n;
         }
-        let fragments = pieces.len();
+        let fragments = gone + pieces.len();
+        cx.count(Error::FragmentsSent, pieces.len() as u64);
+        cx.send_frame(next.edge(), pieces);
         cx.trace(pkt, || Trace { mtu, fragments });
-        Ok(fragments)
+        Ok(())
     }
 
     fn piece(
@@ -210,11 +223,9 @@ impl FrameNode for Ip4Frag {
         while let Some(mut buffer) = frame.pop() {
             let mut pkt = cx.cache().packet(&mut buffer);
             let next = self.next(&pkt, cx);
-            match self.cut(&mut pkt, &mut pieces, cx) {
-                Ok(n) => {
+            match self.cut(&mut pkt, (&mut pieces, next), cx) {
+                Ok(()) => {
                     cx.count(Error::PacketsCut, 1);
-                    cx.count(Error::FragmentsSent, n as u64);
-                    cx.send_frame(next.edge(), &mut pieces);
                     cx.cache().free(buffer);
                 }
                 Err(why) => {

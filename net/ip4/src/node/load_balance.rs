@@ -29,6 +29,6 @@ impl PacketNode for Ip4LoadBalance {
         let index = AdjIndex(pkt.meta().adj);
         let key = self.lookup.key(pkt).ok_or(Error::TooShort)?;
         cx.trace(pkt, || self.lookup.trace(key, index, pkt, cx.guard()));
-        self.lookup.follow(key, index, pkt, cx.guard())
+        self.lookup.follow(key, index, pkt, (cx.thread(), cx.guard()))
     }
 }

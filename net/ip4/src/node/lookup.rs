@@ -1,13 +1,11 @@
 //! `ip4-lookup`: the longest prefix that covers the destination.
 //! ip4-input | features | anything made here -> **ip4-lookup** -> ip4-rewrite | ip4-local | ip4-arp | ip4-glean |
-//! ip4-drop | ip4-punt
+//! ip4-drop | ip4-punt | interface-rx-dpo-ip4
 //!
 //! Staged: over the whole frame the first step into the trie is taken and the second asked for, before any packet
 //! goes on.
 
-use std::net::IpAddr;
-
-use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable};
+use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
@@ -20,6 +18,8 @@ use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
+
+mod aside;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub enum Next {
     /// To the host.
     #[node("ip4-punt")]
     Punt,
+    /// Received again, by another interface.
+    #[node("interface-rx-dpo-ip4")]
+    InterfaceRx,
 }
 
 /// Why a packet is dropped here.
@@ -65,9 +68,6 @@ pub struct Trace {
     hash: u32,
     headers: Headers,
 }
-
-/// Tables a packet may be sent through one after the other.
-const MOST_TABLES: usize = 8;
 
 /// Bytes of a table that lookups wait for.
 const FAR: usize = 512 << 10;
@@ -101,32 +101,6 @@ impl Ip4Lookup {
         }
     }
 
-    /// The member of a balance that a packet takes. Apart, because most routes have one way.
-    #[inline(never)]
-    fn share(&self, adj: &Adj, fib: FibIndex, pkt: &Packet<'_>) -> AdjIndex {
-        self.adjacencies.balance(adj, self.fib.flow_hash(fib, pkt.data()))
-    }
-
-    /// Everything but a complete rewrite: follows the route through balances and other tables.
-    #[inline(never)]
-    fn rest(&self, key: Key, index: AdjIndex, pkt: &mut Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
-        let (mut index, mut fib) = (index, FibIndex(key.fib));
-        for _ in 0..=MOST_TABLES {
-            let mut adj = self.adjacencies.get(index, guard);
-            if adj.is_balance() {
-                index = self.share(adj, fib, pkt);
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.kind() != AdjKind::Lookup {
-                pkt.meta_mut().adj = index.0;
-                return Ok(next(adj));
-            }
-            fib = FibIndex(adj.table());
-            index = self.fib.lookup(fib, key.dst, guard);
-        }
-        Err(Error::TooManyTables)
-    }
-
     /// What is known of a packet before it is looked up.
     pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
         let ip = pkt.header::<Ip4Header>()?;
@@ -139,12 +113,12 @@ impl Ip4Lookup {
         key: Key,
         index: AdjIndex,
         pkt: &mut Packet<'_>,
-        guard: Guard<'_>,
+        (thread, guard): (usize, Guard<'_>),
     ) -> Result<Next, Error> {
         if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (thread, guard))
     }
 
     /// What `show trace` says; the hash is that of the table the packet came to first.
@@ -152,22 +126,6 @@ impl Ip4Lookup {
         let balance = self.adjacencies.get(index, guard).is_balance();
         let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
         Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
-    }
-}
-
-fn next(adj: &Adj) -> Next {
-    match adj.kind() {
-        AdjKind::Rewrite => Next::Rewrite,
-        AdjKind::Local => Next::Local,
-        // Without anybody who asks it leads nowhere.
-        AdjKind::Incomplete if matches!(adj.next_hop(), Some(IpAddr::V6(_))) => match adj.edge() {
-            Edge::DROP => Next::Drop,
-            edge => Next::Ask(edge),
-        },
-        AdjKind::Incomplete => Next::Arp,
-        AdjKind::Glean => Next::Glean,
-        AdjKind::Punt => Next::Punt,
-        _ => Next::Drop,
     }
 }
 
@@ -203,7 +161,7 @@ impl StagedNode for Ip4Lookup {
         if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (cx.thread(), guard))
     }
 }
 

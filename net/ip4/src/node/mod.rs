@@ -3,6 +3,7 @@
 pub mod drop;
 pub mod frag;
 pub mod input;
+pub mod interface_rx;
 pub mod load_balance;
 pub mod local;
 pub mod local_end;

@@ -1,5 +1,6 @@
 //! `ip6-lookup`: the longest prefix that covers the destination.
 //! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
+//! interface-rx-dpo-ip6 |
 //! whoever asks for neighbours
 //!
 //! Staged: a group of packets takes each step into the trie together, so that their misses overlap.
@@ -34,6 +35,9 @@ pub enum Next {
     /// To the host.
     #[node("ip6-punt")]
     Punt,
+    /// Received again, by another interface.
+    #[node("interface-rx-dpo-ip6")]
+    InterfaceRx,
     /// To whoever finds out where a neighbour is.
     Ask(Edge),
 }
@@ -107,12 +111,12 @@ impl Ip6Lookup {
         key: Key,
         index: AdjIndex,
         pkt: &mut Packet<'_>,
-        guard: Guard<'_>,
+        (thread, guard): (usize, Guard<'_>),
     ) -> Result<Next, Error> {
         if self.adjacencies.get(index, guard).is_rewrite() {
             return Ok(Next::Rewrite);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (thread, guard))
     }
 
     /// What `show trace` says; the hash is that of the table the packet came to first.
@@ -160,7 +164,7 @@ impl StagedNode for Ip6Lookup {
         if pkt.header::<Ip6Header>().is_none() {
             return Err(Error::TooShort);
         }
-        self.rest(key, index, pkt, guard)
+        self.rest(key, index, pkt, (cx.thread(), guard))
     }
 }
 

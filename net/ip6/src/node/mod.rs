@@ -4,6 +4,7 @@ pub mod drop;
 pub mod frag;
 pub mod hop_by_hop;
 pub mod input;
+pub mod interface_rx;
 pub mod load_balance;
 pub mod local;
 pub mod local_end;

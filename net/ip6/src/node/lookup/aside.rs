@@ -26,7 +26,7 @@ impl Ip6Lookup {
         key: Key,
         index: AdjIndex,
         pkt: &mut Packet<'_>,
-        guard: Guard<'_>,
+        (thread, guard): (usize, Guard<'_>),
     ) -> Result<Next, Error> {
         let dst = key.dst;
         if dst >> 120 == 0xff || is_link_local(dst.into()) {
@@ -35,6 +35,10 @@ impl Ip6Lookup {
         let (mut index, mut fib) = (index, FibIndex(key.fib));
         for _ in 0..=MOST_TABLES {
             let mut adj = self.adjacencies.get(index, guard);
+            if adj.kind() == AdjKind::Count {
+                index = self.adjacencies.count_route(index, adj, thread, pkt.len());
+                adj = self.adjacencies.get(index, guard);
+            }
             if adj.is_balance() {
                 index = self.share(adj, fib, pkt);
                 adj = self.adjacencies.get(index, guard);
@@ -70,6 +74,7 @@ impl Ip6Lookup {
             AdjKind::Incomplete => adj.edge(),
             AdjKind::Glean => self.edges.glean(),
             AdjKind::Punt => return Next::Punt,
+            AdjKind::InterfaceRx => return Next::InterfaceRx,
             _ => return Next::Drop,
         };
         // Without anybody who asks it leads nowhere.
