@@ -211,7 +211,7 @@ impl State {
     /// Gives an entry's place in the trie to the entry that covers it.
     fn erase(&mut self, fib: FibIndex, prefix: &IpPrefix) -> Result<(), FibError> {
         let family = address::family(prefix);
-        let cover = self.table(family, fib).and_then(|t| t.longest(prefix.network(), prefix.len()));
+        let cover = self.table(family, fib).and_then(|t| t.cover(prefix));
         let cover = cover.map(|(cover, slot)| (self.adj_of(slot.best().list).0, cover.len()));
         let table = self.table_mut(family, fib)?;
         let removed = table.erase(prefix, cover);

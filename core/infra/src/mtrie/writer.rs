@@ -32,6 +32,10 @@ pub struct MtrieWriter<A> {
     free: Arc<Mutex<Kinds<Vec<u32>>>>,
     /// Lines from here on were never used.
     untouched: usize,
+    /// Lines up to here are taken of the budget.
+    taken: usize,
+    /// A list for a moment, kept for its memory.
+    fresh: Vec<u32>,
     in_use: Kinds<usize>,
 }
 
@@ -125,6 +129,8 @@ impl<A: Address> MtrieWriter<A> {
             deeper: StableArena::with_capacity(slots / LINE)?,
             free: Arc::default(),
             untouched: MOST_LINES,
+            taken: MOST_LINES,
+            fresh: Vec::new(),
             in_use: Kinds::default(),
         })
     }
@@ -150,8 +156,18 @@ impl<A: Address> MtrieWriter<A> {
 
     /// Inserts a prefix that needs plies below `node`, which has none where it lies.
     fn insert_below(&mut self, node: Node, level: u8, addr: A, change: Change) -> Result<(), UpdateError> {
-        let mut fresh = self.take_plies(level, level_of(change.len))?;
-        let Some(top) = fresh.pop() else { return Ok(()) };
+        let mut fresh = std::mem::take(&mut self.fresh);
+        let taken = self.take_plies(level, level_of(change.len), &mut fresh);
+        if taken.is_ok() {
+            self.insert_chain(node, level, addr, change, &mut fresh);
+        }
+        self.fresh = fresh;
+        taken
+    }
+
+    /// Inserts a prefix below `node` through new plies, the first of which is the last in the list.
+    fn insert_chain(&mut self, node: Node, level: u8, addr: A, change: Change, fresh: &mut Vec<u32>) {
+        let Some(top) = fresh.pop() else { return };
         let slot = slot_of(addr, level);
         self.fill(node, level, slot, top);
         let (mut below, mut at) = (top, level + 1);
@@ -164,7 +180,6 @@ impl<A: Address> MtrieWriter<A> {
         self.apply_to_slots(Node::Ply(below), at, addr, change);
         // Linked only now, so that a reader finds all of them with the change made.
         self.link(node, level, slot, top);
-        Ok(())
     }
 
     /// Applies `change` to the slots of `node` that the prefix is made of. No ply of this node or above it can have
@@ -331,14 +346,15 @@ impl<A: Address> MtrieWriter<A> {
         level_of(len)
     }
 
-    /// Takes plies for the levels below `from` down to `to` out of the free lists or the untouched rest; all or none.
-    /// The last is for the highest level.
-    fn take_plies(&mut self, from: u8, to: u8) -> Result<Vec<u32>, UpdateError> {
+    /// Takes plies for the levels below `from` down to `to` out of the free lists or the untouched rest into an empty
+    /// list; all or none. The last is for the highest level.
+    fn take_plies(&mut self, from: u8, to: u8, taken: &mut Vec<u32>) -> Result<(), UpdateError> {
         let mut wanted = Kinds::<usize>::default();
         for level in from + 1..=to {
             *wanted.of(level) += 1;
         }
-        let mut free = lock(&self.free);
+        let free = Arc::clone(&self.free);
+        let mut free = lock(&free);
         let new = Kinds {
             wide: wanted.wide.saturating_sub(free.wide.len()),
             narrow: wanted.narrow.saturating_sub(free.narrow.len()),
@@ -348,8 +364,7 @@ impl<A: Address> MtrieWriter<A> {
         if self.in_use.sum() + wanted.sum() > max_plies || new.lines() > left {
             return Err(UpdateError::Full { max_plies });
         }
-        budget::take(new.lines() * LINE_BYTES).map_err(UpdateError::NoMemory)?;
-        let mut taken = Vec::with_capacity(wanted.sum());
+        self.budget(new.lines()).map_err(UpdateError::NoMemory)?;
         for level in (from + 1..=to).rev() {
             taken.push(free.of(level).pop().unwrap_or_else(|| {
                 let ply = self.untouched as u32;
@@ -358,13 +373,29 @@ impl<A: Address> MtrieWriter<A> {
             }));
             *self.in_use.of(level) += 1;
         }
-        Ok(taken)
+        Ok(())
+    }
+
+    /// So many untouched lines will be used. Some more are asked for at a time; at the end only what is needed.
+    fn budget(&mut self, lines: usize) -> Result<(), NoMemory> {
+        let missing = (self.untouched + lines).saturating_sub(self.taken);
+        if missing == 0 {
+            return Ok(());
+        }
+        let some = missing.max(MOST_LINES * 4);
+        if budget::take(some * LINE_BYTES).is_ok() {
+            self.taken += some;
+            return Ok(());
+        }
+        budget::take(missing * LINE_BYTES)?;
+        self.taken += missing;
+        Ok(())
     }
 }
 
 impl<A> Drop for MtrieWriter<A> {
     fn drop(&mut self) {
-        budget::give_back((self.untouched - MOST_LINES) * LINE_BYTES);
+        budget::give_back((self.taken - MOST_LINES) * LINE_BYTES);
     }
 }
 

@@ -197,7 +197,17 @@ impl Fib {
         // All of one family, which the first one says; without any there is nothing to do but to check.
         let family = prefixes.peek().map_or(Family::Ip4, address::family);
         let mut bulk = state.begin_bulk((family, fib), source, paths, mode)?;
-        let done = state.continue_bulk(&mut bulk, prefixes);
+        let first = prefixes.next();
+        // One alone needs no notes.
+        if let (Some(only), None) = (&first, prefixes.peek()) {
+            let done = state.change_one(fib, &only.normalized(), source, (&bulk.paths, bulk.held), mode);
+            if let Ok(Some(old)) = done {
+                state.release(old);
+            }
+            state.end_bulk(&bulk);
+            return done.map(|_| 1);
+        }
+        let done = state.continue_bulk(&mut bulk, first.into_iter().chain(prefixes));
         let count = bulk.done.len();
         state.keep_bulk(&mut bulk, usize::MAX);
         state.end_bulk(&bulk);
