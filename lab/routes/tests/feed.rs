@@ -56,7 +56,7 @@ fn serve() -> (PathBuf, TempDir) {
         let spawn = move |task: Task| spawner.spawn(task).detach();
         futures_lite::future::block_on(executor.run(listener.serve(cli, control, spawn)));
     });
-    wait.recv_timeout(Duration::from_secs(60)).unwrap();
+    wait.recv_timeout(Duration::from_mins(1)).unwrap();
     (path, dir)
 }
 

@@ -31,6 +31,21 @@ pub(super) struct Pending {
     done: Notes<(IpPrefix, Option<ListId>)>,
 }
 
+impl Pending {
+    /// Notes what is to be done: a change that cannot be noted could not be undone.
+    fn note(&mut self, prefixes: impl Iterator<Item = IpPrefix>) -> Result<(), (usize, FibError)> {
+        for prefix in prefixes {
+            let done = &mut self.done;
+            if address::family(&prefix) != self.family {
+                return Err((0, FibError::Mixed(prefix)));
+            }
+            done.reserve().map_err(|why| (0, FibError::Bulk { fit: done.len(), why }))?;
+            done.push((prefix.normalized(), None));
+        }
+        Ok(())
+    }
+}
+
 impl State {
     pub(super) fn begin_bulk(
         &mut self,
@@ -52,7 +67,7 @@ impl State {
         prefixes: impl Iterator<Item = IpPrefix>,
     ) -> Result<(), FibError> {
         let from = bulk.done.len();
-        let noted = self.note(bulk, prefixes);
+        let noted = bulk.note(prefixes);
         let all = bulk.done.items_from(from);
         all.sort_unstable_by_key(|(prefix, _)| address::place(prefix));
         let done = noted.and_then(|()| self.apply(bulk, from));
@@ -60,23 +75,6 @@ impl State {
             self.undo_some(bulk, from, count);
             e
         })
-    }
-
-    /// Notes what is to be done: a change that cannot be noted could not be undone.
-    fn note(
-        &self,
-        bulk: &mut Pending,
-        prefixes: impl Iterator<Item = IpPrefix>,
-    ) -> Result<(), (usize, FibError)> {
-        for prefix in prefixes {
-            let done = &mut bulk.done;
-            if address::family(&prefix) != bulk.family {
-                return Err((0, FibError::Mixed(prefix)));
-            }
-            done.reserve().map_err(|why| (0, FibError::Bulk { fit: done.len(), why }))?;
-            done.push((prefix.normalized(), None));
-        }
-        Ok(())
     }
 
     /// Does what was noted from a place on; on error with the number of those that were done.
