@@ -131,7 +131,8 @@ fn credit() -> MutexGuard<'static, u64> {
 }
 
 /// Notes of an operation, which may be as long as a table. They are no table: what was configured for those does not
-/// limit them, but they ask the system before they grow.
+/// limit them, but they ask the system before they grow. They are soon gone, so half of what tables leave to everybody
+/// else is theirs: where tables have taken all they may, routes are still withdrawn and added.
 #[derive(Debug)]
 pub struct Notes<T> {
     items: Vec<T>,
@@ -154,7 +155,7 @@ impl<T> Notes<T> {
             let bytes = (more * size_of::<T>()) as u64;
             // A few are never worth a look at the system.
             if bytes > GRAIN / 64 {
-                let Left { limit, most, bytes: left } = left_of_system();
+                let Left { limit, most, bytes: left } = left_of_system(Kept::HalfForNotes);
                 if bytes > left {
                     return Err(NoMemory { limit, most, taken: taken() });
                 }
@@ -204,14 +205,21 @@ pub fn left() -> Left {
         most: configured,
         bytes: configured.saturating_sub(taken()),
     });
-    own.into_iter().chain([left_of_system()]).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    own.into_iter().chain([left_of_system(Kept::All)]).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
 }
 
 const NOBODY_KNOWS: Left = Left { limit: Limit::System, most: 0, bytes: GRAIN };
 
-fn left_of_system() -> Left {
+/// How much of what is left to everybody else stays untouched.
+#[derive(Clone, Copy)]
+enum Kept {
+    All,
+    HalfForNotes,
+}
+
+fn left_of_system(kept: Kept) -> Left {
     let limits = Source::ALL.iter().filter_map(|read| read());
-    limits.map(Source::left).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    limits.map(|source| source.left(kept)).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
 }
 
 /// One limit of the system, and how much of it nobody uses.
@@ -224,8 +232,12 @@ struct Source {
 impl Source {
     const ALL: [fn() -> Option<Source>; 4] = [machine, address_space, data, control_group];
 
-    fn left(self) -> Left {
-        let kept = KEPT.max(self.most / KEPT_PART).min(self.most / 4);
+    fn left(self, kept: Kept) -> Left {
+        let all = KEPT.max(self.most / KEPT_PART).min(self.most / 4);
+        let kept = match kept {
+            Kept::All => all,
+            Kept::HalfForNotes => all / 2,
+        };
         Left { limit: self.limit, most: self.most, bytes: self.free.saturating_sub(kept) }
     }
 }
@@ -323,7 +335,9 @@ mod tests {
 
     #[test]
     fn a_part_of_each_limit_is_left_to_others() {
-        let left = |most: u64, free: u64| Source { limit: Limit::Machine, most, free }.left().bytes;
+        let source = |most: u64, free: u64| Source { limit: Limit::Machine, most, free };
+        let left = |most: u64, free: u64| source(most, free).left(Kept::All).bytes;
+        assert_eq!(source(256 << 20, 32 << 20).left(Kept::HalfForNotes).bytes, 16 << 20);
         assert_eq!(left(64 << 30, 10 << 30), 8 << 30);
         assert_eq!(left(256 << 20, 40 << 20), 8 << 20);
         assert_eq!(left(40 << 20, 11 << 20), 1 << 20);

@@ -21,6 +21,10 @@ pub enum Question {
 /// The question at the end of a line, and the line before it.
 pub fn question(line: &str) -> Option<(Question, &str)> {
     let line = line.trim_end();
+    // The last bytes of `?', `help' and `choices'; most lines are none of these.
+    if !matches!(line.as_bytes().last(), Some(b'?' | b'p' | b's')) {
+        return None;
+    }
     if let Some(before) = line.strip_suffix('?') {
         return Some((Question::Help, before));
     }

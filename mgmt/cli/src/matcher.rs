@@ -3,15 +3,16 @@
 //! A small backtracking machine with an explicit stack: input never recurses. It remembers what was
 //! expected at the furthest place it reached; error messages and completion both come from that.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
 use shoal_module::Control;
-use shoal_module::cli::{Expected, Item as Taken};
+use shoal_module::cli::{ArgType, Expected, Item as Taken};
 
 use crate::grammar::{Arg, ArgKind, Item, Part, Sequence};
 use crate::lex;
-use crate::plan::{Notes, Plan};
+use crate::plan::Notes;
 use crate::table::Types;
 
 /// Work allowed for one line; only a syntax with many overlapping arguments comes near it.
@@ -81,14 +82,14 @@ pub fn run_noting(
     input: Input<'_>,
     types: &Types,
     control: &Control,
-) -> Result<(Vec<Taken>, Option<Plan>), Mismatch> {
+) -> Result<(Vec<Taken>, Option<Notes>), Mismatch> {
     let mut full_words: Vec<(usize, &'static str)> = Vec::new();
     loop {
         let mut machine = Machine::new(input, types, control, &full_words);
         let mut mismatch = match machine.run(items) {
             Ok(taken) => {
-                let plan = machine.notes.plan(&taken).filter(|_| full_words.is_empty());
-                return Ok((taken, plan));
+                let notes = std::mem::take(&mut machine.notes);
+                return Ok((taken, full_words.is_empty().then_some(notes)));
             }
             Err(mismatch) => mismatch,
         };
@@ -117,13 +118,13 @@ pub fn run_noting(
     }
 }
 
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
 /// Whether a word can be an argument of this type.
-pub fn accepts(ty: &str, text: &str, check: Check, types: &Types, control: &Control) -> Result<(), Expected> {
-    match types.get(ty) {
-        Some(ty) if ty.live && check == Check::Shape => Ok(()),
-        Some(ty) => (ty.check)(control, text),
-        None => Ok(()),
-    }
+pub fn accepts(ty: &ArgType, text: &str, check: Check, control: &Control) -> Result<(), Expected> {
+    if ty.live && check == Check::Shape { Ok(()) } else { (ty.check)(control, text) }
 }
 
 fn bit(i: usize) -> u64 {
@@ -338,7 +339,7 @@ impl<'a, 'g> Machine<'a, 'g> {
         });
         if fits && let Some(t) = token {
             self.notes.matched(span.start, None);
-            self.taken.push(Taken { name: word, text: t.text.into_owned(), span: span.clone(), word: true });
+            self.taken.push(Taken { name: word, text: owned(t.text), span: span.clone(), word: true });
             return Some(span.end);
         }
         self.want(span, Want::Word(word));
@@ -367,7 +368,7 @@ impl<'a, 'g> Machine<'a, 'g> {
             ArgKind::RestOrQuoted if token.quoted => {
                 self.taken.push(Taken {
                     name: arg.name,
-                    text: token.text.into_owned(),
+                    text: owned(token.text),
                     span: span.clone(),
                     word: false,
                 });
@@ -381,7 +382,7 @@ impl<'a, 'g> Machine<'a, 'g> {
     }
 
     fn take(&mut self, name: &'static str, raw: Range<usize>) {
-        let text = self.input.line.get(raw.clone()).unwrap_or("").trim().to_owned();
+        let text = self.input.line.get(raw.clone()).unwrap_or("").trim().to_owned().into();
         self.taken.push(Taken { name, text, span: raw, word: false });
     }
 
@@ -392,7 +393,8 @@ impl<'a, 'g> Machine<'a, 'g> {
         let verdict = if bracket || abbreviates {
             Err(None)
         } else {
-            accepts(ty, &token.text, self.input.check, self.types, self.control).map_err(Some)
+            let of_type = |ty: &&ArgType| accepts(ty, &token.text, self.input.check, self.control);
+            self.types.get(ty).map_or(Ok(()), of_type).map_err(Some)
         };
         match verdict {
             Ok(()) => {
@@ -401,7 +403,7 @@ impl<'a, 'g> Machine<'a, 'g> {
                 self.notes.matched(token.span.start, Some(ty));
                 self.taken.push(Taken {
                     name: arg.name,
-                    text: token.text.into_owned(),
+                    text: owned(token.text),
                     span: token.span,
                     word: false,
                 });

@@ -12,7 +12,7 @@ use shoal_module::cli::{Item as Taken, nearest};
 use crate::complaint::Complaint;
 use crate::lex;
 use crate::matcher::{self, Check, Input, Mismatch, Want};
-use crate::table::{Entry, Found, Node, Table};
+use crate::table::{Entry, Found, Last, Node, Table};
 
 /// A line that is a command.
 #[derive(Debug)]
@@ -74,13 +74,52 @@ impl Table {
         }
     }
 
+    /// The command of a line that begins with the words of the line before, and where its arguments begin. Where
+    /// that is the deepest one on the way, it is tried first.
+    fn as_before(&self, line: &str) -> Option<(&Entry, usize)> {
+        let last = self.last.borrow();
+        let Last { words, entry, from } = last.as_ref()?;
+        let rest = line.strip_prefix(words.as_str())?;
+        let ends = rest.as_bytes().first().is_some_and(|b| *b == b' ' || *b == b'\t');
+        if ends { Some((self.entries.get(*entry)?, *from)) } else { None }
+    }
+
+    fn remember(&self, line: &str, walk: &Walk<'_>, (entry, from): (&Entry, usize)) {
+        // The word that leads no further is remembered, too: another one might.
+        let words = line.get(..walk.span.end).filter(|_| !walk.span.is_empty());
+        let number = self.entries.iter().position(|e| std::ptr::eq(e, entry));
+        *self.last.borrow_mut() = words
+            .zip(number)
+            .filter(|(words, _)| !words.contains(['"', '\'', '{', '}']))
+            .map(|(words, entry)| Last { words: words.to_owned(), entry, from });
+    }
+
+    /// Whether a line is a command like the one before, so that it needs not be [parsed](Self::parse) to know that
+    /// nothing is wrong with it. `false` says nothing.
+    pub fn is_alike(&self, control: &Control, line: &str, check: Check) -> bool {
+        self.as_before(line).is_some_and(|(entry, from)| {
+            entry.plans.fits(Input { line, from, cursor: None, commas: entry.commas, check }, control)
+        })
+    }
+
     /// Finds the command of a line and its arguments.
     pub fn parse(&self, control: &Control, line: &str, check: Check) -> Result<Parsed<'_>, Box<Complaint>> {
+        if let Some((entry, from)) = self.as_before(line) {
+            let input = Input { line, from, cursor: None, commas: entry.commas, check };
+            if let Some(taken) = entry.plans.repeat(input, control) {
+                return Ok(Parsed { entry, taken });
+            }
+        }
         let walk = self.walk(line, line.trim_end().len());
         let mut worst: Option<(&Entry, Mismatch)> = None;
-        for (entry, from) in walk.reached.iter().rev() {
+        for (depth, (entry, from)) in walk.reached.iter().rev().enumerate() {
             match self.arguments(entry, control, line, *from, check) {
-                Ok(taken) => return Ok(Parsed { entry, taken }),
+                Ok(taken) => {
+                    if depth == 0 {
+                        self.remember(line, &walk, (entry, *from));
+                    }
+                    return Ok(Parsed { entry, taken });
+                }
                 Err(m) if worst.as_ref().is_none_or(|(_, w)| m.span.start > w.span.start) => {
                     worst = Some((entry, m));
                 }

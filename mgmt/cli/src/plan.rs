@@ -5,11 +5,12 @@
 //! argument types had refused it before. The next line goes the same way if each of its words meets the same
 //! verdicts; then the search would have found just that. At the first difference it is searched for anew.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use shoal_module::Control;
-use shoal_module::cli::Item as Taken;
+use shoal_module::cli::{ArgType, Item as Taken};
 
 use crate::grammar::Item;
 use crate::lex;
@@ -25,9 +26,9 @@ pub struct Step {
     /// The word of the syntax, or the argument's name.
     pub name: &'static str,
     /// The argument's type; `None` for a word.
-    pub ty: Option<&'static str>,
+    pub ty: Option<&'static ArgType>,
     /// Types that refused the word before.
-    pub refused: Vec<&'static str>,
+    pub refused: Vec<&'static ArgType>,
 }
 
 /// How a line was matched.
@@ -69,16 +70,11 @@ impl Plans {
         types: &Types,
         control: &Control,
     ) -> Result<Vec<Taken>, Mismatch> {
-        let fits = |(check, plan): &(Check, Plan)| {
-            if *check == input.check { self.follow(plan, input, types, control) } else { None }
-        };
-        if input.cursor.is_none()
-            && let Some(taken) = self.known.borrow().iter().find_map(fits)
-        {
+        if let Some(taken) = self.repeat(input, control) {
             return Ok(taken);
         }
-        let (taken, plan) = matcher::run_noting(items, input, types, control)?;
-        if let Some(plan) = plan {
+        let (taken, notes) = matcher::run_noting(items, input, types, control)?;
+        if let Some(plan) = notes.and_then(|notes| notes.plan(&taken, types)) {
             let mut known = self.known.borrow_mut();
             known.truncate(MOST - 1);
             known.push_front((input.check, plan));
@@ -86,29 +82,56 @@ impl Plans {
         Ok(taken)
     }
 
-    fn follow(&self, plan: &Plan, input: Input<'_>, types: &Types, control: &Control) -> Option<Vec<Taken>> {
-        let mut taken = Vec::with_capacity(plan.len());
-        let mut at = input.from;
-        for step in plan {
-            let token = lex::next(input.line, at, input.commas).filter(|t| !t.quoted)?;
-            at = token.span.end;
-            let accepts = |ty: &str| matcher::accepts(ty, &token.text, input.check, types, control).is_ok();
-            let fits = match step.ty {
-                None => token.text == step.name,
-                Some(ty) => {
-                    !self.is_word(&token.text)
-                        && !matches!(token.text.as_ref(), "{" | "}" | ",")
-                        && accepts(ty)
-                }
-            };
-            if !fits || step.refused.iter().any(|ty| accepts(ty)) {
-                return None;
-            }
-            let (text, span, word) = (token.text.into_owned(), token.span, step.ty.is_none());
-            taken.push(Taken { name: step.name, text, span, word });
-        }
-        lex::next(input.line, at, input.commas).is_none().then_some(taken)
+    /// Matches the input as an earlier line of its shape, if that is possible.
+    pub fn repeat(&self, input: Input<'_>, control: &Control) -> Option<Vec<Taken>> {
+        self.known_as(input, |plan| {
+            let mut taken = Vec::with_capacity(plan.len());
+            follow(self, plan, input, control, |step, token| {
+                let word = step.ty.is_none();
+                let text = if word { step.name.into() } else { Cow::Owned(token.text.into_owned()) };
+                taken.push(Taken { name: step.name, text, span: token.span, word });
+            })
+            .then_some(taken)
+        })
     }
+
+    /// Whether the input can be matched as an earlier line of its shape.
+    pub fn fits(&self, input: Input<'_>, control: &Control) -> bool {
+        self.known_as(input, |plan| follow(self, plan, input, control, |_, _| {}).then_some(())).is_some()
+    }
+
+    fn known_as<T>(&self, input: Input<'_>, fits: impl FnMut(&Plan) -> Option<T>) -> Option<T> {
+        let known = self.known.borrow();
+        let mut alike = known.iter().filter(|(check, _)| *check == input.check).map(|(_, plan)| plan);
+        if input.cursor.is_none() { alike.find_map(fits) } else { None }
+    }
+}
+
+/// Whether all of the input goes as a plan says; `take` gets its words.
+fn follow<'a>(
+    plans: &Plans,
+    plan: &Plan,
+    input: Input<'a>,
+    control: &Control,
+    mut take: impl FnMut(&Step, lex::Token<'a>),
+) -> bool {
+    let mut at = input.from;
+    for step in plan {
+        let Some(token) = lex::next(input.line, at, input.commas).filter(|t| !t.quoted) else { return false };
+        at = token.span.end;
+        let accepts = |ty: &ArgType| matcher::accepts(ty, &token.text, input.check, control).is_ok();
+        let fits = match step.ty {
+            None => token.text == step.name,
+            Some(ty) => {
+                !plans.is_word(&token.text) && !matches!(token.text.as_ref(), "{" | "}" | ",") && accepts(ty)
+            }
+        };
+        if !fits || step.refused.iter().any(|ty| accepts(ty)) {
+            return false;
+        }
+        take(step, token);
+    }
+    lex::next(input.line, at, input.commas).is_none()
 }
 
 fn collect(items: &[Item], words: &mut Vec<&'static str>) {
@@ -140,7 +163,7 @@ impl Notes {
     }
 
     /// The plan, if the search went straight.
-    pub fn plan(self, taken: &[Taken]) -> Option<Plan> {
+    fn plan(self, taken: &[Taken], types: &Types) -> Option<Plan> {
         if self.raw || self.steps.len() != taken.len() {
             return None;
         }
@@ -148,7 +171,8 @@ impl Notes {
             let here = |(at, ty): &(usize, &'static str)| (*at == item.span.start).then_some(*ty);
             let mut refused: Vec<&'static str> = self.refused.iter().filter_map(here).collect();
             refused.dedup();
-            Step { name: item.name, ty: *ty, refused }
+            let refused = refused.into_iter().filter_map(|ty| types.get(ty).copied()).collect();
+            Step { name: item.name, ty: ty.and_then(|ty| types.get(ty).copied()), refused }
         };
         Some(taken.iter().zip(&self.steps).map(step).collect())
     }
@@ -211,6 +235,8 @@ mod tests {
         for first in lines {
             let table = Table::new(COMMANDS, TYPES).unwrap();
             for line in std::iter::once(first).chain(lines).chain(lines) {
+                let alike = table.is_alike(&Control::new(), line, Check::Now);
+                assert!(!alike || alone(line).is_ok(), "`{line}' after `{first}'");
                 assert_eq!(taken(&table, line), alone(line), "`{line}' after `{first}'");
             }
         }

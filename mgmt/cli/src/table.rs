@@ -1,5 +1,6 @@
 //! All commands of all modules in one tree of words.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
@@ -47,6 +48,19 @@ pub struct Table {
     pub entries: Vec<Entry>,
     /// The argument types.
     pub types: Types,
+    /// The words of the last line.
+    pub last: RefCell<Option<Last>>,
+}
+
+/// How a line began, and what that led to.
+#[derive(Debug)]
+pub struct Last {
+    /// Up to the end of the first word that is none of the command's path.
+    pub words: String,
+    /// The command, as an index into the entries.
+    pub entry: usize,
+    /// Where its arguments begin.
+    pub from: usize,
 }
 
 /// The declarations of the modules contradict themselves or each other.
@@ -67,7 +81,7 @@ impl Table {
                 problems.push(format!("argument type `{}' is declared twice", ty.name));
             }
         }
-        let mut table = Self { root: Node::default(), entries: Vec::new(), types };
+        let mut table = Self { root: Node::default(), entries: Vec::new(), types, last: RefCell::default() };
         let own = builtin::COMMANDS.iter().map(|(command, builtin)| (command, Some(*builtin)));
         for (command, builtin) in own.chain(commands.into_iter().map(|command| (command, None))) {
             if let Err(problem) = table.add(command, builtin) {

@@ -160,11 +160,12 @@ fn questions_list_what_may_follow() {
 }
 
 #[test]
-fn a_slow_command_prints_into_the_reply_and_cannot_run_at_once() {
+fn a_slow_command_prints_into_the_reply_and_one_that_waits_cannot_run_at_once() {
     let (cli, control) = (cli(), control());
     let reply = futures_lite::future::block_on(cli.execute(&control, "test count 3"));
     assert_eq!(reply.text(), "0\n1\n2\ndone\n");
-    assert!(!cli.execute_now(&control, "test count 3").is_ok());
+    assert_eq!(cli.execute_now(&control, "test count 3").text(), "0\n1\n2\ndone\n");
+    assert!(!cli.execute_now(&control, "test forever").is_ok());
 }
 
 #[test]

@@ -4,9 +4,9 @@ use shoal_module::{Capacity, Control};
 
 use crate::{Family, Fib};
 
-/// Bytes a route takes, about, before there are enough to ask: its entry in a hash table that is half full, and its
-/// part of the trie's plies.
-const BYTES_EACH: [usize; 2] = [128, 256];
+/// Bytes a route takes, about, before there are enough to ask: its entry in a hash table that is two thirds full, and
+/// its part of the trie's plies.
+const BYTES_EACH: [usize; 2] = [96, 256];
 /// From so many routes on the average says more.
 const ENOUGH: usize = 1 << 16;
 /// Bytes of a ply, with what the writer keeps for it: the least a table's trie grows by.

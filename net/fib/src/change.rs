@@ -220,7 +220,7 @@ impl State {
     /// Gives an entry's place in the trie to the entry that covers it.
     fn erase(&mut self, fib: FibIndex, prefix: &IpPrefix) -> Result<(), FibError> {
         let family = address::family(prefix);
-        let cover = self.table(family, fib).and_then(|t| t.longest(prefix.network(), prefix.len()));
+        let cover = self.table(family, fib).and_then(|t| t.cover(prefix));
         let leaf = |cover: &IpPrefix, slot: Slot<'_>| self.leaf(fib, cover, self.adj_of(slot.best().list)).0;
         let cover = cover.map(|(cover, slot)| (leaf(&cover, slot), cover.len()));
         let table = self.table_mut(family, fib)?;

@@ -123,6 +123,13 @@ impl<A: Bits> Routes<A> {
         })
     }
 
+    fn prefetch_covers(&self, addr: IpAddr, below: u8) {
+        let Some(addr) = A::of(addr) else { return };
+        for (len, map) in (0..below).zip(&self.by_len).filter(|(_, map)| !map.is_empty()) {
+            map.prefetch(addr.network(len));
+        }
+    }
+
     fn entries(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
         let of_map = move |(len, map)| {
             let entry = move |(addr, word): (A, u32)| Some((addr.prefix(len)?, self.unpack(len, addr, word)));
@@ -242,6 +249,12 @@ impl Table {
     /// The longest entry that covers an address and is shorter than `below` bits.
     pub fn longest(&self, addr: IpAddr, below: u8) -> Option<(IpPrefix, Slot<'_>)> {
         either!(self, routes => routes.covers(addr, below).next())
+    }
+
+    /// The same, where it is likely to be far shorter: all places are fetched at once.
+    pub fn cover(&self, prefix: &IpPrefix) -> Option<(IpPrefix, Slot<'_>)> {
+        either!(self, routes => routes.prefetch_covers(prefix.network(), prefix.len()));
+        self.longest(prefix.network(), prefix.len())
     }
 
     /// All entries that cover an address and are shorter than `below` bits, the longest first.

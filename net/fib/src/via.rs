@@ -56,6 +56,15 @@ impl ViaArgs<'_> {
 
 /// One `via` and what follows it. Words decide before addresses.
 fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
+    // `via ADDRESS' alone: what a million lines of a file are.
+    if let [_, to] = args.items()
+        && !to.word
+        && to.name == "next-hop"
+    {
+        let next_hop = args.get::<IpAddr>("next-hop")?;
+        let fib = of.table.of(of.fib, Family::of(next_hop), "next-hop")?;
+        return Ok(Path::recursive(next_hop, fib));
+    }
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
     let next_hop = args.opt::<IpAddr>("next-hop")?;
     let other = args.opt::<TableArg>("next-hop-table")?;

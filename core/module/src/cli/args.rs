@@ -1,5 +1,6 @@
 //! The arguments of one command, as the parser found them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ pub struct Item {
     /// The argument's name, or the word itself in full.
     pub name: &'static str,
     /// The text that was given, without quotes or braces around it.
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// Where it stands in the input line, in bytes.
     pub span: Range<usize>,
     /// A word of the syntax, not an argument. `table <table:u32>` gives one of each with the same name.
@@ -28,35 +29,39 @@ pub struct Item {
 pub struct Args {
     control: Rc<Control>,
     line: Rc<str>,
-    items: Vec<Item>,
+    /// All items of the line.
+    all: Rc<Vec<Item>>,
+    /// Which of them are in this bag.
+    range: Range<usize>,
 }
 
 impl Args {
     /// An empty bag for one input line.
     pub fn new(control: Rc<Control>, line: &str) -> Self {
-        Self { control, line: line.into(), items: Vec::new() }
+        Self { control, line: line.into(), all: Rc::default(), range: 0..0 }
     }
 
     /// The same bag with one more argument; for tests.
     pub fn with(self, name: &'static str, text: impl Into<String>, span: Range<usize>) -> Self {
-        self.with_item(Item { name, text: text.into(), span, word: false })
+        self.with_item(Item { name, text: text.into().into(), span, word: false })
     }
 
     /// The same bag with one more word; for tests.
     pub fn with_word(self, name: &'static str, span: Range<usize>) -> Self {
-        self.with_item(Item { name, text: name.to_owned(), span, word: true })
+        self.with_item(Item { name, text: name.into(), span, word: true })
     }
 
     /// The same bag with one more item.
-    pub fn with_item(mut self, item: Item) -> Self {
-        self.items.push(item);
-        self
+    pub fn with_item(self, item: Item) -> Self {
+        let mut items = self.items().to_vec();
+        items.push(item);
+        self.with_items(items)
     }
 
     /// The same bag with these items instead.
-    pub fn with_items(mut self, items: Vec<Item>) -> Self {
-        self.items = items;
-        self
+    pub fn with_items(self, items: Vec<Item>) -> Self {
+        let range = 0..items.len();
+        Self { all: Rc::new(items), range, ..self }
     }
 
     /// The whole input line.
@@ -66,22 +71,22 @@ impl Args {
 
     /// All items in input order.
     pub fn items(&self) -> &[Item] {
-        &self.items
+        self.all.get(self.range.clone()).unwrap_or_default()
     }
 
     /// Whether the word or argument was given.
     pub fn has(&self, name: &str) -> bool {
-        self.items.iter().any(|item| item.name == name)
+        self.items().iter().any(|item| item.name == name)
     }
 
     /// The text of an argument, the first if there are several.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.values(name).next().map(|item| item.text.as_str())
+        self.values(name).next().map(|item| item.text.as_ref())
     }
 
     /// Where the argument, or else the word, stands in the input line, in bytes.
     pub fn span(&self, name: &str) -> Option<Range<usize>> {
-        let word = || self.items.iter().find(|item| item.name == name);
+        let word = || self.items().iter().find(|item| item.name == name);
         self.values(name).next().or_else(word).map(|item| item.span.clone())
     }
 
@@ -123,26 +128,23 @@ impl Args {
     ///
     /// Items before the first `name` belong to none. `via 10.0.0.1 weight 2 via 10.0.0.2` gives two bags.
     pub fn groups(&self, name: &str) -> Vec<Self> {
+        let items = self.items();
+        let by_word = items.iter().any(|item| item.word && item.name == name);
+        let begins = |item: &Item| item.name == name && item.word == by_word;
+        let mut starts =
+            items.iter().zip(self.range.clone()).filter(|(item, _)| begins(item)).map(|(_, at)| at);
         let mut groups: Vec<Self> = Vec::new();
-        let by_word = self.items.iter().any(|item| item.word && item.name == name);
-        for item in &self.items {
-            if item.name == name && item.word == by_word {
-                groups.push(Self {
-                    control: Rc::clone(&self.control),
-                    line: Rc::clone(&self.line),
-                    items: Vec::new(),
-                });
-            }
-            if let Some(group) = groups.last_mut() {
-                group.items.push(item.clone());
-            }
+        let mut start = starts.next();
+        while let Some(from) = start {
+            start = starts.next();
+            groups.push(Self { range: from..start.unwrap_or(self.range.end), ..self.clone() });
         }
         groups
     }
 
     /// The arguments of a name, in input order.
     fn values<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a Item> + use<'a, 'n> {
-        self.items.iter().filter(move |item| !item.word && item.name == name)
+        self.items().iter().filter(move |item| !item.word && item.name == name)
     }
 
     fn read<T: FromArg>(&self, item: &Item) -> Result<T, CliError> {
@@ -157,7 +159,7 @@ fn refused(item: &Item, expected: Expected) -> CliError {
 
 impl fmt::Debug for Args {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Args").field("line", &self.line).field("items", &self.items).finish_non_exhaustive()
+        f.debug_struct("Args").field("line", &self.line).field("items", &self.items()).finish_non_exhaustive()
     }
 }
 

@@ -110,9 +110,9 @@ pub(super) fn routes(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let wanted = Wanted::new(&control, &args)?;
         if wanted.add {
-            wanted.add(&sink).await?
+            wanted.add(&sink).await?;
         } else {
-            wanted.remove(&sink).await?
+            wanted.remove(&sink).await?;
         }
         Ok(Output::none())
     })

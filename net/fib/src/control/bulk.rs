@@ -34,6 +34,21 @@ pub(super) struct Pending {
     done: Notes<(IpPrefix, Option<ListId>)>,
 }
 
+impl Pending {
+    /// Notes what is to be done: a change that cannot be noted could not be undone.
+    fn note(&mut self, prefixes: impl Iterator<Item = IpPrefix>) -> Result<(), (usize, FibError)> {
+        for prefix in prefixes {
+            let done = &mut self.done;
+            if address::family(&prefix) != self.family {
+                return Err((0, FibError::Mixed(prefix)));
+            }
+            done.reserve().map_err(|why| (0, FibError::Bulk { fit: done.len(), why }))?;
+            done.push((prefix.normalized(), None));
+        }
+        Ok(())
+    }
+}
+
 impl State {
     pub(super) fn begin_bulk(
         &mut self,
@@ -56,7 +71,7 @@ impl State {
         prefixes: impl Iterator<Item = IpPrefix>,
     ) -> Result<(), FibError> {
         let from = bulk.done.len();
-        let noted = self.note(bulk, prefixes);
+        let noted = bulk.note(prefixes);
         let all = bulk.done.items_from(from);
         all.sort_unstable_by_key(|(prefix, _)| address::place(prefix));
         let done = noted.and_then(|()| self.apply(bulk, from));
@@ -64,23 +79,6 @@ impl State {
             self.undo_some(bulk, from, count);
             e
         })
-    }
-
-    /// Notes what is to be done: a change that cannot be noted could not be undone.
-    fn note(
-        &self,
-        bulk: &mut Pending,
-        prefixes: impl Iterator<Item = IpPrefix>,
-    ) -> Result<(), (usize, FibError)> {
-        for prefix in prefixes {
-            let done = &mut bulk.done;
-            if address::family(&prefix) != bulk.family {
-                return Err((0, FibError::Mixed(prefix)));
-            }
-            done.reserve().map_err(|why| (0, FibError::Bulk { fit: done.len(), why }))?;
-            done.push((prefix.normalized(), None));
-        }
-        Ok(())
     }
 
     /// Does what was noted from a place on; on error with the number of those that were done.
@@ -205,7 +203,17 @@ impl Fib {
         // All of one family, which the first one says; without any there is nothing to do but to check.
         let family = prefixes.peek().map_or(Family::Ip4, address::family);
         let mut bulk = state.begin_bulk((family, fib), source, paths, mode)?;
-        let done = state.continue_bulk(&mut bulk, prefixes);
+        let first = prefixes.next();
+        // One alone needs no notes.
+        if let (Some(only), None) = (&first, prefixes.peek()) {
+            let done = state.change_one(fib, &only.normalized(), source, (&bulk.paths, bulk.held), mode);
+            if let Ok(Some(old)) = done {
+                state.release(old);
+            }
+            state.end_bulk(&bulk);
+            return done.map(|_| 1);
+        }
+        let done = state.continue_bulk(&mut bulk, first.into_iter().chain(prefixes));
         let count = bulk.done.len();
         state.keep_bulk(&mut bulk, usize::MAX);
         state.end_bulk(&bulk);
