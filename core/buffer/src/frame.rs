@@ -157,7 +157,7 @@ impl Frame {
     /// Starts loading the headers of the first `n` packets, for [`Frame::each_of`].
     #[inline(always)]
     pub fn prefetch_first(&self, memory: crate::Memory, n: usize) {
-        for index in self.slots.iter().take(n) {
+        for index in self.slots.iter().take(n.min(self.len)) {
             memory.prefetch_slot(*index);
         }
     }

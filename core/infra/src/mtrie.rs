@@ -156,7 +156,8 @@ impl Search {
 
     #[inline(always)]
     fn digit<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
-        (self.halves[HALF] >> shift) as usize & (width - 1)
+        let [upper, lower] = self.halves;
+        (if HALF == 0 { upper } else { lower } >> shift) as usize & (width - 1)
     }
 
     /// The slot to read next: of the ply the entry names, by the bits of one half of the address that begin at `shift`.
@@ -304,7 +305,9 @@ impl<A: Address> Mtrie<A> {
             Begun::Same => {
                 let Some(first) = all.first() else { return };
                 let entry = Entry::leaf(self.lookup(A::from_halves(first.halves)));
-                all.iter_mut().for_each(|search| search.entry = entry);
+                for search in all {
+                    search.entry = entry;
+                }
             }
             Begun::Each => self.finish_each(all),
         }

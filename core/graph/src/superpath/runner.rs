@@ -93,7 +93,7 @@ impl<L: Chain> ChainRunner<L> {
         Self::begin(frame, memory, 0, first, same);
         for start in (0..n).step_by(BLOCK) {
             let [even, odd] = &mut blocks;
-            let (block, next) = if start / BLOCK % 2 == 0 { (even, odd) } else { (odd, even) };
+            let (block, next) = if (start / BLOCK).is_multiple_of(2) { (even, odd) } else { (odd, even) };
             let end = (start + BLOCK).min(n);
             if end < n {
                 Self::begin(frame, memory, end, next, same);
@@ -118,12 +118,12 @@ impl<L: Chain> ChainRunner<L> {
 
     /// Begins the lookups of the packets from `start` on, if all came in by the same interface.
     #[inline(always)]
-    fn begin<'g>(
+    fn begin(
         frame: &mut Frame,
         memory: Memory,
         start: usize,
         block: &mut Block<L::Ahead>,
-        same: &Same<L::Facts<'g>>,
+        same: &Same<L::Facts<'_>>,
     ) {
         let end = (start + BLOCK).min(frame.len());
         let mut mixed = false;
@@ -149,7 +149,7 @@ impl<L: Chain> ChainRunner<L> {
     }
 
     /// Counts the packets before packet `i`.
-    fn flush<'g>(&'g self, same: &Same<L::Facts<'g>>, i: usize, walk: &Walk<'g>) {
+    fn flush<'g>(&'g self, same: &Same<L::Facts<'_>>, i: usize, walk: &Walk<'g>) {
         let packets = i.saturating_sub(same.since) as u64;
         if packets > 0 {
             self.chain.count(same.interface, packets, walk);

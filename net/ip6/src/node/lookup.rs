@@ -9,7 +9,6 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
-use shoal_graph::superpath::Finds;
 use shoal_graph::{Cx, Edge, GROUP, StagedNode};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::{Guard, Mtrie6};
@@ -18,6 +17,7 @@ use shoal_wire::Ip6Header;
 
 use crate::{Headers, Ip6LinkTable, edges::Ip6Edges};
 
+mod ahead;
 mod aside;
 
 /// Where a packet goes next.
@@ -183,71 +183,5 @@ impl Ip6Lookup {
             key.found = search.value();
             self.adjacencies.prefetch(AdjIndex(key.found));
         }
-    }
-}
-
-impl Finds for Ip6Lookup {
-    type Facts<'g> = (&'g Mtrie6, FibIndex);
-    type Found<'g> = &'g Adj;
-    type Sought = Search;
-    type Begun = Begun;
-
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        let fib = FibIndex(self.interfaces.ip6_table(interface));
-        Some((self.fib.trie_ip6(fib, guard)?, fib))
-    }
-
-    fn is_far(_: Self::Facts<'_>) -> bool {
-        // Its tries are deep: even in the first cache a lookup takes as long as all else.
-        true
-    }
-
-    #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Search {
-        pkt.header_at::<Ip6Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u128()))
-    }
-
-    #[inline(always)]
-    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search]) -> Begun {
-        trie.begin(all)
-    }
-
-    #[inline(always)]
-    fn finish<'g>(&'g self, (trie, _): Self::Facts<'g>, begun: Begun, all: &mut [Search], _: Guard<'g>) {
-        trie.finish(begun, all);
-        for search in all {
-            self.adjacencies.prefetch(AdjIndex(search.value()));
-        }
-    }
-
-    #[inline(always)]
-    fn find<'g>(
-        &'g self,
-        (trie, fib): Self::Facts<'g>,
-        ahead: Option<Search>,
-        pkt: &mut Packet<'_>,
-        guard: Guard<'g>,
-    ) -> Option<&'g Adj> {
-        let value = match ahead {
-            Some(search) => search.value(),
-            None => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
-        };
-        let mut index = AdjIndex(value);
-        let mut adj = self.adjacencies.get(index, guard);
-        if !adj.is_rewrite() {
-            if !adj.is_balance() {
-                return None;
-            }
-            index = self.share(adj, fib, pkt);
-            adj = self.adjacencies.get(index, guard);
-            if !adj.is_rewrite() {
-                return None;
-            }
-        }
-        if pkt.tx() != SwIfIndex::NONE {
-            return None;
-        }
-        pkt.meta_mut().adj = index.0;
-        Some(adj)
     }
 }

@@ -82,7 +82,9 @@ impl<A: Address> MtrieWriter<A> {
             }
             let item = Item { upper, len: change.len, entry: change.new };
             if let Some(stores) = bucket::addition(&words, item) {
-                stores.into_iter().for_each(|(at, value)| store(self.word(line, at), value));
+                for (at, value) in stores {
+                    store(self.word(line, at), value);
+                }
                 return Ok(());
             }
         }
