@@ -33,7 +33,7 @@ pub enum Source {
 
 impl Source {
     /// All, best first.
-    pub(crate) const ALL: [Source; 10] = [
+    pub(crate) const ALL: [Source; Source::DefaultRoute as usize + 1] = [
         Source::Special,
         Source::PathMtu,
         Source::Proxy,
@@ -42,6 +42,7 @@ impl Source {
         Source::Cli,
         Source::Dhcp,
         Source::Adjacency,
+        Source::AttachedExport,
         Source::RecursiveResolution,
         Source::DefaultRoute,
     ];

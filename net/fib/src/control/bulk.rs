@@ -206,7 +206,11 @@ impl Fib {
         let first = prefixes.next();
         // One alone needs no notes.
         if let (Some(only), None) = (&first, prefixes.peek()) {
-            let done = state.change_one(fib, &only.normalized(), source, (&bulk.paths, bulk.held), mode);
+            let only = only.normalized();
+            let done = match of_host(&only, source, paths) {
+                Some(own) => state.change_host(fib, &only, source, &own, mode),
+                None => state.change_one(fib, &only, source, (&bulk.paths, bulk.held), mode),
+            };
             if let Ok(Some(old)) = done {
                 state.release(old);
             }
