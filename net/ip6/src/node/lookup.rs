@@ -5,13 +5,13 @@
 //!
 //! Staged: a group of packets takes each step into the trie together, so that their misses overlap.
 
-use shoal_adj::{Adj, AdjIndex, AdjTable};
+use shoal_adj::{AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::{Cx, Edge, GROUP, StagedNode};
-use shoal_infra::mtrie::{Begun, Search};
-use shoal_infra::{Guard, Mtrie6};
+use shoal_infra::Guard;
+use shoal_infra::mtrie::Search;
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::Ip6Header;
 
