@@ -79,7 +79,9 @@ pub fn routes(control: &Control, output: SwIfIndex, ip: Ip) -> Result<()> {
     let mut by_way = vec![Vec::new(); usize::from(NEXT_HOPS * RECURSIVE)];
     let ways = by_way.len();
     for (n, prefix) in prefixes(ip)?.into_iter().enumerate() {
-        by_way[n % ways].push(prefix);
+        if let Some(list) = by_way.get_mut(n % ways) {
+            list.push(prefix);
+        }
     }
     for (n, prefixes) in (0u16..).zip(by_way) {
         let path = match n % RECURSIVE {
