@@ -1,28 +1,28 @@
-//! The longest-prefix-match tries that packets read: 16 bits, twice 8 bits, and for IPv6 then 4 bits at a time.
+//! The longest-prefix-match tries that packets read: 16 bits, twice 8 bits, and for IPv6 then 4 bits at a time or a
+//! bucket.
 //!
 //! [`Mtrie4`] has up to two levels of plies below its root, [`Mtrie6`] up to 26; they are one code.
-//! An entry is a leaf (`value << 1`; 0 is no route) or a ply (`index << 1 | 1`). A lookup is a chain of
-//! dependent loads, one and one more for each level, that ends at the first leaf: a /24 lies one level down,
-//! a /48 six, and either some more where a longer prefix is near the address. A staged node overlaps the
-//! chains of a whole frame. The one writer changes entries in place with single atomic stores, so each lookup
-//! finds either the value from before a change or the one from after it.
+//! An entry is a leaf (`value << 1`; 0 is no route), a ply (`index << 1 | 1`) or a bucket, which has the top bit set too:
+//! the up to six prefixes below a slot of a /32 or longer, in one cache line. A lookup is a chain of dependent loads, one
+//! and one more for each level, that ends at the first leaf or bucket: a /24 lies one level down, a /48 among few three.
+//! [`Mtrie::seek`] overlaps the chains of many packets. The one writer changes entries in place with single atomic
+//! stores, so each lookup finds either the value from before a change or the one from after it.
 //!
 //! # Memory
 //!
-//! The root takes 327,680 bytes, a ply of 256 slots 1,344 and one of 16 slots 84: 4 per slot for readers, 1 per slot
-//! and 4 per 16 slots for the writer. There is a ply for each /16 and /24 that has a longer prefix inside, and for each
-//! /32, /36, /40 and so on: a lone /48 needs two of the large and four of the small ones, and neighbours share them.
+//! The root takes 327,680 bytes, a ply of 256 slots 1,344, and one of 16 slots or a bucket 84: 4 per slot for readers,
+//! 1 per slot and 4 per 16 slots for the writer. There is a ply for each /16 and /24 that has a longer prefix inside; for
+//! each /32, /36, /40 and so on a bucket, or a ply if more than six prefixes or one beyond a /64 are inside.
 //! A full IPv4 table needs some 50,000 plies. 230,000 IPv6 prefixes, made with the Internet's
-//! lengths and a guess at how they cluster, need 347,000, nearly all small: 32 MB, 139 bytes per route (with large ones
-//! only they would take 199 MB).
+//! lengths and a guess at how they cluster, need 100,000 plies and buckets: 11 MB, 48 bytes per route (139 without
+//! buckets).
 //!
 //! # Time
 //!
-//! Built for x86-64-v3, a lookup takes 8, 21 or 27 instructions for IPv4, and for IPv6 35 to a /32, 78 to a /48 and
-//! 118 to a /64. An update costs its own path, and a short prefix each slot below it: the IPv6 table above takes 0.3 to
-//! 1.3 million inserts a second in any order, 3.7 to 5 million in rising order, and a default route that comes last 25
-//! to 130 ms (`cargo run --release -p shoal-infra --example ip6_table`, two runs on two busy cores of a Xeon).
-//! So give a table its default route first.
+//! Built for x86-64-v3, a lookup takes 8, 21 or 27 instructions for IPv4. An update costs its own path, and a short
+//! prefix each slot below it: the IPv6 table above takes 0.8 million inserts a second in any order, 1.9 million in rising
+//! order, and a default route that comes last 7 to 27 ms (`cargo run --release -p shoal-infra --example ip6_table`, one
+//! run on a busy core of a Xeon). So give a table its default route first.
 //!
 //! # Readers
 //!
