@@ -12,9 +12,10 @@
 //! words 10-15 of each prefix: its entry
 //! ```
 //!
-//! They are in order of length, so that the last that fits is the longest. A bucket never changes once readers may see
-//! it, but for single words: the entries, and what makes a prefix fit no address any more. A place that is not used has
-//! the bits 0, which no address has: of all of them but /64s a 1 is left.
+//! They are in order of length, so that the last that fits is the longest. Once readers may see a bucket, only single
+//! words of it change: the entries, and what makes a prefix fit no address any more, or the one behind all others fit
+//! some. A place that was never used has one open bit and the bits 0, which no address has then: the 1 would be left. A
+//! place whose prefix was removed is not used again: a reader may have found that it fits and not yet read its entry.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -119,13 +120,15 @@ pub(super) fn addition(words: &[u32; WORDS], item: Item) -> Option<[(usize, u32)
     let used: Vec<Option<Item>> = items(words, item.upper).collect();
     let place = used.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     let longest = used.iter().flatten().map(|other| other.len).max().unwrap_or(0);
-    // With nothing open the bits 0 are those of an address. Of a /64 that was removed the bits are left.
-    if place == MOST || longest > item.len || open == 0 || words.get(BITS + place) != Some(&0) {
-        return None;
-    }
     let at = OPEN + place / 4;
     let shift = 8 * (place % 4) as u32;
-    let word = words.get(at).copied().unwrap_or(0) & !(0xff << shift) | u32::from(open) << shift;
+    let word = words.get(at).copied().unwrap_or(0);
+    let never_used = word >> shift & 0xff == 1 && words.get(BITS + place) == Some(&0);
+    // With nothing open the bits 0 are those of an address.
+    if place == MOST || longest > item.len || open == 0 || !never_used {
+        return None;
+    }
+    let word = word & !(0xff << shift) | u32::from(open) << shift;
     let bits = (marked(item.upper) >> open) as u32;
     Some([(ENTRIES + place, item.entry.0), (at, word), (BITS + place, bits)])
 }
@@ -134,10 +137,13 @@ pub(super) fn addition(words: &[u32; WORDS], item: Item) -> Option<[(usize, u32)
 pub(super) fn removal(words: &[u32; WORDS], place: usize) -> (usize, u32) {
     let at = OPEN + place / 4;
     let (word, shift) = (words.get(at).copied().unwrap_or(0), 8 * (place % 4) as u32);
-    if word >> shift & 0xff != 0 {
-        return (BITS + place, 0);
+    match word >> shift & 0xff {
+        // Any bits are those of some /64: so much is taken off the addresses that only the mark is left, or nothing.
+        0 => {}
+        // Without the mark, or with something above it.
+        1 => return (BITS + place, 1),
+        _ => return (BITS + place, 1 << 31),
     }
-    // Any bits are those of some /64: so much is taken off the addresses that only the mark is left, or nothing.
     let taken = if words.get(BITS + place) == Some(&1) { 33 } else { 32 };
     (at, word | taken << shift)
 }
@@ -145,4 +151,58 @@ pub(super) fn removal(words: &[u32; WORDS], place: usize) -> (usize, u32) {
 /// The word of the entry of the prefix at a place.
 pub(super) const fn entry_of(place: usize) -> usize {
     ENTRIES + place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NET: u64 = 0x2001_0db8 << 32;
+
+    fn item(low: u32, len: u8, value: u32) -> Item {
+        Item { upper: NET | u64::from(low), len, entry: Entry::leaf(value) }
+    }
+
+    fn shared(words: [u32; WORDS]) -> [AtomicU32; WORDS] {
+        words.map(AtomicU32::new)
+    }
+
+    fn store(words: &mut [u32; WORDS], (at, value): (usize, u32)) {
+        set(words, at, value);
+    }
+
+    #[test]
+    fn a_removed_prefix_fits_nothing_and_its_place_is_not_used_again() {
+        for (low, len) in
+            [(0, 64), (1, 64), (7, 64), (0, 63), (2, 63), (0, 48), (0xffff_0000, 48), (1 << 31, 33)]
+        {
+            let mut words = words(Entry::leaf(9), &[item(low, len, 1)]);
+            let place = place_of(&words, NET | u64::from(low), len).unwrap();
+            let change = removal(&words, place);
+            store(&mut words, change);
+            assert_eq!(items(&words, NET).flatten().count(), 0, "{low:x}/{len}");
+            for probe in [low, 0, 1, 2, 7, 0xffff_0000, 1 << 31, u32::MAX] {
+                assert_eq!(find(&shared(words), NET | u64::from(probe)), Entry::leaf(9), "{low:x}/{len}");
+            }
+            assert_eq!(addition(&words, item(0, 48, 2)), None, "{low:x}/{len}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_behind_the_others_appears_with_the_last_word() {
+        let all = [item(0, 33, 1), item(0x1_0000, 48, 2), item(0x2_0000, 48, 3), item(4, 63, 4)];
+        let mut words = words(Entry::leaf(9), &all[..1]);
+        for added in &all[1..] {
+            let before = find(&shared(words), added.upper);
+            let stores = addition(&words, *added).unwrap();
+            for (n, change) in stores.into_iter().enumerate() {
+                store(&mut words, change);
+                let wanted = if n == 2 { added.entry } else { before };
+                assert_eq!(find(&shared(words), added.upper), wanted);
+            }
+        }
+        assert_eq!(items(&words, NET).flatten().collect::<Vec<_>>(), all);
+        assert_eq!(addition(&words, item(0, 40, 5)), None, "one of them is longer");
+        assert_eq!(addition(&words, item(9, 64, 5)), None, "its bits may be 0");
+    }
 }
