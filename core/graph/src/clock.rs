@@ -57,6 +57,13 @@ impl Clock {
         }
     }
 
+    /// A number that changes when the clock is moved.
+    fn moved(&self) -> u64 {
+        match &self.0 {
+            Kind::Real { adjust: by, .. } | Kind::Virtual { now: by } => by.load(Ordering::Relaxed),
+        }
+    }
+
     /// Moves the clock forward (`set clock adjust`; the only way a manual clock moves).
     pub fn advance(&self, by: Duration) {
         let by = by.as_nanos() as u64;
@@ -80,6 +87,74 @@ impl Clock {
     }
 }
 
+/// One thread's look at a clock, many times in a millisecond: the machine's clock is read now and then, and the
+/// time-stamp counter, which the thread has read anyhow, tells how much time has passed since.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    clock: Clock,
+    /// What was read, when by the counter, and [`Clock::moved`] then.
+    read: Option<(Time, u64, u64)>,
+    latest: Time,
+    /// Nanoseconds per tick of the counter, times 2^32.
+    scale: u64,
+    /// Ticks for which a reading does.
+    lasts: u64,
+}
+
+/// How long one reading of the machine's clock does. The counter's rate is known to a thousandth at worst.
+const READING_LASTS: Duration = Duration::from_micros(50);
+
+impl Watch {
+    pub(crate) fn new(clock: Clock) -> Self {
+        // A manual clock stands still until it is moved.
+        let (scale, lasts) = if clock.is_real() {
+            let hz = tsc_hz();
+            (((1u64 << 32) as f64 * 1e9 / hz.max(1e6)) as u64, (READING_LASTS.as_secs_f64() * hz) as u64)
+        } else {
+            (0, u64::MAX)
+        };
+        Watch { clock, read: None, latest: Time::default(), scale, lasts }
+    }
+
+    /// The time, read from the clock.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// The time at which the counter stood at `tsc`, a moment ago; never before what was told last, unless the clock
+    /// was moved.
+    #[inline(always)]
+    pub(crate) fn time_at(&mut self, tsc: u64) -> Time {
+        let moved = self.clock.moved();
+        if let Some((time, at, then)) = self.read
+            && moved == then
+        {
+            let ticks = tsc.wrapping_sub(at);
+            if ticks < self.lasts {
+                let passed = ticks.wrapping_mul(self.scale) >> 32;
+                self.latest = self.latest.max(Time(time.0.saturating_add(passed)));
+                return self.latest;
+            }
+        }
+        self.read(tsc, moved)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read(&mut self, tsc: u64, moved: u64) -> Time {
+        let time = self.clock.now();
+        let same = self.read.is_some_and(|(_, _, then)| then == moved);
+        self.latest = if same { self.latest.max(time) } else { time };
+        self.read = Some((time, tsc, moved));
+        self.latest
+    }
+
+    /// The thread has slept, and the counter perhaps too.
+    pub(crate) fn forget(&mut self) {
+        self.read = None;
+    }
+}
+
 /// The processor's time-stamp counter: what `show runtime` calls clocks.
 #[inline(always)]
 pub fn tsc() -> u64 {
@@ -96,4 +171,38 @@ pub fn tsc_hz() -> f64 {
         // Rounded to a megahertz: the counter's true rate is one, and the measurement is not better.
         ((dc as f64 / dt.as_secs_f64()) / 1e6).round() * 1e6
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_goes_with_its_clock_and_never_back() {
+        let clock = Clock::real();
+        let mut watch = Watch::new(clock.clone());
+        let mut last = Time::default();
+        let end = Instant::now() + Duration::from_millis(5);
+        while Instant::now() < end {
+            let (before, time) = (clock.now(), watch.time_at(tsc()));
+            assert!(time >= last);
+            // A reading of the counter may be older than it was meant to be, when the thread was interrupted.
+            assert!(time.after(Duration::from_micros(5)) >= before, "{time:?} {before:?}");
+            assert!(time <= clock.now().after(Duration::from_micros(5)));
+            last = time;
+        }
+        clock.advance(Duration::from_secs(10));
+        assert!(watch.time_at(tsc()).since(last) >= Duration::from_secs(10), "a move shows at once");
+    }
+
+    #[test]
+    fn a_manual_clock_stands_still_on_the_watch_too() {
+        let clock = Clock::manual();
+        let mut watch = Watch::new(clock.clone());
+        assert_eq!((watch.time_at(1), watch.time_at(u64::MAX / 2)), (Time(0), Time(0)));
+        clock.advance(Duration::from_nanos(7));
+        assert_eq!(watch.time_at(2), Time(7));
+        watch.forget();
+        assert_eq!(watch.time_at(3), Time(7));
+    }
 }

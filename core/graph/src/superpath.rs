@@ -4,16 +4,17 @@
 //! function its ordinary code begins with. A packet that is not plain for a node goes to that node in the ordinary
 //! graph, untouched by it; a frame with traced packets takes the ordinary graph from the start.
 //!
-//! A lookup that waits for memory is done ahead: first of all packets of a block what they will look for is read and
-//! memory asked for it, then the packets of the block before run through the chain, then all lookups of the block are
-//! finished side by side, and its own packets run through the chain.
+//! A lookup that waits for memory is done ahead, for a block of packets side by side, and in three parts: what the
+//! packets will look for is read, and memory asked for it; one block later the lookups go on, and memory is asked again;
+//! another block later they are finished, and the packets run through the chain.
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::cx::Cx;
-use crate::node::{Edge, GROUP, PacketNode, StagedNode};
+use crate::node::{Edge, PacketNode, StagedNode};
 
+mod ahead;
 mod forward;
 mod link;
 mod runner;
@@ -21,9 +22,9 @@ mod split;
 mod walk;
 
 pub use forward::Forward;
-pub use link::{Chain, Link, One, Then};
+pub use link::{Chain, Link, Then};
 pub(crate) use runner::{ChainRunner, names};
-pub use split::{Sides, Split};
+pub use split::Split;
 pub use walk::{Spot, Walk};
 
 /// The edge plain packets take: the first variant of a node's `Next`.
@@ -33,7 +34,7 @@ const FIRST: Edge = Edge(1);
 const DEPTH: usize = 8;
 
 /// Packets whose lookups are done ahead together.
-const BLOCK: usize = GROUP;
+const BLOCK: usize = 16;
 
 /// A node that knows its common case.
 pub trait Plain: PacketNode {
@@ -87,14 +88,11 @@ pub trait Finds: StagedNode {
     /// Begins to look for what several packets seek: does what can be done at once, and asks memory for the rest.
     fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
 
-    /// Finds what several packets seek, as it was begun.
-    fn finish<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        begun: Self::Begun,
-        all: &mut [Self::Sought],
-        guard: Guard<'g>,
-    );
+    /// Goes on with what was begun, when memory has had time to answer, and asks it for the rest.
+    fn advance(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
+
+    /// Finds what several packets seek, as it was begun and advanced.
+    fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
 
     /// All stages at once, for one packet; `ahead` is what was found ahead, when that was done. `None`, and the packet
     /// is as it was, when it does not go along the node's first edge.

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags};
 use shoal_buffer::Flags;
 use shoal_infra::Reader;
 
-use crate::clock::{Clock, Time, tsc};
+use crate::clock::{Clock, Time, Watch, tsc};
 use crate::cx::FrameCx;
 use crate::dispatch::Run;
 use crate::handoff::Inbox;
@@ -52,7 +52,7 @@ pub struct Worker {
     queues: Vec<Slot>,
     pub(crate) inbox: Inbox,
     shared: Arc<ThreadShared>,
-    clock: Clock,
+    watch: Watch,
     empty_rounds: u32,
     /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
     waits: Vec<PollFd<'static>>,
@@ -70,7 +70,7 @@ impl Worker {
             queues: Vec::new(),
             inbox: Inbox::default(),
             shared,
-            clock,
+            watch: Watch::new(clock),
             empty_rounds: 0,
             waits: Vec::new(),
         };
@@ -152,33 +152,30 @@ impl Worker {
         if !self.reader.is_online() {
             self.reader.online();
         }
-        let mut packets = self.poll_queues(start);
+        let (polled, mark) = self.poll_queues(start);
         let handed = self.inbox.receive(&mut self.lane);
-        packets += handed;
-        let dispatched = self.dispatch_all();
+        let packets = polled + handed;
+        let (dispatched, mark) = self.dispatch_all(mark);
         self.reader.quiescent();
         let mut load = Load { loops: 1, ..Load::default() };
-        if mail || packets > 0 || dispatched {
+        let worked = mail || packets > 0 || dispatched;
+        if worked {
             self.empty_rounds = 0;
-            load = Load {
-                busy: tsc().wrapping_sub(start),
-                packets: packets as u64,
-                handed: handed as u64,
-                ..load
-            };
+            let busy = mark.wrapping_sub(start);
+            load = Load { busy, packets: packets as u64, handed: handed as u64, ..load };
         } else {
             self.empty_rounds = self.empty_rounds.saturating_add(1);
         }
         self.shared.work().add(load);
         // Packets that wait for room in a ring are work still to be done.
-        Round { packets, worked: load.busy != 0 || self.lane.outbox.holds() }
+        Round { packets, worked: worked || self.lane.outbox.holds() }
     }
 
     /// Takes what other threads have sent and handles it, without looking at queues: before a thread is forgotten.
     pub(crate) fn round_inbox(&mut self) {
         self.reader.online();
         self.inbox.receive(&mut self.lane);
-        self.dispatch_all();
+        self.dispatch_all(tsc());
         self.reader.offline();
     }
 
@@ -199,8 +196,10 @@ impl Worker {
         self.reader.offline();
     }
 
-    fn poll_queues(&mut self, start: u64) -> usize {
-        self.lane.now = self.clock.now();
+    /// Tells how many packets came, and when the last queue had been looked at. The time-stamp counter is read once
+    /// between any two things that are measured: a reading takes as long as a packet.
+    fn poll_queues(&mut self, start: u64) -> (usize, u64) {
+        self.lane.now = self.watch.time_at(start);
         let mut packets = 0;
         let mut before = start;
         let thread = self.lane.thread;
@@ -221,13 +220,14 @@ impl Worker {
             before = after;
             packets += n;
         }
-        packets
+        (packets, before)
     }
 
-    fn dispatch_all(&mut self) -> bool {
+    /// Tells whether there was anything, and when the last node had run; `before` is when what went before had.
+    fn dispatch_all(&mut self, mut before: u64) -> (bool, u64) {
         let mut any = false;
         loop {
-            self.drain_pending(&mut any);
+            any |= self.drain_pending(&mut before);
             self.lane.ship_all(&self.topology);
             // A full ring turned packets into drops, which are to be dispatched too.
             if !self.lane.has_pending() {
@@ -237,14 +237,14 @@ impl Worker {
         if any {
             self.lane.tracer.active = false;
         }
-        any
+        (any, before)
     }
 
-    fn drain_pending(&mut self, any: &mut bool) {
-        let mut before = tsc();
+    fn drain_pending(&mut self, before: &mut u64) -> bool {
+        let mut any = false;
         let thread = self.lane.thread;
         while let Some((node, frame)) = self.lane.next_pending() {
-            *any = true;
+            any = true;
             let Some(entry) = self.topology.nodes.get(node.at()) else {
                 self.lane.recycle(frame);
                 continue;
@@ -257,10 +257,11 @@ impl Worker {
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);
             counters.vectors.add(thread, node.at(), n);
-            counters.clocks.add(thread, node.at(), after.wrapping_sub(before));
-            self.lane.ledger.ended(node, after.wrapping_sub(before), n);
-            before = after;
+            counters.clocks.add(thread, node.at(), after.wrapping_sub(*before));
+            self.lane.ledger.ended(node, after.wrapping_sub(*before), n);
+            *before = after;
         }
+        any
     }
 
     /// Rests after an empty round, the longer the more of them there were: first not at all, then a nap, then
@@ -276,6 +277,7 @@ impl Worker {
         if has_queues && !eager && self.empty_rounds < SPIN_ROUNDS + NAP_ROUNDS {
             self.reader.offline();
             std::thread::sleep(NAP);
+            self.watch.forget();
             return;
         }
         self.sleep(deadline, may_sleep);
@@ -285,7 +287,7 @@ impl Worker {
         self.reader.offline();
         self.shared.set_asleep(true);
         if !self.shared.has_mail() && self.inbox.is_empty() && !self.shared.is_stopping() && may_sleep() {
-            let now = self.clock.now();
+            let now = self.watch.now();
             let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline).min();
             let blind = self.queues.iter().any(|s| {
                 s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none()
@@ -295,6 +297,7 @@ impl Worker {
             self.wait(wait);
         }
         self.shared.set_asleep(false);
+        self.watch.forget();
     }
 
     fn wait(&mut self, wait: Duration) {

@@ -40,10 +40,12 @@ use crate::sync::Arc;
 
 mod address;
 mod bucket;
+mod search;
 mod writer;
 
 pub use address::Address;
-use address::{WIDE_LEVELS, slot_length, width};
+use address::WIDE_LEVELS;
+pub use search::{Begun, Search};
 pub use writer::{MtrieWriter, UpdateError};
 
 /// The trie of IPv4 routes.
@@ -133,77 +135,6 @@ impl Entry {
     }
 }
 
-/// A lookup on its way through a trie, for [`Mtrie::seek`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Search {
-    /// The address's upper and lower half.
-    halves: [u64; 2],
-    entry: Entry,
-}
-
-impl Search {
-    /// A lookup of this address (host order).
-    #[inline(always)]
-    pub fn of<A: Address>(addr: A) -> Self {
-        Search { halves: addr.halves(), entry: Entry::NONE }
-    }
-
-    /// What [`Mtrie::seek`] found, as [`Mtrie::lookup`] tells it.
-    #[inline(always)]
-    pub fn value(&self) -> u32 {
-        self.entry.value()
-    }
-
-    #[inline(always)]
-    fn digit<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
-        let [upper, lower] = self.halves;
-        (if HALF == 0 { upper } else { lower } >> shift) as usize & (width - 1)
-    }
-
-    /// The slot to read next: of the ply the entry names, by the bits of one half of the address that begin at `shift`.
-    /// Some other slot if the entry is final.
-    #[inline(always)]
-    fn slot<const HALF: usize>(&self, shift: u8, width: usize) -> usize {
-        first_slot(self.entry.line()) + self.digit::<HALF>(shift, width)
-    }
-}
-
-/// Most searches whose small plies are looked at together.
-const TOGETHER: usize = 32;
-
-/// Positions of some of at most [`TOGETHER`] searches.
-#[derive(Default)]
-struct List {
-    items: [u8; TOGETHER],
-    len: usize,
-}
-
-impl List {
-    /// Adds a position, or does not; without a branch.
-    #[inline(always)]
-    fn add_if(&mut self, position: usize, wanted: bool) {
-        if let Some(item) = self.items.get_mut(self.len) {
-            *item = position as u8;
-        }
-        self.len += usize::from(wanted);
-    }
-
-    #[inline(always)]
-    fn get(&self, at: usize) -> usize {
-        self.items.get(at).map_or(0, |item| usize::from(*item))
-    }
-}
-
-/// What [`Mtrie::begin`] found of several searches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Begun {
-    /// They are for different addresses.
-    #[default]
-    Each,
-    /// They are all for the same address.
-    Same,
-}
-
 impl<A: Address> Mtrie<A> {
     /// An empty trie that can grow to `max_plies`, and its writer. Address space for all is reserved; memory is
     /// used as plies are. How many a table needs is [above](self#memory).
@@ -230,17 +161,18 @@ impl<A: Address> Mtrie<A> {
         if A::LEVELS == WIDE_LEVELS || entry.is_final() {
             return entry.value();
         }
-        self.descend(entry, addr)
+        self.descend(entry, addr, WIDE_LEVELS)
     }
 
-    /// The levels of small plies, the next four bits always on top, and buckets.
+    /// The levels of small plies below `level`, the next four bits always on top, and buckets.
     #[inline(always)]
-    fn descend(&self, entry: Entry, addr: A) -> u32 {
+    fn descend(&self, entry: Entry, addr: A, level: u8) -> u32 {
         let mut entry = entry;
+        let mut done = level - WIDE_LEVELS;
         for bits in addr.tail() {
-            let mut bits = bits;
+            let mut bits = bits << (4 * done);
             // Bounded, because plies may be recycled under a reader that is offline.
-            for _ in 0..16 {
+            for _ in std::mem::take(&mut done)..16 {
                 let Some(ply) = entry.as_ply() else { return self.in_bucket(entry, addr).value() };
                 entry = self.load(ply, (bits >> 60) as usize);
                 bits <<= 4;
@@ -252,9 +184,8 @@ impl<A: Address> Mtrie<A> {
     /// What a bucket says of an address; any other entry stays what it is.
     #[inline(always)]
     fn in_bucket(&self, entry: Entry, addr: A) -> Entry {
-        let [upper, _] = addr.halves();
         match entry.as_bucket() {
-            Some(line) => self.line(line).map_or(Entry::NONE, |words| bucket::find(words, upper)),
+            Some(line) => self.line(line).map_or(Entry::NONE, |words| bucket::find(words, addr.upper())),
             None => entry,
         }
     }
@@ -262,109 +193,6 @@ impl<A: Address> Mtrie<A> {
     #[inline(always)]
     fn line(&self, line: usize) -> Option<&[AtomicU32; LINE]> {
         self.slots.as_slice().as_chunks().0.get(line)
-    }
-
-    /// Looks up several addresses, all of them one level after the other, so that their loads overlap. Up to some 32
-    /// at once are better than all of a frame: what a processor can have under way at once is bounded. Where all are
-    /// the same, as in a burst to one host, there is one lookup.
-    #[inline(always)]
-    pub fn seek(&self, all: &mut [Search]) {
-        let begun = self.begin(all);
-        self.finish(begun, all);
-    }
-
-    /// The first part of [`seek`](Self::seek): the levels that stay in the caches. What the next reads is then on its
-    /// way, and there is time for something else.
-    #[inline(always)]
-    pub fn begin(&self, all: &mut [Search]) -> Begun {
-        let Some(&Search { halves: [upper, lower], .. }) = all.first() else { return Begun::Same };
-        let differ = |acc, one: &Search| acc | (one.halves[0] ^ upper) | (one.halves[1] ^ lower);
-        if all.iter().fold(0, differ) == 0 {
-            return Begun::Same;
-        }
-        for search in all.iter_mut() {
-            let top = (search.halves[0] >> 48) as u16;
-            search.entry = Entry(self.root_slot_of(top).load(Ordering::Acquire));
-        }
-        let slots = self.slots.as_slice();
-        for level in 1..=A::CACHED_LEVELS {
-            seek_level::<0>(slots, all, 64 - slot_length(level), width(level));
-        }
-        let next = A::CACHED_LEVELS + 1;
-        for search in all.iter() {
-            let slot = search.slot::<0>(64 - slot_length(next), width(next));
-            self.slots.prefetch(slot);
-        }
-        Begun::Each
-    }
-
-    /// The rest of [`seek`](Self::seek), of the same searches.
-    #[inline(always)]
-    pub fn finish(&self, begun: Begun, all: &mut [Search]) {
-        match begun {
-            Begun::Same => {
-                let Some(first) = all.first() else { return };
-                let entry = Entry::leaf(self.lookup(A::from_halves(first.halves)));
-                for search in all {
-                    search.entry = entry;
-                }
-            }
-            Begun::Each => self.finish_each(all),
-        }
-    }
-
-    #[inline(always)]
-    fn finish_each(&self, all: &mut [Search]) {
-        // By value, so that what it consists of need not be read again for each.
-        let slots = self.slots.as_slice();
-        for level in A::CACHED_LEVELS + 1..=WIDE_LEVELS {
-            if !seek_level::<0>(slots, all, 64 - slot_length(level), width(level)) {
-                return;
-            }
-        }
-        if A::LEVELS > WIDE_LEVELS {
-            all.chunks_mut(TOGETHER).for_each(|some| self.finish_narrow(slots, some));
-        }
-    }
-
-    /// The levels of small plies, and buckets, each a line. What is open of each kind is listed, so that neither is
-    /// asked which it is.
-    #[inline(always)]
-    fn finish_narrow(&self, slots: &[AtomicU32], all: &mut [Search]) {
-        let (lines, _) = slots.as_chunks::<LINE>();
-        let (mut plies, mut buckets) = (List::default(), List::default());
-        for (i, search) in all.iter().enumerate() {
-            plies.add_if(i, search.entry.as_ply().is_some());
-            buckets.add_if(i, search.entry.as_bucket().is_some());
-            self.slots.prefetch(first_slot(search.entry.line()));
-        }
-        for level in WIDE_LEVELS + 1..=A::LEVELS {
-            let (half, shift) = match slot_length(level) {
-                length @ ..=64 => (0, 64 - length),
-                length => (1, 128 - length),
-            };
-            let open = std::mem::take(&mut plies.len);
-            let found = std::mem::take(&mut buckets.len);
-            for at in 0..found {
-                let Some(search) = all.get_mut(buckets.get(at)) else { continue };
-                let words = lines.get(search.entry.line());
-                search.entry = words.map_or(Entry::NONE, |words| bucket::find(words, search.halves[0]));
-            }
-            for at in 0..open {
-                let i = plies.get(at);
-                let Some(search) = all.get_mut(i) else { continue };
-                let digit =
-                    if half == 0 { search.digit::<0>(shift, LINE) } else { search.digit::<1>(shift, LINE) };
-                let slot = lines.get(search.entry.line()).and_then(|line| line.get(digit));
-                search.entry = slot.map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)));
-                plies.add_if(i, search.entry.as_ply().is_some());
-                buckets.add_if(i, search.entry.as_bucket().is_some());
-                self.slots.prefetch(first_slot(search.entry.line()));
-            }
-            if plies.len + buckets.len == 0 {
-                return;
-            }
-        }
     }
 
     /// Memory that lookups read from, in bytes: a trie that is small stays in the first caches.
@@ -408,12 +236,7 @@ impl<A: Address> Mtrie<A> {
 
     #[inline(always)]
     fn root_slot(&self, addr: A) -> &AtomicU32 {
-        self.root_slot_of(addr.top())
-    }
-
-    #[inline(always)]
-    fn root_slot_of(&self, top: u16) -> &AtomicU32 {
-        match self.root.get(usize::from(top)) {
+        match self.root.get(usize::from(addr.top())) {
             Some(slot) => slot,
             None => unreachable!("the root has an entry for each 16 bits"),
         }
@@ -428,23 +251,6 @@ impl<A: Address> Mtrie<A> {
     fn load(&self, ply: usize, digit: usize) -> Entry {
         self.slot(ply, digit).map_or(Entry::NONE, |slot| Entry(slot.load(Ordering::Acquire)))
     }
-}
-
-/// Takes each search a level down, by the bits of one half of its address that begin at `shift`; tells whether any has
-/// to go further. The entry of a search that has ended stays as it is, though some slot is read for it: a branch would
-/// be guessed wrong more often than that costs.
-#[inline(always)]
-fn seek_level<const HALF: usize>(slots: &[AtomicU32], all: &mut [Search], shift: u8, width: usize) -> bool {
-    let mut open = 0;
-    for search in all.iter_mut() {
-        let Entry(entry) = search.entry;
-        let below = slots.get(search.slot::<HALF>(shift, width));
-        let below = below.map_or(0, |slot| slot.load(Ordering::Acquire));
-        let entry = if entry & 1 != 0 { below } else { entry };
-        search.entry = Entry(entry);
-        open |= entry;
-    }
-    open & 1 != 0
 }
 
 /// The three stages of IPv4 by name.

@@ -129,7 +129,7 @@ fn compare<A: Number>(max_plies: usize, steps: &[Step<A>], probes: &[A]) -> Resu
             prop_assert_eq!(stepped(&trie, probe), trie.lookup(probe));
         }
         for probes in probes.chunks(32) {
-            let mut searches: Vec<Search> = probes.iter().map(|probe| Search::of(*probe)).collect();
+            let mut searches: Vec<Search<A>> = probes.iter().map(|probe| Search::of(*probe)).collect();
             trie.seek(&mut searches);
             for (search, probe) in searches.iter().zip(probes) {
                 prop_assert_eq!(search.value(), trie.lookup(*probe), "{:x}", probe);

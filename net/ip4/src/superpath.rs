@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use shoal_ethernet::EthernetInput;
 use shoal_graph::superpath::{Forward, Link, Then};
-use shoal_infra::mtrie::{Begun, Search};
 use shoal_interface::{IfFlags, Interfaces, OUTPUT_ARC, Output};
 use shoal_module::{Control, InitError};
 
@@ -16,7 +15,7 @@ pub const NAME: &str = "ip4-superpath";
 
 impl Ip4Nodes {
     /// The nodes behind ethernet-input as a chain.
-    pub fn chain(&self, output: Output) -> impl Link<Sought = Search, Begun = Begun> + use<> {
+    pub fn chain(&self, output: Output) -> impl Link + use<> {
         let forward = Forward(Arc::clone(&self.lookup), Arc::clone(&self.rewrite), output);
         Then(Arc::clone(&self.input), forward)
     }

@@ -21,9 +21,9 @@ where
     O: Plain,
 {
     type Facts<'g> = L::Facts<'g>;
-    type Sought = L::Sought;
-    type Begun = L::Begun;
+    type Lookup = L;
     const NODES: usize = 2;
+    const PULLS: usize = 0;
 
     fn names(list: &mut Vec<&'static str>) {
         list.extend([L::NAME, R::NAME]);
@@ -33,36 +33,16 @@ where
         self.0.facts(interface, guard)
     }
 
-    fn is_far(facts: Self::Facts<'_>) -> bool {
-        L::is_far(facts)
-    }
-
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
-        L::sought(pkt, offset)
-    }
-
-    #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun {
-        L::begin(facts, all)
-    }
-
-    #[inline(always)]
-    fn finish_ahead<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        begun: Self::Begun,
-        all: &mut [Self::Sought],
-        guard: Guard<'g>,
-    ) {
-        self.0.finish(facts, begun, all, guard);
+    fn of_lookup(facts: Self::Facts<'_>) -> L::Facts<'_> {
+        facts
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<Self::Sought>,
+        ahead: Option<L::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,

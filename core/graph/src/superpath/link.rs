@@ -5,8 +5,9 @@ use std::sync::Arc;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
+use super::ahead::Ahead;
 use super::walk::{Spot, Walk};
-use super::{BLOCK, Plain};
+use super::{Finds, Plain};
 use crate::cx::Cx;
 use crate::node::NodeIndex;
 
@@ -14,12 +15,12 @@ use crate::node::NodeIndex;
 pub trait Link: Send + Sync + 'static {
     /// What its nodes need to know of an interface.
     type Facts<'g>: Copy;
-    /// What its lookup looks for.
-    type Sought: Copy + Default;
-    /// As [`Finds::Begun`].
-    type Begun: Copy + Default;
+    /// The node among them that looks something up.
+    type Lookup: Finds;
     /// How many nodes there are from here on.
     const NODES: usize;
+    /// Bytes they take off the front of every plain packet before the lookup.
+    const PULLS: usize;
 
     /// The names of the nodes from here on.
     fn names(list: &mut Vec<&'static str>);
@@ -27,29 +28,14 @@ pub trait Link: Send + Sync + 'static {
     /// As [`Plain::facts`], of all nodes from here on.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
-    /// As [`Finds::is_far`].
-    fn is_far(facts: Self::Facts<'_>) -> bool;
-
-    /// As [`Finds::sought`].
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
-
-    /// As [`Finds::begin`].
-    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
-
-    /// As [`Finds::finish`].
-    fn finish_ahead<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        begun: Self::Begun,
-        all: &mut [Self::Sought],
-        guard: Guard<'g>,
-    );
+    /// What the lookup needs to know of an interface.
+    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Finds>::Facts<'_>;
 
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<Self::Sought>,
+        ahead: Option<<Self::Lookup as Finds>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -84,14 +70,11 @@ pub trait Chain: Send + Sync + 'static {
     /// Begins the lookups of the first `n` packets of a block.
     fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
-    /// Does the lookups of the first `n` packets of a block, begun with the same facts.
-    fn finish_ahead<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        ahead: &mut Self::Ahead,
-        n: usize,
-        guard: Guard<'g>,
-    );
+    /// Goes on with them, with the same facts.
+    fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
+
+    /// Finishes them, with the same facts.
+    fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
     /// Runs a packet through the chain, and says where it goes then. With `ahead` it is packet `i` of a block whose
     /// lookups were done.
@@ -110,21 +93,14 @@ pub trait Chain: Send + Sync + 'static {
     fn finish(&self, walk: &Walk<'_>);
 }
 
-/// The lookups of a block of one chain.
-#[derive(Default)]
-pub struct One<S, B> {
-    all: [S; BLOCK],
-    begun: B,
-}
-
 /// A node, and the rest.
 pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
 
 impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
-    type Sought = Rest::Sought;
-    type Begun = Rest::Begun;
+    type Lookup = Rest::Lookup;
     const NODES: usize = 1 + Rest::NODES;
+    const PULLS: usize = A::PULLS + Rest::PULLS;
 
     fn names(list: &mut Vec<&'static str>) {
         list.push(A::NAME);
@@ -135,36 +111,16 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         Some((self.0.facts(interface, guard)?, self.1.facts(interface, guard)?))
     }
 
-    fn is_far(facts: Self::Facts<'_>) -> bool {
-        Rest::is_far(facts.1)
-    }
-
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
-        Rest::sought(pkt, offset + A::PULLS)
-    }
-
-    #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun {
-        Rest::begin(facts.1, all)
-    }
-
-    #[inline(always)]
-    fn finish_ahead<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        begun: Self::Begun,
-        all: &mut [Self::Sought],
-        guard: Guard<'g>,
-    ) {
-        self.1.finish_ahead(facts.1, begun, all, guard);
+    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Finds>::Facts<'_> {
+        Rest::of_lookup(facts.1)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<Self::Sought>,
+        ahead: Option<<Self::Lookup as Finds>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -195,7 +151,7 @@ pub(super) fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk
 
 impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     type Facts<'g> = Option<<Self as Link>::Facts<'g>>;
-    type Ahead = One<Rest::Sought, Rest::Begun>;
+    type Ahead = Ahead<Rest::Lookup>;
 
     fn names(list: &mut Vec<&'static str>) {
         <Self as Link>::names(list);
@@ -206,34 +162,27 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     }
 
     fn is_far(&self, facts: Self::Facts<'_>) -> bool {
-        facts.is_some_and(<Self as Link>::is_far)
+        facts.is_some_and(|facts| Rest::Lookup::is_far(Self::of_lookup(facts)))
     }
 
     #[inline(always)]
     fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
-        if let Some(sought) = ahead.all.get_mut(i) {
-            *sought = <Self as Link>::sought(pkt, 0);
-        }
+        ahead.look(i, pkt, <Self as Link>::PULLS);
     }
 
     #[inline(always)]
     fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        if let (Some(facts), Some(all)) = (facts, ahead.all.get_mut(..n)) {
-            ahead.begun = <Self as Link>::begin(facts, all);
-        }
+        ahead.begin(facts.map(Self::of_lookup), n);
     }
 
     #[inline(always)]
-    fn finish_ahead<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        ahead: &mut Self::Ahead,
-        n: usize,
-        guard: Guard<'g>,
-    ) {
-        if let (Some(facts), Some(all)) = (facts, ahead.all.get_mut(..n)) {
-            Link::finish_ahead(self, facts, ahead.begun, all, guard);
-        }
+    fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        ahead.advance(facts.map(Self::of_lookup), n);
+    }
+
+    #[inline(always)]
+    fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        ahead.finish(facts.map(Self::of_lookup), n);
     }
 
     #[inline(always)]
@@ -245,7 +194,7 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
         walk: &Walk<'g>,
     ) -> NodeIndex {
         let Some(facts) = facts else { return walk.leave(Spot::START) };
-        let ahead = ahead.and_then(|(block, i)| block.all.get(i)).copied();
+        let ahead = ahead.and_then(|(block, i)| block.found(i));
         Link::go(self, facts, ahead, pkt, walk, Spot::START)
     }
 

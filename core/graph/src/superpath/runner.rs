@@ -14,12 +14,68 @@ use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::topology::{NodeEntry, Topology};
 
+/// Blocks under way at a time.
+const RING: usize = 3;
+
 /// A block whose lookups are done ahead.
 #[derive(Default)]
 struct Block<A> {
     ahead: A,
+    /// Its packets.
+    n: usize,
     /// For which run of packets of one interface, by the position of its first: facts of an earlier one do not hold.
     of: Option<usize>,
+}
+
+/// The place of the block that begins at packet `start`.
+#[inline(always)]
+fn at<A>(ring: &mut [Block<A>; RING], start: usize) -> &mut Block<A> {
+    match ring.get_mut(start / BLOCK % RING) {
+        Some(block) => block,
+        None => unreachable!("a remainder is less than what was divided by"),
+    }
+}
+
+impl<A> Block<A> {
+    /// Begins the lookups of the packets from `start` on, if all came in by the same interface.
+    #[inline(always)]
+    fn begin<L: Chain<Ahead = A>>(
+        &mut self,
+        frame: &mut Frame,
+        memory: Memory,
+        start: usize,
+        same: &Same<L::Facts<'_>>,
+    ) {
+        let end = (start + BLOCK).min(frame.len());
+        self.n = end.saturating_sub(start);
+        let mut mixed = self.n == 0;
+        frame.each_of::<true>(memory, start..end, |i, pkt| {
+            mixed |= pkt.rx() != same.interface;
+            L::look(&mut self.ahead, i - start, pkt);
+        });
+        self.of = (!mixed).then_some(same.since);
+        if !mixed {
+            L::begin(same.facts, &mut self.ahead, self.n);
+        }
+    }
+
+    /// Goes on with them, if the facts are still the same.
+    #[inline(always)]
+    fn advance<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) {
+        if self.of == Some(same.since) {
+            L::advance(same.facts, &mut self.ahead, self.n);
+        }
+    }
+
+    /// Finishes them; tells whether they were done.
+    #[inline(always)]
+    fn finish<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) -> bool {
+        let done = self.of == Some(same.since);
+        if done {
+            L::finish_ahead(same.facts, &mut self.ahead, self.n);
+        }
+        done
+    }
 }
 
 /// Packets of a frame that follow each other and came in by the same interface.
@@ -87,23 +143,17 @@ impl<L: Chain> ChainRunner<L> {
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
-        let mut blocks = <[Block<L::Ahead>; 2]>::default();
+        let mut ring = <[Block<L::Ahead>; RING]>::default();
         frame.prefetch_first(memory, BLOCK);
-        let [first, _] = &mut blocks;
-        Self::begin(frame, memory, 0, first, same);
-        for start in (0..n).step_by(BLOCK) {
-            let [even, odd] = &mut blocks;
-            let (block, next) = if (start / BLOCK).is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            let end = (start + BLOCK).min(n);
-            if end < n {
-                Self::begin(frame, memory, end, next, same);
+        for begun in (0..n + 2 * BLOCK).step_by(BLOCK) {
+            at(&mut ring, begun).begin::<L>(frame, memory, begun, same);
+            if let Some(before) = begun.checked_sub(BLOCK) {
+                at(&mut ring, before).advance::<L>(same);
             }
-            // Interfaces may have changed, and with them what holds for all.
-            let done = block.of == Some(same.since);
-            if done {
-                self.chain.finish_ahead(same.facts, &mut block.ahead, end - start, walk.common.guard);
-            }
-            frame.each_of::<false>(memory, start..end, |i, pkt| {
+            let Some(start) = begun.checked_sub(2 * BLOCK) else { continue };
+            let block = at(&mut ring, start);
+            let done = block.finish::<L>(same);
+            frame.each_of::<false>(memory, start..(start + BLOCK).min(n), |i, pkt| {
                 if pkt.rx() != same.interface {
                     self.turn(same, i, pkt.rx(), walk);
                 }
@@ -113,27 +163,6 @@ impl<L: Chain> ChainRunner<L> {
                     *slot = exit;
                 }
             });
-        }
-    }
-
-    /// Begins the lookups of the packets from `start` on, if all came in by the same interface.
-    #[inline(always)]
-    fn begin(
-        frame: &mut Frame,
-        memory: Memory,
-        start: usize,
-        block: &mut Block<L::Ahead>,
-        same: &Same<L::Facts<'_>>,
-    ) {
-        let end = (start + BLOCK).min(frame.len());
-        let mut mixed = false;
-        frame.each_of::<true>(memory, start..end, |i, pkt| {
-            mixed |= pkt.rx() != same.interface;
-            L::look(&mut block.ahead, i - start, pkt);
-        });
-        block.of = (!mixed).then_some(same.since);
-        if !mixed {
-            L::begin(same.facts, &mut block.ahead, end - start);
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) const fn width(level: u8) -> usize {
 }
 
 /// An address to look up, in host order: `u32` for IPv4, `u128` for IPv6.
-pub trait Address: Copy + sealed::Sealed {
+pub trait Address: Copy + Default + Eq + sealed::Sealed {
     /// Bits of an address, and the longest prefix.
     const BITS: u8;
     /// Levels of plies below the root.
@@ -49,11 +49,11 @@ pub trait Address: Copy + sealed::Sealed {
     /// What comes behind the first 32 bits: 64 bits, and 32 more at the top of the other number.
     fn tail(self) -> [u64; 2];
 
-    /// All bits, those of an IPv4 address on top.
-    fn halves(self) -> [u64; 2];
+    /// The first 64 bits; those of an IPv4 address on top.
+    fn upper(self) -> u64;
 
-    /// The address of these [`halves`](Self::halves).
-    fn from_halves(halves: [u64; 2]) -> Self;
+    /// The address with this [`upper`](Self::upper) half, and 0 behind it.
+    fn from_upper(upper: u64) -> Self;
 
     /// The address with all bits beyond the first `len` cleared.
     fn network(self, len: u8) -> Self;
@@ -82,14 +82,12 @@ macro_rules! address {
             }
 
             #[inline(always)]
-            fn halves(self) -> [u64; 2] {
-                let aligned = u128::from(self) << (128 - <$name>::BITS);
-                [(aligned >> 64) as u64, aligned as u64]
+            fn upper(self) -> u64 {
+                (u128::from(self) << (128 - <$name>::BITS) >> 64) as u64
             }
 
-            #[inline(always)]
-            fn from_halves([upper, lower]: [u64; 2]) -> Self {
-                ((u128::from(upper) << 64 | u128::from(lower)) >> (128 - <$name>::BITS)) as $name
+            fn from_upper(upper: u64) -> Self {
+                (u128::from(upper) << 64 >> (128 - <$name>::BITS)) as $name
             }
 
             fn network(self, len: u8) -> Self {

@@ -168,7 +168,7 @@ impl StagedNode for Ip4Lookup {
 impl Finds for Ip4Lookup {
     type Facts<'g> = (&'g Mtrie4, FibIndex);
     type Found<'g> = &'g Adj;
-    type Sought = Search;
+    type Sought = Search<u32>;
     type Begun = Begun;
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
@@ -182,28 +182,30 @@ impl Finds for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Search {
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Search<u32> {
         pkt.header_at::<Ip4Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u32()))
     }
 
     #[inline(always)]
-    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search]) -> Begun {
+    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search<u32>]) -> Begun {
         trie.begin(all)
     }
 
     #[inline(always)]
-    fn finish<'g>(&'g self, (trie, _): Self::Facts<'g>, begun: Begun, all: &mut [Search], _: Guard<'g>) {
+    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
+        trie.advance(begun, all);
+    }
+
+    #[inline(always)]
+    fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
         trie.finish(begun, all);
-        for search in all {
-            self.adjacencies.prefetch(AdjIndex(search.value()));
-        }
     }
 
     #[inline(always)]
     fn find<'g>(
         &'g self,
         (trie, fib): Self::Facts<'g>,
-        ahead: Option<Search>,
+        ahead: Option<Search<u32>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {

@@ -20,7 +20,7 @@ impl<A: Address> MtrieWriter<A> {
     }
 
     fn upper(addr: A) -> u64 {
-        addr.halves()[0]
+        addr.upper()
     }
 
     fn word(&self, line: usize, at: usize) -> Option<&AtomicU32> {
@@ -149,7 +149,7 @@ impl<A: Address> MtrieWriter<A> {
             self.fill_with(top, level + 1, self.rest(line));
             for item in self.items(line, Self::upper(addr)) {
                 let own = Change { len: item.len, new: item.entry, new_len: item.len, only_own: false };
-                self.place(top, level + 1, A::from_halves([item.upper, 0]), own, fresh);
+                self.place(top, level + 1, A::from_upper(item.upper), own, fresh);
             }
             self.place(top, level + 1, addr, change, fresh);
             self.link(node, level, slot, top);
@@ -180,7 +180,7 @@ impl<A: Address> MtrieWriter<A> {
                     for item in items {
                         let own =
                             Change { len: item.len, new: item.entry, new_len: item.len, only_own: false };
-                        self.place(child, level + 1, A::from_halves([item.upper, 0]), own, fresh);
+                        self.place(child, level + 1, A::from_upper(item.upper), own, fresh);
                     }
                     self.link(node, level, slot, child);
                     child

@@ -13,7 +13,7 @@ use super::Ip6Lookup;
 impl Finds for Ip6Lookup {
     type Facts<'g> = (&'g Mtrie6, FibIndex);
     type Found<'g> = &'g Adj;
-    type Sought = Search;
+    type Sought = Search<u128>;
     type Begun = Begun;
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
@@ -27,28 +27,30 @@ impl Finds for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Search {
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Search<u128> {
         pkt.header_at::<Ip6Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u128()))
     }
 
     #[inline(always)]
-    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search]) -> Begun {
+    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search<u128>]) -> Begun {
         trie.begin(all)
     }
 
     #[inline(always)]
-    fn finish<'g>(&'g self, (trie, _): Self::Facts<'g>, begun: Begun, all: &mut [Search], _: Guard<'g>) {
+    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
+        trie.advance(begun, all);
+    }
+
+    #[inline(always)]
+    fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
         trie.finish(begun, all);
-        for search in all {
-            self.adjacencies.prefetch(AdjIndex(search.value()));
-        }
     }
 
     #[inline(always)]
     fn find<'g>(
         &'g self,
         (trie, fib): Self::Facts<'g>,
-        ahead: Option<Search>,
+        ahead: Option<Search<u128>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
