@@ -16,7 +16,7 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, Module, init_all, start_all};
 use shoal_pg::{self as pg, CreateInterface, Pg, StreamSpec};
-use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, IpPrefix, MacAddress};
 
 use crate::Result;
 use crate::full_table;
@@ -97,12 +97,13 @@ impl Router {
         if scenario.ip == Ip::V6 {
             all_are_neighbours(&control)?;
         }
-        match (scenario.routes, scenario.ip) {
-            (Routes::Same(n), Ip::V4) => routes(&control, output, n)?,
-            (Routes::Same(n), Ip::V6) => routes6(&control, output, n)?,
+        // Where packets go, unless the stream's words say it.
+        let to = match (scenario.routes, scenario.ip) {
+            (Routes::Same(n), Ip::V4) => routes(&control, output, n).map(|()| Vec::new())?,
+            (Routes::Same(n), Ip::V6) => routes6(&control, output, n).map(|()| Vec::new())?,
             (Routes::Full, ip) => full_table::routes(&control, output, ip)?,
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
-        }
+        };
         let rounds = (SLICE / scenario.frame).max(1);
         let mut router =
             Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
@@ -110,16 +111,16 @@ impl Router {
             processes.run_until_idle();
             router.graph.round();
         }
-        router.start_stream(scenario)?;
+        router.start_stream(scenario, &to)?;
         router.find_nodes();
         Ok(router)
     }
 
-    fn start_stream(&self, scenario: &Scenario) -> Result<()> {
+    fn start_stream(&self, scenario: &Scenario, to: &[IpPrefix]) -> Result<()> {
         let pg = self.control.get::<Pg>()?;
         let frame = scenario.frame;
         let Routes::Same(n) = scenario.routes else {
-            let source = pg::Source::Packets(full_table::packets(scenario));
+            let source = pg::Source::Packets(full_table::packets(to));
             let spec = StreamSpec {
                 limit: Some(0),
                 maxframe: frame,
