@@ -7,6 +7,7 @@ use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_interface::SwIfIndex;
+use shoal_lab_routes::commands::Wanted;
 use shoal_lab_routes::table;
 use shoal_module::Control;
 use shoal_wire::{
@@ -18,18 +19,14 @@ use crate::Result;
 use crate::router::{BYTES, BYTES6, MAC_IN, MAC_NEXT_HOP, NEXT_HOP, NEXT_HOP6};
 use crate::scenario::Ip;
 
-/// IPv4 routes.
-pub const ROUTES4: usize = 1_000_000;
-/// IPv6 routes.
-pub const ROUTES6: usize = 230_000;
 /// Neighbours that routes lead to.
-pub const NEXT_HOPS: u16 = 200;
+pub const NEXT_HOPS: u16 = Wanted::INTERNET.next_hops;
 /// Every so manyth route leads to an address behind a neighbour.
 const RECURSIVE: u16 = 5;
 /// Packets before the first comes again: more than the caches keep routes for.
 const PACKETS: usize = 1 << 18;
 /// The same seed gives the same table and the same packets.
-pub const SEED: u64 = 1;
+const SEED: u64 = Wanted::INTERNET.seed;
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// Where the addresses behind the neighbours begin, and where the route that is shared lies.
 const BEHIND: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 0);
@@ -66,8 +63,12 @@ fn neighbours(control: &Control, output: SwIfIndex, ip: Ip, count: u16) -> Resul
 pub fn prefixes(ip: Ip) -> Result<Vec<IpPrefix>> {
     let prefix = |(network, len): (IpAddr, u8)| Ok(IpPrefix::new(network, len)?);
     match ip {
-        Ip::V4 => table::ip4(ROUTES4, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
-        Ip::V6 => table::ip6(ROUTES6, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
+        Ip::V4 => {
+            table::ip4(Wanted::INTERNET.ip4, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect()
+        }
+        Ip::V6 => {
+            table::ip6(Wanted::INTERNET.ip6, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect()
+        }
     }
 }
 

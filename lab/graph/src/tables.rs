@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path as FilePath;
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use shoal_module::cli::WIRE;
 use shoal_wire::{Ip4Prefix, IpPrefix};
 
 use crate::Result;
-use crate::full_table::{self, NEXT_HOPS, ROUTES4, ROUTES6, SEED};
+use crate::full_table::{self, NEXT_HOPS};
 use crate::router::{MODULES, Router};
 use crate::scenario::{self, Ip};
 use crate::statistics::summary;
@@ -117,18 +117,9 @@ fn insert(rows: &mut Rows, ip: Ip) -> Result<()> {
 
 /// The same tables, both in one, as lines of the CLI: 200 next hops, a fifth of the routes recursive.
 fn commands(rows: &mut Rows) -> Result<()> {
-    let wanted = Wanted {
-        ip4: ROUTES4,
-        ip6: ROUTES6,
-        next_hops: NEXT_HOPS,
-        recursive: 20,
-        first4: Ipv4Addr::new(10, 0, 1, 2),
-        first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
-        seed: SEED,
-    };
     let file = std::env::temp_dir().join(format!("shoal-tables-{}.cli", std::process::id()));
     let mut out = BufWriter::new(File::create(&file)?);
-    lines::write(&wanted, &mut out)?;
+    lines::write(&Wanted::INTERNET, &mut out)?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     let measured = run_file(rows, &file);
     std::fs::remove_file(&file)?;
