@@ -30,6 +30,7 @@ mod router;
 mod stack;
 pub mod toy;
 mod twins;
+pub mod two_hosts;
 
 pub use fuzz::{Fuzzed, fuzz_all_nodes};
 pub use giver::{Given, Giver, HAND};

@@ -7,6 +7,7 @@ use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_interface::SwIfIndex;
+use shoal_lab_routes::commands::Wanted;
 use shoal_lab_routes::table;
 use shoal_module::Control;
 use shoal_wire::{
@@ -16,17 +17,16 @@ use shoal_wire::{
 
 use crate::Result;
 use crate::router::{BYTES, BYTES6, MAC_IN, MAC_NEXT_HOP, NEXT_HOP, NEXT_HOP6};
-use crate::scenario::{Ip, Routes, Scenario};
+use crate::scenario::Ip;
 
-const ROUTES4: usize = 1_000_000;
-const ROUTES6: usize = 230_000;
 /// Neighbours that routes lead to.
-const NEXT_HOPS: u16 = 200;
+pub const NEXT_HOPS: u16 = Wanted::INTERNET.next_hops;
 /// Every so manyth route leads to an address behind a neighbour.
 const RECURSIVE: u16 = 5;
 /// Packets before the first comes again: more than the caches keep routes for.
 const PACKETS: usize = 1 << 18;
-const SEED: u64 = 1;
+/// The same seed gives the same table and the same packets.
+const SEED: u64 = Wanted::INTERNET.seed;
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// Where the addresses behind the neighbours begin, and where the route that is shared lies.
 const BEHIND: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 0);
@@ -59,16 +59,21 @@ fn neighbours(control: &Control, output: SwIfIndex, ip: Ip, count: u16) -> Resul
     Ok(())
 }
 
-fn prefixes(ip: Ip) -> Result<Vec<IpPrefix>> {
+/// The prefixes of the table, in random order.
+pub fn prefixes(ip: Ip) -> Result<Vec<IpPrefix>> {
     let prefix = |(network, len): (IpAddr, u8)| Ok(IpPrefix::new(network, len)?);
     match ip {
-        Ip::V4 => table::ip4(ROUTES4, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
-        Ip::V6 => table::ip6(ROUTES6, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
+        Ip::V4 => {
+            table::ip4(Wanted::INTERNET.ip4, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect()
+        }
+        Ip::V6 => {
+            table::ip6(Wanted::INTERNET.ip6, SEED).into_iter().map(|(a, l)| prefix((a.into(), l))).collect()
+        }
     }
 }
 
-/// Fills the table.
-pub fn routes(control: &Control, output: SwIfIndex, ip: Ip) -> Result<()> {
+/// Fills the table. The prefixes are where packets go.
+pub fn routes(control: &Control, output: SwIfIndex, ip: Ip) -> Result<Vec<IpPrefix>> {
     neighbours(control, output, ip, NEXT_HOPS)?;
     let fib = control.get::<Fib>()?;
     let main = FibIndex::DEFAULT;
@@ -78,9 +83,10 @@ pub fn routes(control: &Control, output: SwIfIndex, ip: Ip) -> Result<()> {
     }
     let mut by_way = vec![Vec::new(); usize::from(NEXT_HOPS * RECURSIVE)];
     let ways = by_way.len();
-    for (n, prefix) in prefixes(ip)?.into_iter().enumerate() {
+    let all = prefixes(ip)?;
+    for (n, prefix) in all.iter().enumerate() {
         if let Some(list) = by_way.get_mut(n % ways) {
-            list.push(prefix);
+            list.push(*prefix);
         }
     }
     for (n, prefixes) in (0u16..).zip(by_way) {
@@ -90,37 +96,32 @@ pub fn routes(control: &Control, output: SwIfIndex, ip: Ip) -> Result<()> {
         };
         fib.add_many(main, prefixes, Source::Cli, &[path])?;
     }
-    Ok(())
+    Ok(all)
 }
 
-/// The one route of many next hops.
-pub fn shared_route(control: &Control, output: SwIfIndex, ip: Ip, ways: u16) -> Result<()> {
+/// The one route of many next hops. Its prefix is where packets go.
+pub fn shared_route(control: &Control, output: SwIfIndex, ip: Ip, ways: u16) -> Result<Vec<IpPrefix>> {
     neighbours(control, output, ip, ways)?;
     let paths: Vec<Path> = (0..ways).map(|n| Path::next_hop(neighbour(ip, n), output)).collect();
     let prefix: IpPrefix = match ip {
         Ip::V4 => Ip4Prefix::new(SHARED, 24)?.into(),
         Ip::V6 => Ip6Prefix::new(SHARED6, 48)?.into(),
     };
-    Ok(control.get::<Fib>()?.add(FibIndex::DEFAULT, prefix, Source::Cli, &paths)?)
+    control.get::<Fib>()?.add(FibIndex::DEFAULT, prefix, Source::Cli, &paths)?;
+    Ok(vec![prefix])
 }
 
-/// The packets of a stream.
-pub fn packets(scenario: &Scenario) -> Vec<Vec<u8>> {
+/// The packets of a stream, to random addresses inside these prefixes.
+pub fn packets(to: &[IpPrefix]) -> Vec<Vec<u8>> {
     let mut rng = Rng::with_seed(SEED);
-    match scenario.ip {
-        Ip::V4 => {
-            let table =
-                if scenario.routes == Routes::Full { table::ip4(ROUTES4, SEED) } else { vec![(SHARED, 24)] };
-            let to = |rng: &mut Rng| rng.choice(&table).map_or(SHARED, |p| table::address4(*p, rng));
-            (0..PACKETS).map(|_| packet4(to(&mut rng), rng.u16(..))).collect()
-        }
-        Ip::V6 => {
-            let table =
-                if scenario.routes == Routes::Full { table::ip6(ROUTES6, SEED) } else { vec![(SHARED6, 48)] };
-            let to = |rng: &mut Rng| rng.choice(&table).map_or(SHARED6, |p| table::address6(*p, rng));
-            (0..PACKETS).map(|_| packet6(to(&mut rng), rng.u16(..))).collect()
-        }
-    }
+    let packet = |_| {
+        let prefix = rng.choice(to)?;
+        Some(match prefix.addr() {
+            IpAddr::V4(network) => packet4(table::address4((network, prefix.len()), &mut rng), rng.u16(..)),
+            IpAddr::V6(network) => packet6(table::address6((network, prefix.len()), &mut rng), rng.u16(..)),
+        })
+    };
+    (0..PACKETS).filter_map(packet).collect()
 }
 
 fn udp(port: u16, bytes: usize) -> UdpHeader {

@@ -16,7 +16,7 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, Module, init_all, start_all};
 use shoal_pg::{self as pg, CreateInterface, Pg, StreamSpec};
-use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, MacAddress};
+use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, IpPrefix, MacAddress};
 
 use crate::Result;
 use crate::full_table;
@@ -87,39 +87,32 @@ pub struct Router {
 impl Router {
     /// Sets it up and lets its first packets through.
     pub fn new(scenario: &Scenario) -> Result<Self> {
-        let config = GraphConfig { stats_bytes: 1 << 30, clock: Clock::real(), ..GraphConfig::default() };
-        let control = Rc::new(Control::new());
-        let graph = control.put_rc(Graph::new(config)?);
-        let processes = control.put(Processes::new(graph.clock().clone()));
-        init_all(&control, MODULES)?;
-        start_all(&control, MODULES)?;
+        let (control, graph) = start()?;
         let [input, output] = interfaces(&control, scenario)?;
         if scenario.ip == Ip::V6 {
             all_are_neighbours(&control)?;
         }
-        match (scenario.routes, scenario.ip) {
-            (Routes::Same(n), Ip::V4) => routes(&control, output, n)?,
-            (Routes::Same(n), Ip::V6) => routes6(&control, output, n)?,
+        // Where packets go, unless the stream's words say it.
+        let to = match (scenario.routes, scenario.ip) {
+            (Routes::Same(n), Ip::V4) => routes(&control, output, n).map(|()| Vec::new())?,
+            (Routes::Same(n), Ip::V6) => routes6(&control, output, n).map(|()| Vec::new())?,
             (Routes::Full, ip) => full_table::routes(&control, output, ip)?,
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
-        }
+        };
         let rounds = (SLICE / scenario.frame).max(1);
+        settle(&control)?;
         let mut router =
             Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
-        for _ in 0..8 {
-            processes.run_until_idle();
-            router.graph.round();
-        }
-        router.start_stream(scenario)?;
+        router.start_stream(scenario, &to)?;
         router.find_nodes();
         Ok(router)
     }
 
-    fn start_stream(&self, scenario: &Scenario) -> Result<()> {
+    fn start_stream(&self, scenario: &Scenario, to: &[IpPrefix]) -> Result<()> {
         let pg = self.control.get::<Pg>()?;
         let frame = scenario.frame;
         let Routes::Same(n) = scenario.routes else {
-            let source = pg::Source::Packets(full_table::packets(scenario));
+            let source = pg::Source::Packets(full_table::packets(to));
             let spec = StreamSpec {
                 limit: Some(0),
                 maxframe: frame,
@@ -130,11 +123,7 @@ impl Router {
             return Ok(pg.enable("bench")?);
         };
         let stream = pg.parse_stream(&match scenario.ip {
-            Ip::V4 => format!(
-                "name bench interface pg0 size {BYTES}-{BYTES} maxframe {frame} data {{ \
-                 IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {} UDP: 1 -> 2 incrementing 18 }}",
-                destinations(n)
-            ),
+            Ip::V4 => stream4("bench", frame, n),
             Ip::V6 => format!(
                 "name bench interface pg0 size {BYTES6}-{BYTES6} maxframe {frame} data {{ \
                  IP6: 02:00:00:00:00:01 -> {MAC_IN} UDP: 2001:db8::2 -> {} UDP: 1 -> 2 incrementing 2 }}",
@@ -259,13 +248,38 @@ impl RxQueue for Excluded {
     }
 }
 
-/// Where packets go, as a stream's description has it.
-pub fn destinations(routes: u32) -> String {
+/// The modules on a graph of their own, started.
+pub fn start() -> Result<(Rc<Control>, Rc<Graph>)> {
+    let config = GraphConfig { stats_bytes: 1 << 30, clock: Clock::real(), ..GraphConfig::default() };
+    let control = Rc::new(Control::new());
+    let graph = control.put_rc(Graph::new(config)?);
+    control.put(Processes::new(graph.clock().clone()));
+    init_all(&control, MODULES)?;
+    start_all(&control, MODULES)?;
+    Ok((control, graph))
+}
+
+/// Does what interfaces and routes have left to processes.
+pub fn settle(control: &Control) -> Result<()> {
+    let (graph, processes) = (control.graph()?, control.get::<Processes>()?);
+    for _ in 0..8 {
+        processes.run_until_idle();
+        graph.round();
+    }
+    Ok(())
+}
+
+/// The description of a stream of IPv4 packets to so many routes. `head` is its name, and what more it says.
+pub fn stream4(head: &str, frame: usize, routes: u32) -> String {
     let first = FIRST.to_bits();
-    match routes {
+    let to = match routes {
         1 => Ipv4Addr::from_bits(first + 2).to_string(),
         n => format!("{FIRST} + {}", Ipv4Addr::from_bits(first + (n << 8) - 1)),
-    }
+    };
+    format!(
+        "name {head} interface pg0 size {BYTES}-{BYTES} maxframe {frame} data {{ \
+         IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {to} UDP: 1 -> 2 incrementing 18 }}"
+    )
 }
 
 /// The two interfaces, up and with addresses.

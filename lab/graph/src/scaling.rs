@@ -19,13 +19,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use shoal_graph::process::Processes;
-use shoal_graph::{Clock, Graph, GraphConfig, NodeIndex};
-use shoal_module::{Control, init_all, start_all};
+use shoal_graph::{Graph, NodeIndex};
+use shoal_module::Control;
 use shoal_pg::Pg;
 
 use crate::Result;
-use crate::router::{self, BYTES, MAC_IN, MODULES};
+use crate::router;
 use crate::scenario::{Ip, Routes, Scenario, Way};
 use crate::statistics::summary;
 
@@ -104,29 +103,17 @@ const STREAMS: [&str; 2] = ["first", "second"];
 
 impl Bed {
     fn new(cpus: [usize; 2]) -> Result<Self> {
-        let config = GraphConfig { stats_bytes: 1 << 30, clock: Clock::real(), ..GraphConfig::default() };
-        let control = Rc::new(Control::new());
-        let graph = control.put_rc(Graph::new(config)?);
-        let processes = control.put(Processes::new(graph.clock().clone()));
-        init_all(&control, MODULES)?;
-        start_all(&control, MODULES)?;
+        let (control, graph) = router::start()?;
         for cpu in cpus {
             graph.add_worker(Some(cpu))?;
         }
         let [_, output] = router::interfaces(&control, &LOAD)?;
         router::routes(&control, output, 1)?;
-        for _ in 0..8 {
-            processes.run_until_idle();
-            graph.round();
-        }
+        router::settle(&control)?;
         let pg = control.get::<Pg>()?;
         for (worker, name) in STREAMS.iter().enumerate() {
-            let stream = pg.parse_stream(&format!(
-                "name {name} interface pg0 worker {worker} size {BYTES}-{BYTES} maxframe {} data {{ \
-                 IP4: 02:00:00:00:00:01 -> {MAC_IN} UDP: 10.0.0.2 -> {} UDP: 1 -> 2 incrementing 18 }}",
-                LOAD.frame,
-                router::destinations(1)
-            ))?;
+            let head = format!("{name} worker {worker}");
+            let stream = pg.parse_stream(&router::stream4(&head, LOAD.frame, 1))?;
             pg.add_stream(stream)?;
         }
         let path = graph.node("ip4-superpath")?;

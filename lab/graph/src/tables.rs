@@ -4,24 +4,24 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path as FilePath;
 use std::time::Instant;
 
 use serde::Serialize;
 use shoal_adj::{AdjIndex, Adjacencies};
 use shoal_cli::Cli;
-use shoal_fib::{Family, Fib, FibIndex, Path, Reach, Source, consecutive};
+use shoal_fib::{Fib, FibIndex, Path, Reach, Source, consecutive};
 use shoal_infra::{Reader, qsbr};
 use shoal_interface::SwIfIndex;
 use shoal_lab_routes::commands::{self as lines, Wanted};
-use shoal_lab_routes::table;
 use shoal_module::cli::WIRE;
 use shoal_wire::{Ip4Prefix, IpPrefix};
 
 use crate::Result;
+use crate::full_table::{self, NEXT_HOPS};
 use crate::router::{MODULES, Router};
-use crate::scenario;
+use crate::scenario::{self, Ip};
 use crate::statistics::summary;
 
 /// Where the results are written.
@@ -30,8 +30,6 @@ pub const RESULTS: &str = "target/bench-tables.json";
 const ROUNDS: usize = 5;
 /// Routes that lose a next hop.
 const SHARED: u32 = 500_000;
-/// Next hops of the tables.
-const NEXT_HOPS: u32 = 200;
 const OUT: SwIfIndex = SwIfIndex(2);
 const MAIN: FibIndex = FibIndex::DEFAULT;
 
@@ -64,8 +62,8 @@ impl Rows {
 pub fn all(json: &FilePath) -> Result<()> {
     println!("\n{:<24}{:>14}{:>14}{:>11}", "tables", "best", "median", "spread");
     let mut rows = Rows::default();
-    insert(&mut rows, Family::Ip4)?;
-    insert(&mut rows, Family::Ip6)?;
+    insert(&mut rows, Ip::V4)?;
+    insert(&mut rows, Ip::V6)?;
     commands(&mut rows)?;
     withdraw(&mut rows, SHARED)?;
     std::fs::write(json, serde_json::to_string_pretty(&rows)? + "\n")?;
@@ -81,10 +79,10 @@ fn fib() -> Result<(Router, std::rc::Rc<Fib>)> {
 
 /// A million IPv4 routes or 230,000 of IPv6, in random order: in one bulk, and one by one with 200 next hops; withdrawn
 /// in one bulk.
-fn insert(rows: &mut Rows, family: Family) -> Result<()> {
-    let prefixes = table_of(family)?;
+fn insert(rows: &mut Rows, ip: Ip) -> Result<()> {
+    let prefixes = full_table::prefixes(ip)?;
     let (mut bulk, mut each, mut gone, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let hop = |n: u32| [Path::next_hop(Ipv4Addr::from_bits(0x0a00_0102 + n % NEXT_HOPS), OUT)];
+    let hop = |n: u32| [Path::next_hop(Ipv4Addr::from_bits(0x0a00_0102 + n % u32::from(NEXT_HOPS)), OUT)];
     for _ in 0..ROUNDS {
         let (_router, fib) = fib()?;
         let rate = |start: Instant| prefixes.len() as f64 / start.elapsed().as_secs_f64();
@@ -105,9 +103,9 @@ fn insert(rows: &mut Rows, family: Family) -> Result<()> {
         }
         each.push(rate(start));
     }
-    let names = match family {
-        Family::Ip4 => ["route-insert-ip4", "route-insert-ip4-each", "route-withdraw-ip4", "route-bytes-ip4"],
-        Family::Ip6 => ["route-insert-ip6", "route-insert-ip6-each", "route-withdraw-ip6", "route-bytes-ip6"],
+    let names = match ip {
+        Ip::V4 => ["route-insert-ip4", "route-insert-ip4-each", "route-withdraw-ip4", "route-bytes-ip4"],
+        Ip::V6 => ["route-insert-ip6", "route-insert-ip6-each", "route-withdraw-ip6", "route-bytes-ip6"],
     };
     for (name, (unit, values)) in
         names.into_iter().zip([("routes/s", bulk), ("routes/s", each), ("routes/s", gone), ("bytes", bytes)])
@@ -119,18 +117,9 @@ fn insert(rows: &mut Rows, family: Family) -> Result<()> {
 
 /// The same tables, both in one, as lines of the CLI: 200 next hops, a fifth of the routes recursive.
 fn commands(rows: &mut Rows) -> Result<()> {
-    let wanted = Wanted {
-        ip4: 1_000_000,
-        ip6: 230_000,
-        next_hops: NEXT_HOPS as u16,
-        recursive: 20,
-        first4: Ipv4Addr::new(10, 0, 1, 2),
-        first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
-        seed: 1,
-    };
     let file = std::env::temp_dir().join(format!("shoal-tables-{}.cli", std::process::id()));
     let mut out = BufWriter::new(File::create(&file)?);
-    lines::write(&wanted, &mut out)?;
+    lines::write(&Wanted::INTERNET, &mut out)?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     let measured = run_file(rows, &file);
     std::fs::remove_file(&file)?;
@@ -154,14 +143,6 @@ fn run_file(rows: &mut Rows, file: &FilePath) -> Result<()> {
     }
     rows.add("route-exec", "routes/s", &rates);
     Ok(())
-}
-
-fn table_of(family: Family) -> Result<Vec<IpPrefix>> {
-    let prefix = |(network, len): (IpAddr, u8)| Ok(IpPrefix::new(network, len)?);
-    match family {
-        Family::Ip4 => table::ip4(1_000_000, 1).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
-        Family::Ip6 => table::ip6(230_000, 1).into_iter().map(|(a, l)| prefix((a.into(), l))).collect(),
-    }
 }
 
 /// The time from the news that a next hop of many routes is lost until packets to any of them avoid it: one of two that

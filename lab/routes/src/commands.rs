@@ -26,6 +26,19 @@ pub struct Wanted {
     pub seed: u64,
 }
 
+impl Wanted {
+    /// A table of the Internet's size.
+    pub const INTERNET: Wanted = Wanted {
+        ip4: 1_000_000,
+        ip6: 230_000,
+        next_hops: 200,
+        recursive: 20,
+        first4: Ipv4Addr::new(10, 0, 1, 2),
+        first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
+        seed: 1,
+    };
+}
+
 /// Where the routes are that recursive ones resolve by: one /32 or /128 for each neighbour.
 const LOOPBACKS4: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 0);
 const LOOPBACKS6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xffff, 0, 0, 0, 0, 0, 0);
@@ -79,15 +92,7 @@ mod tests {
         String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
     }
 
-    const WANTED: Wanted = Wanted {
-        ip4: 3_000,
-        ip6: 2_000,
-        next_hops: 20,
-        recursive: 20,
-        first4: Ipv4Addr::new(10, 0, 1, 2),
-        first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
-        seed: 1,
-    };
+    const WANTED: Wanted = Wanted { ip4: 3_000, ip6: 2_000, next_hops: 20, ..Wanted::INTERNET };
 
     #[test]
     fn each_route_has_a_line_and_a_fifth_is_recursive() {

@@ -83,22 +83,12 @@ fn octets(addr: IpAddr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr};
-
     use super::*;
     use crate::mrt::{Route, Routes};
 
     #[test]
     fn what_is_written_is_read_again() {
-        let wanted = Wanted {
-            ip4: 3_000,
-            ip6: 2_000,
-            next_hops: 20,
-            recursive: 20,
-            first4: Ipv4Addr::new(10, 0, 1, 2),
-            first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
-            seed: 1,
-        };
+        let wanted = Wanted { ip4: 3_000, ip6: 2_000, next_hops: 20, ..Wanted::INTERNET };
         let (mut written, mut dump) = (Vec::new(), Vec::new());
         write(&wanted, &mut dump).unwrap();
         commands::routes(&wanted, |network, len, next_hop| {

@@ -27,25 +27,29 @@ struct Arguments {
     #[arg(long, conflicts_with = "socket")]
     dump: bool,
     /// IPv4 prefixes
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    #[arg(long, default_value_t = Wanted::INTERNET.ip4 as u32)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     ip4: u32,
     /// IPv6 prefixes
-    #[arg(long, default_value_t = 230_000, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    #[arg(long, default_value_t = Wanted::INTERNET.ip6 as u32)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     ip6: u32,
     /// Neighbours that routes lead to, of each family
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=60_000), global = true)]
+    #[arg(long, default_value_t = Wanted::INTERNET.next_hops, global = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=60_000))]
     next_hops: u16,
     /// How many routes of a hundred have a next hop that another route leads to
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(..=100))]
+    #[arg(long, default_value_t = Wanted::INTERNET.recursive)]
+    #[arg(value_parser = clap::value_parser!(u8).range(..=100))]
     recursive: u8,
     /// The first IPv4 neighbour; the others follow it
-    #[arg(long, default_value = "10.0.1.2", global = true)]
+    #[arg(long, default_value_t = Wanted::INTERNET.first4, global = true)]
     first4: Ipv4Addr,
     /// The first IPv6 neighbour
-    #[arg(long, default_value = "fd00:1::2", global = true)]
+    #[arg(long, default_value_t = Wanted::INTERNET.first6, global = true)]
     first6: Ipv6Addr,
     /// The same seed gives the same table
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = Wanted::INTERNET.seed)]
     seed: u64,
 }
 

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::io::{Seek, Write};
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::rc::Rc;
@@ -21,15 +20,7 @@ use shoal_lab_routes::feed::Router;
 use shoal_module::{Control, Module};
 use tempfile::TempDir;
 
-const WANTED: Wanted = Wanted {
-    ip4: 3_000,
-    ip6: 2_000,
-    next_hops: 20,
-    recursive: 20,
-    first4: Ipv4Addr::new(10, 0, 1, 2),
-    first6: Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 2),
-    seed: 1,
-};
+const WANTED: Wanted = Wanted { ip4: 3_000, ip6: 2_000, next_hops: 20, ..Wanted::INTERNET };
 
 /// A router of forwarding tables and a command line, on a thread of its own for the life of the test process.
 fn serve() -> (PathBuf, TempDir) {

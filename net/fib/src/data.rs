@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use shoal_adj::{AdjIndex, AdjTable, Family, Reaches};
+use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable, Family, Reaches};
 use shoal_buffer::SwIfIndex;
 use shoal_infra::{Guard, Mtrie4, Mtrie6, Published, StableArena};
 
@@ -57,7 +57,7 @@ impl<T: Send + Sync + 'static> Tries<T> {
     }
 }
 
-/// Tables an address is looked up in one after the other, as many as a packet would be.
+/// Tables an address is looked up in one after the other.
 const TABLES_IN_A_ROW: usize = 9;
 
 fn through_tables(first: FibIndex, ask: impl Fn(FibIndex) -> Reaches) -> bool {
@@ -70,6 +70,38 @@ fn through_tables(first: FibIndex, ask: impl Fn(FibIndex) -> Reaches) -> bool {
         }
     }
     false
+}
+
+/// Leads a packet from what was found in its table to where the route ends: past its counter and through balances and
+/// other tables. `None` when those are too many. `share` is the member of a balance that the packet takes, `find` looks
+/// it up in another table.
+#[inline(always)]
+pub fn follow_route<'g>(
+    adjacencies: &'g AdjTable,
+    (fib, found): (FibIndex, AdjIndex),
+    bytes: usize,
+    (thread, guard): (usize, Guard<'g>),
+    share: impl Fn(&Adj, FibIndex) -> AdjIndex,
+    find: impl Fn(FibIndex) -> AdjIndex,
+) -> Option<(AdjIndex, &'g Adj)> {
+    let (mut fib, mut index) = (fib, found);
+    for _ in 0..TABLES_IN_A_ROW {
+        let mut adj = adjacencies.get(index, guard);
+        if adj.kind() == AdjKind::Count {
+            index = adjacencies.count_route(index, adj, thread, bytes);
+            adj = adjacencies.get(index, guard);
+        }
+        if adj.is_balance() {
+            index = share(adj, fib);
+            adj = adjacencies.get(index, guard);
+        }
+        if adj.kind() != AdjKind::Lookup {
+            return Some((index, adj));
+        }
+        fib = FibIndex(adj.table());
+        index = find(fib);
+    }
+    None
 }
 
 /// All tables as packets see them. Clones are the same tables.

@@ -39,7 +39,7 @@ pub use arg::{PrefixArg, TableArg};
 pub use control::{
     Bulk, Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive,
 };
-pub use data::{FibIndex, FibTables};
+pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};

@@ -116,6 +116,10 @@ impl Interface {
         }
     }
 
+    fn wanted_groups(&self) -> impl Iterator<Item = (Ipv4Addr, &Group)> {
+        self.groups.iter().filter(|(_, group)| group.is_wanted()).map(|(address, group)| (*address, group))
+    }
+
     fn deadline(&self) -> Option<Time> {
         let groups = self.group_due.values().map(|(due, _)| *due);
         groups.chain(self.news_due).chain(self.general_due).min()
@@ -312,12 +316,12 @@ impl Igmp {
 
     fn groups(&self, interface: SwIfIndex) -> Option<Vec<GroupInfo>> {
         let all = self.all.borrow();
-        let info = |(group, state): (&Ipv4Addr, &Group)| GroupInfo {
-            group: *group,
+        let info = |(group, state): (Ipv4Addr, &Group)| GroupInfo {
+            group,
             any: state.any,
             sources: state.sources.iter().copied().collect(),
         };
-        Some(all.get(&interface)?.groups.iter().filter(|(_, g)| g.is_wanted()).map(info).collect())
+        Some(all.get(&interface)?.wanted_groups().map(info).collect())
     }
 
     /// All interfaces IGMP runs on.
@@ -397,8 +401,7 @@ impl Igmp {
                     self.answer(*interface, state, None);
                 } else {
                     // Each group at a time of its own, for others to hear.
-                    let wanted: Vec<Ipv4Addr> =
-                        state.groups.iter().filter(|(_, g)| g.is_wanted()).map(|(a, _)| *a).collect();
+                    let wanted: Vec<Ipv4Addr> = state.wanted_groups().map(|(group, _)| group).collect();
                     for group in wanted {
                         let due = now.after(UNSOLICITED.mul_f64(fastrand::f64()));
                         state.group_due.entry(group).or_insert((due, BTreeSet::new()));

@@ -63,6 +63,12 @@ fn said(port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     port.received().iter().map(|frame| message(frame)).collect()
 }
 
+/// What is said within so many seconds.
+fn said_within(seconds: u64, router: &mut Router, port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
+    router.advance(Duration::from_secs(seconds));
+    said(port)
+}
+
 fn query(dst: Ipv4Addr, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     icmp4::make(&mut body);
@@ -86,30 +92,25 @@ const V1: [u8; 8] = [0x11, 0, 0, 0, 0, 0, 0, 0];
 fn a_change_is_said_twice() {
     let (mut router, port) = router();
     listen(&router, &port, SOURCE, Listen::Yes).unwrap();
-    router.advance(Duration::from_secs(5));
     let allow = [0, 0, 0, 1, 5, 0, 0, 1, 232, 1, 1, 1, 10, 9, 9, 9];
-    let all = said(&port);
+    let all = said_within(5, &mut router, &port);
     assert_eq!(all.len(), 2);
     assert!(all.iter().all(|(dst, m)| *dst == V3_ROUTERS && m[0] == 0x22 && m[4..] == allow), "{all:x?}");
     listen(&router, &port, ANY, Listen::Yes).unwrap();
-    router.advance(Duration::from_secs(5));
     let exclude = [0, 0, 0, 1, 4, 0, 0, 0, 232, 1, 1, 1];
-    let all = said(&port);
+    let all = said_within(5, &mut router, &port);
     assert_eq!(all.len(), 2);
     assert!(all.iter().all(|(_, m)| m[4..] == exclude), "{all:x?}");
     listen(&router, &port, ANY, Listen::No).unwrap();
-    router.advance(Duration::from_secs(5));
     let include = [0, 0, 0, 1, 3, 0, 0, 1, 232, 1, 1, 1, 10, 9, 9, 9];
-    assert!(said(&port).iter().all(|(_, m)| m[4..] == include));
+    assert!(said_within(5, &mut router, &port).iter().all(|(_, m)| m[4..] == include));
     listen(&router, &port, SOURCE, Listen::No).unwrap();
-    router.advance(Duration::from_secs(5));
     let block = [0, 0, 0, 1, 6, 0, 0, 1, 232, 1, 1, 1, 10, 9, 9, 9];
-    let all = said(&port);
+    let all = said_within(5, &mut router, &port);
     assert_eq!(all.len(), 2);
     assert!(all.iter().all(|(_, m)| m[4..] == block), "{all:x?}");
     router.send(&port, query(ALL, &V3));
-    router.advance(Duration::from_secs(5));
-    assert!(said(&port).is_empty());
+    assert!(said_within(5, &mut router, &port).is_empty());
 }
 
 #[test]
@@ -118,22 +119,18 @@ fn queries_are_answered_in_time_with_the_state() {
     listen(&router, &port, SOURCE, Listen::Yes).unwrap();
     settle(&mut router, &port);
     router.send(&port, query(ALL, &V3));
-    router.advance(Duration::from_secs(1));
-    let all = said(&port);
+    let all = said_within(1, &mut router, &port);
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].1[4..], [0, 0, 0, 1, 1, 0, 0, 1, 232, 1, 1, 1, 10, 9, 9, 9]);
     // About the group, to the group: with a source that is listened to, and another one.
     let about = |source: u8| [0x11, 10, 0, 0, 232, 1, 1, 1, 2, 125, 0, 1, 10, 9, 9, source];
     router.send(&port, query(GROUP, &about(9)));
-    router.advance(Duration::from_secs(1));
-    assert_eq!(said(&port).len(), 1);
+    assert_eq!(said_within(1, &mut router, &port).len(), 1);
     router.send(&port, query(GROUP, &about(8)));
-    router.advance(Duration::from_secs(1));
-    assert!(said(&port).is_empty());
+    assert!(said_within(1, &mut router, &port).is_empty());
     // Of another group.
     router.send(&port, query(Ipv4Addr::new(232, 1, 1, 2), &[0x11, 10, 0, 0, 232, 1, 1, 2, 2, 125, 0, 0]));
-    router.advance(Duration::from_secs(1));
-    assert!(said(&port).is_empty());
+    assert!(said_within(1, &mut router, &port).is_empty());
 }
 
 #[test]
@@ -142,25 +139,21 @@ fn routers_of_old_are_spoken_to_in_their_version() {
     listen(&router, &port, ANY, Listen::Yes).unwrap();
     settle(&mut router, &port);
     router.send(&port, query(ALL, &V2));
-    router.advance(Duration::from_secs(3));
-    let all = said(&port);
+    let all = said_within(3, &mut router, &port);
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].0, all[0].1[0], &all[0].1[4..]), (GROUP, 0x16, &[232, 1, 1, 1][..]));
     listen(&router, &port, ANY, Listen::No).unwrap();
-    router.advance(Duration::from_secs(3));
-    let all = said(&port);
+    let all = said_within(3, &mut router, &port);
     assert!(!all.is_empty());
     assert!(all.iter().all(|(dst, m)| *dst == Ipv4Addr::new(224, 0, 0, 2) && m[0] == 0x17));
     listen(&router, &port, ANY, Listen::Yes).unwrap();
     settle(&mut router, &port);
     router.send(&port, query(ALL, &V1));
-    router.advance(Duration::from_secs(20));
-    assert!(said(&port).iter().all(|(dst, m)| *dst == GROUP && m[0] == 0x12));
+    assert!(said_within(20, &mut router, &port).iter().all(|(dst, m)| *dst == GROUP && m[0] == 0x12));
     // They have gone.
     router.advance(Duration::from_mins(5));
     router.send(&port, query(ALL, &V3));
-    router.advance(Duration::from_secs(3));
-    assert_eq!(said(&port)[0].1[0], 0x22);
+    assert_eq!(said_within(3, &mut router, &port)[0].1[0], 0x22);
 }
 
 #[test]
@@ -172,8 +165,7 @@ fn another_listeners_report_is_enough_for_a_router_of_version_2() {
     let mut report = vec![0x16, 0, 0, 0, 232, 1, 1, 1];
     icmp4::make(&mut report);
     router.send(&port, query(GROUP, &report));
-    router.advance(Duration::from_secs(20));
-    assert!(said(&port).is_empty());
+    assert!(said_within(20, &mut router, &port).is_empty());
 }
 
 #[test]
@@ -210,12 +202,10 @@ fn what_lies_or_floods_is_counted_and_bounded() {
             .build(),
     );
     assert_eq!(router.error("igmp-input", "igmp query without router alert"), 1);
-    router.advance(Duration::from_secs(5));
-    assert!(said(&port).is_empty());
+    assert!(said_within(5, &mut router, &port).is_empty());
     // A flood is answered as one query is.
     router.send_all(&port, vec![query(ALL, &V3); 2000]);
-    router.advance(Duration::from_secs(5));
-    assert_eq!(said(&port).len(), 1);
+    assert_eq!(said_within(5, &mut router, &port).len(), 1);
     let mut rng = Rng::new(11);
     for _ in 0..300 {
         let len = rng.below(40);

@@ -32,7 +32,7 @@ pub use node::frag::Ip4FragMulticast;
 pub use node::local::Listeners;
 pub use trace::Headers;
 
-use node::interface_rx::Ip4InterfaceRx;
+use node::interface_rx::{InterfaceRx, Ip4Names};
 use node::load_balance::Ip4LoadBalance;
 use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
 use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
@@ -147,7 +147,7 @@ fn add_nodes(
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip4, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip4Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
-    graph.add_packet(Ip4InterfaceRx { adjacencies: adjacencies.table(), interfaces: interfaces.table() })?;
+    graph.add_packet(InterfaceRx::<Ip4Names>::new(adjacencies.table(), interfaces.table()))?;
     graph.add_packet(Ip4Punt { arc: graph.arc(PUNT_ARC)? })?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
     let frag = control.put(Ip4FragMulticast::default());

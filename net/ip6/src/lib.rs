@@ -153,7 +153,7 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     adjacencies.set_rewrite_node(Link::Ip6, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
     graph.add_packet(Ip6Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
-    graph.add_packet(Ip6InterfaceRx { adjacencies: adjacencies.table(), interfaces: interfaces.table() })?;
+    graph.add_packet(Ip6InterfaceRx::new(adjacencies.table(), interfaces.table()))?;
     graph.add_packet(Ip6Punt { arc: graph.arc(PUNT_ARC)? })?;
     graph.add_frame(Ip6Frag::new(adjacencies.table()))?;
     let listeners = Arc::new(Listeners::default());

@@ -257,6 +257,13 @@ pub struct Change {
     pub members: Vec<(Member, ItfFlags)>,
 }
 
+impl Change {
+    /// Whether nothing is said.
+    fn is_empty(&self) -> bool {
+        self.flags == EntryFlags::default() && self.members.is_empty()
+    }
+}
+
 impl Mfib {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Self, InitError> {
         let mfib = Mfib {
@@ -300,7 +307,7 @@ impl Mfib {
     }
 
     fn check(&self, prefix: Prefix, change: &Change) -> Result<(), MfibError> {
-        if change.flags == EntryFlags::default() && change.members.is_empty() {
+        if change.is_empty() {
             return Err(MfibError::Nothing);
         }
         for (member, flags) in &change.members {
@@ -430,10 +437,9 @@ impl Mfib {
                 return Err(MfibError::NoPath { prefix, what: format!("{what} {flags}") });
             }
         }
-        let everything = change.flags == EntryFlags::default() && change.members.is_empty();
         if let Some(held) = state.entries.get_mut(&place) {
             take_back(held, source, |said| {
-                if everything {
+                if change.is_empty() {
                     *said = Said::default();
                 }
                 said.flags = said.flags.without(change.flags);

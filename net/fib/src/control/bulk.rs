@@ -19,9 +19,8 @@ use crate::{FibError, FibIndex, Path, Source, address};
 /// Prefixes ahead of which entries are fetched.
 const AHEAD: usize = 12;
 
-/// A bulk that is under way.
-pub(super) struct Pending {
-    family: Family,
+/// What each prefix gets.
+struct Wanted {
     fib: FibIndex,
     source: Source,
     mode: Mode,
@@ -30,6 +29,12 @@ pub(super) struct Pending {
     paths: Vec<Path>,
     /// The list of the paths. Held while the change lasts, so that it is not made anew for each prefix.
     held: ListId,
+}
+
+/// A bulk that is under way.
+pub(super) struct Pending {
+    family: Family,
+    wanted: Wanted,
     /// What was done: each prefix, and what the source contributed before.
     done: Notes<(IpPrefix, Option<ListId>)>,
 }
@@ -60,8 +65,8 @@ impl State {
         self.existing(family, fib)?;
         let paths = self.checked(family, given)?;
         let held = self.acquire(family, &paths)?;
-        let given = given.to_vec();
-        Ok(Pending { family, fib, source, mode, given, paths, held, done: Notes::default() })
+        let wanted = Wanted { fib, source, mode, given: given.to_vec(), paths, held };
+        Ok(Pending { family, wanted, done: Notes::default() })
     }
 
     /// Does some more prefixes, or none of them.
@@ -83,20 +88,25 @@ impl State {
 
     /// Does what was noted from a place on; on error with the number of those that were done.
     fn apply(&mut self, bulk: &mut Pending, from: usize) -> Result<(), (usize, FibError)> {
-        let Pending { family, fib, source, mode, ref given, ref paths, held, .. } = *bulk;
-        let all = bulk.done.items_from(from);
+        let Pending { family, wanted, done } = bulk;
+        let all = done.items_from(from);
         for at in 0..all.len() {
-            if let (Some((ahead, _)), Some(table)) = (all.get(at + AHEAD), self.table(family, fib)) {
+            if let (Some((ahead, _)), Some(table)) = (all.get(at + AHEAD), self.table(*family, wanted.fib)) {
                 table.prefetch(ahead);
             }
             let Some((prefix, old)) = all.get_mut(at) else { break };
-            let done = match of_host(prefix, source, given) {
-                Some(own) => self.change_host(fib, prefix, source, &own, mode),
-                None => self.change_one(fib, prefix, source, (paths, held), mode),
-            };
-            *old = done.map_err(|e| (at, e))?;
+            *old = self.change(wanted, prefix).map_err(|e| (at, e))?;
         }
         Ok(())
+    }
+
+    /// Gives one prefix the paths, or those that are its own; tells what the source contributed before.
+    fn change(&mut self, wanted: &Wanted, prefix: &IpPrefix) -> Result<Option<ListId>, FibError> {
+        let Wanted { fib, source, mode, ref given, ref paths, held } = *wanted;
+        match of_host(prefix, source, given) {
+            Some(own) => self.change_host(fib, prefix, source, &own, mode),
+            None => self.change_one(fib, prefix, source, (paths, held), mode),
+        }
     }
 
     /// Takes the last changes back, of which `count` from a place on were done and the rest was only noted.
@@ -104,7 +114,7 @@ impl State {
         bulk.done.truncate(from + count);
         for at in (from..from + count).rev() {
             let Some((prefix, old)) = bulk.done.items().get(at).copied() else { continue };
-            self.put_back(bulk.fib, &prefix, bulk.source, old);
+            self.put_back(bulk.wanted.fib, &prefix, bulk.wanted.source, old);
         }
         bulk.done.truncate(from);
     }
@@ -129,7 +139,7 @@ impl State {
     }
 
     pub(super) fn end_bulk(&mut self, bulk: &Pending) {
-        self.release(bulk.held);
+        self.release(bulk.wanted.held);
     }
 }
 
@@ -206,11 +216,7 @@ impl Fib {
         let first = prefixes.next();
         // One alone needs no notes.
         if let (Some(only), None) = (&first, prefixes.peek()) {
-            let only = only.normalized();
-            let done = match of_host(&only, source, paths) {
-                Some(own) => state.change_host(fib, &only, source, &own, mode),
-                None => state.change_one(fib, &only, source, (&bulk.paths, bulk.held), mode),
-            };
+            let done = state.change(&bulk.wanted, &only.normalized());
             if let Ok(Some(old)) = done {
                 state.release(old);
             }

@@ -1,18 +1,41 @@
-//! `interface-rx-dpo-ip4`: packets that a route has received again, as if by another interface.
-//! ip4-lookup -> **interface-rx-dpo-ip4** -> ip4-input
+//! `interface-rx-dpo-ip4`, `interface-rx-dpo-ip6`: packets that a route has received again, as if by another interface.
+//! ip4-lookup | ip6-lookup -> **interface-rx** -> ip4-input | ip6-input
+
+use std::marker::PhantomData;
 
 use shoal_adj::{AdjIndex, AdjTable};
 use shoal_buffer::{Packet, SwIfIndex};
-use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::{Cx, PacketNode};
+use shoal_derive::{ErrorCounters, TraceLine};
+use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
 
-/// Where a packet goes next.
-#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// As all that is received.
-    #[node("ip4-input")]
-    Input,
+/// What differs between the families.
+pub trait Names: Copy + Send + Sync + 'static {
+    /// The node's own name.
+    const NODE: &'static str;
+    /// The next node: that of all that is received.
+    const INPUT: &'static [&'static str];
+}
+
+/// IPv4's.
+#[derive(Clone, Copy, Debug)]
+pub struct Ip4Names;
+
+impl Names for Ip4Names {
+    const NODE: &'static str = "interface-rx-dpo-ip4";
+    const INPUT: &'static [&'static str] = &["ip4-input"];
+}
+
+/// Where a packet goes next: as all that is received.
+#[derive(Clone, Copy, Debug)]
+pub struct Next<N>(PhantomData<N>);
+
+impl<N: Names> NextNodes for Next<N> {
+    const NAMES: &'static [&'static str] = N::INPUT;
+
+    fn edge(self) -> Edge {
+        Edge(1)
+    }
 }
 
 /// Why a packet is dropped here.
@@ -32,20 +55,26 @@ pub struct Trace {
 }
 
 /// Has packets received by the interface their adjacency names.
-pub struct Ip4InterfaceRx {
-    /// All adjacencies.
-    pub adjacencies: AdjTable,
-    /// All interfaces.
-    pub interfaces: IfTable,
+pub struct InterfaceRx<N> {
+    adjacencies: AdjTable,
+    interfaces: IfTable,
+    names: PhantomData<N>,
 }
 
-impl PacketNode for Ip4InterfaceRx {
-    const NAME: &'static str = "interface-rx-dpo-ip4";
-    type Next = Next;
+impl<N: Names> InterfaceRx<N> {
+    /// One that knows all adjacencies and all interfaces.
+    pub fn new(adjacencies: AdjTable, interfaces: IfTable) -> Self {
+        InterfaceRx { adjacencies, interfaces, names: PhantomData }
+    }
+}
+
+impl<N: Names> PacketNode for InterfaceRx<N> {
+    const NAME: &'static str = N::NODE;
+    type Next = Next<N>;
     type Error = Error;
     type Trace = Trace;
 
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<N>, Error> {
         let guard = cx.guard();
         let rx = self.adjacencies.get(AdjIndex(pkt.meta().adj), guard).tx();
         cx.trace(pkt, || Trace { rx: rx.0 });
@@ -58,6 +87,6 @@ impl PacketNode for Ip4InterfaceRx {
         let meta = pkt.meta_mut();
         (meta.flags, meta.rx, meta.tx) = (flags, rx, SwIfIndex::NONE);
         cx.counters().rx.add(cx.thread(), rx.0 as usize, 1, bytes);
-        Ok(Next::Input)
+        Ok(Next(PhantomData))
     }
 }

@@ -16,6 +16,8 @@ use shoal_ip4::{Ip4, UNICAST_ARC};
 use shoal_module::{Control, InitError, Module};
 pub use shoal_testkit::toy::{DISLIKED, TOY_NAMES, Toy};
 use shoal_testkit::toy::{ToyArcs, add_toys};
+use shoal_testkit::two_hosts::TwoHosts;
+pub use shoal_testkit::two_hosts::station;
 use shoal_testkit::{Config, PacketBuilder, Port, Router};
 pub use shoal_testkit::{Given, Giver, HAND};
 use shoal_wire::{Ip4Prefix, MacAddress};
@@ -74,11 +76,6 @@ pub fn address(router: &Router, port: &Port, address: &str) {
     router.get::<Ip4>().add_address(port.index(), prefix(address)).unwrap();
 }
 
-/// A station's MAC by its number.
-pub fn station(n: u8) -> MacAddress {
-    MacAddress([2, 0xaa, 0, 0, 0, n])
-}
-
 pub fn neighbour(router: &Router, port: &Port, address: &str, mac: MacAddress) {
     let neighbours = router.get::<Neighbours>();
     neighbours.set((port.index(), ip(address)), mac, Origin::Static, FibEntry::Wanted).unwrap();
@@ -116,6 +113,19 @@ pub fn two_hosts() -> (Router, Port, Port) {
     neighbour(&router, &b, "10.0.1.2", station(2));
     (router, a, b)
 }
+
+/// What tests that are the same for IPv6 are told.
+pub const TWO_HOSTS: TwoHosts = TwoHosts {
+    family: shoal_fib::Family::Ip4,
+    make: two_hosts,
+    neighbour,
+    us: "10.0.0.1",
+    hosts: ["10.0.0.2", "10.0.1.2"],
+    network: "10.0.1.0/24",
+    third: "10.0.2.1/24",
+    far: "20.0.0.0/8",
+    far_host: "20.1.2.3",
+};
 
 /// A frame from station 1 to a port.
 pub fn to(port: &Port) -> PacketBuilder {

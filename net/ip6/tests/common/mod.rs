@@ -18,6 +18,8 @@ use shoal_ip6::{Ip6, UNICAST_ARC};
 use shoal_module::{Control, InitError, Module};
 pub use shoal_testkit::toy::{DISLIKED, TOY_NAMES, Toy};
 use shoal_testkit::toy::{ToyArcs, add_toys};
+use shoal_testkit::two_hosts::TwoHosts;
+pub use shoal_testkit::two_hosts::station;
 use shoal_testkit::{Config, PacketBuilder, Port, Router};
 pub use shoal_testkit::{Given, Giver, HAND};
 use shoal_wire::{
@@ -76,11 +78,6 @@ pub fn prefix(text: &str) -> Ip6Prefix {
 
 pub fn address(router: &Router, port: &Port, address: &str) {
     router.get::<Ip6>().add_address(port.index(), prefix(address)).unwrap();
-}
-
-/// A station's MAC by its number.
-pub fn station(n: u8) -> MacAddress {
-    MacAddress([2, 0xaa, 0, 0, 0, n])
 }
 
 /// Stands in for neighbour discovery: knows what it was told.
@@ -164,6 +161,19 @@ pub fn two_hosts() -> (Router, Port, Port) {
 
 pub const HOST_1: &str = "2001:db8::2";
 pub const HOST_2: &str = "2001:db8:1::2";
+
+/// What tests that are the same for IPv4 are told.
+pub const TWO_HOSTS: TwoHosts = TwoHosts {
+    family: Family::Ip6,
+    make: two_hosts,
+    neighbour,
+    us: "2001:db8::1",
+    hosts: [HOST_1, HOST_2],
+    network: "2001:db8:1::/64",
+    third: "2001:db8:2::1/64",
+    far: "2001:db8:f::/48",
+    far_host: "2001:db8:f::9",
+};
 
 /// A frame from station 1 to a port.
 pub fn to(port: &Port) -> PacketBuilder {

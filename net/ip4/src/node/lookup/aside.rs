@@ -4,14 +4,11 @@ use std::net::IpAddr;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::Packet;
-use shoal_fib::FibIndex;
+use shoal_fib::{FibIndex, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
 
 use super::{Error, Ip4Lookup, Key, Next};
-
-/// Tables a packet may be sent through one after the other.
-const MOST_TABLES: usize = 8;
 
 impl Ip4Lookup {
     /// The member of a balance that a packet takes. Apart, because most routes have one way.
@@ -29,25 +26,17 @@ impl Ip4Lookup {
         pkt: &mut Packet<'_>,
         (thread, guard): (usize, Guard<'_>),
     ) -> Result<Next, Error> {
-        let (mut index, mut fib) = (index, FibIndex(key.fib));
-        for _ in 0..=MOST_TABLES {
-            let mut adj = self.adjacencies.get(index, guard);
-            if adj.kind() == AdjKind::Count {
-                index = self.adjacencies.count_route(index, adj, thread, pkt.len());
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.is_balance() {
-                index = self.share(adj, fib, pkt);
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.kind() != AdjKind::Lookup {
-                pkt.meta_mut().adj = index.0;
-                return Ok(next(adj));
-            }
-            fib = FibIndex(adj.table());
-            index = self.fib.lookup(fib, key.dst, guard);
-        }
-        Err(Error::TooManyTables)
+        let end = follow_route(
+            &self.adjacencies,
+            (FibIndex(key.fib), index),
+            pkt.len(),
+            (thread, guard),
+            |adj, fib| self.share(adj, fib, pkt),
+            |fib| self.fib.lookup(fib, key.dst, guard),
+        );
+        let (index, adj) = end.ok_or(Error::TooManyTables)?;
+        pkt.meta_mut().adj = index.0;
+        Ok(next(adj))
     }
 }
 

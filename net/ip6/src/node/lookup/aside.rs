@@ -2,15 +2,12 @@
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::{Flags, Packet};
-use shoal_fib::FibIndex;
+use shoal_fib::{FibIndex, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
 use shoal_wire::ip6_address::is_link_local;
 
 use super::{Error, Ip6Lookup, Key, Next};
-
-/// Tables a packet may be sent through one after the other.
-const MOST_TABLES: usize = 8;
 
 impl Ip6Lookup {
     /// The member of a balance that a packet takes. Apart, because most routes have one way.
@@ -32,25 +29,17 @@ impl Ip6Lookup {
         if dst >> 120 == 0xff || is_link_local(dst.into()) {
             return self.on_link(dst, pkt.reborrow(), guard);
         }
-        let (mut index, mut fib) = (index, FibIndex(key.fib));
-        for _ in 0..=MOST_TABLES {
-            let mut adj = self.adjacencies.get(index, guard);
-            if adj.kind() == AdjKind::Count {
-                index = self.adjacencies.count_route(index, adj, thread, pkt.len());
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.is_balance() {
-                index = self.share(adj, fib, pkt);
-                adj = self.adjacencies.get(index, guard);
-            }
-            if adj.kind() != AdjKind::Lookup {
-                pkt.meta_mut().adj = index.0;
-                return Ok(self.next(adj));
-            }
-            fib = FibIndex(adj.table());
-            index = self.fib.lookup_ip6(fib, dst, guard);
-        }
-        Err(Error::TooManyTables)
+        let end = follow_route(
+            &self.adjacencies,
+            (FibIndex(key.fib), index),
+            pkt.len(),
+            (thread, guard),
+            |adj, fib| self.share(adj, fib, pkt),
+            |fib| self.fib.lookup_ip6(fib, dst, guard),
+        );
+        let (index, adj) = end.ok_or(Error::TooManyTables)?;
+        pkt.meta_mut().adj = index.0;
+        Ok(self.next(adj))
     }
 
     /// RFC 4291, 2.5.6 and 2.7: groups and link-local addresses mean something on one link only. A packet from
