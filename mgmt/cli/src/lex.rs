@@ -152,14 +152,9 @@ impl<'a> Iterator for Statements<'a> {
 /// The end of the first line, or of the line on which its open braces close, and how many lines that are. If they
 /// never do, the first line stands alone, so that one missing brace does not swallow the file.
 fn statement_end(text: &str) -> (usize, usize) {
-    let bytes = text.as_bytes();
-    let at = bytes.iter().position(|b| matches!(b, b'\n' | b'{')).unwrap_or(bytes.len());
-    if bytes.get(at) != Some(&b'{') {
-        return (at, 1);
-    }
     let first = text.find('\n').unwrap_or(text.len());
     let line = text.get(..first).unwrap_or("");
-    if is_comment(line) || open_braces(line) <= 0 {
+    if !line.as_bytes().contains(&b'{') || is_comment(line) || open_braces(line) <= 0 {
         return (first, 1);
     }
     let (mut depth, mut lines) = (0i64, 1);
