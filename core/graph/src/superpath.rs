@@ -89,7 +89,7 @@ pub trait Finds: StagedNode {
     fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
 
     /// Goes on with what was begun, when memory has had time to answer, and asks it for the rest.
-    fn advance(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
+    fn advance(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]) -> Self::Begun;
 
     /// Finds what several packets seek, as it was begun and advanced.
     fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use shoal_graph::Graph;
@@ -14,7 +15,27 @@ use shoal_graph::process::Processes;
 /// are shared ([`Rc`]) and look after their own interior mutability; the whole control plane is one thread.
 #[derive(Default)]
 pub struct Control {
-    parts: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
+    parts: RefCell<HashMap<TypeId, Rc<dyn Any>, BuildHasherDefault<AsItIs>>>,
+}
+
+/// Types' numbers are hashes already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 ^= n;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// A feature asked for the control object of another that is not part of this router.

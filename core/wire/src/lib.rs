@@ -40,6 +40,7 @@ pub mod nd;
 pub mod nd_options;
 pub mod packet;
 pub mod pcap;
+pub mod plain;
 pub mod prefix;
 pub mod protocol;
 pub mod tcp;

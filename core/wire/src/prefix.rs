@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::plain;
+
 /// Why a prefix or range is refused. `text` is what was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PrefixError {
@@ -227,7 +229,8 @@ prefix!(Ip4Prefix, Ipv4Addr, u32, 32, parse_ip4, "IPv4", "10.0.0.1/24");
 prefix!(Ip6Prefix, Ipv6Addr, u128, 128, parse_ip6, "IPv6", "2001:db8::1/64");
 
 fn parse_ip6(text: &str) -> Result<Ipv6Addr, PrefixError> {
-    text.parse().map_err(|_| PrefixError::Address { text: shown(text), family: "IPv6", nearest: None })
+    let wrong = |_| PrefixError::Address { text: shown(text), family: "IPv6", nearest: None };
+    plain::ip6(text).map_or_else(|| text.parse(), Ok).map_err(wrong)
 }
 
 impl Ip4Prefix {
@@ -392,8 +395,14 @@ impl FromStr for IpPrefix {
     type Err = PrefixError;
 
     fn from_str(text: &str) -> Result<Self, PrefixError> {
-        let parsed =
-            if text.contains(':') { text.parse().map(Self::Ip6) } else { text.parse().map(Self::Ip4) };
+        if let Some(prefix) = plain::prefix4(text) {
+            return Ok(Self::Ip4(prefix));
+        }
+        let parsed = if text.as_bytes().contains(&b':') {
+            text.parse().map(Self::Ip6)
+        } else {
+            text.parse().map(Self::Ip4)
+        };
         parsed.map_err(|error| match error {
             // Without a nearest address nothing says which family was meant.
             PrefixError::Address { text, nearest: None, .. } if !text.contains(':') => {

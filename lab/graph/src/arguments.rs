@@ -41,6 +41,12 @@ pub enum Command {
         /// Where the results are written
         #[arg(long, value_name = "FILE", default_value = crate::tables::RESULTS)]
         json: PathBuf,
+        /// Only this part: insert-ip4, insert-ip6, exec or withdraw; may be given several times
+        #[arg(long, value_name = "PART")]
+        only: Vec<crate::tables::Part>,
+        /// Times each is measured
+        #[arg(long, value_name = "N", default_value_t = crate::tables::ROUNDS)]
+        rounds: usize,
     },
     /// Run a scenario under valgrind; `shoal-lab-graph` calls itself so
     #[command(hide = true)]

@@ -49,10 +49,9 @@ fn main() -> ExitCode {
     let done = match &arguments.command {
         Some(Command::Compare { a, b }) => compare::files(a, b).map(|text| print!("{text}")),
         Some(Command::Count { scenario, slices }) => instructions::count_here(scenario, *slices),
-        Some(Command::Tables { json }) => tables::all(json),
-        None if arguments.scenario.is_empty() => {
-            run::all(&arguments).and_then(|()| tables::all(std::path::Path::new(tables::RESULTS)))
-        }
+        Some(Command::Tables { json, only, rounds }) => tables::run(json, only, *rounds),
+        None if arguments.scenario.is_empty() => run::all(&arguments)
+            .and_then(|()| tables::run(std::path::Path::new(tables::RESULTS), &[], tables::ROUNDS)),
         None => run::all(&arguments),
     };
     match done {

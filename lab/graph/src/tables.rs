@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path as FilePath;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use shoal_adj::{AdjIndex, Adjacencies};
 use shoal_cli::Cli;
@@ -27,7 +28,7 @@ use crate::statistics::summary;
 /// Where the results are written.
 pub const RESULTS: &str = "target/bench-tables.json";
 /// Times each is measured.
-const ROUNDS: usize = 5;
+pub const ROUNDS: usize = 5;
 /// Routes that lose a next hop.
 const SHARED: u32 = 500_000;
 const OUT: SwIfIndex = SwIfIndex(2);
@@ -58,14 +59,31 @@ impl Rows {
     }
 }
 
-/// Measures everything, prints it and writes it to a file.
-pub fn all(json: &FilePath) -> Result<()> {
+/// What can be measured alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Part {
+    /// IPv4 routes, in one bulk and one by one
+    InsertIp4,
+    /// The same of IPv6
+    InsertIp6,
+    /// Routes of both families as lines of the CLI
+    Exec,
+    /// A next hop of many routes is lost
+    Withdraw,
+}
+
+/// Measures these parts, or everything if none is named; prints it and writes it to a file.
+pub fn run(json: &FilePath, only: &[Part], rounds: usize) -> Result<()> {
     println!("\n{:<24}{:>14}{:>14}{:>11}", "tables", "best", "median", "spread");
     let mut rows = Rows::default();
-    insert(&mut rows, Ip::V4)?;
-    insert(&mut rows, Ip::V6)?;
-    commands(&mut rows)?;
-    withdraw(&mut rows, SHARED)?;
+    for part in Part::value_variants().iter().filter(|part| only.is_empty() || only.contains(part)) {
+        match part {
+            Part::InsertIp4 => insert(&mut rows, Ip::V4, rounds)?,
+            Part::InsertIp6 => insert(&mut rows, Ip::V6, rounds)?,
+            Part::Exec => commands(&mut rows, rounds)?,
+            Part::Withdraw => withdraw(&mut rows, SHARED, rounds * 4)?,
+        }
+    }
     std::fs::write(json, serde_json::to_string_pretty(&rows)? + "\n")?;
     println!("written: {}", json.display());
     Ok(())
@@ -79,11 +97,11 @@ fn fib() -> Result<(Router, std::rc::Rc<Fib>)> {
 
 /// A million IPv4 routes or 230,000 of IPv6, in random order: in one bulk, and one by one with 200 next hops; withdrawn
 /// in one bulk.
-fn insert(rows: &mut Rows, ip: Ip) -> Result<()> {
+fn insert(rows: &mut Rows, ip: Ip, rounds: usize) -> Result<()> {
     let prefixes = full_table::prefixes(ip)?;
     let (mut bulk, mut each, mut gone, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let hop = |n: u32| [Path::next_hop(Ipv4Addr::from_bits(0x0a00_0102 + n % u32::from(NEXT_HOPS)), OUT)];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let (_router, fib) = fib()?;
         let rate = |start: Instant| prefixes.len() as f64 / start.elapsed().as_secs_f64();
         let before = fib.capacity();
@@ -116,22 +134,22 @@ fn insert(rows: &mut Rows, ip: Ip) -> Result<()> {
 }
 
 /// The same tables, both in one, as lines of the CLI: 200 next hops, a fifth of the routes recursive.
-fn commands(rows: &mut Rows) -> Result<()> {
+fn commands(rows: &mut Rows, rounds: usize) -> Result<()> {
     let file = std::env::temp_dir().join(format!("shoal-tables-{}.cli", std::process::id()));
     let mut out = BufWriter::new(File::create(&file)?);
     lines::write(&Wanted::INTERNET, &mut out)?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    let measured = run_file(rows, &file);
+    let measured = run_file(rows, &file, rounds);
     std::fs::remove_file(&file)?;
     measured
 }
 
-fn run_file(rows: &mut Rows, file: &FilePath) -> Result<()> {
+fn run_file(rows: &mut Rows, file: &FilePath, rounds: usize) -> Result<()> {
     let count = std::fs::read_to_string(file)?.lines().count() as f64;
     let types = MODULES.iter().flat_map(|m| m.arg_types).chain(WIRE);
     let cli = Cli::new(MODULES.iter().flat_map(|m| m.commands), types)?;
     let mut rates = Vec::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let (router, fib) = fib()?;
         let start = Instant::now();
         let reply = cli.execute_now(&router.control, &format!("exec {}", file.display()));
@@ -147,7 +165,7 @@ fn run_file(rows: &mut Rows, file: &FilePath) -> Result<()> {
 
 /// The time from the news that a next hop of many routes is lost until packets to any of them avoid it: one of two that
 /// share the flows, and the one behind an address that all routes lead to.
-fn withdraw(rows: &mut Rows, routes: u32) -> Result<()> {
+fn withdraw(rows: &mut Rows, routes: u32, rounds: usize) -> Result<()> {
     let (a, b) = (Ipv4Addr::new(10, 0, 1, 10), Ipv4Addr::new(10, 0, 1, 11));
     let behind = Ipv4Addr::new(10, 255, 0, 1);
     let first = Ip4Prefix::new(Ipv4Addr::new(20, 0, 0, 0), 24)?;
@@ -159,7 +177,7 @@ fn withdraw(rows: &mut Rows, routes: u32) -> Result<()> {
         fib.add(MAIN, IpPrefix::host(behind.into()), Source::Api, &shared)?;
         fib.add_many(MAIN, consecutive(first, routes)?, Source::Api, paths)?;
         let mut took = Vec::new();
-        for _ in 0..ROUNDS * 4 {
+        for _ in 0..rounds {
             assert_eq!(next_hops(&router, &fib, routes), [IpAddr::from(a), IpAddr::from(b)]);
             let start = Instant::now();
             fib.set_next_hop(OUT, a.into(), Reach::Down);
@@ -197,7 +215,7 @@ mod tests {
     #[test]
     fn a_lost_next_hop_is_avoided_by_all_routes() {
         let mut rows = Rows::default();
-        withdraw(&mut rows, 1_000).unwrap();
+        withdraw(&mut rows, 1_000, ROUNDS * 4).unwrap();
         assert_eq!(rows.0.len(), 2);
         assert!(rows.0.values().all(|row| row.best > 0.0));
     }

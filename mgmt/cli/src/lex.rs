@@ -27,15 +27,31 @@ pub fn skip_blanks(line: &str, at: usize) -> usize {
     }
 }
 
+/// A line without white space around it. Nearly always there is none.
+pub fn trimmed(line: &str) -> &str {
+    match line.as_bytes() {
+        [b'!'..=b'~', .., b'!'..=b'~'] => line,
+        _ => line.trim(),
+    }
+}
+
+/// Whether just this word stands at or after `at`, and where it ends. `false` says nothing of words in quotes.
+pub fn stands(line: &str, at: usize, word: &str) -> Option<Range<usize>> {
+    let start = skip_blanks(line, at);
+    let end = start + word.len();
+    let here = line.as_bytes().get(start..end)? == word.as_bytes();
+    let ends = matches!(line.as_bytes().get(end), None | Some(b' ' | b'\t' | b'\n' | b'\r'));
+    (here && ends).then_some(start..end)
+}
+
 /// The word that begins at or after `at`. Braces and, if `commas`, commas are words of their own.
 pub fn next(line: &str, at: usize, commas: bool) -> Option<Token<'_>> {
     let start = skip_blanks(line, at);
     let rest = line.get(start..)?;
-    let first = rest.chars().next()?;
-    match first {
-        '"' | '\'' => return Some(quoted(rest, start, first)),
-        '{' | '}' => return Some(plain(rest, start, 1)),
-        ',' if commas => return Some(plain(rest, start, 1)),
+    match rest.as_bytes().first()? {
+        quote @ (b'"' | b'\'') => return Some(quoted(rest, start, char::from(*quote))),
+        b'{' | b'}' => return Some(plain(rest, start, 1)),
+        b',' if commas => return Some(plain(rest, start, 1)),
         _ => {}
     }
     Some(plain(rest, start, word_end(rest, commas)))
@@ -43,9 +59,13 @@ pub fn next(line: &str, at: usize, commas: bool) -> Option<Token<'_>> {
 
 /// Where the word at the beginning ends. Plain ASCII, which nearly everything is, is looked at byte by byte.
 fn word_end(rest: &str, commas: bool) -> usize {
-    let plain = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'{' | b'}') && (*b != b',' || !commas);
     let bytes = rest.as_bytes();
-    let at = bytes.iter().position(|b| !plain(b)).unwrap_or(bytes.len());
+    let end = if commas {
+        bytes.iter().position(|b| !matches!(b, b'!'..=b'+' | b'-'..=b'z'))
+    } else {
+        bytes.iter().position(|b| !matches!(b, b'!'..=b'z'))
+    };
+    let at = end.unwrap_or(bytes.len());
     if matches!(bytes.get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r' | b'{' | b'}' | b',')) {
         return at;
     }
@@ -120,7 +140,7 @@ impl<'a> Iterator for Statements<'a> {
             let (text, after) = self.rest.split_at(end);
             self.line += lines;
             self.rest = after.strip_prefix('\n').unwrap_or("");
-            let shown = text.trim();
+            let shown = trimmed(text);
             if !shown.is_empty() && !shown.starts_with('#') {
                 return Some(Statement { text: shown, line });
             }
@@ -134,7 +154,7 @@ impl<'a> Iterator for Statements<'a> {
 fn statement_end(text: &str) -> (usize, usize) {
     let first = text.find('\n').unwrap_or(text.len());
     let line = text.get(..first).unwrap_or("");
-    if !line.contains('{') || is_comment(line) || open_braces(line) <= 0 {
+    if !line.as_bytes().contains(&b'{') || is_comment(line) || open_braces(line) <= 0 {
         return (first, 1);
     }
     let (mut depth, mut lines) = (0i64, 1);
@@ -205,6 +225,25 @@ mod tests {
             found,
             [(2, "show version"), (4, "packet-generator new {\n  name x\n}"), (7, "show errors")]
         );
+    }
+
+    #[test]
+    fn statements_are_numbered_by_their_lines_and_have_no_white_space_around_them() {
+        let block = "a\r\n\n \tb  \n#{\nc{}\n\u{a0}d\u{a0}\n{\n}\nlast";
+        let found: Vec<_> = statements(block).map(|s| (s.line, s.text)).collect();
+        assert_eq!(found, [(1, "a"), (3, "b"), (5, "c{}"), (6, "d"), (7, "{\n}"), (9, "last")]);
+        assert_eq!(["", " ", "x", " x", "x\n", "x y"].map(trimmed), ["", "", "x", "x", "x", "x y"]);
+    }
+
+    #[test]
+    fn a_word_stands_where_the_lexer_finds_it() {
+        for (line, at) in [("a via b", 1), ("a via", 1), ("a  via\tb", 1), ("avia", 1)] {
+            let token = next(line, at, false).unwrap();
+            assert_eq!(stands(line, at, "via"), Some(token.span), "{line}");
+        }
+        for line in ["a viab", "a vi", "a via{", "a via,", "a \"via\"", "a", "a vi\u{e4}", "a via\u{a0}b"] {
+            assert_eq!(stands(line, 1, "via"), None, "{line}");
+        }
     }
 
     #[test]

@@ -3,12 +3,11 @@
 //! A small backtracking machine with an explicit stack: input never recurses. It remembers what was
 //! expected at the furthest place it reached; error messages and completion both come from that.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Expected, Item as Taken};
+use shoal_module::cli::{ArgType, Expected, Item as Taken, Text};
 
 use crate::grammar::{Arg, ArgKind, Item, Part, Sequence};
 use crate::lex;
@@ -118,8 +117,8 @@ pub fn run_noting(
     }
 }
 
-fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
-    Cow::Owned(text.into_owned())
+fn given(token: &lex::Token<'_>) -> Text {
+    if token.quoted { Text::Other(token.text.as_ref().into()) } else { Text::InLine }
 }
 
 /// Whether a word can be an argument of this type.
@@ -339,7 +338,7 @@ impl<'a, 'g> Machine<'a, 'g> {
         });
         if fits && let Some(t) = token {
             self.notes.matched(span.start, None);
-            self.taken.push(Taken { name: word, text: owned(t.text), span: span.clone(), word: true });
+            self.taken.push(Taken { name: word, text: given(&t), span: span.clone(), word: true });
             return Some(span.end);
         }
         self.want(span, Want::Word(word));
@@ -368,7 +367,7 @@ impl<'a, 'g> Machine<'a, 'g> {
             ArgKind::RestOrQuoted if token.quoted => {
                 self.taken.push(Taken {
                     name: arg.name,
-                    text: owned(token.text),
+                    text: given(&token),
                     span: span.clone(),
                     word: false,
                 });
@@ -382,7 +381,8 @@ impl<'a, 'g> Machine<'a, 'g> {
     }
 
     fn take(&mut self, name: &'static str, raw: Range<usize>) {
-        let text = self.input.line.get(raw.clone()).unwrap_or("").trim().to_owned().into();
+        let text = self.input.line.get(raw.clone()).unwrap_or("").trim();
+        let text = Text::Other(text.into());
         self.taken.push(Taken { name, text, span: raw, word: false });
     }
 
@@ -401,12 +401,7 @@ impl<'a, 'g> Machine<'a, 'g> {
                 let end = token.span.end;
                 self.notes.raw |= token.quoted;
                 self.notes.matched(token.span.start, Some(ty));
-                self.taken.push(Taken {
-                    name: arg.name,
-                    text: owned(token.text),
-                    span: token.span,
-                    word: false,
-                });
+                self.taken.push(Taken { name: arg.name, text: given(&token), span: token.span, word: false });
                 Some(end)
             }
             Err(expected) => {

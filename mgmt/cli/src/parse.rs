@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use shoal_module::Control;
-use shoal_module::cli::{Item as Taken, nearest};
+use shoal_module::cli::{Args, Item as Taken, nearest};
 
 use crate::complaint::Complaint;
 use crate::lex;
@@ -100,6 +100,13 @@ impl Table {
         self.as_before(line).is_some_and(|(entry, from)| {
             entry.plans.fits(Input { line, from, cursor: None, commas: entry.commas, check }, control)
         })
+    }
+
+    /// The command of a line that is like the one before, and its arguments in `room`.
+    pub fn again(&self, control: &Control, line: &str, room: &mut Args) -> Option<&Entry> {
+        let (entry, from) = self.as_before(line)?;
+        let input = Input { line, from, cursor: None, commas: entry.commas, check: Check::Now };
+        room.refill(line, |taken| entry.plans.repeat_into(input, control, taken)).then_some(entry)
     }
 
     /// Finds the command of a line and its arguments.

@@ -5,12 +5,12 @@
 //! argument types had refused it before. The next line goes the same way if each of its words meets the same
 //! verdicts; then the search would have found just that. At the first difference it is searched for anew.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Item as Taken};
+use shoal_module::cli::{ArgType, Item as Taken, Text};
 
 use crate::grammar::Item;
 use crate::lex;
@@ -25,6 +25,8 @@ const MOST: usize = 4;
 pub struct Step {
     /// The word of the syntax, or the argument's name.
     pub name: &'static str,
+    /// It is one of letters, digits and dashes.
+    simple: bool,
     /// The argument's type; `None` for a word.
     pub ty: Option<&'static ArgType>,
     /// Types that refused the word before.
@@ -84,15 +86,21 @@ impl Plans {
 
     /// Matches the input as an earlier line of its shape, if that is possible.
     pub fn repeat(&self, input: Input<'_>, control: &Control) -> Option<Vec<Taken>> {
-        self.known_as(input, |plan| {
-            let mut taken = Vec::with_capacity(plan.len());
-            follow(self, plan, input, control, |step, token| {
+        let mut taken = Vec::new();
+        self.repeat_into(input, control, &mut taken).then_some(taken)
+    }
+
+    /// The same into memory that is there already.
+    pub fn repeat_into(&self, input: Input<'_>, control: &Control, taken: &mut Vec<Taken>) -> bool {
+        let follows = |plan: &Plan| {
+            taken.clear();
+            follow(self, plan, input, control, |step, span| {
                 let word = step.ty.is_none();
-                let text = if word { step.name.into() } else { Cow::Owned(token.text.into_owned()) };
-                taken.push(Taken { name: step.name, text, span: token.span, word });
+                taken.push(Taken { name: step.name, text: Text::InLine, span, word });
             })
-            .then_some(taken)
-        })
+            .then_some(())
+        };
+        self.known_as(input, follows).is_some()
     }
 
     /// Whether the input can be matched as an earlier line of its shape.
@@ -108,15 +116,22 @@ impl Plans {
 }
 
 /// Whether all of the input goes as a plan says; `take` gets its words.
-fn follow<'a>(
+fn follow(
     plans: &Plans,
     plan: &Plan,
-    input: Input<'a>,
+    input: Input<'_>,
     control: &Control,
-    mut take: impl FnMut(&Step, lex::Token<'a>),
+    mut take: impl FnMut(&Step, Range<usize>),
 ) -> bool {
     let mut at = input.from;
     for step in plan {
+        if step.simple
+            && let Some(span) = lex::stands(input.line, at, step.name)
+        {
+            at = span.end;
+            take(step, span);
+            continue;
+        }
         let Some(token) = lex::next(input.line, at, input.commas).filter(|t| !t.quoted) else { return false };
         at = token.span.end;
         let accepts = |ty: &ArgType| matcher::accepts(ty, &token.text, input.check, control).is_ok();
@@ -129,9 +144,9 @@ fn follow<'a>(
         if !fits || step.refused.iter().any(|ty| accepts(ty)) {
             return false;
         }
-        take(step, token);
+        take(step, token.span);
     }
-    lex::next(input.line, at, input.commas).is_none()
+    lex::skip_blanks(input.line, at) >= input.line.len()
 }
 
 fn collect(items: &[Item], words: &mut Vec<&'static str>) {
@@ -171,8 +186,11 @@ impl Notes {
             let here = |(at, ty): &(usize, &'static str)| (*at == item.span.start).then_some(*ty);
             let mut refused: Vec<&'static str> = self.refused.iter().filter_map(here).collect();
             refused.dedup();
-            let refused = refused.into_iter().filter_map(|ty| types.get(ty).copied()).collect();
-            Step { name: item.name, ty: ty.and_then(|ty| types.get(ty).copied()), refused }
+            let refused: Vec<_> = refused.into_iter().filter_map(|ty| types.get(ty).copied()).collect();
+            let ty = ty.and_then(|ty| types.get(ty).copied());
+            let plain = item.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            let simple = ty.is_none() && refused.is_empty() && plain;
+            Step { name: item.name, simple, ty, refused }
         };
         Some(taken.iter().zip(&self.steps).map(step).collect())
     }

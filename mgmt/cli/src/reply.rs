@@ -12,7 +12,9 @@ use crate::complaint::Complaint;
 /// The answer to one input, of one command or several. Text and JSON are made when asked for.
 #[derive(Debug, Default)]
 pub struct Reply {
-    parts: Vec<Part>,
+    /// The first part; one command alone has no other.
+    first: Option<Part>,
+    more: Vec<Part>,
     quit: bool,
 }
 
@@ -27,37 +29,47 @@ enum Part {
 impl Reply {
     pub(crate) fn output(output: Output, json: bool) -> Self {
         let part = if json { Part::Json(output) } else { Part::Output(output) };
-        Self { parts: vec![part], quit: false }
+        Self { first: Some(part), ..Self::default() }
     }
 
     pub(crate) fn error(complaint: Complaint) -> Self {
-        Self { parts: vec![Part::Error(complaint)], quit: false }
+        Self { first: Some(Part::Error(complaint)), ..Self::default() }
     }
 
     pub(crate) fn leave() -> Self {
-        Self { parts: Vec::new(), quit: true }
+        Self { quit: true, ..Self::default() }
     }
 
-    pub(crate) fn append(&mut self, mut other: Self) {
-        self.parts.append(&mut other.parts);
+    pub(crate) fn append(&mut self, other: Self) {
+        for part in other.first.into_iter().chain(other.more) {
+            match self.first {
+                Some(_) => self.more.push(part),
+                None => self.first = Some(part),
+            }
+        }
         self.quit |= other.quit;
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.first.iter().chain(&self.more)
     }
 
     /// Whether there is nothing to show.
     pub(crate) fn is_silent(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Output(output) if output.is_none()))
+        self.parts().all(|part| matches!(part, Part::Output(output) if output.is_none()))
     }
 
     /// Puts what was printed meanwhile in front.
     pub(crate) fn prepend_text(&mut self, printed: String) {
         if !printed.is_empty() {
-            self.parts.insert(0, Part::Output(Output::text(printed)));
+            self.more.splice(0..0, self.first.take());
+            self.first = Some(Part::Output(Output::text(printed)));
         }
     }
 
     /// Shows every answer as JSON.
     pub(crate) fn make_json(&mut self) {
-        for part in &mut self.parts {
+        for part in self.first.iter_mut().chain(&mut self.more) {
             if let Part::Output(output) = part {
                 *part = Part::Json(std::mem::replace(output, Output::none()));
             }
@@ -66,7 +78,7 @@ impl Reply {
 
     /// Whether every command succeeded.
     pub fn is_ok(&self) -> bool {
-        !self.parts.iter().any(|p| matches!(p, Part::Error(_)))
+        !self.parts().any(|p| matches!(p, Part::Error(_)))
     }
 
     /// Whether the client asked to leave.
@@ -77,7 +89,7 @@ impl Reply {
     /// The text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for part in &self.parts {
+        for part in self.parts() {
             match part {
                 Part::Output(output) => text.push_str(&output.to_text()),
                 Part::Json(output) => {
@@ -98,8 +110,7 @@ impl Reply {
     /// The answer for programs: one value, or an array if there were several commands.
     pub fn json(&self) -> Value {
         let mut values: Vec<Value> = self
-            .parts
-            .iter()
+            .parts()
             .map(|part| match part {
                 Part::Output(output) | Part::Json(output) => output.to_json(),
                 Part::Error(complaint) => complaint.to_json(),
@@ -110,7 +121,7 @@ impl Reply {
 
     /// The first failure.
     pub fn complaint(&self) -> Option<&Complaint> {
-        self.parts.iter().find_map(|part| match part {
+        self.parts().find_map(|part| match part {
             Part::Error(complaint) => Some(complaint),
             _ => None,
         })

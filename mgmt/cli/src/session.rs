@@ -63,8 +63,9 @@ impl Cli {
     ) -> Result<bool, Gone> {
         let pace = Pace::default();
         let run = Run { control, sink, depth: 0, pace: &pace };
+        let mut room = run.room();
         for statement in lex::statements(input) {
-            let reply = self.line(statement.text, &run).await;
+            let reply = self.one(statement.text, &run, &mut room).await;
             pace.give_way().await;
             said(statement.line, &reply).await?;
             if !reply.is_ok() || reply.wants_to_quit() {
@@ -109,8 +110,9 @@ impl Cli {
     /// Runs a block and stops at its first failure.
     async fn block(&self, block: &str, run: &Run<'_>) -> Reply {
         let mut reply = Reply::default();
+        let mut room = run.room();
         for statement in lex::statements(block) {
-            let one = self.line(statement.text, run).await;
+            let one = self.one(statement.text, run, &mut room).await;
             let ends = !one.is_ok() || one.wants_to_quit();
             reply.append(one);
             if ends {
@@ -119,6 +121,32 @@ impl Cli {
             run.pace.give_way().await;
         }
         reply
+    }
+
+    /// Runs one command of many; `room` is where its arguments go.
+    async fn one(&self, line: &str, run: &Run<'_>, room: &mut Args) -> Reply {
+        match self.again(line, run, room) {
+            Some(reply) => reply,
+            None => self.line(line, run).await,
+        }
+    }
+
+    /// Runs a command that is like the one before and answers at once. A file of routes is a million of these: nothing
+    /// is searched for or allocated. `None`: nothing was run, and [`line`](Self::line) knows what to do.
+    fn again(&self, line: &str, run: &Run<'_>, room: &mut Args) -> Option<Reply> {
+        let special = line.ends_with("--json") || help::question(line).is_some();
+        if special || run.sink.is_gone() {
+            return None;
+        }
+        let entry = self.table.again(run.control, line, room)?;
+        let Command { run: Handling::Now(handler), long, .. } = *entry.command else { return None };
+        if entry.builtin.is_some() || long.is_some_and(|long| (long.when)(room)) {
+            return None;
+        }
+        Some(match handler(run.control, room) {
+            Ok(output) => Reply::output(output, false),
+            Err(error) => Reply::error(Complaint::failed(&entry.path, room, &error)),
+        })
     }
 
     /// Runs one command. Those that answer at once need no task of their own.
@@ -212,8 +240,9 @@ impl Cli {
         }
         let mut reply = Reply::default();
         let mut progress = Progress::new(file, lines);
+        let mut room = run.room();
         for statement in lex::statements(&text) {
-            let one = self.line(statement.text, run).await;
+            let one = self.one(statement.text, run, &mut room).await;
             if let Some(complaint) = one.complaint() {
                 let place = format!("{file}:{}: {}", statement.line, complaint.to_string().trim_end());
                 reply.append(Reply::error(Complaint::other("exec", place)));
@@ -266,9 +295,21 @@ struct Run<'a> {
     pace: &'a Pace,
 }
 
+impl Run<'_> {
+    /// Where arguments go.
+    fn room(&self) -> Args {
+        Args::new(Rc::clone(self.control), "")
+    }
+}
+
 /// A line without `--json` before or after it, and whether it was there.
 fn without_json(line: &str) -> (&str, bool) {
-    let line = line.trim();
+    let line = lex::trimmed(line);
+    if let [b'!'..=b',' | b'.'..=b'~', .., last] = line.as_bytes()
+        && *last != b'n'
+    {
+        return (line, false);
+    }
     let before = line.strip_prefix("--json").filter(|r| r.is_empty() || r.starts_with(char::is_whitespace));
     let after = || line.strip_suffix("--json").filter(|r| r.ends_with(char::is_whitespace));
     match before.or_else(after) {

@@ -136,6 +136,54 @@ fn a_block_stops_at_its_first_failure() {
     assert_eq!(reply.text(), "1\ntest small: thirteen is taken\n");
 }
 
+/// A command like the one before takes a shorter way; nobody can tell.
+#[test]
+fn a_line_of_many_answers_as_it_does_alone() {
+    let lines = [
+        "ip route add 10.0.0.0/8 via 10.0.0.1",
+        "ip route add 10.1.0.0/16 via 10.0.0.2",
+        "ip route add 10.1.0.0/16 via 10.0.0.2 --json",
+        "--json ip route add 10.1.0.0/16 via 10.0.0.2",
+        "ip route add 10.1.0.0/16 via 10.0.0.2 tap0",
+        "ip route add 10.1.0.0/16 via 10.0.0.2 tap1",
+        "ip route add 10.1.0.0/33 via 10.0.0.2",
+        "ip route add \"10.1.0.0/16\" via 10.0.0.2",
+        "ip route add 10.1.0.0/16 via ?",
+        "ip route add 10.1.0.0/16\tvia   drop",
+        "ip route del 10.1.0.0/16",
+        "test small 1",
+        "test small 1 --json",
+        "test small 13",
+        "test small 300",
+        "test small 1 2",
+        "show errors",
+        "show version",
+        "show interface tap0 tap10",
+        "show interface tap0 tap11",
+        "set acl permit src 10.0.0.0/8, deny src 10.0.0.0/9",
+        "comment test small 1",
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("lines.cli");
+    let alone: Vec<_> = lines.iter().map(|line| cli().execute_now(&control(), line)).collect();
+    for (first, before) in lines.iter().zip(&alone).filter(|(_, reply)| reply.is_ok()) {
+        for (second, after) in lines.iter().zip(&alone) {
+            let block = format!("{first}\n{first}\n{second}\n{second}\n");
+            let reply = cli().execute_now(&control(), &block);
+            let times = if after.is_ok() { 2 } else { 1 };
+            let wanted = before.text().repeat(2) + &after.text().repeat(times);
+            assert_eq!(reply.text(), wanted, "{block}");
+            assert_eq!(reply.is_ok(), after.is_ok(), "{block}");
+            std::fs::write(&file, &block).unwrap();
+            let reply = cli().execute_now(&control(), &format!("exec {}", file.display()));
+            assert_eq!(reply.is_ok(), after.is_ok(), "{block}");
+            if after.is_ok() {
+                assert_eq!(reply.text(), wanted, "{block}");
+            }
+        }
+    }
+}
+
 #[test]
 fn json_comes_before_or_after() {
     for line in ["show version --json", "--json show version"] {

@@ -114,6 +114,9 @@ fn vppctl_gets_a_nul_after_each_line_and_no_prompt() {
     assert_eq!(read_until(&mut c, b"\0"), b"shoal v1.2\n\0");
     c.write_all(b"show errors\n").unwrap();
     assert_eq!(read_until(&mut c, b"\0"), b"\0");
+    // Telnet's commands, control characters and carriage returns are no part of a line, wherever they stand.
+    c.write_all(b"show ver\xff\xf1sion\0\r\n").unwrap();
+    assert_eq!(read_until(&mut c, b"\0"), b"shoal v1.2\n\0");
     c.write_all(b"packet-generator new {\n name x\n}\n").unwrap();
     assert_eq!(read_until(&mut c, b"\0"), b"stream=name x\n\0");
     c.write_all(b"packet-generator new {\n").unwrap();

@@ -16,10 +16,10 @@ use crate::control::Holds;
 use crate::counts::Counts;
 use crate::data::FibTables;
 use crate::export::{Import, Importer};
-use crate::list::{List, ListId, ListKey, Lists, Tracked};
-use crate::resolve::Tracker;
+use crate::list::{List, ListId, ListKey, Lists};
 use crate::slot::{Contribution, Slot};
 use crate::table::{Entries, Table, Taken};
+use crate::track::Trackers;
 use crate::{FibError, FibIndex, Path, Source};
 
 /// Everything the control plane knows.
@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub tables: [Vec<Option<Table>>; 2],
     pub by_id: BTreeMap<(Family, u32), FibIndex>,
     pub lists: Lists,
-    pub trackers: BTreeMap<Tracked, Tracker>,
+    pub trackers: Trackers,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
     /// Routes to interfaces of other tables, and whose hosts they import.
@@ -98,10 +98,10 @@ impl State {
 
     /// The list of these paths for a family's packets, with one user more. Resolved, its adjacency locked.
     pub fn acquire(&mut self, family: Family, paths: &[Path]) -> Result<ListId, FibError> {
-        let key = ListKey { family, paths: paths.into() };
-        let id = if let Some(id) = self.lists.find(&key) {
+        let id = if let Some(id) = self.lists.find(family, paths) {
             id
         } else {
+            let key = ListKey { family, paths: paths.into() };
             if self.lists.is_full() {
                 return Err(FibError::Paths(budget::refused()));
             }
@@ -176,11 +176,18 @@ impl State {
             self.write_leaf(fib, prefix, adj)?;
         }
         let table = self.table_mut(address::family(prefix), fib)?;
-        let old = table.put(prefix, new);
+        let old = match best {
+            Some(_) => table.put(prefix, new),
+            None => table.put_first(prefix, new),
+        };
         self.trie_writes += u64::from(writes);
         // What a path MTU stands before decides where next hops are, too.
         if writes || best.is_some_and(|b| b.source == Source::PathMtu) {
-            self.decided(fib, prefix);
+            let changed = self.covers_changed(fib, prefix);
+            self.renew(changed);
+            if source == Source::PathMtu || self.may_import(list) {
+                self.export(fib, prefix);
+            }
         }
         Ok(old)
     }

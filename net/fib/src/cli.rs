@@ -97,6 +97,9 @@ const FLOW_HASH: &str = "Without a field: the usual ones. `reverse` exchanges so
                          both directions of a flow take the same path.";
 
 fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if many::is_plain(control, args)? {
+        return Ok(Output::none());
+    }
     let wanted = Wanted::new(control, args)?;
     let (index, prefixes, paths) = (wanted.index, wanted.prefixes().map_err(of_route)?, &wanted.paths);
     let done = match (wanted.add, paths.is_empty()) {

@@ -1,5 +1,6 @@
 //! The control plane of forwarding tables.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -24,6 +25,7 @@ use crate::list::{ListId, Lists};
 use crate::path::of_host;
 use crate::slot::Contribution;
 use crate::table::{Entries, Routes};
+use crate::track::Trackers;
 use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 
 mod bulk;
@@ -113,7 +115,7 @@ impl Fib {
             tables: Default::default(),
             by_id: BTreeMap::new(),
             lists: Lists::default(),
-            trackers: BTreeMap::new(),
+            trackers: Trackers::default(),
             down: BTreeSet::new(),
             imports: BTreeMap::new(),
             counts: Counts::default(),
@@ -413,7 +415,7 @@ pub fn consecutive(
 
 impl State {
     /// Paths that can be for packets of a family, in the order lists keep them.
-    fn checked(&self, family: Family, paths: &[Path]) -> Result<Vec<Path>, FibError> {
+    fn checked<'p>(&self, family: Family, paths: &'p [Path]) -> Result<Cow<'p, [Path]>, FibError> {
         for path in paths {
             if path.weight == 0 {
                 return Err(FibError::Weight);
@@ -438,7 +440,33 @@ impl State {
                 self.interfaces.data(interface).map_err(shoal_adj::AdjError::from)?;
             }
         }
-        merged(&[], paths)
+        if let [_] = paths { Ok(Cow::Borrowed(paths)) } else { merged(&[], paths).map(Cow::Owned) }
+    }
+
+    /// A source gives one entry paths.
+    fn change_alone(
+        &mut self,
+        fib: FibIndex,
+        prefix: &IpPrefix,
+        source: Source,
+        given: &[Path],
+        mode: Mode,
+    ) -> Result<(), FibError> {
+        let family = address::family(prefix);
+        self.existing(family, fib)?;
+        let paths = self.checked(family, given)?;
+        let old = if let Some(own) = of_host(prefix, source, given) {
+            self.change_host(fib, prefix, source, &own, mode)?
+        } else {
+            let held = self.acquire(family, &paths)?;
+            let done = self.change_one(fib, prefix, source, (&paths, held), mode);
+            self.release(held);
+            done?
+        };
+        if let Some(old) = old {
+            self.release(old);
+        }
+        Ok(())
     }
 
     fn change_one(

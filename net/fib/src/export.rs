@@ -12,6 +12,7 @@ use shoal_buffer::SwIfIndex;
 use shoal_wire::IpPrefix;
 
 use crate::change::State;
+use crate::list::{List, ListId};
 use crate::{FibError, FibIndex, Path, Source, Via, address};
 
 /// A table and a route in it that leads to an interface of another.
@@ -71,6 +72,13 @@ impl State {
     pub(crate) fn imported(&self, to: FibIndex, host: &IpPrefix) -> Option<Rc<[Path]>> {
         let inside = |((table, cover), _): &(&Importer, &Import)| *table == to && cover.covers(host);
         self.imports.iter().filter(inside).find_map(|(_, import)| self.exported(*import, host))
+    }
+
+    /// Whether an entry could begin to import because a list decides it, or anybody imports already.
+    pub(crate) fn may_import(&self, list: ListId) -> bool {
+        let attached = |via: Via| matches!(via, Via::Attached { .. });
+        let leads = |list: &List| matches!(list.paths()[..], [only] if attached(only.via));
+        !self.imports.is_empty() || self.lists.get(list).is_none_or(leads)
     }
 
     /// Another list decides an entry: it may be one that imports, or a host that others import.

@@ -32,6 +32,7 @@ mod router;
 mod slot;
 mod source;
 mod table;
+mod track;
 mod via;
 mod view;
 

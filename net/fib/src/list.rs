@@ -18,7 +18,7 @@ pub(crate) struct ListId(pub u32);
 pub(crate) type Tracked = (FibIndex, IpAddr);
 
 /// What makes two lists the same: whose packets they carry, and where to.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub(crate) struct ListKey {
     pub family: Family,
     pub paths: Rc<[Path]>,
@@ -81,12 +81,26 @@ impl List {
 pub(crate) struct Lists {
     slots: Vec<Option<List>>,
     free: Vec<ListId>,
-    by_key: HashMap<ListKey, ListId, Keyed>,
+    /// By family and paths.
+    by_paths: [HashMap<Rc<[Path]>, ListId, Keyed>; 2],
 }
 
 impl Lists {
-    pub fn find(&self, key: &ListKey) -> Option<ListId> {
-        self.by_key.get(key).copied()
+    fn of(&mut self, family: Family) -> &mut HashMap<Rc<[Path]>, ListId, Keyed> {
+        let [ip4, ip6] = &mut self.by_paths;
+        match family {
+            Family::Ip4 => ip4,
+            Family::Ip6 => ip6,
+        }
+    }
+
+    pub fn find(&self, family: Family, paths: &[Path]) -> Option<ListId> {
+        let [ip4, ip6] = &self.by_paths;
+        let all = match family {
+            Family::Ip4 => ip4,
+            Family::Ip6 => ip6,
+        };
+        all.get(paths).copied()
     }
 
     pub fn get(&self, id: ListId) -> Option<&List> {
@@ -118,13 +132,13 @@ impl Lists {
             Some(slot) => *slot = Some(list),
             None => self.slots.push(Some(list)),
         }
-        self.by_key.insert(key, id);
+        self.of(key.family).insert(key.paths, id);
         id
     }
 
     pub fn remove(&mut self, id: ListId) -> Option<List> {
         let list = self.slots.get_mut(id.0 as usize)?.take()?;
-        self.by_key.remove(&list.key);
+        self.of(list.key.family).remove(&list.key.paths);
         self.free.push(id);
         Some(list)
     }

@@ -16,7 +16,7 @@ use shoal_wire::IpPrefix;
 
 use crate::change::State;
 use crate::list::{List, ListId, Tracked};
-use crate::{FibError, FibIndex, PathState, Via, address};
+use crate::{FibError, FibIndex, PathState, Via};
 
 /// One thing that forwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -454,10 +454,7 @@ impl State {
 
     /// The next hops an entry covers, or did, may have another cover: the lists with a path to one that has.
     pub(crate) fn covers_changed(&mut self, fib: FibIndex, prefix: &IpPrefix) -> Vec<ListId> {
-        if self.trackers.is_empty() {
-            return Vec::new();
-        }
-        let inside = self.trackers.range((fib, prefix.network())..=(fib, address::last(prefix)));
+        let inside = self.trackers.inside(fib, prefix);
         let near = |cover: &Option<(IpPrefix, ListId)>| cover.is_none_or(|(c, _)| c.len() <= prefix.len());
         let inside: Vec<Tracked> = inside.filter(|(_, t)| near(&t.cover)).map(|(at, _)| *at).collect();
         let mut changed = Vec::new();
@@ -484,7 +481,7 @@ impl State {
     }
 
     pub(crate) fn track(&mut self, id: ListId, at: Tracked) {
-        if !self.trackers.contains_key(&at) {
+        if self.trackers.get(&at).is_none() {
             let cover = self.cover_of(at);
             self.trackers.insert(at, Tracker { cover, users: BTreeSet::new() });
             self.follow(at, None, cover);

@@ -82,6 +82,12 @@ impl<A: Bits> Routes<A> {
         old
     }
 
+    /// The same of an entry that is not there yet.
+    fn put_first(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
+        self.set(prefix.len(), A::of(prefix.network())?, &[new]);
+        None
+    }
+
     /// Takes a source's contribution out: what it was, who decided before, and who decides now.
     fn take(&mut self, prefix: &IpPrefix, source: Source) -> Option<Taken> {
         let (len, addr) = (prefix.len(), A::of(prefix.network())?);
@@ -239,6 +245,11 @@ impl Table {
     /// Puts a contribution in its place, for which there is room; gives back what the source contributed before.
     pub fn put(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
         either!(mut self, routes => routes.put(prefix, new))
+    }
+
+    /// The same of an entry that is not there yet; `None`.
+    pub fn put_first(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
+        either!(mut self, routes => routes.put_first(prefix, new))
     }
 
     /// Takes a source's contribution out, if there is one; the last one takes the entry with it.

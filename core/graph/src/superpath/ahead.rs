@@ -44,7 +44,7 @@ impl<L: Finds> Ahead<L> {
     #[inline(always)]
     pub(super) fn advance(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
         if let (true, Some(facts), Some(all)) = (self.done, facts, self.all.get_mut(..n)) {
-            L::advance(facts, self.begun, all);
+            self.begun = L::advance(facts, self.begun, all);
         }
     }
 

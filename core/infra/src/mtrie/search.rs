@@ -43,14 +43,14 @@ impl<A: Address> Search<A> {
 /// Most searches whose small plies are looked at together.
 const TOGETHER: usize = 32;
 
-/// What [`Mtrie::begin`] found of several searches.
+/// What is known of several searches after [`Mtrie::begin`], and after [`Mtrie::advance`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begun {
-    /// They are for different addresses.
+    /// Some are not done.
     #[default]
-    Each,
-    /// They are all for the same address, and done.
-    Same,
+    Open,
+    /// They are done: all are for the same address, or no level is left.
+    Done,
 }
 
 impl<A: Address> Mtrie<A> {
@@ -60,7 +60,7 @@ impl<A: Address> Mtrie<A> {
     #[inline(always)]
     pub fn seek(&self, all: &mut [Search<A>]) {
         let begun = self.begin(all);
-        self.advance(begun, all);
+        let begun = self.advance(begun, all);
         self.finish(begun, all);
     }
 
@@ -69,11 +69,11 @@ impl<A: Address> Mtrie<A> {
     #[inline(always)]
     pub fn begin(&self, all: &mut [Search<A>]) -> Begun {
         if A::LEVELS > WIDE_LEVELS {
-            let Some(&Search { addr: first, .. }) = all.first() else { return Begun::Same };
+            let Some(&Search { addr: first, .. }) = all.first() else { return Begun::Done };
             if all.iter().fold(true, |same, search| same & (search.addr == first)) {
                 let entry = Entry::leaf(self.lookup(first));
                 all.iter_mut().for_each(|search| search.entry = entry);
-                return Begun::Same;
+                return Begun::Done;
             }
         }
         let slots = self.slots.as_slice();
@@ -84,51 +84,45 @@ impl<A: Address> Mtrie<A> {
             }
             self.slots.prefetch(search.slot(A::CACHED_LEVELS + 1));
         }
-        Begun::Each
+        Begun::Open
     }
 
-    /// The second part, of the same searches: the other levels of large plies. What the next reads is then on its way
-    /// again, where there are more.
+    /// The second part, of the same searches: the next level of large plies. What the one below reads is then on its way
+    /// again, where there is one.
     #[inline(always)]
-    pub fn advance(&self, begun: Begun, all: &mut [Search<A>]) {
-        if A::LEVELS == WIDE_LEVELS || begun == Begun::Same {
-            return;
+    pub fn advance(&self, begun: Begun, all: &mut [Search<A>]) -> Begun {
+        if begun == Begun::Done {
+            return begun;
         }
         // By value, so that what it consists of need not be read again for each.
         let slots = self.slots.as_slice();
+        let level = A::CACHED_LEVELS + 1;
+        let mut open = 0;
         for search in all {
-            for level in A::CACHED_LEVELS + 1..=WIDE_LEVELS {
-                search.step(slots, level);
+            search.step(slots, level);
+            open |= search.entry.0;
+            if level == WIDE_LEVELS {
+                self.slots.prefetch(first_slot(search.entry.line()));
+            } else if !search.entry.is_final() {
+                // Few have a longer prefix than this level's.
+                self.slots.prefetch(search.slot(level + 1));
             }
-            self.slots.prefetch(first_slot(search.entry.line()));
         }
+        if Entry(open).is_final() { Begun::Done } else { Begun::Open }
     }
 
     /// The rest, of the same searches.
     #[inline(always)]
     pub fn finish(&self, begun: Begun, all: &mut [Search<A>]) {
-        if begun == Begun::Same {
+        if begun == Begun::Done {
             return;
+        }
+        let slots = self.slots.as_slice();
+        for level in A::CACHED_LEVELS + 2..=WIDE_LEVELS {
+            all.iter_mut().for_each(|search| search.step(slots, level));
         }
         if A::LEVELS > WIDE_LEVELS {
             all.chunks_mut(TOGETHER).for_each(|some| self.finish_narrow(some));
-        } else {
-            self.finish_wide(all);
-        }
-    }
-
-    #[inline(always)]
-    fn finish_wide(&self, all: &mut [Search<A>]) {
-        let slots = self.slots.as_slice();
-        for level in A::CACHED_LEVELS + 1..=WIDE_LEVELS {
-            let mut open = 0;
-            for search in all.iter_mut() {
-                search.step(slots, level);
-                open |= search.entry.0;
-            }
-            if Entry(open).is_final() {
-                return;
-            }
         }
     }
 

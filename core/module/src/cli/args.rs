@@ -1,6 +1,5 @@
 //! The arguments of one command, as the parser found them.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,12 +13,21 @@ use crate::Control;
 pub struct Item {
     /// The argument's name, or the word itself in full.
     pub name: &'static str,
-    /// The text that was given, without quotes or braces around it.
-    pub text: Cow<'static, str>,
+    /// What was given, without quotes or braces around it.
+    pub text: Text,
     /// Where it stands in the input line, in bytes.
     pub span: Range<usize>,
     /// A word of the syntax, not an argument. `table <table:u32>` gives one of each with the same name.
     pub word: bool,
+}
+
+/// What was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// What the line has there; nearly everything is.
+    InLine,
+    /// Something else: quotes are gone.
+    Other(Box<str>),
 }
 
 /// What was given to a command: a typed bag of the items after its path, in input order.
@@ -28,27 +36,47 @@ pub struct Item {
 #[derive(Clone)]
 pub struct Args {
     control: Rc<Control>,
-    line: Rc<str>,
-    /// All items of the line.
-    all: Rc<Vec<Item>>,
+    given: Rc<Given>,
     /// Which of them are in this bag.
     range: Range<usize>,
+}
+
+/// A line and what it consists of.
+#[derive(Clone, Default)]
+struct Given {
+    line: String,
+    all: Vec<Item>,
 }
 
 impl Args {
     /// An empty bag for one input line.
     pub fn new(control: Rc<Control>, line: &str) -> Self {
-        Self { control, line: line.into(), all: Rc::default(), range: 0..0 }
+        Self { control, given: Rc::new(Given { line: line.to_owned(), all: Vec::new() }), range: 0..0 }
+    }
+
+    /// The bag of another line, in the memory of this one if nobody else has it; `find` puts in its items, or says that
+    /// it cannot.
+    pub fn refill(&mut self, line: &str, find: impl FnOnce(&mut Vec<Item>) -> bool) -> bool {
+        if Rc::get_mut(&mut self.given).is_none() {
+            self.given = Rc::default();
+        }
+        let Some(given) = Rc::get_mut(&mut self.given) else { return false };
+        given.line.clear();
+        given.line.push_str(line);
+        given.all.clear();
+        let found = find(&mut given.all);
+        self.range = 0..given.all.len();
+        found
     }
 
     /// The same bag with one more argument; for tests.
     pub fn with(self, name: &'static str, text: impl Into<String>, span: Range<usize>) -> Self {
-        self.with_item(Item { name, text: text.into().into(), span, word: false })
+        self.with_item(Item { name, text: Text::Other(text.into().into()), span, word: false })
     }
 
     /// The same bag with one more word; for tests.
     pub fn with_word(self, name: &'static str, span: Range<usize>) -> Self {
-        self.with_item(Item { name, text: name.into(), span, word: true })
+        self.with_item(Item { name, text: Text::Other(name.into()), span, word: true })
     }
 
     /// The same bag with one more item.
@@ -60,18 +88,18 @@ impl Args {
 
     /// The same bag with these items instead.
     pub fn with_items(self, items: Vec<Item>) -> Self {
-        let range = 0..items.len();
-        Self { all: Rc::new(items), range, ..self }
+        let (range, line) = (0..items.len(), self.given.line.clone());
+        Self { given: Rc::new(Given { line, all: items }), range, ..self }
     }
 
     /// The whole input line.
     pub fn line(&self) -> &str {
-        &self.line
+        &self.given.line
     }
 
     /// All items in input order.
     pub fn items(&self) -> &[Item] {
-        self.all.get(self.range.clone()).unwrap_or_default()
+        self.given.all.get(self.range.clone()).unwrap_or_default()
     }
 
     /// Whether the word or argument was given.
@@ -81,7 +109,15 @@ impl Args {
 
     /// The text of an argument, the first if there are several.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.values(name).next().map(|item| item.text.as_ref())
+        self.values(name).next().map(|item| self.text_of(item))
+    }
+
+    /// The text of an item.
+    pub fn text_of<'a>(&'a self, item: &'a Item) -> &'a str {
+        match &item.text {
+            Text::InLine => self.given.line.get(item.span.clone()).unwrap_or_default(),
+            Text::Other(text) => text,
+        }
     }
 
     /// Where the argument, or else the word, stands in the input line, in bytes.
@@ -121,7 +157,8 @@ impl Args {
     /// As [`Args::parse`], for an argument that may be left out.
     pub fn parse_opt<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, CliError> {
         let Some(item) = self.values(name).next() else { return Ok(None) };
-        item.text.parse().map(Some).map_err(|_| refused(item, Expected::new(expected)))
+        let text = self.text_of(item);
+        text.parse().map(Some).map_err(|_| refused(item, text, Expected::new(expected)))
     }
 
     /// The input cut before each `name`: one bag for each repetition of a group that starts with it.
@@ -147,19 +184,24 @@ impl Args {
         self.items().iter().filter(move |item| !item.word && item.name == name)
     }
 
-    fn read<T: FromArg>(&self, item: &Item) -> Result<T, CliError> {
-        T::from_arg(&item.text, &self.control).map_err(|expected| refused(item, expected))
+    /// The value of an item.
+    pub fn read<T: FromArg>(&self, item: &Item) -> Result<T, CliError> {
+        let text = self.text_of(item);
+        T::from_arg(text, &self.control).map_err(|expected| refused(item, text, expected))
     }
 }
 
-fn refused(item: &Item, expected: Expected) -> CliError {
-    let message = format!("bad <{}> `{}', expected {}", item.name, item.text, expected.what);
+fn refused(item: &Item, text: &str, expected: Expected) -> CliError {
+    let message = format!("bad <{}> `{text}', expected {}", item.name, expected.what);
     CliError::argument(item.name, message).nearest(expected.nearest)
 }
 
 impl fmt::Debug for Args {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Args").field("line", &self.line).field("items", &self.items()).finish_non_exhaustive()
+        f.debug_struct("Args")
+            .field("line", &self.line())
+            .field("items", &self.items())
+            .finish_non_exhaustive()
     }
 }
 
@@ -197,6 +239,24 @@ mod tests {
         assert!(e.message().contains("300 does not fit, 0 to 255"), "{e}");
         assert!(args().get::<u8>("gone").unwrap_err().message().contains("is missing"));
         assert!(args().parse::<std::net::Ipv4Addr>("n", "an address").is_err());
+    }
+
+    #[test]
+    fn a_bag_that_is_filled_again_does_not_change_one_that_was_taken_from_it() {
+        let item = |span: Range<usize>| Item { name: "n", text: Text::InLine, span, word: false };
+        let mut a = Args::new(Rc::new(Control::new()), "");
+        let fill = |a: &mut Args, line: &str, span: Range<usize>| {
+            a.refill(line, |items| {
+                items.push(item(span));
+                true
+            })
+        };
+        assert!(fill(&mut a, "go 1", 3..4));
+        let (kept, groups) = (a.clone(), a.groups("n"));
+        assert!(fill(&mut a, "go on 22", 6..8));
+        assert_eq!((a.get::<u8>("n"), kept.get::<u8>("n"), groups[0].get::<u8>("n")), (Ok(22), Ok(1), Ok(1)));
+        assert_eq!((a.line(), kept.line()), ("go on 22", "go 1"));
+        assert!(!a.refill("x", |_| false) && a.items().is_empty());
     }
 
     #[test]

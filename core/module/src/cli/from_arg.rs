@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
+use shoal_wire::plain;
+
 use super::Expected;
 use crate::Control;
 
@@ -65,19 +67,25 @@ impl FromArg for f64 {
 
 impl FromArg for Ipv4Addr {
     fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
-        text.parse().map_err(|_| "an IPv4 address such as 192.0.2.1".into())
+        plain::ip4(text)
+            .map_or_else(|| text.parse(), Ok)
+            .map_err(|_| "an IPv4 address such as 192.0.2.1".into())
     }
 }
 
 impl FromArg for Ipv6Addr {
     fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
-        text.parse().map_err(|_| "an IPv6 address such as 2001:db8::1".into())
+        plain::ip6(text)
+            .map_or_else(|| text.parse(), Ok)
+            .map_err(|_| "an IPv6 address such as 2001:db8::1".into())
     }
 }
 
 impl FromArg for IpAddr {
     fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
-        text.parse().map_err(|_| "an IP address such as 192.0.2.1 or 2001:db8::1".into())
+        let read = plain::ip4(text).map(IpAddr::V4).or_else(|| plain::ip6(text).map(IpAddr::V6));
+        read.map_or_else(|| text.parse(), Ok)
+            .map_err(|_| "an IP address such as 192.0.2.1 or 2001:db8::1".into())
     }
 }
 

@@ -49,7 +49,7 @@ mod sink;
 mod wire_args;
 
 pub use arg_type::{ArgType, BUILT_IN, check};
-pub use args::{Args, Item};
+pub use args::{Args, Item, Text};
 pub use command::{AsyncHandler, Command, Handler, Later, Long, Run};
 pub use error::{CliError, Expected};
 pub use from_arg::{FromArg, Toggle};

@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::io::{self, BufRead};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -175,17 +176,33 @@ impl Link {
     pub fn take_line(&self, line: &mut Vec<u8>) -> bool {
         let mut input = self.input.borrow_mut();
         let was_full = input.len() >= MAX_INPUT;
-        let end = input.iter().position(|b| *b == b'\n');
-        let n = end.unwrap_or(input.len());
-        line.extend(input.drain(..n));
-        if end.is_some() {
-            input.pop_front();
-        }
+        // What is in memory cannot fail to be read.
+        let _: io::Result<usize> = input.read_until(b'\n', line);
         drop(input);
         if was_full {
             self.changed.notify();
         }
-        end.is_some()
+        let whole = line.last() == Some(&b'\n');
+        if whole {
+            line.pop();
+        }
+        whole
+    }
+
+    /// Takes input up to the next byte that is no text, a control character or telnet's, and adds it to `line`; tells
+    /// how much that was.
+    pub fn take_text(&self, line: &mut Vec<u8>) -> usize {
+        let mut input = self.input.borrow_mut();
+        let was_full = input.len() >= MAX_INPUT;
+        let (first, _) = input.as_slices();
+        let text = first.iter().position(|b| !matches!(b, b'\t' | b' '..=254)).unwrap_or(first.len());
+        line.extend_from_slice(first.get(..text).unwrap_or_default());
+        input.drain(..text);
+        drop(input);
+        if was_full {
+            self.changed.notify();
+        }
+        text
     }
 
     /// Waits for input; false after `limit`, or at the end of it.

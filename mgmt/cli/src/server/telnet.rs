@@ -55,6 +55,11 @@ enum State {
 const MAX_OPTION: usize = 64;
 
 impl Decoder {
+    /// Whether the next byte of text is just that.
+    pub fn is_in_text(&self) -> bool {
+        matches!(self.state, State::Text)
+    }
+
     /// Takes one byte.
     pub fn feed(&mut self, byte: u8) -> Event {
         match (self.state, byte) {

@@ -66,19 +66,13 @@ impl Terminal<'_> {
             if !self.more().await? {
                 return self.finish().await;
             }
-            let Some(byte) = self.link.take() else { continue };
-            match self.decoder.feed(byte) {
-                Event::Byte(byte) => {
-                    if self.byte(byte).await?.is_break() {
-                        return Ok(());
-                    }
+            // Most of a line at once: programs send many, and long ones.
+            let text = self.kind != Kind::Screen && self.decoder.is_in_text();
+            if !text || self.link.take_text(&mut self.line) == 0 {
+                let Some(byte) = self.link.take() else { continue };
+                if self.decoded(byte).await?.is_break() {
+                    return Ok(());
                 }
-                Event::TerminalType(name) => self.negotiated(&name)?,
-                Event::Interrupt if self.kind == Kind::Screen => {
-                    // Ctrl-C never ends a session.
-                    let _ = self.typed(3).await?;
-                }
-                Event::Interrupt | Event::Nothing => {}
             }
             let length = self.line.len().max(self.editor.len()) + self.pending.len();
             if length > MAX_LINE {
@@ -86,6 +80,20 @@ impl Terminal<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Does what a byte means, by itself or with those before.
+    async fn decoded(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+        match self.decoder.feed(byte) {
+            Event::Byte(byte) => return self.byte(byte).await,
+            Event::TerminalType(name) => self.negotiated(&name)?,
+            Event::Interrupt if self.kind == Kind::Screen => {
+                // Ctrl-C never ends a session.
+                let _ = self.typed(3).await?;
+            }
+            Event::Interrupt | Event::Nothing => {}
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
     }
 
     /// Waits for input; false when there will be none.

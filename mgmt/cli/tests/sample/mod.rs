@@ -41,7 +41,7 @@ pub static TYPES: &[ArgType] = &[
 
 /// Says what it was called with: `name=text` for each item.
 fn echo(_: &Control, args: &Args) -> Result<Output, CliError> {
-    let items: Vec<_> = args.items().iter().map(|i| format!("{}={}", i.name, i.text)).collect();
+    let items: Vec<_> = args.items().iter().map(|i| format!("{}={}", i.name, args.text_of(i))).collect();
     Ok(Output::text(items.join(" ")))
 }
 

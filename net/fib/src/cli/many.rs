@@ -1,10 +1,11 @@
 //! `ip route add count N`: many routes for one line, a few at a time.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_adj::Family;
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Later, Output, Pace, Sink};
+use shoal_module::cli::{Args, CliError, Item, Later, Output, Pace, Sink};
 use shoal_wire::IpPrefix;
 
 use crate::arg::{PrefixArg, TableArg};
@@ -98,6 +99,34 @@ impl Wanted {
         }
         Ok(())
     }
+}
+
+/// Adds a route `PREFIX via ADDRESS`, or deletes a route, in table 0: what a million lines of a file are. `false`:
+/// something else is wanted.
+pub(super) fn is_plain(control: &Control, args: &Args) -> Result<bool, CliError> {
+    let (prefix, to) = match args.items() {
+        [add, prefix, via, to] if is_word(add, "add") && is_word(via, "via") => (prefix, Some(to)),
+        [del, prefix] if is_word(del, "del") => (prefix, None),
+        _ => return Ok(false),
+    };
+    if prefix.name != "prefix" || to.is_some_and(|to| to.word || to.name != "next-hop") {
+        return Ok(false);
+    }
+    let fib = control.get::<Fib>()?;
+    let prefix = args.read::<PrefixArg>(prefix)?.0;
+    let done = match to {
+        Some(to) => {
+            let path = Path::recursive(args.read::<IpAddr>(to)?, FibIndex::DEFAULT);
+            fib.add_paths(FibIndex::DEFAULT, [prefix], Source::Cli, &[path])
+        }
+        None => fib.remove_many(FibIndex::DEFAULT, [prefix], Source::Cli),
+    };
+    done.map_err(of_route)?;
+    Ok(true)
+}
+
+fn is_word(item: &Item, word: &str) -> bool {
+    item.word && item.name == word
 }
 
 /// Whether there are so many that others would wait.

@@ -63,7 +63,7 @@ impl State {
         mode: Mode,
     ) -> Result<Pending, FibError> {
         self.existing(family, fib)?;
-        let paths = self.checked(family, given)?;
+        let paths = self.checked(family, given)?.into_owned();
         let held = self.acquire(family, &paths)?;
         let wanted = Wanted { fib, source, mode, given: given.to_vec(), paths, held };
         Ok(Pending { family, wanted, done: Notes::default() })
@@ -210,19 +210,14 @@ impl Fib {
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
         let mut prefixes = prefixes.into_iter().map(Into::into).peekable();
-        // All of one family, which the first one says; without any there is nothing to do but to check.
-        let family = prefixes.peek().map_or(Family::Ip4, address::family);
-        let mut bulk = state.begin_bulk((family, fib), source, paths, mode)?;
         let first = prefixes.next();
         // One alone needs no notes.
         if let (Some(only), None) = (&first, prefixes.peek()) {
-            let done = state.change(&bulk.wanted, &only.normalized());
-            if let Ok(Some(old)) = done {
-                state.release(old);
-            }
-            state.end_bulk(&bulk);
-            return done.map(|_| 1);
+            return state.change_alone(fib, &only.normalized(), source, paths, mode).map(|()| 1);
         }
+        // All of one family, which the first one says; without any there is nothing to do but to check.
+        let family = first.as_ref().map_or(Family::Ip4, address::family);
+        let mut bulk = state.begin_bulk((family, fib), source, paths, mode)?;
         let done = state.continue_bulk(&mut bulk, first.into_iter().chain(prefixes));
         let count = bulk.done.len();
         state.keep_bulk(&mut bulk, usize::MAX);

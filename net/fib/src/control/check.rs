@@ -96,7 +96,7 @@ fn check_lists(state: &State, users: &BTreeMap<ListId, usize>, broken: &mut Vec<
 }
 
 fn check_trackers(state: &State, broken: &mut Vec<String>) {
-    for (at, tracker) in &state.trackers {
+    for (at, tracker) in state.trackers.iter() {
         let mut say = |what: &str| broken.push(format!("next hop {} in {}: {what}", at.1, at.0));
         if state.table(Family::of(at.1), at.0).is_none() {
             say("its table is gone");

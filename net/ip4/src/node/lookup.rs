@@ -192,8 +192,8 @@ impl Finds for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
-        trie.advance(begun, all);
+    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) -> Begun {
+        trie.advance(begun, all)
     }
 
     #[inline(always)]

@@ -37,8 +37,8 @@ impl Finds for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
-        trie.advance(begun, all);
+    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) -> Begun {
+        trie.advance(begun, all)
     }
 
     #[inline(always)]
