@@ -14,7 +14,7 @@ use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::topology::{NodeEntry, Topology};
 
-/// Blocks under way at a time.
+/// Blocks under way at a time, in a frame of many. One of few is a single block.
 const RING: usize = 3;
 
 /// A block whose lookups are done ahead.
@@ -29,8 +29,8 @@ struct Block<A> {
 
 /// The place of the block that begins at packet `start`.
 #[inline(always)]
-fn at<A>(ring: &mut [Block<A>; RING], start: usize) -> &mut Block<A> {
-    match ring.get_mut(start / BLOCK % RING) {
+fn at<const N: usize, A>(ring: &mut [Block<A>; N], start: usize) -> &mut Block<A> {
+    match ring.get_mut(start / BLOCK % N) {
         Some(block) => block,
         None => unreachable!("a remainder is less than what was divided by"),
     }
@@ -115,7 +115,12 @@ impl<L: Chain> ChainRunner<L> {
             self.turn(&mut same, 0, first.rx(), &walk);
         }
         if self.chain.is_far(same.facts) {
-            self.go_ahead(frame, memory, exits, &mut same, &walk);
+            if n <= BLOCK {
+                self.go_ahead([Block::default()], frame, (memory, exits), &mut same, &walk);
+            } else {
+                let ring: [_; RING] = std::array::from_fn(|_| Block::default());
+                self.go_ahead(ring, frame, (memory, exits), &mut same, &walk);
+            }
         } else {
             frame.each(memory, |i, pkt| {
                 if pkt.rx() != same.interface {
@@ -134,23 +139,22 @@ impl<L: Chain> ChainRunner<L> {
     /// Runs all packets, block by block, each after its lookups. A block of packets from several interfaces, which may
     /// have several tables, goes without.
     #[inline(always)]
-    fn go_ahead<'g>(
+    fn go_ahead<'g, const N: usize>(
         &'g self,
+        mut ring: [Block<L::Ahead>; N],
         frame: &mut Frame,
-        memory: Memory,
-        exits: &mut [NodeIndex],
+        (memory, exits): (Memory, &mut [NodeIndex]),
         same: &mut Same<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
-        let mut ring = <[Block<L::Ahead>; RING]>::default();
         frame.prefetch_first(memory, BLOCK);
-        for begun in (0..n + 2 * BLOCK).step_by(BLOCK) {
+        for begun in (0..n + (N - 1) * BLOCK).step_by(BLOCK) {
             at(&mut ring, begun).begin::<L>(frame, memory, begun, same);
-            if let Some(before) = begun.checked_sub(BLOCK) {
+            if let Some(before) = begun.checked_sub((N - 1) / 2 * BLOCK) {
                 at(&mut ring, before).advance::<L>(same);
             }
-            let Some(start) = begun.checked_sub(2 * BLOCK) else { continue };
+            let Some(start) = begun.checked_sub((N - 1) * BLOCK) else { continue };
             let block = at(&mut ring, start);
             let done = block.finish::<L>(same);
             frame.each_of::<false>(memory, start..(start + BLOCK).min(n), |i, pkt| {
