@@ -38,19 +38,21 @@ impl<A: Finds, B: Finds> Default for Sides<A, B> {
     }
 }
 
+/// What two chains that begin with `N` need to know of an interface, each if its packets are plain.
+type OfBoth<'g, N, A, B> = (OfChain<'g, N, A>, OfChain<'g, N, B>);
+type OfChain<'g, N, A> = Option<(<N as Plain>::Facts<'g>, <A as Link>::Facts<'g>)>;
+
 /// What the lookups of two chains that begin with `N` need to know of an interface.
 type OfLookups<'g, A, B> = (Option<LookupFacts<'g, A>>, Option<LookupFacts<'g, B>>);
 type LookupFacts<'g, A> = <<A as Link>::Lookup as Finds>::Facts<'g>;
 
 #[inline(always)]
-fn of_lookups<'g, N: Plain, A: Link, B: Link>(
-    (a, b): (Option<(N::Facts<'g>, A::Facts<'g>)>, Option<(N::Facts<'g>, B::Facts<'g>)>),
-) -> OfLookups<'g, A, B> {
+fn of_lookups<N: Plain, A: Link, B: Link>((a, b): OfBoth<'_, N, A, B>) -> OfLookups<'_, A, B> {
     (a.map(|(_, facts)| A::of_lookup(facts)), b.map(|(_, facts)| B::of_lookup(facts)))
 }
 
 impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
-    type Facts<'g> = (Option<(N::Facts<'g>, A::Facts<'g>)>, Option<(N::Facts<'g>, B::Facts<'g>)>);
+    type Facts<'g> = OfBoth<'g, N, A, B>;
     type Ahead = Sides<A::Lookup, B::Lookup>;
 
     fn names(list: &mut Vec<&'static str>) {

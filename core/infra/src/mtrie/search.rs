@@ -40,6 +40,13 @@ impl<A: Address> Search<A> {
     }
 }
 
+/// Whether all are for one address; without a branch for each, so that several are compared at once.
+#[inline(always)]
+#[allow(clippy::needless_bitwise_bool)] // a lazy operator would be a branch
+fn are_for<A: Address>(addr: A, all: &[Search<A>]) -> bool {
+    all.iter().fold(true, |same, search| same & (search.addr == addr))
+}
+
 /// Most searches whose small plies are looked at together.
 const TOGETHER: usize = 32;
 
@@ -70,9 +77,11 @@ impl<A: Address> Mtrie<A> {
     pub fn begin(&self, all: &mut [Search<A>]) -> Begun {
         if A::LEVELS > WIDE_LEVELS {
             let Some(&Search { addr: first, .. }) = all.first() else { return Begun::Done };
-            if all.iter().fold(true, |same, search| same & (search.addr == first)) {
+            if are_for(first, all) {
                 let entry = Entry::leaf(self.lookup(first));
-                all.iter_mut().for_each(|search| search.entry = entry);
+                for search in all {
+                    search.entry = entry;
+                }
                 return Begun::Done;
             }
         }
@@ -119,7 +128,9 @@ impl<A: Address> Mtrie<A> {
         }
         let slots = self.slots.as_slice();
         for level in A::CACHED_LEVELS + 2..=WIDE_LEVELS {
-            all.iter_mut().for_each(|search| search.step(slots, level));
+            for search in all.iter_mut() {
+                search.step(slots, level);
+            }
         }
         if A::LEVELS > WIDE_LEVELS {
             all.chunks_mut(TOGETHER).for_each(|some| self.finish_narrow(some));
