@@ -50,7 +50,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+pub(crate) fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
     attributes.iter().find(|a| a.path().is_ident(name))
 }
 
@@ -66,14 +66,14 @@ fn severity(attributes: &[Attribute]) -> syn::Result<TokenStream> {
 }
 
 /// The doc comment's first line.
-fn doc(attributes: &[Attribute]) -> Option<String> {
+pub(crate) fn doc(attributes: &[Attribute]) -> Option<String> {
     let Meta::NameValue(pair) = &find(attributes, "doc")?.meta else { return None };
     let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { return None };
     let text = text.value().trim().trim_end_matches('.').to_owned();
     (!text.is_empty()).then_some(text)
 }
 
-fn snake_case(camel: &str) -> String {
+pub(crate) fn snake_case(camel: &str) -> String {
     let mut snake = String::new();
     for c in camel.chars() {
         if c.is_uppercase() && !snake.is_empty() {

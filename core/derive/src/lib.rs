@@ -1,8 +1,10 @@
 //! Derives for node declarations: where packets go ([`macro@NextNodes`]), why they are dropped
-//! ([`macro@ErrorCounters`]) and what a trace says ([`macro@TraceLine`]).
+//! ([`macro@ErrorCounters`]) and what a trace says ([`macro@TraceLine`]); and for messages of the binary API
+//! ([`macro@Message`]) and what they are made of ([`macro@Value`]).
 #![forbid(unsafe_code)]
 
 mod error_counters;
+mod message;
 mod next_nodes;
 mod trace_line;
 
@@ -34,4 +36,28 @@ pub fn error_counters(input: TokenStream) -> TokenStream {
 pub fn trace_line(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     trace_line::expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Implements `shoal_message::Value`: for a struct of fields with names, for a struct of one without
+/// (`#[value(alias)]`, or `#[value(flags)]` with `#[entry("NAME", BIT)]` for each), or for an enum whose variants have
+/// values and `#[entry("NAME")]`.
+///
+/// `#[value(name = "..")]` is its name where that is not the struct's in snake case, `width = u8` the size of an enum
+/// that does not take 32 bits. A `Vec` names the `Count` before it: `#[counted_by(n_paths)]`.
+#[proc_macro_derive(Value, attributes(value, entry, counted_by))]
+pub fn value(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::expand_value(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Implements `shoal_message::Message` for a struct of fields with names.
+///
+/// `#[message(request)]`, `reply`, `event` or `bare` says what stands in front of them. A request is answered by a reply
+/// that says whether it was done, unless it names others: `reply = TYPE`, `details = TYPE` for a dump, both for a stream
+/// with an end; `events = TYPE` is what comes unasked afterwards. The doc line is mandatory: it is what the reference of
+/// the API says.
+#[proc_macro_derive(Message, attributes(message, counted_by))]
+pub fn message(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::expand_message(&input).unwrap_or_else(|e| e.to_compile_error()).into()
 }
