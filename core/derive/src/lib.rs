@@ -39,8 +39,8 @@ pub fn trace_line(input: TokenStream) -> TokenStream {
 }
 
 /// Implements `shoal_message::Value`: for a struct of fields with names, for a struct of one without
-/// (`#[value(alias)]`, or `#[value(flags)]` with `#[entry("NAME", BIT)]` for each), or for an enum whose variants have
-/// values and `#[entry("NAME")]`.
+/// (`#[value(alias)]`, or `#[value(flags)]` with `#[entry("NAME", BIT)]` for each, or `open` where VPP calls flags an
+/// enum), or for an enum whose variants have values and `#[entry("NAME")]`.
 ///
 /// `#[value(name = "..")]` is its name where that is not the struct's in snake case, `width = u8` the size of an enum
 /// that does not take 32 bits. A `Vec` names the `Count` before it: `#[counted_by(n_paths)]`.

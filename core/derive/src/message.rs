@@ -17,6 +17,7 @@ struct Options {
     width: Option<Ident>,
     is_alias: bool,
     is_flags: bool,
+    is_open: bool,
 }
 
 fn options(attributes: &[Attribute]) -> syn::Result<Options> {
@@ -31,8 +32,10 @@ fn options(attributes: &[Attribute]) -> syn::Result<Options> {
             options.is_alias = true;
         } else if meta.path.is_ident("flags") {
             options.is_flags = true;
+        } else if meta.path.is_ident("open") {
+            options.is_open = true;
         } else {
-            return Err(meta.error("it is name = \"..\", width = .., alias or flags"));
+            return Err(meta.error("it is name = \"..\", width = .., alias, flags or open"));
         }
         Ok(())
     })?;
@@ -45,7 +48,8 @@ pub fn expand_value(input: &DeriveInput) -> syn::Result<TokenStream> {
     let parts = match &input.data {
         Data::Enum(data) => enumeration(input, data, &options)?,
         Data::Struct(data) if options.is_alias => alias(input, data)?,
-        Data::Struct(data) if options.is_flags => flags(input, data)?,
+        Data::Struct(data) if options.is_flags => flags(input, data, &quote!(Flags))?,
+        Data::Struct(data) if options.is_open => flags(input, data, &quote!(Enum))?,
         Data::Struct(data) => structure(data)?,
         Data::Union(_) => {
             return Err(Error::new_spanned(&input.ident, "Value is derived for structs and enums"));
@@ -226,7 +230,8 @@ fn entry(attribute: &Attribute) -> syn::Result<(LitStr, Option<LitInt>, bool)> {
     })
 }
 
-fn flags(input: &DeriveInput, data: &DataStruct) -> syn::Result<Parts> {
+/// Any number; some have names. `kind` is what descriptions call it.
+fn flags(input: &DeriveInput, data: &DataStruct, kind: &TokenStream) -> syn::Result<Parts> {
     let of = only(input, data)?;
     let mut entries = Vec::new();
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("entry")) {
@@ -236,7 +241,7 @@ fn flags(input: &DeriveInput, data: &DataStruct) -> syn::Result<Parts> {
     }
     let value = quote!(<#of as ::shoal_message::Value>);
     Ok(Parts {
-        kind: quote!(::shoal_message::Kind::Flags(#value::TYPE, &[#(#entries),*])),
+        kind: quote!(::shoal_message::Kind::#kind(#value::TYPE, &[#(#entries),*])),
         least: quote!(#value::LEAST),
         decode: quote!(::core::result::Result::Ok(Self(#value::decode(input)?))),
         encode: quote!(#value::encode(&self.0, to)),

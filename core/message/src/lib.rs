@@ -32,6 +32,7 @@
 //! | what comes from a client, read within its bounds | [`input`] |
 //! | what a description consists of | [`definition`] |
 //! | the checksum of a message | [`checksum`] |
+//! | the file that clients load | [`describe`] |
 #![forbid(unsafe_code)]
 
 // The derives name this crate.
@@ -41,6 +42,7 @@ pub mod address;
 pub mod checksum;
 pub mod count;
 pub mod definition;
+pub mod describe;
 pub mod input;
 pub mod text;
 pub mod value;
@@ -49,6 +51,7 @@ pub use address::{AddressFamily, AddressUnion, Prefix};
 pub use checksum::{crc, table_name};
 pub use count::Count;
 pub use definition::{Definition, Entry, Field, Header, Kind, Reply, Service, Shape, Type};
+pub use describe::{Described, Module};
 pub use input::{Input, Malformed};
 pub use shoal_derive::{Message, Value};
 pub use text::Text;

@@ -1,10 +1,13 @@
 //! Messages are declared as VPP's are, and are the same bytes.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 
 use proptest::prelude::*;
+use serde_json::{Value as Json, json};
 use shoal_message::{
-    AddressUnion, Count, Input, Malformed, Message, Prefix, Reply, Service, Text, Value, crc, table_name,
+    AddressUnion, Count, Described, Input, Malformed, Message, Module, Prefix, Reply, Service, Text, Value,
+    crc, table_name,
 };
 
 /// Asks whether anybody is there.
@@ -28,7 +31,7 @@ struct InterfaceIndex(u32);
 
 /// What state an interface is in.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
-#[value(flags)]
+#[value(open)]
 #[entry("IF_STATUS_API_FLAG_ADMIN_UP", 1)]
 #[entry("IF_STATUS_API_FLAG_LINK_UP", 2)]
 struct IfStatusFlags(u32);
@@ -200,9 +203,25 @@ struct IpRoute {
     paths: Vec<FibPath>,
 }
 
+/// Whether a route was added, and where it counts.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(reply)]
+struct IpRouteAddDelReply {
+    retval: i32,
+    stats_index: u32,
+}
+
+/// What the CLI says.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(reply)]
+struct CliInbandReply {
+    retval: i32,
+    reply: String,
+}
+
 /// Adds or removes a route.
 #[derive(Message, Clone, Debug, PartialEq)]
-#[message(request)]
+#[message(request, reply = IpRouteAddDelReply)]
 struct IpRouteAddDel {
     is_add: bool,
     is_multipath: bool,
@@ -211,7 +230,7 @@ struct IpRouteAddDel {
 
 /// A line for the CLI.
 #[derive(Message, Clone, Debug, PartialEq)]
-#[message(request)]
+#[message(request, reply = CliInbandReply)]
 struct CliInband {
     cmd: String,
 }
@@ -336,6 +355,103 @@ fn a_text_is_cut_at_a_character() {
     let mut to = Vec::new();
     text.encode(&mut to);
     assert_eq!(to, [b'a', 0xc3, 0xa9, 0]);
+}
+
+const MODULE: Module = Module {
+    name: "some",
+    version: "1.0.0",
+    messages: &[
+        Described::of::<ControlPing>(),
+        Described::of::<ControlPingReply>(),
+        Described::of::<SwInterfaceSetFlags>(),
+        Described::of::<WantInterfaceEvents>(),
+        Described::of::<SwInterfaceEvent>(),
+        Described::of::<SockclntCreateReply>(),
+        Described::of::<IpRouteAddDel>(),
+        Described::of::<IpRouteAddDelReply>(),
+        Described::of::<IpRouteDump>(),
+        Described::of::<IpRouteDetails>(),
+        Described::of::<CliInband>(),
+        Described::of::<CliInbandReply>(),
+    ],
+};
+
+/// Of the lists whose first item is a name, that of this name.
+fn named<'a>(all: &'a Json, name: &str) -> Option<&'a Json> {
+    all.as_array()?.iter().find(|one| one.get(0).and_then(Json::as_str) == Some(name))
+}
+
+#[test]
+fn the_description_names_every_type_once_and_behind_its_parts() {
+    let json = MODULE.json();
+    let of = |what: &str| -> Vec<&str> {
+        json[what].as_array().unwrap().iter().map(|one| one[0].as_str().unwrap()).collect()
+    };
+    let wanted = [
+        "message_table_entry",
+        "address",
+        "prefix",
+        "fib_path_nh",
+        "fib_mpls_label",
+        "fib_path",
+        "ip_route",
+        "ip_table",
+    ];
+    assert_eq!(of("types"), wanted);
+    assert_eq!(of("unions"), ["address_union"]);
+    let enums = ["if_status_flags", "address_family", "fib_path_type", "fib_path_flags", "fib_path_nh_proto"];
+    assert_eq!(of("enums"), enums);
+    assert_eq!(json["aliases"]["ip6_address"], json!({ "type": "u8", "length": 16 }));
+    assert_eq!(json["aliases"]["interface_index"], json!({ "type": "u32" }));
+    assert_eq!(json["services"]["ip_route_dump"], json!({ "reply": "ip_route_details", "stream": true }));
+    assert_eq!(json["services"]["cli_inband"], json!({ "reply": "cli_inband_reply" }));
+    let reply = named(&json["messages"], "sw_interface_set_flags_reply").unwrap();
+    assert_eq!(reply[4]["crc"], "0xe8d4e804");
+}
+
+/// VPP's own descriptions are not part of this project; where they lie beside it, ours are compared with them.
+#[test]
+fn what_is_declared_is_what_vpp_declares() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/api-json/core");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        println!("SKIP what_is_declared_is_what_vpp_declares: no {}", folder.display());
+        return;
+    };
+    let text = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let theirs: Vec<Json> = text.map(|text| serde_json::from_str(&text).unwrap()).collect();
+    let ours = MODULE.json();
+    // Options, comments and which arm of a union holds are not compared.
+    let plain = |one: &Json| -> Vec<Json> {
+        let parts =
+            one.as_array().unwrap().iter().filter(|part| !part.is_object() || part.get("crc").is_some());
+        parts
+            .map(|part| part.get("crc").cloned().unwrap_or_else(|| part.clone()))
+            .map(without_options)
+            .collect()
+    };
+    let mut compared = 0;
+    for what in ["messages", "types", "unions", "enums", "enumflags"] {
+        for one in ours[what].as_array().unwrap() {
+            let name = one[0].as_str().unwrap();
+            let same = theirs.iter().find_map(|file| named(&file[what], name));
+            let same = same.unwrap_or_else(|| panic!("VPP has no {name} among its {what}"));
+            assert_eq!(plain(one), plain(same), "{name}");
+            compared += 1;
+        }
+    }
+    for (name, service) in ours["services"].as_object().unwrap() {
+        let same = theirs.iter().find_map(|file| file["services"].get(name)).unwrap();
+        assert_eq!(service, same, "{name}");
+    }
+    println!("{compared} compared");
+    assert!(compared > 25);
+}
+
+fn without_options(part: Json) -> Json {
+    match part {
+        Json::Array(all) => all.into_iter().filter(|item| !item.is_object()).collect(),
+        other => other,
+    }
 }
 
 proptest! {
