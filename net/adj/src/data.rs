@@ -475,27 +475,6 @@ impl AdjTable {
         bucket.map_or(AdjIndex::NONE, |member| AdjIndex(member.load(Ordering::Acquire)))
     }
 
-    /// The complete rewrite that a leaf leads to, through one balance at most; `None` for all else. `hash` is asked for
-    /// the flow's, given a balance.
-    #[inline(always)]
-    pub fn rewrite<'g>(
-        &'g self,
-        leaf: AdjIndex,
-        hash: impl FnOnce() -> u32,
-        guard: Guard<'g>,
-    ) -> Option<(AdjIndex, &'g Adj)> {
-        let adj = self.get(leaf, guard);
-        if adj.is_rewrite() {
-            return Some((leaf, adj));
-        }
-        if !adj.is_balance() {
-            return None;
-        }
-        let member = self.balance(adj, hash());
-        let adj = self.get(member, guard);
-        adj.is_rewrite().then_some((member, adj))
-    }
-
     /// Whether packets that take an adjacency leave by an interface, `None`: by any. Of several ways one is enough; one
     /// that is not known to be up counts, one to this router or to nowhere does not.
     pub fn reaches(&self, index: AdjIndex, by: Option<SwIfIndex>, guard: Guard<'_>) -> Reaches {

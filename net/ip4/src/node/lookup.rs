@@ -213,8 +213,18 @@ impl Finds for Ip4Lookup {
             Some(search) => search.value(),
             None => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
         };
-        let hash = || self.fib.flow_hash(fib, pkt.data());
-        let (index, adj) = self.adjacencies.rewrite(AdjIndex(value), hash, guard)?;
+        let mut index = AdjIndex(value);
+        let mut adj = self.adjacencies.get(index, guard);
+        if !adj.is_rewrite() {
+            if !adj.is_balance() {
+                return None;
+            }
+            index = self.share(adj, fib, pkt);
+            adj = self.adjacencies.get(index, guard);
+            if !adj.is_rewrite() {
+                return None;
+            }
+        }
         if pkt.tx() != SwIfIndex::NONE {
             return None;
         }

@@ -58,8 +58,18 @@ impl Finds for Ip6Lookup {
             Some(search) => search.value(),
             None => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
         };
-        let hash = || self.fib.flow_hash_ip6(fib, pkt.data());
-        let (index, adj) = self.adjacencies.rewrite(AdjIndex(value), hash, guard)?;
+        let mut index = AdjIndex(value);
+        let mut adj = self.adjacencies.get(index, guard);
+        if !adj.is_rewrite() {
+            if !adj.is_balance() {
+                return None;
+            }
+            index = self.share(adj, fib, pkt);
+            adj = self.adjacencies.get(index, guard);
+            if !adj.is_rewrite() {
+                return None;
+            }
+        }
         if pkt.tx() != SwIfIndex::NONE {
             return None;
         }
