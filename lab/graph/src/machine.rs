@@ -23,6 +23,9 @@ pub struct Machine {
     pub target: String,
     /// The source's revision, when `make bench` told it.
     pub revision: Option<String>,
+    /// Free hugepages at the beginning. Without any, buffers lie in transparent ones, where the kernel has some to give.
+    #[serde(default)]
+    pub hugepages: u64,
     /// Load averages of one minute at the beginning and at the end.
     pub load_before: f64,
     pub load_after: f64,
@@ -41,6 +44,7 @@ impl Machine {
             tsc_hz: tsc_hz(),
             target: target(),
             revision: std::env::var("SHOAL_REVISION").ok().filter(|r| !r.is_empty()),
+            hugepages: free_hugepages(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
             load_before: load(),
             ..Machine::default()
         }
@@ -62,6 +66,11 @@ fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));
     name.map_or("unknown".into(), |(_, name)| name.trim().to_owned())
+}
+
+fn free_hugepages(meminfo: &str) -> u64 {
+    let free = meminfo.lines().find_map(|l| l.strip_prefix("HugePages_Free:"));
+    free.and_then(|n| n.trim().parse().ok()).unwrap_or_default()
 }
 
 /// The load average of one minute.
@@ -107,6 +116,14 @@ mod tests {
 
     const STAT: &str =
         "cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1 0 0 0 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 80 0 0\nintr 5\n";
+
+    #[test]
+    fn free_hugepages_are_read_or_none() {
+        let text =
+            "MemFree: 12 kB\nHugePages_Total:      64\nHugePages_Free:       62\nHugePages_Rsvd:        0\n";
+        assert_eq!(free_hugepages(text), 62);
+        assert_eq!(free_hugepages("MemFree: 12 kB\n"), 0);
+    }
 
     #[test]
     fn stolen_time_is_read_of_one_processor_and_of_all() {

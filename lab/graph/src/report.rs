@@ -27,9 +27,13 @@ FD.io VPP 26.06, native build, quiet machine, 2.25 GHz TSC, same load as ip4-1-n
 pub fn head(results: &Results) -> String {
     let m = &results.machine;
     let revision = m.revision.as_ref().map_or(String::new(), |r| format!(", revision {r}"));
+    let pages = match m.hugepages {
+        0 => "no free hugepages, figures may be higher for it".to_owned(),
+        n => format!("{n} free hugepages"),
+    };
     format!(
         "processor {} of {}, {}, {:.2} GHz TSC, built for {}{revision}\n\
-         load average {:.1}; instructions by {}\n\
+         load average {:.1}; {pages}; instructions by {}\n\
          clocks are TSC ticks per packet, generation excluded; 60-byte UDP packets, 64 on the wire\n",
         m.cpu,
         m.processors,
