@@ -18,38 +18,30 @@ pub enum AddressFamily {
     Ip6 = 1,
 }
 
-impl Value for Ipv4Addr {
-    const TYPE: Type = Type::User(&Definition {
-        name: "ip4_address",
-        doc: "An IPv4 address",
-        kind: Kind::Alias(Type::Base("u8"), Shape::Array(4)),
-    });
-    const LEAST: usize = 4;
+macro_rules! addresses {
+    ($($address:ty, $name:literal, $doc:literal, $bytes:literal;)*) => {$(
+        impl Value for $address {
+            const TYPE: Type = Type::User(&Definition {
+                name: $name,
+                doc: $doc,
+                kind: Kind::Alias(Type::Base("u8"), Shape::Array($bytes)),
+            });
+            const LEAST: usize = $bytes;
 
-    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(input.array::<4>()?.into())
-    }
+            fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
+                Ok(input.array::<$bytes>()?.into())
+            }
 
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.extend(self.octets());
-    }
+            fn encode(&self, to: &mut Vec<u8>) {
+                to.extend(self.octets());
+            }
+        }
+    )*};
 }
 
-impl Value for Ipv6Addr {
-    const TYPE: Type = Type::User(&Definition {
-        name: "ip6_address",
-        doc: "An IPv6 address",
-        kind: Kind::Alias(Type::Base("u8"), Shape::Array(16)),
-    });
-    const LEAST: usize = 16;
-
-    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(input.array::<16>()?.into())
-    }
-
-    fn encode(&self, to: &mut Vec<u8>) {
-        to.extend(self.octets());
-    }
+addresses! {
+    Ipv4Addr, "ip4_address", "An IPv4 address", 4;
+    Ipv6Addr, "ip6_address", "An IPv6 address", 16;
 }
 
 /// The bytes of an address whose family is told elsewhere: an IPv4 address is the first four, with zeros behind.
