@@ -95,26 +95,26 @@ pub(crate) struct Watch {
     /// What was read, when by the counter, and [`Clock::moved`] then.
     read: Option<(Time, u64, u64)>,
     latest: Time,
+    /// The first reading since the thread slept or the clock was moved: the counter's rate is learnt from it on.
+    first: Option<(Time, u64)>,
     /// Nanoseconds per tick of the counter, times 2^32.
     scale: u64,
-    /// Ticks for which a reading does.
+    /// Ticks for which a reading does; none as long as the rate is not known.
     lasts: u64,
 }
 
 /// How long one reading of the machine's clock does, and so how far a watch can ever be off: when the thread was
-/// interrupted between clock and counter, or the counter's rate was measured badly.
+/// interrupted between clock and counter, or the counter's rate was learnt badly.
 const READING_LASTS: Duration = Duration::from_micros(50);
+
+/// How far two readings lie apart that tell the counter's rate.
+const RATE_TAKES: Duration = Duration::from_millis(1);
 
 impl Watch {
     pub(crate) fn new(clock: Clock) -> Self {
         // A manual clock stands still until it is moved.
-        let (scale, lasts) = if clock.is_real() {
-            let hz = tsc_hz();
-            (((1u64 << 32) as f64 * 1e9 / hz.max(1e6)) as u64, (READING_LASTS.as_secs_f64() * hz) as u64)
-        } else {
-            (0, u64::MAX)
-        };
-        Watch { clock, read: None, latest: Time::default(), scale, lasts }
+        let lasts = if clock.is_real() { 0 } else { u64::MAX };
+        Watch { clock, read: None, latest: Time::default(), first: None, scale: 0, lasts }
     }
 
     /// The time, read from the clock.
@@ -144,15 +144,32 @@ impl Watch {
     #[inline(never)]
     fn read(&mut self, tsc: u64, moved: u64) -> Time {
         let time = self.clock.now();
-        let same = self.read.is_some_and(|(_, _, then)| then == moved);
-        self.latest = if same { self.latest.max(time) } else { time };
+        if self.read.is_some_and(|(_, _, then)| then != moved) {
+            self.first = None;
+            self.latest = time;
+        }
+        self.latest = self.latest.max(time);
         self.read = Some((time, tsc, moved));
+        if self.clock.is_real() {
+            self.learn(time, tsc);
+        }
         self.latest
+    }
+
+    /// What a reading says of the counter's rate; the longer the thread has been awake, the better.
+    fn learn(&mut self, time: Time, tsc: u64) {
+        let (earlier, at) = *self.first.get_or_insert((time, tsc));
+        let (passed, ticks) = (time.since(earlier), tsc.wrapping_sub(at));
+        if passed >= RATE_TAKES && ticks > 0 {
+            let passed = passed.as_nanos();
+            self.scale = ((passed << 32) / u128::from(ticks)) as u64;
+            self.lasts = (u128::from(ticks) * READING_LASTS.as_nanos() / passed) as u64;
+        }
     }
 
     /// The thread has slept, and the counter perhaps too.
     pub(crate) fn forget(&mut self) {
-        self.read = None;
+        (self.read, self.first) = (None, None);
     }
 }
 
