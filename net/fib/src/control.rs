@@ -454,14 +454,11 @@ impl State {
     ) -> Result<(), FibError> {
         let family = address::family(prefix);
         self.existing(family, fib)?;
-        let paths = self.checked(family, given)?;
         let old = if let Some(own) = of_host(prefix, source, given) {
-            self.change_host(fib, prefix, source, &own, mode)?
+            self.checked(family, given)?;
+            self.change_own(fib, prefix, source, &own, mode)?
         } else {
-            let held = self.acquire(family, &paths)?;
-            let done = self.change_one(fib, prefix, source, (&paths, held), mode);
-            self.release(held);
-            done?
+            self.change_own(fib, prefix, source, given, mode)?
         };
         if let Some(old) = old {
             self.release(old);
@@ -490,8 +487,8 @@ impl State {
         self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))
     }
 
-    /// The same with paths that are the host's alone.
-    fn change_host(
+    /// The same with paths that no list is held of.
+    fn change_own(
         &mut self,
         fib: FibIndex,
         prefix: &IpPrefix,

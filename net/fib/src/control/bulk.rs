@@ -104,7 +104,7 @@ impl State {
     fn change(&mut self, wanted: &Wanted, prefix: &IpPrefix) -> Result<Option<ListId>, FibError> {
         let Wanted { fib, source, mode, ref given, ref paths, held } = *wanted;
         match of_host(prefix, source, given) {
-            Some(own) => self.change_host(fib, prefix, source, &own, mode),
+            Some(own) => self.change_own(fib, prefix, source, &own, mode),
             None => self.change_one(fib, prefix, source, (paths, held), mode),
         }
     }
