@@ -81,16 +81,21 @@ pub fn expand_message(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(&input.ident, "Message is derived for structs"));
     };
-    let Heading { name, header, service } = heading(input)?;
-    let Members { fields, decode, encode, .. } = members(data)?;
+    let Heading { name, header, service, reply, details } = heading(input)?;
+    let Members { fields, least, decode, encode } = members(data)?;
     let (ident, doc) = (&input.ident, documented(&input.attrs, &input.ident)?);
+    let reply = reply.map(|of| quote!(impl ::shoal_message::Answered for #ident { type Reply = #of; }));
+    let details = details.map(|of| quote!(impl ::shoal_message::Detailed for #ident { type Details = #of; }));
     Ok(quote! {
+        #reply
+        #details
         impl ::shoal_message::Message for #ident {
             const NAME: &'static str = #name;
             const DOC: &'static str = #doc;
             const HEADER: ::shoal_message::Header = ::shoal_message::Header::#header;
             const FIELDS: &'static [::shoal_message::Field] = &[#(#fields),*];
             const SERVICE: ::core::option::Option<::shoal_message::Service> = #service;
+            const LEAST: usize = #least;
 
             fn decode(input: &mut ::shoal_message::Input<'_>) -> ::core::result::Result<Self, ::shoal_message::Malformed> {
                 #decode
@@ -108,6 +113,9 @@ struct Heading {
     name: String,
     header: Ident,
     service: TokenStream,
+    /// Its answer's type; nothing for a message that has none.
+    reply: Option<TokenStream>,
+    details: Option<Type>,
 }
 
 fn heading(input: &DeriveInput) -> syn::Result<Heading> {
@@ -137,13 +145,23 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     }
     let missing = "`#[message(request)]` is missing; or reply, event, bare";
     let header: Ident = header.ok_or_else(|| Error::new_spanned(&input.ident, missing))?;
-    if header != "Request" {
-        if let Some(of) = reply.iter().chain(&details).chain(&events).next() {
+    let answers = reply.iter().chain(&details).chain(&events).next();
+    // The first message of a client has no client's index yet and is answered.
+    let is_asking = header == "Request" || (header == "Bare" && reply.is_some());
+    if !is_asking {
+        if let Some(of) = answers {
             return Err(Error::new_spanned(of, "only a request is answered"));
         }
-        return Ok(Heading { name, header, service: quote!(::core::option::Option::None) });
+        let service = quote!(::core::option::Option::None);
+        return Ok(Heading { name, header, service, reply: None, details: None });
     }
     let named = |of: &Type| quote!(<#of as ::shoal_message::Message>::NAME);
+    let answer = match (&reply, &details) {
+        (Some(of), _) => Some(of.to_token_stream()),
+        (None, Some(_)) => None,
+        (None, None) => Some(quote!(())),
+    };
+    let described = details.as_ref().map(named);
     let reply = match (&reply, &details) {
         (Some(of), _) => {
             let of = named(of);
@@ -152,18 +170,17 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
         (None, Some(_)) => quote!(::shoal_message::Reply::None),
         (None, None) => quote!(::shoal_message::Reply::Done),
     };
-    let details = details.as_ref().map(named);
-    let details = details
+    let described = described
         .map_or_else(|| quote!(::core::option::Option::None), |of| quote!(::core::option::Option::Some(#of)));
     let events = events.iter().map(named);
     let service = quote! {
         ::core::option::Option::Some(::shoal_message::Service {
             reply: #reply,
-            details: #details,
+            details: #described,
             events: &[#(#events),*],
         })
     };
-    Ok(Heading { name, header, service })
+    Ok(Heading { name, header, service, reply: answer, details })
 }
 
 fn documented(attributes: &[Attribute], ident: &Ident) -> syn::Result<String> {
@@ -322,6 +339,10 @@ fn member(
     let text = ident.to_string();
     let name = text.strip_prefix("r#").unwrap_or(&text);
     let doc = doc(&field.attrs).unwrap_or_default();
+    let default = match default(field)? {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => quote!(::core::option::Option::None),
+    };
     let of = &field.ty;
     let Members { fields, least, decode, encode } = members;
     if let Some(attribute) = find(&field.attrs, "counted_by") {
@@ -340,6 +361,7 @@ fn member(
             doc: #doc,
             of: <#element as ::shoal_message::Value>::TYPE,
             shape: ::shoal_message::Shape::Counted(#by),
+            default: #default,
         }));
         decode.extend(quote!(let #ident = input.many::<#element>(#count)?;));
         encode.extend(quote! {
@@ -361,6 +383,7 @@ fn member(
             doc: #doc,
             of: <#of>::OF,
             shape: <#of>::SHAPE,
+            default: #default,
         }));
         least.extend(quote!(+ <#of>::LEAST));
         decode.extend(quote! {
@@ -375,11 +398,24 @@ fn member(
         doc: #doc,
         of: <#of as ::shoal_message::Value>::TYPE,
         shape: <#of as ::shoal_message::Value>::SHAPE,
+        default: #default,
     }));
     least.extend(quote!(+ <#of as ::shoal_message::Value>::LEAST));
     decode.extend(quote!(let #ident = <#of as ::shoal_message::Value>::decode(input)?;));
     encode.extend(quote!(::shoal_message::Value::encode(&self.#ident, to);));
     Ok(())
+}
+
+/// `#[preset(7)]`, `#[preset("true")]`: what clients send if they were given nothing, as JSON.
+fn default(field: &Field) -> syn::Result<Option<String>> {
+    let Some(attribute) = find(&field.attrs, "preset") else { return Ok(None) };
+    Ok(Some(match attribute.parse_args::<syn::Lit>()? {
+        syn::Lit::Int(number) => number.base10_digits().to_owned(),
+        syn::Lit::Float(number) => number.base10_digits().to_owned(),
+        syn::Lit::Bool(truth) => truth.value.to_string(),
+        syn::Lit::Str(text) => format!("\"{}\"", text.value()),
+        other => return Err(Error::new_spanned(other, "it is a number, a truth or a text")),
+    }))
 }
 
 fn counter_of(field: &Field) -> Option<Ident> {

@@ -71,7 +71,7 @@ impl From<IpAddr> for AddressUnion {
 }
 
 const fn field(name: &'static str, of: Type) -> Field {
-    Field { name, doc: "", of, shape: Shape::One }
+    Field { name, doc: "", of, shape: Shape::One, default: None }
 }
 
 impl Value for AddressUnion {

@@ -33,7 +33,8 @@ pub struct Described {
 }
 
 /// The field of a reply that says whether it was done.
-const RETVAL: &[Field] = &[Field { name: "retval", doc: "", of: Type::Base("i32"), shape: Shape::One }];
+const RETVAL: &[Field] =
+    &[Field { name: "retval", doc: "", of: Type::Base("i32"), shape: Shape::One, default: None }];
 
 impl Described {
     /// A message.
@@ -134,12 +135,17 @@ fn answers(name: &str, service: Service) -> Json {
 
 fn field(field: &Field) -> Json {
     let (of, name) = (type_name(field.of), field.name);
+    let mut words = vec![json!(of), json!(name)];
     match field.shape {
-        Shape::One => json!([of, name]),
-        Shape::Array(n) | Shape::Text(n) => json!([of, name, n]),
-        Shape::Counted(by) => json!([of, name, 0, by]),
-        Shape::OpenText => json!([of, name, 0]),
+        Shape::One => {}
+        Shape::Array(n) | Shape::Text(n) => words.push(json!(n)),
+        Shape::Counted(by) => words.extend([json!(0), json!(by)]),
+        Shape::OpenText => words.push(json!(0)),
     }
+    if let Some(default) = field.default.and_then(|text| serde_json::from_str::<Json>(text).ok()) {
+        words.push(json!({ "default": default }));
+    }
+    Json::Array(words)
 }
 
 /// The types of a module, each once, and behind those it is made of.

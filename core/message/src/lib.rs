@@ -31,6 +31,7 @@
 //! | addresses and prefixes | [`address`] |
 //! | what comes from a client, read within its bounds | [`input`] |
 //! | what a description consists of | [`definition`] |
+//! | what a request is answered with | [`answer`], [`retval`] |
 //! | the checksum of a message | [`checksum`] |
 //! | the file that clients load | [`describe`] |
 #![forbid(unsafe_code)]
@@ -40,19 +41,23 @@ extern crate self as shoal_message;
 
 pub mod address;
 pub mod checksum;
+pub mod answer;
 pub mod count;
 pub mod definition;
 pub mod describe;
 pub mod input;
+pub mod retval;
 pub mod text;
 pub mod value;
 
+pub use answer::{Answer, Answered, Detailed};
 pub use address::{AddressFamily, AddressUnion, Prefix};
 pub use checksum::{crc, table_name};
 pub use count::Count;
 pub use definition::{Definition, Entry, Field, Header, Kind, Reply, Service, Shape, Type};
 pub use describe::{Described, Module};
 pub use input::{Input, Malformed};
+pub use retval::Retval;
 pub use shoal_derive::{Message, Value};
 pub use text::Text;
 pub use value::{Message, Value};
