@@ -46,6 +46,9 @@ impl Drop for Sockets {
         if let Ok(stats) = self.0.get::<Stats>() {
             stats.close();
         }
+        if let Ok(api) = self.0.get::<shoal_api::Server>() {
+            api.close();
+        }
     }
 }
 
@@ -117,6 +120,7 @@ impl Router {
         control.put(Shelf(Arc::clone(log)));
         control.put(startup.sections.clone());
         control.put(settings::stats(startup, gid));
+        control.put(settings::api(startup, gid, &modules));
         control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 

@@ -121,12 +121,15 @@ struct Heading {
 fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     let mut name = snake_case(&input.ident.to_string());
     let (mut header, mut reply, mut details, mut events) = (None, None, None, Vec::new());
+    let mut is_unanswered = false;
     if let Some(attribute) = find(&input.attrs, "message") {
         attribute.parse_nested_meta(|meta| {
             let kinds = [("request", "Request"), ("reply", "Reply"), ("event", "Event"), ("bare", "Bare")];
             let kind = kinds.iter().find(|(word, _)| meta.path.is_ident(word));
             if meta.path.is_ident("name") {
                 name = meta.value()?.parse::<LitStr>()?.value();
+            } else if meta.path.is_ident("unanswered") {
+                is_unanswered = true;
             } else if meta.path.is_ident("details") {
                 details = Some(meta.value()?.parse::<Type>()?);
             } else if meta.path.is_ident("events") {
@@ -137,7 +140,7 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
                 header = Some(format_ident!("{kind}"));
             } else {
                 return Err(meta.error(
-                    "it is request, reply, event or bare; name = \"..\"; of a request also reply, details or events = TYPE",
+                    "it is request, reply, event or bare; name = \"..\"; of a request also reply, details or events = TYPE, or unanswered",
                 ));
             }
             Ok(())
@@ -147,7 +150,7 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     let header: Ident = header.ok_or_else(|| Error::new_spanned(&input.ident, missing))?;
     let answers = reply.iter().chain(&details).chain(&events).next();
     // The first message of a client has no client's index yet and is answered.
-    let is_asking = header == "Request" || (header == "Bare" && reply.is_some());
+    let is_asking = header == "Request" || (header == "Bare" && (reply.is_some() || is_unanswered));
     if !is_asking {
         if let Some(of) = answers {
             return Err(Error::new_spanned(of, "only a request is answered"));
@@ -158,8 +161,8 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     let named = |of: &Type| quote!(<#of as ::shoal_message::Message>::NAME);
     let answer = match (&reply, &details) {
         (Some(of), _) => Some(of.to_token_stream()),
-        (None, Some(_)) => None,
-        (None, None) => Some(quote!(())),
+        (None, None) if !is_unanswered => Some(quote!(())),
+        (None, _) => None,
     };
     let described = details.as_ref().map(named);
     let reply = match (&reply, &details) {
@@ -167,8 +170,8 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
             let of = named(of);
             quote!(::shoal_message::Reply::Message(#of))
         }
-        (None, Some(_)) => quote!(::shoal_message::Reply::None),
-        (None, None) => quote!(::shoal_message::Reply::Done),
+        (None, None) if !is_unanswered => quote!(::shoal_message::Reply::Done),
+        (None, _) => quote!(::shoal_message::Reply::None),
     };
     let described = described
         .map_or_else(|| quote!(::core::option::Option::None), |of| quote!(::core::option::Option::Some(#of)));
@@ -390,7 +393,8 @@ fn member(
             let #count = <#of>::decode(input)?;
             let #ident = ::core::default::Default::default();
         });
-        encode.extend(quote!(let #count = <#of>::encode(self.#counted.len(), to);));
+        // The field holds nothing; naming it keeps it from being called unused.
+        encode.extend(quote!(let _ = &self.#ident; let #count = <#of>::encode(self.#counted.len(), to);));
         return Ok(());
     }
     fields.push(quote!(::shoal_message::Field {
