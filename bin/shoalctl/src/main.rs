@@ -10,6 +10,7 @@ mod pager;
 mod script;
 mod show;
 mod socket;
+mod stats;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -17,10 +18,19 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use client::Client;
-use options::Options;
+use options::{Options, Own};
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if let Some(Own::Stats(what)) = &options.own {
+        return match stats::run(what, options.json) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("shoalctl: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -2,23 +2,28 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 
 /// Talks to a running shoal router.
 #[derive(Debug, Parser)]
 #[command(
     name = "shoalctl",
     version,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
     after_help = "Without COMMAND it starts a session, or reads commands \
 from standard input if that is no terminal. `help` in a session lists the commands."
 )]
 pub struct Options {
+    #[command(subcommand)]
+    pub own: Option<Own>,
+
     /// Socket of the router [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, ./cli.sock]
     #[arg(short, long, value_name = "SOCKET")]
     pub socket: Option<PathBuf>,
 
     /// Print answers as JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
 
     /// Run the commands of a file; `-` is standard input
@@ -28,4 +33,62 @@ pub struct Options {
     /// Command to run; words may be shortened as long as they are unique
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
+}
+
+/// What the client does by itself; anything else is the router's.
+#[derive(Debug, Subcommand)]
+pub enum Own {
+    /// Read counters straight from the router's memory
+    Stats(Stats),
+}
+
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Socket of the segment [default: $SHOAL_STATS_SOCK, /run/shoal/stats.sock, ./stats.sock]
+    #[arg(short, long, value_name = "SOCKET", global = true)]
+    pub socket: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// List the names of counters
+    Ls {
+        /// Regular expressions; without one, every name
+        #[arg(value_name = "PATTERN")]
+        patterns: Vec<String>,
+    },
+    /// Print counters as they are now
+    #[command(visible_alias = "dump")]
+    Get(What),
+    /// Print counters again and again, and follow a router that is started anew
+    Poll {
+        #[command(flatten)]
+        what: What,
+
+        /// Seconds between two rounds
+        #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+        interval: f64,
+
+        /// End after so many rounds
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct What {
+    /// Regular expressions; without one, every name
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+
+    /// Leave out zeros
+    #[arg(short = 'z', long)]
+    pub no_zeros: bool,
+
+    /// Only this object: of interfaces' counters, the sw_if_index
+    #[arg(short = 'i', long, value_name = "INDEX")]
+    pub only_index: Option<usize>,
 }

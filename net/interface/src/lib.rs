@@ -7,6 +7,7 @@
 
 pub mod cli;
 mod control;
+mod counters;
 mod data;
 mod error;
 mod event;
@@ -54,9 +55,9 @@ const BYTES_EACH: usize = 4096;
 
 fn capacity(control: &Control) -> Vec<Capacity> {
     let Ok(interfaces) = control.get::<Interfaces>() else { return Vec::new() };
-    // Each thread has two numbers of two counters and one of eight.
+    // Each thread has two numbers of eight counters and one of nine.
     let each =
-        BYTES_EACH + interfaces.graph().threads().len() * 12 * size_of::<u64>() + 2 * size_of::<IfData>();
+        BYTES_EACH + interfaces.graph().threads().len() * 25 * size_of::<u64>() + 2 * size_of::<IfData>();
     vec![Capacity::up_to("interfaces", interfaces.indices().len(), control::MAX_INTERFACES, each)]
 }
 
