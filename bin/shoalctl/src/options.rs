@@ -40,6 +40,55 @@ pub struct Options {
 pub enum Own {
     /// Read counters straight from the router's memory
     Stats(Stats),
+    /// Send any message of the binary API, as JSON
+    Api(Api),
+}
+
+#[derive(Debug, Args)]
+pub struct Api {
+    /// Socket of the binary API [default: $SHOAL_API_SOCK, /run/shoal/api.sock, ./api.sock]
+    #[arg(short, long, value_name = "SOCKET")]
+    pub socket: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub action: ApiAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ApiAction {
+    /// List the messages this router has
+    List {
+        /// Only those whose name has this in it
+        #[arg(value_name = "TEXT")]
+        pattern: Option<String>,
+    },
+    /// Print what a message is made of and how it is answered
+    Describe {
+        /// Its name
+        #[arg(value_name = "MESSAGE")]
+        message: String,
+    },
+    /// Send a request and print each answer as a line of JSON
+    Call {
+        /// Its name
+        #[arg(value_name = "MESSAGE")]
+        message: String,
+        /// Its fields: a JSON object; what it leaves out has its default, or is 0
+        #[arg(value_name = "FIELDS")]
+        fields: Option<String>,
+    },
+    /// Ask for events and print each as a line of JSON, until interrupted
+    Watch {
+        /// The request they follow, such as want_interface_events
+        #[arg(value_name = "MESSAGE")]
+        message: String,
+        /// Its fields: a JSON object
+        #[arg(value_name = "FIELDS")]
+        fields: Option<String>,
+    },
+    /// Commands of the router that begin with the same word
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
 
 #[derive(Debug, Args)]
