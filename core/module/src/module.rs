@@ -6,7 +6,7 @@ use shoal_graph::{Graph, GraphError};
 
 use crate::cli::{ArgType, Command};
 use crate::config::Section;
-use crate::{Capacity, Control, Missing};
+use crate::{Capacity, Control, Missing, Running};
 
 /// Why a module cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,8 @@ pub struct Module {
     pub sections: &'static [Section],
     /// How many there are of what it holds, and how many more fit: its rows of `show capacity`.
     pub capacity: fn(&Control) -> Vec<Capacity>,
+    /// Writes the commands that rebuild what it was configured to be: its part of `show running-config`.
+    pub running: fn(&Control, &mut Running),
 }
 
 impl Module {
@@ -58,8 +60,11 @@ impl Module {
         arg_types: &[],
         sections: &[],
         capacity: no_capacity,
+        running: not_configured,
     };
 }
+
+fn not_configured(_: &Control, _: &mut Running) {}
 
 fn no_capacity(_: &Control) -> Vec<Capacity> {
     Vec::new()
