@@ -13,5 +13,5 @@ mod running;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
-pub use module::{InitError, Module, init_all, start_all};
+pub use module::{InitError, Module, ModuleList, init_all, start_all};
 pub use running::{Phase, Pieces, Running, word};

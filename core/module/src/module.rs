@@ -64,6 +64,10 @@ impl Module {
     };
 }
 
+/// The modules of a router in their table's order; whoever starts them puts it on the shelf.
+#[derive(Debug)]
+pub struct ModuleList(pub Vec<&'static Module>);
+
 fn not_configured(_: &Control, _: &mut Running) {}
 
 fn no_capacity(_: &Control) -> Vec<Capacity> {
