@@ -17,7 +17,7 @@ mod time;
 pub use configuration::{Configuration, Restoring, Settings};
 pub use gather::{Text, gather};
 pub use saved::{Saved, body};
-pub use store::{Revision, Store, StoreError};
+pub use store::{Outcome, Revision, Store, StoreError};
 
 use shoal_module::Module;
 use shoal_module::config::{Body, Effect, Key, Kind, Section};

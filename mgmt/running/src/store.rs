@@ -106,7 +106,7 @@ impl Store {
         let path = self.startup();
         match read(&path) {
             Ok(text) => Ok(Some(Saved::new(text))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(StoreError::Read { path, error }),
         }
     }
@@ -133,7 +133,7 @@ impl Store {
         let failed = |error| StoreError::Read { path: path.clone(), error };
         let files = match fs::read_dir(&path) {
             Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),
         };
         let mut all = Vec::new();
@@ -223,6 +223,11 @@ impl Store {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     }
+}
+
+/// Whether there is nothing of that name.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The text of a file of commands.

@@ -21,7 +21,10 @@ impl Interfaces {
             return;
         }
         // Where names change places, one stands aside until the other has it.
-        let aside = format!("{made_as}-{index}");
+        let mut aside = format!("{made_as}-aside");
+        while self.by_name(&aside).is_some() {
+            aside.push('-');
+        }
         let from = if self.by_name(made_as).is_some() {
             let line = format!("set interface name {} {}", word(made_as), word(&aside));
             running.line_at(Phase::Names, 0, line);

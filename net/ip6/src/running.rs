@@ -32,7 +32,8 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         let lender = on.borrows.or_else(|| control.get::<Ip4>().ok()?.lender(index));
         if let Some(lender) = lender.and_then(|lender| interfaces.name(lender).ok()) {
             let line = format!("set interface unnumbered {name} use {}", word(&lender));
-            running.line_at(Phase::Neighbors, 0, line);
+            // Before the tables: those of the two may differ by now, but not when one begins to borrow.
+            running.line_at(Phase::Settings, 0, line);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What rebuilds neighbour discovery: what is advertised, answered for, and taken from others.
 
 use shoal_interface::{Interfaces, SwIfIndex};
+use shoal_ip6::Ip6;
 use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::nd::PrefixFlags;
@@ -19,7 +20,11 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         if let Some((default_route, _)) = nd.autoconfigured(index) {
             let wanted = if default_route == DefaultRoute::Wanted { " default-route" } else { "" };
             let line = format!("ip6 nd address autoconfig {name}{wanted}");
-            running.line_at(Phase::Addresses, index.0, line);
+            running.line_at(Phase::Settings, index.0, line);
+            if control.get::<Ip6>().is_ok_and(|ip6| !ip6.on(index).explicit) {
+                // It began with that, and somebody has said otherwise since.
+                running.line_at(Phase::Settings, index.0, format!("disable ip6 interface {name}"));
+            }
         }
         for address in nd.proxied(index) {
             running.line(Phase::Neighbors, format!("ip6 nd proxy {address} {name}"));

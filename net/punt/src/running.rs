@@ -1,6 +1,6 @@
 //! What rebuilds what the host gets.
 
-use shoal_fib::{Family, Fib, via};
+use shoal_fib::{Family, Fib, Path, Via, via};
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
@@ -29,7 +29,14 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
                     Err(_) => continue,
                 },
             };
-            let to = via(&fib, &interfaces, (family, 0), redirect.paths.get(..1).unwrap_or_default());
+            let leads =
+                |path: &Path| matches!(path.via, Via::NextHop { .. } | Via::Recursive { .. } | Via::Attached { .. });
+            let paths: Vec<Path> = redirect.paths.iter().copied().filter(leads).take(1).collect();
+            let to = via(&fib, &interfaces, (family, 0), &paths);
+            // With its interface a way has gone, and no command says that packets go nowhere.
+            if to.is_empty() {
+                continue;
+            }
             running.line(Phase::Policies, format!("{command} redirect add rx {rx}{to}"));
         }
     }
