@@ -14,6 +14,7 @@ pub mod message;
 mod node;
 mod protocol;
 mod request;
+mod running;
 mod subnet;
 
 pub use control::{ProxyArp, ProxyError, Range};
@@ -53,6 +54,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -27,9 +27,11 @@ use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, O
 
 mod change;
 mod clear;
+mod kept;
 mod queues;
 
 pub use change::MtuLayer;
+pub(crate) use kept::Kept;
 pub use queues::Queue;
 
 /// Most interfaces.
@@ -77,6 +79,11 @@ pub trait Device {
     /// Why the device cannot.
     fn set_mtu(&self, _mtu: u32) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Whether its MTU is what somebody else gave it, so that it says something to ask for the one it has.
+    fn has_given_mtu(&self) -> bool {
+        false
     }
 
     /// Lines for `show hardware-interfaces`, without indentation.
@@ -129,6 +136,7 @@ struct Interface {
     queues: Vec<(u32, QueueId)>,
     /// What its receive nodes are when nothing faster is chosen.
     plain_rx_next: NodeIndex,
+    kept: Kept,
 }
 
 /// An interface as `show interface` prints it.
@@ -242,6 +250,7 @@ impl Interfaces {
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             queues: Vec::new(),
             plain_rx_next: drop,
+            kept: Kept { made_as: "local0".into(), ..Kept::default() },
         };
         interfaces.enter(SwIfIndex(0), local0);
         Ok(interfaces)
@@ -351,6 +360,7 @@ impl Interfaces {
         let mtu = Mtu { l3: create.mtu, ip4: 0, ip6: 0, mpls: 0 };
         let device = Rc::clone(&create.device);
         let name = create.name.to_owned();
+        let kept = Kept { made_as: name.clone(), usual_mtu: create.mtu, ..Kept::default() };
         let interface = Interface {
             name,
             tag: String::new(),
@@ -360,6 +370,7 @@ impl Interfaces {
             mtu,
             queues: Vec::new(),
             plain_rx_next: rx_next,
+            kept,
         };
         self.enter(index, interface);
         self.choose_rx_next(index)

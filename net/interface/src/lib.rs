@@ -15,6 +15,7 @@ mod host;
 mod loopback;
 mod names;
 mod node;
+mod running;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
@@ -41,6 +42,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -17,6 +17,7 @@ mod link;
 mod node;
 mod process;
 mod protocol;
+mod running;
 mod show;
 
 pub use control::ra::{Advertise, Prefix, RaConfig};
@@ -67,6 +68,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -15,6 +15,7 @@ mod families;
 pub mod message;
 pub mod process;
 mod protocol;
+mod running;
 pub mod table;
 pub mod throttle;
 
@@ -35,6 +36,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

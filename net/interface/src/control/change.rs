@@ -95,6 +95,9 @@ impl Interfaces {
             *slot = value as u16;
             interface.mtu
         };
+        if layer == MtuLayer::L3 {
+            self.keep_mtu(index, mtu.l3);
+        }
         self.modify(index, |mut d| {
             (d.mtu, d.mtu_ip4, d.mtu_ip6) = (mtu.l3, mtu.ip4, mtu.ip6);
             d
