@@ -23,7 +23,7 @@ use crate::node::error_punt::ErrorPunt;
 use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
 use crate::node::stats_collect::{StatsCollectRx, StatsCollectTx};
-use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
+use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC, TxPlacement};
 
 mod change;
 mod clear;
@@ -32,7 +32,7 @@ mod queues;
 
 pub use change::MtuLayer;
 pub(crate) use kept::Kept;
-pub use queues::Queue;
+pub use queues::{Queue, TxQueueInfo};
 
 /// Most interfaces.
 pub(crate) const MAX_INTERFACES: usize = 1 << 16;
@@ -94,6 +94,11 @@ pub trait Device {
     /// Link speed in kbit/s, 0 when unknown.
     fn speed_kbps(&self) -> u32 {
         0
+    }
+
+    /// Its transmit queues, if it has any that threads choose from.
+    fn tx_placement(&self) -> Option<&TxPlacement> {
+        None
     }
 }
 
@@ -180,6 +185,8 @@ pub struct Interfaces {
     /// interface; later ones first.
     superpaths: RefCell<Vec<(IfFlags, NodeIndex)>>,
     superpath_on: Cell<bool>,
+    /// How new receive queues are waited for.
+    default_rx_mode: Cell<RxMode>,
 }
 
 struct Local0;
@@ -239,6 +246,7 @@ impl Interfaces {
             counters,
             superpaths: RefCell::default(),
             superpath_on: Cell::new(true),
+            default_rx_mode: Cell::default(),
         });
         let drop = interfaces.graph.node("drop")?;
         let local0 = Interface {
@@ -423,6 +431,11 @@ impl Interfaces {
         self.all.borrow().keys().copied().collect()
     }
 
+    /// The interface of this number, or the one with the next higher.
+    pub fn at_or_after(&self, index: SwIfIndex) -> Option<SwIfIndex> {
+        self.all.borrow().range(index..).next().map(|(index, _)| *index)
+    }
+
     /// An interface's name.
     ///
     /// # Errors
@@ -436,6 +449,16 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface.
     pub fn info(&self, index: SwIfIndex) -> Result<Info, InterfaceError> {
+        let info = self.summary(index)?;
+        let device = self.device(index)?.1.describe();
+        Ok(Info { device, ..info })
+    }
+
+    /// The same without the lines from its device, which take long.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn summary(&self, index: SwIfIndex) -> Result<Info, InterfaceError> {
         let data = self.data(index)?;
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
@@ -447,7 +470,7 @@ impl Interfaces {
             mac: data.mac(),
             flags: data.flags(),
             mtu: interface.mtu,
-            device: interface.device.describe(),
+            device: String::new(),
             speed_kbps: interface.device.speed_kbps(),
         })
     }

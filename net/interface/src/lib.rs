@@ -5,6 +5,7 @@
 //! Each interface has two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod counters;
@@ -16,11 +17,12 @@ mod loopback;
 mod names;
 mod node;
 mod running;
+mod tx_placement;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
 
-pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue};
+pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
@@ -30,6 +32,7 @@ pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use shoal_buffer::SwIfIndex;
+pub use tx_placement::TxPlacement;
 
 use shoal_module::{Capacity, Control, InitError, Module};
 use std::rc::Rc;
@@ -41,6 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     capacity,
     running: running::running,
     ..Module::NONE
@@ -64,7 +68,7 @@ fn capacity(control: &Control) -> Vec<Capacity> {
 }
 
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
-    let interfaces = Interfaces::new(control)?;
-    control.put_rc(interfaces);
+    let interfaces = control.put_rc(Interfaces::new(control)?);
+    api::watch(control, &interfaces);
     Ok(())
 }
