@@ -91,7 +91,11 @@ impl Interfaces {
                 MtuLayer::Mpls => mpls,
             };
             *slot = value as u16;
-        })
+        })?;
+        if layer == MtuLayer::L3 {
+            self.keep_mtu(index, value as u16);
+        }
+        Ok(())
     }
 
     /// Sets the MTUs of all packets, of IPv4, IPv6 and MPLS, or none of them. 0 leaves the first as it is, and lets it
@@ -115,7 +119,11 @@ impl Interfaces {
         self.change_mtu(index, |mtu| {
             let l3 = if all == 0 { mtu.l3 } else { all as u16 };
             *mtu = Mtu { l3, ip4: ip4 as u16, ip6: ip6 as u16, mpls: mpls as u16 };
-        })
+        })?;
+        if all != 0 {
+            self.keep_mtu(index, all as u16);
+        }
+        Ok(())
     }
 
     fn change_mtu(&self, index: SwIfIndex, change: impl FnOnce(&mut Mtu)) -> Result<(), InterfaceError> {
@@ -125,9 +133,6 @@ impl Interfaces {
             change(&mut interface.mtu);
             interface.mtu
         };
-        if layer == MtuLayer::L3 {
-            self.keep_mtu(index, mtu.l3);
-        }
         self.modify(index, |mut d| {
             (d.mtu, d.mtu_ip4, d.mtu_ip6) = (mtu.l3, mtu.ip4, mtu.ip6);
             d
