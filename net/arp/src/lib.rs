@@ -6,6 +6,7 @@
 //! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -53,6 +54,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     ..Module::NONE
 };
 
