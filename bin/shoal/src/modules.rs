@@ -96,6 +96,13 @@ mod tests {
     }
 
     #[test]
+    fn all_messages_are_those_of_vpp() {
+        let parts: Vec<_> = std::iter::once(&shoal_api::memclnt::API).chain(messages()).collect();
+        shoal_testkit::api::same_as_vpp(&parts);
+        shoal_api::Table::new(messages()).unwrap();
+    }
+
+    #[test]
     fn core_modules_cannot_be_disabled() {
         let none = Plugins { default: Some(false), ..Plugins::default() };
         let core = TABLE.iter().filter(|(part, _)| *part == Core).count();

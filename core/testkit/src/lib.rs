@@ -20,6 +20,7 @@
 )]
 
 pub mod alloc;
+pub mod api;
 mod fuzz;
 mod giver;
 pub mod netns;

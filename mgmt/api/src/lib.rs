@@ -30,7 +30,7 @@ mod socket;
 pub mod table;
 pub mod trace;
 
-pub use server::{Server, Settings};
+pub use server::{Server, Settings, serve};
 pub use socket::ListenError;
 pub use table::Table;
 

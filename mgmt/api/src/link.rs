@@ -23,6 +23,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub struct Link {
     stream: Async<UnixStream>,
     out: RefCell<Vec<u8>>,
+    /// Where an answer is written. While it is made, events may come for the same client: they go before it.
+    answer: RefCell<Vec<u8>>,
     /// Bytes that were taken out of `out` and are not with the client yet.
     on_the_way: Cell<usize>,
     gone: Cell<bool>,
@@ -36,6 +38,7 @@ impl Link {
         Link {
             stream,
             out: RefCell::default(),
+            answer: RefCell::default(),
             on_the_way: Cell::new(0),
             gone: Cell::new(false),
             name: RefCell::default(),
@@ -58,7 +61,11 @@ impl Link {
 
     /// Writes answers where they wait for the client.
     pub fn answer<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let result = write(&mut self.out.borrow_mut());
+        let mut answer = self.answer.take();
+        let result = write(&mut answer);
+        self.out.borrow_mut().extend_from_slice(&answer);
+        answer.clear();
+        self.answer.replace(answer);
         self.changed.notify();
         result
     }
@@ -123,7 +130,8 @@ impl Mailbox for Link {
         if self.gone.get() {
             return false;
         }
-        self.answer(|to| to.extend_from_slice(bytes));
+        self.out.borrow_mut().extend_from_slice(bytes);
+        self.changed.notify();
         true
     }
 

@@ -38,6 +38,16 @@ pub struct Server {
 }
 
 impl Server {
+    /// Messages that were not answered, by reason.
+    pub fn drops(&self) -> Vec<(&'static str, u64)> {
+        self.desk.drops().collect()
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.desk.open.get()
+    }
+
     /// Removes the socket's file: clients watch for that and connect anew.
     pub fn close(&self) {
         self.file.borrow_mut().take();
@@ -52,7 +62,14 @@ pub fn init(control: &Rc<Control>) -> Result<(), InitError> {
 
 /// Serves the API, if the shelf has [`Settings`].
 pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let Ok(settings) = control.get::<Settings>() else { return Ok(()) };
+    control.get::<Settings>().map_or(Ok(()), |settings| serve(control, &settings))
+}
+
+/// Serves the API.
+///
+/// # Errors
+/// The socket cannot be had, or two messages have one name.
+pub fn serve(control: &Rc<Control>, settings: &Settings) -> Result<(), InitError> {
     let failed = |error: &dyn std::fmt::Display| InitError::Other(error.to_string());
     let table = Table::new(settings.parts.iter().copied()).map_err(|e| failed(&e))?;
     let table = control.put(table);
