@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 env=target/papi
 export SHOAL=${SHOAL:-target/release/shoal} SHOALCTL=${SHOALCTL:-target/release/shoalctl}
+SHOAL=$(realpath "$SHOAL") SHOALCTL=$(realpath "$SHOALCTL")
 [ -x "$SHOAL" ] && [ -x "$SHOALCTL" ] || { echo "FAIL papi: $SHOAL or $SHOALCTL is not there: make build"; exit 1; }
 if ! cmp -s tests/papi/requirements.txt "$env/installed"; then
   python3 -m venv --clear "$env"
