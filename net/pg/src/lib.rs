@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+pub mod api;
 pub mod cli;
 mod control;
 pub mod data;
@@ -36,6 +37,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     ..Module::NONE
 };
 

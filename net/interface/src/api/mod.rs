@@ -1,12 +1,13 @@
 //! Messages of interfaces that VPP has in `interface.api`. Those of addresses and tables are with IPv6.
 
-mod details;
-mod events;
-mod loopback;
-mod mac;
-mod names;
-mod queues;
-mod state;
+pub mod details;
+pub mod events;
+pub mod features;
+pub mod loopback;
+pub mod mac;
+pub mod names;
+pub mod queues;
+pub mod state;
 
 use std::rc::Rc;
 
