@@ -60,7 +60,7 @@ pub struct FeatureIsEnabled {
 
 /// Whether a feature is enabled.
 #[derive(Message)]
-#[message(request)]
+#[message(indexed)]
 pub struct FeatureIsEnabledReply {
     /// 0, or why nothing can be said.
     pub retval: i32,
