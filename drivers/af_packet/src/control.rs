@@ -8,9 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
+<<<<<<< HEAD
 use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, MtuLayer, Queue, SwIfIndex, TxPlacement,
 };
+=======
+use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, Queue, SwIfIndex};
+>>>>>>> main
 use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -83,7 +87,13 @@ struct HostInterface {
     /// The kernel's interface; none while it is gone.
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
+<<<<<<< HEAD
     config: Cell<QueueConfig>,
+=======
+    config: QueueConfig,
+    /// What was asked for.
+    asked: CreateHostInterface,
+>>>>>>> main
     /// Geometry of the receive rings that are open, or were last.
     ring: Cell<RxConfig>,
     /// How often the kernel's interface vanished.
@@ -150,6 +160,7 @@ impl HostInterfaces {
         self.all.borrow().iter().map(|h| h.name.borrow().clone()).collect()
     }
 
+<<<<<<< HEAD
     /// All host interfaces with their kernel names.
     pub fn list(&self) -> Vec<(SwIfIndex, String)> {
         self.all.borrow().iter().map(|h| (h.port.index(), h.name.borrow().clone())).collect()
@@ -192,6 +203,15 @@ impl HostInterfaces {
         // A packet that was made for the other one on its way here is completed by either.
         let kernel = offload == TxOffload::Kernel;
         Ok(self.interfaces.modify(index, |d| d.with_flags(d.flags().set(OFFLOADS, kernel)))?)
+=======
+    /// All host interfaces and what was asked for, with the names the kernel has for them now.
+    pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateHostInterface)> {
+        let made = |host: &Rc<HostInterface>| {
+            let asked = CreateHostInterface { name: host.name.borrow().clone(), ..host.asked.clone() };
+            (host.port.index(), asked)
+        };
+        self.all.borrow().iter().map(made).collect()
+>>>>>>> main
     }
 
     /// Takes a kernel interface into the router, as `host-NAME`. It starts admin down.
@@ -222,7 +242,12 @@ impl HostInterfaces {
             name: RefCell::new(create.name.clone()),
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
+<<<<<<< HEAD
             config: Cell::new(config),
+=======
+            config,
+            asked: create.clone(),
+>>>>>>> main
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
         });
@@ -353,7 +378,7 @@ impl HostInterfaces {
                 host.name.borrow_mut().clone_from(&link.name);
             }
             LinkChange::Mtu => {
-                let set = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                let set = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", set);
             }
             _ => {}
@@ -380,7 +405,7 @@ impl HostInterfaces {
             Ok(()) => {
                 *host.link.borrow_mut() = Some(link.clone());
                 self.say(&format!("host-{name}: the kernel's interface {name} is back"));
-                let mtu = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                let mtu = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", mtu);
                 self.must("link", self.interfaces.set_link(index, is_up(link)));
             }
@@ -431,8 +456,14 @@ impl Device for HostInterface {
         Ok(())
     }
 
+<<<<<<< HEAD
     fn tx_placement(&self) -> Option<&TxPlacement> {
         Some(&self.port.placement)
+=======
+    /// It is the kernel's at first, and follows when that changes.
+    fn has_given_mtu(&self) -> bool {
+        true
+>>>>>>> main
     }
 
     fn describe(&self) -> String {

@@ -18,6 +18,7 @@ mod control;
 mod error;
 mod port;
 mod queue;
+mod running;
 mod rx;
 mod send;
 #[allow(unsafe_code)]
@@ -44,7 +45,11 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+<<<<<<< HEAD
     api: &[&api::API],
+=======
+    running: running::running,
+>>>>>>> main
     ..Module::NONE
 };
 

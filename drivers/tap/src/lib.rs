@@ -20,6 +20,7 @@ mod host;
 mod netns;
 mod port;
 mod ports;
+mod running;
 mod rx;
 #[allow(unsafe_code)]
 mod sys;
@@ -44,7 +45,11 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+<<<<<<< HEAD
     api: &[&api::API],
+=======
+    running: running::running,
+>>>>>>> main
     ..Module::NONE
 };
 

@@ -8,6 +8,7 @@
 pub mod api;
 pub mod cli;
 mod control;
+mod counters;
 mod data;
 mod error;
 mod event;
@@ -15,6 +16,7 @@ mod host;
 mod loopback;
 mod names;
 mod node;
+mod running;
 mod tx_placement;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -44,6 +46,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API, &api::features::API],
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 
@@ -58,9 +61,9 @@ const BYTES_EACH: usize = 4096;
 
 fn capacity(control: &Control) -> Vec<Capacity> {
     let Ok(interfaces) = control.get::<Interfaces>() else { return Vec::new() };
-    // Each thread has two numbers of two counters and one of eight.
+    // Each thread has two numbers of eight counters and one of nine.
     let each =
-        BYTES_EACH + interfaces.graph().threads().len() * 12 * size_of::<u64>() + 2 * size_of::<IfData>();
+        BYTES_EACH + interfaces.graph().threads().len() * 25 * size_of::<u64>() + 2 * size_of::<IfData>();
     vec![Capacity::up_to("interfaces", interfaces.indices().len(), control::MAX_INTERFACES, each)]
 }
 

@@ -140,7 +140,11 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
+<<<<<<< HEAD
         let interface = Interface { index, port, coalesce, injects: Cell::new(None) };
+=======
+        let interface = Interface { index, port, injects: Cell::new(None), made: create.clone() };
+>>>>>>> main
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -148,6 +152,11 @@ impl Pg {
     /// The interface with this number in its name.
     pub fn interface(&self, id: u32) -> Option<SwIfIndex> {
         self.all.borrow().get(&id).map(|i| i.index)
+    }
+
+    /// All packet-generator interfaces, and how each was made.
+    pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateInterface)> {
+        self.all.borrow().values().map(|i| (i.index, i.made.clone())).collect()
     }
 
     /// All packet-generator interfaces.

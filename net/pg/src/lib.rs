@@ -13,6 +13,7 @@ pub mod data;
 mod error;
 mod interface;
 mod node;
+mod running;
 mod show;
 mod sink;
 mod spec;
@@ -38,6 +39,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
+    running: running::running,
     ..Module::NONE
 };
 

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::NodeIndex;
+use shoal_graph::{NodeIndex, PacketNode};
 use shoal_wire::MacAddress;
 
-use super::{Device, Interfaces, MAX_MTU, Mtu};
+use super::{Device, Interfaces, MAX_MTU, Mtu, TAGS};
 use crate::node::down::DOWN;
+use crate::node::stats_collect::{StatsCollectRx, StatsCollectTx};
 use crate::{DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, OUTPUT_ARC};
 
 /// Which MTU of an interface to set.
@@ -90,7 +91,11 @@ impl Interfaces {
                 MtuLayer::Mpls => mpls,
             };
             *slot = value as u16;
-        })
+        })?;
+        if layer == MtuLayer::L3 {
+            self.keep_mtu(index, value as u16);
+        }
+        Ok(())
     }
 
     /// Sets the MTUs of all packets, of IPv4, IPv6 and MPLS, or none of them. 0 leaves the first as it is, and lets it
@@ -114,7 +119,11 @@ impl Interfaces {
         self.change_mtu(index, |mtu| {
             let l3 = if all == 0 { mtu.l3 } else { all as u16 };
             *mtu = Mtu { l3, ip4: ip4 as u16, ip6: ip6 as u16, mpls: mpls as u16 };
-        })
+        })?;
+        if all != 0 {
+            self.keep_mtu(index, all as u16);
+        }
+        Ok(())
     }
 
     fn change_mtu(&self, index: SwIfIndex, change: impl FnOnce(&mut Mtu)) -> Result<(), InterfaceError> {
@@ -166,6 +175,7 @@ impl Interfaces {
         let mut all = self.all.borrow_mut();
         let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
         tag.clone_into(&mut interface.tag);
+        self.graph.counters().names(TAGS).set(index.0 as usize, tag);
         Ok(())
     }
 
@@ -246,6 +256,15 @@ impl Interfaces {
         self.data(index)?;
         self.graph.enable_feature(arc, feature, index, on)?;
         if arc == DEVICE_INPUT_ARC { self.choose_rx_next(index) } else { Ok(()) }
+    }
+
+    /// Counts packets by whom they are for, or no longer.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn collect_detailed(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        self.enable_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
+        self.enable_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and

@@ -134,7 +134,9 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface, queue or thread.
     pub fn place_queue(&self, index: SwIfIndex, number: u32, thread: usize) -> Result<(), InterfaceError> {
-        Ok(self.graph.move_queue(self.queue_id(index, number)?, thread)?)
+        self.graph.move_queue(self.queue_id(index, number)?, thread)?;
+        self.keep_placement(index, number, thread);
+        Ok(())
     }
 
     /// Changes how a queue is waited for; all queues of the interface when no number is given.
