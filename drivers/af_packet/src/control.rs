@@ -8,13 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
-<<<<<<< HEAD
 use shoal_interface::{
-    Create, Device, Event, IfFlags, InterfaceError, Interfaces, MtuLayer, Queue, SwIfIndex, TxPlacement,
+    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
 };
-=======
-use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, Queue, SwIfIndex};
->>>>>>> main
 use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -87,13 +83,9 @@ struct HostInterface {
     /// The kernel's interface; none while it is gone.
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
-<<<<<<< HEAD
     config: Cell<QueueConfig>,
-=======
-    config: QueueConfig,
     /// What was asked for.
     asked: CreateHostInterface,
->>>>>>> main
     /// Geometry of the receive rings that are open, or were last.
     ring: Cell<RxConfig>,
     /// How often the kernel's interface vanished.
@@ -160,7 +152,6 @@ impl HostInterfaces {
         self.all.borrow().iter().map(|h| h.name.borrow().clone()).collect()
     }
 
-<<<<<<< HEAD
     /// All host interfaces with their kernel names.
     pub fn list(&self) -> Vec<(SwIfIndex, String)> {
         self.all.borrow().iter().map(|h| (h.port.index(), h.name.borrow().clone())).collect()
@@ -203,15 +194,18 @@ impl HostInterfaces {
         // A packet that was made for the other one on its way here is completed by either.
         let kernel = offload == TxOffload::Kernel;
         Ok(self.interfaces.modify(index, |d| d.with_flags(d.flags().set(OFFLOADS, kernel)))?)
-=======
+    }
+
     /// All host interfaces and what was asked for, with the names the kernel has for them now.
     pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateHostInterface)> {
         let made = |host: &Rc<HostInterface>| {
-            let asked = CreateHostInterface { name: host.name.borrow().clone(), ..host.asked.clone() };
+            let (name, config) = (host.name.borrow().clone(), host.config.get());
+            let bypass = config.qdisc == Qdisc::Bypass;
+            let offload = if bypass { host.asked.offload } else { config.offload };
+            let asked = CreateHostInterface { name, offload, ..host.asked.clone() };
             (host.port.index(), asked)
         };
         self.all.borrow().iter().map(made).collect()
->>>>>>> main
     }
 
     /// Takes a kernel interface into the router, as `host-NAME`. It starts admin down.
@@ -242,12 +236,8 @@ impl HostInterfaces {
             name: RefCell::new(create.name.clone()),
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
-<<<<<<< HEAD
             config: Cell::new(config),
-=======
-            config,
             asked: create.clone(),
->>>>>>> main
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
         });
@@ -456,14 +446,13 @@ impl Device for HostInterface {
         Ok(())
     }
 
-<<<<<<< HEAD
     fn tx_placement(&self) -> Option<&TxPlacement> {
         Some(&self.port.placement)
-=======
+    }
+
     /// It is the kernel's at first, and follows when that changes.
     fn has_given_mtu(&self) -> bool {
         true
->>>>>>> main
     }
 
     fn describe(&self) -> String {

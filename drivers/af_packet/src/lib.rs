@@ -45,11 +45,8 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
-<<<<<<< HEAD
     api: &[&api::API],
-=======
     running: running::running,
->>>>>>> main
     ..Module::NONE
 };
 

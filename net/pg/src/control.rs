@@ -140,11 +140,8 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-<<<<<<< HEAD
-        let interface = Interface { index, port, coalesce, injects: Cell::new(None) };
-=======
-        let interface = Interface { index, port, injects: Cell::new(None), made: create.clone() };
->>>>>>> main
+        let interface =
+            Interface { index, port, coalesce, injects: Cell::new(None), made: create.clone() };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -156,7 +153,8 @@ impl Pg {
 
     /// All packet-generator interfaces, and how each was made.
     pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateInterface)> {
-        self.all.borrow().values().map(|i| (i.index, i.made.clone())).collect()
+        let made = |i: &Interface| CreateInterface { coalesce: i.coalesce.get(), ..i.made.clone() };
+        self.all.borrow().values().map(|i| (i.index, made(i))).collect()
     }
 
     /// All packet-generator interfaces.
