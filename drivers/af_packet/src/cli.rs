@@ -77,8 +77,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn set_offload(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (hosts, name) = (control.get::<HostInterfaces>()?, args.get::<String>("name")?);
-    let offload =
-        if args.get::<Toggle>("state")?.is_on() { TxOffload::Kernel } else { TxOffload::Router };
+    let offload = if args.get::<Toggle>("state")?.is_on() { TxOffload::Kernel } else { TxOffload::Router };
     hosts.set_offload(hosts.named(&name)?, offload)?;
     Ok(Output::none())
 }

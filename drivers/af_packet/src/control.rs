@@ -247,7 +247,10 @@ impl HostInterfaces {
         };
         let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
         let kernel = config.offload == TxOffload::Kernel;
-        let flags = IfFlags::default().set(OFFLOADS, kernel).set(IfFlags::ETHERNET, ethernet).set(IfFlags::LINK_UP, is_up(&link));
+        let flags = IfFlags::default()
+            .set(OFFLOADS, kernel)
+            .set(IfFlags::ETHERNET, ethernet)
+            .set(IfFlags::LINK_UP, is_up(&link));
         let device = Rc::clone(&host) as Rc<dyn Device>;
         let create = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next, device };
         let index = self.interfaces.create(&create, HostTx { port: Arc::clone(&port) })?;

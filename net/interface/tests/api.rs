@@ -19,7 +19,8 @@ use shoal_interface::api::queues::{
     SwInterfaceSetRxMode, SwInterfaceSetRxPlacement, SwInterfaceSetTxPlacement, SwInterfaceTxPlacementGet,
 };
 use shoal_interface::api::state::{
-    HwInterfaceSetMtu, SwInterfaceClearStats, SwInterfaceSetFlags, SwInterfaceSetMtu, SwInterfaceSetPromisc,
+    CollectDetailedInterfaceStats, HwInterfaceSetMtu, SwInterfaceClearStats, SwInterfaceSetFlags,
+    SwInterfaceSetMtu, SwInterfaceSetPromisc,
 };
 use shoal_message::{Count, IfStatusFlags, InterfaceIndex, MacAddress, Retval, RxMode};
 use shoal_module::api::{Call, ClientIndex, Clients, Dump, Get, Mailbox, Request};
@@ -111,7 +112,9 @@ fn state_promiscuity_and_counters_are_set() {
     assert_eq!(dump(&router, index, None)[0].flags.0, 3);
     assert_eq!(flags(NOWHERE, 1).handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
     SwInterfaceSetPromisc { sw_if_index: index, promisc_on: true }.handle(&call).unwrap();
-    assert!(router.interfaces().data(port.index()).unwrap().flags().has(shoal_interface::IfFlags::PROMISCUOUS));
+    assert!(
+        router.interfaces().data(port.index()).unwrap().flags().has(shoal_interface::IfFlags::PROMISCUOUS)
+    );
     let promisc = SwInterfaceSetPromisc { sw_if_index: NOWHERE, promisc_on: true };
     assert_eq!(promisc.handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
     router.send(&port, [0xff; 60]);
@@ -122,6 +125,23 @@ fn state_promiscuity_and_counters_are_set() {
     SwInterfaceClearStats { sw_if_index: InterfaceIndex::NONE }.handle(&call).unwrap();
     let clear = SwInterfaceClearStats { sw_if_index: NOWHERE };
     assert_eq!(clear.handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
+}
+
+#[test]
+fn packets_are_counted_by_whom_they_are_for() {
+    let mut router = router();
+    let port = router.pg(0);
+    let call = Call::local(router.control());
+    let collect = |index: u32, enable_disable| {
+        CollectDetailedInterfaceStats { sw_if_index: InterfaceIndex(index), enable_disable }.handle(&call)
+    };
+    router.send(&port, [0xff; 60]);
+    collect(port.index().0, true).unwrap();
+    router.send(&port, [0xff; 60]);
+    collect(port.index().0, false).unwrap();
+    router.send(&port, [0xff; 60]);
+    assert_eq!(router.if_counter("/if/rx-broadcast", port.index()), 1);
+    assert_eq!(collect(77, true), Err(Retval::INVALID_SW_IF_INDEX));
 }
 
 #[test]
@@ -272,7 +292,11 @@ fn features_are_enabled_and_asked_for() {
     set(index, true, arc, feature).unwrap();
     assert_eq!(get(index, arc, feature), Ok(true));
     router.send(&port, [2; 60]);
-    assert!(router.errors().iter().any(|(name, n)| name.contains(feature) && *n == 1), "{:?}", router.errors());
+    assert!(
+        router.errors().iter().any(|(name, n)| name.contains(feature) && *n == 1),
+        "{:?}",
+        router.errors()
+    );
     set(index, false, arc, feature).unwrap();
     assert_eq!(get(index, arc, feature), Ok(false));
     assert_eq!(set(NOWHERE, true, arc, feature), Err(Retval::INVALID_SW_IF_INDEX));

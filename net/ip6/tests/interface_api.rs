@@ -124,11 +124,11 @@ fn a_replacement_forgets_what_is_deleted_meanwhile() {
 fn tables_are_set_and_asked_for() {
     let (router, ports) = router(1);
     let (call, one) = (Call::local(router.control()), index(&ports[0]));
-    for (family, is_ipv6, address) in [(Family::Ip4, false, "10.0.0.1/24"), (Family::Ip6, true, "2001:db8::1/64")]
+    for (family, is_ipv6, address) in
+        [(Family::Ip4, false, "10.0.0.1/24"), (Family::Ip6, true, "2001:db8::1/64")]
     {
         router.get::<Fib>().add_table(family, 7, None).unwrap();
-        let set =
-            |sw_if_index, vrf_id| SwInterfaceSetTable { sw_if_index, is_ipv6, vrf_id }.handle(&call);
+        let set = |sw_if_index, vrf_id| SwInterfaceSetTable { sw_if_index, is_ipv6, vrf_id }.handle(&call);
         let get = |sw_if_index| SwInterfaceGetTable { sw_if_index, is_ipv6 }.handle(&call).map(|r| r.vrf_id);
         assert_eq!(get(one), Ok(0));
         set(one, 7).unwrap();
@@ -152,7 +152,12 @@ fn an_interface_borrows_addresses_of_both_families() {
     change(&call, lender, true, "10.0.0.1/24").unwrap();
     change(&call, lender, true, "2001:db8::1/64").unwrap();
     borrow(lender, borrower, true).unwrap();
-    let lends = || (router.get::<Ip4>().lender(SwIfIndex(borrower.0)), router.get::<Ip6>().on(SwIfIndex(borrower.0)).borrows);
+    let lends = || {
+        (
+            router.get::<Ip4>().lender(SwIfIndex(borrower.0)),
+            router.get::<Ip6>().on(SwIfIndex(borrower.0)).borrows,
+        )
+    };
     assert_eq!(lends(), (Some(SwIfIndex(lender.0)), Some(SwIfIndex(lender.0))));
     assert_eq!(change(&call, borrower, true, "10.5.0.1/24"), Err(Retval::UNEXPECTED_INTF_STATE));
     assert_eq!(borrow(borrower, other, true), Err(Retval::UNEXPECTED_INTF_STATE));

@@ -124,8 +124,7 @@ impl Pg {
         let mut flags = IfFlags::TX_CHECKSUM.set(IfFlags::ETHERNET, create.mode == Mode::Ethernet);
         flags = flags.set(IfFlags::TX_GSO, create.gso_size.is_some());
         let coalesce = Rc::new(Cell::new(create.coalesce));
-        let device =
-            PgDevice { id: create.id, port: Arc::clone(&port), coalesce: Rc::clone(&coalesce) };
+        let device = PgDevice { id: create.id, port: Arc::clone(&port), coalesce: Rc::clone(&coalesce) };
         let mac = match create.mode {
             Mode::Ethernet => create.mac.unwrap_or_else(random_mac),
             Mode::Ip4 | Mode::Ip6 => create.mac.unwrap_or(MacAddress::ZERO),
@@ -140,8 +139,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface =
-            Interface { index, port, coalesce, injects: Cell::new(None), made: create.clone() };
+        let interface = Interface { index, port, coalesce, injects: Cell::new(None), made: create.clone() };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }

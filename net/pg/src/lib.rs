@@ -5,8 +5,8 @@
 //! run as receive queues under the node `pg-input`, so that a benchmark measures the graph and nothing else.
 #![forbid(unsafe_code)]
 
-mod capture;
 pub mod api;
+mod capture;
 pub mod cli;
 mod control;
 pub mod data;

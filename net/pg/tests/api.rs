@@ -27,7 +27,10 @@ fn interfaces_of_all_modes_are_created_once() {
     let call = Call::local(router.control());
     let create = |id: u32, flags: u32, mode| {
         let (interface_id, pg_flags) = (InterfaceIndex(id), PgInterfaceFlags(flags));
-        PgCreateInterfaceV3 { interface_id, pg_flags, gso_size: 1000, mode }.handle(&call).unwrap().sw_if_index
+        PgCreateInterfaceV3 { interface_id, pg_flags, gso_size: 1000, mode }
+            .handle(&call)
+            .unwrap()
+            .sw_if_index
     };
     let first = create(0, 0, PgInterfaceMode::Ethernet);
     assert_eq!(create(0, 0, PgInterfaceMode::Ip4), first);
@@ -61,7 +64,11 @@ fn interfaces_are_changed_and_deleted() {
         PgInterfaceEnableDisableCoalesce { sw_if_index, coalesce_enabled }.handle(&call)
     };
     coalesce(index, true).unwrap();
-    assert_eq!(coalesce(InterfaceIndex(0), true), Err(Retval::INVALID_SW_IF_INDEX), "local0 is none of these");
+    assert_eq!(
+        coalesce(InterfaceIndex(0), true),
+        Err(Retval::INVALID_SW_IF_INDEX),
+        "local0 is none of these"
+    );
     let delete = |sw_if_index| PgDeleteInterface { sw_if_index }.handle(&call);
     delete(index).unwrap();
     assert_eq!(delete(index), Err(Retval::INVALID_SW_IF_INDEX));
@@ -101,9 +108,8 @@ fn streams_start_and_stop_one_or_all() {
     let mut router = Router::new(&[&BACK]);
     let port = router.pg(0);
     let call = Call::local(router.control());
-    let enable = |is_enabled, name: &str| {
-        PgEnableDisable { is_enabled, stream_name: name.into() }.handle(&call)
-    };
+    let enable =
+        |is_enabled, name: &str| PgEnableDisable { is_enabled, stream_name: name.into() }.handle(&call);
     for name in ["a", "b"] {
         let mut spec = StreamSpec::new(name, Source::Packets(vec![vec![1; 60]; 3]));
         spec.interface = Some(port.index());

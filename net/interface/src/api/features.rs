@@ -37,7 +37,7 @@ impl Request for FeatureEnableDisable {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let (arc, feature) = (self.arc_name.as_str(), self.feature_name.as_str());
         let index = SwIfIndex(self.sw_if_index.0);
-        interfaces(call)?.enable_feature(arc, feature, index, self.enable).map_err(|e| match e {
+        interfaces(call)?.set_feature(arc, feature, index, self.enable).map_err(|e| match e {
             InterfaceError::Graph(GraphError::OfAll(_)) => Retval::INVALID_SW_IF_INDEX,
             // VPP says the same of an arc and of a feature that is not there.
             InterfaceError::Graph(_) => Retval::INVALID_VALUE,

@@ -53,6 +53,7 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::request::<loopback::CreateLoopbackInstance>(),
         ApiMessage::sent::<loopback::CreateLoopbackInstanceReply>(),
         ApiMessage::request::<loopback::DeleteLoopback>(),
+        ApiMessage::request::<state::CollectDetailedInterfaceStats>(),
         ApiMessage::request::<queues::SwInterfaceSetDefaultRxMode>(),
         ApiMessage::request::<queues::SwInterfaceGetDefaultRxMode>(),
         ApiMessage::sent::<queues::SwInterfaceGetDefaultRxModeReply>(),
