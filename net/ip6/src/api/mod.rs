@@ -1,0 +1,3 @@
+//! Messages of IP on interfaces, of both families.
+
+pub mod interface;
