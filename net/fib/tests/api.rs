@@ -483,3 +483,62 @@ fn a_route_that_counts_says_where() {
     let counter = add("10.0.0.0/8");
     assert_eq!(counter, router.look_up(FibIndex::DEFAULT, ip("10.1.1.1")).0.0);
 }
+
+/// Prints how many requests a second the handlers do alone; `cargo test -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints a rate"]
+fn requests_a_second() {
+    const MANY: u32 = 1_000_000;
+    let router = router(1);
+    let call = Call::local(&router.control);
+    let say = |what: &str, start: std::time::Instant| {
+        println!("{what}: {:.0} a second", f64::from(MANY) / start.elapsed().as_secs_f64());
+    };
+    for (family, first, next_hop) in [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/44", "fe80::1")] {
+        let request = |net: &shoal_wire::IpPrefix| {
+            let mut request = vec![1, 0];
+            request.extend(route(0, &net.to_string(), &[to(next_hop, 1)], None));
+            request
+        };
+        let mut all: Vec<Vec<u8>> =
+            consecutive(prefix(first), MANY).unwrap().map(|net| request(&net)).collect();
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        for i in (1..all.len()).rev() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            all.swap(i, (seed >> 33) as usize % (i + 1));
+        }
+        let add = handler("ip_route_add_del");
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut go = |what: &str, all: &[Vec<u8>]| {
+            let start = std::time::Instant::now();
+            for request in all {
+                bytes.clear();
+                add(&call, Input::new(request), &mut Answers::new(&mut bytes, 7, 1, 2)).unwrap();
+            }
+            say(what, start);
+        };
+        go(&format!("{family} routes added, shuffled"), &all);
+        go(&format!("{family} routes added again"), &all);
+        let start = std::time::Instant::now();
+        let mut bytes: Vec<u8> = Vec::with_capacity(1 << 20);
+        let id = table(0, family, "");
+        let mut answers = Answers::new(&mut bytes, 7, 1, 2);
+        let outcome = handler("ip_route_dump")(&call, Input::new(&id), &mut answers).unwrap();
+        let Outcome::More(mut rows) = outcome else { panic!("no rows") };
+        while rows(&mut Answers::new(&mut bytes, 7, 1, 2)) {
+            if bytes.len() > 1 << 19 {
+                bytes.clear();
+            }
+        }
+        say(&format!("{family} routes told"), start);
+        all.iter_mut().for_each(|request| request[0] = 0);
+        let mut bytes: Vec<u8> = Vec::new();
+        let start = std::time::Instant::now();
+        for request in &all {
+            bytes.clear();
+            add(&call, Input::new(request), &mut Answers::new(&mut bytes, 7, 1, 2)).unwrap();
+        }
+        say(&format!("{family} routes taken away"), start);
+    }
+}
+

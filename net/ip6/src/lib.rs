@@ -9,6 +9,7 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod edges;
@@ -64,6 +65,7 @@ pub static MODULE: Module = Module {
     description: "IPv6 forwarding",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::IP],
     start: superpath::start,
     ..Module::NONE
 };

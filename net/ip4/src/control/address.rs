@@ -38,6 +38,8 @@ pub(super) struct OnInterface {
     /// The first is the primary one.
     pub(super) addresses: Vec<Ip4Prefix>,
     pub(super) directed_broadcast: bool,
+    /// IPv4 runs although there may be no address.
+    pub(super) explicit: bool,
     /// The interface whose addresses it borrows.
     pub(super) borrows: Option<SwIfIndex>,
 }
@@ -193,6 +195,16 @@ impl Ip4 {
             self.tell(AddressEvent::Removed(interface, *address));
         }
         Ok(old.addresses.len())
+    }
+
+    /// IPv4 runs on an interface even without an address, or only with one.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
     }
 
     /// Has packets received on an interface looked up in another table.
@@ -363,7 +375,7 @@ impl Ip4 {
 impl OnInterface {
     /// Whether IPv4 runs.
     pub(super) fn enabled(&self) -> bool {
-        !self.addresses.is_empty() || self.borrows.is_some()
+        self.explicit || !self.addresses.is_empty() || self.borrows.is_some()
     }
 
     /// Whether the table must stay for it.
