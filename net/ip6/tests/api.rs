@@ -56,7 +56,7 @@ fn a_family_runs_on_an_interface_without_an_address() {
     let (router, _) = router(1);
     let interfaces = router.get::<Interfaces>();
     let (ip4, ip6) = (router.get::<Ip4>(), router.get::<Ip6>());
-    let index = interfaces.create_loopback(None).unwrap();
+    let index = interfaces.create_loopback(None, None).unwrap();
     let client = Asker::new(router.control(), &[&IP]);
     let set = |name: &str, on: u8| client.retval(name, &[&index.0.to_be_bytes()[..], &[on]].concat());
     let runs = |is_ip6: u8| {
@@ -87,7 +87,7 @@ fn a_family_runs_on_an_interface_without_an_address() {
 #[test]
 fn link_local_addresses_are_chosen_and_told() {
     let (router, _) = router(1);
-    let index = router.get::<Interfaces>().create_loopback(None).unwrap();
+    let index = router.get::<Interfaces>().create_loopback(None, None).unwrap();
     let client = Asker::new(router.control(), &[&IP]);
     let name = "sw_interface_ip6_get_link_local_address";
     assert_eq!(client.retval(name, &index.0.to_be_bytes()), Retval::IP6_NOT_ENABLED);
@@ -108,7 +108,7 @@ fn link_local_addresses_are_chosen_and_told() {
 fn who_borrows_addresses_is_told() {
     let (router, ports) = router(1);
     let interfaces = router.get::<Interfaces>();
-    let (one, other) = (interfaces.create_loopback(None).unwrap(), interfaces.create_loopback(None).unwrap());
+    let (one, other) = (interfaces.create_loopback(None, None).unwrap(), interfaces.create_loopback(None, None).unwrap());
     let lender = ports[0].index();
     let client = Asker::new(router.control(), &[&IP]);
     assert_eq!(client.ask("ip_unnumbered_dump", &ALL), Vec::<Vec<u8>>::new());
