@@ -6,6 +6,7 @@
 //! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -14,6 +15,7 @@ pub mod message;
 mod node;
 mod protocol;
 mod request;
+mod running;
 mod subnet;
 
 pub use control::{ProxyArp, ProxyError, Range};
@@ -53,6 +55,8 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
+    api: &[&api::API],
     ..Module::NONE
 };
 

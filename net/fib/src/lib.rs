@@ -27,6 +27,7 @@ mod list;
 mod map;
 mod path;
 mod resolve;
+mod running;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
 mod router;
@@ -46,6 +47,7 @@ pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
+pub use running::via;
 pub use source::Source;
 pub use via::ViaArgs;
 
@@ -64,6 +66,7 @@ pub static MODULE: Module = Module {
     arg_types: arg::ARG_TYPES,
     capacity: capacity::rows,
     api: &[&api::IP, &api::FIB],
+    running: running::running,
     ..Module::NONE
 };
 

@@ -177,7 +177,10 @@ impl<A: Bits> Routes<A> {
     }
 
     fn hosts(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
-        let len = A::FAMILY.max_len();
+        self.of_len(A::FAMILY.max_len())
+    }
+
+    fn of_len(&self, len: u8) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
         let all = self.map(len).into_iter().flat_map(Map::iter);
         all.filter_map(move |(addr, word)| Some((addr.prefix(len)?, self.unpack(len, addr, word))))
     }
@@ -323,6 +326,11 @@ impl Table {
     /// Does something with each entry, in no order.
     pub fn each<'a>(&'a self, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
+    }
+
+    /// Does something with each entry of one length, in no order.
+    pub fn each_of_len<'a>(&'a self, len: u8, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
+        either!(self, routes => routes.of_len(len).for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
     /// Does something with some entries from a place on; tells where to go on, `None` behind the last one. Entries that

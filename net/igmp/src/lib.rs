@@ -11,6 +11,7 @@ mod control;
 mod error;
 mod node;
 mod process;
+mod running;
 mod send;
 
 use std::rc::Rc;
@@ -37,6 +38,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

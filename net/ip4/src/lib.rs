@@ -15,6 +15,7 @@ pub mod cli;
 mod control;
 mod icmp_error;
 pub mod node;
+mod running;
 pub mod superpath;
 mod trace;
 
@@ -67,6 +68,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     start: superpath::start,
+    running: running::running,
     ..Module::NONE
 };
 

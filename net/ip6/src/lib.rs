@@ -15,6 +15,7 @@ mod control;
 pub mod edges;
 mod icmp_error;
 pub mod node;
+mod running;
 pub mod superpath;
 mod trace;
 
@@ -67,6 +68,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::IP],
     start: superpath::start,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -12,6 +12,7 @@ mod control;
 mod error;
 mod node;
 mod peers;
+mod running;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -38,6 +39,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     sections: &[SECTION],
+    running: running::running,
     ..Module::NONE
 };
 
@@ -112,6 +114,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: "linux-cp-xc", before: &[], after: &[] });
     let lcp = control.put(Lcp::new(control, peers)?);
     configure(control, &lcp);
+    lcp.started();
     interfaces.subscribe(|control, event| {
         if let Ok(lcp) = control.get::<Lcp>() {
             lcp.follow(event);

@@ -17,6 +17,7 @@ mod error;
 mod family;
 mod flags;
 mod node;
+mod running;
 mod show;
 mod table;
 
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::IP],
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -10,6 +10,7 @@ mod clamp;
 pub mod cli;
 mod control;
 pub mod node;
+mod running;
 mod sizes;
 
 pub use clamp::{Clamped, clamp};
@@ -25,6 +26,7 @@ pub static MODULE: Module = Module {
     description: "TCP maximum segment size clamping",
     init,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

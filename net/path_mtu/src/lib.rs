@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod node;
 mod process;
+mod running;
 
 pub use control::{Learning, Learnt, MOST_LEARNT, PathMtu, PathMtus};
 pub use error::PathMtuError;
@@ -48,6 +49,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::IP],
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

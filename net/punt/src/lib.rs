@@ -12,6 +12,7 @@ pub mod cli;
 mod control;
 mod error;
 mod node;
+mod running;
 mod ways;
 
 pub use control::{L4, Punt, Redirect, Registered, Rx, Standing};
@@ -37,6 +38,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     api: &[&api::PUNT, &api::IP],
+    running: running::running,
     ..Module::NONE
 };
 

@@ -24,6 +24,7 @@ mod join;
 pub mod l4;
 pub mod node;
 mod process;
+mod running;
 mod settings;
 pub mod state;
 pub mod sv_table;
@@ -48,6 +49,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::IP],
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -10,6 +10,7 @@ pub mod cli;
 mod control;
 mod error;
 pub mod node;
+mod running;
 mod tables;
 
 pub use control::{Direction, Mode, Setting, Urpf};
@@ -25,6 +26,7 @@ pub static MODULE: Module = Module {
     description: "Unicast reverse path forwarding",
     init,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -246,7 +246,10 @@ impl Nd {
         }
         let name = self.name(interface);
         match self.ip6.add_address(interface, address) {
-            Ok(()) => self.say(format!("{name}: address {address} by router advertisement")),
+            Ok(()) => {
+                self.ip6.set_learnt(interface, address.addr());
+                self.say(format!("{name}: address {address} by router advertisement"));
+            }
             Err(e) => {
                 self.say(format!("{name}: no address {address} by router advertisement: {e}"));
                 if let Some(host) = self.hosts.borrow_mut().get_mut(&interface) {
@@ -302,7 +305,7 @@ impl Nd {
     }
 
     /// RFC 4861 6.3.7; from nobody as long as there is no address to ask from.
-    fn solicit_routers(&self, interface: SwIfIndex) {
+    pub(super) fn solicit_routers(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
         let way = Way::to_group(data.mac(), src, ALL_ROUTERS);
