@@ -93,11 +93,6 @@ impl Prefix {
         Family::of(self.group)
     }
 
-    /// The group or groups, how many bits of that count, and the one source, if there is but one.
-    pub fn parts(&self) -> (IpAddr, u8, Option<IpAddr>) {
-        (self.group, self.len, self.source)
-    }
-
     fn key(&self, table: u32) -> Key {
         Key { table, group: bits(self.group), len: self.len, source: self.source.map_or(0, bits) }
     }

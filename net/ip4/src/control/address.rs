@@ -212,6 +212,11 @@ impl Ip4 {
         self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
     }
 
+    /// Whether IPv4 is to run on an interface even without an address.
+    pub fn is_enabled_without_address(&self, interface: SwIfIndex) -> bool {
+        self.on.borrow().get(&interface).is_some_and(|on| on.explicit)
+    }
+
     /// Has packets received on an interface looked up in another table.
     ///
     /// # Errors
