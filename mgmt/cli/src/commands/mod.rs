@@ -85,6 +85,7 @@ pub static COMMANDS: &[Command] = &[
     events::CLEAR,
     features::SHOW,
     capacity::SHOW,
+    capacity::SHOW_BIHASH,
     statistics::SHOW,
 ];
 
