@@ -7,6 +7,7 @@
 //! The image is made by whoever makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is named here.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -37,6 +38,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     sections: &[SECTION],
     ..Module::NONE
 };
