@@ -85,7 +85,8 @@ host "$B" vb 10.0.2.2/24 10.0.2.1
 workers=0
 [ "$(nproc)" -lt 2 ] || workers=1
 mkdir "$work/run"
-ip netns exec "$R" "$shoal" unix { nodaemon nosyslog runtime-dir "$work/run" } cpu { workers "$workers" } \
+ip netns exec "$R" "$shoal" unix { nodaemon nosyslog runtime-dir "$work/run" } configuration { restore off } \
+  cpu { workers "$workers" } \
   >"$work/shoal.log" 2>&1 &
 router=$!
 await 10 quiet_ctl show version || die "the router does not start"

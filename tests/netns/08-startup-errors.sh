@@ -37,12 +37,12 @@ took=$((($(date +%s%N) - before) / 1000000))
 [ -z "$(ls -A "$work/run")" ] || fail "left behind: $(ls -A "$work/run")"
 
 # In the background: the command returns when the router is up, and says so if it is not.
-"$SHOAL" unix { runtime-dir "$work/run" pidfile shoal.pid } >"$work/out" 2>&1 || fail "background: $(cat "$work/out")"
+"$SHOAL" unix { runtime-dir "$work/run" pidfile shoal.pid } configuration { restore off } >"$work/out" 2>&1 || fail "background: $(cat "$work/out")"
 pid=$(cat "$work/run/shoal.pid")
 ctl show version >/dev/null || { kill "$pid"; fail "no CLI although the command has returned"; }
 "$SHOAL" unix { runtime-dir "$work/run" } >"$work/out" 2>&1 && fail "a second router runs in the background"
 kill "$pid"
 await 5 not_running "$pid" || fail "the router in the background does not end"
-printf 'show version\nquit\n' | timeout 20 "$SHOAL" unix { interactive runtime-dir "$work/run" } >"$work/out" 2>&1
+printf 'show version\nquit\n' | timeout 20 "$SHOAL" unix { interactive runtime-dir "$work/run" } configuration { restore off } >"$work/out" 2>&1
 grep -qi shoal "$work/out" || fail "the console does not answer: $(cat "$work/out")"
 pass

@@ -71,7 +71,7 @@ if [ -n "$group" ]; then
   mkdir -p "$work/run"
   # `ip netns exec` would hide the control groups from the router.
   (echo "$BASHPID" >"$group/cgroup.procs" && exec nsenter --net="/run/netns/$R" "$SHOAL" \
-    unix { nodaemon nosyslog runtime-dir "$work/run" } cpu { workers 1 }) >>"$work/shoal.log" 2>&1 &
+    unix { nodaemon nosyslog runtime-dir "$work/run" } configuration { restore off } cpu { workers 1 }) >>"$work/shoal.log" 2>&1 &
   router=$!
   await 10 "$SHOALCTL" -s "$sock" show version || fail "the router does not answer within 10 seconds"
   # Another router, another hardware address.

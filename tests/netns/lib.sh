@@ -108,7 +108,9 @@ counter() {
 start_router() {
   [ -x "$SHOAL" ] || fail "$SHOAL is not there, run 'make build'"
   mkdir -p "$work/run"
-  ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/run" } "$@" \
+  # What the machine's own router has saved is not for tests.
+  ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/run" } \
+    configuration { directory "$work/lib" } "$@" \
     >>"$work/shoal.log" 2>&1 &
   router=$!
   await 10 "$SHOALCTL" -s "$sock" show version || fail "the router does not answer within 10 seconds"

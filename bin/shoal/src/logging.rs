@@ -21,6 +21,7 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 pub mod cli;
+mod running;
 
 /// The module: its commands.
 pub static MODULE: Module = Module {
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     description: "The log",
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    running: running::running,
     ..Module::NONE
 };
 
@@ -146,6 +148,8 @@ struct State {
 /// The log of this process.
 pub struct Log {
     state: Mutex<State>,
+    /// Size and classes as the start-up file gives them.
+    first: (usize, BTreeMap<String, Class>),
     /// The least grave level that anybody wants: all others cost one comparison.
     most: AtomicU8,
 }
@@ -193,7 +197,8 @@ impl Log {
             syslog: if syslog { syslog_socket() } else { None },
             file: None,
         };
-        let log = Log { most: AtomicU8::new(0), state: Mutex::new(state) };
+        let first = (state.size, state.classes.clone());
+        let log = Log { most: AtomicU8::new(0), first, state: Mutex::new(state) };
         log.change(|_| ());
         log
     }
@@ -243,6 +248,11 @@ impl Log {
     pub fn wanted(&self) -> (usize, [Level; 2], BTreeMap<String, Class>) {
         let state = self.lock();
         (state.size, [state.level, state.syslog_level], state.classes.clone())
+    }
+
+    /// How many messages were kept at the start, and the classes that differed.
+    fn at_start(&self) -> (usize, BTreeMap<String, Class>) {
+        self.first.clone()
     }
 
     /// Takes a message.

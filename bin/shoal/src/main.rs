@@ -17,7 +17,10 @@ mod modules;
 #[cfg(test)]
 mod neighbours;
 mod notify;
+mod restore;
 mod router;
+#[cfg(test)]
+mod running;
 mod settings;
 mod signals;
 mod stop;

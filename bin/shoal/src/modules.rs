@@ -20,6 +20,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &crate::logging::MODULE),
     (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
+    (Core, &shoal_running::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),

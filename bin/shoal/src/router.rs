@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use futures_lite::future::or;
 use nix::sys::signal::Signal;
 use shoal_cli::Cli;
-use shoal_cli::commands::ModuleList;
 use shoal_config::StartUp;
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
-use shoal_module::Control;
+use shoal_module::{Control, ModuleList};
 use shoal_module::cli::WIRE;
 use shoal_stats::Stats;
 
@@ -23,7 +22,7 @@ use crate::files::{PidFile, RuntimeDir};
 use crate::logging::{Log, Shelf};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::{background, files, modules, notify, settings};
+use crate::{background, files, modules, notify, restore, settings};
 
 /// An orderly end that takes longer than this is cut short.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -121,6 +120,7 @@ impl Router {
         control.put(startup.sections.clone());
         control.put(settings::stats(startup, gid));
         control.put(settings::api(startup, gid, &modules));
+        control.put(settings::configuration(startup, gid));
         control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
@@ -173,14 +173,23 @@ impl Router {
         });
     }
 
-    /// Runs the file of commands, then tells the service manager that all is up.
+    /// Runs what was saved and the file of commands, then tells the service manager that all is up.
     fn welcome(&self, startup: &StartUp, begun: Instant) {
         let workers = startup.cpu.workers.len();
         tracing::info!("up in {} ms with {workers} workers", begun.elapsed().as_millis());
-        let Some(file) = startup.unix.exec.clone() else { return notify::notify("READY=1") };
+        let saved = if settings::restores(startup) { restore::saved(&self.control) } else { None };
+        let file = startup.unix.exec.clone();
+        if saved.is_none() && file.is_none() {
+            return notify::notify("READY=1");
+        }
         let (cli, control) = (Rc::clone(&self.cli), Rc::clone(&self.control));
         self.processes.spawn("startup-config", async move {
-            run_file(&cli, &control, &file).await;
+            if let Some(saved) = saved {
+                restore::run(&cli, &control, saved).await;
+            }
+            if let Some(file) = file {
+                run_file(&cli, &control, &file).await;
+            }
             notify::notify("READY=1");
         });
     }

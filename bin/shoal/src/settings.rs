@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 
 use shoal_buffer::{DATA_SIZE, Pages, PoolConfig};
 use shoal_cli::server::Address;
@@ -111,6 +112,19 @@ pub fn api(startup: &StartUp, gid: Option<u32>, modules: &[&'static Module]) -> 
     shoal_api::Settings { socket: startup.socksvr.socket.clone(), gid, parts }
 }
 
+/// Where configurations are kept.
+pub fn configuration(startup: &StartUp, gid: Option<u32>) -> shoal_running::Settings {
+    let section = startup.section("configuration");
+    let directory = section.path("directory").unwrap_or(Path::new(shoal_running::DIRECTORY)).to_owned();
+    let revisions = section.u64("revisions").unwrap_or(shoal_running::REVISIONS) as usize;
+    shoal_running::Settings { directory, revisions, gid }
+}
+
+/// Whether what was saved is run at the start.
+pub fn restores(startup: &StartUp) -> bool {
+    startup.section("configuration").switch("restore") != Some(false)
+}
+
 /// The CLI's socket.
 ///
 /// # Errors
@@ -133,6 +147,22 @@ mod tests {
     fn startup(words: &str) -> StartUp {
         let machine = Machine { cores: vec![0, 1], allowed: vec![0, 1], numa_nodes: vec![0, 1], uid: 0 };
         shoal_config::check(&[Source::words([words])], &[], &machine).unwrap()
+    }
+
+    #[test]
+    fn configurations_are_kept_where_the_file_says() {
+        // Sections of modules are known to the daemon only.
+        let sections = [&shoal_running::MODULE.sections[0]];
+        let machine = Machine { cores: vec![0], allowed: vec![0], numa_nodes: vec![0], uid: 0 };
+        let of = |words: &str| shoal_config::check(&[Source::words([words])], &sections, &machine).unwrap();
+        let usual = of("");
+        assert!(restores(&usual));
+        assert_eq!(configuration(&usual, Some(7)).directory, Path::new("/var/lib/shoal"));
+        assert_eq!((configuration(&usual, Some(7)).revisions, configuration(&usual, Some(7)).gid), (50, Some(7)));
+        let other = of("configuration { directory /x/y restore off revisions 3 }");
+        assert!(!restores(&other));
+        assert_eq!(configuration(&other, None).directory, Path::new("/x/y"));
+        assert_eq!(configuration(&other, None).revisions, 3);
     }
 
     #[test]

@@ -30,7 +30,9 @@ impl Place {
     fn shoal(&self, settings: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
         let dir = self.run_dir();
-        command.args(["unix", "{", "nosyslog", "runtime-dir"]).arg(dir).arg("}").arg(settings);
+        command.args(["unix", "{", "nosyslog", "runtime-dir"]).arg(dir).arg("}");
+        // What the machine's own router has saved is not for tests.
+        command.args(["configuration", "{", "directory"]).arg(self.0.path().join("lib")).arg("}").arg(settings);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env_remove("NOTIFY_SOCKET");
         command
@@ -180,6 +182,88 @@ fn bad_lines_of_the_command_file_are_all_in_the_log() {
     };
     assert!(log.contains("blank:2") && log.contains("blank:3"), "{log}");
     assert_eq!(end(child, Signal::SIGTERM).0, Some(0), "the router ran on");
+}
+
+/// What the router says to lines on its console, and what its log says.
+fn say(place: &Place, settings: &str, lines: &str) -> (String, String) {
+    let shoal = place.shoal(&format!("unix {{ interactive }} {settings}")).stdin(Stdio::piped()).spawn();
+    let mut child = shoal.unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    (text(&output.stdout), text(&output.stderr))
+}
+
+const LOOPBACK: &str = "create loopback interface instance 7
+set interface ip address loop7 10.7.0.1/24
+set interface ip address loop7 2001:db8:7::1/64
+ip route add 20.0.0.0/8 via 10.7.0.9
+set interface state loop7 up
+";
+
+/// What a router shows that has been configured so.
+const SHOWN: &str = "# interfaces
+create loopback interface instance 7
+# addresses
+set interface ip address loop7 10.7.0.1/24
+set interface ip address loop7 2001:db8:7::1/64
+# routes
+ip route add 20.0.0.0/8 via 10.7.0.9
+# state
+set interface state loop7 up
+";
+
+#[test]
+fn what_is_saved_is_there_after_the_next_start() {
+    let place = Place::new();
+    let (said, _) = say(&place, "", "show configuration revisions\nshow startup-config\n");
+    assert!(said.contains("nothing was saved yet"), "{said}");
+    assert!(!place.0.path().join("lib").exists(), "only `write' makes the directory");
+    let lines = format!("{LOOPBACK}show configuration diff\nwrite\nwrite memory\nshow running-config\n");
+    let (said, log) = say(&place, "", &lines);
+    assert!(said.contains("+set interface state loop7 up\n"), "{said}{log}");
+    let want = format!("saved as revision 1\nnothing has changed since revision 1\n{SHOWN}");
+    assert!(said.ends_with(&want), "{said}{log}");
+    let lines = "wait 0.5\nshow configuration diff\nshow running-config\nset interface tag loop7 x\nwrite\n\
+                 show configuration diff 1\nshow configuration diff 9\nshow configuration revisions\n";
+    let (said, log) = say(&place, "", lines);
+    assert!(log.contains("5 commands restored"), "{log}");
+    let want = format!("{SHOWN}saved as revision 2\n--- revision 1\n+++ running-config\n");
+    assert!(said.starts_with(&want), "{said}{log}");
+    assert!(said.contains("there is no revision 9"), "{said}");
+    let lines = "show running-config\nshow startup-config --json\n";
+    let (said, log) = say(&place, "configuration { restore off }", lines);
+    assert!(!log.contains("restored") && said.contains("\"part\": \"interfaces\""), "{said}{log}");
+}
+
+#[test]
+fn a_damaged_configuration_does_not_stop_the_start() {
+    let place = Place::new();
+    say(&place, "", &format!("{LOOPBACK}write\n"));
+    let file = place.0.path().join("lib/startup.cli");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    // Cut off in the middle of a route: half of it must not become another one.
+    let cut = whole.find("20.0.0.0/8 via").unwrap() + "20.0.0.0/8 via 10.7.0".len();
+    std::fs::write(&file, &whole[..cut]).unwrap();
+    let (said, log) = say(&place, "", "wait 0.5\nshow running-config\n");
+    assert!(log.contains("startup.cli is cut off"), "{log}");
+    assert!(said.contains("10.7.0.1/24") && !said.contains("ip route"), "{said}");
+    // A line that fails is told by its number, and the rest runs.
+    std::fs::write(&file, whole.replace("via 10.7.0.9", "via nowhere")).unwrap();
+    let (said, log) = say(&place, "", "wait 0.5\nshow running-config\nwrite\n");
+    assert!(log.contains("startup.cli:8: ") && log.contains("1 of 5 commands failed"), "{log}");
+    assert!(said.contains("set interface state loop7 up") && said.contains("1 commands of what was saved"), "{said}");
+    std::fs::write(&file, [0xff, 0xff]).unwrap();
+    let (said, log) = say(&place, "", "show version\n");
+    assert!(log.contains("not restored") && said.contains("shoal"), "{log}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let place = Place::new();
+    let (said, _) = say(&place, "configuration { directory /dev/null/shoal }", "write\nshow version\n");
+    assert!(said.contains("/dev/null/shoal") && said.contains("configuration { directory PATH }"), "{said}");
 }
 
 #[test]

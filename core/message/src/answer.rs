@@ -1,5 +1,6 @@
 //! What a request is answered with.
 
+use crate::definition::Header;
 use crate::retval::Retval;
 use crate::value::{Message, Value};
 
@@ -17,6 +18,9 @@ pub trait Detailed: Message {
 
 /// The fields of an answer.
 pub trait Answer {
+    /// What stands in front of them.
+    const HEADER: Header = Header::Reply;
+
     /// Writes them behind what is there.
     fn encode_answer(&self, to: &mut Vec<u8>);
 
@@ -35,6 +39,8 @@ impl Answer for () {
 }
 
 impl<M: Message> Answer for M {
+    const HEADER: Header = M::HEADER;
+
     fn encode_answer(&self, to: &mut Vec<u8>) {
         self.encode(to);
     }

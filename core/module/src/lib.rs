@@ -10,7 +10,9 @@ pub mod cli;
 pub mod config;
 mod control;
 mod module;
+mod running;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
-pub use module::{InitError, Module, init_all, start_all};
+pub use module::{InitError, Module, ModuleList, init_all, start_all};
+pub use running::{Phase, Pieces, Running, word};

@@ -7,7 +7,7 @@ use shoal_graph::{Graph, GraphError};
 use crate::api::ApiPart;
 use crate::cli::{ArgType, Command};
 use crate::config::Section;
-use crate::{Capacity, Control, Missing};
+use crate::{Capacity, Control, Missing, Running};
 
 /// Why a module cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,8 @@ pub struct Module {
     pub sections: &'static [Section],
     /// How many there are of what it holds, and how many more fit: its rows of `show capacity`.
     pub capacity: fn(&Control) -> Vec<Capacity>,
+    /// Writes the commands that rebuild what it was configured to be: its part of `show running-config`.
+    pub running: fn(&Control, &mut Running),
 }
 
 impl Module {
@@ -62,8 +64,15 @@ impl Module {
         api: &[],
         sections: &[],
         capacity: no_capacity,
+        running: not_configured,
     };
 }
+
+/// The modules of a router in their table's order; whoever starts them puts it on the shelf.
+#[derive(Debug)]
+pub struct ModuleList(pub Vec<&'static Module>);
+
+fn not_configured(_: &Control, _: &mut Running) {}
 
 fn no_capacity(_: &Control) -> Vec<Capacity> {
     Vec::new()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, MtuLayer, Queue, SwIfIndex};
+use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, Queue, SwIfIndex};
 use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -80,6 +80,8 @@ struct HostInterface {
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
     config: QueueConfig,
+    /// What was asked for.
+    asked: CreateHostInterface,
     /// Geometry of the receive rings that are open, or were last.
     ring: Cell<RxConfig>,
     /// How often the kernel's interface vanished.
@@ -146,6 +148,15 @@ impl HostInterfaces {
         self.all.borrow().iter().map(|h| h.name.borrow().clone()).collect()
     }
 
+    /// All host interfaces and what was asked for, with the names the kernel has for them now.
+    pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateHostInterface)> {
+        let made = |host: &Rc<HostInterface>| {
+            let asked = CreateHostInterface { name: host.name.borrow().clone(), ..host.asked.clone() };
+            (host.port.index(), asked)
+        };
+        self.all.borrow().iter().map(made).collect()
+    }
+
     /// Takes a kernel interface into the router, as `host-NAME`. It starts admin down.
     ///
     /// # Errors
@@ -175,6 +186,7 @@ impl HostInterfaces {
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
             config,
+            asked: create.clone(),
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
         });
@@ -313,7 +325,7 @@ impl HostInterfaces {
                 host.name.borrow_mut().clone_from(&link.name);
             }
             LinkChange::Mtu => {
-                let set = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                let set = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", set);
             }
             _ => {}
@@ -340,7 +352,7 @@ impl HostInterfaces {
             Ok(()) => {
                 *host.link.borrow_mut() = Some(link.clone());
                 self.say(&format!("host-{name}: the kernel's interface {name} is back"));
-                let mtu = self.interfaces.set_mtu(index, MtuLayer::L3, mtu_of(link).into());
+                let mtu = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", mtu);
                 self.must("link", self.interfaces.set_link(index, is_up(link)));
             }
@@ -389,6 +401,11 @@ impl Device for HostInterface {
         set_mtu(link.index, mtu).map_err(|e| e.to_string())?;
         link.mtu = mtu;
         Ok(())
+    }
+
+    /// It is the kernel's at first, and follows when that changes.
+    fn has_given_mtu(&self) -> bool {
+        true
     }
 
     fn describe(&self) -> String {

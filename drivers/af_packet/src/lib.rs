@@ -17,6 +17,7 @@ mod control;
 mod error;
 mod port;
 mod queue;
+mod running;
 mod rx;
 mod send;
 #[allow(unsafe_code)]
@@ -43,6 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    running: running::running,
     ..Module::NONE
 };
 

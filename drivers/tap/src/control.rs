@@ -207,6 +207,11 @@ impl Taps {
         }
     }
 
+    /// A TAP comes and goes with what a feature made it for.
+    pub(crate) fn follows(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        self.interfaces.set_follows(index)
+    }
+
     /// Changes the host's side of a TAP.
     pub(crate) fn change(
         &self,

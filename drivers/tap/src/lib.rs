@@ -19,6 +19,7 @@ mod host;
 mod netns;
 mod port;
 mod ports;
+mod running;
 mod rx;
 #[allow(unsafe_code)]
 mod sys;
@@ -43,6 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    running: running::running,
     ..Module::NONE
 };
 

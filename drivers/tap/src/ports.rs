@@ -18,7 +18,9 @@ impl HostPorts for Taps {
         };
         let tap = TapConfig { name: Some(port.name.clone()), host, ..TapConfig::default() };
         let create = CreateTap { tap, ..CreateTap::default() };
-        Taps::create(self, &create).map_err(|e| e.to_string())
+        let index = Taps::create(self, &create).map_err(|e| e.to_string())?;
+        self.follows(index).map_err(|e| e.to_string())?;
+        Ok(index)
     }
 
     fn delete(&self, interface: SwIfIndex) -> Result<(), String> {

@@ -75,6 +75,24 @@ impl Cli {
         Ok(false)
     }
 
+    /// Runs the commands of a block one by one, also behind one that fails; `said` gets what each answers, by its line in
+    /// the block. One that asks to leave ends the run.
+    pub async fn run_all(&self, control: &Rc<Control>, input: &str, mut said: impl FnMut(usize, &Reply)) {
+        let collected = Rc::new(Collected::default());
+        let (sink, pace) = (Sink::new(Rc::clone(&collected) as _), Pace::default());
+        let run = Run { control, sink: &sink, depth: 0, pace: &pace };
+        let mut room = run.room();
+        for statement in lex::statements(input) {
+            let mut reply = self.one(statement.text, &run, &mut room).await;
+            reply.prepend_text(collected.take());
+            said(statement.line, &reply);
+            if reply.wants_to_quit() {
+                return;
+            }
+            pace.give_way().await;
+        }
+    }
+
     /// Runs commands that answer at once; one that does not is an error. For tests and start-up.
     pub fn execute_now(&self, control: &Rc<Control>, input: &str) -> Reply {
         let collected = Rc::new(Collected::default());

@@ -13,6 +13,7 @@ pub mod cli;
 mod control;
 mod error;
 pub mod node;
+mod running;
 
 pub use control::{Abf, AttachInfo, PolicyInfo};
 pub use error::AbfError;
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    running: running::running,
     ..Module::NONE
 };
 

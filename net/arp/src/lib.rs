@@ -15,6 +15,7 @@ pub mod message;
 mod node;
 mod protocol;
 mod request;
+mod running;
 mod subnet;
 
 pub use control::{ProxyArp, ProxyError, Range};
@@ -54,6 +55,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     api: &[&api::API],
     ..Module::NONE
 };

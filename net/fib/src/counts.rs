@@ -39,6 +39,12 @@ impl Counts {
             || (!self.wished.is_empty() && self.wished.contains(&(fib, *prefix)))
     }
 
+    /// Whether all entries of a table are to count, and which ones are by themselves.
+    pub fn said(&self, family: Family, fib: FibIndex) -> (bool, Vec<IpPrefix>) {
+        let mine = |(f, prefix): &&(FibIndex, IpPrefix)| *f == fib && address::family(prefix) == family;
+        (self.all.contains(&(family, fib)), self.wished.iter().filter(mine).map(|(_, p)| *p).collect())
+    }
+
     pub fn forget_table(&mut self, family: Family, fib: FibIndex) {
         self.all.remove(&(family, fib));
         self.wished.retain(|(f, prefix)| *f != fib || address::family(prefix) != family);

@@ -26,6 +26,7 @@ mod list;
 mod map;
 mod path;
 mod resolve;
+mod running;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
 mod router;
@@ -44,6 +45,7 @@ pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
+pub use running::via;
 pub use source::Source;
 pub use via::ViaArgs;
 
@@ -61,6 +63,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: arg::ARG_TYPES,
     capacity: capacity::rows,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -74,6 +74,7 @@ pub struct Handoff {
     said: RefCell<BTreeMap<SwIfIndex, Said>>,
     now: RefCell<BTreeMap<SwIfIndex, Now>>,
     unsaid: Cell<Unsaid>,
+    unsaid_at_start: Unsaid,
 }
 
 impl Handoff {
@@ -97,6 +98,7 @@ impl Handoff {
             said: RefCell::default(),
             now: RefCell::default(),
             unsaid: Cell::new(unsaid),
+            unsaid_at_start: unsaid,
         });
         handoff.follow();
         Ok(handoff)
@@ -180,6 +182,16 @@ impl Handoff {
     /// What becomes of interfaces of which nothing was said.
     pub fn unsaid(&self) -> Unsaid {
         self.unsaid.get()
+    }
+
+    /// What the start-up file said of it.
+    pub(crate) fn unsaid_at_start(&self) -> Unsaid {
+        self.unsaid_at_start
+    }
+
+    /// What was said of interfaces: who takes their packets, `None` for nobody else, and what a flow is.
+    pub fn said(&self) -> Vec<(SwIfIndex, Option<Workers>, Rules)> {
+        self.said.borrow().iter().map(|(index, said)| (*index, said.workers.clone(), said.rules)).collect()
     }
 
     /// The threads that ought to take an interface's packets now.

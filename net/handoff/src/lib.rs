@@ -11,6 +11,7 @@ mod control;
 mod error;
 mod flow;
 pub mod node;
+mod running;
 mod spread;
 mod tunnel;
 
@@ -33,6 +34,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     sections: &[SECTION],
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -15,6 +15,7 @@ mod family;
 mod heard;
 pub mod limiter;
 mod node;
+mod running;
 mod sum;
 
 pub use control::{Icmp, Icmp6, IcmpError, Messages, TypeCount};
@@ -41,6 +42,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -12,6 +12,7 @@ mod control;
 mod error;
 mod node;
 mod process;
+mod running;
 mod send;
 
 use std::rc::Rc;
@@ -39,6 +40,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     api: &[&api::API],
+    running: running::running,
     ..Module::NONE
 };
 

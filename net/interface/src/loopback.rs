@@ -17,7 +17,7 @@ use shoal_wire::MacAddress;
 use crate::{Create, Device, IfFlags, InterfaceError, Interfaces};
 
 /// What [`crate::Info::class`] says of a loopback.
-const CLASS: &str = "Loopback";
+pub(crate) const CLASS: &str = "Loopback";
 /// VPP's default for loopbacks.
 const MTU: u16 = 9000;
 /// Loopbacks are numbered below this.
@@ -85,7 +85,7 @@ impl Device for Loopback {
 }
 
 /// The address VPP gives to loopbacks: `de:ad:00:00:00:NN`.
-fn default_mac(instance: u32) -> MacAddress {
+pub(crate) fn default_mac(instance: u32) -> MacAddress {
     let [_, _, high, low] = instance.to_be_bytes();
     MacAddress([0xde, 0xad, 0, 0, high, low])
 }

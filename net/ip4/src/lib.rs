@@ -14,6 +14,7 @@ pub mod cli;
 mod control;
 mod icmp_error;
 pub mod node;
+mod running;
 pub mod superpath;
 mod trace;
 
@@ -66,6 +67,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     start: superpath::start,
+    running: running::running,
     ..Module::NONE
 };
 

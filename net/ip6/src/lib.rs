@@ -14,6 +14,7 @@ mod control;
 pub mod edges;
 mod icmp_error;
 pub mod node;
+mod running;
 pub mod superpath;
 mod trace;
 
@@ -65,6 +66,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     start: superpath::start,
+    running: running::running,
     ..Module::NONE
 };
 

@@ -36,6 +36,7 @@ use autoconf::Autoconf;
 pub use autoconf::{Autoconfigure, DefaultRoute, Made};
 use dad::Address;
 pub use dad::Dad;
+pub(crate) use dad::TRANSMITS;
 use group::Group;
 use ra::Radv;
 pub(crate) use router::Heard;
@@ -202,6 +203,11 @@ impl Nd {
         }
         self.publish(interface);
         Ok(())
+    }
+
+    /// Addresses of others that solicitations on an interface are answered for.
+    pub fn proxied(&self, interface: SwIfIndex) -> Vec<Ipv6Addr> {
+        self.proxied.borrow().range(of(interface)).map(|(_, address)| *address).collect()
     }
 
     /// The first address answered for behind a bound, by interface.

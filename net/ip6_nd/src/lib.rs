@@ -19,6 +19,7 @@ mod node;
 mod observe;
 mod process;
 mod protocol;
+mod running;
 mod show;
 
 pub use control::ra::{Advertise, Course, Prefix, RaConfig};
@@ -69,6 +70,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     api: &[&api::API, &api::DAD],
     ..Module::NONE
 };

@@ -58,6 +58,7 @@ pub struct Lcp {
     marked: RefCell<BTreeSet<SwIfIndex>>,
     default_netns: RefCell<Option<String>>,
     sync: Cell<Sync>,
+    at_start: RefCell<(Option<String>, Sync)>,
 }
 
 /// Whether the kernel is told of MTUs and addresses.
@@ -79,6 +80,7 @@ impl Lcp {
             marked: RefCell::default(),
             default_netns: RefCell::default(),
             sync: Cell::new(Sync::Off),
+            at_start: RefCell::new((None, Sync::Off)),
         })
     }
 
@@ -238,6 +240,21 @@ impl Lcp {
                 self.sync_addresses(phy);
             }
         }
+    }
+
+    /// What holds now is what the start-up file says.
+    pub(crate) fn started(&self) {
+        *self.at_start.borrow_mut() = (self.default_netns(), self.sync());
+    }
+
+    /// The namespace the start-up file names.
+    pub(crate) fn default_netns_at_start(&self) -> Option<String> {
+        self.at_start.borrow().0.clone()
+    }
+
+    /// Whether the kernel is told of changes, as the start-up file says.
+    pub(crate) fn sync_at_start(&self) -> Sync {
+        self.at_start.borrow().1
     }
 
     fn host_of(&self, phy: SwIfIndex) -> Option<SwIfIndex> {

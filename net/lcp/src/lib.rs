@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod node;
 mod peers;
+mod running;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -40,6 +41,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     sections: &[SECTION],
+    running: running::running,
     ..Module::NONE
 };
 
@@ -114,6 +116,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: "linux-cp-xc", before: &[], after: &[] });
     let lcp = control.put(Lcp::new(control, peers)?);
     configure(control, &lcp);
+    lcp.started();
     interfaces.subscribe(|control, event| {
         if let Ok(lcp) = control.get::<Lcp>() {
             lcp.follow(event);

@@ -16,6 +16,7 @@ mod error;
 mod family;
 mod flags;
 mod node;
+mod running;
 mod show;
 mod table;
 
@@ -44,6 +45,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

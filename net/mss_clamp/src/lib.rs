@@ -11,6 +11,7 @@ pub mod api;
 pub mod cli;
 mod control;
 pub mod node;
+mod running;
 mod sizes;
 
 pub use clamp::{Clamped, clamp};
@@ -27,6 +28,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     api: &[&api::API],
+    running: running::running,
     ..Module::NONE
 };
 

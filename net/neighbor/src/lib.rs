@@ -17,6 +17,7 @@ mod families;
 pub mod message;
 pub mod process;
 mod protocol;
+mod running;
 pub mod table;
 pub mod throttle;
 
@@ -38,6 +39,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     capacity,
+    running: running::running,
     api: &[&api::API],
     ..Module::NONE
 };

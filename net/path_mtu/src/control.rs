@@ -184,6 +184,13 @@ impl PathMtus {
         all.iter().filter_map(row).collect()
     }
 
+    /// Those an operator or a client has said: table, host and the longest packet.
+    pub fn all_said(&self) -> Vec<(u32, IpAddr, u16)> {
+        self.forget_tables();
+        let said = |((table, peer), known): (&Key, &Known)| Some((*table, *peer, known.said?));
+        self.all.borrow().iter().filter_map(said).collect()
+    }
+
     /// Forgets those whose table has gone.
     fn forget_tables(&self) {
         let gone = |((table, peer), known): (&Key, &Known)| {

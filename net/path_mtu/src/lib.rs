@@ -12,6 +12,7 @@ mod control;
 mod error;
 mod node;
 mod process;
+mod running;
 
 pub use control::{Learning, Learnt, MOST_LEARNT, PathMtu, PathMtus};
 pub use error::PathMtuError;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

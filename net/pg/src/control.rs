@@ -142,7 +142,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, port, injects: Cell::new(None) };
+        let interface = Interface { index, port, injects: Cell::new(None), made: create.clone() };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -150,6 +150,11 @@ impl Pg {
     /// The interface with this number in its name.
     pub fn interface(&self, id: u32) -> Option<SwIfIndex> {
         self.all.borrow().get(&id).map(|i| i.index)
+    }
+
+    /// All packet-generator interfaces, and how each was made.
+    pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateInterface)> {
+        self.all.borrow().values().map(|i| (i.index, i.made.clone())).collect()
     }
 
     /// All packet-generator interfaces.

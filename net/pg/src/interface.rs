@@ -12,6 +12,7 @@ use shoal_graph::QueueId;
 use shoal_interface::{Device, SwIfIndex};
 use shoal_wire::pcap::LinkType;
 
+use crate::CreateInterface;
 use crate::capture::Capture;
 use crate::sink::Sink;
 
@@ -140,6 +141,7 @@ pub(crate) struct Interface {
     pub(crate) port: Arc<Port>,
     /// The queue for injected packets, from the first of them on.
     pub(crate) injects: Cell<Option<QueueId>>,
+    pub(crate) made: CreateInterface,
 }
 
 pub(crate) struct PgDevice {

@@ -12,6 +12,7 @@ pub mod data;
 mod error;
 mod interface;
 mod node;
+mod running;
 mod show;
 mod sink;
 mod spec;
@@ -36,6 +37,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    running: running::running,
     ..Module::NONE
 };
 

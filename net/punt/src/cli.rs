@@ -207,7 +207,7 @@ struct SideView {
 #[serde(transparent)]
 struct PuntView(Vec<SideView>);
 
-fn words(l4: L4) -> String {
+pub(crate) fn words(l4: L4) -> String {
     match l4 {
         L4::Udp(port) => format!("udp port {port}"),
         L4::AllUdp => "udp all".into(),

@@ -11,6 +11,7 @@ pub mod cli;
 mod control;
 mod error;
 mod node;
+mod running;
 mod ways;
 
 pub use control::{L4, Punt, Redirect, Registered, Rx, Standing};
@@ -35,6 +36,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    running: running::running,
     ..Module::NONE
 };
 

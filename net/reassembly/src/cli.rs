@@ -9,6 +9,9 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Version};
 
+/// As whom the operator wants shallow virtual reassembly.
+pub(crate) const SV_USER: &str = "cli";
+
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
@@ -110,7 +113,7 @@ fn set_sv(control: &Control, args: &Args) -> Result<Output, CliError> {
     let side = if args.has("output") { Side::Output } else { Side::Input };
     let Families { ip4, ip6 } = families(args);
     for (version, on) in [(Version::Ip4, ip4), (Version::Ip6, ip6)] {
-        let done = reassembly.use_sv((interface, version, side), "cli", on);
+        let done = reassembly.use_sv((interface, version, side), SV_USER, on);
         done.map_err(|e| CliError::argument("interface", e.to_string()))?;
     }
     Ok(Output::none())

@@ -248,6 +248,11 @@ impl Reassembly {
         Ok(self.interfaces.enable_feature(arc, node, interface, wanted)?)
     }
 
+    /// Whether somebody wants shallow virtual reassembly at a place.
+    pub fn is_sv_user(&self, place: SvPlace, user: &str) -> bool {
+        self.sv_users.borrow().get(&place).is_some_and(|users| users.contains(user))
+    }
+
     /// Puts fragments for this router together, which it does from the start, or drops them.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ mod join;
 pub mod l4;
 pub mod node;
 mod process;
+mod running;
 mod settings;
 pub mod state;
 pub mod sv_table;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     capacity,
+    running: running::running,
     ..Module::NONE
 };
 

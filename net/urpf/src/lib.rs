@@ -11,6 +11,7 @@ pub mod cli;
 mod control;
 mod error;
 pub mod node;
+mod running;
 mod tables;
 
 pub use control::{Direction, Mode, Setting, Urpf};
@@ -27,6 +28,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     api: &[&api::API],
+    running: running::running,
     ..Module::NONE
 };
 

@@ -1,6 +1,6 @@
 //! How answers get their bytes: a header, the message's number, the client's context, the fields.
 
-use shoal_message::{Answer, Message, Retval};
+use shoal_message::{Answer, Header, Message, Retval};
 
 /// Bytes in front of a message on a socket: 8 unused, its length in 4, 4 unused.
 pub const FRAME: usize = 16;
@@ -23,8 +23,7 @@ impl<'a> Answers<'a> {
     pub fn reply<A: Answer>(&mut self, result: &Result<A, Retval>) {
         let (id, context) = (self.reply, self.context);
         frame(self.to, |to| {
-            to.extend(id.to_be_bytes());
-            to.extend(context.to_be_bytes());
+            header(to, A::HEADER, id, context);
             match result {
                 Ok(answer) => answer.encode_answer(to),
                 Err(retval) => A::encode_refusal(*retval, to),
@@ -36,8 +35,7 @@ impl<'a> Answers<'a> {
     pub fn details<M: Message>(&mut self, message: &M) {
         let (id, context) = (self.details, self.context);
         frame(self.to, |to| {
-            to.extend(id.to_be_bytes());
-            to.extend(context.to_be_bytes());
+            header(to, M::HEADER, id, context);
             message.encode(to);
         });
     }
@@ -51,6 +49,16 @@ impl<'a> Answers<'a> {
     pub fn is_empty(&self) -> bool {
         self.to.is_empty()
     }
+}
+
+/// What stands in front of an answer's fields. A few answers are declared as requests are, with a client's number, of
+/// which VPP says nothing.
+fn header(to: &mut Vec<u8>, of: Header, id: u16, context: u32) {
+    to.extend(id.to_be_bytes());
+    if of == Header::Request {
+        to.extend([0; 4]);
+    }
+    to.extend(context.to_be_bytes());
 }
 
 /// Writes a message with its frame.

@@ -5,9 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use shoal_graph::MAX_THREADS;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_module::{Capacity, Control};
+use shoal_module::{Capacity, Control, ModuleList};
 
-use super::ModuleList;
 use super::memory::size;
 use super::memory_left::MemoryLeft;
 

@@ -36,7 +36,6 @@ use crate::api;
 use shoal_module::cli::{ArgType, Command};
 use shoal_module::{Control, InitError, Module};
 
-pub use plugins::ModuleList;
 pub use rates::Rates;
 pub use version::version_line;
 
@@ -56,6 +55,7 @@ pub static MODULE: Module = Module {
 /// The commands.
 pub static COMMANDS: &[Command] = &[
     runtime::SHOW,
+    runtime::SHOW_RUN,
     runtime::CLEAR,
     errors::SHOW,
     errors::SHOW_NODE_COUNTERS,

@@ -5,15 +5,12 @@ use std::fmt;
 use serde::Serialize;
 use shoal_interface::cli::column::{left, line};
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_module::{Control, Module};
+use shoal_module::{Control, Module, ModuleList};
 
 pub(super) const SHOW: Command =
     Command::new("show plugins", "Show the modules this router is made of", show)
         .examples(&["show plugins"])
         .doc("All modules are built in; there is no path to load others from.");
-
-/// The modules of this router in their table's order; the daemon puts it on the [`Control`] shelf.
-pub struct ModuleList(pub Vec<&'static Module>);
 
 #[derive(Serialize)]
 struct Plugin {

@@ -28,6 +28,14 @@ pub(super) const SHOW: Command = Command::new(
      suspend.",
 );
 
+/// What VPP users type stays what it is beside `show running-config`: an equal word goes before longer ones.
+pub(super) const SHOW_RUN: Command = Command::new(
+    "show run [<node>] [time] [max] [verbose] [summary]",
+    "Show calls, packets and clocks of nodes by thread: `show runtime' as it is typed",
+    show,
+)
+.examples(&["show run", "show run time"]);
+
 pub(super) const CLEAR: Command =
     Command::new("clear runtime", "Start the counts of `show runtime' anew", clear)
         .examples(&["clear runtime", "cl run"]);
@@ -327,6 +335,7 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
         processes.clear();
     }
     control.get::<Rates>()?.clear(&graph);
+    graph.mark_cleared();
     Ok(Output::none())
 }
 

@@ -12,7 +12,6 @@ use shoal_graph::{
 use shoal_interface as interface;
 use shoal_module::{Control, Module, init_all};
 
-use super::ModuleList;
 use crate::Cli;
 
 /// Why [`Judge`] drops.

@@ -95,6 +95,42 @@ impl Fib {
     }
 }
 
+/// Who says what a configuration is written from; of both the first decides.
+const SAID: [Source; 2] = [Source::Api, Source::Cli];
+
+impl Fib {
+    /// Prefixes of a length for which an operator or a client has said paths, by address.
+    pub(crate) fn said(&self, family: Family, fib: FibIndex, len: u8) -> Vec<IpPrefix> {
+        let (state, mut all) = (self.state.borrow(), Vec::new());
+        if let Some(table) = state.table(family, fib) {
+            table.each_of_len(len, |prefix, slot| {
+                if SAID.into_iter().any(|source| slot.of(source).is_some()) {
+                    all.push(prefix);
+                }
+            });
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// The paths an operator or a client has said for a prefix.
+    pub(crate) fn said_paths(&self, fib: FibIndex, prefix: &IpPrefix) -> Option<Rc<[Path]>> {
+        let state = self.state.borrow();
+        let slot = state.table(address::family(prefix), fib)?.get(prefix)?;
+        let list = SAID.into_iter().find_map(|source| slot.of(source))?;
+        state.lists.get(list).map(|list| Rc::clone(list.paths()))
+    }
+
+    /// Whether all routes of a table count, and which ones were asked to that are there.
+    pub(crate) fn said_to_count(&self, family: Family, fib: FibIndex) -> (bool, Vec<IpPrefix>) {
+        let state = self.state.borrow();
+        let there = |prefix: &IpPrefix| state.table(family, fib).is_some_and(|t| t.get(prefix).is_some());
+        let (all, mut wished) = state.counts.said(family, fib);
+        wished.retain(there);
+        (all, wished)
+    }
+}
+
 impl State {
     fn describe(&self, fib: FibIndex, prefix: IpPrefix, slot: Slot<'_>) -> Entry {
         let lists = slot.all().filter_map(|c| self.describe_list(c.source, c.list)).collect();

@@ -32,6 +32,8 @@ pub struct TableInfo {
     pub index: FibIndex,
     /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>`, if nobody gave it another.
     pub name: String,
+    /// The name somebody gave it.
+    pub given_name: Option<String>,
     /// Who holds it and how often.
     pub locks: Vec<(Source, usize)>,
     /// Which fields choose among several paths.
@@ -236,6 +238,7 @@ impl Fib {
             id: table.id,
             index: table.index,
             name: table.name.clone().unwrap_or_else(name),
+            given_name: table.name.clone(),
             locks: table.locks.iter().map(|(source, n)| (*source, *n)).collect(),
             flow_fields: self.tables.flow_fields(family, table.index),
             lengths: table.lengths(),

@@ -19,7 +19,7 @@ pub(super) const SET_FEATURE: Command = Command::new(
 fn set_feature(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface: InterfaceArg = args.get("interface")?;
     let (feature, arc): (String, String) = (args.get("feature")?, args.get("arc")?);
-    control.get::<Interfaces>()?.enable_feature(&arc, &feature, interface.0, !args.has("disable"))?;
+    control.get::<Interfaces>()?.set_feature(&arc, &feature, interface.0, !args.has("disable"))?;
     Ok(Output::none())
 }
 

@@ -111,6 +111,11 @@ impl Ip4 {
         self.on(interface).addresses
     }
 
+    /// Whether packets to the last address of a connected network go to everybody in it.
+    pub fn directed_broadcast(&self, interface: SwIfIndex) -> bool {
+        self.on(interface).directed_broadcast
+    }
+
     /// The interface's first address, or that of the one it borrows from.
     pub fn primary(&self, interface: SwIfIndex) -> Option<Ipv4Addr> {
         self.spoken(interface).first().map(Ip4Prefix::addr)

@@ -54,6 +54,8 @@ pub struct Ip6Info {
     pub unproven: BTreeSet<Ipv6Addr>,
     /// The interface whose addresses it borrows.
     pub borrows: Option<SwIfIndex>,
+    /// Those of its addresses that nobody gave it but the network.
+    pub learnt: BTreeSet<Ipv6Addr>,
 }
 
 impl Ip6Info {
@@ -279,6 +281,13 @@ impl Ip6 {
         self.apply(interface, &old, new)
     }
 
+    /// An address that an interface has was made of what the network said, for as long as it has it.
+    pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
+        if let Some(on) = self.on.borrow_mut().get_mut(&interface) {
+            on.learnt.insert(address);
+        }
+    }
+
     /// Takes an address from an interface; without its link-local one it makes another of its MAC.
     ///
     /// # Errors
@@ -426,6 +435,8 @@ impl Ip6 {
     ) -> Result<(), Ip6Error> {
         new.link_local = if new.enabled() { Some(self.link_local_for(interface, &new)?) } else { None };
         self.keep_unproven(old, &mut new);
+        let addresses: BTreeSet<Ipv6Addr> = new.addresses.iter().map(Ip6Prefix::addr).collect();
+        new.learnt.retain(|address| addresses.contains(address));
         let (had, wants) = (old.routes(interface), new.routes(interface));
         let mut done: Vec<Ip6Prefix> = Vec::new();
         for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {

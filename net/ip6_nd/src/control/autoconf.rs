@@ -246,7 +246,10 @@ impl Nd {
         }
         let name = self.name(interface);
         match self.ip6.add_address(interface, address) {
-            Ok(()) => self.say(format!("{name}: address {address} by router advertisement")),
+            Ok(()) => {
+                self.ip6.set_learnt(interface, address.addr());
+                self.say(format!("{name}: address {address} by router advertisement"));
+            }
             Err(e) => {
                 self.say(format!("{name}: no address {address} by router advertisement: {e}"));
                 if let Some(host) = self.hosts.borrow_mut().get_mut(&interface) {

@@ -16,7 +16,7 @@ use crate::observe::Observed;
 use crate::{Key, NdError, Standing};
 
 /// DupAddrDetectTransmits (RFC 4862 5.1).
-pub(super) const TRANSMITS: u32 = 1;
+pub(crate) const TRANSMITS: u32 = 1;
 /// RETRANS_TIMER (RFC 4861 section 10).
 pub(super) const RETRANS: Duration = Duration::from_secs(1);
 /// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations that start together do not speak together.

@@ -1,0 +1,213 @@
+//! What a router is configured to be, as the commands that make it so again.
+//!
+//! Each feature reads its own objects and writes lines of its own commands; [`Running`] puts those of all features in an
+//! order in which they run on a fresh router. Only what was configured and differs from what is there anyway is
+//! written; what was learnt is not.
+//!
+//! ```
+//! use shoal_module::{Phase, Running, word};
+//!
+//! let mut running = Running::default();
+//! running.line(Phase::State, format!("set interface state {} up", word("loop0")));
+//! running.line_at(Phase::Interfaces, 1, "create loopback interface instance 0");
+//! let text: String = running.pieces().collect();
+//! assert_eq!(
+//!     text,
+//!     "# interfaces\ncreate loopback interface instance 0\n# state\nset interface state loop0 up\n"
+//! );
+//! ```
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// When a command runs, among all that rebuild a router. What stands later may name what stands earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// What concerns the whole router.
+    System,
+    /// Forwarding tables.
+    Tables,
+    /// Interfaces come into being, in the order of their numbers.
+    Interfaces,
+    /// They get other names than they came with.
+    Names,
+    /// What they are like.
+    Settings,
+    /// Their addresses.
+    Addresses,
+    /// Who speaks from whose addresses, who is where.
+    Neighbors,
+    /// Routes.
+    Routes,
+    /// What else is to become of packets.
+    Policies,
+    /// Interfaces go up.
+    State,
+}
+
+impl Phase {
+    /// The word that heads its commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::System => "system",
+            Phase::Tables => "tables",
+            Phase::Interfaces => "interfaces",
+            Phase::Names => "names",
+            Phase::Settings => "settings",
+            Phase::Addresses => "addresses",
+            Phase::Neighbors => "neighbors",
+            Phase::Routes => "routes",
+            Phase::Policies => "policies",
+            Phase::State => "state",
+        }
+    }
+}
+
+/// Writes some more lines, some hundred microseconds' worth, and says whether there is more.
+type More = Box<dyn FnMut(&mut String) -> ControlFlow<()>>;
+
+enum Part {
+    Line(String),
+    Many(More),
+}
+
+/// The commands that rebuild a router, as they are gathered.
+#[derive(Default)]
+pub struct Running {
+    parts: Vec<(Phase, u32, Part)>,
+}
+
+impl Running {
+    /// One command.
+    pub fn line(&mut self, phase: Phase, line: impl Into<String>) {
+        self.line_at(phase, u32::MAX, line);
+    }
+
+    /// One command that has its place among those of its phase; those without one come behind.
+    pub fn line_at(&mut self, phase: Phase, place: u32, line: impl Into<String>) {
+        self.parts.push((phase, place, Part::Line(line.into())));
+    }
+
+    /// So many commands that others want to have a turn in between: `more` adds whole lines until it breaks.
+    pub fn many(&mut self, phase: Phase, more: impl FnMut(&mut String) -> ControlFlow<()> + 'static) {
+        self.parts.push((phase, u32::MAX, Part::Many(Box::new(more))));
+    }
+
+    /// The text, piece by piece. A comment heads each phase.
+    pub fn pieces(mut self) -> Pieces {
+        self.parts.sort_by_key(|(phase, place, _)| (*phase, *place));
+        Pieces { parts: self.parts.into(), phase: None }
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("parts", &self.parts.len()).finish()
+    }
+}
+
+/// Lines that make one piece.
+const PIECE: usize = 256;
+
+/// The text of a configuration, piece by piece; each is whole lines.
+pub struct Pieces {
+    parts: VecDeque<(Phase, u32, Part)>,
+    /// The one whose heading was written.
+    phase: Option<Phase>,
+}
+
+impl Pieces {
+    fn head(&mut self, phase: Phase, text: &mut String) {
+        if self.phase != Some(phase) {
+            self.phase = Some(phase);
+            text.push_str("# ");
+            text.push_str(phase.name());
+            text.push('\n');
+        }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut text = String::new();
+        for _ in 0..PIECE {
+            let Some((phase, place, part)) = self.parts.pop_front() else { break };
+            match part {
+                Part::Line(line) => {
+                    self.head(phase, &mut text);
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+                Part::Many(mut more) => {
+                    let mut lines = String::new();
+                    let goes_on = more(&mut lines).is_continue();
+                    if !lines.is_empty() {
+                        self.head(phase, &mut text);
+                        text.push_str(&lines);
+                    }
+                    if goes_on {
+                        self.parts.push_front((phase, place, Part::Many(more)));
+                        return Some(text);
+                    }
+                }
+            }
+        }
+        if text.is_empty() && self.parts.is_empty() { None } else { Some(text) }
+    }
+}
+
+/// A name as a word of a command line: in quotes where it would be taken for something else.
+pub fn word(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | ':' | '@' | '%' | '+' | '-');
+    if !name.is_empty() && name.chars().all(plain) && !name.starts_with("--") {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_order_the_lines_and_places_those_of_a_phase() {
+        let mut running = Running::default();
+        running.line(Phase::State, "up");
+        running.line(Phase::Interfaces, "last");
+        running.line_at(Phase::Interfaces, 7, "seven");
+        running.line_at(Phase::Interfaces, 2, "two");
+        running.line(Phase::System, "first");
+        running.line(Phase::System, "second");
+        let text: String = running.pieces().collect();
+        assert_eq!(text, "# system\nfirst\nsecond\n# interfaces\ntwo\nseven\nlast\n# state\nup\n");
+    }
+
+    #[test]
+    fn many_lines_come_in_pieces_under_one_heading() {
+        let mut running = Running::default();
+        running.many(Phase::Policies, |_| ControlFlow::Break(()));
+        let mut n = 0;
+        running.many(Phase::Routes, move |text| {
+            n += 1;
+            text.push_str(&format!("route {n}\n"));
+            if n < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let pieces: Vec<String> = running.pieces().collect();
+        assert_eq!(pieces.len(), 3);
+        assert_eq!(pieces.concat(), "# routes\nroute 1\nroute 2\nroute 3\n");
+        assert_eq!(Running::default().pieces().next(), None);
+    }
+
+    #[test]
+    fn a_name_that_would_be_taken_for_something_else_is_quoted() {
+        assert_eq!(word("host-eth0.7"), "host-eth0.7");
+        for (name, quoted) in [("what?", "\"what?\""), ("a\"b\\", "\"a\\\"b\\\\\""), ("", "\"\""), ("--json", "\"--json\"")] {
+            assert_eq!(word(name), quoted);
+        }
+    }
+}

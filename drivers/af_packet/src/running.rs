@@ -1,0 +1,32 @@
+//! What rebuilds host interfaces.
+
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Running, word};
+
+use crate::control::{HostInterfaces, Mode};
+use crate::{Qdisc, RingVersion, TxOffload};
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(hosts), Ok(interfaces)) = (control.get::<HostInterfaces>(), control.get::<Interfaces>()) else {
+        return;
+    };
+    for (index, made) in hosts.made() {
+        let Ok(data) = interfaces.data(index) else { continue };
+        let mut line = format!("create host-interface name {}", word(&made.name));
+        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        if !data.mac().is_zero() {
+            line.push_str(&format!(" hw-addr {}", data.mac()));
+        }
+        for (name, queues) in [("num-rx-queues", made.rx_queues), ("num-tx-queues", made.tx_queues)] {
+            line.push_str(&queues.map(|n| format!(" {name} {n}")).unwrap_or_default());
+        }
+        let words = [
+            (made.mode == Mode::Ip, " mode ip"),
+            (made.qdisc == Qdisc::Bypass, " qdisc-bypass-enable"),
+            (made.offload == TxOffload::Router, " cksum-gso-disable"),
+            (made.version == RingVersion::V3, " v3"),
+        ];
+        line.extend(words.into_iter().filter(|(said, _)| *said).map(|(_, word)| word));
+        interfaces.write_create(running, index, line, &format!("host-{}", made.name));
+    }
+}

@@ -1,0 +1,192 @@
+//! Commands: `show running-config`, `write`, `show startup-config`, `show configuration`.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::Serialize;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Later, Output, Sink};
+
+use crate::configuration::{Against, ConfigurationError};
+use crate::store::Outcome;
+use crate::{Configuration, Revision, StoreError};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::later("show running-config", "Show the commands that rebuild what is configured now", running)
+        .examples(&["show running-config", "sh running"])
+        .doc(
+            "What was configured and differs from what is there anyway, in an order in which a fresh router can run it. \
+             What was learnt (dynamic neighbours, addresses by router advertisement, path MTUs) is left out, and so are \
+             streams, captures and traces. Drawn MAC addresses are named, so that they stay what they are.",
+        ),
+    Command::later("show startup-config", "Show what the next start runs", startup)
+        .examples(&["show startup-config"]),
+    Command::later("write [memory]", "Save what is configured now for the next start", write)
+        .examples(&["write", "write memory"])
+        .doc(
+            "Under `/var/lib/shoal`, or where `configuration { directory PATH }` in the start-up file says. There is \
+             the old file or the new one, never half of one. The last 50 are kept as revisions.",
+        ),
+    Command::later("show configuration revisions", "Show what was saved, and when", revisions)
+        .examples(&["show configuration revisions"]),
+    Command::later(
+        "show configuration diff [<revision:u64>]",
+        "Show what was changed since it was saved, or since a revision",
+        diff,
+    )
+    .examples(&["show configuration diff", "show configuration diff 3"])
+    .doc("As a unified diff: `+` is configured now and was not saved, `-` was saved and is not there any more."),
+];
+
+fn failed(error: ConfigurationError) -> CliError {
+    match error {
+        ConfigurationError::Store(StoreError::NoRevision { nearest, .. }) => {
+            CliError::argument("revision", error.to_string()).nearest(nearest.map(|n| n.to_string()))
+        }
+        _ => CliError::failed(error.to_string()),
+    }
+}
+
+/// Commands, cut where the comments are.
+#[derive(Serialize)]
+struct Part {
+    /// The comment, empty before the first.
+    part: String,
+    commands: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    parts: Vec<Part>,
+}
+
+/// A text that is made into parts only when a program asks.
+struct Commands(String);
+
+impl Serialize for Commands {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut parts: Vec<Part> = Vec::new();
+        for line in self.0.lines() {
+            if let Some(comment) = line.strip_prefix("# ") {
+                parts.push(Part { part: comment.to_owned(), commands: Vec::new() });
+                continue;
+            }
+            if parts.is_empty() {
+                parts.push(Part { part: String::new(), commands: Vec::new() });
+            }
+            if let Some(part) = parts.last_mut() {
+                part.commands.push(line.to_owned());
+            }
+        }
+        Shown { parts }.serialize(serializer)
+    }
+}
+
+impl fmt::Display for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn running(control: Rc<Control>, _: Args, sink: Sink) -> Later {
+    Box::pin(async move {
+        let text = control.get::<Configuration>()?.running(&control, &sink).await.map_err(failed)?;
+        Ok(Output::view(Commands(text.into_string())))
+    })
+}
+
+fn startup(control: Rc<Control>, _: Args, _: Sink) -> Later {
+    Box::pin(async move {
+        let saved = control.get::<Configuration>()?.saved().await.map_err(failed)?;
+        Ok(Output::view(Commands(saved.text)))
+    })
+}
+
+#[derive(Serialize)]
+struct Written {
+    revision: u64,
+    changed: bool,
+    /// Commands that failed at the start and are not in it.
+    lost: usize,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { revision, changed, lost } = self;
+        if *changed {
+            writeln!(f, "saved as revision {revision}")?;
+        } else {
+            writeln!(f, "nothing has changed since revision {revision}")?;
+        }
+        if *lost > 0 {
+            writeln!(
+                f,
+                "{lost} commands of what was saved before failed at the start and are in older revisions only"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn write(control: Rc<Control>, _: Args, sink: Sink) -> Later {
+    Box::pin(async move {
+        let done = control.get::<Configuration>()?.save(&control, &sink).await.map_err(failed)?;
+        Ok(Output::view(match done {
+            (Outcome::Saved(revision), lost) => Written { revision, changed: true, lost },
+            (Outcome::Same(revision), lost) => Written { revision, changed: false, lost },
+        }))
+    })
+}
+
+#[derive(Serialize)]
+struct Row {
+    revision: u64,
+    time: String,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "nothing was saved yet");
+        }
+        writeln!(f, "{:>8}  {:<20}{:>12}", "Revision", "Time", "Bytes")?;
+        let mut rows = self.0.iter();
+        rows.try_for_each(|Row { revision, time, bytes }| writeln!(f, "{revision:>8}  {time:<20}{bytes:>12}"))
+    }
+}
+
+fn revisions(control: Rc<Control>, _: Args, _: Sink) -> Later {
+    Box::pin(async move {
+        let all = control.get::<Configuration>()?.revisions().await.map_err(failed)?;
+        let row = |Revision { number, time, bytes, .. }: Revision| Row { revision: number, time, bytes };
+        Ok(Output::view(Rows(all.into_iter().map(row).collect())))
+    })
+}
+
+#[derive(Serialize)]
+struct Diff {
+    added: usize,
+    removed: usize,
+    diff: String,
+}
+
+impl fmt::Display for Diff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diff)
+    }
+}
+
+fn diff(control: Rc<Control>, args: Args, sink: Sink) -> Later {
+    Box::pin(async move {
+        let against = args.opt::<u64>("revision")?.map_or(Against::Startup, Against::Revision);
+        let configuration = control.get::<Configuration>()?;
+        let found = configuration.difference(&control, &sink, against).await.map_err(failed)?;
+        Ok(Output::view(Diff { added: found.added, removed: found.removed, diff: found.text }))
+    })
+}

@@ -1,0 +1,70 @@
+//! The text of the running configuration.
+
+use std::ops::Deref;
+
+use shoal_infra::budget;
+use shoal_module::cli::{Pace, Sink};
+use shoal_module::{Control, ModuleList, Running};
+
+/// Memory is asked for in pieces of this size.
+const STEP: usize = 1 << 20;
+
+/// The text of a configuration, counted as the tables' memory while it is there.
+#[derive(Debug, Default)]
+pub struct Text {
+    text: String,
+    taken: usize,
+}
+
+impl Text {
+    fn push(&mut self, more: &str) -> Result<(), String> {
+        while self.text.len() + more.len() > self.taken {
+            budget::take(STEP).map_err(|e| e.to_string())?;
+            self.taken += STEP;
+        }
+        self.text.try_reserve(more.len()).map_err(|e| e.to_string())?;
+        self.text.push_str(more);
+        Ok(())
+    }
+
+    /// The text alone, no longer counted.
+    pub fn into_string(mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        budget::give_back(self.taken);
+    }
+}
+
+/// What all modules of a router are configured to be, as commands. It gives way to others between pieces; what is changed
+/// meanwhile may be in it or not.
+///
+/// # Errors
+/// There is no list of modules, no memory, or whoever asked has left; in words.
+pub async fn gather(control: &Control, sink: Option<&Sink>) -> Result<Text, String> {
+    let modules = control.get::<ModuleList>().map_err(|e| e.to_string())?;
+    let (pace, mut running, mut text) = (Pace::default(), Running::default(), Text::default());
+    for module in &modules.0 {
+        (module.running)(control, &mut running);
+        pace.give_way().await;
+    }
+    for piece in running.pieces() {
+        text.push(&piece)?;
+        pace.give_way().await;
+        if sink.is_some_and(Sink::is_gone) {
+            return Err("interrupted".into());
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,20 @@
+//! What rebuilds proxy ARP.
+
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::ProxyArp;
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(proxy), Ok(interfaces)) = (control.get::<ProxyArp>(), control.get::<Interfaces>()) else { return };
+    for index in proxy.enabled() {
+        let Ok(name) = interfaces.name(index) else { continue };
+        let line = format!("set interface proxy-arp {} enable", word(&name));
+        running.line_at(Phase::Settings, index.0, line);
+    }
+    for (table, range) in proxy.ranges() {
+        let table = if table == 0 { String::new() } else { format!(" table-ID {table}") };
+        let line = format!("set arp proxy{table} start {} end {}", range.first, range.last);
+        running.line(Phase::Neighbors, line);
+    }
+}

@@ -1,0 +1,194 @@
+//! What rebuilds tables and routes.
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use shoal_adj::{Adjacencies, Family, Spread};
+use shoal_interface::{Interfaces, SwIfIndex};
+use shoal_module::{Control, Phase, Running, word};
+use shoal_wire::IpPrefix;
+
+use crate::{Fib, FibIndex, FlowFields, Path, TableInfo, Via};
+
+/// Routes that are written at once: some hundred microseconds.
+const PIECE: usize = 256;
+
+fn command(family: Family) -> &'static str {
+    match family {
+        Family::Ip4 => "ip",
+        Family::Ip6 => "ip6",
+    }
+}
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let Ok(fib) = control.get::<Fib>() else { return };
+    if control.get::<Adjacencies>().is_ok_and(|all| all.all_count()) {
+        running.line(Phase::System, "set adj counters enable");
+    }
+    for info in Family::ALL.into_iter().flat_map(|family| fib.list_tables(family)) {
+        table(&info, running);
+        if let Ok(interfaces) = control.get::<Interfaces>() {
+            let mut routes = Routes::new(Rc::clone(&fib), interfaces, &info);
+            running.many(Phase::Routes, move |text| routes.write(text));
+        }
+        counters(&fib, &info, running);
+    }
+}
+
+fn table(info: &TableInfo, running: &mut Running) {
+    let (family, id) = (command(info.family), info.id);
+    let name = info.given_name.as_deref().map(|name| format!(" {}", word(name))).unwrap_or_default();
+    if info.index != FibIndex::DEFAULT {
+        running.line(Phase::Tables, format!("{family} table add {id}{name}"));
+    }
+    if info.flow_fields != FlowFields::DEFAULT {
+        let mut line = format!("set {family} flow-hash table {id}");
+        for (field, _) in FlowFields::ALL.into_iter().filter(|(_, field)| info.flow_fields.has(*field)) {
+            line.push(' ');
+            line.push_str(field);
+        }
+        running.line(Phase::Tables, line);
+    }
+}
+
+fn counters(fib: &Fib, info: &TableInfo, running: &mut Running) {
+    let (family, id) = (command(info.family), info.id);
+    let (all, some) = fib.said_to_count(info.family, info.index);
+    if all {
+        running.line(Phase::Policies, format!("set {family} route counters enable table {id}"));
+    }
+    for prefix in some {
+        running.line(Phase::Policies, format!("set {family} route counters enable {prefix} table {id}"));
+    }
+}
+
+/// The routes of a table: by length, because a table keeps them so, then by address.
+struct Routes {
+    fib: Rc<Fib>,
+    interfaces: Rc<Interfaces>,
+    family: Family,
+    index: FibIndex,
+    id: u32,
+    /// The length to be looked at next; 0 is the first.
+    len: u8,
+    /// Those of the length before that are still to be written, the last one first.
+    left: Vec<IpPrefix>,
+    /// Paths that were written last: many routes have the same.
+    last: Option<(Rc<[Path]>, String)>,
+}
+
+impl Routes {
+    fn new(fib: Rc<Fib>, interfaces: Rc<Interfaces>, info: &TableInfo) -> Self {
+        let TableInfo { family, index, id, .. } = *info;
+        Routes { fib, interfaces, family, index, id, len: 0, left: Vec::new(), last: None }
+    }
+
+    fn write(&mut self, text: &mut String) -> ControlFlow<()> {
+        while self.left.is_empty() {
+            if self.len > self.family.max_len() {
+                return ControlFlow::Break(());
+            }
+            self.left = self.fib.said(self.family, self.index, self.len);
+            self.left.reverse();
+            self.len += 1;
+        }
+        for prefix in self.left.split_off(self.left.len().saturating_sub(PIECE)).iter().rev() {
+            // It may have gone since.
+            if let Some(paths) = self.fib.said_paths(self.index, prefix) {
+                self.route(prefix, paths, text);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn route(&mut self, prefix: &IpPrefix, paths: Rc<[Path]>, text: &mut String) {
+        let same = self.last.as_ref().is_some_and(|(last, _)| Rc::ptr_eq(last, &paths));
+        if !same {
+            let words = via(&self.fib, &self.interfaces, (self.family, self.id), &paths);
+            self.last = Some((paths, words));
+        }
+        let words = self.last.as_ref().map_or("", |(_, words)| words);
+        if words.is_empty() {
+            return;
+        }
+        // Writing to a String cannot fail.
+        let _ = match self.id {
+            0 => writeln!(text, "ip route add {prefix}{words}"),
+            id => writeln!(text, "ip route add {prefix} table {id}{words}"),
+        };
+    }
+}
+
+/// Paths in the words of [`via_syntax`](crate::via_syntax), of packets of a family whose next hops are looked up in the
+/// table of this id unless they say another. What has no words is left out.
+pub fn via(fib: &Fib, interfaces: &Interfaces, of: (Family, u32), paths: &[Path]) -> String {
+    let mut text = String::new();
+    for path in paths {
+        let Some(words) = words(fib, interfaces, of, path.via) else { continue };
+        // Writing to a String cannot fail.
+        let _ = write!(text, " via {words}");
+        if path.weight != 1 {
+            let _ = write!(text, " weight {}", path.weight);
+        }
+        if path.preference != 0 {
+            let _ = write!(text, " preference {}", path.preference);
+        }
+        if path.spread == Spread::Resilient {
+            text.push_str(" resilient");
+        }
+    }
+    text
+}
+
+fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: Via) -> Option<String> {
+    let name = |i: SwIfIndex| interfaces.name(i).ok().map(|name| word(&name).into_owned());
+    Some(match via {
+        Via::Attached { interface, .. } => name(interface)?,
+        Via::NextHop { interface, next_hop } => format!("{next_hop} {}", name(interface)?),
+        Via::Recursive { next_hop, fib: index } => {
+            let table = fib.id_of(Family::of(next_hop), index).ok()?;
+            let table = if table == id { String::new() } else { format!(" next-hop-table {table}") };
+            format!("{next_hop}{table}")
+        }
+        Via::InterfaceRx { interface } => format!("rx-{family} {}", name(interface)?),
+        Via::Local { .. } => "local".into(),
+        Via::Lookup(index) => {
+            format!("{family}-lookup-in-table {}", fib.id_of(family, index).ok()?)
+        }
+        Via::Punt => "punt".into(),
+        Via::Drop => "drop".into(),
+        Via::Unreachable => "unreachable".into(),
+        Via::Prohibit => "prohibit".into(),
+        Via::Broadcast { .. } | Via::PathMtu { .. } | Via::NoRoute => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::router::{ip, router};
+    use crate::Source;
+
+    #[test]
+    fn routes_come_in_order_and_in_pieces() {
+        let router = router(3);
+        let fib = router.control.get::<Fib>().unwrap();
+        let net = |n: u32| IpPrefix::new(IpAddr::from((0x0b00_0000 + (n << 8)).to_be_bytes()), 24).unwrap();
+        let path = Path::recursive(ip("192.0.2.9"), FibIndex::DEFAULT).weight(3);
+        fib.add_many(FibIndex::DEFAULT, (0..600).map(net), Source::Cli, &[path]).unwrap();
+        fib.add(FibIndex::DEFAULT, "0.0.0.0/0".parse::<IpPrefix>().unwrap(), Source::Cli, &[Via::Drop.into()]).unwrap();
+        let mut all = Running::default();
+        running(&router.control, &mut all);
+        let pieces: Vec<String> = all.pieces().collect();
+        assert!(pieces.len() > 3 && pieces.iter().all(|p| p.lines().count() <= PIECE + 1), "{}", pieces.len());
+        let text = pieces.concat();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("# routes"));
+        assert_eq!(lines.next(), Some("ip route add 0.0.0.0/0 via drop"));
+        assert_eq!(lines.next(), Some("ip route add 11.0.0.0/24 via 192.0.2.9 weight 3"));
+        assert_eq!(lines.last(), Some("ip route add 11.2.87.0/24 via 192.0.2.9 weight 3"));
+    }
+}

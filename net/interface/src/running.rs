@@ -1,0 +1,109 @@
+//! What rebuilds interfaces and what was said of them.
+
+use shoal_buffer::SwIfIndex;
+use shoal_graph::RxMode;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::control::Kept;
+use crate::loopback::{CLASS, default_mac};
+use crate::{IfFlags, Info, Interfaces};
+
+impl Interfaces {
+    /// Writes the command that makes an interface, and names it as it is called now if that makes another name of it.
+    pub fn write_create(&self, running: &mut Running, index: SwIfIndex, line: String, made_as: &str) {
+        running.line_at(Phase::Interfaces, index.0, line);
+        self.write_name(running, index, made_as);
+    }
+
+    fn write_name(&self, running: &mut Running, index: SwIfIndex, made_as: &str) {
+        let Ok(name) = self.name(index) else { return };
+        if name == made_as {
+            return;
+        }
+        // Where names change places, one stands aside until the other has it.
+        let mut aside = format!("{made_as}-aside");
+        while self.by_name(&aside).is_some() {
+            aside.push('-');
+        }
+        let from = if self.by_name(made_as).is_some() {
+            let line = format!("set interface name {} {}", word(made_as), word(&aside));
+            running.line_at(Phase::Names, 0, line);
+            aside.as_str()
+        } else {
+            made_as
+        };
+        running.line_at(Phase::Names, 1, format!("set interface name {} {}", word(from), word(&name)));
+    }
+}
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let Ok(interfaces) = control.get::<Interfaces>() else { return };
+    if !interfaces.superpath_enabled() {
+        running.line(Phase::System, "set superpath off");
+    }
+    for index in interfaces.indices().into_iter().filter(|i| !interfaces.follows(*i)) {
+        let (Ok(info), Some(kept)) = (interfaces.info(index), interfaces.kept(index)) else { continue };
+        if info.class == CLASS {
+            create(&interfaces, &info, &kept, running);
+        } else if index == SwIfIndex(0) {
+            interfaces.write_name(running, index, &kept.made_as);
+        }
+        one(&interfaces, &info, &kept, running);
+    }
+}
+
+fn create(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running) {
+    let Some(instance) = kept.made_as.strip_prefix("loop").and_then(|n| n.parse::<u32>().ok()) else {
+        return;
+    };
+    let mac = if info.mac == default_mac(instance) { String::new() } else { format!(" mac {}", info.mac) };
+    let line = format!("create loopback interface{mac} instance {instance}");
+    interfaces.write_create(running, info.index, line, &kept.made_as);
+}
+
+fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running) {
+    let name = word(&info.name);
+    let mut set = |line: String| running.line_at(Phase::Settings, info.index.0, line);
+    if !info.tag.is_empty() {
+        set(format!("set interface tag {name} {}", word(&info.tag)));
+    }
+    if let Some(mtu) = kept.mtu {
+        set(format!("set interface mtu {mtu} {name}"));
+    }
+    for (layer, mtu) in [("ip4", info.mtu.ip4), ("ip6", info.mtu.ip6), ("mpls", info.mtu.mpls)] {
+        if mtu != 0 {
+            set(format!("set interface mtu {layer} {mtu} {name}"));
+        }
+    }
+    if info.index == SwIfIndex(0) && !info.mac.is_zero() {
+        set(format!("set interface mac address {name} {}", info.mac));
+    }
+    if info.flags.has(IfFlags::PROMISCUOUS) {
+        set(format!("set interface promiscuous on {name}"));
+    }
+    for queue in interfaces.queues(info.index).unwrap_or_default() {
+        let number = queue.queue;
+        if queue.mode != RxMode::default() {
+            set(format!("set interface rx-mode {name} queue {number} {}", queue.mode));
+        }
+        // One whose worker has gone is where nobody has put it.
+        if kept.placed.get(&number) == Some(&queue.thread) {
+            let thread = match queue.thread.checked_sub(1) {
+                Some(worker) => format!("worker {worker}"),
+                None => "main".into(),
+            };
+            set(format!("set interface rx-placement {name} queue {number} {thread}"));
+        }
+    }
+    for ((arc, feature), on) in &kept.features {
+        let off = if *on { "" } else { " disable" };
+        running.line_at(
+            Phase::Policies,
+            info.index.0,
+            format!("set interface feature {name} {feature} arc {arc}{off}"),
+        );
+    }
+    if info.flags.has(IfFlags::ADMIN_UP) {
+        running.line_at(Phase::State, info.index.0, format!("set interface state {name} up"));
+    }
+}

@@ -1,0 +1,31 @@
+//! What rebuilds IPv4 on interfaces. Who borrows addresses is told by the command for both families, with IPv6.
+
+use shoal_fib::{Family, Fib, FibIndex};
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::Ip4;
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(ip4), Ok(interfaces), Ok(fib)) =
+        (control.get::<Ip4>(), control.get::<Interfaces>(), control.get::<Fib>())
+    else {
+        return;
+    };
+    for index in interfaces.indices() {
+        let (Ok(name), of) = (interfaces.name(index), ip4.fib_of(index)) else { continue };
+        let name = word(&name);
+        if let (true, Ok(id)) = (of != FibIndex::DEFAULT, fib.id_of(Family::Ip4, of)) {
+            running.line_at(Phase::Settings, index.0, format!("set interface ip table {name} {id}"));
+        }
+        if ip4.directed_broadcast(index) {
+            let line = format!("set interface ip directed-broadcast {name} enable");
+            running.line_at(Phase::Settings, index.0, line);
+        }
+        // The first is the one to speak from, here and there.
+        for address in ip4.addresses(index) {
+            let line = format!("set interface ip address {name} {address}");
+            running.line_at(Phase::Addresses, index.0, line);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What rebuilds IPv6 on interfaces, and which interfaces borrow addresses, of both families.
+
+use shoal_fib::{Family, Fib, FibIndex};
+use shoal_interface::Interfaces;
+use shoal_ip4::Ip4;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::Ip6;
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(ip6), Ok(interfaces), Ok(fib)) =
+        (control.get::<Ip6>(), control.get::<Interfaces>(), control.get::<Fib>())
+    else {
+        return;
+    };
+    for index in interfaces.indices() {
+        let (Ok(name), on) = (interfaces.name(index), ip6.on(index)) else { continue };
+        let name = word(&name);
+        if let (true, Ok(id)) = (on.fib != FibIndex::DEFAULT, fib.id_of(Family::Ip6, on.fib)) {
+            running.line_at(Phase::Settings, index.0, format!("set interface ip6 table {name} {id}"));
+        }
+        let mut set = |line: String| running.line_at(Phase::Addresses, index.0, line);
+        if on.explicit {
+            set(format!("enable ip6 interface {name}"));
+        }
+        if let Some(address) = on.chosen {
+            set(format!("set ip6 link-local address {name} {address}"));
+        }
+        for address in on.addresses.iter().filter(|a| !on.learnt.contains(&a.addr())) {
+            set(format!("set interface ip address {name} {address}"));
+        }
+        let lender = on.borrows.or_else(|| control.get::<Ip4>().ok()?.lender(index));
+        if let Some(lender) = lender.and_then(|lender| interfaces.name(lender).ok()) {
+            let line = format!("set interface unnumbered {name} use {}", word(&lender));
+            // Before the tables: those of the two may differ by now, but not when one begins to borrow.
+            running.line_at(Phase::Settings, 0, line);
+        }
+    }
+}

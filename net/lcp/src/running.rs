@@ -1,0 +1,25 @@
+//! What rebuilds images of interfaces in Linux.
+
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::{Lcp, Sync};
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(lcp), Ok(interfaces)) = (control.get::<Lcp>(), control.get::<Interfaces>()) else { return };
+    for pair in lcp.list() {
+        let Ok(phy) = interfaces.name(pair.phy) else { continue };
+        let netns = pair.netns.map(|netns| format!(" netns {}", word(&netns))).unwrap_or_default();
+        let line = format!("lcp create {} host-if {}{netns}", word(&phy), word(&pair.name));
+        running.line(Phase::Policies, line);
+    }
+    // Behind the images: one that names no namespace was made before.
+    if lcp.default_netns() != lcp.default_netns_at_start() {
+        let netns = lcp.default_netns().map(|netns| format!(" {}", word(&netns))).unwrap_or_default();
+        running.line(Phase::Policies, format!("lcp default netns{netns}"));
+    }
+    if lcp.sync() != lcp.sync_at_start() {
+        let sync = if lcp.sync() == Sync::On { "on" } else { "off" };
+        running.line(Phase::Policies, format!("lcp lcp-sync {sync}"));
+    }
+}

@@ -1,0 +1,38 @@
+//! What rebuilds static neighbours and the limits of the tables. What the network told is learnt again.
+
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::Families;
+use crate::table::{FibEntry, Limits, Origin, WhenFull};
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let Ok(interfaces) = control.get::<Interfaces>() else { return };
+    for (family, neighbours) in Families::of(control).all() {
+        let (now, usual) = (neighbours.limits(), Limits::default());
+        let mut line = format!("set ip neighbor-config {family}");
+        let before = line.len();
+        if now.entries != usual.entries {
+            line.push_str(&format!(" limit {}", now.entries));
+        }
+        if now.interface_entries != usual.interface_entries {
+            line.push_str(&format!(" interface-limit {}", now.interface_entries));
+        }
+        if now.age != usual.age {
+            line.push_str(&format!(" age {}", now.age.as_secs()));
+        }
+        if now.when_full != usual.when_full {
+            line.push_str(if now.when_full == WhenFull::Recycle { " recycle" } else { " norecycle" });
+        }
+        if line.len() > before {
+            running.line(Phase::System, line);
+        }
+        for info in neighbours.list().into_iter().filter(|n| n.neighbour.origin == Origin::Static) {
+            let Ok(name) = interfaces.name(info.interface) else { continue };
+            let entry = if info.neighbour.fib_entry == FibEntry::Unwanted { " no-fib-entry" } else { "" };
+            let (name, mac) = (word(&name), info.neighbour.mac);
+            let line = format!("set ip neighbor {name} {} {mac} static{entry}", info.address);
+            running.line(Phase::Neighbors, line);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A configuration that was saved is there again after the router was killed, without anybody typing anything; a file that is
+# cut off does not stop the start.
+. "$(dirname "$0")/lib.sh"
+need ping
+begin
+for end in "$A va 1" "$B vb 2"; do
+  read -r ns port n <<<"$end"
+  ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
+  ip -n "$ns" addr add "2001:db8:$n::2/64" dev eth0 nodad
+  ip -n "$ns" route replace default via "2001:db8:$n::1"
+  expect "interface address" ctl set interface ip address "host-$port" "2001:db8:$n::1/64"
+done
+# Host b has more addresses, behind one that it answers no questions for: the router is told where that is.
+mac_b=$(ip netns exec "$B" cat /sys/class/net/eth0/address)
+ip -n "$B" addr add 10.9.0.1/32 dev lo
+ip -n "$B" addr add 2001:db8:9::1/128 dev lo
+while read -r -a line; do
+  expect "${line[*]}" ctl "${line[@]}"
+done <<COMMANDS
+ip table add 7 customers
+ip6 table add 7
+create loopback interface instance 3
+create tap id 5 host-if-name lstack host-ip4-addr 10.5.0.2/24
+set interface name loop3 inside
+set interface tag host-va uplink
+set interface mtu 1400 host-vb
+set interface ip table inside 7
+set interface ip address inside 10.77.0.1/24
+set interface ip address tap5 10.5.0.1/24
+set ip neighbor host-vb 10.0.2.9 $mac_b static
+set ip neighbor host-vb 2001:db8:2::9 $mac_b static
+set arp proxy start 10.0.1.100 end 10.0.1.120
+set interface proxy-arp host-va enable
+set interface tcp-mss-clamp host-va ip4 enable ip4-mss 1300 ip6 enable ip6-mss 1280
+set urpf ip4 rx loose host-va
+ip route add 10.9.0.0/16 via 10.0.2.9 host-vb
+ip route add 2001:db8:9::/48 via 2001:db8:2::9 host-vb
+ip route add 0.0.0.0/0 table 7 via ip4-lookup-in-table 0
+ip mroute add 232.1.1.1 via host-va Accept via host-vb Forward
+abf policy add id 1 ip4 dst 10.8.0.0/16 via 10.0.2.9 host-vb
+abf attach ip4 policy 1 host-va
+set interface state inside up
+set interface state tap5 up
+lcp create host-va host-if image
+COMMANDS
+
+works() {
+  in_a ping -c 1 -W 1 10.0.2.2 >/dev/null && in_a ping -6 -c 1 -W 1 2001:db8:2::2 >/dev/null &&
+    in_a ping -c 1 -W 1 10.9.0.1 >/dev/null && in_a ping -6 -c 1 -W 1 2001:db8:9::1 >/dev/null
+}
+await 10 works || fail "the router does not forward before it is killed"
+out=$(ctl show configuration diff)
+grep -q '^+set interface proxy-arp host-va enable$' <<<"$out" || fail "no difference: $out"
+out=$(ctl write)
+[ "$out" = "saved as revision 1" ] || fail "write: $out"
+out=$(ctl show configuration diff)
+[ -z "$out" ] || fail "a difference after write: $out"
+ctl show running-config >"$work/before"
+[ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"
+
+# The router is killed, and started anew with the same directory; its log begins anew, too.
+again() {
+  local pid=$router
+  [ -n "$pid" ] || fail "no router to kill"
+  router=
+  kill -9 "$pid"
+  wait "$pid" 2>/dev/null
+  : >"$work/shoal.log"
+  start_router
+  await 20 logged 'startup.cli: .* commands' || fail "nothing was restored"
+}
+logged() { grep -q "$1" "$work/shoal.log"; }
+
+again
+await 10 works || fail "the router does not forward after it was killed"
+ctl show running-config >"$work/after"
+difference=$(diff -u "$work/before" "$work/after") || fail "another configuration: $difference"
+logged 'failed' && fail "commands failed"
+expect "fib check" ctl show fib check
+
+# Cut off in the middle: what is there runs, and everybody is told.
+size=$(stat -c %s "$work/lib/startup.cli")
+head -c "$((size * 3 / 4))" "$work/lib/startup.cli" >"$work/half"
+cat "$work/half" >"$work/lib/startup.cli"
+again
+logged 'startup.cli is cut off' || fail "nobody says that the file is cut off"
+out=$(ctl show interface)
+grep -q '^inside' <<<"$out" || fail "nothing of the file was run: $out"
+out=$(ctl show configuration diff 1)
+grep -q '^-set interface state' <<<"$out" || fail "the revision does not have what is missing: $out"
+
+# With the revision the router is what it was.
+cp "$work"/lib/revisions/000001-*.cli "$work/lib/startup.cli"
+again
+await 10 works || fail "the router does not forward with the revision"
+ctl show running-config >"$work/after"
+difference=$(diff -u "$work/before" "$work/after") || fail "another configuration: $difference"
+alive
+await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
+pass "$(grep -vc '^#' "$work/before") commands"
