@@ -19,6 +19,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &crate::logging::MODULE),
     (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
+    (Plugin, &shoal_metrics::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),
