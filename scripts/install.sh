@@ -21,6 +21,7 @@ for file in share/api/*/*.api.json; do
 done
 page man/man1/shoalctl.1 man/man1 shoalctl.1
 page man/man8/shoal.8 man/man8 shoal.8
+page grafana/shoal.json shoal/grafana shoal.json
 for program in shoal shoalctl; do
   page "completions/$program.bash" bash-completion/completions "$program"
   page "completions/_$program" zsh/site-functions "_$program"

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_buffer::SwIfIndex;
 use shoal_fib::{Fib, FibIndex};
+use shoal_graph::counter::Combined;
 use shoal_infra::qsbr::Grace;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, InitError};
@@ -249,6 +250,11 @@ impl State {
     }
 }
 
+/// The index of an entry in `/net/mroute`: twice its number, one more for IPv6.
+pub(crate) fn counted_at(family: Family, id: u32) -> usize {
+    2 * id as usize + usize::from(family == Family::Ip6)
+}
+
 /// The control plane.
 pub struct Mfib {
     tables: [MfibTable; 2],
@@ -258,6 +264,7 @@ pub struct Mfib {
     fib: Rc<Fib>,
     /// What a client has not said again since it began to say everything.
     stale: RefCell<exactly::Stale>,
+    counter: Combined,
 }
 
 /// What becomes of what was said before.
@@ -287,7 +294,10 @@ impl Change {
 
 impl Mfib {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Self, InitError> {
+        // VPP's name. Entries of both families take turns in it: see `counted_at`.
+        let counter = control.graph()?.counters().combined("/net/mroute", 2 * MOST_ENTRIES)?;
         let mfib = Mfib {
+            counter,
             tables: Family::ALL.map(MfibTable::new),
             states: Default::default(),
             adjacencies: control.get::<Adjacencies>()?,
@@ -415,6 +425,10 @@ impl Mfib {
                 self.release(&fresh);
                 return Err(e.into());
             }
+            // Packets found the number's entry before at the latest a grace period ago.
+            let at = counted_at(family, id);
+            self.counter.ensure(at + 1);
+            self.counter.zero(at);
             state.count(&prefix, true);
             let held = Held { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
             state.entries.insert((table, prefix), held);
@@ -549,6 +563,16 @@ impl Mfib {
         for adj in unused {
             self.adjacencies.unlock(adj);
         }
+    }
+
+    /// Where packets of all entries are counted.
+    pub(crate) fn counter(&self) -> Combined {
+        self.counter.clone()
+    }
+
+    /// The packets and bytes that an entry has taken, from the network header on.
+    pub fn counted(&self, family: Family, id: u32) -> (u64, u64) {
+        self.counter.sum(counted_at(family, id))
     }
 
     /// How many entries a family has, of all tables.

@@ -78,7 +78,7 @@ fn add_nodes<F: Ip>(control: &Rc<Control>, graph: &Rc<Graph>, mfib: &Mfib) -> Re
     let interfaces = control.get::<Interfaces>()?.table();
     let (table, family) = (mfib.table(F::FAMILY), PhantomData::<F>);
     graph.add_packet(MfibLookup { table: table.clone(), interfaces, family })?;
-    graph.add_packet(MfibRpf { table: table.clone(), family })?;
+    graph.add_packet(MfibRpf { table: table.clone(), counter: mfib.counter(), family })?;
     graph.add_frame(Replicate { table, adjacencies: adjacencies.table(), family })?;
     let output = graph.arc(F::OUTPUT_ARC)?;
     let rewrite = graph.add_packet(RewriteMcast { adjacencies: adjacencies.table(), output, family })?;
