@@ -18,7 +18,7 @@ loopbacks:
     mtu: 9216
     addresses: [ 192.0.2.1/32, 2001:db8:1::1/128 ]
   loop1:
-    description: "Without a host's end"
+    description: "Not known to the host"
     mtu: 1500
     addresses: [ 10.10.0.1/24, 2001:db8:10::1/64 ]
 taps:

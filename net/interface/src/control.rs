@@ -1,7 +1,7 @@
 //! The control plane of interfaces: the only code that writes the table packets read.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
 use shoal_buffer::SwIfIndex;
@@ -186,6 +186,8 @@ pub struct Interfaces {
     superpaths: RefCell<Vec<(IfFlags, NodeIndex)>>,
     superpath_on: Cell<bool>,
     /// How new receive queues are waited for.
+    /// Interfaces whose packets are a program's.
+    pub(crate) fed: RefCell<BTreeSet<SwIfIndex>>,
     default_rx_mode: Cell<RxMode>,
 }
 
@@ -246,6 +248,7 @@ impl Interfaces {
             counters,
             superpaths: RefCell::default(),
             superpath_on: Cell::new(true),
+            fed: RefCell::default(),
             default_rx_mode: Cell::default(),
         });
         let drop = interfaces.graph.node("drop")?;
@@ -395,6 +398,7 @@ impl Interfaces {
         let name = self.name(index)?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.tell(Event::Deleting(index));
+        self.fed.borrow_mut().remove(&index);
         let removed = self.all.borrow_mut().remove(&index);
         let Interface { queues, output, tx, device, .. } = removed.ok_or(InterfaceError::NoIndex(index))?;
         for (_, queue) in queues {

@@ -128,6 +128,17 @@ impl Interfaces {
         self.info(index).is_ok_and(|info| info.class == CLASS)
     }
 
+    /// Whether there can be other stations on an interface's link: not on that of a loopback, nor on one that a program
+    /// feeds.
+    pub fn has_stations(&self, index: SwIfIndex) -> bool {
+        !self.is_loopback(index) && !self.fed.borrow().contains(&index)
+    }
+
+    /// The packets of an interface are a program's. Nobody else is on its link, so nobody is asked anything there.
+    pub fn set_fed(&self, index: SwIfIndex) {
+        self.fed.borrow_mut().insert(index);
+    }
+
     /// Deletes a loopback.
     ///
     /// # Errors

@@ -155,7 +155,10 @@ fn create(
     };
     let coalesce = flags & PgInterfaceFlags::COALESCE != 0;
     let create = CreateInterface { id: id.0, mac: None, gso_size, coalesce, mode };
-    Ok(InterfaceIndex(pg(call)?.create_interface(&create)?.0))
+    let pg = pg(call)?;
+    let index = pg.create_interface(&create)?;
+    pg.interfaces.set_fed(index);
+    Ok(InterfaceIndex(index.0))
 }
 
 fn flags(gso_enabled: bool) -> u32 {

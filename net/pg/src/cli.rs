@@ -157,7 +157,9 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         coalesce: args.has("coalesce-enabled"),
         mode: mode.unwrap_or_default(),
     };
-    control.get::<Pg>()?.create_interface(&create)?;
+    let pg = control.get::<Pg>()?;
+    let index = pg.create_interface(&create)?;
+    pg.interfaces.set_fed(index);
     Ok(Output::none())
 }
 

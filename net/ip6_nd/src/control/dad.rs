@@ -100,11 +100,11 @@ impl Nd {
         all.iter().map(dad).collect()
     }
 
-    /// Whether there can be another station with our address. There is none behind a loopback, nor on a link that has
-    /// no stations.
+    /// Whether there can be another station with our address. There is none behind a loopback, on a link that a
+    /// program feeds, nor on one that has no stations.
     fn may_clash(&self, interface: SwIfIndex) -> bool {
         let data = self.interfaces.data(interface);
-        data.is_ok_and(|d| d.flags().has(IfFlags::ETHERNET)) && !self.interfaces.is_loopback(interface)
+        data.is_ok_and(|d| d.flags().has(IfFlags::ETHERNET)) && self.interfaces.has_stations(interface)
     }
 
     /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down nobody can
