@@ -293,7 +293,9 @@ fn commands_about_workers_name_those_there_are() {
         router.cli(line).unwrap();
     }
     let text = shown(&mut router);
+    assert!(text.starts_with("# system\ncreate worker\n"), "{text}");
     assert!(text.contains("set interface handoff loop0 workers 0 flow-label\n"), "{text}");
+    assert_eq!(shown(&mut rebuilt(&text)), text);
 }
 
 mod any_sequence {

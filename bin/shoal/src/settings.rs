@@ -151,7 +151,10 @@ mod tests {
         let usual = of("");
         assert!(restores(&usual));
         assert_eq!(configuration(&usual, Some(7)).directory, Path::new("/var/lib/shoal"));
-        assert_eq!((configuration(&usual, Some(7)).revisions, configuration(&usual, Some(7)).gid), (50, Some(7)));
+        assert_eq!(
+            (configuration(&usual, Some(7)).revisions, configuration(&usual, Some(7)).gid),
+            (50, Some(7))
+        );
         let other = of("configuration { directory /x/y restore off revisions 3 }");
         assert!(!restores(&other));
         assert_eq!(configuration(&other, None).directory, Path::new("/x/y"));

@@ -26,10 +26,10 @@ mod list;
 mod map;
 mod path;
 mod resolve;
-mod running;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
 mod router;
+mod running;
 mod slot;
 mod source;
 mod table;
