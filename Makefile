@@ -19,13 +19,16 @@ demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
 	@scripts/in-namespace.sh scripts/demo.sh
 
 test: setup ## lints, all tests, real hosts in namespaces (V=1 shows all output)
-	@scripts/run-tests.sh lint unit netns
+	@scripts/run-tests.sh lint unit netns papi
 
 unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
 	cargo test --locked $(if $(P),-p $(P),--workspace)
 
 netns: build ## real hosts in network namespaces
 	@scripts/run-tests.sh netns
+
+papi: build ## vpp_papi, scapy and vppcfg against the router
+	@scripts/papi.sh
 
 bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
 	@scripts/bench.sh $(ARGS)
@@ -41,9 +44,9 @@ gen: setup ## write generated references anew
 
 check: lint ## all of it: lint, generated files up to date, test
 	@scripts/gen.sh --check
-	@scripts/run-tests.sh unit netns
+	@scripts/run-tests.sh unit netns papi
 
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build demo test unit netns bench fuzz lint gen check install
+.PHONY: help setup build demo test unit netns papi bench fuzz lint gen check install

@@ -21,6 +21,13 @@ write() {
 }
 
 write docs/reference/cli.md cargo run --locked --quiet -p shoal -- --cli-reference
+write docs/reference/api.md cargo run --locked --quiet -p shoal -- --api-reference
+# The files by which clients of the binary API know its messages; what no module declares any more is removed.
+rm -rf "$out/share/api"
+cargo run --locked --quiet -p shoal -- --api-json "$out/share/api"
+api_files() { (cd "$1" && find share/api -type f | sort); }
+mapfile -t described < <(api_files "$out")
+generated+=("${described[@]}")
 write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
 # documents PACKAGE SECTION
 documents() {
@@ -38,6 +45,7 @@ if [ "$out" = . ]; then
   exit 0
 fi
 stale=0
+diff <(api_files .) <(api_files "$out") || stale=1
 for file in "${generated[@]}"; do
   diff -u "$file" "$out/$file" || stale=1
 done

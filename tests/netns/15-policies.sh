@@ -20,7 +20,7 @@ await 5 in_b ping -c 1 -W 1 10.0.3.1 || fail "the router does not answer host b'
 expect "route" ctl ip route add 10.9.9.9/32 via 10.0.2.2 host-vb
 for end in "$A va 1" "$B vb 2"; do
   read -r ns port n <<<"$end"
-  ip netns exec "$ns" sysctl -qw net.ipv6.conf.lo.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
+  ip netns exec "$ns" sysctl -qw net.ipv6.conf.lo.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.eth0.accept_ra=0 || skip "the kernel has no IPv6"
   ip -n "$ns" addr add "2001:db8:$n::2/64" dev eth0 nodad
   ip -n "$ns" route replace default via "2001:db8:$n::1"
   expect "interface address" ctl set interface ip address "host-$port" "2001:db8:$n::1/64"

@@ -10,9 +10,10 @@ cleanup_c() {
 }
 trap cleanup_c EXIT
 begin
+# The default route is ours alone: of two, one from an advertisement, only the one a flow took would learn an MTU.
 for end in "$A va 1" "$B vb 2"; do
   read -r ns port n <<<"$end"
-  ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
+  ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.eth0.accept_ra=0 || skip "the kernel has no IPv6"
   expect "interface address" ctl set interface ip address "host-$port" "2001:db8:$n::1/64"
   ip -n "$ns" addr add "2001:db8:$n::2/64" dev eth0 nodad
   ip -n "$ns" route replace default via "2001:db8:$n::1"

@@ -27,7 +27,7 @@ n=0
 for end in "$A va" "$B vb" "$C vc" "$D vd"; do
   read -r ns port <<<"$end"
   n=$((n + 1))
-  ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 \
+  ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.eth0.accept_ra=0 \
     || skip "the kernel has no IPv6"
   ip netns exec "$ns" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.rp_filter=0
   expect "interface address" ctl set interface ip address "host-$port" "2001:db8:$n::1/64"

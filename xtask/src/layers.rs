@@ -48,7 +48,7 @@ enum Use {
 fn ring(folder: &str) -> Option<Ring> {
     let (top, rest) = folder.split_once('/').unwrap_or((folder, ""));
     Some(match (top, rest) {
-        ("core", "infra" | "wire" | "derive" | "message" | "buffer") => Ring::Numbered(0),
+        ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "stats_client") => Ring::Numbered(0),
         ("core", "graph" | "module") => Ring::Numbered(1),
         ("core", "testkit") => Ring::Test,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),

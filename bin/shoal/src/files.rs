@@ -7,6 +7,20 @@ use std::path::{Path, PathBuf};
 
 use shoal_config::Group;
 
+/// Writes the files by which clients know the API's messages.
+///
+/// # Errors
+/// A file cannot be written, or two messages have one name.
+pub fn api_json(directory: &Path) -> io::Result<()> {
+    let files = shoal_api::reference::files(crate::modules::messages()).map_err(io::Error::other)?;
+    for (path, text) in files {
+        let path = directory.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
 /// A group's number.
 ///
 /// # Errors

@@ -44,6 +44,24 @@ fn main() -> ExitCode {
             Err(error) => complain(&error),
         };
     }
+    // And what docs/reference/api.md and share/api hold.
+    if std::env::args_os().skip(1).eq(["--api-reference"]) {
+        return match shoal_api::reference::page(modules::messages()) {
+            Ok(text) => {
+                print!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => complain(&error),
+        };
+    }
+    if let [word, directory] = std::env::args_os().skip(1).collect::<Vec<_>>().as_slice()
+        && word == "--api-json"
+    {
+        return match files::api_json(std::path::Path::new(directory)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&error),
+        };
+    }
     let invocation = match Invocation::parse(std::env::args_os().skip(1)) {
         Ok(invocation) => invocation,
         Err(error) => return complain(&error),

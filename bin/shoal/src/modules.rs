@@ -2,6 +2,7 @@
 
 use shoal_config::Plugins;
 use shoal_module::Module;
+use shoal_module::api::ApiPart;
 
 /// Whether a module can be left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_tap::MODULE),
+    // Clients connect when all is there.
+    (Core, &shoal_api::MODULE),
 ];
 
 /// Every module, whatever the configuration says: their sections are known even when they do not run.
@@ -59,6 +62,11 @@ pub fn all() -> impl Iterator<Item = &'static Module> {
 pub fn reference() -> Result<String, shoal_cli::TableError> {
     let types = all().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
     Ok(shoal_cli::Cli::new(all().flat_map(|m| m.commands), types)?.reference())
+}
+
+/// The messages of all modules.
+pub fn messages() -> impl Iterator<Item = &'static ApiPart> {
+    all().flat_map(|m| m.api).copied()
 }
 
 /// The modules that run.
@@ -86,6 +94,13 @@ mod tests {
         let commands = all().flat_map(|m| m.commands);
         let types = all().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
         shoal_cli::Cli::new(commands, types).unwrap();
+    }
+
+    #[test]
+    fn all_messages_are_those_of_vpp() {
+        let parts: Vec<_> = std::iter::once(&shoal_api::memclnt::API).chain(messages()).collect();
+        shoal_testkit::api::same_as_vpp(&parts);
+        shoal_api::Table::new(messages()).unwrap();
     }
 
     #[test]

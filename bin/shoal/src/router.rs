@@ -45,6 +45,9 @@ impl Drop for Sockets {
         if let Ok(stats) = self.0.get::<Stats>() {
             stats.close();
         }
+        if let Ok(api) = self.0.get::<shoal_api::Server>() {
+            api.close();
+        }
     }
 }
 
@@ -116,6 +119,7 @@ impl Router {
         control.put(Shelf(Arc::clone(log)));
         control.put(startup.sections.clone());
         control.put(settings::stats(startup, gid));
+        control.put(settings::api(startup, gid, &modules));
         control.put(settings::configuration(startup, gid));
         control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use shoal_buffer::{DATA_SIZE, Pages, PoolConfig};
 use shoal_cli::server::Address;
 use shoal_config::{Buffers, CliListen, StartUp};
+use shoal_module::Module;
 use shoal_module::config::PageSize;
 
 use crate::files;
@@ -103,6 +104,12 @@ pub fn stats(startup: &StartUp, gid: Option<u32>) -> shoal_stats::Settings {
         per_node_counters: startup.statseg.per_node_counters,
         update_interval: startup.statseg.update_interval,
     }
+}
+
+/// The binary API's socket, and the messages of these modules.
+pub fn api(startup: &StartUp, gid: Option<u32>, modules: &[&'static Module]) -> shoal_api::Settings {
+    let parts = modules.iter().flat_map(|m| m.api).copied().collect();
+    shoal_api::Settings { socket: startup.socksvr.socket.clone(), gid, parts }
 }
 
 /// Where configurations are kept.

@@ -17,15 +17,22 @@ const MORE: &str = r#".SH "EXIT STATUS"
 .TP
 \fBSHOAL_CLI_SOCK\fR
 Socket of the router, when \fB\-\-socket\fR is not given.
+.TP
+\fBSHOAL_STATS_SOCK\fR
+Socket of the stats segment, for \fBstats\fR.
 .SH FILES
 .TP
 \fI/run/shoal/cli.sock\fR
 Socket of a router that was started as a service.
+.TP
+\fI/run/shoal/stats.sock\fR
+Its counters.
 .SH EXAMPLES
 .nf
 shoalctl show interface
 shoalctl \-\-json show runtime | jq .threads
 shoalctl \-f commands.txt
+shoalctl stats get \-z /err/
 .fi
 .SH "SEE ALSO"
 \fBshoal\fR(8)

@@ -1,6 +1,7 @@
 //! The command-line client: one command, a file of commands, or a session with history and completion.
 #![forbid(unsafe_code)]
 
+mod api;
 mod client;
 mod editor;
 mod interactive;
@@ -10,18 +11,34 @@ mod pager;
 mod script;
 mod show;
 mod socket;
+mod stats;
 
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use client::Client;
-use options::Options;
+use options::{Api, ApiAction, Options, Own};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    match run(&options) {
+    let mut options = Options::parse();
+    match options.own.take() {
+        Some(Own::Stats(what)) => ended(stats::run(&what, options.json).map(|()| true)),
+        // The router has commands of its own that begin so.
+        Some(Own::Api(Api { action: ApiAction::Other(words), .. })) => {
+            options.command = std::iter::once("api".to_owned()).chain(words).collect();
+            ended(run(&options))
+        }
+        Some(Own::Api(what)) => ended(api::run(&what)),
+        None => ended(run(&options)),
+    }
+}
+
+/// The exit code: whether all was done, or what went wrong.
+fn ended(result: Result<bool, impl Display>) -> ExitCode {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

@@ -44,7 +44,7 @@ pub fn trace_line(input: TokenStream) -> TokenStream {
 ///
 /// `#[value(name = "..")]` is its name where that is not the struct's in snake case, `width = u8` the size of an enum
 /// that does not take 32 bits. A `Vec` names the `Count` before it: `#[counted_by(n_paths)]`.
-#[proc_macro_derive(Value, attributes(value, entry, counted_by))]
+#[proc_macro_derive(Value, attributes(value, entry, preset, counted_by))]
 pub fn value(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::expand_value(&input).unwrap_or_else(|e| e.to_compile_error()).into()
@@ -56,7 +56,7 @@ pub fn value(input: TokenStream) -> TokenStream {
 /// that says whether it was done, unless it names others: `reply = TYPE`, `details = TYPE` for a dump, both for a stream
 /// with an end; `events = TYPE` is what comes unasked afterwards. The doc line is mandatory: it is what the reference of
 /// the API says.
-#[proc_macro_derive(Message, attributes(message, counted_by))]
+#[proc_macro_derive(Message, attributes(message, preset, counted_by))]
 pub fn message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::expand_message(&input).unwrap_or_else(|e| e.to_compile_error()).into()

@@ -81,16 +81,21 @@ pub fn expand_message(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(&input.ident, "Message is derived for structs"));
     };
-    let Heading { name, header, service } = heading(input)?;
-    let Members { fields, decode, encode, .. } = members(data)?;
+    let Heading { name, header, service, reply, details } = heading(input)?;
+    let Members { fields, least, decode, encode } = members(data)?;
     let (ident, doc) = (&input.ident, documented(&input.attrs, &input.ident)?);
+    let reply = reply.map(|of| quote!(impl ::shoal_message::Answered for #ident { type Reply = #of; }));
+    let details = details.map(|of| quote!(impl ::shoal_message::Detailed for #ident { type Details = #of; }));
     Ok(quote! {
+        #reply
+        #details
         impl ::shoal_message::Message for #ident {
             const NAME: &'static str = #name;
             const DOC: &'static str = #doc;
             const HEADER: ::shoal_message::Header = ::shoal_message::Header::#header;
             const FIELDS: &'static [::shoal_message::Field] = &[#(#fields),*];
             const SERVICE: ::core::option::Option<::shoal_message::Service> = #service;
+            const LEAST: usize = #least;
 
             fn decode(input: &mut ::shoal_message::Input<'_>) -> ::core::result::Result<Self, ::shoal_message::Malformed> {
                 #decode
@@ -108,17 +113,23 @@ struct Heading {
     name: String,
     header: Ident,
     service: TokenStream,
+    /// Its answer's type; nothing for a message that has none.
+    reply: Option<TokenStream>,
+    details: Option<Type>,
 }
 
 fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     let mut name = snake_case(&input.ident.to_string());
     let (mut header, mut reply, mut details, mut events) = (None, None, None, Vec::new());
+    let mut is_unanswered = false;
     if let Some(attribute) = find(&input.attrs, "message") {
         attribute.parse_nested_meta(|meta| {
             let kinds = [("request", "Request"), ("reply", "Reply"), ("event", "Event"), ("bare", "Bare")];
             let kind = kinds.iter().find(|(word, _)| meta.path.is_ident(word));
             if meta.path.is_ident("name") {
                 name = meta.value()?.parse::<LitStr>()?.value();
+            } else if meta.path.is_ident("unanswered") {
+                is_unanswered = true;
             } else if meta.path.is_ident("details") {
                 details = Some(meta.value()?.parse::<Type>()?);
             } else if meta.path.is_ident("events") {
@@ -129,7 +140,7 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
                 header = Some(format_ident!("{kind}"));
             } else {
                 return Err(meta.error(
-                    "it is request, reply, event or bare; name = \"..\"; of a request also reply, details or events = TYPE",
+                    "it is request, reply, event or bare; name = \"..\"; of a request also reply, details or events = TYPE, or unanswered",
                 ));
             }
             Ok(())
@@ -137,33 +148,42 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     }
     let missing = "`#[message(request)]` is missing; or reply, event, bare";
     let header: Ident = header.ok_or_else(|| Error::new_spanned(&input.ident, missing))?;
-    if header != "Request" {
-        if let Some(of) = reply.iter().chain(&details).chain(&events).next() {
+    let answers = reply.iter().chain(&details).chain(&events).next();
+    // The first message of a client has no client's index yet and is answered.
+    let is_asking = header == "Request" || (header == "Bare" && (reply.is_some() || is_unanswered));
+    if !is_asking {
+        if let Some(of) = answers {
             return Err(Error::new_spanned(of, "only a request is answered"));
         }
-        return Ok(Heading { name, header, service: quote!(::core::option::Option::None) });
+        let service = quote!(::core::option::Option::None);
+        return Ok(Heading { name, header, service, reply: None, details: None });
     }
     let named = |of: &Type| quote!(<#of as ::shoal_message::Message>::NAME);
+    let answer = match (&reply, &details) {
+        (Some(of), _) => Some(of.to_token_stream()),
+        (None, None) if !is_unanswered => Some(quote!(())),
+        (None, _) => None,
+    };
+    let described = details.as_ref().map(named);
     let reply = match (&reply, &details) {
         (Some(of), _) => {
             let of = named(of);
             quote!(::shoal_message::Reply::Message(#of))
         }
-        (None, Some(_)) => quote!(::shoal_message::Reply::None),
-        (None, None) => quote!(::shoal_message::Reply::Done),
+        (None, None) if !is_unanswered => quote!(::shoal_message::Reply::Done),
+        (None, _) => quote!(::shoal_message::Reply::None),
     };
-    let details = details.as_ref().map(named);
-    let details = details
+    let described = described
         .map_or_else(|| quote!(::core::option::Option::None), |of| quote!(::core::option::Option::Some(#of)));
     let events = events.iter().map(named);
     let service = quote! {
         ::core::option::Option::Some(::shoal_message::Service {
             reply: #reply,
-            details: #details,
+            details: #described,
             events: &[#(#events),*],
         })
     };
-    Ok(Heading { name, header, service })
+    Ok(Heading { name, header, service, reply: answer, details })
 }
 
 fn documented(attributes: &[Attribute], ident: &Ident) -> syn::Result<String> {
@@ -322,6 +342,10 @@ fn member(
     let text = ident.to_string();
     let name = text.strip_prefix("r#").unwrap_or(&text);
     let doc = doc(&field.attrs).unwrap_or_default();
+    let default = match default(field)? {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => quote!(::core::option::Option::None),
+    };
     let of = &field.ty;
     let Members { fields, least, decode, encode } = members;
     if let Some(attribute) = find(&field.attrs, "counted_by") {
@@ -340,6 +364,7 @@ fn member(
             doc: #doc,
             of: <#element as ::shoal_message::Value>::TYPE,
             shape: ::shoal_message::Shape::Counted(#by),
+            default: #default,
         }));
         decode.extend(quote!(let #ident = input.many::<#element>(#count)?;));
         encode.extend(quote! {
@@ -361,13 +386,15 @@ fn member(
             doc: #doc,
             of: <#of>::OF,
             shape: <#of>::SHAPE,
+            default: #default,
         }));
         least.extend(quote!(+ <#of>::LEAST));
         decode.extend(quote! {
             let #count = <#of>::decode(input)?;
             let #ident = ::core::default::Default::default();
         });
-        encode.extend(quote!(let #count = <#of>::encode(self.#counted.len(), to);));
+        // The field holds nothing; naming it keeps it from being called unused.
+        encode.extend(quote!(let _ = &self.#ident; let #count = <#of>::encode(self.#counted.len(), to);));
         return Ok(());
     }
     fields.push(quote!(::shoal_message::Field {
@@ -375,11 +402,24 @@ fn member(
         doc: #doc,
         of: <#of as ::shoal_message::Value>::TYPE,
         shape: <#of as ::shoal_message::Value>::SHAPE,
+        default: #default,
     }));
     least.extend(quote!(+ <#of as ::shoal_message::Value>::LEAST));
     decode.extend(quote!(let #ident = <#of as ::shoal_message::Value>::decode(input)?;));
     encode.extend(quote!(::shoal_message::Value::encode(&self.#ident, to);));
     Ok(())
+}
+
+/// `#[preset(7)]`, `#[preset("true")]`: what clients send if they were given nothing, as JSON.
+fn default(field: &Field) -> syn::Result<Option<String>> {
+    let Some(attribute) = find(&field.attrs, "preset") else { return Ok(None) };
+    Ok(Some(match attribute.parse_args::<syn::Lit>()? {
+        syn::Lit::Int(number) => number.base10_digits().to_owned(),
+        syn::Lit::Float(number) => number.base10_digits().to_owned(),
+        syn::Lit::Bool(truth) => truth.value.to_string(),
+        syn::Lit::Str(text) => format!("\"{}\"", text.value()),
+        other => return Err(Error::new_spanned(other, "it is a number, a truth or a text")),
+    }))
 }
 
 fn counter_of(field: &Field) -> Option<Ident> {

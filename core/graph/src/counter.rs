@@ -5,236 +5,21 @@
 //! [`Counters`] is the directory: names to counters. The stats segment publishes it in VPP's layout, `show`
 //! commands read it directly.
 
+mod rows;
+mod slots;
+
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_infra::{SharedSegment, U64Slice};
 
-use crate::MAX_THREADS;
+pub use rows::{Combined, Row, Simple};
+use rows::{Pulse, Rows};
+use slots::Slots;
 
 /// Words kept at the segment's start.
 const HEADER_WORDS: usize = 512;
-/// Words in front of a row. The last one says how many numbers follow, as VPP's vectors have it.
-const ROW_HEADER: usize = 8;
-/// The rest of that word: VPP's size of the header itself, in units of eight bytes.
-const ROW_HEADER_REST: u64 = 1 << 32;
-
-/// Counts the changes of the directory's structure, and tells whoever publishes it.
-#[derive(Default)]
-struct Pulse {
-    count: AtomicU64,
-    observer: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-impl Pulse {
-    fn beat(&self) {
-        self.count.fetch_add(1, Ordering::Release);
-        if let Some(observer) = self.observer.get() {
-            observer();
-        }
-    }
-}
-
-impl std::fmt::Debug for Pulse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Pulse").field(&self.count).finish()
-    }
-}
-
-/// One thread's numbers of one counter, where they lie in the segment.
-#[derive(Clone, Debug)]
-pub struct Row(U64Slice);
-
-impl Row {
-    /// The number at a place.
-    #[inline(always)]
-    pub fn get(&self, at: usize) -> Option<&AtomicU64> {
-        self.0.get(ROW_HEADER + at)
-    }
-
-    /// Where the first number lies, in bytes from the segment's start. The word before it begins with how many
-    /// objects are counted.
-    pub fn offset(&self) -> usize {
-        self.0.offset() + ROW_HEADER * 8
-    }
-
-    fn set_len(&self, len: usize) {
-        if let Some(word) = self.0.get(ROW_HEADER - 1) {
-            word.store(ROW_HEADER_REST | len as u64, Ordering::Release);
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &AtomicU64> {
-        self.0.iter().skip(ROW_HEADER)
-    }
-}
-
-/// Rows of one counter: per thread, `width` numbers for each of up to `capacity` objects.
-#[derive(Debug)]
-struct Rows {
-    segment: SharedSegment,
-    threads: [OnceLock<Row>; MAX_THREADS],
-    width: usize,
-    capacity: usize,
-    len: AtomicUsize,
-    pulse: Arc<Pulse>,
-}
-
-impl Rows {
-    fn new(segment: &SharedSegment, pulse: &Arc<Pulse>, width: usize, capacity: usize) -> Arc<Self> {
-        let threads = [const { OnceLock::new() }; MAX_THREADS];
-        let (segment, pulse) = (segment.clone(), Arc::clone(pulse));
-        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0), pulse })
-    }
-
-    fn ensure_thread(&self, thread: usize) -> io::Result<()> {
-        let Some(row) = self.threads.get(thread) else { return Ok(()) };
-        if row.get().is_none() {
-            let words = ROW_HEADER + self.width * self.capacity;
-            let fresh = Row(self.segment.alloc_u64s(words).map_err(io::Error::other)?);
-            fresh.set_len(self.len.load(Ordering::Relaxed));
-            let _ = row.set(fresh);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn cell(&self, thread: usize, at: usize) -> Option<&AtomicU64> {
-        self.threads.get(thread)?.get()?.get(at)
-    }
-
-    #[inline(always)]
-    fn add(&self, thread: usize, at: usize, n: u64) {
-        if let Some(cell) = self.cell(thread, at) {
-            // Only this thread writes the row, so load and store suffice.
-            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-        }
-    }
-
-    fn get(&self, thread: usize, at: usize) -> u64 {
-        self.cell(thread, at).map_or(0, |c| c.load(Ordering::Relaxed))
-    }
-
-    fn sum(&self, at: usize) -> u64 {
-        (0..MAX_THREADS).map(|t| self.get(t, at)).fold(0, u64::wrapping_add)
-    }
-
-    fn clear(&self, thread: usize) {
-        if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
-            let used = self.len.load(Ordering::Relaxed) * self.width;
-            row.iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
-        }
-    }
-
-    fn zero(&self, index: usize) {
-        for thread in 0..MAX_THREADS {
-            for at in index * self.width..(index + 1) * self.width {
-                if let Some(cell) = self.cell(thread, at) {
-                    cell.store(0, Ordering::Relaxed);
-                }
-            }
-        }
-    }
-
-    fn ensure(&self, len: usize) {
-        let len = len.min(self.capacity);
-        if self.len.fetch_max(len, Ordering::Relaxed) < len {
-            self.threads.iter().filter_map(OnceLock::get).for_each(|row| row.set_len(len));
-            self.pulse.beat();
-        }
-    }
-}
-
-macro_rules! shared_rows {
-    ($name:ident) => {
-        impl $name {
-            /// Objects counted so far; the second index of a reader goes up to here.
-            pub fn len(&self) -> usize {
-                self.0.len.load(Ordering::Relaxed)
-            }
-
-            /// Whether nothing is counted yet.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
-            /// Most objects it can count.
-            pub fn capacity(&self) -> usize {
-                self.0.capacity
-            }
-
-            /// Makes room for objects `0..len`. Never shrinks.
-            pub fn ensure(&self, len: usize) {
-                self.0.ensure(len);
-            }
-
-            /// Sets one thread's row to zero; called on that thread.
-            pub fn clear_thread(&self, thread: usize) {
-                self.0.clear(thread);
-            }
-
-            /// Sets one object to zero on all threads: for an index that is used anew and not counted now.
-            pub fn zero(&self, index: usize) {
-                self.0.zero(index);
-            }
-
-            /// One thread's numbers, where they lie in the segment; `None` for a thread that never ran.
-            pub fn row(&self, thread: usize) -> Option<&Row> {
-                self.0.threads.get(thread)?.get()
-            }
-        }
-    };
-}
-
-/// A counter of events, per thread and object.
-#[derive(Clone, Debug)]
-pub struct Simple(Arc<Rows>);
-
-/// A counter of packets and bytes, per thread and object.
-#[derive(Clone, Debug)]
-pub struct Combined(Arc<Rows>);
-
-shared_rows!(Simple);
-shared_rows!(Combined);
-
-impl Simple {
-    /// Adds on the calling thread's row.
-    #[inline(always)]
-    pub fn add(&self, thread: usize, index: usize, n: u64) {
-        self.0.add(thread, index, n);
-    }
-
-    /// One thread's count.
-    pub fn get(&self, thread: usize, index: usize) -> u64 {
-        self.0.get(thread, index)
-    }
-
-    /// All threads' count.
-    pub fn sum(&self, index: usize) -> u64 {
-        self.0.sum(index)
-    }
-}
-
-impl Combined {
-    /// Adds on the calling thread's row.
-    #[inline(always)]
-    pub fn add(&self, thread: usize, index: usize, packets: u64, bytes: u64) {
-        self.0.add(thread, index * 2, packets);
-        self.0.add(thread, index * 2 + 1, bytes);
-    }
-
-    /// One thread's packets and bytes.
-    pub fn get(&self, thread: usize, index: usize) -> (u64, u64) {
-        (self.0.get(thread, index * 2), self.0.get(thread, index * 2 + 1))
-    }
-
-    /// All threads' packets and bytes.
-    pub fn sum(&self, index: usize) -> (u64, u64) {
-        (self.0.sum(index * 2), self.0.sum(index * 2 + 1))
-    }
-}
-
 /// What a name in the directory stands for.
 #[derive(Clone, Debug)]
 pub enum Kind {
@@ -251,7 +36,7 @@ pub enum Kind {
     /// One column of another counter.
     Symlink {
         /// The counter's name.
-        target: String,
+        target: Arc<str>,
         /// The object's index in it.
         index: usize,
     },
@@ -335,7 +120,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Path-like name: `/if/rx`.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it is.
     pub kind: Kind,
 }
@@ -345,7 +130,7 @@ pub struct Entry {
 pub struct Counters {
     segment: SharedSegment,
     header: U64Slice,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Slots>,
     threads: AtomicUsize,
     /// Beats whenever a name comes or goes or a table gets longer.
     pulse: Arc<Pulse>,
@@ -494,28 +279,29 @@ impl Counters {
 
     /// A name for one object of another counter.
     pub fn symlink(&self, name: &str, target: &str, index: usize) {
-        self.add(name, Kind::Symlink { target: target.to_owned(), index });
+        // Thousands of names lead to the same few counters: they share the target's name.
+        let mut entries = lock(&self.entries);
+        let known = entries.name(target);
+        entries.put(name, Kind::Symlink { target: known.unwrap_or_else(|| target.into()), index });
+        drop(entries);
+        self.touch();
     }
 
     fn add(&self, name: &str, kind: Kind) {
-        let mut entries = lock(&self.entries);
-        match entries.iter_mut().find(|e| e.name == name) {
-            Some(entry) => entry.kind = kind,
-            None => entries.push(Entry { name: name.to_owned(), kind }),
-        }
-        drop(entries);
+        lock(&self.entries).put(name, kind);
         self.touch();
     }
 
     /// Takes away all names that begin with `prefix`.
     pub fn remove_prefix(&self, prefix: &str) {
-        lock(&self.entries).retain(|e| !e.name.starts_with(prefix));
-        self.touch();
+        if lock(&self.entries).remove_prefix(prefix) {
+            self.touch();
+        }
     }
 
     /// What a name stands for.
     pub fn find(&self, name: &str) -> Option<Kind> {
-        lock(&self.entries).iter().find(|e| e.name == name).map(|e| e.kind.clone())
+        lock(&self.entries).get(name).map(|e| e.kind.clone())
     }
 
     /// The value behind a name: a counter's sum over threads and objects, a symlink's sum over threads.
@@ -533,9 +319,16 @@ impl Counters {
         }
     }
 
-    /// The whole directory, in order of creation.
+    /// The whole directory. The names a router begins with stand first, in order of creation.
     pub fn entries(&self) -> Vec<Entry> {
-        lock(&self.entries).clone()
+        lock(&self.entries).iter().cloned().collect()
+    }
+
+    /// Looks at the whole directory without copying it. Nothing can be named meanwhile.
+    pub fn look<R>(&self, eyes: impl FnOnce(&[&Entry]) -> R) -> R {
+        let entries = lock(&self.entries);
+        let all: Vec<&Entry> = entries.iter().collect();
+        eyes(&all)
     }
 }
 
@@ -578,6 +371,26 @@ mod tests {
         number.hide();
         number.set(6);
         assert_eq!((seen(), number.get()), (5, 6));
+    }
+
+    #[test]
+    fn a_name_that_comes_takes_the_place_of_one_that_went() {
+        let counters = Counters::new(1 << 30).unwrap();
+        let names = || counters.entries().iter().map(|e| e.name.to_string()).collect::<Vec<_>>();
+        counters.scalar("/first").unwrap();
+        for name in ["/a/x", "/a/y", "/ab", "/b"] {
+            counters.symlink(name, "/first", 0);
+        }
+        counters.remove_prefix("/a/");
+        let before = counters.generation();
+        counters.remove_prefix("/a/");
+        assert_eq!(counters.generation(), before, "nothing went");
+        assert_eq!(names(), ["/first", "/ab", "/b"]);
+        counters.symlink("/c", "/b", 1);
+        counters.symlink("/b", "/ab", 2);
+        assert_eq!(names(), ["/first", "/c", "/ab", "/b"]);
+        assert!(matches!(counters.find("/b"), Some(Kind::Symlink { index: 2, .. })));
+        assert!(counters.find("/a/x").is_none());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use raw::prefetch::{prefetch_address, prefetch_read};
 pub use raw::region::{Backing, Pages, Region};
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
-pub use segment::{Full, SharedSegment, U64Slice};
+pub use segment::{Full, SegmentView, SharedSegment, U64Slice};
 pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]
 pub use twin::{StoreError, TwinTable, TwinTableWriter};

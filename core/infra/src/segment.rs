@@ -13,7 +13,7 @@ use std::ops::Deref;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::raw::segment::Words;
+use crate::raw::segment::{Span, Words};
 use crate::sync::{Arc, Mutex, lock};
 
 /// Words in a cache line, the unit of allocation.
@@ -28,7 +28,7 @@ pub struct SharedSegment {
 }
 
 struct Inner {
-    words: Words,
+    words: Arc<Words>,
     pieces: Mutex<Pieces>,
 }
 
@@ -83,9 +83,8 @@ impl std::error::Error for OutOfSegment {}
 /// A piece of a segment: words at a fixed address. Keeps the segment mapped.
 #[derive(Clone)]
 pub struct U64Slice {
-    inner: Arc<Inner>,
+    span: Span,
     start: usize,
-    len: usize,
     serial: u64,
 }
 
@@ -96,7 +95,7 @@ impl SharedSegment {
         let name = CString::new(name)?;
         Ok(SharedSegment {
             inner: Arc::new(Inner {
-                words: Words::create(&name, size)?,
+                words: Arc::new(Words::create(&name, size)?),
                 pieces: Mutex::new(Pieces::default()),
             }),
         })
@@ -106,7 +105,8 @@ impl SharedSegment {
     /// offset 0, where formats put their header.
     pub fn alloc_u64s(&self, max_len: usize) -> Result<U64Slice, Full> {
         let mut pieces = lock(&self.inner.pieces);
-        let left = self.inner.words.len() - pieces.untouched;
+        // The last line is nobody's: clients refuse what ends where the segment does.
+        let left = (self.inner.words.len() - LINE).saturating_sub(pieces.untouched);
         let full = Full { wanted: max_len.saturating_mul(8), left: left * 8 };
         let words = max_len.max(1).checked_next_multiple_of(LINE).ok_or(full)?;
         let start = match pieces.free.get_mut(&words).and_then(Vec::pop) {
@@ -117,10 +117,11 @@ impl SharedSegment {
             }
             None => return Err(full),
         };
+        let span = self.inner.words.span(start, max_len).ok_or(full)?;
         pieces.serial += 1;
         let serial = pieces.serial;
         pieces.live.insert(start, serial);
-        Ok(U64Slice { inner: Arc::clone(&self.inner), start, len: max_len, serial })
+        Ok(U64Slice { span, start, serial })
     }
 
     /// Takes a piece back, zeroes it, and will give it out again for the same size. False when it
@@ -129,7 +130,7 @@ impl SharedSegment {
     /// Clones of the piece stay valid memory, shared with whoever gets it next: free it through
     /// [`qsbr::retire`](crate::qsbr::retire) when workers may still count in it.
     pub fn free(&self, piece: U64Slice) -> bool {
-        if !Arc::ptr_eq(&self.inner, &piece.inner) {
+        if !Arc::ptr_eq(&self.inner.words, piece.span.words()) {
             return false;
         }
         let mut pieces = lock(&self.inner.pieces);
@@ -137,7 +138,7 @@ impl SharedSegment {
             return false;
         }
         pieces.live.remove(&piece.start);
-        let words = piece.len.max(1).next_multiple_of(LINE);
+        let words = piece.len().max(1).next_multiple_of(LINE);
         self.clear(piece.start, words);
         pieces.free.entry(words).or_default().push(piece.start);
         true
@@ -242,7 +243,7 @@ impl Deref for U64Slice {
 
     #[inline(always)]
     fn deref(&self) -> &[AtomicU64] {
-        self.inner.words.get(self.start, self.len).unwrap_or_default()
+        &self.span
     }
 }
 
@@ -256,7 +257,48 @@ impl fmt::Debug for U64Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("U64Slice")
             .field("offset", &self.offset())
-            .field("len", &self.len)
+            .field("len", &self.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// Another process's segment, for reading. Whatever it holds, reading it does no harm: words outside are `None`.
+pub struct SegmentView {
+    words: Words,
+}
+
+impl SegmentView {
+    /// Maps a segment by the descriptor that its owner gave away.
+    ///
+    /// # Errors
+    /// `Unsupported` if the file could shrink while it is mapped, which would kill this process; or the system
+    /// refuses.
+    pub fn new(file: OwnedFd) -> io::Result<SegmentView> {
+        Ok(SegmentView { words: Words::view(file)? })
+    }
+
+    /// Words it has.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Never.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies words from a position on. Each is read at once; the whole is not, so formats have a protocol for that.
+    pub fn read(&self, start: usize, into: &mut [u64]) -> Option<()> {
+        let words = self.words.get(start, into.len())?;
+        // Relaxed and a fence: other loads may not be made of memory that cannot be written.
+        into.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+        std::sync::atomic::fence(Ordering::Acquire);
+        Some(())
+    }
+}
+
+impl fmt::Debug for SegmentView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentView").field("words", &self.len()).finish_non_exhaustive()
     }
 }

@@ -102,7 +102,7 @@ fn a_freed_piece_comes_back_zeroed_and_only_once() {
 #[test]
 fn a_full_segment_is_an_error() {
     let segment = SharedSegment::create("test", 4096).unwrap();
-    assert!(segment.alloc_u64s(512).is_ok());
+    assert!(segment.alloc_u64s(504).is_ok());
     let full = segment.alloc_u64s(1).unwrap_err();
     assert_eq!((full.wanted, full.left), (8, 0));
     assert!(segment.alloc_u64s(usize::MAX).is_err());
@@ -128,4 +128,37 @@ proptest! {
         segment.read_bytes(13, &mut some).unwrap();
         prop_assert_eq!(&some[..], &model[13..46]);
     }
+}
+
+#[test]
+fn a_view_sees_what_the_owner_writes_and_nothing_outside() {
+    let segment = SharedSegment::create("view", 1 << 20).unwrap();
+    let piece = segment.alloc_u64s(16).unwrap();
+    let view = shoal_infra::SegmentView::new(segment.read_only_fd().unwrap()).unwrap();
+    assert_eq!(view.len(), (1 << 20) / 8);
+    piece[3].store(7, Ordering::Relaxed);
+    let mut words = [0; 2];
+    assert_eq!(view.read(3, &mut words), Some(()));
+    assert_eq!(words, [7, 0]);
+    assert_eq!(view.read(view.len() - 2, &mut words), Some(()));
+    for start in [view.len() - 1, view.len(), usize::MAX] {
+        assert_eq!(view.read(start, &mut words), None, "{start}");
+    }
+}
+
+#[test]
+fn a_file_that_could_shrink_is_not_viewed() {
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    let refused = shoal_infra::SegmentView::new(file.into()).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
+}
+
+#[test]
+fn no_piece_ends_where_the_segment_ends() {
+    let segment = SharedSegment::create("full", 4096).unwrap();
+    let mut last = 0;
+    while let Ok(piece) = segment.alloc_u64s(8) {
+        last = piece.offset() + 64;
+    }
+    assert_eq!(last, 4096 - 64);
 }

@@ -71,7 +71,7 @@ impl From<IpAddr> for AddressUnion {
 }
 
 const fn field(name: &'static str, of: Type) -> Field {
-    Field { name, doc: "", of, shape: Shape::One }
+    Field { name, doc: "", of, shape: Shape::One, default: None }
 }
 
 impl Value for AddressUnion {
@@ -118,4 +118,50 @@ pub struct Prefix {
     pub address: IpAddr,
     /// Its bits that count.
     pub len: u8,
+}
+
+/// An address on an interface, and how many of its bits say which link that is.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+#[value(alias)]
+pub struct AddressWithPrefix(pub Prefix);
+
+/// An IPv4 address and how many of its bits count.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip4Prefix {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Its bits that count.
+    pub len: u8,
+}
+
+/// An IPv6 address and how many of its bits count.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip6Prefix {
+    /// The address.
+    pub address: Ipv6Addr,
+    /// Its bits that count.
+    pub len: u8,
+}
+
+/// An IPv4 address on an interface, and how many of its bits say which link that is.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+#[value(alias)]
+pub struct Ip4AddressWithPrefix(pub Ip4Prefix);
+
+/// An IPv6 address on an interface, and how many of its bits say which link that is.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+#[value(alias)]
+pub struct Ip6AddressWithPrefix(pub Ip6Prefix);
+
+/// Multicast packets: of which source, to which group.
+#[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mprefix {
+    /// The family of both addresses.
+    pub af: AddressFamily,
+    /// How many bits of the group and the source count.
+    pub grp_address_length: u16,
+    /// The group.
+    pub grp_address: AddressUnion,
+    /// The source; 0 for any.
+    pub src_address: AddressUnion,
 }

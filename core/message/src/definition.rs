@@ -57,6 +57,8 @@ pub struct Field {
     pub of: Type,
     /// How many of it there are.
     pub shape: Shape,
+    /// What clients send if nobody gives it a value, as JSON has it.
+    pub default: Option<&'static str>,
 }
 
 /// How many of a type a field holds.
@@ -88,7 +90,7 @@ pub enum Header {
 }
 
 const fn number(name: &'static str) -> Field {
-    Field { name, doc: "", of: Type::Base("u32"), shape: Shape::One }
+    Field { name, doc: "", of: Type::Base("u32"), shape: Shape::One, default: None }
 }
 
 impl Header {

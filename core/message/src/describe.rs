@@ -7,14 +7,14 @@ use crate::definition::{Definition, Entry, Field, Header, Kind, Reply, Service, 
 use crate::value::Message;
 
 /// The messages of a feature, under VPP's name for them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Module {
     /// The name of the file clients load, without `.api.json`.
     pub name: &'static str,
     /// Its version, as VPP has it.
     pub version: &'static str,
     /// Its messages, in the order of their numbers.
-    pub messages: &'static [Described],
+    pub messages: Vec<Described>,
 }
 
 /// A message without its type.
@@ -33,7 +33,13 @@ pub struct Described {
 }
 
 /// The field of a reply that says whether it was done.
-const RETVAL: &[Field] = &[Field { name: "retval", doc: "", of: Type::Base("i32"), shape: Shape::One }];
+const RETVAL: &[Field] =
+    &[Field { name: "retval", doc: "", of: Type::Base("i32"), shape: Shape::One, default: None }];
+
+/// The checksum of every reply that says no more than whether it was done.
+pub fn plain_reply_crc() -> u32 {
+    crc_of(Header::Reply.fields(), RETVAL)
+}
 
 impl Described {
     /// A message.
@@ -59,7 +65,7 @@ impl Described {
     }
 
     fn reply_json(&self) -> Json {
-        let crc = json!({ "crc": format!("0x{:08x}", crc_of(Header::Reply.fields(), RETVAL)) });
+        let crc = json!({ "crc": format!("0x{:08x}", plain_reply_crc()), "options": {} });
         json!([
             format!("{}_reply", self.name),
             ["u16", "_vl_msg_id"],
@@ -71,10 +77,20 @@ impl Described {
 }
 
 impl Module {
+    /// The checksum of all of it.
+    fn crc(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for message in &self.messages {
+            hasher.update(message.name.as_bytes());
+            hasher.update(&message.crc().to_be_bytes());
+        }
+        hasher.finalize()
+    }
+
     /// What clients load.
     pub fn json(&self) -> Json {
         let (mut messages, mut services, mut types) = (Vec::new(), Map::new(), Types::default());
-        for message in self.messages {
+        for message in &self.messages {
             for field in message.fields {
                 types.add(field.of);
             }
@@ -96,6 +112,7 @@ impl Module {
             "services": services,
             "options": { "version": self.version },
             "aliases": types.aliases,
+            "vl_api_version": format!("0x{:08x}", self.crc()),
             "imports": [],
             "counters": [],
             "paths": [],
@@ -134,12 +151,17 @@ fn answers(name: &str, service: Service) -> Json {
 
 fn field(field: &Field) -> Json {
     let (of, name) = (type_name(field.of), field.name);
+    let mut words = vec![json!(of), json!(name)];
     match field.shape {
-        Shape::One => json!([of, name]),
-        Shape::Array(n) | Shape::Text(n) => json!([of, name, n]),
-        Shape::Counted(by) => json!([of, name, 0, by]),
-        Shape::OpenText => json!([of, name, 0]),
+        Shape::One => {}
+        Shape::Array(n) | Shape::Text(n) => words.push(json!(n)),
+        Shape::Counted(by) => words.extend([json!(0), json!(by)]),
+        Shape::OpenText => words.push(json!(0)),
     }
+    if let Some(default) = field.default.and_then(|text| serde_json::from_str::<Json>(text).ok()) {
+        words.push(json!({ "default": default }));
+    }
+    Json::Array(words)
 }
 
 /// The types of a module, each once, and behind those it is made of.

@@ -28,9 +28,10 @@
 //! | question | file |
 //! |---|---|
 //! | what a value is, and the values there are | [`value`], [`text`], [`count`] |
-//! | addresses and prefixes | [`address`] |
+//! | addresses, interfaces, paths and times | [`address`], [`interface`], [`path`], [`time`] |
 //! | what comes from a client, read within its bounds | [`input`] |
 //! | what a description consists of | [`definition`] |
+//! | what a request is answered with | [`answer`], [`retval`] |
 //! | the checksum of a message | [`checksum`] |
 //! | the file that clients load | [`describe`] |
 #![forbid(unsafe_code)]
@@ -39,20 +40,35 @@
 extern crate self as shoal_message;
 
 pub mod address;
+pub mod answer;
 pub mod checksum;
 pub mod count;
 pub mod definition;
 pub mod describe;
 pub mod input;
+pub mod interface;
+pub mod path;
+pub mod retval;
 pub mod text;
+pub mod time;
 pub mod value;
 
-pub use address::{AddressFamily, AddressUnion, Prefix};
+pub use address::{
+    AddressFamily, AddressUnion, AddressWithPrefix, Ip4AddressWithPrefix, Ip4Prefix, Ip6AddressWithPrefix,
+    Ip6Prefix, Mprefix, Prefix,
+};
+pub use answer::{Answer, Answered, Detailed};
 pub use checksum::{crc, table_name};
 pub use count::Count;
 pub use definition::{Definition, Entry, Field, Header, Kind, Reply, Service, Shape, Type};
-pub use describe::{Described, Module};
+pub use describe::{Described, Module, plain_reply_crc};
 pub use input::{Input, Malformed};
+pub use interface::{
+    Direction, IfStatusFlags, IfType, InterfaceIndex, LinkDuplex, MacAddress, MtuProto, RxMode, SubIfFlags,
+};
+pub use path::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType};
+pub use retval::Retval;
 pub use shoal_derive::{Message, Value};
 pub use text::Text;
+pub use time::{Timedelta, Timestamp};
 pub use value::{Message, Value};

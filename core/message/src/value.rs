@@ -34,6 +34,8 @@ pub trait Message: Sized {
     const FIELDS: &'static [Field];
     /// How it is answered, if it is a request.
     const SERVICE: Option<Service>;
+    /// The fewest bytes its fields take.
+    const LEAST: usize;
 
     /// Reads its fields. What is behind them does not matter: VPP sends a byte more at times.
     ///

@@ -357,24 +357,26 @@ fn a_text_is_cut_at_a_character() {
     assert_eq!(to, [b'a', 0xc3, 0xa9, 0]);
 }
 
-const MODULE: Module = Module {
-    name: "some",
-    version: "1.0.0",
-    messages: &[
-        Described::of::<ControlPing>(),
-        Described::of::<ControlPingReply>(),
-        Described::of::<SwInterfaceSetFlags>(),
-        Described::of::<WantInterfaceEvents>(),
-        Described::of::<SwInterfaceEvent>(),
-        Described::of::<SockclntCreateReply>(),
-        Described::of::<IpRouteAddDel>(),
-        Described::of::<IpRouteAddDelReply>(),
-        Described::of::<IpRouteDump>(),
-        Described::of::<IpRouteDetails>(),
-        Described::of::<CliInband>(),
-        Described::of::<CliInbandReply>(),
-    ],
-};
+fn module() -> Module {
+    Module {
+        name: "some",
+        version: "1.0.0",
+        messages: vec![
+            Described::of::<ControlPing>(),
+            Described::of::<ControlPingReply>(),
+            Described::of::<SwInterfaceSetFlags>(),
+            Described::of::<WantInterfaceEvents>(),
+            Described::of::<SwInterfaceEvent>(),
+            Described::of::<SockclntCreateReply>(),
+            Described::of::<IpRouteAddDel>(),
+            Described::of::<IpRouteAddDelReply>(),
+            Described::of::<IpRouteDump>(),
+            Described::of::<IpRouteDetails>(),
+            Described::of::<CliInband>(),
+            Described::of::<CliInbandReply>(),
+        ],
+    }
+}
 
 /// Of the lists whose first item is a name, that of this name.
 fn named<'a>(all: &'a Json, name: &str) -> Option<&'a Json> {
@@ -383,7 +385,7 @@ fn named<'a>(all: &'a Json, name: &str) -> Option<&'a Json> {
 
 #[test]
 fn the_description_names_every_type_once_and_behind_its_parts() {
-    let json = MODULE.json();
+    let json = module().json();
     let of = |what: &str| -> Vec<&str> {
         json[what].as_array().unwrap().iter().map(|one| one[0].as_str().unwrap()).collect()
     };
@@ -419,7 +421,7 @@ fn what_is_declared_is_what_vpp_declares() {
     };
     let text = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
     let theirs: Vec<Json> = text.map(|text| serde_json::from_str(&text).unwrap()).collect();
-    let ours = MODULE.json();
+    let ours = module().json();
     // Options, comments and which arm of a union holds are not compared.
     let plain = |one: &Json| -> Vec<Json> {
         let parts =

@@ -1,9 +1,10 @@
-//! What a feature may declare: nodes, arcs, CLI commands, counters, capacity and start-up sections.
+//! What a feature may declare: nodes, arcs, CLI commands, API messages, counters, capacity and start-up sections.
 //!
 //! A feature exports one [`Module`]. The daemon lists all modules in one table; the CLI, the API and the
 //! start-up file reach a feature's control plane through [`Control`], and nothing else.
 #![forbid(unsafe_code)]
 
+pub mod api;
 mod capacity;
 pub mod cli;
 pub mod config;

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use shoal_graph::{Graph, GraphError};
 
+use crate::api::ApiPart;
 use crate::cli::{ArgType, Command};
 use crate::config::Section;
 use crate::{Capacity, Control, Missing, Running};
@@ -41,6 +42,8 @@ pub struct Module {
     pub commands: &'static [Command],
     /// Argument types its commands bring.
     pub arg_types: &'static [ArgType],
+    /// Its messages of the binary API.
+    pub api: &'static [&'static ApiPart],
     /// Start-up sections it reads.
     pub sections: &'static [Section],
     /// How many there are of what it holds, and how many more fit: its rows of `show capacity`.
@@ -58,6 +61,7 @@ impl Module {
         start: nothing,
         commands: &[],
         arg_types: &[],
+        api: &[],
         sections: &[],
         capacity: no_capacity,
         running: not_configured,

@@ -20,8 +20,10 @@
 )]
 
 pub mod alloc;
+pub mod api;
 mod fuzz;
 mod giver;
+mod listener;
 pub mod netns;
 pub mod node;
 mod probe;
@@ -34,6 +36,7 @@ pub mod two_hosts;
 
 pub use fuzz::{Fuzzed, fuzz_all_nodes};
 pub use giver::{Given, Giver, HAND};
+pub use listener::Listener;
 pub use rng::Rng;
 pub use router::{CliFn, Config, Port, Router};
 pub use stack::{PEER, PEER_MAC, STACK, US};

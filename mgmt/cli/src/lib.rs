@@ -9,6 +9,7 @@
 //! with the parser.
 #![forbid(unsafe_code)]
 
+mod api;
 mod builtin;
 pub mod commands;
 mod complaint;

@@ -85,7 +85,6 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("api-fuzz", "test aid of the API", NO_FEATURE),
     ("api-queue", "shared-memory API queue", NO_SHM),
     ("api-segment", "shared-memory API segment", NO_SHM),
-    ("api-trace", "API trace", NO_FEATURE),
     ("auto-sdl", "session deny lists", NO_STACK),
     ("avf", "Intel AVF devices", NO_DEVICE),
     ("bfd", "bidirectional forwarding detection", NO_FEATURE),

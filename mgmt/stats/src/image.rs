@@ -48,10 +48,15 @@ pub struct Image {
 impl Image {
     /// Lays out the entries that `wanted` lets through, for the threads there are now.
     pub fn new(counters: &Counters, wanted: impl Fn(&Entry) -> bool) -> Self {
-        let entries: Vec<Entry> = counters.entries().into_iter().filter(|e| wanted(e)).collect();
+        counters.look(|all| {
+            let entries: Vec<&Entry> = all.iter().copied().filter(|e| wanted(e)).collect();
+            Self::of(counters, &entries)
+        })
+    }
+
+    fn of(counters: &Counters, entries: &[&Entry]) -> Self {
         let total = entries.len();
-        let index = placed(&entries);
-        let shown: Vec<&Entry> = entries.iter().filter(|e| index.contains_key(e.name.as_str())).collect();
+        let (shown, index) = placed(entries);
         let mut image = Image {
             words: Vec::with_capacity(shown.len() * (ENTRY_WORDS + 4) + 64),
             local: Vec::new(),
@@ -114,7 +119,7 @@ impl Image {
             Kind::Scalar(n) => (ty::SCALAR, self.number(n, at + 1)),
             Kind::Gauge(n) => (ty::GAUGE, self.number(n, at + 1)),
             Kind::Symlink { target, index: column } => {
-                let target = index.get(target.as_str()).copied().unwrap_or(0) as u64;
+                let target = index.get(&**target).copied().unwrap_or(0) as u64;
                 (ty::SYMLINK, target | (*column as u64) << 32)
             }
         };
@@ -162,30 +167,34 @@ fn value_word(index: usize) -> usize {
     1 + index * ENTRY_WORDS + 1
 }
 
-/// The entries that clients can read, by name, with their place in the directory: names that fit, and symlinks
-/// whose target has the column they name.
-fn placed(entries: &[Entry]) -> HashMap<&str, usize> {
-    let named = |e: &&Entry| !e.name.is_empty() && e.name.len() <= MAX_NAME && !e.name.contains('\0');
+/// The entries that clients can read, in the order of the directory, and the places in it of those that others may
+/// lead to. Left out are names that do not fit, and symlinks whose target has no such column.
+fn placed<'a>(entries: &[&'a Entry]) -> (Vec<&'a Entry>, HashMap<&'a str, usize>) {
+    let named = |e: &&&Entry| !e.name.is_empty() && e.name.len() <= MAX_NAME && !e.name.contains('\0');
     let columns: HashMap<&str, usize> = entries
         .iter()
         .filter(named)
         .filter_map(|e| match &e.kind {
-            Kind::Simple(c) => Some((e.name.as_str(), c.len())),
-            Kind::Combined(c) => Some((e.name.as_str(), c.len())),
+            Kind::Simple(c) => Some((&*e.name, c.len())),
+            Kind::Combined(c) => Some((&*e.name, c.len())),
             _ => None,
         })
         .collect();
-    let leads_somewhere = |e: &&Entry| match &e.kind {
-        Kind::Symlink { target, index } => columns.get(target.as_str()).is_some_and(|len| index < len),
+    let leads_somewhere = |e: &&&Entry| match &e.kind {
+        Kind::Symlink { target, index } => columns.get(&**target).is_some_and(|len| index < len),
         _ => true,
     };
-    let good = entries.iter().filter(named).filter(leads_somewhere);
-    good.enumerate().map(|(at, e)| (e.name.as_str(), at)).collect()
+    let shown: Vec<&Entry> = entries.iter().filter(named).filter(leads_somewhere).copied().collect();
+    let places = shown.iter().enumerate().filter(|(_, e)| columns.contains_key(&*e.name));
+    let index = places.map(|(at, e)| (&*e.name, at)).collect();
+    (shown, index)
 }
 
 /// A text and at least one zero byte, in whole words.
 fn push_text(words: &mut Vec<u64>, text: &str) {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize((bytes.len() + 1).next_multiple_of(8), 0);
-    words.extend(bytes.chunks_exact(8).map(|c| u64::from_ne_bytes(c.try_into().unwrap_or_default())));
+    let (whole, rest) = text.as_bytes().as_chunks::<8>();
+    words.extend(whole.iter().map(|c| u64::from_ne_bytes(*c)));
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    words.push(u64::from_ne_bytes(last));
 }

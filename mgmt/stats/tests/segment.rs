@@ -7,67 +7,20 @@
     reason = "a failure here is a test's failure, told at once"
 )]
 
+mod router;
+
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, connect, recvmsg, socket,
 };
-use shoal_graph::process::Processes;
-use shoal_graph::{Clock, Graph, GraphConfig};
-use shoal_module::Control;
+use router::Router;
 use shoal_stats::{Settings, Stats};
-
-/// One router with a published segment.
-struct Router {
-    control: Rc<Control>,
-    graph: Rc<Graph>,
-    processes: Rc<Processes>,
-    clock: Clock,
-    socket: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Router {
-    fn new(per_node_counters: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("stats.sock");
-        let clock = Clock::manual();
-        let config = GraphConfig { clock: clock.clone(), ..GraphConfig::default() };
-        let graph = Graph::new(config).unwrap();
-        let control = Rc::new(Control::new());
-        control.put_rc(Rc::clone(&graph));
-        let processes = control.put(Processes::new(clock.clone()));
-        control.put(Settings {
-            socket: socket.clone(),
-            gid: None,
-            per_node_counters,
-            update_interval: Duration::from_secs(10),
-        });
-        graph.build().unwrap();
-        (shoal_stats::MODULE.start)(&control).unwrap();
-        processes.run_until_idle();
-        Router { control, graph, processes, clock, socket, _folder: folder }
-    }
-
-    fn pass(&self, time: Duration) {
-        self.clock.advance(time);
-        self.processes.run_until_idle();
-    }
-
-    fn reader(&self) -> Reader {
-        Reader {
-            file: receive(&self.socket, || {
-                self.processes.run_until_idle();
-            }),
-        }
-    }
-}
 
 /// Connects, and waits for the descriptor while `turn` lets the server work.
 fn receive(path: &Path, turn: impl Fn()) -> File {
@@ -97,6 +50,20 @@ fn receive(path: &Path, turn: impl Fn()) -> File {
 /// A client's view of the segment.
 struct Reader {
     file: File,
+}
+
+trait Readable {
+    fn reader(&self) -> Reader;
+}
+
+impl Readable for Router {
+    fn reader(&self) -> Reader {
+        Reader {
+            file: receive(&self.socket, || {
+                self.processes.run_until_idle();
+            }),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -190,6 +191,12 @@ impl ProxyArp {
         let now = self.now.borrow();
         let id = |range: &Range| self.fib.id_of(Family::Ip4, range.fib).unwrap_or(range.fib.0);
         now.ranges.iter().map(|range| (id(range), *range)).collect()
+    }
+
+    /// The first range behind a bound, with the number of its table.
+    pub fn range_after(&self, after: Bound<Range>) -> Option<(u32, Range)> {
+        let range = *self.now.borrow().ranges.range((after, Bound::Unbounded)).next()?;
+        Some((self.fib.id_of(Family::Ip4, range.fib).unwrap_or(range.fib.0), range))
     }
 
     /// The interfaces where it is switched on.

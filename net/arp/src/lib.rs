@@ -6,6 +6,7 @@
 //! discovery for IPv6: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -55,6 +56,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
+    api: &[&api::API],
     ..Module::NONE
 };
 

@@ -6,7 +6,9 @@
 //!
 //! A place is an address and the 32 bits that an entry is (see [`Slot`](crate::slot::Slot)), 8 bytes for IPv4: what is
 //! looked for is nearly always in the first cache line that is looked at. Places follow each other in the order of
-//! what the addresses hash to, but for those that had to move on because theirs was taken.
+//! what the addresses hash to, but for those that had to move on because theirs was taken. That order is the same whether
+//! the table is cut or not, so that a walk can be told by where it stands, and entries that stay are met once however
+//! much the table grows meanwhile.
 
 use std::hash::BuildHasher;
 
@@ -15,8 +17,10 @@ use shoal_infra::prefetch_read;
 
 use crate::address::{Bits, Keyed};
 
-/// Pieces of a large table, at most 256: the uppermost bits of a hash choose one.
-const PIECES: usize = 256;
+/// Uppermost bits of a hash that choose one of the pieces of a large table.
+const PIECE_BITS: u32 = 8;
+/// Pieces of a large table.
+const PIECES: usize = 1 << PIECE_BITS;
 /// Entries at which a table is cut.
 const CUT: usize = 1 << 14;
 
@@ -33,7 +37,12 @@ pub(crate) struct Map<A: Bits> {
 struct Piece<A: Bits> {
     places: Vec<A::Place>,
     used: usize,
+    /// Bits of a hash that chose the piece and so choose no place in it.
+    skip: u32,
 }
+
+/// Places that a walk looks at before others are let in.
+const AT_A_TIME: usize = 64;
 
 /// How many of so many places may be used.
 fn most(places: usize) -> usize {
@@ -61,7 +70,7 @@ fn empty<A: Bits>(places: usize) -> Result<Vec<A::Place>, NoMemory> {
 impl<A: Bits> Piece<A> {
     /// The place that a hash stands for.
     fn home(&self, hash: u64) -> usize {
-        (((hash & 0xffff_ffff) * self.places.len() as u64) >> 32) as usize
+        (((hash << self.skip >> 32) * self.places.len() as u64) >> 32) as usize
     }
 
     fn after(&self, at: usize) -> usize {
@@ -128,7 +137,7 @@ impl<A: Bits> Piece<A> {
 
     /// The same entries in `places` places.
     fn moved(&self, places: usize, keyed: &Keyed) -> Result<Self, NoMemory> {
-        let mut piece = Piece { places: empty::<A>(places)?, used: 0 };
+        let mut piece = Piece { places: empty::<A>(places)?, used: 0, skip: self.skip };
         for (addr, word) in self.iter() {
             piece.put(addr, keyed.hash_one(addr), word);
         }
@@ -142,7 +151,7 @@ impl<A: Bits> Map<A> {
     }
 
     fn at(&self, hash: u64) -> usize {
-        // A place in the piece is chosen by the lower half.
+        // A place in the piece is chosen by the bits behind.
         if self.pieces.len() <= 1 { 0 } else { (hash >> 56) as usize % PIECES }
     }
 
@@ -170,7 +179,7 @@ impl<A: Bits> Map<A> {
     /// Makes room for one entry more, so that the next [`put`](Self::put) of this address allocates nothing.
     pub fn reserve(&mut self, addr: A) -> Result<(), NoMemory> {
         if self.pieces.is_empty() {
-            self.pieces.push(Piece { places: Vec::new(), used: 0 });
+            self.pieces.push(Piece { places: Vec::new(), used: 0, skip: 0 });
         }
         if self.pieces.len() == 1 && self.len() >= CUT {
             self.cut()?;
@@ -209,7 +218,7 @@ impl<A: Bits> Map<A> {
         let places = counts.map(|count| (count * 3 / 2).max(8));
         let bytes = bytes_of::<A>(places.iter().sum());
         budget::take(bytes)?;
-        let pieces = places.into_iter().map(|n| Ok(Piece { places: empty::<A>(n)?, used: 0 }));
+        let pieces = places.into_iter().map(|n| Ok(Piece { places: empty::<A>(n)?, used: 0, skip: PIECE_BITS }));
         let pieces = pieces.collect::<Result<Vec<Piece<A>>, NoMemory>>();
         let pieces = pieces.inspect_err(|_| budget::give_back(bytes))?;
         for whole in std::mem::replace(&mut self.pieces, pieces) {
@@ -248,6 +257,35 @@ impl<A: Bits> Map<A> {
 
     pub fn iter(&self) -> impl Iterator<Item = (A, u32)> {
         self.pieces.iter().flat_map(Piece::iter)
+    }
+
+    /// Some entries of those that hash to `from` or above, and where to go on; `None` behind the last one.
+    pub fn some(&self, from: u64, mut act: impl FnMut(A, u32)) -> Option<u64> {
+        let at = self.at(from);
+        let piece = self.pieces.get(at)?;
+        let (places, start) = (piece.places.len(), piece.home(from));
+        let next = (start + AT_A_TIME < places).then(|| {
+            let first = (((start + AT_A_TIME) as u64) << 32).div_ceil(places as u64);
+            (first << (32 - piece.skip)) | (at as u64) << 56
+        });
+        let end = start + AT_A_TIME.min(places - start);
+        // What belongs here and had to move on lies before the next empty place.
+        for n in start..start + places {
+            let Some(place) = piece.places.get(if n < places { n } else { n - places }) else { break };
+            let (addr, word) = A::read(place);
+            if word == 0 {
+                if n >= end {
+                    break;
+                }
+                continue;
+            }
+            let hash = self.keyed.hash_one(addr);
+            if hash >= from && next.is_none_or(|next| hash < next) {
+                act(addr, word);
+            }
+        }
+        let last = at + 1 >= self.pieces.len();
+        next.or_else(|| (!last).then_some((at as u64 + 1) << 56))
     }
 
     /// Bytes it takes.
@@ -303,6 +341,38 @@ mod tests {
     fn it_keeps_what_was_put_in_across_cuts_and_deletions() {
         keeps(|n| n >> 8 & 0xf_ffff);
         keeps(|n| u128::from(n >> 8 & 0xf_ffff) << 80 | 7 << 100);
+    }
+
+    #[test]
+    fn a_walk_meets_what_stays_once_while_the_table_grows_and_shrinks() {
+        for (stay, come) in [(10u32, 50u32), (300, 40_000), (20_000, 60_000)] {
+            let mut map: Map<u32> = Map::new(Keyed::default());
+            let put = |map: &mut Map<u32>, n: u32| {
+                map.reserve(n).unwrap();
+                map.put(n, n + 1);
+            };
+            // Every other one of the first goes while the walk lasts.
+            (0..stay * 2).for_each(|n| put(&mut map, n << 8));
+            let (mut met, mut step) = (BTreeMap::new(), 0u32);
+            let mut from = Some(0);
+            while let Some(at) = from {
+                from = map.some(at, |addr, word| {
+                    assert_eq!(word, addr + 1);
+                    *met.entry(addr).or_insert(0) += 1;
+                });
+                for _ in 0..come / 16 + 1 {
+                    step += 1;
+                    if step < come {
+                        put(&mut map, 1 << 30 | step << 4);
+                    }
+                    if step < stay {
+                        map.remove((step * 2 + 1) << 8);
+                    }
+                }
+            }
+            assert!((0..stay).all(|n| met.get(&((n * 2) << 8)) == Some(&1)), "{stay}");
+            assert!(met.values().all(|times| *times == 1));
+        }
     }
 
     #[test]

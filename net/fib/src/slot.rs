@@ -13,7 +13,8 @@ pub(crate) struct Contribution {
     pub list: ListId,
 }
 
-/// The best contribution to an entry, and whether there are others.
+/// The best contribution to an entry, whether there are others, and whether it is marked: what a client contributes to it
+/// goes unless the client says it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Packed(u32);
 
@@ -21,8 +22,10 @@ pub(crate) struct Packed(u32);
 const SOURCE: u32 = 0xf;
 /// There are other contributions.
 const OTHERS: u32 = 1 << 4;
+/// It is marked.
+const MARK: u32 = 1 << 5;
 /// Where a list's number begins.
-const LIST: u32 = 5;
+const LIST: u32 = 6;
 
 impl ListId {
     /// The highest number that an entry can have a list of.
@@ -50,6 +53,15 @@ impl Packed {
         Contribution { source: source.unwrap_or(Source::DefaultRoute), list: ListId(self.0 >> LIST) }
     }
 
+    /// The same, marked.
+    pub fn marked(self) -> Packed {
+        Packed(self.0 | MARK)
+    }
+
+    pub fn is_marked(self) -> bool {
+        self.0 & MARK != 0
+    }
+
     pub fn has_others(self) -> bool {
         self.0 & OTHERS != 0
     }
@@ -61,11 +73,17 @@ pub(crate) struct Slot<'a> {
     best: Contribution,
     /// All but the best.
     others: &'a [Contribution],
+    marked: bool,
 }
 
 impl<'a> Slot<'a> {
-    pub fn new(best: Contribution, others: &'a [Contribution]) -> Slot<'a> {
-        Slot { best, others }
+    pub fn new(packed: Packed, others: &'a [Contribution]) -> Slot<'a> {
+        Slot { best: packed.best(), others, marked: packed.is_marked() }
+    }
+
+    /// Whether what a client contributes is to go unless it is said again.
+    pub fn is_marked(&self) -> bool {
+        self.marked
     }
 
     /// The one that decides.
@@ -107,6 +125,9 @@ mod tests {
                     let packed = Packed::from_word(Packed::new(best, others).word());
                     assert_eq!((packed.best(), packed.has_others()), (best, others));
                     assert_ne!(packed.word(), 0);
+                    let marked = packed.marked();
+                    assert_eq!((marked.best(), marked.has_others()), (best, others));
+                    assert_eq!((packed.is_marked(), marked.is_marked()), (false, true));
                 }
             }
         }

@@ -42,7 +42,7 @@ impl<A: Bits> Routes<A> {
     fn unpack(&self, len: u8, addr: A, word: u32) -> Slot<'_> {
         let packed = Packed::from_word(word);
         let others = if packed.has_others() { self.others.get(&(len, addr)) } else { None };
-        Slot::new(packed.best(), others.map_or(&[], Vec::as_slice))
+        Slot::new(packed, others.map_or(&[], Vec::as_slice))
     }
 
     fn get(&self, prefix: &IpPrefix) -> Option<Slot<'_>> {
@@ -67,24 +67,24 @@ impl<A: Bits> Routes<A> {
     fn put(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
         let (len, addr) = (prefix.len(), A::of(prefix.network())?);
         let Some(slot) = self.slot(len, addr) else {
-            self.set(len, addr, &[new]);
+            self.set(len, addr, &[new], false);
             return None;
         };
-        let old = slot.of(new.source);
+        let (old, marked) = (slot.of(new.source), slot.is_marked() && new.source != Source::Api);
         if slot.is_alone(new.source) {
-            self.set(len, addr, &[new]);
+            self.set(len, addr, &[new], marked);
             return old;
         }
         let mut all: Vec<Contribution> = slot.all().filter(|c| c.source != new.source).collect();
         let at = all.partition_point(|c| c.source < new.source);
         all.insert(at, new);
-        self.set(len, addr, &all);
+        self.set(len, addr, &all, marked);
         old
     }
 
     /// The same of an entry that is not there yet.
     fn put_first(&mut self, prefix: &IpPrefix, new: Contribution) -> Option<ListId> {
-        self.set(prefix.len(), A::of(prefix.network())?, &[new]);
+        self.set(prefix.len(), A::of(prefix.network())?, &[new], false);
         None
     }
 
@@ -93,21 +93,25 @@ impl<A: Bits> Routes<A> {
         let (len, addr) = (prefix.len(), A::of(prefix.network())?);
         let slot = self.slot(len, addr)?;
         let (list, before) = (slot.of(source)?, slot.best());
+        let marked = slot.is_marked() && source != Source::Api;
         if slot.is_alone(source) {
-            self.set(len, addr, &[]);
+            self.set(len, addr, &[], false);
             return Some(Taken { list, before, after: None });
         }
         let left: Vec<Contribution> = slot.all().filter(|c| c.source != source).collect();
-        self.set(len, addr, &left);
+        self.set(len, addr, &left, marked);
         Some(Taken { list, before, after: left.first().copied() })
     }
 
     /// These contributions are all there are to an entry, best first.
-    fn set(&mut self, len: u8, addr: A, all: &[Contribution]) {
+    fn set(&mut self, len: u8, addr: A, all: &[Contribution], marked: bool) {
         let Some(map) = self.by_len.get_mut(usize::from(len)) else { return };
         match all {
             [] => map.remove(addr),
-            [best, others @ ..] => map.put(addr, Packed::new(*best, !others.is_empty()).word()),
+            [best, others @ ..] => {
+                let packed = Packed::new(*best, !others.is_empty());
+                map.put(addr, if marked { packed.marked() } else { packed }.word());
+            }
         }
         if let [_, others @ ..] = all
             && !others.is_empty()
@@ -142,6 +146,34 @@ impl<A: Bits> Routes<A> {
             Map::iter(map).filter_map(entry)
         };
         (0u8..).zip(&self.by_len).flat_map(of_map)
+    }
+
+    /// Some entries from a place on, and the place where to go on; `None` behind the last one.
+    fn some(&self, from: Place, mut act: impl FnMut(IpPrefix, Slot<'_>)) -> Option<Place> {
+        let Place { len, hash } = from;
+        let next = self.map(len)?.some(hash, |addr, word| {
+            if let Some(prefix) = addr.prefix(len) {
+                act(prefix, self.unpack(len, addr, word));
+            }
+        });
+        match next {
+            Some(hash) => Some(Place { len, hash }),
+            None => {
+                let filled = |len: &u8| self.map(*len).is_some_and(|map| !map.is_empty());
+                (len + 1..=A::FAMILY.max_len()).find(filled).map(|len| Place { len, hash: 0 })
+            }
+        }
+    }
+
+    /// Marks an entry to which the API contributes.
+    fn mark(&mut self, prefix: &IpPrefix) {
+        let (len, addr) = (prefix.len(), A::of(prefix.network()));
+        if let Some(map) = self.by_len.get_mut(usize::from(len))
+            && let Some(addr) = addr
+            && let Some(word) = map.get(addr)
+        {
+            map.put(addr, Packed::from_word(word).marked().word());
+        }
     }
 
     fn hosts(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
@@ -188,6 +220,13 @@ pub(crate) struct Taken {
     pub after: Option<Contribution>,
 }
 
+/// How far a walk through a table's entries has come: shorter prefixes first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    len: u8,
+    hash: u64,
+}
+
 /// A table's entries, of its family.
 pub(crate) enum Entries {
     Ip4(Routes<u32>),
@@ -217,11 +256,13 @@ pub(crate) struct Table {
     pub name: Option<String>,
     pub locks: BTreeMap<Source, usize>,
     pub entries: Entries,
+    /// Who made it does not want it any more; it goes with the last one who needs it.
+    pub leaving: bool,
 }
 
 impl Table {
     pub fn new(id: u32, index: FibIndex, name: Option<String>, entries: Entries) -> Table {
-        Table { id, index, name, locks: BTreeMap::new(), entries }
+        Table { id, index, name, locks: BTreeMap::new(), entries, leaving: false }
     }
 
     pub fn family(&self) -> Family {
@@ -284,6 +325,17 @@ impl Table {
     /// Does something with each entry of one length, in no order.
     pub fn each_of_len<'a>(&'a self, len: u8, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
         either!(self, routes => routes.of_len(len).for_each(|(prefix, slot)| act(prefix, slot)));
+    }
+
+    /// Does something with some entries from a place on; tells where to go on, `None` behind the last one. Entries that
+    /// stay while a walk lasts are met once, whatever else changes.
+    pub fn some(&self, from: Place, act: impl FnMut(IpPrefix, Slot<'_>)) -> Option<Place> {
+        either!(self, routes => routes.some(from, act))
+    }
+
+    /// Marks an entry to which the API contributes, until it does so again.
+    pub fn mark(&mut self, prefix: &IpPrefix) {
+        either!(mut self, routes => routes.mark(prefix));
     }
 
     /// Does something with each entry of one host, in no order.

@@ -6,13 +6,15 @@ use std::rc::{Rc, Weak};
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{
-    ArcSide, ArcSpec, Edge, FeatureSpec, FrameNode, Graph, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue,
+    ArcSide, ArcSpec, Edge, FeatureSpec, FrameNode, Graph, NodeIndex, PacketNode, QueueId, QueueInfo, RxMode,
+    RxQueue,
 };
 use shoal_infra::{StableArena, TwinTable, TwinTableWriter, Zeroable};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
+use crate::counters::IfCounters;
 use crate::node::arc_end::ArcEnd;
 use crate::node::device_input::DeviceInput;
 use crate::node::device_input_end::DeviceInputEnd;
@@ -20,7 +22,8 @@ use crate::node::down::{DOWN, Down};
 use crate::node::error_punt::ErrorPunt;
 use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
-use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC};
+use crate::node::stats_collect::{StatsCollectRx, StatsCollectTx};
+use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC, TxPlacement};
 
 mod change;
 mod clear;
@@ -29,10 +32,12 @@ mod queues;
 
 pub use change::MtuLayer;
 pub(crate) use kept::Kept;
-pub use queues::Queue;
+pub use queues::{Queue, TxQueueInfo};
 
 /// Most interfaces.
 pub(crate) const MAX_INTERFACES: usize = 1 << 16;
+/// Operators' tags of interfaces in the stats segment, for exporters that label with them.
+const TAGS: &str = "/if/tags";
 /// Largest MTU a device may carry.
 pub const MAX_MTU: u32 = 65_535;
 
@@ -89,6 +94,11 @@ pub trait Device {
     /// Link speed in kbit/s, 0 when unknown.
     fn speed_kbps(&self) -> u32 {
         0
+    }
+
+    /// Its transmit queues, if it has any that threads choose from.
+    fn tx_placement(&self) -> Option<&TxPlacement> {
+        None
     }
 }
 
@@ -170,10 +180,13 @@ pub struct Interfaces {
     arc_end: Cell<NodeIndex>,
     device_input: NodeIndex,
     device_input_end: NodeIndex,
+    pub(crate) counters: IfCounters,
     /// Nodes that frames of plain Ethernet interfaces may take instead of `ethernet-input`, by what must run on the
     /// interface; later ones first.
     superpaths: RefCell<Vec<(IfFlags, NodeIndex)>>,
     superpath_on: Cell<bool>,
+    /// How new receive queues are waited for.
+    default_rx_mode: Cell<RxMode>,
 }
 
 struct Local0;
@@ -183,10 +196,6 @@ impl Device for Local0 {
         "local"
     }
 }
-
-/// Counters each interface has a name for under `/interfaces/<name>/`.
-const COUNTERS: &[&str] =
-    &["rx", "tx", "drops", "punt", "ip4", "ip6", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
 
 impl Interfaces {
     /// The table with `local0`, and the two nodes that are nobody's.
@@ -211,6 +220,14 @@ impl Interfaces {
         });
         let device_input = graph.add_packet(DeviceInput { arc: graph.arc(DEVICE_INPUT_ARC)? })?;
         let device_input_end = graph.add_packet(DeviceInputEnd { interfaces: table.clone() })?;
+        let counters = IfCounters::new(&graph)?;
+        let collect = StatsCollectRx { interfaces: table.clone(), counters: counters.rx_by_cast.clone() };
+        graph.add_packet(collect)?;
+        let collect = StatsCollectTx { interfaces: table.clone(), counters: counters.tx_by_cast.clone() };
+        graph.add_packet(collect)?;
+        let (rx, tx) = (StatsCollectRx::NAME, StatsCollectTx::NAME);
+        graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: rx, before: &[], after: &[] });
+        graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: tx, before: &[], after: &[DOWN] });
         graph.add_packet(Down)?;
         graph.add_packet(ErrorPunt)?;
         graph.add_feature(FeatureSpec { arc: OUTPUT_ARC, node: DOWN, before: &[], after: &[] });
@@ -226,8 +243,10 @@ impl Interfaces {
             arc_end: Cell::new(arc_end),
             device_input,
             device_input_end,
+            counters,
             superpaths: RefCell::default(),
             superpath_on: Cell::new(true),
+            default_rx_mode: Cell::default(),
         });
         let drop = interfaces.graph.node("drop")?;
         let local0 = Interface {
@@ -288,32 +307,11 @@ impl Interfaces {
 
     fn publish_names(&self, index: SwIfIndex, name: &str) {
         let at = index.0 as usize;
-        let c = self.graph.graph_counters();
-        for counter in [&c.rx, &c.tx] {
-            counter.ensure(at + 1);
-        }
-        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
-        {
-            counter.ensure(at + 1);
-        }
+        self.counters.ensure(index);
         self.graph.if_names().set(at, name);
-        let counters = self.graph.counters();
-        for counter in COUNTERS {
-            let link = format!("/interfaces/{}/{counter}", name.replace('/', "_"));
-            counters.symlink(&link, &format!("/if/{counter}"), at);
-        }
-        counters.touch();
-    }
-
-    fn zero_counters(&self, index: SwIfIndex) {
-        let at = index.0 as usize;
-        let c = self.graph.graph_counters();
-        for counter in [&c.rx, &c.tx] {
-            counter.zero(at);
-        }
-        for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error]
-        {
-            counter.zero(at);
+        let (counters, folder) = (self.graph.counters(), name.replace('/', "_"));
+        for counter in self.counters.names() {
+            counters.symlink(&format!("/interfaces/{folder}/{counter}"), &format!("/if/{counter}"), at);
         }
     }
 
@@ -359,7 +357,7 @@ impl Interfaces {
         let output_edge = self.graph.add_edge(self.interface_output.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
         self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
-        self.zero_counters(index);
+        self.counters.zero(index);
         let mut data =
             IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
         data.mtu = create.mtu;
@@ -411,6 +409,7 @@ impl Interfaces {
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
         self.graph.if_names().set(index.0 as usize, "deleted");
+        self.graph.counters().names(TAGS).set(index.0 as usize, "");
         self.tell(Event::Deleted(index));
         Ok(())
     }
@@ -432,6 +431,11 @@ impl Interfaces {
         self.all.borrow().keys().copied().collect()
     }
 
+    /// The interface of this number, or the one with the next higher.
+    pub fn at_or_after(&self, index: SwIfIndex) -> Option<SwIfIndex> {
+        self.all.borrow().range(index..).next().map(|(index, _)| *index)
+    }
+
     /// An interface's name.
     ///
     /// # Errors
@@ -445,6 +449,16 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface.
     pub fn info(&self, index: SwIfIndex) -> Result<Info, InterfaceError> {
+        let info = self.summary(index)?;
+        let device = self.device(index)?.1.describe();
+        Ok(Info { device, ..info })
+    }
+
+    /// The same without the lines from its device, which take long.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn summary(&self, index: SwIfIndex) -> Result<Info, InterfaceError> {
         let data = self.data(index)?;
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
@@ -456,7 +470,7 @@ impl Interfaces {
             mac: data.mac(),
             flags: data.flags(),
             mtu: interface.mtu,
-            device: interface.device.describe(),
+            device: String::new(),
             speed_kbps: interface.device.speed_kbps(),
         })
     }

@@ -2,6 +2,7 @@
 
 use shoal_buffer::SwIfIndex;
 use shoal_graph::GraphError;
+use shoal_message::Retval;
 
 /// Why an interface operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,10 +36,30 @@ pub enum InterfaceError {
     /// The interface has no such queue; how many it has.
     #[error("{0} has no receive queue {1}: it has {2}")]
     NoQueue(String, u32, usize),
+    /// The interface has no such transmit queue; how many it has.
+    #[error("{0} has no transmit queue {1}: it has {2}")]
+    NoTxQueue(String, u32, usize),
+    /// No thread of this number; the highest there is.
+    #[error("no thread {0}: there are 0 to {1}")]
+    NoThread(usize, usize),
     /// The graph refused.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The table of interfaces cannot be written now or is full.
     #[error("interface table: {0}")]
     Table(String),
+}
+
+impl From<InterfaceError> for Retval {
+    fn from(error: InterfaceError) -> Self {
+        match error {
+            InterfaceError::NoName(..) | InterfaceError::NoIndex(_) => Retval::INVALID_SW_IF_INDEX,
+            InterfaceError::Exists(_) => Retval::IF_ALREADY_EXISTS,
+            InterfaceError::Range { .. } => Retval::INVALID_VALUE,
+            InterfaceError::NotPossible(..) => Retval::UNIMPLEMENTED,
+            InterfaceError::NoQueue(..) | InterfaceError::NoTxQueue(..) => Retval::INVALID_QUEUE,
+            InterfaceError::NoThread(..) => Retval::INVALID_WORKER,
+            InterfaceError::Graph(_) | InterfaceError::Table(_) => Retval::UNSPECIFIED,
+        }
+    }
 }

@@ -5,8 +5,10 @@
 //! Each interface has two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
+mod counters;
 mod data;
 mod error;
 mod event;
@@ -15,11 +17,12 @@ mod loopback;
 mod names;
 mod node;
 mod running;
+mod tx_placement;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
 
-pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue};
+pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
@@ -29,6 +32,7 @@ pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use shoal_buffer::SwIfIndex;
+pub use tx_placement::TxPlacement;
 
 use shoal_module::{Capacity, Control, InitError, Module};
 use std::rc::Rc;
@@ -40,6 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     capacity,
     running: running::running,
     ..Module::NONE
@@ -56,14 +61,14 @@ const BYTES_EACH: usize = 4096;
 
 fn capacity(control: &Control) -> Vec<Capacity> {
     let Ok(interfaces) = control.get::<Interfaces>() else { return Vec::new() };
-    // Each thread has two numbers of two counters and one of eight.
+    // Each thread has two numbers of eight counters and one of nine.
     let each =
-        BYTES_EACH + interfaces.graph().threads().len() * 12 * size_of::<u64>() + 2 * size_of::<IfData>();
+        BYTES_EACH + interfaces.graph().threads().len() * 25 * size_of::<u64>() + 2 * size_of::<IfData>();
     vec![Capacity::up_to("interfaces", interfaces.indices().len(), control::MAX_INTERFACES, each)]
 }
 
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {
-    let interfaces = Interfaces::new(control)?;
-    control.put_rc(interfaces);
+    let interfaces = control.put_rc(Interfaces::new(control)?);
+    api::watch(control, &interfaces);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
 use crate::counters::NdCounters;
 use crate::fact::Fact;
+use crate::observe::{Observed, Observers};
 use crate::{Key, Link, Links, NdError, Neighbours, Standing};
 
 mod autoconf;
@@ -28,6 +30,7 @@ mod group;
 mod learn;
 pub mod ra;
 mod router;
+mod solicit;
 
 use autoconf::Autoconf;
 pub use autoconf::{Autoconfigure, DefaultRoute, Made};
@@ -37,6 +40,8 @@ pub(crate) use dad::TRANSMITS;
 use group::Group;
 use ra::Radv;
 pub(crate) use router::Heard;
+pub use solicit::Solicit;
+use solicit::Soliciting;
 
 /// Neighbour discovery of this router.
 pub struct Nd {
@@ -49,6 +54,8 @@ pub struct Nd {
     counters: NdCounters,
     /// How often an address is asked for before it is ours (RFC 4862 DupAddrDetectTransmits).
     transmits: Cell<u32>,
+    /// How long an answer to that may take (RFC 4862 RetransTimer).
+    retransmit: Cell<Duration>,
     addresses: RefCell<BTreeMap<Key, Address>>,
     groups: RefCell<BTreeMap<Key, Group>>,
     /// Until when there may be a querier of MLD version 1 on a link.
@@ -57,10 +64,12 @@ pub struct Nd {
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
     hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
+    soliciting: RefCell<BTreeMap<SwIfIndex, Soliciting>>,
     /// Groups joined for addresses that unnumbered interfaces borrow.
     borrowed: RefCell<BTreeMap<SwIfIndex, BTreeSet<Ipv6Addr>>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
+    observers: Observers,
 }
 
 impl Nd {
@@ -80,6 +89,7 @@ impl Nd {
             links,
             counters,
             transmits: Cell::new(dad::TRANSMITS),
+            retransmit: Cell::new(dad::RETRANS),
             addresses: RefCell::default(),
             groups: RefCell::default(),
             older_queriers: RefCell::default(),
@@ -87,8 +97,10 @@ impl Nd {
             radv: RefCell::default(),
             routers: RefCell::default(),
             hosts: RefCell::default(),
+            soliciting: RefCell::default(),
             borrowed: RefCell::default(),
             bell,
+            observers: Observers::default(),
         }))
     }
 
@@ -198,6 +210,16 @@ impl Nd {
         self.proxied.borrow().range(of(interface)).map(|(_, address)| *address).collect()
     }
 
+    /// The first address answered for behind a bound, by interface.
+    pub fn proxied_after(&self, after: Bound<Key>) -> Option<Key> {
+        self.proxied.borrow().range((after, Bound::Unbounded)).next().copied()
+    }
+
+    /// Calls `observer` from now on.
+    pub(crate) fn observe(&self, observer: impl Fn(&Observed<'_>) + 'static) {
+        self.observers.add(observer);
+    }
+
     /// Writes what packets read of a link.
     fn publish(&self, interface: SwIfIndex) {
         let mut link = Link::default();
@@ -230,6 +252,7 @@ impl Nd {
         self.proxied.borrow_mut().retain(not);
         self.radv.borrow_mut().remove(&interface);
         self.hosts.borrow_mut().remove(&interface);
+        self.soliciting.borrow_mut().remove(&interface);
         self.borrowed.borrow_mut().remove(&interface);
         self.links.set(interface, None);
     }
@@ -259,7 +282,7 @@ impl Nd {
         let dad = self.addresses.borrow().values().filter_map(|a| a.due).min();
         let groups = self.groups.borrow().values().filter_map(|g| g.due).min();
         let radv = self.radv.borrow().values().filter_map(|r| r.next).min();
-        dad.into_iter().chain(groups).chain(radv).chain(self.host_deadline()).min()
+        dad.into_iter().chain(groups).chain(radv).chain(self.host_deadline()).chain(self.soliciting_deadline()).min()
     }
 
     /// Does what is due.
@@ -269,6 +292,7 @@ impl Nd {
         self.tick_groups(now);
         self.tick_advertisements(now);
         self.tick_hosts(now);
+        self.tick_soliciting(now);
     }
 
     fn now(&self) -> Time {
@@ -322,7 +346,10 @@ impl Nd {
             Fact::RouterSolicited { interface, from, mac } => self.router_solicited(interface, from, mac),
             Fact::RouterAdvertised { interface, from, mac, said, prefixes } => {
                 self.router_advertised((interface, from), mac, said);
+                self.router_answered(interface, said.lifetime_secs);
                 self.configure_host((interface, from), &said, &prefixes);
+                let from = (interface, from);
+                self.observers.tell(&Observed::Advertised { from, said: &said, prefixes: &prefixes });
             }
             Fact::Queried { interface, version, group, max_response_ms } => {
                 self.queried(interface, version, group, max_response_ms);

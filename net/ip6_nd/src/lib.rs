@@ -7,6 +7,7 @@
 //! with ARP: see [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -15,13 +16,14 @@ mod fact;
 mod frame;
 mod link;
 mod node;
+mod observe;
 mod process;
 mod protocol;
 mod running;
 mod show;
 
-pub use control::ra::{Advertise, Prefix, RaConfig};
-pub use control::{Autoconfigure, Dad, DefaultRoute, Made, Nd, Proxy};
+pub use control::ra::{Advertise, Course, Prefix, RaConfig};
+pub use control::{Autoconfigure, Dad, DefaultRoute, Made, Nd, Proxy, Solicit};
 pub use error::NdError;
 pub use link::{Link, Links, Standing};
 pub use protocol::Discovery;
@@ -69,6 +71,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
+    api: &[&api::API, &api::DAD],
     ..Module::NONE
 };
 
@@ -115,6 +118,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let neighbours = control.put_rc(Neighbours::new(control, protocol, held, table_bell)?);
     let nd = control.put_rc(Nd::new(control, neighbours, links, counters, bell)?);
     nd.follow_interfaces();
+    api::follow(control, &nd);
     control.put(Ends { facts, wait, bells: [table_rung, rung] });
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The control plane of neighbours: the only code that writes the table, neighbours' adjacencies and host routes.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use shoal_interface::{Event, IfData, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
 
+use crate::changes::{self, Change, Changes};
 use crate::counters::HeldCounters;
 use crate::message::NotSent;
 use crate::table::{FibEntry, Key, Limits, Neighbour, Origin, Proof, Refused, Stored, Table, WhenFull};
@@ -36,6 +37,8 @@ struct Installed {
     adj: AdjIndex,
     /// The table with its host route.
     route: Option<FibIndex>,
+    /// What was known when it was entered or changed.
+    known: Neighbour,
 }
 
 /// Which entries a flush forgets.
@@ -93,6 +96,9 @@ pub struct Neighbours<P: Protocol> {
     dead: RefCell<BTreeMap<Key<P::Addr>, Time>>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
+    changes: Rc<Changes>,
+    /// Entries that go when a replacement ends, unless they are entered again.
+    marked: RefCell<BTreeSet<Key<P::Addr>>>,
 }
 
 impl<P: Protocol> Neighbours<P> {
@@ -119,6 +125,8 @@ impl<P: Protocol> Neighbours<P> {
             reach: RefCell::default(),
             dead: RefCell::default(),
             bell,
+            changes: Changes::of(control),
+            marked: RefCell::default(),
         });
         let weak = Rc::downgrade(&neighbours);
         let describe = move |interface, link, next_hop| match weak.upgrade() {
@@ -254,17 +262,22 @@ impl<P: Protocol> Neighbours<P> {
             Refused::Full(limit) => NeighbourError::Full(limit, P::FAMILY),
             Refused::Static => NeighbourError::Static(address.into(), self.name(interface)),
         })?;
+        self.marked.borrow_mut().remove(&key);
         match stored {
             Stored::Same => {}
-            Stored::Changed => self.change(key, old, neighbour),
+            Stored::Changed => {
+                self.change(key, old, neighbour);
+                self.changed(changes::Event::Added, key, neighbour);
+            }
             Stored::New(gone) => {
                 if let Some(recycled) = gone {
                     self.uninstall(recycled);
                 }
-                if let Err(e) = self.install(key, fib_entry) {
+                if let Err(e) = self.install(key, neighbour) {
                     self.table.borrow_mut().remove(key);
                     return Err(e);
                 }
+                self.changed(changes::Event::Added, key, neighbour);
             }
         }
         self.revive(key);
@@ -335,26 +348,35 @@ impl<P: Protocol> Neighbours<P> {
                 installed.route = route;
             }
         }
+        if let Some(installed) = self.installed.borrow_mut().get_mut(&key) {
+            installed.known = new;
+        }
     }
 
-    fn install(&self, key: Key<P::Addr>, fib_entry: FibEntry) -> Result<(), NeighbourError> {
+    fn install(&self, key: Key<P::Addr>, known: Neighbour) -> Result<(), NeighbourError> {
         let adj = self.adjacencies.neighbour(key.0, Link::from(P::FAMILY), key.1.into())?;
         // It may have been there before, incomplete.
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
-        let route = self.announce(key, fib_entry);
-        self.installed.borrow_mut().insert(key, Installed { adj, route });
+        let route = self.announce(key, known.fib_entry);
+        self.installed.borrow_mut().insert(key, Installed { adj, route, known });
         self.ring();
         Ok(())
     }
 
     /// Takes out of other tables what a neighbour had there; the table has forgotten it already.
     fn uninstall(&self, key: Key<P::Addr>) {
-        let Some(Installed { adj, route }) = self.installed.borrow_mut().remove(&key) else { return };
+        let Some(Installed { adj, route, known }) = self.installed.borrow_mut().remove(&key) else { return };
+        self.marked.borrow_mut().remove(&key);
         self.withdraw(key, route);
         let ways = self.reach.borrow_mut().remove(key);
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         self.adjacencies.unlock(adj);
         self.unlock_ways(ways);
+        self.changed(changes::Event::Removed, key, known);
+    }
+
+    fn changed(&self, event: changes::Event, (interface, address): Key<P::Addr>, neighbour: Neighbour) {
+        self.changes.tell(&Change { event, interface, address: address.into(), neighbour });
     }
 
     /// Forgets one neighbour.
@@ -390,13 +412,34 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
+    /// Marks all entries: those that are not entered again go at [`Neighbours::end_replacement`].
+    pub fn begin_replacement(&self) {
+        *self.marked.borrow_mut() = self.table.borrow().iter().map(|(key, _)| key).collect();
+    }
+
+    /// Forgets the entries that are still marked.
+    pub fn end_replacement(&self) {
+        let marked = std::mem::take(&mut *self.marked.borrow_mut());
+        self.forget(|key, _| marked.contains(&key));
+    }
+
     /// What is known of a neighbour.
     pub fn get(&self, key: Key<P::Addr>) -> Option<Neighbour> {
         self.table.borrow().get(key)
     }
 
+    /// The adjacency of a neighbour that is known.
+    pub fn adjacency(&self, key: Key<P::Addr>) -> Option<AdjIndex> {
+        self.installed.borrow().get(&key).map(|installed| installed.adj)
+    }
+
     /// All neighbours, by interface and address.
     pub fn list(&self) -> Vec<Info<P::Addr>> {
+        self.list_after(None, usize::MAX)
+    }
+
+    /// At most so many of the neighbours behind one, by interface and address; the first ones for `None`.
+    pub fn list_after(&self, after: Option<Key<P::Addr>>, most: usize) -> Vec<Info<P::Addr>> {
         let now = self.graph.clock().now();
         let reach = self.reach.borrow();
         let info = |(key, neighbour): (Key<P::Addr>, Neighbour)| {
@@ -404,7 +447,7 @@ impl<P: Protocol> Neighbours<P> {
             let (state, role) = (reach.state(key), reach.role(key));
             Info { interface: key.0, address: key.1, neighbour, age, state, role }
         };
-        self.table.borrow().iter().map(info).collect()
+        self.table.borrow().iter_after(after).take(most).map(info).collect()
     }
 
     /// How many there are.

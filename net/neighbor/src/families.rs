@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use shoal_adj::Family;
+use shoal_adj::{AdjIndex, Family};
 use shoal_interface::SwIfIndex;
 use shoal_module::Control;
 use shoal_wire::MacAddress;
@@ -19,6 +19,14 @@ pub trait AnyNeighbours {
     fn count(&self) -> usize;
     /// All, by interface and address.
     fn list(&self) -> Vec<Info<IpAddr>>;
+    /// As [`Neighbours::list_after`]; nothing if the address is of another family.
+    fn list_after(&self, after: Option<(SwIfIndex, IpAddr)>, most: usize) -> Vec<Info<IpAddr>>;
+    /// As [`Neighbours::adjacency`]; nothing if the address is of another family.
+    fn adjacency(&self, key: (SwIfIndex, IpAddr)) -> Option<AdjIndex>;
+    /// As [`Neighbours::begin_replacement`].
+    fn begin_replacement(&self);
+    /// As [`Neighbours::end_replacement`].
+    fn end_replacement(&self);
     /// As [`Neighbours::set_many`].
     ///
     /// # Errors
@@ -48,17 +56,41 @@ fn own<A: Address>(address: IpAddr) -> Result<A, NeighbourError> {
     A::of(address).ok_or(NeighbourError::NoProtocol(Family::of(address)))
 }
 
+fn any<A: Address>(info: Info<A>) -> Info<IpAddr> {
+    let Info { interface, address, neighbour, age, state, role } = info;
+    Info { interface, address: address.into(), neighbour, age, state, role }
+}
+
 impl<P: Protocol> AnyNeighbours for Neighbours<P> {
     fn count(&self) -> usize {
         Neighbours::len(self)
     }
 
     fn list(&self) -> Vec<Info<IpAddr>> {
-        let any = |info: Info<P::Addr>| {
-            let Info { interface, address, neighbour, age, state, role } = info;
-            Info { interface, address: address.into(), neighbour, age, state, role }
-        };
         Neighbours::list(self).into_iter().map(any).collect()
+    }
+
+    fn list_after(&self, after: Option<(SwIfIndex, IpAddr)>, most: usize) -> Vec<Info<IpAddr>> {
+        let after = match after {
+            None => None,
+            Some((interface, address)) => match P::Addr::of(address) {
+                Some(address) => Some((interface, address)),
+                None => return Vec::new(),
+            },
+        };
+        Neighbours::list_after(self, after, most).into_iter().map(any).collect()
+    }
+
+    fn adjacency(&self, (interface, address): (SwIfIndex, IpAddr)) -> Option<AdjIndex> {
+        Neighbours::adjacency(self, (interface, P::Addr::of(address)?))
+    }
+
+    fn begin_replacement(&self) {
+        Neighbours::begin_replacement(self);
+    }
+
+    fn end_replacement(&self) {
+        Neighbours::end_replacement(self);
     }
 
     fn set_many(

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
+pub mod api;
+mod changes;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -20,6 +22,7 @@ pub mod table;
 pub mod throttle;
 
 pub use address::Address;
+pub use changes::{Change, Changes, Event};
 pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
 pub use error::NeighbourError;
 pub use families::{AnyNeighbours, Families};
@@ -37,6 +40,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     capacity,
     running: running::running,
+    api: &[&api::API],
     ..Module::NONE
 };
 
@@ -56,5 +60,6 @@ fn capacity(control: &Control) -> Vec<Capacity> {
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     Families::of(control);
+    api::follow(control);
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! `Table<Ipv6Addr>`. Data only: no packets, no adjacencies, no clock of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -151,7 +152,13 @@ impl<A: Ord + Copy> Table<A> {
 
     /// All neighbours, by interface and address.
     pub fn iter(&self) -> impl Iterator<Item = (Key<A>, Neighbour)> + '_ {
-        self.entries.iter().map(|(key, neighbour)| (*key, *neighbour))
+        self.iter_after(None)
+    }
+
+    /// The neighbours behind one, by interface and address; all for `None`.
+    pub fn iter_after(&self, after: Option<Key<A>>) -> impl Iterator<Item = (Key<A>, Neighbour)> + '_ {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.entries.range((from, Bound::Unbounded)).map(|(key, neighbour)| (*key, *neighbour))
     }
 
     /// Stores what is said of a neighbour.

@@ -11,6 +11,14 @@ use crate::trace::Filter;
 use crate::worker::Worker;
 
 impl Graph {
+    /// Tells readers of the counters that some began anew just now, in seconds since the start.
+    pub fn mark_cleared(&self) {
+        // No memory is needed for a number, so nothing can fail.
+        if let Ok(number) = self.counters.scalar("/sys/last_stats_clear") {
+            number.set(self.clock.now().seconds() as u64);
+        }
+    }
+
     /// Asks for a trace of the next `count` packets that enter by `node` and pass `filter`.
     ///
     /// # Errors

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Huge,
     /// Shared memory of this file descriptor, readable and writable.
     Shared(i32),
+    /// Shared memory of this file descriptor, readable.
+    View(i32),
 }
 
 /// A private reservation of address space.
@@ -50,7 +52,7 @@ impl Mapping {
         unmap(reserved, head);
         // SAFETY: as above: the end of the aligned range is within or just past the reservation.
         unmap(unsafe { base.add(bytes) }, slack - head);
-        if matches!(kind, Kind::Shared(_)) {
+        if matches!(kind, Kind::Shared(_) | Kind::View(_)) {
             // On failure the range stays as it is, a leak: it may have become somebody else's.
             map(base.as_ptr(), bytes, kind)?;
         }
@@ -130,6 +132,7 @@ fn map(at: *mut u8, bytes: usize, kind: Kind) -> io::Result<NonNull<u8>> {
         Kind::Reserved => (libc::PROT_NONE, private, -1),
         Kind::Huge => (read_write, private | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB, -1),
         Kind::Shared(fd) => (read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
+        Kind::View(fd) => (libc::PROT_READ, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
     };
     if !at.is_null() {
         flags |= libc::MAP_FIXED;

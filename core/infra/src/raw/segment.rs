@@ -1,10 +1,14 @@
 //! Invariant: the mapping is shared memory of the file, whose size is sealed at `words * 8` bytes, so no
 //! access faults. This process reaches it only as an array of `AtomicU64`, whoever wrote the bytes,
-//! here or in another process; every bit pattern is valid.
+//! here or in another process; every bit pattern is valid. A `Span` keeps the mapping it points into alive.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::map::{Kind, Mapping};
@@ -46,6 +50,23 @@ impl Words {
         Ok(Words { file, mapping, count: bytes / 8 })
     }
 
+    /// Another process's file, for reading: nobody must write to these words. Only a file that can no longer shrink
+    /// is mapped, for an access beyond its end would kill the reader.
+    pub(crate) fn view(file: OwnedFd) -> io::Result<Words> {
+        // SAFETY: plain system call on our descriptor; it answers -1 for what is no memfd.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the file may shrink"));
+        }
+        let file = File::from(file);
+        let bytes = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX) / 8 * 8;
+        if bytes == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty"));
+        }
+        let mapping = Mapping::new(bytes, Kind::View(file.as_raw_fd()))?;
+        Ok(Words { file: file.into(), mapping, count: bytes / 8 })
+    }
+
     /// The words `[start, start + count)`; `None` when they are not all inside.
     #[inline(always)]
     pub(crate) fn get(&self, start: usize, count: usize) -> Option<&[AtomicU64]> {
@@ -58,6 +79,12 @@ impl Words {
             let first = self.mapping.base().cast::<AtomicU64>().add(start);
             std::slice::from_raw_parts(first.as_ptr(), count)
         })
+    }
+
+    /// As `get`, to be kept.
+    pub(crate) fn span(self: &Arc<Self>, start: usize, count: usize) -> Option<Span> {
+        let words = self.get(start, count)?;
+        Some(Span { first: NonNull::from(words).cast(), count, words: Arc::clone(self) })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -81,5 +108,35 @@ impl Words {
         };
         // SAFETY: plain system call on our descriptor; to atomics it looks like stores of zero.
         unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset, length) == 0 }
+    }
+}
+
+/// A range of the words, found without asking the mapping: counters are in the path of every packet.
+#[derive(Clone)]
+pub(crate) struct Span {
+    first: NonNull<AtomicU64>,
+    count: usize,
+    words: Arc<Words>,
+}
+
+// SAFETY: a span is a shared slice of atomics and a handle of what they live in, both of which may go anywhere.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
+
+impl Span {
+    /// What it is a range of.
+    pub(crate) fn words(&self) -> &Arc<Words> {
+        &self.words
+    }
+}
+
+impl Deref for Span {
+    type Target = [AtomicU64];
+
+    #[inline(always)]
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: `Words::span` made these of a slice of the mapping, which `words` keeps.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }

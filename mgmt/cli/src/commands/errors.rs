@@ -80,6 +80,7 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
     let errors = graph.graph_counters().errors.clone();
     graph.on_every_thread(move |worker| errors.clear_thread(worker.thread()))?;
+    graph.mark_cleared();
     Ok(Output::none())
 }
 

@@ -26,13 +26,14 @@ mod statistics;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod testing;
-mod threads;
+pub(crate) mod threads;
 mod trace;
-mod version;
+pub(crate) mod version;
 mod workers;
 
 use std::rc::Rc;
 
+use crate::api;
 use shoal_module::cli::{ArgType, Command};
 use shoal_module::{Control, InitError, Module};
 
@@ -47,6 +48,7 @@ pub static MODULE: Module = Module {
     start,
     commands: COMMANDS,
     arg_types: ARG_TYPES,
+    api: &[&api::VLIB, &api::VPE],
     capacity: capacity::rows,
     running: made_workers::running,
     ..Module::NONE

@@ -335,6 +335,7 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
         processes.clear();
     }
     control.get::<Rates>()?.clear(&graph);
+    graph.mark_cleared();
     Ok(Output::none())
 }
 

@@ -35,29 +35,29 @@ fn directory(counters: &Counters) -> Vec<Entry> {
         Kind::Symlink { .. } => "Symlink",
     };
     let all = counters.entries();
-    let by_name: HashMap<String, Kind> = all.iter().map(|e| (e.name.clone(), e.kind.clone())).collect();
-    let entry = |e: shoal_graph::counter::Entry| Entry {
+    let by_name: HashMap<&str, &Kind> = all.iter().map(|e| (&*e.name, &e.kind)).collect();
+    let entry = |e: &shoal_graph::counter::Entry| Entry {
         kind: kind(&e.kind),
         value: value(&e.kind, &by_name),
         target: match &e.kind {
             Kind::Symlink { target, index } => Some(format!("{target}[{index}]")),
             _ => None,
         },
-        name: e.name,
+        name: e.name.to_string(),
     };
-    let mut entries: Vec<Entry> = all.into_iter().map(entry).collect();
+    let mut entries: Vec<Entry> = all.iter().map(entry).collect();
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     entries
 }
 
 /// As [`Counters::value`], but with one look at the directory for all names: there may be very many.
-fn value(kind: &Kind, by_name: &HashMap<String, Kind>) -> Option<u64> {
+fn value(kind: &Kind, by_name: &HashMap<&str, &Kind>) -> Option<u64> {
     match kind {
         Kind::Simple(c) => Some((0..c.len()).map(|i| c.sum(i)).sum()),
         Kind::Combined(c) => Some((0..c.len()).map(|i| c.sum(i).0).sum()),
         Kind::Scalar(n) | Kind::Gauge(n) => Some(n.get()),
         Kind::Names(_) => None,
-        Kind::Symlink { target, index } => match by_name.get(target)? {
+        Kind::Symlink { target, index } => match by_name.get(&**target)? {
             Kind::Simple(c) => Some(c.sum(*index)),
             Kind::Combined(c) => Some(c.sum(*index).0),
             _ => None,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
+use shoal_graph::Graph;
 use shoal_graph::thread::ThreadShared;
 use shoal_interface::cli::column::{left, line};
 use shoal_module::Control;
@@ -27,17 +28,17 @@ pub(super) const DELETE: Command =
     Command::new("delete worker <worker:u32>", "End a worker thread; its queues move to the others", delete);
 
 #[derive(Serialize)]
-struct Thread {
-    id: usize,
-    name: String,
-    r#type: &'static str,
-    lwp: i32,
+pub(crate) struct Thread {
+    pub(crate) id: usize,
+    pub(crate) name: String,
+    pub(crate) r#type: &'static str,
+    pub(crate) lwp: i32,
     policy: &'static str,
     priority: u32,
     /// The processor it is pinned to, its core and socket.
-    lcore: Option<u32>,
-    core: Option<u32>,
-    socket: Option<u32>,
+    pub(crate) lcore: Option<u32>,
+    pub(crate) core: Option<u32>,
+    pub(crate) socket: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -87,9 +88,13 @@ impl Thread {
     }
 }
 
+/// All threads.
+pub(crate) fn all(graph: &Graph) -> Vec<Thread> {
+    graph.threads().iter().map(|t| Thread::new(t)).collect()
+}
+
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let threads = control.graph()?.threads();
-    Ok(Output::view(Threads(threads.iter().map(|t| Thread::new(t)).collect())))
+    Ok(Output::view(Threads(all(&*control.graph()?))))
 }
 
 fn create(control: &Control, args: &Args) -> Result<Output, CliError> {

@@ -22,13 +22,13 @@ pub(super) const SHOW: Command =
         );
 
 #[derive(Serialize)]
-struct Build {
-    version: String,
+pub(crate) struct Build {
+    pub(crate) version: String,
     shoal: &'static str,
     compatible_with: &'static str,
     built_by: &'static str,
     built_on: &'static str,
-    built_at: String,
+    pub(crate) built_at: String,
     pid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     cmdline: Option<Vec<String>>,
@@ -37,7 +37,7 @@ struct Build {
 }
 
 impl Build {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let file = || std::fs::metadata("/proc/self/exe")?.modified();
         let date = || utc(file().unwrap_or(SystemTime::UNIX_EPOCH));
         Build {

@@ -1,5 +1,6 @@
 //! Commands of interfaces: `show` and `set interface`, placement of queues, features, loopbacks.
 
+mod collect;
 pub mod column;
 mod feature;
 mod hardware;
@@ -30,6 +31,7 @@ pub static COMMANDS: &[Command] = &[
     placement::SET_PLACEMENT,
     placement::SHOW_PLACEMENT,
     feature::SET_FEATURE,
+    collect::SET,
     loopback::CREATE,
     loopback::CREATE_OLD,
     loopback::DELETE,

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::NodeIndex;
+use shoal_graph::{NodeIndex, PacketNode};
 use shoal_wire::MacAddress;
 
-use super::{Device, Interfaces, MAX_MTU, Mtu};
+use super::{Device, Interfaces, MAX_MTU, Mtu, TAGS};
 use crate::node::down::DOWN;
+use crate::node::stats_collect::{StatsCollectRx, StatsCollectTx};
 use crate::{DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, OUTPUT_ARC};
 
 /// Which MTU of an interface to set.
@@ -23,8 +24,17 @@ pub enum MtuLayer {
     Mpls,
 }
 
+fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
+    let zero = layer != MtuLayer::L3 && value == 0;
+    if zero || (64..=MAX_MTU).contains(&value) {
+        return Ok(());
+    }
+    let interface = name.to_owned();
+    Err(InterfaceError::Range { what: "MTU", interface, value, least: 64, most: MAX_MTU })
+}
+
 impl Interfaces {
-    fn device(&self, index: SwIfIndex) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
+    pub(super) fn device(&self, index: SwIfIndex) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
         Ok((interface.name.clone(), std::rc::Rc::clone(&interface.device)))
@@ -68,23 +78,12 @@ impl Interfaces {
     /// There is no such interface, the value is out of range, or its device cannot.
     pub fn set_mtu(&self, index: SwIfIndex, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
         let (name, device) = self.device(index)?;
-        let zero = layer != MtuLayer::L3 && value == 0;
-        if !zero && !(64..=MAX_MTU).contains(&value) {
-            return Err(InterfaceError::Range {
-                what: "MTU",
-                interface: name,
-                value,
-                least: 64,
-                most: MAX_MTU,
-            });
-        }
+        check_mtu(&name, layer, value)?;
         if layer == MtuLayer::L3 {
             device.set_mtu(value).map_err(|e| InterfaceError::NotPossible(name, e))?;
         }
-        let mtu = {
-            let mut all = self.all.borrow_mut();
-            let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
-            let Mtu { l3, ip4, ip6, mpls } = &mut interface.mtu;
+        self.change_mtu(index, |mtu| {
+            let Mtu { l3, ip4, ip6, mpls } = mtu;
             let slot = match layer {
                 MtuLayer::L3 => l3,
                 MtuLayer::Ip4 => ip4,
@@ -92,11 +91,48 @@ impl Interfaces {
                 MtuLayer::Mpls => mpls,
             };
             *slot = value as u16;
+        })?;
+        if layer == MtuLayer::L3 {
+            self.keep_mtu(index, value as u16);
+        }
+        Ok(())
+    }
+
+    /// Sets the MTUs of all packets, of IPv4, IPv6 and MPLS, or none of them. 0 leaves the first as it is, and lets it
+    /// hold for the others.
+    ///
+    /// # Errors
+    /// As [`Self::set_mtu`].
+    pub fn set_mtus(&self, index: SwIfIndex, values: [u32; 4]) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        let [all, ip4, ip6, mpls] = values;
+        // 0 is a good value of all layers but the first.
+        let first = if all == 0 { MtuLayer::Ip4 } else { MtuLayer::L3 };
+        for (layer, value) in
+            [(first, all), (MtuLayer::Ip4, ip4), (MtuLayer::Ip6, ip6), (MtuLayer::Mpls, mpls)]
+        {
+            check_mtu(&name, layer, value)?;
+        }
+        if all != 0 {
+            device.set_mtu(all).map_err(|e| InterfaceError::NotPossible(name, e))?;
+        }
+        self.change_mtu(index, |mtu| {
+            let l3 = if all == 0 { mtu.l3 } else { all as u16 };
+            *mtu = Mtu { l3, ip4: ip4 as u16, ip6: ip6 as u16, mpls: mpls as u16 };
+        })?;
+        if all != 0 {
+            self.keep_mtu(index, all as u16);
+        }
+        Ok(())
+    }
+
+    fn change_mtu(&self, index: SwIfIndex, change: impl FnOnce(&mut Mtu)) -> Result<(), InterfaceError> {
+        let mtu = {
+            let mut all = self.all.borrow_mut();
+            let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
+            change(&mut interface.mtu);
             interface.mtu
         };
-        if layer == MtuLayer::L3 {
-            self.keep_mtu(index, mtu.l3);
-        }
         self.modify(index, |mut d| {
             (d.mtu, d.mtu_ip4, d.mtu_ip6) = (mtu.l3, mtu.ip4, mtu.ip6);
             d
@@ -139,6 +175,7 @@ impl Interfaces {
         let mut all = self.all.borrow_mut();
         let interface = all.get_mut(&index).ok_or(InterfaceError::NoIndex(index))?;
         tag.clone_into(&mut interface.tag);
+        self.graph.counters().names(TAGS).set(index.0 as usize, tag);
         Ok(())
     }
 
@@ -166,6 +203,19 @@ impl Interfaces {
         self.publish_names(index, name);
         self.tell(Event::Name(index));
         Ok(())
+    }
+
+    /// Gives an interface whose name ends with a number another number.
+    ///
+    /// # Errors
+    /// There is no such interface, its name has no number, it is `local0`, or the name is taken.
+    pub fn renumber(&self, index: SwIfIndex, number: u32) -> Result<(), InterfaceError> {
+        let name = self.name(index)?;
+        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if index == SwIfIndex(0) || kind == name || kind.is_empty() {
+            return Err(InterfaceError::NotPossible(name, "has no number that could be changed".into()));
+        }
+        self.rename(index, &format!("{kind}{number}"))
     }
 
     /// Sets the fused path that plain Ethernet interfaces may use on which one protocol runs. Of several that an
@@ -206,6 +256,15 @@ impl Interfaces {
         self.data(index)?;
         self.graph.enable_feature(arc, feature, index, on)?;
         if arc == DEVICE_INPUT_ARC { self.choose_rx_next(index) } else { Ok(()) }
+    }
+
+    /// Counts packets by whom they are for, or no longer.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn collect_detailed(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        self.enable_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
+        self.enable_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and

@@ -16,7 +16,68 @@ pub struct Queue {
     pub thread: Option<usize>,
 }
 
+/// A transmit queue of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxQueueInfo {
+    /// Its number on the interface.
+    pub number: u32,
+    /// The threads that send by it.
+    pub threads: Vec<usize>,
+}
+
 impl Interfaces {
+    /// How receive queues that are made from now on are waited for.
+    pub fn default_rx_mode(&self) -> RxMode {
+        self.default_rx_mode.get()
+    }
+
+    /// Chooses how receive queues that are made from now on are waited for.
+    pub fn set_default_rx_mode(&self, mode: RxMode) {
+        self.default_rx_mode.set(mode);
+    }
+
+    /// An interface's transmit queues; none if its device has none that threads choose from.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn tx_queues(&self, index: SwIfIndex) -> Result<Vec<TxQueueInfo>, InterfaceError> {
+        let (_, device) = self.device(index)?;
+        let Some(placement) = device.tx_placement() else { return Ok(Vec::new()) };
+        let threads: Vec<usize> = self.graph.threads().iter().map(|t| t.index).collect();
+        let of = |number: usize| TxQueueInfo {
+            number: number as u32,
+            threads: placement.threads(number, threads.iter().copied()),
+        };
+        Ok((0..placement.queues()).map(of).collect())
+    }
+
+    /// Lets these threads, and no others, send by a transmit queue. Others that did so send by the next queue.
+    ///
+    /// # Errors
+    /// There is no such interface, queue or thread, or a thread would be left without a queue.
+    pub fn place_tx(
+        &self,
+        index: SwIfIndex,
+        number: u32,
+        threads: &[usize],
+    ) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        let queues = device.tx_placement().map_or(0, |p| p.queues());
+        let found = device.tx_placement().filter(|_| (number as usize) < queues);
+        let placement = found.ok_or(InterfaceError::NoTxQueue(name.clone(), number, queues))?;
+        let there: Vec<usize> = self.graph.threads().iter().map(|t| t.index).collect();
+        if let Some(thread) = threads.iter().find(|t| !there.contains(t)) {
+            let last = there.last().copied().unwrap_or(0);
+            return Err(InterfaceError::NoThread(*thread, last));
+        }
+        if queues == 1 && there.iter().any(|t| !threads.contains(t)) {
+            let why = "it has one transmit queue, which all threads need".into();
+            return Err(InterfaceError::NotPossible(name, why));
+        }
+        placement.place(number as usize, threads);
+        Ok(())
+    }
+
     /// Gives an interface a receive queue.
     ///
     /// # Errors
@@ -25,6 +86,9 @@ impl Interfaces {
         let name = self.name(index)?;
         let Queue { number, node, queue, thread } = queue;
         let id = self.graph.add_queue(&name, number, node, thread, queue)?;
+        if self.default_rx_mode.get() != RxMode::default() {
+            self.graph.set_queue_mode(id, self.default_rx_mode.get())?;
+        }
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             interface.queues.push((number, id));
         }

@@ -7,3 +7,4 @@ pub mod down;
 pub mod error_punt;
 pub mod interface_output;
 pub mod output;
+pub mod stats_collect;

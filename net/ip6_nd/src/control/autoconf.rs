@@ -305,7 +305,7 @@ impl Nd {
     }
 
     /// RFC 4861 6.3.7; from nobody as long as there is no address to ask from.
-    fn solicit_routers(&self, interface: SwIfIndex) {
+    pub(super) fn solicit_routers(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
         let way = Way::to_group(data.mac(), src, ALL_ROUTERS);

@@ -12,12 +12,13 @@ use std::net::Ipv6Addr;
 use super::Nd;
 use crate::counters::Kind;
 use crate::frame::{self, Way};
-use crate::{Key, Standing};
+use crate::observe::Observed;
+use crate::{Key, NdError, Standing};
 
 /// DupAddrDetectTransmits (RFC 4862 5.1).
 pub(crate) const TRANSMITS: u32 = 1;
 /// RETRANS_TIMER (RFC 4861 section 10).
-const RETRANS: Duration = Duration::from_secs(1);
+pub(super) const RETRANS: Duration = Duration::from_secs(1);
 /// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations that start together do not speak together.
 const MOST_DELAY: Duration = Duration::from_secs(1);
 /// How often it is said that somebody else has an address of ours.
@@ -62,6 +63,32 @@ impl Nd {
         self.transmits.set(transmits);
     }
 
+    /// How long the link has to answer each question.
+    pub fn dad_retransmit(&self) -> Duration {
+        self.retransmit.get()
+    }
+
+    /// Sets how often new addresses are asked for, and how long each answer may take.
+    ///
+    /// # Errors
+    /// The time is out of range; nothing is changed then.
+    pub fn set_dad(&self, transmits: u32, retransmit: Duration) -> Result<(), NdError> {
+        let (least, most) = (100, 60_000);
+        let value = u32::try_from(retransmit.as_millis()).unwrap_or(u32::MAX);
+        if !(least..=most).contains(&value) {
+            return Err(NdError::Range { what: "milliseconds between questions", value, least, most });
+        }
+        self.retransmit.set(retransmit);
+        self.set_dad_transmits(transmits);
+        Ok(())
+    }
+
+    /// An address has another standing.
+    fn observed(&self, key: Key, standing: Standing, asked: u32) {
+        let transmits = self.transmits.get();
+        self.observers.tell(&Observed::Address { key, standing, asked, transmits });
+    }
+
     /// All addresses of this router.
     pub fn addresses(&self) -> Vec<Dad> {
         let all = self.addresses.borrow();
@@ -103,6 +130,9 @@ impl Nd {
         if barred {
             self.set_use(key, Use::Barred);
         }
+        if barred && up {
+            self.observed(key, Standing::Tentative, 0);
+        }
         self.ring();
     }
 
@@ -125,7 +155,7 @@ impl Nd {
             }
             if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
                 own.left = left - 1;
-                own.due = Some(now.after(RETRANS));
+                own.due = Some(now.after(self.retransmit.get()));
             }
             self.ask_for_own(key);
         }
@@ -145,13 +175,17 @@ impl Nd {
 
     /// Nobody answered: the address is ours.
     fn settle(&self, key: Key) {
-        if let Some(own) = self.addresses.borrow_mut().get_mut(&key) {
-            (own.standing, own.due) = (Standing::Ours, None);
-        }
+        let was = self.addresses.borrow_mut().get_mut(&key).map(|own| {
+            own.due = None;
+            std::mem::replace(&mut own.standing, Standing::Ours)
+        });
         self.set_use(key, Use::Allowed);
         self.publish(key.0);
         if is_link_local(key.1) {
             self.follow_link_local(key.0);
+        }
+        if was.is_some_and(|was| was != Standing::Ours) {
+            self.observed(key, Standing::Ours, self.transmits.get());
         }
     }
 
@@ -159,7 +193,7 @@ impl Nd {
     /// told. One that was ours already stays ours: whoever comes later has to yield.
     pub(super) fn claimed(&self, key: Key, mac: MacAddress) {
         let now = self.now();
-        let (was, complain) = {
+        let (was, left, complain) = {
             let mut all = self.addresses.borrow_mut();
             let Some(own) = all.get_mut(&key) else { return };
             let was = own.standing;
@@ -170,10 +204,11 @@ impl Nd {
             if complain {
                 own.complained = Some(now);
             }
-            (was, complain)
+            (was, own.left, complain)
         };
         if was == Standing::Tentative {
             self.publish(key.0);
+            self.observed(key, Standing::Duplicate, self.transmits.get().saturating_sub(left));
         }
         if !complain {
             return;

@@ -139,12 +139,49 @@ pub(super) struct Radv {
     config: RaConfig,
     pub(super) next: Option<Time>,
     last: Option<Time>,
+    last_to_all: Option<Time>,
     initial_left: u32,
+    sent: u32,
+    solicited: u32,
+    unanswered: u32,
     /// To whom alone the next one goes.
     to: Option<(Ipv6Addr, MacAddress)>,
 }
 
+/// How far advertisements of an interface are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Course {
+    /// When the last one was sent.
+    pub last: Option<Time>,
+    /// When the last one to all was sent.
+    pub last_to_all: Option<Time>,
+    /// When the next one is due.
+    pub next: Option<Time>,
+    /// How many of those at the beginning are left.
+    pub initial_left: u32,
+    /// How many were sent.
+    pub sent: u32,
+    /// How many hosts asked.
+    pub solicited: u32,
+    /// How many questions had no answer of their own.
+    pub unanswered: u32,
+}
+
 impl Nd {
+    /// How far advertisements of an interface are.
+    pub fn ra_course(&self, interface: SwIfIndex) -> Course {
+        let course = |r: &Radv| Course {
+            last: r.last,
+            last_to_all: r.last_to_all,
+            next: r.next,
+            initial_left: r.initial_left,
+            sent: r.sent,
+            solicited: r.solicited,
+            unanswered: r.unanswered,
+        };
+        self.radv.borrow().get(&interface).map(course).unwrap_or_default()
+    }
+
     /// What is advertised on an interface.
     pub fn ra_config(&self, interface: SwIfIndex) -> RaConfig {
         self.radv.borrow().get(&interface).map(|r| r.config.clone()).unwrap_or_default()
@@ -224,6 +261,7 @@ impl Nd {
         let now = self.now();
         let mut all = self.radv.borrow_mut();
         let radv = all.entry(interface).or_default();
+        radv.solicited = radv.solicited.wrapping_add(1);
         let due = soonest(radv.last, now);
         if radv.next.is_none_or(|next| next > due) {
             let alone = radv.config.unicast == Advertise::Yes && !from.is_unspecified();
@@ -232,6 +270,7 @@ impl Nd {
         } else {
             // More than one asks: all are told.
             radv.to = None;
+            radv.unanswered = radv.unanswered.wrapping_add(1);
         }
         drop(all);
         self.ring();
@@ -254,6 +293,10 @@ impl Nd {
                 }
                 radv.next = Some(now.after(Duration::from_secs_f64(wait)));
                 radv.last = Some(now);
+                radv.sent = radv.sent.wrapping_add(1);
+                if radv.to.is_none() {
+                    radv.last_to_all = Some(now);
+                }
                 (radv.config.clone(), radv.to.take())
             };
             self.advertise(interface, &config, to);

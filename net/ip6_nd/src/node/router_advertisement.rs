@@ -100,6 +100,8 @@ impl PacketNode for RouterAdvertisement {
             lifetime_secs: ra.router_lifetime_secs(),
             hop_limit: ra.hop_limit(),
             mtu,
+            reachable_ms: ra.reachable_time_ms(),
+            retransmit_ms: ra.retrans_timer_ms(),
         };
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from, lifetime: said.lifetime_secs });

@@ -1,0 +1,234 @@
+//! Rows: each thread's numbers of one counter, in the segment.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use shoal_infra::{SharedSegment, U64Slice};
+
+use crate::MAX_THREADS;
+
+/// Words in front of a row. The last one says how many numbers follow, as VPP's vectors have it.
+const ROW_HEADER: usize = 8;
+/// The rest of that word: VPP's size of the header itself, in units of eight bytes.
+const ROW_HEADER_REST: u64 = 1 << 32;
+
+/// Counts the changes of the directory's structure, and tells whoever publishes it.
+#[derive(Default)]
+pub(super) struct Pulse {
+    pub(super) count: AtomicU64,
+    pub(super) observer: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Pulse {
+    pub(super) fn beat(&self) {
+        self.count.fetch_add(1, Ordering::Release);
+        if let Some(observer) = self.observer.get() {
+            observer();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pulse").field(&self.count).finish()
+    }
+}
+
+/// One thread's numbers of one counter, where they lie in the segment.
+#[derive(Clone, Debug)]
+pub struct Row(U64Slice);
+
+impl Row {
+    /// The number at a place.
+    #[inline(always)]
+    pub fn get(&self, at: usize) -> Option<&AtomicU64> {
+        self.0.get(ROW_HEADER + at)
+    }
+
+    /// Where the first number lies, in bytes from the segment's start. The word before it begins with how many
+    /// objects are counted.
+    pub fn offset(&self) -> usize {
+        self.0.offset() + ROW_HEADER * 8
+    }
+
+    fn set_len(&self, len: usize) {
+        if let Some(word) = self.0.get(ROW_HEADER - 1) {
+            word.store(ROW_HEADER_REST | len as u64, Ordering::Release);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.0.iter().skip(ROW_HEADER)
+    }
+}
+
+/// Rows of one counter: per thread, `width` numbers for each of up to `capacity` objects.
+#[derive(Debug)]
+pub(super) struct Rows {
+    segment: SharedSegment,
+    threads: [OnceLock<Row>; MAX_THREADS],
+    width: usize,
+    capacity: usize,
+    len: AtomicUsize,
+    pulse: Arc<Pulse>,
+}
+
+impl Rows {
+    pub(super) fn new(
+        segment: &SharedSegment,
+        pulse: &Arc<Pulse>,
+        width: usize,
+        capacity: usize,
+    ) -> Arc<Self> {
+        let threads = [const { OnceLock::new() }; MAX_THREADS];
+        let (segment, pulse) = (segment.clone(), Arc::clone(pulse));
+        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0), pulse })
+    }
+
+    pub(super) fn ensure_thread(&self, thread: usize) -> io::Result<()> {
+        let Some(row) = self.threads.get(thread) else { return Ok(()) };
+        if row.get().is_none() {
+            let words = ROW_HEADER + self.width * self.capacity;
+            let fresh = Row(self.segment.alloc_u64s(words).map_err(io::Error::other)?);
+            fresh.set_len(self.len.load(Ordering::Relaxed));
+            let _ = row.set(fresh);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn cell(&self, thread: usize, at: usize) -> Option<&AtomicU64> {
+        self.threads.get(thread)?.get()?.get(at)
+    }
+
+    #[inline(always)]
+    fn add(&self, thread: usize, at: usize, n: u64) {
+        if let Some(cell) = self.cell(thread, at) {
+            // Only this thread writes the row, so load and store suffice.
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self, thread: usize, at: usize) -> u64 {
+        self.cell(thread, at).map_or(0, |c| c.load(Ordering::Relaxed))
+    }
+
+    fn sum(&self, at: usize) -> u64 {
+        (0..MAX_THREADS).map(|t| self.get(t, at)).fold(0, u64::wrapping_add)
+    }
+
+    fn clear(&self, thread: usize) {
+        if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
+            let used = self.len.load(Ordering::Relaxed) * self.width;
+            row.iter().take(used).for_each(|c| c.store(0, Ordering::Relaxed));
+        }
+    }
+
+    fn zero(&self, index: usize) {
+        for thread in 0..MAX_THREADS {
+            for at in index * self.width..(index + 1) * self.width {
+                if let Some(cell) = self.cell(thread, at) {
+                    cell.store(0, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn ensure(&self, len: usize) {
+        let len = len.min(self.capacity);
+        if self.len.fetch_max(len, Ordering::Relaxed) < len {
+            self.threads.iter().filter_map(OnceLock::get).for_each(|row| row.set_len(len));
+            self.pulse.beat();
+        }
+    }
+}
+
+macro_rules! shared_rows {
+    ($name:ident) => {
+        impl $name {
+            /// Objects counted so far; the second index of a reader goes up to here.
+            pub fn len(&self) -> usize {
+                self.0.len.load(Ordering::Relaxed)
+            }
+
+            /// Whether nothing is counted yet.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Most objects it can count.
+            pub fn capacity(&self) -> usize {
+                self.0.capacity
+            }
+
+            /// Makes room for objects `0..len`. Never shrinks.
+            pub fn ensure(&self, len: usize) {
+                self.0.ensure(len);
+            }
+
+            /// Sets one thread's row to zero; called on that thread.
+            pub fn clear_thread(&self, thread: usize) {
+                self.0.clear(thread);
+            }
+
+            /// Sets one object to zero on all threads: for an index that is used anew and not counted now.
+            pub fn zero(&self, index: usize) {
+                self.0.zero(index);
+            }
+
+            /// One thread's numbers, where they lie in the segment; `None` for a thread that never ran.
+            pub fn row(&self, thread: usize) -> Option<&Row> {
+                self.0.threads.get(thread)?.get()
+            }
+        }
+    };
+}
+
+/// A counter of events, per thread and object.
+#[derive(Clone, Debug)]
+pub struct Simple(pub(super) Arc<Rows>);
+
+/// A counter of packets and bytes, per thread and object.
+#[derive(Clone, Debug)]
+pub struct Combined(pub(super) Arc<Rows>);
+
+shared_rows!(Simple);
+shared_rows!(Combined);
+
+impl Simple {
+    /// Adds on the calling thread's row.
+    #[inline(always)]
+    pub fn add(&self, thread: usize, index: usize, n: u64) {
+        self.0.add(thread, index, n);
+    }
+
+    /// One thread's count.
+    pub fn get(&self, thread: usize, index: usize) -> u64 {
+        self.0.get(thread, index)
+    }
+
+    /// All threads' count.
+    pub fn sum(&self, index: usize) -> u64 {
+        self.0.sum(index)
+    }
+}
+
+impl Combined {
+    /// Adds on the calling thread's row.
+    #[inline(always)]
+    pub fn add(&self, thread: usize, index: usize, packets: u64, bytes: u64) {
+        self.0.add(thread, index * 2, packets);
+        self.0.add(thread, index * 2 + 1, bytes);
+    }
+
+    /// One thread's packets and bytes.
+    pub fn get(&self, thread: usize, index: usize) -> (u64, u64) {
+        (self.0.get(thread, index * 2), self.0.get(thread, index * 2 + 1))
+    }
+
+    /// All threads' packets and bytes.
+    pub fn sum(&self, index: usize) -> (u64, u64) {
+        (self.0.sum(index * 2), self.0.sum(index * 2 + 1))
+    }
+}

@@ -1,0 +1,59 @@
+//! `cli`, `cli_inband`: a line for the command line.
+
+use std::future::Future;
+
+use shoal_message::{Message, Retval};
+use shoal_module::api::{Call, Request, Task};
+
+use crate::Cli as CommandLine;
+
+/// A line in shared memory, which this router does not offer: always refused.
+#[derive(Message)]
+#[message(request, reply = CliReply)]
+pub struct Cli {
+    cmd_in_shmem: u64,
+}
+
+/// Would say where in shared memory the answer is.
+#[derive(Message)]
+#[message(reply)]
+pub struct CliReply {
+    retval: i32,
+    reply_in_shmem: u64,
+}
+
+impl Request for Cli {
+    fn handle(self, _: &Call) -> Result<CliReply, Retval> {
+        Err(Retval::UNSUPPORTED)
+    }
+}
+
+/// Runs lines of the command line.
+#[derive(Message)]
+#[message(request, reply = CliInbandReply)]
+pub struct CliInband {
+    /// The lines.
+    cmd: String,
+}
+
+/// What the command line said.
+#[derive(Message)]
+#[message(reply)]
+pub struct CliInbandReply {
+    /// 0, or -1 if a command failed.
+    retval: i32,
+    /// The answer, with the error at its end.
+    reply: String,
+}
+
+impl Task for CliInband {
+    fn run(self, call: Call) -> impl Future<Output = Result<CliInbandReply, Retval>> + 'static {
+        async move {
+            let cli = call.get::<CommandLine>().map_err(|_| Retval::UNSPECIFIED)?;
+            let reply = cli.execute(&call.control, &self.cmd).await;
+            // VPP says -1 for everything that its commands fail of.
+            let retval = if reply.is_ok() { 0 } else { Retval::UNSPECIFIED.0 };
+            Ok(CliInbandReply { retval, reply: reply.text() })
+        }
+    }
+}
