@@ -86,6 +86,7 @@ fn interfaces_and_their_names() {
         "set interface mtu ip4 1400 uplink",
         "set interface mtu ip6 1380 uplink",
         "set interface promiscuous on loop0",
+        "set interface collect-detailed-stats loop0 enable",
         "set interface state uplink up",
     ]);
     // Names that changed places.

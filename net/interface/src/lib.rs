@@ -17,10 +17,10 @@ mod loopback;
 mod names;
 mod node;
 mod running;
-mod tx_placement;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
+mod tx_placement;
 
 pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
 pub use data::{IfData, IfFlags, IfTable};

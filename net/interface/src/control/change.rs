@@ -34,7 +34,10 @@ fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceErr
 }
 
 impl Interfaces {
-    pub(super) fn device(&self, index: SwIfIndex) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
+    pub(super) fn device(
+        &self,
+        index: SwIfIndex,
+    ) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
         Ok((interface.name.clone(), std::rc::Rc::clone(&interface.device)))
