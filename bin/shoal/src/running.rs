@@ -86,6 +86,7 @@ fn interfaces_and_their_names() {
         "set interface mtu ip4 1400 uplink",
         "set interface mtu ip6 1380 uplink",
         "set interface promiscuous on loop0",
+        "set interface collect-detailed-stats loop0 enable",
         "set interface state uplink up",
     ]);
     // Names that changed places.
@@ -293,7 +294,9 @@ fn commands_about_workers_name_those_there_are() {
         router.cli(line).unwrap();
     }
     let text = shown(&mut router);
+    assert!(text.starts_with("# system\ncreate worker\n"), "{text}");
     assert!(text.contains("set interface handoff loop0 workers 0 flow-label\n"), "{text}");
+    assert_eq!(shown(&mut rebuilt(&text)), text);
 }
 
 mod any_sequence {

@@ -195,7 +195,7 @@ mod tests {
         let mut n = 0;
         running.many(Phase::Routes, move |text| {
             n += 1;
-            text.push_str(&format!("route {n}\n"));
+            text.push_str(["route 1\n", "route 2\n", "route 3\n"][n - 1]);
             if n < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         let pieces: Vec<String> = running.pieces().collect();

@@ -1,5 +1,8 @@
 //! What rebuilds host interfaces.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Running, word};
 
@@ -15,7 +18,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         let mut line = format!("create host-interface name {}", word(&made.name));
         // Also one that was drawn: whoever knows the router by it still does after a restart.
         if !data.mac().is_zero() {
-            line.push_str(&format!(" hw-addr {}", data.mac()));
+            let _ = write!(line, " hw-addr {}", data.mac());
         }
         for (name, queues) in [("num-rx-queues", made.rx_queues), ("num-tx-queues", made.tx_queues)] {
             line.push_str(&queues.map(|n| format!(" {name} {n}")).unwrap_or_default());

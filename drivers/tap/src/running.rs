@@ -1,5 +1,8 @@
 //! What rebuilds TAPs that an operator made.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Running, word};
 use shoal_wire::MacAddress;
@@ -25,7 +28,7 @@ fn line(info: &TapInfo, mac: MacAddress) -> String {
     let mut line = format!("create tap id {}", info.id);
     let mut say = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            line.push_str(&format!(" {name} {value}"));
+            let _ = write!(line, " {name} {value}");
         }
     };
     // Also those that were drawn: whoever knows the router by them still does after a restart.

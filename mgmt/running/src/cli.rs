@@ -173,12 +173,13 @@ fn revisions(control: Rc<Control>, _: Args, _: Sink) -> Later {
 struct Diff {
     added: usize,
     removed: usize,
-    diff: String,
+    #[serde(rename = "diff")]
+    text: String,
 }
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.diff)
+        f.write_str(&self.text)
     }
 }
 
@@ -187,6 +188,6 @@ fn diff(control: Rc<Control>, args: Args, sink: Sink) -> Later {
         let against = args.opt::<u64>("revision")?.map_or(Against::Startup, Against::Revision);
         let configuration = control.get::<Configuration>()?;
         let found = configuration.difference(&control, &sink, against).await.map_err(failed)?;
-        Ok(Output::view(Diff { added: found.added, removed: found.removed, diff: found.text }))
+        Ok(Output::view(Diff { added: found.added, removed: found.removed, text: found.text }))
     })
 }

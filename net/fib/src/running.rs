@@ -13,6 +13,9 @@ use crate::{Fib, FibIndex, FlowFields, Path, TableInfo, Via};
 
 /// Routes that are written at once: some hundred microseconds.
 const PIECE: usize = 256;
+/// Routes that are looked up and sorted at once: with more a long table would hold others up, with fewer it would be
+/// looked through too often.
+const AT_A_TIME: usize = 1 << 15;
 
 fn command(family: Family) -> &'static str {
     match family {
@@ -70,9 +73,11 @@ struct Routes {
     family: Family,
     index: FibIndex,
     id: u32,
-    /// The length to be looked at next; 0 is the first.
+    /// The length that is being written.
     len: u8,
-    /// Those of the length before that are still to be written, the last one first.
+    /// The last one of this length that was looked up.
+    last_found: Option<IpPrefix>,
+    /// Those that are still to be written, the last one first.
     left: Vec<IpPrefix>,
     /// Paths that were written last: many routes have the same.
     last: Option<(Rc<[Path]>, String)>,
@@ -81,7 +86,7 @@ struct Routes {
 impl Routes {
     fn new(fib: Rc<Fib>, interfaces: Rc<Interfaces>, info: &TableInfo) -> Self {
         let TableInfo { family, index, id, .. } = *info;
-        Routes { fib, interfaces, family, index, id, len: 0, left: Vec::new(), last: None }
+        Routes { fib, interfaces, family, index, id, len: 0, last_found: None, left: Vec::new(), last: None }
     }
 
     fn write(&mut self, text: &mut String) -> ControlFlow<()> {
@@ -89,9 +94,13 @@ impl Routes {
             if self.len > self.family.max_len() {
                 return ControlFlow::Break(());
             }
-            self.left = self.fib.said(self.family, self.index, self.len);
+            self.left = self.fib.said((self.family, self.index), self.len, self.last_found, AT_A_TIME);
+            self.last_found = self.left.last().copied();
+            if self.left.len() < AT_A_TIME {
+                self.len += 1;
+                self.last_found = None;
+            }
             self.left.reverse();
-            self.len += 1;
         }
         for prefix in self.left.split_off(self.left.len().saturating_sub(PIECE)).iter().rev() {
             // It may have gone since.
@@ -200,5 +209,27 @@ mod tests {
         assert_eq!(lines.next(), Some("ip route add 0.0.0.0/0 via drop"));
         assert_eq!(lines.next(), Some("ip route add 11.0.0.0/24 via 192.0.2.9 weight 3"));
         assert_eq!(lines.last(), Some("ip route add 11.2.87.0/24 via 192.0.2.9 weight 3"));
+    }
+
+    #[test]
+    fn a_long_table_is_looked_up_piece_by_piece() {
+        let router = router(1);
+        let fib = router.control.get::<Fib>().unwrap();
+        let (of, host) =
+            ((Family::Ip4, FibIndex::DEFAULT), |n: u32| IpPrefix::host(IpAddr::from(n.to_be_bytes())));
+        let all: Vec<IpPrefix> = (0..1000).map(|n| host(0x0c00_0000 + n * 7)).collect();
+        let mixed = (0..1000).map(|n| all[n * 619 % 1000]);
+        fib.add_many(FibIndex::DEFAULT, mixed, Source::Cli, &[Via::Drop.into()]).unwrap();
+        for most in [1, 3, 499, 500, 999, 1000, 1001] {
+            let (mut found, mut after): (Vec<IpPrefix>, _) = (Vec::new(), None);
+            loop {
+                let some = fib.said(of, 32, after, most);
+                assert!(some.len() <= most);
+                let Some(last) = some.last() else { break };
+                after = Some(*last);
+                found.extend(some);
+            }
+            assert_eq!(found, all, "{most} at a time");
+        }
     }
 }

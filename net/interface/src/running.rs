@@ -1,12 +1,13 @@
 //! What rebuilds interfaces and what was said of them.
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::RxMode;
+use shoal_graph::{PacketNode, RxMode};
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::control::Kept;
 use crate::loopback::{CLASS, default_mac};
-use crate::{IfFlags, Info, Interfaces, TxQueueInfo};
+use crate::node::stats_collect::StatsCollectRx;
+use crate::{DEVICE_INPUT_ARC, IfFlags, Info, Interfaces, TxQueueInfo};
 
 impl Interfaces {
     /// Writes the command that makes an interface, and names it as it is called now if that makes another name of it.
@@ -61,6 +62,15 @@ fn create(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Runni
     interfaces.write_create(running, info.index, line, &kept.made_as);
 }
 
+/// Whether packets are counted by whom they are for, not because somebody has named the feature.
+fn collects(interfaces: &Interfaces, index: SwIfIndex, kept: &Kept) -> bool {
+    let named = (DEVICE_INPUT_ARC.to_owned(), StatsCollectRx::NAME.to_owned());
+    let is_on = |(name, on): &(String, bool)| name == StatsCollectRx::NAME && *on;
+    let arcs = interfaces.graph().features(Some(index));
+    !kept.features.contains_key(&named)
+        && arcs.iter().any(|(arc, features)| *arc == DEVICE_INPUT_ARC && features.iter().any(is_on))
+}
+
 fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running) {
     let name = word(&info.name);
     let mut set = |line: String| running.line_at(Phase::Settings, info.index.0, line);
@@ -97,6 +107,9 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
     }
     for line in tx_placement(interfaces, info.index, &name) {
         set(line);
+    }
+    if collects(interfaces, info.index, kept) {
+        set(format!("set interface collect-detailed-stats {name} enable"));
     }
     for ((arc, feature), on) in &kept.features {
         let off = if *on { "" } else { " disable" };

@@ -1,5 +1,8 @@
 //! What rebuilds neighbour discovery: what is advertised, answered for, and taken from others.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, Phase, Running, word};
@@ -48,13 +51,13 @@ fn advertised(config: &RaConfig, name: &str, index: SwIfIndex, running: &mut Run
     // Checked against each other, so in one line.
     if config.interval != usual.interval {
         let (shortest, longest) = config.interval;
-        words.push_str(&format!(" ra-interval {longest} {shortest}"));
+        let _ = write!(words, " ra-interval {longest} {shortest}");
     }
     if config.lifetime_secs != usual.lifetime_secs {
-        words.push_str(&format!(" ra-lifetime {}", config.lifetime_secs));
+        let _ = write!(words, " ra-lifetime {}", config.lifetime_secs);
     }
     if config.initial != usual.initial {
-        words.push_str(&format!(" ra-initial {} {}", config.initial.0, config.initial.1));
+        let _ = write!(words, " ra-initial {} {}", config.initial.0, config.initial.1);
     }
     if !words.is_empty() {
         running.line_at(Phase::Settings, index.0, format!("ip6 nd {name}{words}"));
@@ -69,7 +72,7 @@ fn of_prefix(prefix: &Ip6Prefix, said: &Prefix) -> String {
     match (said.valid_secs, said.preferred_secs) {
         (u32::MAX, u32::MAX) => words.push_str(" infinite"),
         times if times == (usual.valid_secs, usual.preferred_secs) => {}
-        (valid, preferred) => words.push_str(&format!(" {valid} {preferred}")),
+        (valid, preferred) => drop(write!(words, " {valid} {preferred}")),
     }
     if !said.flags.contains(PrefixFlags::ON_LINK) {
         words.push_str(" off-link");

@@ -25,7 +25,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
 fn line(interfaces: &Interfaces, table: u32, prefix: &Prefix, said: &Change) -> String {
     let mut line = "ip mroute add".to_owned();
     if table != 0 {
-        line.push_str(&format!(" table {table}"));
+        let _ = write!(line, " table {table}");
     }
     let (group, len, source) = prefix.parts();
     // Writing to a String cannot fail.

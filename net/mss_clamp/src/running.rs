@@ -1,5 +1,8 @@
 //! What rebuilds where TCP segment sizes are lowered.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
@@ -19,7 +22,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
                 Directions::RX => "rx",
                 Directions::TX => "tx",
             };
-            line.push_str(&format!(" {family} {which} {family}-mss {}", setting.mss));
+            let _ = write!(line, " {family} {which} {family}-mss {}", setting.mss);
         }
         running.line_at(Phase::Settings, index.0, line);
     }

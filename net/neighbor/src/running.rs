@@ -1,5 +1,8 @@
 //! What rebuilds static neighbours and the limits of the tables. What the network told is learnt again.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
@@ -13,13 +16,13 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         let mut line = format!("set ip neighbor-config {family}");
         let before = line.len();
         if now.entries != usual.entries {
-            line.push_str(&format!(" limit {}", now.entries));
+            let _ = write!(line, " limit {}", now.entries);
         }
         if now.interface_entries != usual.interface_entries {
-            line.push_str(&format!(" interface-limit {}", now.interface_entries));
+            let _ = write!(line, " interface-limit {}", now.interface_entries);
         }
         if now.age != usual.age {
-            line.push_str(&format!(" age {}", now.age.as_secs()));
+            let _ = write!(line, " age {}", now.age.as_secs());
         }
         if now.when_full != usual.when_full {
             line.push_str(if now.when_full == WhenFull::Recycle { " recycle" } else { " norecycle" });

@@ -1,5 +1,8 @@
 //! What rebuilds packet-generator interfaces. Streams and captures are tests that run, not configuration.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::DEVICE_INPUT_ARC;
 use shoal_module::{Control, Phase, Running, word};
 
@@ -14,16 +17,16 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         let made_as = format!("pg{}", made.id);
         let mut line = format!("create packet-generator interface {made_as}");
         if !data.mac().is_zero() {
-            line.push_str(&format!(" hw-addr {}", data.mac()));
+            let _ = write!(line, " hw-addr {}", data.mac());
         }
         if let Some(size) = made.gso_size {
-            line.push_str(&format!(" gso-enabled gso-size {size}"));
+            let _ = write!(line, " gso-enabled gso-size {size}");
         }
         if made.coalesce {
             line.push_str(" coalesce-enabled");
         }
         if made.mode != Mode::Ethernet {
-            line.push_str(&format!(" mode {}", made.mode));
+            let _ = write!(line, " mode {}", made.mode);
         }
         pg.interfaces.write_create(running, index, line, &made_as);
         let is_on = |(node, on): &(String, bool)| node == MacFilter::NAME && *on;

@@ -1,5 +1,8 @@
 //! What rebuilds where fragments are put together, and within which limits.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
@@ -55,7 +58,10 @@ fn limits(command: &str, now: Settings, usual: Settings, running: &mut Running) 
         ("expire-walk-interval", now.expire_walk_interval_ms, usual.expire_walk_interval_ms),
     ];
     let said = values.into_iter().filter(|(_, now, usual)| now != usual);
-    let words: String = said.map(|(name, now, _)| format!(" {name} {now}")).collect();
+    let mut words = String::new();
+    for (name, now, _) in said {
+        let _ = write!(words, " {name} {now}");
+    }
     if !words.is_empty() {
         running.line(Phase::System, format!("{command}{words}"));
     }

@@ -1,5 +1,8 @@
 //! What rebuilds the log's levels, where they differ from the start-up file's.
 
+// Writing to a String cannot fail.
+use std::fmt::Write as _;
+
 use shoal_module::{Control, Phase, Running, word};
 
 use super::{Class, Shelf};
@@ -25,11 +28,11 @@ fn words(now: Class, before: Class) -> String {
         [("level", now.level, before.level), ("syslog-level", now.syslog, before.syslog)]
     {
         if let Some(level) = now.filter(|_| now != before) {
-            words.push_str(&format!(" {name} {}", level.name()));
+            let _ = write!(words, " {name} {}", level.name());
         }
     }
     if let Some(limit) = now.limit.filter(|_| now.limit != before.limit) {
-        words.push_str(&format!(" rate-limit {limit}"));
+        let _ = write!(words, " rate-limit {limit}");
     }
     words
 }

@@ -15,6 +15,7 @@ mod errors;
 mod events;
 mod features;
 mod graph;
+mod made_workers;
 mod memory;
 mod memory_left;
 mod node;
@@ -49,6 +50,7 @@ pub static MODULE: Module = Module {
     arg_types: ARG_TYPES,
     api: &[&api::VLIB, &api::VPE, &api::TRACEDUMP, &api::GRAPH],
     capacity: capacity::rows,
+    running: made_workers::running,
     ..Module::NONE
 };
 
@@ -96,6 +98,7 @@ pub static ARG_TYPES: &[ArgType] = &[ArgType::live("node", "a node of the graph"
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.put(Rates::new(control.graph()?.clock().now()));
     control.put(workers::Loads::default());
+    control.put(made_workers::MadeWorkers::default());
     Ok(())
 }
 

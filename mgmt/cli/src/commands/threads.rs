@@ -11,6 +11,8 @@ use shoal_interface::cli::column::{left, line};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
+use super::made_workers::MadeWorkers;
+
 pub(super) const SHOW: Command = Command::new("show threads", "Show threads and where they run", show)
     .examples(&["show threads", "sh thread"]);
 
@@ -108,6 +110,9 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         return Err(CliError::argument("cpu", message).nearest(Some(most.to_string())));
     }
     let number = graph.add_worker(cpu)?;
+    if let (Ok(said), Some(worker)) = (control.get::<MadeWorkers>(), number.checked_sub(1)) {
+        said.made(worker, cpu);
+    }
     let threads = graph.threads();
     let name = threads.iter().find(|t| t.index == number).map(|t| t.name.clone());
     Ok(Output::text(format!("{}\n", name.unwrap_or_default())))
@@ -123,6 +128,9 @@ fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
         return Err(CliError::argument("worker", format!("no worker {worker}; there are: {there}")));
     }
     graph.remove_worker(worker + 1)?;
+    if let Ok(said) = control.get::<MadeWorkers>() {
+        said.ended(worker);
+    }
     Ok(Output::none())
 }
 

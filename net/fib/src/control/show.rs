@@ -99,17 +99,35 @@ impl Fib {
 const SAID: [Source; 2] = [Source::Api, Source::Cli];
 
 impl Fib {
-    /// Prefixes of a length for which an operator or a client has said paths, by address.
-    pub(crate) fn said(&self, family: Family, fib: FibIndex, len: u8) -> Vec<IpPrefix> {
-        let (state, mut all) = (self.state.borrow(), Vec::new());
+    /// Prefixes of a length for which an operator or a client has said paths, by address: the first `most` behind
+    /// `after`. A table is in no order, so all of it is looked at; what is kept and sorted of it is little.
+    pub(crate) fn said(
+        &self,
+        (family, fib): (Family, FibIndex),
+        len: u8,
+        after: Option<IpPrefix>,
+        most: usize,
+    ) -> Vec<IpPrefix> {
+        let state = self.state.borrow();
+        let mut all: Vec<IpPrefix> = Vec::new();
+        // No prefix from here on is among the first.
+        let mut bound: Option<IpPrefix> = None;
         if let Some(table) = state.table(family, fib) {
             table.each_of_len(len, |prefix, slot| {
-                if SAID.into_iter().any(|source| slot.of(source).is_some()) {
-                    all.push(prefix);
+                let wanted =
+                    after.is_none_or(|after| prefix > after) && bound.is_none_or(|bound| prefix < bound);
+                if !wanted || !SAID.into_iter().any(|source| slot.of(source).is_some()) {
+                    return;
+                }
+                all.push(prefix);
+                if all.len() > 2 * most {
+                    bound = Some(*all.select_nth_unstable(most).1);
+                    all.truncate(most);
                 }
             });
         }
         all.sort_unstable();
+        all.truncate(most);
         all
     }
 

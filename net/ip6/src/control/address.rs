@@ -287,13 +287,6 @@ impl Ip6 {
         self.apply(interface, &old, new)
     }
 
-    /// An address that an interface has was made of what the network said, for as long as it has it.
-    pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        if let Some(on) = self.on.borrow_mut().get_mut(&interface) {
-            on.learnt.insert(address);
-        }
-    }
-
     /// Takes an address from an interface; without its link-local one it makes another of its MAC.
     ///
     /// # Errors

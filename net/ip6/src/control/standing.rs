@@ -16,6 +16,13 @@ pub enum Use {
 }
 
 impl Ip6 {
+    /// An address that an interface has was made of what the network said, for as long as it has it.
+    pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
+        if let Some(on) = self.on.borrow_mut().get_mut(&interface) {
+            on.learnt.insert(address);
+        }
+    }
+
     /// New addresses are not used from now on until somebody has found out that they are the router's alone, and says
     /// so by [`Ip6::set_use`].
     pub fn prove_addresses(&self) {
