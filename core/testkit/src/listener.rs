@@ -49,14 +49,18 @@ impl Listener {
     /// Takes the events of a kind that it was told since the last look; others stay.
     pub fn events<M: Message>(&self) -> Vec<M> {
         let id = self.names.iter().position(|name| *name == M::NAME).unwrap() as u16 + 1;
-        let (mine, others) = self.told.0.take().into_iter().partition::<Vec<_>, _>(|message| {
-            message[FRAME..FRAME + 2] == id.to_be_bytes()
-        });
+        let (mine, others) = self
+            .told
+            .0
+            .take()
+            .into_iter()
+            .partition::<Vec<_>, _>(|message| message[FRAME..FRAME + 2] == id.to_be_bytes());
         *self.told.0.borrow_mut() = others;
         let client = self.client.0.to_be_bytes();
+        let header = 2 + 4 * M::HEADER.fields().len();
         let event = |message: Vec<u8>| {
             assert_eq!(message[FRAME + 2..FRAME + 6], client, "{} is for another client", M::NAME);
-            M::decode(&mut Input::new(&message[FRAME + 10..])).unwrap()
+            M::decode(&mut Input::new(&message[FRAME + header..])).unwrap()
         };
         mine.into_iter().map(event).collect()
     }

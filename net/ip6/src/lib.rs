@@ -68,7 +68,7 @@ pub static MODULE: Module = Module {
     description: "IPv6 forwarding",
     init,
     commands: cli::COMMANDS,
-    api: &[&api::interface::API],
+    api: &[&api::interface::API, &api::IP],
     start: superpath::start,
     running: running::running,
     ..Module::NONE

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod clamp;
+pub mod api;
 pub mod cli;
 mod control;
 pub mod node;
@@ -26,6 +27,7 @@ pub static MODULE: Module = Module {
     description: "TCP maximum segment size clamping",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

@@ -38,6 +38,8 @@ pub(super) struct OnInterface {
     /// The first is the primary one.
     pub(super) addresses: Vec<Ip4Prefix>,
     pub(super) directed_broadcast: bool,
+    /// IPv4 runs although there may be no address.
+    pub(super) explicit: bool,
     /// The interface whose addresses it borrows.
     pub(super) borrows: Option<SwIfIndex>,
 }
@@ -215,6 +217,21 @@ impl Ip4 {
         Ok(self.fib.id_of(Family::Ip4, self.fib_of(interface))?)
     }
 
+    /// IPv4 runs on an interface even without an address, or only with one.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
+    }
+
+    /// Whether IPv4 is to run on an interface even without an address.
+    pub fn is_enabled_without_address(&self, interface: SwIfIndex) -> bool {
+        self.on.borrow().get(&interface).is_some_and(|on| on.explicit)
+    }
+
     /// Has packets received on an interface looked up in another table.
     ///
     /// # Errors
@@ -383,7 +400,7 @@ impl Ip4 {
 impl OnInterface {
     /// Whether IPv4 runs.
     pub(super) fn enabled(&self) -> bool {
-        !self.addresses.is_empty() || self.borrows.is_some()
+        self.explicit || !self.addresses.is_empty() || self.borrows.is_some()
     }
 
     /// Whether the table must stay for it.
