@@ -34,6 +34,7 @@ const RING_SIZE: u32 = 256;
 /// What a TAP can do and when it goes: any of its bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[value(open)]
+#[allow(clippy::duplicated_attributes, reason = "several bits are late")]
 #[entry("TAP_API_FLAG_GSO", 1)]
 #[entry("TAP_API_FLAG_CSUM_OFFLOAD", 2)]
 #[entry("TAP_API_FLAG_PERSIST", 4)]

@@ -1,4 +1,5 @@
 //! Messages of addresses and tables of interfaces, both families.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 mod common;
 
@@ -88,7 +89,9 @@ fn a_replacement_leaves_what_is_given_again() {
     let (router, ports) = router(2);
     let call = Call::local(router.control());
     let all = ["10.0.0.1/24", "10.1.0.1/24", "2001:db8::1/64", "2001:db8:1::1/64"];
-    all.iter().for_each(|address| change(&call, index(&ports[0]), true, address).unwrap());
+    for address in all {
+        change(&call, index(&ports[0]), true, address).unwrap();
+    }
     SwInterfaceAddressReplaceBegin {}.handle(&call).unwrap();
     for address in ["10.1.0.1/24", "2001:db8:1::1/64"] {
         change(&call, index(&ports[0]), true, address).unwrap();

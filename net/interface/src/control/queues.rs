@@ -1,7 +1,7 @@
 //! Receive queues of interfaces and where they run.
 
 use super::{Interfaces, NodeIndex, QueueId, QueueInfo, RxMode, RxQueue};
-use crate::{Event, InterfaceError};
+use crate::{Event, InterfaceError, TxPlacement};
 use shoal_buffer::SwIfIndex;
 
 /// A receive queue of an interface.
@@ -57,7 +57,7 @@ impl Interfaces {
     /// There is no such interface, queue or thread, or a thread would be left without a queue.
     pub fn place_tx(&self, index: SwIfIndex, number: u32, threads: &[usize]) -> Result<(), InterfaceError> {
         let (name, device) = self.device(index)?;
-        let queues = device.tx_placement().map_or(0, |p| p.queues());
+        let queues = device.tx_placement().map_or(0, TxPlacement::queues);
         let found = device.tx_placement().filter(|_| (number as usize) < queues);
         let placement = found.ok_or(InterfaceError::NoTxQueue(name.clone(), number, queues))?;
         let there: Vec<usize> = self.graph.threads().iter().map(|t| t.index).collect();

@@ -346,33 +346,6 @@ impl Ip6 {
         self.apply(interface, &old, Ip6Info { chosen: Some(address), ..old.clone() })
     }
 
-    /// The id of the table packets received on the interface are looked up in.
-    ///
-    /// # Errors
-    /// There is no such interface.
-    pub fn table_id(&self, interface: SwIfIndex) -> Result<u32, Ip6Error> {
-        self.interfaces.data(interface)?;
-        Ok(self.fib.id_of(Family::Ip6, self.fib_of(interface))?)
-    }
-
-    /// Has packets received on an interface looked up in another table.
-    ///
-    /// # Errors
-    /// There is no such interface or table, or the interface has addresses, which belong to its old one.
-    pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), Ip6Error> {
-        let name = self.interfaces.name(interface)?;
-        let fib = self.fib.index_of(Family::Ip6, table)?;
-        let old = self.on(interface);
-        if old.fib == fib {
-            return Ok(());
-        }
-        if !old.addresses.is_empty() {
-            let (table, addresses) = (self.fib.id_of(Family::Ip6, old.fib)?, list(&old.addresses));
-            return Err(Ip6Error::HasAddresses { interface: name, table, addresses });
-        }
-        self.apply(interface, &old, Ip6Info { fib, ..old.clone() })
-    }
-
     /// Packets of this router to a link-local address go to the neighbour who has it.
     ///
     /// # Errors
@@ -604,6 +577,6 @@ fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6
     on.values().filter(|on| on.fib == fib).find_map(|on| on.usable().next()).map(Ip6Prefix::addr)
 }
 
-fn list(addresses: &[Ip6Prefix]) -> String {
+pub(super) fn list(addresses: &[Ip6Prefix]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

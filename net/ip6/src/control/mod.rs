@@ -16,6 +16,7 @@ mod error;
 mod links;
 mod replace;
 mod standing;
+mod tables;
 mod unnumbered;
 
 pub use address::{AddressEvent, Ip6, Ip6Info};

@@ -23,7 +23,12 @@ impl Ip6 {
         let marked = self.marked.take();
         let left = marked.into_iter().filter(|(interface, a)| self.on(*interface).addresses.contains(a));
         let deleted: Vec<_> = left.collect();
-        deleted.into_iter().fold(Ok(()), |so_far, (interface, a)| self.del_address(interface, a).and(so_far))
+        let mut result = Ok(());
+        for (interface, address) in deleted {
+            // One that stays keeps no other.
+            result = self.del_address(interface, address).and(result);
+        }
+        result
     }
 
     /// An address is given to an interface: whether it has it and had been marked.
