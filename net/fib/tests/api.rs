@@ -214,7 +214,8 @@ fn tables_come_and_go_whoever_asks_how_often() {
 fn a_table_that_is_needed_goes_with_the_last_who_needs_it() {
     let router = router(1);
     let (call, fib) = (Call::local(&router.control), &router.fib);
-    let (add, del) = ([vec![1], table(10, Family::Ip4, "")].concat(), [vec![0], table(10, Family::Ip4, "")].concat());
+    let (add, del) =
+        ([vec![1], table(10, Family::Ip4, "")].concat(), [vec![0], table(10, Family::Ip4, "")].concat());
     assert_eq!(retval(&call, "ip_table_add_del", &add), OK);
     let index = fib.index_of(Family::Ip4, 10).unwrap();
     fib.lock(Family::Ip4, index, Source::Interface).unwrap();
@@ -260,7 +261,10 @@ fn routes_are_added_replaced_joined_and_taken_away() {
         assert_eq!(add_del(&call, DEL_PATHS, 0, net, &[to(a, 1)]), OK);
         assert_eq!(router.way(host), format!("Incomplete 2 {b}"));
         assert_eq!(add_del(&call, DEL_PATHS, 0, net, &[to(a, 1)]), OK);
-        assert_eq!(add_del(&call, ADD, 0, net, &[to(recursive, NONE), Way { preference: 2, ..to(b, 1) }]), OK);
+        assert_eq!(
+            add_del(&call, ADD, 0, net, &[to(recursive, NONE), Way { preference: 2, ..to(b, 1) }]),
+            OK
+        );
         assert_eq!(dump(&call, 0, family)[net], [(NONE, 0, 1, 0, 0, ip(recursive)), (1, 0, 1, 2, 0, ip(b))]);
         for kind in [2, 5, 6] {
             let way = Way { kind, ..to(if family == Family::Ip4 { "0.0.0.0" } else { "::" }, NONE) };
@@ -320,7 +324,9 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     short.extend(route(0, "10.0.0.0/8", &[good], None));
     short.pop();
     let mut to = Vec::new();
-    assert!(handler("ip_route_add_del")(&call, Input::new(&short), &mut Answers::new(&mut to, 0, 1, 2)).is_err());
+    assert!(
+        handler("ip_route_add_del")(&call, Input::new(&short), &mut Answers::new(&mut to, 0, 1, 2)).is_err()
+    );
 }
 
 #[test]
@@ -381,7 +387,9 @@ fn a_dump_of_one_source_tells_of_that_one_alone() {
 fn a_dump_while_routes_come_and_go_tells_of_each_that_stays_once() {
     let router = router(1);
     let (call, fib) = (Call::local(&router.control), &router.fib);
-    for (family, first, next_hop) in [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/48", "fe80::1")] {
+    for (family, first, next_hop) in
+        [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/48", "fe80::1")]
+    {
         let path = [Path::next_hop(ip(next_hop), SwIfIndex(1))];
         let all: Vec<_> = consecutive(prefix(first), 60_000).unwrap().collect();
         // Some thousands are there at first; tables are cut and grow several times until the end.
@@ -494,7 +502,9 @@ fn requests_a_second() {
     let say = |what: &str, start: std::time::Instant| {
         println!("{what}: {:.0} a second", f64::from(MANY) / start.elapsed().as_secs_f64());
     };
-    for (family, first, next_hop) in [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/44", "fe80::1")] {
+    for (family, first, next_hop) in
+        [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/44", "fe80::1")]
+    {
         let request = |net: &shoal_wire::IpPrefix| {
             let mut request = vec![1, 0];
             request.extend(route(0, &net.to_string(), &[to(next_hop, 1)], None));
@@ -541,4 +551,3 @@ fn requests_a_second() {
         say(&format!("{family} routes taken away"), start);
     }
 }
-

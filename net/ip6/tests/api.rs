@@ -108,7 +108,8 @@ fn link_local_addresses_are_chosen_and_told() {
 fn who_borrows_addresses_is_told() {
     let (router, ports) = router(1);
     let interfaces = router.get::<Interfaces>();
-    let (one, other) = (interfaces.create_loopback(None, None).unwrap(), interfaces.create_loopback(None, None).unwrap());
+    let (one, other) =
+        (interfaces.create_loopback(None, None).unwrap(), interfaces.create_loopback(None, None).unwrap());
     let lender = ports[0].index();
     let client = Asker::new(router.control(), &[&IP]);
     assert_eq!(client.ask("ip_unnumbered_dump", &ALL), Vec::<Vec<u8>>::new());

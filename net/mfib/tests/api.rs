@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 use common::{GROUPS, MODULES, SOURCES, addr, packet, router};
 use shoal_fib::{Fib, FibIndex, Path};
+use shoal_message::Retval;
 use shoal_mfib::api::IP;
 use shoal_mfib::{ItfFlags, Mfib};
-use shoal_message::Retval;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
 use shoal_testkit::{Asker, Router};
 
@@ -80,8 +80,11 @@ fn routes_come_forward_and_go() {
     for (family, (group, source)) in GROUPS.into_iter().zip(SOURCES).enumerate() {
         let bits = if family == 0 { 64 } else { 256 };
         let (accept, forward) = (ItfFlags::ACCEPT.0, ItfFlags::FORWARD.0);
-        let ways =
-            [(accept, ports[0].index().0, 0), (forward, ports[1].index().0, 0), (forward, ports[2].index().0, 0)];
+        let ways = [
+            (accept, ports[0].index().0, 0),
+            (forward, ports[1].index().0, 0),
+            (forward, ports[2].index().0, 0),
+        ];
         let entry = (Some(source), group, bits);
         let before = router.get::<Mfib>().count([shoal_adj::Family::Ip4, shoal_adj::Family::Ip6][family]);
         let go = |router: &Router, how, ways: &[Way]| {
@@ -177,7 +180,8 @@ fn what_is_not_said_again_goes_from_both_tables() {
 fn signalled_packets_are_told_once() {
     let (mut router, ports) = router(2);
     let (group, source) = (GROUPS[0], SOURCES[0]);
-    let fields = request([1, 1], 0, 1, (Some(source), group, 64), &[(ItfFlags::ACCEPT.0, ports[0].index().0, 0)]);
+    let fields =
+        request([1, 1], 0, 1, (Some(source), group, 64), &[(ItfFlags::ACCEPT.0, ports[0].index().0, 0)]);
     assert_eq!(Asker::new(router.control(), &[&IP]).retval("ip_mroute_add_del", &fields), OK);
     router.send(&ports[0], packet(source, group).build());
     router.send(&ports[0], packet(source, group).build());

@@ -57,7 +57,10 @@ fn it_is_switched_by_interface_and_for_the_router_itself() {
         assert_eq!((set(index.0, ip4, ip6, 0), reassembly.interface(index)), (OK, families));
         assert_eq!(set(index.0, ip4, ip6, 1), OK);
     }
-    assert_eq!((set(99, 1, 1, 0), set(99, 1, 1, 1)), (Retval::INVALID_SW_IF_INDEX, Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(
+        (set(99, 1, 1, 0), set(99, 1, 1, 1)),
+        (Retval::INVALID_SW_IF_INDEX, Retval::INVALID_SW_IF_INDEX)
+    );
     assert_eq!(client.ask("ip_local_reass_get", &[]), [vec![0, 0, 0, 0, 1, 1]]);
     assert_eq!(client.retval("ip_local_reass_enable_disable", &[1, 0]), OK);
     assert_eq!(client.ask("ip_local_reass_get", &[]), [vec![0, 0, 0, 0, 1, 0]]);
