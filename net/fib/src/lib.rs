@@ -27,10 +27,10 @@ mod list;
 mod map;
 mod path;
 mod resolve;
-mod running;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
 mod router;
+mod running;
 mod slot;
 mod source;
 mod table;
@@ -40,8 +40,8 @@ mod view;
 
 pub use arg::{PrefixArg, TableArg};
 pub use control::{
-    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo, Walk,
-    consecutive,
+    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
+    Walk, consecutive,
 };
 pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;
