@@ -40,8 +40,8 @@ mod view;
 
 pub use arg::{PrefixArg, TableArg};
 pub use control::{
-    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo, Walk,
-    consecutive,
+    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
+    Walk, consecutive,
 };
 pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;

@@ -7,12 +7,14 @@ use std::net::IpAddr;
 
 use common::{GROUPS, MODULES, SOURCES, addr, packet, router};
 use shoal_fib::{Fib, FibIndex, Path};
+use shoal_message::Retval;
 use shoal_mfib::api::IP;
 use shoal_mfib::{ItfFlags, Mfib};
-use shoal_message::Retval;
+use shoal_module::api::ApiPart;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
 use shoal_testkit::{Asker, Router};
 
+static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
 const NONE: u32 = u32::MAX;
 const PATH: usize = 171;
@@ -80,12 +82,15 @@ fn routes_come_forward_and_go() {
     for (family, (group, source)) in GROUPS.into_iter().zip(SOURCES).enumerate() {
         let bits = if family == 0 { 64 } else { 256 };
         let (accept, forward) = (ItfFlags::ACCEPT.0, ItfFlags::FORWARD.0);
-        let ways =
-            [(accept, ports[0].index().0, 0), (forward, ports[1].index().0, 0), (forward, ports[2].index().0, 0)];
+        let ways = [
+            (accept, ports[0].index().0, 0),
+            (forward, ports[1].index().0, 0),
+            (forward, ports[2].index().0, 0),
+        ];
         let entry = (Some(source), group, bits);
         let before = router.get::<Mfib>().count([shoal_adj::Family::Ip4, shoal_adj::Family::Ip6][family]);
         let go = |router: &Router, how, ways: &[Way]| {
-            Asker::new(router.control(), &[&IP]).retval("ip_mroute_add_del", &request(how, 0, 0, entry, ways))
+            Asker::new(router.control(), PARTS).retval("ip_mroute_add_del", &request(how, 0, 0, entry, ways))
         };
         assert_eq!(go(&router, [1, 1], &ways), OK);
         router.send(&ports[0], packet(source, group).build());
@@ -94,7 +99,7 @@ fn routes_come_forward_and_go() {
         assert_eq!(go(&router, [1, 1], &[(accept, ports[2].index().0, 0)]), OK);
         router.send(&ports[0], packet(source, group).build());
         assert_eq!([1, 2].map(|n| ports[n].received().len()), [1, 0]);
-        let rows = Asker::new(router.control(), &[&IP]).ask("ip_mroute_dump", &table(0, family == 1));
+        let rows = Asker::new(router.control(), PARTS).ask("ip_mroute_dump", &table(0, family == 1));
         let row = rows.iter().find(|row| row[15..31] == sixteen(addr(group))).unwrap();
         assert_eq!(row[13..15], u16::to_be_bytes(bits));
         assert_eq!((&row[31..47], row[47]), (&sixteen(addr(source))[..], 3));
@@ -113,7 +118,7 @@ fn routes_come_forward_and_go() {
 #[test]
 fn what_cannot_be_is_refused() {
     let (router, ports) = router(1);
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     let good = (ItfFlags::ACCEPT.0, ports[0].index().0, 0);
     let any = (None, "232.1.1.1", 32);
     for (how, table, flags, entry, ways, wanted) in [
@@ -139,7 +144,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn what_is_not_said_again_goes_from_both_tables() {
     let (router, ports) = router(1);
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     let (fib, path) = (router.get::<Fib>(), Path::next_hop(addr("10.0.0.9"), ports[0].index()));
     let good = (ItfFlags::ACCEPT.0, ports[0].index().0, 0);
     let add = |group: &str| {
@@ -155,8 +160,8 @@ fn what_is_not_said_again_goes_from_both_tables() {
         (routes, router.get::<Mfib>().count(shoal_adj::Family::Ip4))
     };
     let (routes, mroutes) = counts();
-    ["232.1.1.1", "232.1.1.2"].map(add);
-    ["20.0.0.0/8", "21.0.0.0/8"].map(route);
+    ["232.1.1.1", "232.1.1.2"].into_iter().for_each(add);
+    ["20.0.0.0/8", "21.0.0.0/8"].into_iter().for_each(route);
     assert_eq!(counts(), (routes + 2, mroutes + 2));
     assert_eq!(client.retval("ip_table_replace_begin", &table(0, false)), OK);
     assert_eq!(counts(), (routes + 2, mroutes + 2));
@@ -177,11 +182,12 @@ fn what_is_not_said_again_goes_from_both_tables() {
 fn signalled_packets_are_told_once() {
     let (mut router, ports) = router(2);
     let (group, source) = (GROUPS[0], SOURCES[0]);
-    let fields = request([1, 1], 0, 1, (Some(source), group, 64), &[(ItfFlags::ACCEPT.0, ports[0].index().0, 0)]);
-    assert_eq!(Asker::new(router.control(), &[&IP]).retval("ip_mroute_add_del", &fields), OK);
+    let fields =
+        request([1, 1], 0, 1, (Some(source), group, 64), &[(ItfFlags::ACCEPT.0, ports[0].index().0, 0)]);
+    assert_eq!(Asker::new(router.control(), PARTS).retval("ip_mroute_add_del", &fields), OK);
     router.send(&ports[0], packet(source, group).build());
     router.send(&ports[0], packet(source, group).build());
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     let rows = client.ask("mfib_signal_dump", &[]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0][..4], ports[0].index().0.to_be_bytes());

@@ -127,8 +127,7 @@ impl Get for IpPathMtuGet {
         };
         let some: Vec<IpPathMtuDetails> = list.iter().skip(from).take(AT_A_TIME).map(told).collect();
         let next = from + some.len();
-        let (retval, cursor) =
-            if next < list.len() { (Retval::EAGAIN.0, next as u32) } else { (0, END) };
+        let (retval, cursor) = if next < list.len() { (Retval::EAGAIN.0, next as u32) } else { (0, END) };
         Ok((some, IpPathMtuGetReply { retval, cursor }))
     }
 }

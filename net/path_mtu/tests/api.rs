@@ -5,11 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use shoal_message::Retval;
 use shoal_module::Module;
+use shoal_module::api::ApiPart;
 use shoal_path_mtu::PathMtus;
 use shoal_path_mtu::api::IP;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
 use shoal_testkit::{Asker, Router};
 
+static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
 
 const MODULES: &[&Module] = &[
@@ -62,7 +64,7 @@ fn random_bytes_are_answered() {
 #[test]
 fn they_are_said_told_replaced_and_forgotten() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     let all = router.get::<PathMtus>();
     assert_eq!(get(&client, 0), (OK, u32::MAX, vec![]));
     for peer in ["192.0.2.1", "2001:db8::1"] {
@@ -93,7 +95,7 @@ fn they_are_said_told_replaced_and_forgotten() {
 #[test]
 fn many_are_told_piece_by_piece() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     for n in 0..1200u32 {
         assert_eq!(update(&client, 0, Ipv4Addr::from_bits(0x0a00_0001 + n).into(), 1400), OK);
     }

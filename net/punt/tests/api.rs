@@ -6,11 +6,13 @@ use std::net::IpAddr;
 use shoal_adj::Family;
 use shoal_message::Retval;
 use shoal_module::Module;
+use shoal_module::api::ApiPart;
 use shoal_punt::api::{IP, PUNT};
 use shoal_punt::{L4, Punt, Registered};
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
 use shoal_testkit::{Asker, Router};
 
+static PARTS: &[&ApiPart] = &[&PUNT, &IP];
 const OK: Retval = Retval(0);
 const ALL: u32 = u32::MAX;
 
@@ -52,7 +54,7 @@ fn random_bytes_are_answered() {
 #[test]
 fn ports_and_protocols_become_the_hosts() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), &[&PUNT]);
+    let client = Asker::new(router.control(), PARTS);
     let punt = router.get::<Punt>();
     let set = |add: u8, kind: u8, arm: [u8; 4]| {
         client.retval("set_punt", &[&[add, 0, 0, 0, kind][..], &arm].concat())
@@ -82,7 +84,7 @@ fn ports_and_protocols_become_the_hosts() {
 fn punted_packets_are_redirected() {
     let mut router = Router::new(MODULES);
     let port = router.pg(0);
-    let client = Asker::new(router.control(), &[&IP]);
+    let client = Asker::new(router.control(), PARTS);
     let index = port.index().0;
     for (af, next_hop) in [(0u8, "192.0.2.1"), (1, "2001:db8::1")] {
         let first = |rx: u32, tx: u32, add: u8| {

@@ -52,10 +52,7 @@ pub static FIB: ApiPart = ApiPart {
     file: "fib",
     folder: Folder::Core,
     version: "1.0.0",
-    messages: &[
-        ApiMessage::dump::<source::FibSourceDump>(),
-        ApiMessage::sent::<source::FibSourceDetails>(),
-    ],
+    messages: &[ApiMessage::dump::<source::FibSourceDump>(), ApiMessage::sent::<source::FibSourceDetails>()],
 };
 
 /// The family a message names by a truth.

@@ -86,12 +86,7 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
         r#type: FibPathType::Normal,
         flags: FibPathFlags(0),
         proto: proto_of(family),
-        nh: FibPathNh {
-            address: AddressUnion::default(),
-            via_label: 0,
-            obj_id: 0,
-            classify_table_index: 0,
-        },
+        nh: FibPathNh { address: AddressUnion::default(), via_label: 0, obj_id: 0, classify_table_index: 0 },
         n_labels: 0,
         label_stack: [FibMplsLabel::default(); 16],
     };
@@ -99,7 +94,8 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
         told.proto = proto_of(Family::of(address));
         told.nh.address = address.into();
     };
-    let id = |family, index| if index == FibIndex::DEFAULT { 0 } else { fib.id_of(family, index).unwrap_or(0) };
+    let id =
+        |family, index| if index == FibIndex::DEFAULT { 0 } else { fib.id_of(family, index).unwrap_or(0) };
     match path.via {
         Via::Attached { .. } | Via::Broadcast { .. } => {}
         Via::NextHop { next_hop: address, .. } => next_hop(&mut told, address),

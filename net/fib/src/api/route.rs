@@ -181,7 +181,9 @@ impl Wanted<'_> {
             Ok(()) if self.is_add => Ok(stats_index(fib.counter(index, &prefix))),
             Ok(()) => Ok(u32::MAX),
             // What is to go and is not there is gone: VPP has nothing to say of it.
-            Err(FibError::NoEntry { .. } | FibError::OtherSource { .. } | FibError::NoPath { .. }) => Ok(u32::MAX),
+            Err(FibError::NoEntry { .. } | FibError::OtherSource { .. } | FibError::NoPath { .. }) => {
+                Ok(u32::MAX)
+            }
             Err(e) => Err(retval(&e)),
         }
     }

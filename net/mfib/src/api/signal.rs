@@ -31,9 +31,9 @@ pub struct MfibSignalDetails {
 impl Dump for MfibSignalDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = MfibSignalDetails> + 'static {
         let (fib, mfib) = (call.get::<Fib>().ok(), call.get::<Mfib>().ok());
-        let all = Family::ALL.into_iter().flat_map(move |family| {
-            mfib.as_ref().map(|mfib| mfib.take_signals(family)).unwrap_or_default()
-        });
+        let all = Family::ALL
+            .into_iter()
+            .flat_map(move |family| mfib.as_ref().map(|mfib| mfib.take_signals(family)).unwrap_or_default());
         all.filter_map(move |signal| {
             Some(MfibSignalDetails {
                 sw_if_index: InterfaceIndex(signal.interface.0),

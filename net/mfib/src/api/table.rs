@@ -21,8 +21,13 @@ impl Message for IpMtableDetails {
     const NAME: &'static str = "ip_mtable_details";
     const DOC: &'static str = "A table of multicast routes";
     const HEADER: Header = Header::Request;
-    const FIELDS: &'static [Field] =
-        &[Field { name: "table", doc: "Its number and name", of: IpTable::TYPE, shape: Shape::One, default: None }];
+    const FIELDS: &'static [Field] = &[Field {
+        name: "table",
+        doc: "Its number and name",
+        of: IpTable::TYPE,
+        shape: Shape::One,
+        default: None,
+    }];
     const SERVICE: Option<Service> = None;
     const LEAST: usize = IpTable::LEAST;
 

@@ -8,8 +8,8 @@ use shoal_fib::api::{af_of, family_if, path_of};
 use shoal_fib::{Fib, Path};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_message::{
-    AddressUnion, FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
-    Message, Retval, Value,
+    AddressUnion, FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
+    InterfaceIndex, Message, Retval, Value,
 };
 use shoal_module::api::{Call, Dump, Request};
 
@@ -146,8 +146,7 @@ impl Dump for IpPuntRedirectDump {
         let family = family_if(self.is_ipv6);
         let all = redirects(call, family, self.sw_if_index);
         let fib = call.get::<Fib>().ok();
-        all.into_iter().filter_map(move |one| {
-            Some(IpPuntRedirectDetails { punt: first(fib.as_ref()?, family, &one)? })
-        })
+        all.into_iter()
+            .filter_map(move |one| Some(IpPuntRedirectDetails { punt: first(fib.as_ref()?, family, &one)? }))
     }
 }
