@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::Rc;
 
 use shoal_adj::Family;
@@ -331,6 +332,14 @@ impl Abf {
             PolicyInfo { id: *id, rule: policy.rule, paths, state, adj, packets, bytes }
         };
         self.policies.borrow().iter().map(info).collect()
+    }
+
+    /// The first attachment behind a bound, by interface and in the order in which they are asked.
+    pub fn attachment_after(&self, after: Bound<AttachInfo>) -> Option<AttachInfo> {
+        let after = after.map(|info| (info.interface, info.family, info.priority, info.policy));
+        let attached = self.attached.borrow();
+        let (interface, family, priority, policy) = *attached.range((after, Bound::Unbounded)).next()?;
+        Some(AttachInfo { interface, family, priority, policy })
     }
 
     /// All attachments, by interface and in the order in which they are asked.
