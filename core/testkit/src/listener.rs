@@ -49,9 +49,12 @@ impl Listener {
     /// Takes the events of a kind that it was told since the last look; others stay.
     pub fn events<M: Message>(&self) -> Vec<M> {
         let id = self.names.iter().position(|name| *name == M::NAME).unwrap() as u16 + 1;
-        let (mine, others) = self.told.0.take().into_iter().partition::<Vec<_>, _>(|message| {
-            message[FRAME..FRAME + 2] == id.to_be_bytes()
-        });
+        let (mine, others) = self
+            .told
+            .0
+            .take()
+            .into_iter()
+            .partition::<Vec<_>, _>(|message| message[FRAME..FRAME + 2] == id.to_be_bytes());
         *self.told.0.borrow_mut() = others;
         let client = self.client.0.to_be_bytes();
         let header = 2 + 4 * M::HEADER.fields().len();

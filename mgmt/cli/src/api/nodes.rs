@@ -233,7 +233,8 @@ mod tests {
     use crate::commands::testing::Router;
 
     fn get(call: &Call, index: u32, name: &str, flags: u32) -> Result<Vec<GraphNodeDetails>, Retval> {
-        let get = GraphNodeGet { cursor: 0, index, name: name.into(), flags: NodeFlag(flags), want_arcs: true };
+        let get =
+            GraphNodeGet { cursor: 0, index, name: name.into(), flags: NodeFlag(flags), want_arcs: true };
         get.get(call).map(|(all, reply)| {
             assert_eq!((reply.retval, reply.cursor), (0, NONE));
             all

@@ -245,7 +245,9 @@ impl Get for TraceDump {
             next_one = next(call, at);
         }
         let (place, same_thread, later) = match &next_one {
-            Some(one) => ((one.thread, one.position), one.thread == at.0, one.thread != at.0 || one.more_threads),
+            Some(one) => {
+                ((one.thread, one.position), one.thread == at.0, one.thread != at.0 || one.more_threads)
+            }
             None => (at, false, false),
         };
         let reply = TraceDumpReply {
@@ -383,7 +385,12 @@ mod tests {
         (router, call)
     }
 
-    fn dump(call: &Call, thread_id: u32, position: u32, max_records: u32) -> (Vec<TraceDetails>, TraceDumpReply) {
+    fn dump(
+        call: &Call,
+        thread_id: u32,
+        position: u32,
+        max_records: u32,
+    ) -> (Vec<TraceDetails>, TraceDumpReply) {
         TraceDump { clear_cache: 0, thread_id, position, max_records }.get(call).unwrap()
     }
 
@@ -421,7 +428,10 @@ mod tests {
     fn the_newer_dump_has_a_place_and_a_bound() {
         let (_router, call) = traced(5);
         let all = v2(&call, NONE, 0, 50);
-        assert_eq!(all.iter().map(|d| (d.position, d.more)).collect::<Vec<_>>()[3..], [(3, true), (4, false)]);
+        assert_eq!(
+            all.iter().map(|d| (d.position, d.more)).collect::<Vec<_>>()[3..],
+            [(3, true), (4, false)]
+        );
         assert_eq!(v2(&call, 0, 4, 50).len(), 1);
         assert_eq!(v2(&call, 0, 0, 2).len(), 2);
         assert_eq!(v2(&call, 7, 0, 50).len(), 0);
@@ -458,7 +468,8 @@ mod tests {
         assert_eq!(capture(9999, 1).handle(&call), Err(Retval::NO_SUCH_NODE));
         let judge = node(&router, "judge").number();
         assert_eq!(capture(judge, 1).handle(&call), Err(Retval::INVALID_VALUE));
-        let function = |name: &str| TraceSetFilterFunction { filter_function_name: name.into() }.handle(&call);
+        let function =
+            |name: &str| TraceSetFilterFunction { filter_function_name: name.into() }.handle(&call);
         assert_eq!(function(FUNCTION), Ok(()));
         assert_eq!(function("bpf_trace_filter"), Err(Retval::NO_SUCH_ENTRY));
         let all: Vec<_> = TraceFilterFunctionDump {}.dump(&call).map(|d| (d.selected, d.name)).collect();
