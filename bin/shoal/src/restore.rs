@@ -23,7 +23,9 @@ pub fn saved(control: &Control) -> Option<(Saved, Restoring)> {
 pub async fn run(cli: &Cli, control: &Rc<Control>, (saved, restoring): (Saved, Restoring)) {
     if saved.cut {
         let lines = saved.text.lines().count();
-        tracing::error!("startup.cli is cut off behind line {lines}: what was there is lost, `revisions' has copies");
+        tracing::error!(
+            "startup.cli is cut off behind line {lines}: what was there is lost, `revisions' has copies"
+        );
     }
     let (mut lines, mut failed) = (0, 0);
     cli.run_all(control, &saved.text, |line, reply| {

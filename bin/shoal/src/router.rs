@@ -13,8 +13,8 @@ use shoal_cli::Cli;
 use shoal_config::StartUp;
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
-use shoal_module::{Control, ModuleList};
 use shoal_module::cli::WIRE;
+use shoal_module::{Control, ModuleList};
 use shoal_stats::Stats;
 
 use crate::console::Console;

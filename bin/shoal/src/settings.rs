@@ -21,6 +21,7 @@ const HUGE: u64 = 2 << 20;
 /// What is well formed and still cannot be done.
 pub fn refuse(startup: &StartUp) -> Result<(), String> {
     cli_address(startup)?;
+    shoal_metrics::address(&startup.section("metrics"))?;
     startup.unix.gid.as_ref().map_or(Ok(0), files::group).map(|_| ())
 }
 
@@ -158,7 +159,10 @@ mod tests {
         let usual = of("");
         assert!(restores(&usual));
         assert_eq!(configuration(&usual, Some(7)).directory, Path::new("/var/lib/shoal"));
-        assert_eq!((configuration(&usual, Some(7)).revisions, configuration(&usual, Some(7)).gid), (50, Some(7)));
+        assert_eq!(
+            (configuration(&usual, Some(7)).revisions, configuration(&usual, Some(7)).gid),
+            (50, Some(7))
+        );
         let other = of("configuration { directory /x/y restore off revisions 3 }");
         assert!(!restores(&other));
         assert_eq!(configuration(&other, None).directory, Path::new("/x/y"));

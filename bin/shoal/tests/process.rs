@@ -32,7 +32,11 @@ impl Place {
         let dir = self.run_dir();
         command.args(["unix", "{", "nosyslog", "runtime-dir"]).arg(dir).arg("}");
         // What the machine's own router has saved is not for tests.
-        command.args(["configuration", "{", "directory"]).arg(self.0.path().join("lib")).arg("}").arg(settings);
+        command
+            .args(["configuration", "{", "directory"])
+            .arg(self.0.path().join("lib"))
+            .arg("}")
+            .arg(settings);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env_remove("NOTIFY_SOCKET");
         command
@@ -253,7 +257,10 @@ fn a_damaged_configuration_does_not_stop_the_start() {
     std::fs::write(&file, whole.replace("via 10.7.0.9", "via nowhere")).unwrap();
     let (said, log) = say(&place, "", "wait 0.5\nshow running-config\nwrite\n");
     assert!(log.contains("startup.cli:8: ") && log.contains("1 of 5 commands failed"), "{log}");
-    assert!(said.contains("set interface state loop7 up") && said.contains("1 commands of what was saved"), "{said}");
+    assert!(
+        said.contains("set interface state loop7 up") && said.contains("1 commands of what was saved"),
+        "{said}"
+    );
     std::fs::write(&file, [0xff, 0xff]).unwrap();
     let (said, log) = say(&place, "", "show version\n");
     assert!(log.contains("not restored") && said.contains("shoal"), "{log}");

@@ -162,7 +162,8 @@ impl Iterator for Pieces {
 
 /// A name as a word of a command line: in quotes where it would be taken for something else.
 pub fn word(name: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | ':' | '@' | '%' | '+' | '-');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | ':' | '@' | '%' | '+' | '-');
     if !name.is_empty() && name.chars().all(plain) && !name.starts_with("--") {
         return Cow::Borrowed(name);
     }
@@ -206,7 +207,9 @@ mod tests {
     #[test]
     fn a_name_that_would_be_taken_for_something_else_is_quoted() {
         assert_eq!(word("host-eth0.7"), "host-eth0.7");
-        for (name, quoted) in [("what?", "\"what?\""), ("a\"b\\", "\"a\\\"b\\\\\""), ("", "\"\""), ("--json", "\"--json\"")] {
+        for (name, quoted) in
+            [("what?", "\"what?\""), ("a\"b\\", "\"a\\\"b\\\\\""), ("", "\"\""), ("--json", "\"--json\"")]
+        {
             assert_eq!(word(name), quoted);
         }
     }

@@ -87,7 +87,8 @@ mod tests {
             host,
             ..TapConfig::default()
         };
-        let config = CreateTap { rx_queues: Some(2), ring_sizes: [Some(1024), None], tap, ..CreateTap::default() };
+        let config =
+            CreateTap { rx_queues: Some(2), ring_sizes: [Some(1024), None], tap, ..CreateTap::default() };
         let info = TapInfo {
             index: SwIfIndex(3),
             name: "tap7".into(),

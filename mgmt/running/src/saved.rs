@@ -42,7 +42,8 @@ impl Saved {
 
 /// The commands of a file of ours, without what stands around them.
 pub fn body(text: &str) -> &str {
-    let after_head = if text.starts_with(HEAD) { text.split_once('\n').map_or("", |(_, rest)| rest) } else { text };
+    let after_head =
+        if text.starts_with(HEAD) { text.split_once('\n').map_or("", |(_, rest)| rest) } else { text };
     let end = after_head.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
     match after_head.split_at_checked(end) {
         Some((commands, last)) if last.starts_with(END) => commands,

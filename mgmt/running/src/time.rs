@@ -25,7 +25,8 @@ fn civil(since: Duration) -> Civil {
 
 /// `2026-11-22T14:00:00Z`.
 pub(crate) fn stamp(time: SystemTime) -> String {
-    let Civil { year, month, day, secs } = civil(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+    let Civil { year, month, day, secs } =
+        civil(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
     let (hour, minute, second) = (secs / 3600, secs / 60 % 60, secs % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -1,5 +1,10 @@
 //! Configurations on disk: there is the old one or the new one, and who may read it.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a failure here is a test's failure")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failure here is a test's failure"
+)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -50,7 +55,11 @@ fn what_is_saved_is_read_again_and_older_ones_stay() {
     assert_eq!(store.save("two\n", at(86_400)).unwrap(), Outcome::Saved(2));
     let saved = store.read().unwrap().unwrap();
     assert_eq!((body(&saved.text), saved.cut), ("two\n", false));
-    assert!(saved.text.starts_with("# Shoal configuration, revision 2, 1970-01-02T00:00:00Z\n"), "{}", saved.text);
+    assert!(
+        saved.text.starts_with("# Shoal configuration, revision 2, 1970-01-02T00:00:00Z\n"),
+        "{}",
+        saved.text
+    );
     assert_eq!(body(&store.read_revision(1).unwrap()), "one\n");
     // The same once more is no revision; what somebody has changed in between is put right.
     assert_eq!(store.save("two\n", at(86_401)).unwrap(), Outcome::Same(2));
@@ -58,10 +67,7 @@ fn what_is_saved_is_read_again_and_older_ones_stay() {
     assert_eq!(store.save("two\n", at(86_402)).unwrap(), Outcome::Saved(3));
     let all = store.revisions().unwrap();
     let told: Vec<(u64, &str)> = all.iter().map(|r| (r.number, r.time.as_str())).collect();
-    assert_eq!(
-        told,
-        [(1, "1970-01-01T00:00:00Z"), (2, "1970-01-02T00:00:00Z"), (3, "1970-01-02T00:00:02Z")]
-    );
+    assert_eq!(told, [(1, "1970-01-01T00:00:00Z"), (2, "1970-01-02T00:00:00Z"), (3, "1970-01-02T00:00:02Z")]);
     let error = store.read_revision(9).unwrap_err();
     assert_eq!(error.to_string(), "there is no revision 9, nearest 3");
 }
@@ -115,7 +121,10 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
 fn a_directory_that_cannot_be_made_is_named_with_what_to_do() {
     let store = store(Path::new("/dev/null/shoal"), 50);
     let error = store.save("a\n", at(0)).unwrap_err().to_string();
-    assert!(error.contains("/dev/null/shoal") && error.contains("configuration { directory PATH }"), "{error}");
+    assert!(
+        error.contains("/dev/null/shoal") && error.contains("configuration { directory PATH }"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -6,7 +6,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::ProxyArp;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(proxy), Ok(interfaces)) = (control.get::<ProxyArp>(), control.get::<Interfaces>()) else { return };
+    let (Ok(proxy), Ok(interfaces)) = (control.get::<ProxyArp>(), control.get::<Interfaces>()) else {
+        return;
+    };
     for index in proxy.enabled() {
         let Ok(name) = interfaces.name(index) else { continue };
         let line = format!("set interface proxy-arp {} enable", word(&name));

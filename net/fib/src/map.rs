@@ -218,7 +218,8 @@ impl<A: Bits> Map<A> {
         let places = counts.map(|count| (count * 3 / 2).max(8));
         let bytes = bytes_of::<A>(places.iter().sum());
         budget::take(bytes)?;
-        let pieces = places.into_iter().map(|n| Ok(Piece { places: empty::<A>(n)?, used: 0, skip: PIECE_BITS }));
+        let pieces =
+            places.into_iter().map(|n| Ok(Piece { places: empty::<A>(n)?, used: 0, skip: PIECE_BITS }));
         let pieces = pieces.collect::<Result<Vec<Piece<A>>, NoMemory>>();
         let pieces = pieces.inspect_err(|_| budget::give_back(bytes))?;
         for whole in std::mem::replace(&mut self.pieces, pieces) {

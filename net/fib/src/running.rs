@@ -169,8 +169,8 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::router::{ip, router};
     use crate::Source;
+    use crate::router::{ip, router};
 
     #[test]
     fn routes_come_in_order_and_in_pieces() {
@@ -179,11 +179,21 @@ mod tests {
         let net = |n: u32| IpPrefix::new(IpAddr::from((0x0b00_0000 + (n << 8)).to_be_bytes()), 24).unwrap();
         let path = Path::recursive(ip("192.0.2.9"), FibIndex::DEFAULT).weight(3);
         fib.add_many(FibIndex::DEFAULT, (0..600).map(net), Source::Cli, &[path]).unwrap();
-        fib.add(FibIndex::DEFAULT, "0.0.0.0/0".parse::<IpPrefix>().unwrap(), Source::Cli, &[Via::Drop.into()]).unwrap();
+        fib.add(
+            FibIndex::DEFAULT,
+            "0.0.0.0/0".parse::<IpPrefix>().unwrap(),
+            Source::Cli,
+            &[Via::Drop.into()],
+        )
+        .unwrap();
         let mut all = Running::default();
         running(&router.control, &mut all);
         let pieces: Vec<String> = all.pieces().collect();
-        assert!(pieces.len() > 3 && pieces.iter().all(|p| p.lines().count() <= PIECE + 1), "{}", pieces.len());
+        assert!(
+            pieces.len() > 3 && pieces.iter().all(|p| p.lines().count() <= PIECE + 1),
+            "{}",
+            pieces.len()
+        );
         let text = pieces.concat();
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("# routes"));

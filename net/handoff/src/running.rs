@@ -7,7 +7,9 @@ use shoal_wire::hash::Symmetry;
 use crate::{Depth, Handoff, Label, Unsaid, Workers};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(handoff), Ok(interfaces)) = (control.get::<Handoff>(), control.get::<Interfaces>()) else { return };
+    let (Ok(handoff), Ok(interfaces)) = (control.get::<Handoff>(), control.get::<Interfaces>()) else {
+        return;
+    };
     if handoff.unsaid() != handoff.unsaid_at_start() {
         let default = if handoff.unsaid() == Unsaid::Auto { "auto" } else { "off" };
         running.line(Phase::System, format!("set handoff default {default}"));

@@ -17,10 +17,10 @@ mod loopback;
 mod names;
 mod node;
 mod running;
-mod tx_placement;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
+mod tx_placement;
 
 pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
 pub use data::{IfData, IfFlags, IfTable};
@@ -44,7 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
-    api: &[&api::API],
+    api: &[&api::API, &api::features::API],
     capacity,
     running: running::running,
     ..Module::NONE

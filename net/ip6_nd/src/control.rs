@@ -282,7 +282,12 @@ impl Nd {
         let dad = self.addresses.borrow().values().filter_map(|a| a.due).min();
         let groups = self.groups.borrow().values().filter_map(|g| g.due).min();
         let radv = self.radv.borrow().values().filter_map(|r| r.next).min();
-        dad.into_iter().chain(groups).chain(radv).chain(self.host_deadline()).chain(self.soliciting_deadline()).min()
+        dad.into_iter()
+            .chain(groups)
+            .chain(radv)
+            .chain(self.host_deadline())
+            .chain(self.soliciting_deadline())
+            .min()
     }
 
     /// Does what is due.

@@ -6,7 +6,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Directions, MssClamp};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(clamp), Ok(interfaces)) = (control.get::<MssClamp>(), control.get::<Interfaces>()) else { return };
+    let (Ok(clamp), Ok(interfaces)) = (control.get::<MssClamp>(), control.get::<Interfaces>()) else {
+        return;
+    };
     for (index, settings) in clamp.settings() {
         let Ok(name) = interfaces.name(index) else { continue };
         let mut line = format!("set interface tcp-mss-clamp {}", word(&name));

@@ -96,19 +96,12 @@ fn mistakes_have_vpps_numbers() {
         Err(Retval::INVALID_SW_IF_INDEX)
     );
     assert_eq!(set(&call, false, with(|n| n.sw_if_index = ALL)), Err(Retval::INVALID_SW_IF_INDEX));
-    assert_eq!(
-        set(&call, true, with(|n| n.mac_address = MacAddress([0xff; 6]))),
-        Err(Retval::INVALID_VALUE)
-    );
+    assert_eq!(set(&call, true, with(|n| n.mac_address = MacAddress([0xff; 6]))), Err(Retval::INVALID_VALUE));
     assert_eq!(set(&call, true, with(|n| n.ip_address = ip("ff02::1"))), Err(Retval::INVALID_VALUE));
     let flush = IpNeighborFlush { af: AddressFamily::Ip6, sw_if_index: InterfaceIndex(77) };
     assert_eq!(flush.handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
-    let config = |max_number, recycle| IpNeighborConfig {
-        af: AddressFamily::Ip4,
-        max_number,
-        max_age: 300,
-        recycle,
-    };
+    let config =
+        |max_number, recycle| IpNeighborConfig { af: AddressFamily::Ip4, max_number, max_age: 300, recycle };
     config(1, false).handle(&call).unwrap();
     set(&call, true, good).unwrap();
     assert_eq!(set(&call, true, neighbor(&port, "10.0.0.10", 0)), Err(Retval::LIMIT_EXCEEDED));

@@ -29,8 +29,9 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
                     Err(_) => continue,
                 },
             };
-            let leads =
-                |path: &Path| matches!(path.via, Via::NextHop { .. } | Via::Recursive { .. } | Via::Attached { .. });
+            let leads = |path: &Path| {
+                matches!(path.via, Via::NextHop { .. } | Via::Recursive { .. } | Via::Attached { .. })
+            };
             let paths: Vec<Path> = redirect.paths.iter().copied().filter(leads).take(1).collect();
             let to = via(&fib, &interfaces, (family, 0), &paths);
             // With its interface a way has gone, and no command says that packets go nowhere.

@@ -15,7 +15,9 @@ fn families(families: Families) -> &'static str {
 }
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(all), Ok(interfaces)) = (control.get::<Reassembly>(), control.get::<Interfaces>()) else { return };
+    let (Ok(all), Ok(interfaces)) = (control.get::<Reassembly>(), control.get::<Interfaces>()) else {
+        return;
+    };
     if all.local() != Families::BOTH {
         running.line(Phase::System, format!("set ip local-reassembly {}", families(all.local())));
     }

@@ -86,6 +86,7 @@ pub static COMMANDS: &[Command] = &[
     events::CLEAR,
     features::SHOW,
     capacity::SHOW,
+    capacity::SHOW_BIHASH,
     statistics::SHOW,
 ];
 

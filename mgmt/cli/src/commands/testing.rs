@@ -10,7 +10,7 @@ use shoal_graph::{
     PacketNode, RxQueue, Severity,
 };
 use shoal_interface as interface;
-use shoal_module::{Control, Module, init_all};
+use shoal_module::{Control, Module, ModuleList, init_all};
 
 use crate::Cli;
 

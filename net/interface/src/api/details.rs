@@ -69,7 +69,8 @@ pub struct SwInterfaceDetails {
 impl From<Info> for SwInterfaceDetails {
     fn from(info: Info) -> Self {
         let bit = |flag: IfFlags, bit: u32| if info.flags.has(flag) { bit } else { 0 };
-        let flags = bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP) | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP);
+        let flags =
+            bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP) | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP);
         let mtu = info.mtu;
         SwInterfaceDetails {
             sw_if_index: InterfaceIndex(info.index.0),
@@ -117,7 +118,8 @@ pub struct SwInterfaceDump {
 
 impl Dump for SwInterfaceDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = SwInterfaceDetails> + 'static {
-        let letters = self.name_filter_valid.then(|| self.name_filter.trim_end_matches('\0').to_ascii_lowercase());
+        let letters =
+            self.name_filter_valid.then(|| self.name_filter.trim_end_matches('\0').to_ascii_lowercase());
         // As in VPP: clients that fill in nothing mean all.
         let all = letters.is_some() || self.sw_if_index == InterfaceIndex::NONE || self.sw_if_index.0 == 0;
         let only = (!all).then_some(SwIfIndex(self.sw_if_index.0));

@@ -24,7 +24,8 @@ pub(crate) fn watch(control: &Rc<Control>, interfaces: &Interfaces) {
         let data = control.get::<Interfaces>().ok().and_then(|i| i.data(index).ok());
         let flags = data.map(|d| d.flags()).unwrap_or_default();
         let bit = |flag: IfFlags, bit: u32| if flags.has(flag) { bit } else { 0 };
-        let flags = bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP) | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP);
+        let flags =
+            bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP) | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP);
         let event =
             SwInterfaceEvent { sw_if_index: InterfaceIndex(index.0), flags: IfStatusFlags(flags), deleted };
         watchers.0.publish(control, |()| true, &event);

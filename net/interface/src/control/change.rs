@@ -34,7 +34,10 @@ fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceErr
 }
 
 impl Interfaces {
-    pub(super) fn device(&self, index: SwIfIndex) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
+    pub(super) fn device(
+        &self,
+        index: SwIfIndex,
+    ) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
         Ok((interface.name.clone(), std::rc::Rc::clone(&interface.device)))
@@ -263,8 +266,8 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface.
     pub fn collect_detailed(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
-        self.enable_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
-        self.enable_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
+        self.set_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
+        self.set_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and

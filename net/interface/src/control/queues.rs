@@ -55,12 +55,7 @@ impl Interfaces {
     ///
     /// # Errors
     /// There is no such interface, queue or thread, or a thread would be left without a queue.
-    pub fn place_tx(
-        &self,
-        index: SwIfIndex,
-        number: u32,
-        threads: &[usize],
-    ) -> Result<(), InterfaceError> {
+    pub fn place_tx(&self, index: SwIfIndex, number: u32, threads: &[usize]) -> Result<(), InterfaceError> {
         let (name, device) = self.device(index)?;
         let queues = device.tx_placement().map_or(0, |p| p.queues());
         let found = device.tx_placement().filter(|_| (number as usize) < queues);
