@@ -1,6 +1,8 @@
-//! Messages: `abf.api`, those of attachments. A policy's rule is an access list there, which this router does not have:
-//! policies are made on the command line.
+//! Messages: `abf.api`. A policy's rule is an access list there, which this router does not have: policies with a rule are
+//! made on the command line, those for all packets by a message.
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
+
+pub mod policy;
 
 use std::ops::Bound;
 use std::rc::Rc;
@@ -20,6 +22,9 @@ pub static API: ApiPart = ApiPart {
     messages: &[
         ApiMessage::request::<AbfPluginGetVersion>(),
         ApiMessage::sent::<AbfPluginGetVersionReply>(),
+        ApiMessage::request::<policy::AbfPolicyAddDel>(),
+        ApiMessage::sent::<policy::AbfPolicyDetails>(),
+        ApiMessage::dump::<policy::AbfPolicyDump>(),
         ApiMessage::request::<AbfItfAttachAddDel>(),
         ApiMessage::sent::<AbfItfAttachDetails>(),
         ApiMessage::dump::<AbfItfAttachDump>(),
