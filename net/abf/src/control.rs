@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::Rc;
 
 use shoal_adj::Family;
@@ -324,13 +325,30 @@ impl Abf {
 
     /// All policies by number.
     pub fn policies(&self) -> Vec<PolicyInfo> {
-        let info = |(id, policy): (&u32, &Policy)| {
-            let held = self.fib.held(&policy.held);
-            let (packets, bytes) = self.matched.sum(policy.counter as usize);
-            let (paths, state, adj) = (held.paths, held.state, held.adj.0);
-            PolicyInfo { id: *id, rule: policy.rule, paths, state, adj, packets, bytes }
-        };
-        self.policies.borrow().iter().map(info).collect()
+        self.policies.borrow().iter().map(|(id, policy)| self.info(*id, policy)).collect()
+    }
+
+    /// The first policy behind one, by number; the first of all for `None`.
+    pub fn policy_after(&self, after: Option<u32>) -> Option<PolicyInfo> {
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let policies = self.policies.borrow();
+        let (id, policy) = policies.range((after, Bound::Unbounded)).next()?;
+        Some(self.info(*id, policy))
+    }
+
+    fn info(&self, id: u32, policy: &Policy) -> PolicyInfo {
+        let held = self.fib.held(&policy.held);
+        let (packets, bytes) = self.matched.sum(policy.counter as usize);
+        let (paths, state, adj) = (held.paths, held.state, held.adj.0);
+        PolicyInfo { id, rule: policy.rule, paths, state, adj, packets, bytes }
+    }
+
+    /// The first attachment behind a bound, by interface and in the order in which they are asked.
+    pub fn attachment_after(&self, after: Bound<AttachInfo>) -> Option<AttachInfo> {
+        let after = after.map(|info| (info.interface, info.family, info.priority, info.policy));
+        let attached = self.attached.borrow();
+        let (interface, family, priority, policy) = *attached.range((after, Bound::Unbounded)).next()?;
+        Some(AttachInfo { interface, family, priority, policy })
     }
 
     /// All attachments, by interface and in the order in which they are asked.

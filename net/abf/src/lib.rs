@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     description: "Policy routing",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     arg_types: cli::ARG_TYPES,
     running: running::running,
     ..Module::NONE

@@ -100,7 +100,10 @@ fn what_hosts_are_told_is_set_and_dumped() {
     let call = Call::local(router.control());
     let before = details(&call, &port);
     assert!(before.send_radv && before.adv_link_layer_address && !before.adv_managed_flag);
-    assert_eq!((before.adv_router_lifetime, before.max_radv_interval, before.min_radv_interval), (600, 200.0, 150.0));
+    assert_eq!(
+        (before.adv_router_lifetime, before.max_radv_interval, before.min_radv_interval),
+        (600, 200.0, 150.0)
+    );
     let wanted = SwInterfaceIp6ndRaConfig { managed: 1, max_interval: 1000, ..config(of(&port)) };
     wanted.handle(&call).unwrap();
     SwInterfaceIp6ndRaConfig { ll_option: 1, other: 1, ..config(of(&port)) }.handle(&call).unwrap();
@@ -109,7 +112,10 @@ fn what_hosts_are_told_is_set_and_dumped() {
         .unwrap();
     let now = details(&call, &port);
     assert!(now.adv_managed_flag && now.adv_other_flag && !now.adv_link_layer_address && !now.cease_radv);
-    assert_eq!((now.adv_router_lifetime, now.max_radv_interval, now.min_radv_interval), (1000, 1000.0, 750.0));
+    assert_eq!(
+        (now.adv_router_lifetime, now.max_radv_interval, now.min_radv_interval),
+        (1000, 1000.0, 750.0)
+    );
     let told = now.prefixes[0];
     assert_eq!((told.onlink_flag, told.autonomous_flag, told.val_lifetime), (true, false, 3600));
     // It is sent, too.
@@ -137,7 +143,11 @@ fn mistakes_have_vpps_numbers() {
     assert_eq!(config(nowhere).handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
     assert_eq!(prefix(nowhere, "2001:db8::", 64).handle(&call), Err(Retval::INVALID_SW_IF_INDEX));
     for wrong in [("10.0.0.0", 24), ("2001:db8::", 129), ("ff02::", 64)] {
-        assert_eq!(prefix(of(&port), wrong.0, wrong.1).handle(&call), Err(Retval::INVALID_VALUE), "{wrong:?}");
+        assert_eq!(
+            prefix(of(&port), wrong.0, wrong.1).handle(&call),
+            Err(Retval::INVALID_VALUE),
+            "{wrong:?}"
+        );
     }
     let unknown = SwInterfaceIp6ndRaPrefix { is_no: true, ..prefix(of(&port), "2001:db8:1::", 64) };
     assert_eq!(unknown.handle(&call), Err(Retval::INVALID_VALUE));
@@ -180,7 +190,8 @@ fn routers_are_asked_until_one_answers() {
     let (mut router, port) = router();
     let call = Call::local(router.control());
     let ask = |mrc, stop| {
-        Ip6ndSendRouterSolicitation { irt: 1, mrt: 8, mrc, mrd: 0, sw_if_index: of(&port), stop }.handle(&call)
+        Ip6ndSendRouterSolicitation { irt: 1, mrt: 8, mrc, mrd: 0, sw_if_index: of(&port), stop }
+            .handle(&call)
     };
     ask(0, false).unwrap();
     router.advance(Duration::from_secs(60));
@@ -197,7 +208,8 @@ fn routers_are_asked_until_one_answers() {
     ask(0, true).unwrap();
     router.advance(Duration::from_secs(60));
     assert_eq!(sent(&port, 133), 0);
-    let none = Ip6ndSendRouterSolicitation { irt: 0, mrt: 0, mrc: 0, mrd: 0, sw_if_index: of(&port), stop: false };
+    let none =
+        Ip6ndSendRouterSolicitation { irt: 0, mrt: 0, mrc: 0, mrd: 0, sw_if_index: of(&port), stop: false };
     assert_eq!(none.handle(&call), Err(Retval::INVALID_VALUE));
 }
 

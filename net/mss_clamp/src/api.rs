@@ -132,7 +132,8 @@ impl Get for MssClampGet {
         }
         let from = if self.cursor == end { 0 } else { self.cursor };
         let mut left = all.into_iter().filter(|(interface, _)| interface.0 >= from);
-        let details = left.by_ref().take(PAGE).map(|(i, settings)| MssClampDetails::new(i, settings)).collect();
+        let details =
+            left.by_ref().take(PAGE).map(|(i, settings)| MssClampDetails::new(i, settings)).collect();
         let reply = match left.next() {
             Some((next, _)) => MssClampGetReply { retval: Retval::EAGAIN.0, cursor: next.0 },
             None => MssClampGetReply { retval: 0, cursor: end },

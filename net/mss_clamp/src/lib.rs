@@ -6,8 +6,8 @@
 //! ask for more.
 #![forbid(unsafe_code)]
 
-mod clamp;
 pub mod api;
+mod clamp;
 pub mod cli;
 mod control;
 pub mod node;

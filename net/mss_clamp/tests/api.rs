@@ -52,7 +52,10 @@ fn sizes_of_both_families_are_set_told_and_taken_away() {
     assert!(get(&call, 0, InterfaceIndex::NONE).0.is_empty());
     set(&call, i, (1400, BOTH), (1300, RX)).unwrap();
     let [ip4, ip6] = router.get::<MssClamp>().settings()[0].1;
-    assert_eq!((ip4.directions, ip4.mss, ip6.directions, ip6.mss), (Directions::BOTH, 1400, Directions::RX, 1300));
+    assert_eq!(
+        (ip4.directions, ip4.mss, ip6.directions, ip6.mss),
+        (Directions::BOTH, 1400, Directions::RX, 1300)
+    );
     for which in [InterfaceIndex(i), InterfaceIndex::NONE] {
         let (details, reply) = get(&call, 0, which);
         assert_eq!((reply.retval, reply.cursor), (0, u32::MAX));

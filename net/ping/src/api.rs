@@ -19,10 +19,7 @@ pub static API: ApiPart = ApiPart {
     file: "ping",
     folder: Folder::Plugins,
     version: "0.1.0",
-    messages: &[
-        ApiMessage::request::<WantPingFinishedEvents>(),
-        ApiMessage::sent::<PingFinishedEvent>(),
-    ],
+    messages: &[ApiMessage::request::<WantPingFinishedEvents>(), ApiMessage::sent::<PingFinishedEvent>()],
 };
 
 /// Most pings of all clients at a time.
@@ -87,7 +84,8 @@ impl Request for WantPingFinishedEvents {
         if !clients.is_there(call.client) {
             return Err(Retval::INVALID_REGISTRATION);
         }
-        if !INTERVALS.contains(&self.interval) || self.address.is_unspecified() || self.address.is_multicast() {
+        if !INTERVALS.contains(&self.interval) || self.address.is_unspecified() || self.address.is_multicast()
+        {
             return Err(Retval::INVALID_VALUE);
         }
         let processes = call.control.processes().map_err(|_| Retval::UNSPECIFIED)?;

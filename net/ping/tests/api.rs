@@ -65,7 +65,10 @@ fn what_cannot_be_sent_is_told_as_not_sent() {
 #[test]
 fn mistakes_and_floods_are_refused() {
     let mut b = bench();
-    assert_eq!(want(PEER, 1, 1.0).handle(&Call::local(b.router.control())), Err(Retval::INVALID_REGISTRATION));
+    assert_eq!(
+        want(PEER, 1, 1.0).handle(&Call::local(b.router.control())),
+        Err(Retval::INVALID_REGISTRATION)
+    );
     let client = Listener::new(&b.router, &[&API]);
     let call = client.call(&b.router);
     for interval in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {

@@ -226,3 +226,51 @@ impl Get for GraphNodeGet {
         Ok((page, reply))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::testing::Router;
+
+    fn get(call: &Call, index: u32, name: &str, flags: u32) -> Result<Vec<GraphNodeDetails>, Retval> {
+        let get =
+            GraphNodeGet { cursor: 0, index, name: name.into(), flags: NodeFlag(flags), want_arcs: true };
+        get.get(call).map(|(all, reply)| {
+            assert_eq!((reply.retval, reply.cursor), (0, NONE));
+            all
+        })
+    }
+
+    #[test]
+    fn declared_messages_are_those_of_vpp() {
+        shoal_testkit::api::same_as_vpp(&[&GRAPH]);
+    }
+
+    #[test]
+    fn nodes_are_told_by_number_by_name_by_flag_and_all() {
+        let router = Router::new();
+        let call = Call::local(&router.control);
+        let all = get(&call, NONE, "", 0).unwrap();
+        assert_eq!(all.len(), router.graph().nodes().len());
+        let input = &get(&call, NONE, "test-input", 0).unwrap()[0];
+        assert_eq!(input.flags, NodeFlag(256));
+        let judge = &get(&call, NONE, "judge", 0).unwrap()[0];
+        assert!(input.arcs_out.contains(&judge.index));
+        let same = &get(&call, input.index, "", 0).unwrap()[0];
+        assert_eq!(same.name.as_str(), "test-input");
+        let inputs = get(&call, NONE, "", 256).unwrap();
+        assert!(inputs.iter().all(|node| node.flags.0 & 256 != 0) && !inputs.is_empty());
+        assert_eq!(get(&call, NONE, "nowhere", 0).err(), Some(Retval::NO_SUCH_ENTRY));
+        assert_eq!(get(&call, 9999, "", 0).err(), Some(Retval::NO_SUCH_ENTRY));
+        let from = GraphNodeGet {
+            cursor: all[1].index,
+            index: NONE,
+            name: Text::default(),
+            flags: NodeFlag(0),
+            want_arcs: false,
+        };
+        let (rest, _) = from.get(&call).unwrap();
+        assert_eq!(rest.len(), all.len() - 1);
+        assert!(rest[0].arcs_out.is_empty());
+    }
+}

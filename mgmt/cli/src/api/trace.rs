@@ -245,7 +245,9 @@ impl Get for TraceDump {
             next_one = next(call, at);
         }
         let (place, same_thread, later) = match &next_one {
-            Some(one) => ((one.thread, one.position), one.thread == at.0, one.thread != at.0 || one.more_threads),
+            Some(one) => {
+                ((one.thread, one.position), one.thread == at.0, one.thread != at.0 || one.more_threads)
+            }
             None => (at, false, false),
         };
         let reply = TraceDumpReply {
@@ -354,5 +356,123 @@ pub struct TraceFilterFunctionDetails {
 impl Dump for TraceFilterFunctionDump {
     fn dump(self, _: &Call) -> impl Iterator<Item = TraceFilterFunctionDetails> + 'static {
         std::iter::once(TraceFilterFunctionDetails { selected: true, name: FUNCTION.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_graph::NodeIndex;
+
+    use super::*;
+    use crate::commands::testing::Router;
+
+    fn node(router: &Router, name: &str) -> NodeIndex {
+        router.graph().node(name).unwrap()
+    }
+
+    fn capture(node_index: u32, max_packets: u32) -> TraceCapturePackets {
+        let (use_filter, verbose, pre_capture_clear) = (false, false, true);
+        TraceCapturePackets { node_index, max_packets, use_filter, verbose, pre_capture_clear }
+    }
+
+    /// A router that traced so many packets.
+    fn traced(count: usize) -> (Router, Call) {
+        let router = Router::new();
+        let call = Call::local(&router.control);
+        let input = node(&router, "test-input").number();
+        capture(input, count as u32).handle(&call).unwrap();
+        router.packets(count);
+        (router, call)
+    }
+
+    fn dump(
+        call: &Call,
+        thread_id: u32,
+        position: u32,
+        max_records: u32,
+    ) -> (Vec<TraceDetails>, TraceDumpReply) {
+        TraceDump { clear_cache: 0, thread_id, position, max_records }.get(call).unwrap()
+    }
+
+    fn v2(call: &Call, thread_id: u32, position: u32, max: u32) -> Vec<TraceV2Details> {
+        TraceV2Dump { thread_id, position, max, clear_cache: false }.dump(call).collect()
+    }
+
+    #[test]
+    fn declared_messages_are_those_of_vpp() {
+        shoal_testkit::api::same_as_vpp(&[&TRACEDUMP]);
+    }
+
+    #[test]
+    fn traced_packets_are_read_piece_by_piece() {
+        let (router, call) = traced(5);
+        let (first, reply) = dump(&call, 0, 0, 3);
+        assert_eq!(first.iter().map(|d| d.position).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(first.iter().all(|d| d.more_this_thread == 1 && d.done == 0));
+        assert!(first[0].trace_data.starts_with("Packet 1\n\n"), "{}", first[0].trace_data);
+        assert!(first[0].trace_data.contains(": judge\n  60 bytes\n"), "{}", first[0].trace_data);
+        assert_eq!((reply.last_thread_id, reply.last_position, reply.done), (0, 3, 0));
+        assert_eq!((reply.more_this_thread, reply.more_threads), (1, 0));
+        let (rest, reply) = dump(&call, reply.last_thread_id, reply.last_position, 100);
+        assert_eq!(rest.iter().map(|d| d.position).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!((rest[1].done, reply.done, reply.more_this_thread), (1, 1, 0));
+        let (none, reply) = dump(&call, NONE, 0, 100);
+        assert_eq!((none.len(), reply.flush_only, reply.done), (0, 1, 1));
+        assert_eq!(dump(&call, 77, 0, 100).0.len(), 0);
+        TraceClearCapture {}.handle(&call).unwrap();
+        assert_eq!(dump(&call, 0, 0, 100).0.len(), 0);
+        drop(router);
+    }
+
+    #[test]
+    fn the_newer_dump_has_a_place_and_a_bound() {
+        let (_router, call) = traced(5);
+        let all = v2(&call, NONE, 0, 50);
+        assert_eq!(
+            all.iter().map(|d| (d.position, d.more)).collect::<Vec<_>>()[3..],
+            [(3, true), (4, false)]
+        );
+        assert_eq!(v2(&call, 0, 4, 50).len(), 1);
+        assert_eq!(v2(&call, 0, 0, 2).len(), 2);
+        assert_eq!(v2(&call, 7, 0, 50).len(), 0);
+        assert_eq!(v2(&call, NONE, u32::MAX, u32::MAX).len(), 0);
+    }
+
+    #[test]
+    fn packets_that_passed_a_node_are_chosen() {
+        let (router, call) = traced(3);
+        let choose = |flag, node_index, count| {
+            TraceSetFilters { flag, count, node_index, classifier_table_index: NONE }.handle(&call)
+        };
+        let judge = node(&router, "judge").number();
+        choose(TraceFilterFlag::IncludeNode, judge, 2).unwrap();
+        assert_eq!(v2(&call, NONE, 0, 50).len(), 2);
+        assert!(!router.run("show trace").contains("Packet 3\n"));
+        choose(TraceFilterFlag::ExcludeNode, judge, 2).unwrap();
+        assert_eq!(v2(&call, NONE, 0, 50).len(), 0);
+        assert!(router.run("show trace").contains("No packets in trace buffer"));
+        assert_eq!(choose(TraceFilterFlag::IncludeNode, 9999, 2), Err(Retval::NO_SUCH_NODE));
+        assert_eq!(choose(TraceFilterFlag::IncludeClassifier, judge, 2), Err(Retval::NO_SUCH_TABLE));
+        router.run("trace filter none");
+        assert_eq!(v2(&call, NONE, 0, 50).len(), 3);
+        router.run("trace filter include judge 1");
+        assert_eq!(v2(&call, NONE, 0, 50).len(), 1);
+        router.run("trace filter exclude error-drop 9");
+        assert_eq!(v2(&call, NONE, 0, 50).len(), 0);
+        router.refused("trace filter include nowhere 9");
+    }
+
+    #[test]
+    fn mistakes_have_vpps_numbers() {
+        let (router, call) = traced(1);
+        assert_eq!(capture(9999, 1).handle(&call), Err(Retval::NO_SUCH_NODE));
+        let judge = node(&router, "judge").number();
+        assert_eq!(capture(judge, 1).handle(&call), Err(Retval::INVALID_VALUE));
+        let function =
+            |name: &str| TraceSetFilterFunction { filter_function_name: name.into() }.handle(&call);
+        assert_eq!(function(FUNCTION), Ok(()));
+        assert_eq!(function("bpf_trace_filter"), Err(Retval::NO_SUCH_ENTRY));
+        let all: Vec<_> = TraceFilterFunctionDump {}.dump(&call).map(|d| (d.selected, d.name)).collect();
+        assert_eq!(all, [(true, FUNCTION.to_owned())]);
     }
 }

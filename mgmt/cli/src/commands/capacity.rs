@@ -22,7 +22,8 @@ pub(super) const SHOW: Command =
 
 /// VPP's word for its hash tables, typed by programs that log the answer. Tables here have kinds of their own.
 pub(super) const SHOW_BIHASH: Command =
-    Command::new("show bihash", "Show how full tables are, as `show capacity`", show).examples(&["show bihash"]);
+    Command::new("show bihash", "Show how full tables are, as `show capacity`", show)
+        .examples(&["show bihash"]);
 
 /// Bytes of a node with its edges and names, beside its numbers.
 const NODE: usize = 1024;

@@ -25,7 +25,7 @@ mod runtime;
 mod statistics;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod threads;
 pub(crate) mod trace;
 pub(crate) mod version;
