@@ -25,7 +25,11 @@ impl Router {
         let folder = tempfile::tempdir().unwrap();
         let address = free_address();
         let script = folder.path().join("up.cli");
-        std::fs::write(&script, "create loopback interface\nenable ip6 interface loop0\nset interface tag loop0 a\"b\\c\n").unwrap();
+        std::fs::write(
+            &script,
+            "create loopback interface\nenable ip6 interface loop0\nset interface tag loop0 a\"b\\c\n",
+        )
+        .unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_shoal"))
             .args(["unix", "{", "nodaemon", "nosyslog", "runtime-dir"])
             .arg(folder.path().join("run"))

@@ -19,15 +19,18 @@ pub enum Kind {
     RouterAdvertisement,
     /// Which groups I listen to.
     ListenerReport,
+    /// I have it, by the way.
+    UnsolicitedAdvertisement,
 }
 
-const NAMES: [&str; 5] = ["ns", "na", "rs", "ra", "mld-report"];
+/// VPP has the first two and the last; advertisements without the solicited flag are gratuitous.
+const NAMES: [&str; 6] = ["requests", "replies", "rs", "ra", "mld-report", "gratuitous"];
 
-/// `/net/ip6-nd/{rx,tx}/{ns,na,rs,ra,mld-report}` by interface.
+/// `/net/ip6-nd/{rx,tx}/{requests,replies,gratuitous,rs,ra,mld-report}` by interface.
 #[derive(Clone)]
 pub struct NdCounters {
-    rx: [Simple; 5],
-    tx: [Simple; 5],
+    rx: [Simple; 6],
+    tx: [Simple; 6],
 }
 
 impl NdCounters {
@@ -38,9 +41,9 @@ impl NdCounters {
     pub fn new(counters: &Counters) -> io::Result<Self> {
         let one =
             |side: &str, kind: &str| counters.simple(&format!("/net/ip6-nd/{side}/{kind}"), MAX_INTERFACES);
-        let side = |s: &str| -> io::Result<[Simple; 5]> {
-            let [ns, na, rs, ra, report] = NAMES;
-            Ok([one(s, ns)?, one(s, na)?, one(s, rs)?, one(s, ra)?, one(s, report)?])
+        let side = |s: &str| -> io::Result<[Simple; 6]> {
+            let [ns, na, rs, ra, report, unsolicited] = NAMES;
+            Ok([one(s, ns)?, one(s, na)?, one(s, rs)?, one(s, ra)?, one(s, report)?, one(s, unsolicited)?])
         };
         Ok(NdCounters { rx: side("rx")?, tx: side("tx")? })
     }
@@ -66,7 +69,7 @@ impl NdCounters {
 
     /// How many came in and went out on an interface.
     pub fn sum(&self, kind: Kind, interface: SwIfIndex) -> (u64, u64) {
-        let of = |side: &[Simple; 5]| side.get(kind as usize).map_or(0, |c| c.sum(interface.0 as usize));
+        let of = |side: &[Simple; 6]| side.get(kind as usize).map_or(0, |c| c.sum(interface.0 as usize));
         (of(&self.rx), of(&self.tx))
     }
 }

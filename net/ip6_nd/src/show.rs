@@ -176,9 +176,13 @@ impl InterfaceView {
             ra_received: sum(Kind::RouterAdvertisement).0,
             rs_received: sum(Kind::RouterSolicitation).0,
             ns: sum(Kind::NeighbourSolicitation),
-            na: sum(Kind::NeighbourAdvertisement),
+            na: both(sum(Kind::NeighbourAdvertisement), sum(Kind::UnsolicitedAdvertisement)),
         })
     }
+}
+
+fn both(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    (one.0 + other.0, one.1 + other.1)
 }
 
 fn able(on: bool) -> &'static str {

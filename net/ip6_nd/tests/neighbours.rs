@@ -51,8 +51,8 @@ fn answers_a_solicitation_for_its_address_and_learns_who_asked() {
     assert_eq!(options.target_link_layer(), Some(port.mac()));
     // RFC 4861 7.2.3: it is there, but nothing proves that we reach it.
     assert_eq!((knows(&router, &port, PEER), state(&router, &port)), (Some(PEER_MAC), Some(State::Stale)));
-    assert_eq!(router.if_counter("/net/ip6-nd/rx/ns", port.index()), 1);
-    assert_eq!(router.if_counter("/net/ip6-nd/tx/na", port.index()), 1);
+    assert_eq!(router.if_counter("/net/ip6-nd/rx/requests", port.index()), 1);
+    assert_eq!(router.if_counter("/net/ip6-nd/tx/replies", port.index()), 1);
 }
 
 #[test]
@@ -72,6 +72,9 @@ fn the_first_packet_waits_and_leaves_when_its_neighbour_answers() {
     forward(&mut router, &port, PEER);
     assert_eq!(port.received_one()[..6], PEER_MAC.0);
     assert_eq!(router.if_counter("/net/ip6-nd/held/sent", port.index()), 1);
+    assert_eq!(router.if_counter("/net/ip6-nd/rx/replies", port.index()), 1);
+    hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, PEER, US, NaFlags::OVERRIDE));
+    assert_eq!(router.if_counter("/net/ip6-nd/rx/gratuitous", port.index()), 1);
 }
 
 #[test]

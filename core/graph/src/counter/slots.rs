@@ -11,18 +11,18 @@ use super::{Entry, Kind};
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     /// In order of creation; a place that became free is taken by the next that comes.
-    slots: Vec<Option<Entry>>,
+    places: Vec<Option<Entry>>,
     by_name: BTreeMap<Arc<str>, usize>,
     free: Vec<usize>,
 }
 
 impl Slots {
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
-        self.slots.get(*self.by_name.get(name)?)?.as_ref()
+        self.places.get(*self.by_name.get(name)?)?.as_ref()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.slots.iter().flatten()
+        self.places.iter().flatten()
     }
 
     /// The name as it is kept, if it is.
@@ -33,15 +33,15 @@ impl Slots {
     pub(super) fn put(&mut self, name: &str, kind: Kind) {
         let known = self.by_name.get_key_value(name).map(|(name, at)| (Arc::clone(name), *at));
         let (name, at) = known.unwrap_or_else(|| {
-            let at = self.free.pop().unwrap_or(self.slots.len());
+            let at = self.free.pop().unwrap_or(self.places.len());
             let name: Arc<str> = name.into();
             self.by_name.insert(Arc::clone(&name), at);
             (name, at)
         });
-        if at == self.slots.len() {
-            self.slots.push(None);
+        if at == self.places.len() {
+            self.places.push(None);
         }
-        if let Some(slot) = self.slots.get_mut(at) {
+        if let Some(slot) = self.places.get_mut(at) {
             *slot = Some(Entry { name, kind });
         }
     }
@@ -55,7 +55,7 @@ impl Slots {
             .collect();
         for name in &gone {
             if let Some(at) = self.by_name.remove(name) {
-                self.slots.get_mut(at).map(Option::take);
+                self.places.get_mut(at).map(Option::take);
                 self.free.push(at);
             }
         }

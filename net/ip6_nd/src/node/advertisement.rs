@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
-use shoal_wire::nd::NeighborAdvertisement;
+use shoal_wire::nd::{NaFlags, NeighborAdvertisement};
 
 use super::receive::{Eyes, Headers, Told, Wrong, wrong};
 use crate::counters::Kind;
@@ -85,9 +85,11 @@ impl PacketNode for Advertisement {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        self.eyes.counters.count_rx(Kind::NeighbourAdvertisement, cx.thread(), rx);
         let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
         let (message, options) = NeighborAdvertisement::check(&headers.ip, headers.message(pkt))?;
+        let asked_for = message.flags().contains(NaFlags::SOLICITED);
+        let kind = if asked_for { Kind::NeighbourAdvertisement } else { Kind::UnsolicitedAdvertisement };
+        self.eyes.counters.count_rx(kind, cx.thread(), rx);
         let (target, flags, mac) = (message.target(), message.flags(), options.target_link_layer());
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { target, flags: flags.0, from });
