@@ -156,13 +156,11 @@ impl<A: Bits> Routes<A> {
                 act(prefix, self.unpack(len, addr, word));
             }
         });
-        match next {
-            Some(hash) => Some(Place { len, hash }),
-            None => {
-                let filled = |len: &u8| self.map(*len).is_some_and(|map| !map.is_empty());
-                (len + 1..=A::FAMILY.max_len()).find(filled).map(|len| Place { len, hash: 0 })
-            }
+        if let Some(hash) = next {
+            return Some(Place { len, hash });
         }
+        let filled = |len: &u8| self.map(*len).is_some_and(|map| !map.is_empty());
+        (len + 1..=A::FAMILY.max_len()).find(filled).map(|len| Place { len, hash: 0 })
     }
 
     /// Marks an entry to which the API contributes.

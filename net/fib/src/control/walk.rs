@@ -89,7 +89,9 @@ impl Fib {
         let here = *walk;
         state.some(walk, |_, prefix, slot| mine.extend(slot.of(Source::Api).map(|_| prefix)));
         if let Ok(table) = state.table_mut(here.family, here.table) {
-            mine.iter().for_each(|prefix| table.mark(prefix));
+            for prefix in &mine {
+                table.mark(prefix);
+            }
         }
     }
 

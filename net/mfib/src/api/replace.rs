@@ -1,7 +1,6 @@
 //! `ip_table_replace_begin`, `ip_table_replace_end`, `ip_table_flush`: what clients contribute to a table, all at once.
 //! There may be a million routes, so others are served meanwhile.
 
-use std::future::Future;
 use std::rc::Rc;
 
 use shoal_adj::Family;
@@ -67,35 +66,29 @@ impl Tables {
 }
 
 impl Task for IpTableReplaceBegin {
-    fn run(self, call: Call) -> impl Future<Output = Result<(), Retval>> + 'static {
-        async move {
-            let all = Tables::of(&call, &self.table)?;
-            all.mfib.replace_begin(all.family, all.index);
-            all.each(|fib, walk| {
-                fib.mark(walk);
-                Ok(())
-            })
-            .await
-        }
+    async fn run(self, call: Call) -> Result<(), Retval> {
+        let all = Tables::of(&call, &self.table)?;
+        all.mfib.replace_begin(all.family, all.index);
+        all.each(|fib, walk| {
+            fib.mark(walk);
+            Ok(())
+        })
+        .await
     }
 }
 
 impl Task for IpTableReplaceEnd {
-    fn run(self, call: Call) -> impl Future<Output = Result<(), Retval>> + 'static {
-        async move {
-            let all = Tables::of(&call, &self.table)?;
-            all.mfib.replace_end(all.family, all.index).map_err(|e| super::retval(&e))?;
-            all.each(|fib, walk| fib.sweep(walk, Sweep::Marked)).await
-        }
+    async fn run(self, call: Call) -> Result<(), Retval> {
+        let all = Tables::of(&call, &self.table)?;
+        all.mfib.replace_end(all.family, all.index).map_err(|e| super::retval(&e))?;
+        all.each(|fib, walk| fib.sweep(walk, Sweep::Marked)).await
     }
 }
 
 impl Task for IpTableFlush {
-    fn run(self, call: Call) -> impl Future<Output = Result<(), Retval>> + 'static {
-        async move {
-            let all = Tables::of(&call, &self.table)?;
-            all.mfib.flush(all.family, all.index).map_err(|e| super::retval(&e))?;
-            all.each(|fib, walk| fib.sweep(walk, Sweep::All)).await
-        }
+    async fn run(self, call: Call) -> Result<(), Retval> {
+        let all = Tables::of(&call, &self.table)?;
+        all.mfib.flush(all.family, all.index).map_err(|e| super::retval(&e))?;
+        all.each(|fib, walk| fib.sweep(walk, Sweep::All)).await
     }
 }

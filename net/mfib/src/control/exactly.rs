@@ -8,8 +8,8 @@ use shoal_buffer::SwIfIndex;
 use shoal_fib::FibIndex;
 
 use super::{Change, How, Member, Mfib, Place, Prefix, Source, take_back};
-use crate::MfibError;
 use crate::table::EVERY_TABLE;
+use crate::{EntryFlags, MfibError};
 
 /// What is not said again, by table.
 pub(super) type Stale = BTreeMap<(Family, FibIndex), BTreeSet<Prefix>>;
@@ -70,7 +70,7 @@ impl Mfib {
             }
             said.members.retain(|member, _| !members.contains(member));
             if said.members.is_empty() {
-                said.flags = Default::default();
+                said.flags = EntryFlags::default();
             }
         });
         self.publish(&mut state, place);
