@@ -105,6 +105,22 @@ mod tests {
     }
 
     #[test]
+    fn what_answers_is_declared_as_an_answer() {
+        use shoal_message::{Header, Reply};
+        let all: Vec<_> = messages().flat_map(|part| part.messages).map(|m| m.described).collect();
+        let services = all.iter().filter_map(|m| m.service);
+        let answers = services.flat_map(|s| match s.reply {
+            Reply::Message(name) => [Some(name), s.details],
+            Reply::Done | Reply::None => [None, s.details],
+        });
+        for name in answers.flatten() {
+            let declared = all.iter().find(|m| m.name == name);
+            let header = declared.unwrap_or_else(|| panic!("{name} is not declared")).header;
+            assert!(matches!(header, Header::Reply | Header::Indexed), "{name} is a {header:?}");
+        }
+    }
+
+    #[test]
     fn core_modules_cannot_be_disabled() {
         let none = Plugins { default: Some(false), ..Plugins::default() };
         let core = TABLE.iter().filter(|(part, _)| *part == Core).count();

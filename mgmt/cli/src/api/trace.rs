@@ -202,7 +202,7 @@ pub struct TraceDumpReply {
 
 /// A traced packet. It has a client's index in front of its context, as no other details have.
 #[derive(Message)]
-#[message(request)]
+#[message(indexed)]
 pub struct TraceDetails {
     thread_id: u32,
     /// Its place among those of the thread.

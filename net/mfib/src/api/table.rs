@@ -3,7 +3,7 @@
 use shoal_adj::Family;
 use shoal_fib::Fib;
 use shoal_fib::api::IpTable;
-use shoal_message::{Field, Header, Input, Malformed, Message, Service, Shape, Value};
+use shoal_message::Message;
 use shoal_module::api::{Call, Dump};
 
 /// Asks for all tables of multicast routes.
@@ -11,33 +11,12 @@ use shoal_module::api::{Call, Dump};
 #[message(request, details = IpMtableDetails)]
 pub struct IpMtableDump {}
 
-/// A table of multicast routes. VPP declares it as if a client sent it: with a client's number in front, which is 0.
+/// A table of multicast routes.
+#[derive(Message)]
+#[message(indexed)]
 pub struct IpMtableDetails {
     /// Its number and name.
     pub table: IpTable,
-}
-
-impl Message for IpMtableDetails {
-    const NAME: &'static str = "ip_mtable_details";
-    const DOC: &'static str = "A table of multicast routes";
-    const HEADER: Header = Header::Request;
-    const FIELDS: &'static [Field] = &[Field {
-        name: "table",
-        doc: "Its number and name",
-        of: IpTable::TYPE,
-        shape: Shape::One,
-        default: None,
-    }];
-    const SERVICE: Option<Service> = None;
-    const LEAST: usize = IpTable::LEAST;
-
-    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(IpMtableDetails { table: IpTable::decode(input)? })
-    }
-
-    fn encode(&self, to: &mut Vec<u8>) {
-        self.table.encode(to);
-    }
 }
 
 impl Dump for IpMtableDump {
