@@ -14,8 +14,14 @@ page() {
   install -d "$DESTDIR$PREFIX/share/$2"
   install -m 644 "share/$1" "$DESTDIR$PREFIX/share/$2/$3"
 }
+# Where clients find what the API's messages are made of.
+rm -rf "$DESTDIR$PREFIX/share/shoal/api"
+for file in share/api/*/*.api.json; do
+  page "${file#share/}" "shoal/$(dirname "${file#share/}")" "$(basename "$file")"
+done
 page man/man1/shoalctl.1 man/man1 shoalctl.1
 page man/man8/shoal.8 man/man8 shoal.8
+page grafana/shoal.json shoal/grafana shoal.json
 for program in shoal shoalctl; do
   page "completions/$program.bash" bash-completion/completions "$program"
   page "completions/_$program" zsh/site-functions "_$program"

@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 import time
+import unittest
 
-from router import SHOALCTL, TestCase
+from router import SHOAL, SHOALCTL, TestCase, wait_for
 
 
 class Connecting(TestCase):
@@ -124,11 +127,8 @@ class Connecting(TestCase):
         self.assertIn("control_ping_reply", out)
 
 
-class Starting(TestCase):
+class Starting(unittest.TestCase):
     def test_the_process_has_the_name_of_vpp_when_it_is_started_as_vpp(self):
-        import shutil
-        import tempfile
-        from router import SHOAL, wait_for
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(SHOAL, f"{folder}/vpp")
             process = subprocess.Popen(

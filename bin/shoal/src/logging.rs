@@ -20,6 +20,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+pub mod api;
 pub mod cli;
 mod running;
 
@@ -29,6 +30,7 @@ pub static MODULE: Module = Module {
     description: "The log",
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };
@@ -136,6 +138,8 @@ struct Flow {
 struct State {
     size: usize,
     lines: VecDeque<Line>,
+    /// How many messages were kept once and are no longer.
+    gone: u64,
     level: Level,
     syslog_level: Level,
     classes: BTreeMap<String, Class>,
@@ -189,6 +193,7 @@ impl Log {
         let state = State {
             size: logging.size,
             lines: VecDeque::new(),
+            gone: 0,
             level: Level::named(&logging.level).unwrap_or(Level::Notice),
             syslog_level: Level::named(&logging.syslog_level).unwrap_or(Level::Warn),
             classes: logging.classes.iter().map(class).collect(),
@@ -239,9 +244,20 @@ impl Log {
         self.lock().lines.iter().cloned().collect()
     }
 
+    /// The message of a number, or the first one behind it that is still kept, and the number behind that. They are
+    /// numbered from 0 as they come.
+    pub fn line_from(&self, number: u64) -> Option<(Line, u64)> {
+        let state = self.lock();
+        let number = number.max(state.gone);
+        let line = state.lines.get(usize::try_from(number - state.gone).ok()?)?;
+        Some((line.clone(), number + 1))
+    }
+
     /// Forgets what is kept.
     pub fn clear(&self) {
-        self.lock().lines.clear();
+        let mut state = self.lock();
+        state.gone += state.lines.len() as u64;
+        state.lines.clear();
     }
 
     /// How many messages are kept, the levels for all classes (log, syslog), and the classes that differ.
@@ -316,6 +332,7 @@ impl State {
     fn trim(&mut self) {
         while self.lines.len() > self.size {
             self.lines.pop_front();
+            self.gone += 1;
         }
     }
 }

@@ -106,9 +106,19 @@ fn run(startup: &StartUp) -> ExitCode {
         return fail(&error);
     }
     let log = logging::install(startup);
+    name_as_vpp();
     match router::run(startup, &log) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
+    }
+}
+
+/// A process that was started as `vpp` has the name that VPP gives its main thread: scripts look for it.
+fn name_as_vpp() {
+    let program = std::env::args_os().next().unwrap_or_default();
+    if std::path::Path::new(&program).file_name().is_some_and(|name| name == "vpp") {
+        // Fails only where there is no /proc.
+        let _ = std::fs::write("/proc/self/comm", "vpp_main");
     }
 }
 

@@ -21,6 +21,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
     (Core, &shoal_running::MODULE),
+    (Plugin, &shoal_metrics::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),

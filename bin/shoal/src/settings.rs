@@ -21,6 +21,7 @@ const HUGE: u64 = 2 << 20;
 /// What is well formed and still cannot be done.
 pub fn refuse(startup: &StartUp) -> Result<(), String> {
     cli_address(startup)?;
+    shoal_metrics::address(&startup.section("metrics"))?;
     startup.unix.gid.as_ref().map_or(Ok(0), files::group).map(|_| ())
 }
 

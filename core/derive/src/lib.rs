@@ -52,7 +52,7 @@ pub fn value(input: TokenStream) -> TokenStream {
 
 /// Implements `shoal_message::Message` for a struct of fields with names.
 ///
-/// `#[message(request)]`, `reply`, `event` or `bare` says what stands in front of them. A request is answered by a reply
+/// `#[message(request)]`, `reply`, `indexed`, `event` or `bare` says what stands in front of them. A request is answered by a reply
 /// that says whether it was done, unless it names others: `reply = TYPE`, `details = TYPE` for a dump, both for a stream
 /// with an end; `events = TYPE` is what comes unasked afterwards. The doc line is mandatory: it is what the reference of
 /// the API says.

@@ -124,7 +124,13 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
     let mut is_unanswered = false;
     if let Some(attribute) = find(&input.attrs, "message") {
         attribute.parse_nested_meta(|meta| {
-            let kinds = [("request", "Request"), ("reply", "Reply"), ("event", "Event"), ("bare", "Bare")];
+            let kinds = [
+                ("request", "Request"),
+                ("reply", "Reply"),
+                ("indexed", "Indexed"),
+                ("event", "Event"),
+                ("bare", "Bare"),
+            ];
             let kind = kinds.iter().find(|(word, _)| meta.path.is_ident(word));
             if meta.path.is_ident("name") {
                 name = meta.value()?.parse::<LitStr>()?.value();
@@ -140,7 +146,7 @@ fn heading(input: &DeriveInput) -> syn::Result<Heading> {
                 header = Some(format_ident!("{kind}"));
             } else {
                 return Err(meta.error(
-                    "it is request, reply, event or bare; name = \"..\"; of a request also reply, details or events = TYPE, or unanswered",
+                    "it is request, reply, indexed, event or bare; name = \"..\"; of a request also reply, details or events = TYPE, or unanswered",
                 ));
             }
             Ok(())

@@ -33,7 +33,7 @@ macro_rules! addresses {
             }
 
             fn encode(&self, to: &mut Vec<u8>) {
-                to.extend(self.octets());
+                to.extend_from_slice(&self.octets());
             }
         }
     )*};
@@ -87,7 +87,7 @@ impl Value for AddressUnion {
     }
 
     fn encode(&self, to: &mut Vec<u8>) {
-        to.extend(self.0);
+        to.extend_from_slice(&self.0);
     }
 }
 

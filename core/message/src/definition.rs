@@ -83,6 +83,8 @@ pub enum Header {
     Request,
     /// To a client, who asked: the context.
     Reply,
+    /// To a client, who asked: its index, which is not filled in, and the context. VPP has a few of these.
+    Indexed,
     /// To a client, who did not ask: its index and the number of its process.
     Event,
     /// Nothing but the message's number.
@@ -97,7 +99,7 @@ impl Header {
     /// The fields it consists of, all of them 32 bits.
     pub const fn fields(self) -> &'static [Field] {
         match self {
-            Header::Request => &const { [number("client_index"), number("context")] },
+            Header::Request | Header::Indexed => &const { [number("client_index"), number("context")] },
             Header::Reply => &const { [number("context")] },
             Header::Event => &const { [number("client_index"), number("pid")] },
             Header::Bare => &[],

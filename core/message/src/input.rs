@@ -41,6 +41,11 @@ impl<'a> Input<'a> {
         self.0.len()
     }
 
+    /// Whether all that are left are 0.
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().fold(0, |all, byte| all | byte) == 0
+    }
+
     /// The next `n` bytes.
     ///
     /// # Errors

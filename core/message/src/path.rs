@@ -3,6 +3,8 @@
 use shoal_derive::Value;
 
 use crate::address::AddressUnion;
+use crate::definition::{Definition, Field, Kind, Shape, Type};
+use crate::input::{Input, Malformed};
 
 /// What a path's next hop speaks.
 #[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,7 @@ pub enum FibPathType {
 }
 
 /// A label to put on a packet.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FibMplsLabel {
     /// Whether the time to live is that of the packet.
     pub is_uniform: u8,
@@ -82,6 +84,57 @@ pub struct FibMplsLabel {
     pub ttl: u8,
     /// Its traffic class.
     pub exp: u8,
+}
+
+const fn field(name: &'static str, doc: &'static str, of: Type) -> Field {
+    Field { name, doc, of, shape: Shape::One, default: None }
+}
+
+/// By hand, because each path has room for sixteen labels and hardly any path has one.
+impl crate::value::Value for FibMplsLabel {
+    const TYPE: Type = Type::User(&Definition {
+        name: "fib_mpls_label",
+        doc: "A label to put on a packet",
+        kind: Kind::Struct(&[
+            field("is_uniform", "Whether the time to live is that of the packet", u8::TYPE),
+            field("label", "The label", u32::TYPE),
+            field("ttl", "Its time to live", u8::TYPE),
+            field("exp", "Its traffic class", u8::TYPE),
+        ]),
+    });
+    const LEAST: usize = 7;
+
+    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let [is_uniform, a, b, c, d, ttl, exp] = input.array()?;
+        Ok(FibMplsLabel { is_uniform, label: u32::from_be_bytes([a, b, c, d]), ttl, exp })
+    }
+
+    fn encode(&self, to: &mut Vec<u8>) {
+        let [a, b, c, d] = self.label.to_be_bytes();
+        to.extend_from_slice(&[self.is_uniform, a, b, c, d, self.ttl, self.exp]);
+    }
+
+    fn decode_array<const N: usize>(input: &mut Input<'_>) -> Result<[Self; N], Malformed> {
+        let mut all = [FibMplsLabel::default(); N];
+        let mut bytes = Input::new(input.take(N * Self::LEAST)?);
+        if bytes.is_zero() {
+            return Ok(all);
+        }
+        for one in &mut all {
+            *one = Self::decode(&mut bytes)?;
+        }
+        Ok(all)
+    }
+
+    fn encode_array(all: &[Self], to: &mut Vec<u8>) {
+        if all.iter().all(|one| *one == FibMplsLabel::default()) {
+            to.resize(to.len() + all.len() * Self::LEAST, 0);
+            return;
+        }
+        for one in all {
+            one.encode(to);
+        }
+    }
 }
 
 /// The next hop of a path, by its kind.

@@ -20,6 +20,28 @@ pub trait Value: Sized {
 
     /// Writes it behind what is there.
     fn encode(&self, to: &mut Vec<u8>);
+
+    /// Reads so many of them. Types that can do that at once say how.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    fn decode_array<const N: usize>(input: &mut Input<'_>) -> Result<[Self; N], Malformed>
+    where
+        Self: Copy + Default,
+    {
+        let mut all = [Self::default(); N];
+        for one in &mut all {
+            *one = Self::decode(input)?;
+        }
+        Ok(all)
+    }
+
+    /// Writes all of them.
+    fn encode_array(all: &[Self], to: &mut Vec<u8>) {
+        for one in all {
+            one.encode(to);
+        }
+    }
 }
 
 /// A message.
@@ -58,7 +80,7 @@ macro_rules! numbers {
             }
 
             fn encode(&self, to: &mut Vec<u8>) {
-                to.extend(self.to_be_bytes());
+                to.extend_from_slice(&self.to_be_bytes());
             }
         }
     )*};
@@ -76,7 +98,7 @@ impl Value for f64 {
     }
 
     fn encode(&self, to: &mut Vec<u8>) {
-        to.extend(self.to_ne_bytes());
+        to.extend_from_slice(&self.to_ne_bytes());
     }
 }
 
@@ -99,16 +121,10 @@ impl<T: Value + Copy + Default, const N: usize> Value for [T; N] {
     const LEAST: usize = N * T::LEAST;
 
     fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let mut all = [T::default(); N];
-        for one in &mut all {
-            *one = T::decode(input)?;
-        }
-        Ok(all)
+        T::decode_array(input)
     }
 
     fn encode(&self, to: &mut Vec<u8>) {
-        for one in self {
-            one.encode(to);
-        }
+        T::encode_array(self, to);
     }
 }

@@ -1,6 +1,7 @@
 //! A connection to a router's counters that outlives the router.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,10 +20,10 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// A reader of one router's segment.
 pub struct Client {
-    path: PathBuf,
+    /// The socket, and the device and inode of its file: a router that was started anew has another. `None` for a
+    /// segment that came otherwise.
+    socket: Option<(PathBuf, (u64, u64))>,
     segment: Segment,
-    /// Device and inode of the socket's file: a router that was started anew has another.
-    socket: (u64, u64),
     directory: Option<Directory>,
     heartbeat: (u64, Instant),
 }
@@ -35,14 +36,23 @@ impl Client {
     pub fn connect(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         // Before connecting: a socket that is replaced in between looks replaced afterwards too.
-        let socket = identity(&path)?;
+        let file = identity(&path)?;
         let segment = Segment::open(fetch(&path)?)?;
-        Ok(Client { path, segment, socket, directory: None, heartbeat: (0, Instant::now()) })
+        Ok(Client { socket: Some((path, file)), segment, directory: None, heartbeat: (0, Instant::now()) })
     }
 
-    /// The socket.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Reads a segment whose descriptor came otherwise: a router's own.
+    ///
+    /// # Errors
+    /// It is no segment of version 2.
+    pub fn of(segment: OwnedFd) -> Result<Self, Error> {
+        let segment = Segment::open(segment)?;
+        Ok(Client { socket: None, segment, directory: None, heartbeat: (0, Instant::now()) })
+    }
+
+    /// The socket, if it came by one.
+    pub fn path(&self) -> Option<&Path> {
+        self.socket.as_ref().map(|(path, _)| path.as_path())
     }
 
     /// How often the directory's structure has changed.
@@ -84,7 +94,8 @@ impl Client {
 
     /// Connects anew if the router was started anew.
     fn follow(&mut self) -> Result<(), Error> {
-        let replaced = identity(&self.path)? != self.socket;
+        let Some((path, file)) = self.socket.clone() else { return Ok(()) };
+        let replaced = identity(&path)? != file;
         // The first entry by VPP's contract; without asking for the others.
         let beat = self.consistently(|segment, directory| directory.number(segment, 0)).unwrap_or(0);
         if beat != self.heartbeat.0 {
@@ -94,7 +105,7 @@ impl Client {
         if !replaced && !silent {
             return Ok(());
         }
-        let new = Client::connect(&self.path)?;
+        let new = Client::connect(path)?;
         if new.segment.identity == self.segment.identity {
             // It serves still, and beats slowly.
             (self.socket, self.heartbeat.1) = (new.socket, Instant::now());
@@ -145,7 +156,7 @@ impl Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Client").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 

@@ -21,6 +21,7 @@
 
 pub mod alloc;
 pub mod api;
+mod ask;
 mod fuzz;
 mod giver;
 mod listener;
@@ -34,6 +35,7 @@ pub mod toy;
 mod twins;
 pub mod two_hosts;
 
+pub use ask::Asker;
 pub use fuzz::{Fuzzed, fuzz_all_nodes};
 pub use giver::{Given, Giver, HAND};
 pub use listener::Listener;

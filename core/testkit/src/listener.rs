@@ -57,9 +57,10 @@ impl Listener {
             .partition::<Vec<_>, _>(|message| message[FRAME..FRAME + 2] == id.to_be_bytes());
         *self.told.0.borrow_mut() = others;
         let client = self.client.0.to_be_bytes();
+        let header = 2 + 4 * M::HEADER.fields().len();
         let event = |message: Vec<u8>| {
             assert_eq!(message[FRAME + 2..FRAME + 6], client, "{} is for another client", M::NAME);
-            M::decode(&mut Input::new(&message[FRAME + 10..])).unwrap()
+            M::decode(&mut Input::new(&message[FRAME + header..])).unwrap()
         };
         mine.into_iter().map(event).collect()
     }

@@ -1,7 +1,7 @@
 //! Commands.
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
+use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output, Toggle};
 
 use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
 use crate::{Qdisc, RingVersion, TxOffload};
@@ -39,6 +39,13 @@ pub static COMMANDS: &[Command] = &[
         delete,
     )
     .examples(&["delete host-interface name eth1"]),
+    Command::new(
+        "set host-interface l4-cksum-offload <name:host-interface> <state:on-off>",
+        "Let the kernel complete checksums and cut large packets, or the router",
+        set_offload,
+    )
+    .examples(&["set host-interface l4-cksum-offload eth1 off"])
+    .doc("On at first, unless `cksum-gso-disable` or `qdisc-bypass-enable` was said."),
 ];
 
 /// Argument types of this crate.
@@ -66,6 +73,13 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     };
     control.get::<HostInterfaces>()?.create(&create)?;
     Ok(Output::text(format!("host-{}\n", create.name)))
+}
+
+fn set_offload(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (hosts, name) = (control.get::<HostInterfaces>()?, args.get::<String>("name")?);
+    let offload = if args.get::<Toggle>("state")?.is_on() { TxOffload::Kernel } else { TxOffload::Router };
+    hosts.set_offload(hosts.named(&name)?, offload)?;
+    Ok(Output::none())
 }
 
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {

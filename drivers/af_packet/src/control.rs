@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Device, Event, IfFlags, Interfaces, Queue, SwIfIndex};
+use shoal_interface::{
+    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
+};
 use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -22,6 +24,8 @@ use crate::{Error, Qdisc, RingVersion, RxConfig, RxRing, rx, watch};
 
 /// Most queues of a kind that an interface may have.
 const MAX_QUEUES: u32 = 64;
+/// What an interface can do while the kernel does it.
+const OFFLOADS: IfFlags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
 /// MTUs an interface of this router may have.
 const MTUS: std::ops::RangeInclusive<u32> = 64..=65_535;
 
@@ -79,7 +83,7 @@ struct HostInterface {
     /// The kernel's interface; none while it is gone.
     link: RefCell<Option<Link>>,
     port: Arc<Port>,
-    config: QueueConfig,
+    config: Cell<QueueConfig>,
     /// What was asked for.
     asked: CreateHostInterface,
     /// Geometry of the receive rings that are open, or were last.
@@ -148,10 +152,57 @@ impl HostInterfaces {
         self.all.borrow().iter().map(|h| h.name.borrow().clone()).collect()
     }
 
+    /// All host interfaces with their kernel names.
+    pub fn list(&self) -> Vec<(SwIfIndex, String)> {
+        self.all.borrow().iter().map(|h| (h.port.index(), h.name.borrow().clone())).collect()
+    }
+
+    /// The host interface of a kernel name.
+    ///
+    /// # Errors
+    /// There is none; the nearest is named.
+    pub fn named(&self, name: &str) -> Result<SwIfIndex, Error> {
+        let index = self.all.borrow().iter().find(|h| *h.name.borrow() == name).map(|h| h.port.index());
+        index.ok_or_else(|| {
+            let names = self.names();
+            let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            Error::NoHostInterface { name: name.into(), nearest: near }
+        })
+    }
+
+    /// Chooses who completes checksums and cuts large packets.
+    ///
+    /// # Errors
+    /// It is no host interface, it sends past the queueing discipline, where the kernel does nothing, or the kernel
+    /// refuses.
+    pub fn set_offload(&self, index: SwIfIndex, offload: TxOffload) -> Result<(), Error> {
+        let found = self.all.borrow().iter().find(|h| h.port.index() == index).cloned();
+        let Some(host) = found else {
+            let (name, nearest) = (self.interfaces.name(index)?, self.names().into_iter().next());
+            return Err(Error::NoHostInterface { name, nearest });
+        };
+        let config = QueueConfig { offload, ..host.config.get() };
+        if config.qdisc == Qdisc::Bypass && offload == TxOffload::Kernel {
+            let why = "it sends past the kernel's queueing discipline, so the router completes checksums";
+            return Err(InterfaceError::NotPossible(self.interfaces.name(index)?, why.into()).into());
+        }
+        let link = host.link.borrow().as_ref().map(|l| l.index);
+        if let Some(link) = link {
+            host.port.replace_tx(config.open_tx(link)?);
+        }
+        host.config.set(config);
+        // A packet that was made for the other one on its way here is completed by either.
+        let kernel = offload == TxOffload::Kernel;
+        Ok(self.interfaces.modify(index, |d| d.with_flags(d.flags().set(OFFLOADS, kernel)))?)
+    }
+
     /// All host interfaces and what was asked for, with the names the kernel has for them now.
     pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateHostInterface)> {
         let made = |host: &Rc<HostInterface>| {
-            let asked = CreateHostInterface { name: host.name.borrow().clone(), ..host.asked.clone() };
+            let (name, config) = (host.name.borrow().clone(), host.config.get());
+            let bypass = config.qdisc == Qdisc::Bypass;
+            let offload = if bypass { host.asked.offload } else { config.offload };
+            let asked = CreateHostInterface { name, offload, ..host.asked.clone() };
             (host.port.index(), asked)
         };
         self.all.borrow().iter().map(made).collect()
@@ -177,7 +228,7 @@ impl HostInterfaces {
         };
         let name = format!("host-{}", create.name);
         if self.interfaces.by_name(&name).is_some() {
-            return Err(shoal_interface::InterfaceError::Exists(name).into());
+            return Err(InterfaceError::Exists(name).into());
         }
         let (rings, tx) = config.open(&link)?;
         let port = Arc::new(Port::new(self.interfaces.table(), tx));
@@ -185,7 +236,7 @@ impl HostInterfaces {
             name: RefCell::new(create.name.clone()),
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
-            config,
+            config: Cell::new(config),
             asked: create.clone(),
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
@@ -195,11 +246,11 @@ impl HostInterfaces {
             Layer::Ip { .. } => (false, "ip4-input"),
         };
         let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
-        let flags = match config.offload {
-            TxOffload::Kernel => IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true),
-            TxOffload::Router => IfFlags::default(),
-        };
-        let flags = flags.set(IfFlags::ETHERNET, ethernet).set(IfFlags::LINK_UP, is_up(&link));
+        let kernel = config.offload == TxOffload::Kernel;
+        let flags = IfFlags::default()
+            .set(OFFLOADS, kernel)
+            .set(IfFlags::ETHERNET, ethernet)
+            .set(IfFlags::LINK_UP, is_up(&link));
         let device = Rc::clone(&host) as Rc<dyn Device>;
         let create = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next, device };
         let index = self.interfaces.create(&create, HostTx { port: Arc::clone(&port) })?;
@@ -217,12 +268,7 @@ impl HostInterfaces {
     /// # Errors
     /// It is not one of the router's.
     pub fn delete(&self, name: &str) -> Result<(), Error> {
-        let index = self.all.borrow().iter().find(|h| *h.name.borrow() == name).map(|h| h.port.index());
-        let Some(index) = index else {
-            let names = self.names();
-            let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
-            return Err(Error::NoHostInterface { name: name.into(), nearest: near });
-        };
+        let index = self.named(name)?;
         Ok(self.interfaces.delete(index)?)
     }
 
@@ -250,7 +296,7 @@ impl HostInterfaces {
         let index = host.port.index();
         let old = self.interfaces.queues(index)?;
         for (number, ring) in (0..).zip(rings) {
-            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.layer));
+            let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.get().layer));
             // A queue that is replaced stays where the operator has put it.
             let before = old.iter().find(|q| q.queue == number);
             if before.is_some() {
@@ -342,8 +388,8 @@ impl HostInterfaces {
             if wanted && link.admin == AdminState::Down {
                 set_admin_state(link.index, AdminState::Up)?;
             }
-            let (rings, tx) = host.config.open(link)?;
-            host.ring.set(host.config.ring(link));
+            let (rings, tx) = host.config.get().open(link)?;
+            host.ring.set(host.config.get().ring(link));
             host.port.replace_tx(tx);
             self.add_queues(host, rings)
         })();
@@ -403,13 +449,17 @@ impl Device for HostInterface {
         Ok(())
     }
 
+    fn tx_placement(&self) -> Option<&TxPlacement> {
+        Some(&self.port.placement)
+    }
+
     /// It is the kernel's at first, and follows when that changes.
     fn has_given_mtu(&self) -> bool {
         true
     }
 
     fn describe(&self) -> String {
-        let (facts, config) = (&self.port.facts, &self.config);
+        let (facts, config) = (&self.port.facts, self.config.get());
         let get = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
         let ring = self.ring.get();
         let mut text = String::new();

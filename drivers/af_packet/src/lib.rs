@@ -12,6 +12,7 @@
 //! ([`shoal_vnet`]), so local TCP with default offloads works.
 #![deny(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -44,6 +45,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
 use crate::send::Sender;
 
@@ -13,6 +13,7 @@ pub(crate) struct Port {
     index: AtomicU32,
     /// One for each transmit queue; empty while the kernel's interface is gone.
     tx: Box<[Mutex<Option<Sender>>]>,
+    pub(crate) placement: TxPlacement,
     pub(crate) facts: Facts,
 }
 
@@ -31,8 +32,10 @@ pub(crate) struct Facts {
 
 impl Port {
     pub(crate) fn new(interfaces: IfTable, senders: Vec<Sender>) -> Self {
+        let placement = TxPlacement::new(senders.len());
         let tx = senders.into_iter().map(|q| Mutex::new(Some(q))).collect();
-        Port { interfaces, index: AtomicU32::new(SwIfIndex::NONE.0), tx, facts: Facts::default() }
+        let (index, facts) = (AtomicU32::new(SwIfIndex::NONE.0), Facts::default());
+        Port { interfaces, index, tx, placement, facts }
     }
 
     /// The interface's index: `NONE` until it has one.
@@ -45,15 +48,11 @@ impl Port {
         self.index.store(index.0, Ordering::Relaxed);
     }
 
-    pub(crate) fn tx_queues(&self) -> usize {
-        self.tx.len()
-    }
-
-    /// The transmit queue of a thread. Threads share one only when there are fewer queues than threads, so the lock,
-    /// taken once a frame, is free as a rule.
+    /// A transmit queue. Threads share one only when there are fewer queues than threads, so the lock, taken once a
+    /// frame, is free as a rule.
     #[inline]
-    pub(crate) fn sender(&self, thread: usize) -> Option<MutexGuard<'_, Option<Sender>>> {
-        let queue = self.tx.get(thread % self.tx.len().max(1))?;
+    pub(crate) fn sender(&self, number: usize) -> Option<MutexGuard<'_, Option<Sender>>> {
+        let queue = self.tx.get(number)?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -57,7 +57,7 @@ impl QueueConfig {
         }
     }
 
-    fn open_tx(&self, link: IfIndex) -> Result<Vec<Sender>, Error> {
+    pub(crate) fn open_tx(&self, link: IfIndex) -> Result<Vec<Sender>, Error> {
         let config = TxConfig { batch: TX_BATCH, qdisc: self.qdisc, ..TxConfig::default() };
         let sender = |_| Ok(Sender::new(TxQueue::open(link, &config)?, self.offload, self.layer));
         (0..self.tx).map(sender).collect()

@@ -77,11 +77,10 @@ impl FrameNode for HostTx {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread) = (self.port.index().0, cx.thread());
-        let mut sum = Sum::default();
-        match self.port.sender(thread) {
+        let (mut sum, number) = (Sum::default(), self.port.placement.queue(thread));
+        match self.port.sender(number) {
             Some(mut sender) if sender.is_some() => {
                 let Some(sender) = sender.as_mut() else { return };
-                let number = thread % self.port.tx_queues();
                 let mut tokens = frame.drain();
                 loop {
                     let mut buffers = [const { None::<Buffer> }; TX_BATCH];

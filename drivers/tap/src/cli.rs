@@ -54,7 +54,7 @@ fn namespaces(_: &Control, _: &str) -> Vec<String> {
 }
 
 /// A namespace as VPP writes it.
-fn netns(text: &str) -> Result<NetnsRef, Expected> {
+pub(crate) fn netns(text: &str) -> Result<NetnsRef, Expected> {
     if let Some(pid) = text.strip_prefix("pid:") {
         return pid.parse().map(NetnsRef::Pid).map_err(|_| "a process number after pid:".into());
     }

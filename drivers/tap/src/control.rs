@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_interface::{
+    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
+};
 use shoal_link::Layer;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
@@ -285,6 +287,10 @@ impl Device for TapInterface {
         }
         let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
         interfaces.set_link(self.port.index(), up && !self.port.is_gone()).map_err(|e| e.to_string())
+    }
+
+    fn tx_placement(&self) -> Option<&TxPlacement> {
+        Some(&self.port.placement)
     }
 
     fn describe(&self) -> String {

@@ -11,6 +11,7 @@
 //! TCP hands over 64 KB at a time.
 #![deny(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod config;
 mod control;
@@ -44,6 +45,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

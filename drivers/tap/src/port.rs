@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shoal_graph::process::Sender;
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
 use crate::TapQueue;
 
@@ -13,6 +13,7 @@ pub(crate) struct Port {
     pub(crate) interfaces: IfTable,
     index: AtomicU32,
     tx: Box<[Mutex<TapQueue>]>,
+    pub(crate) placement: TxPlacement,
     /// The host has deleted the interface.
     gone: AtomicBool,
     news: Sender<SwIfIndex>,
@@ -22,9 +23,10 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(interfaces: IfTable, tx: Vec<TapQueue>, news: Sender<SwIfIndex>) -> Self {
+        let placement = TxPlacement::new(tx.len());
         let tx = tx.into_iter().map(Mutex::new).collect();
         let (index, gone) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicBool::new(false));
-        Port { interfaces, index, tx, gone, news, refused: AtomicU64::new(0) }
+        Port { interfaces, index, tx, placement, gone, news, refused: AtomicU64::new(0) }
     }
 
     /// The interface's index: `NONE` until it has one.
@@ -41,11 +43,11 @@ impl Port {
         self.tx.len()
     }
 
-    /// The transmit queue of a thread. Threads share one only when there are fewer queues than threads, so the lock,
-    /// taken once a frame, is free as a rule.
+    /// A transmit queue. Threads share one only when there are fewer queues than threads, so the lock, taken once a
+    /// frame, is free as a rule.
     #[inline]
-    pub(crate) fn tx_queue(&self, thread: usize) -> Option<MutexGuard<'_, TapQueue>> {
-        let queue = self.tx.get(thread % self.tx.len().max(1))?;
+    pub(crate) fn tx_queue(&self, number: usize) -> Option<MutexGuard<'_, TapQueue>> {
+        let queue = self.tx.get(number)?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

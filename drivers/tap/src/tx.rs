@@ -64,9 +64,9 @@ impl FrameNode for TapTx {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread, memory) = (self.port.index().0, cx.thread(), cx.memory());
-        let number = thread % self.port.tx_queues().max(1);
+        let number = self.port.placement.queue(thread);
         let mut failed = 0;
-        if let Some(mut queue) = self.port.tx_queue(thread) {
+        if let Some(mut queue) = self.port.tx_queue(number) {
             for i in 0..frame.len() {
                 let Some(pkt) = frame.packet(memory, i) else { continue };
                 cx.trace(&pkt, || Trace { interface, queue: number, len: pkt.len() });

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | which messages there are, and their numbers | [`table`] |
 //! | messages of the server itself | [`memclnt`] |
+//! | dumps of what this router has none of | [`absent`] |
 //! | how a stream becomes messages | [`frames`] |
 //! | what one client is served | `session.rs`, its connection: `link.rs` |
 //! | who may connect | `socket.rs`, `server.rs` |
@@ -16,6 +17,7 @@
 //! | the files and the page that describe the messages | [`reference`] |
 #![forbid(unsafe_code)]
 
+pub mod absent;
 mod cli;
 mod desk;
 pub mod frames;
@@ -43,6 +45,7 @@ pub static MODULE: Module = Module {
     init: server::init,
     start: server::start,
     commands: cli::COMMANDS,
+    api: &[&absent::BOND, &absent::L2],
     sections: &[sections::API_TRACE],
     ..Module::NONE
 };

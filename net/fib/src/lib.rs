@@ -12,6 +12,7 @@
 extern crate self as shoal_fib;
 
 mod address;
+pub mod api;
 mod arg;
 mod capacity;
 mod change;
@@ -39,7 +40,8 @@ mod view;
 
 pub use arg::{PrefixArg, TableArg};
 pub use control::{
-    Bulk, Capacity, Entry, Fib, Held, HeldPaths, List, PathState, Reach, TableInfo, consecutive,
+    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
+    Walk, consecutive,
 };
 pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;
@@ -63,6 +65,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: arg::ARG_TYPES,
     capacity: capacity::rows,
+    api: &[&api::IP, &api::FIB],
     running: running::running,
     ..Module::NONE
 };

@@ -96,6 +96,12 @@ impl<'a> Slot<'a> {
         self.all().find(|c| c.source != Source::PathMtu).map(|c| c.list)
     }
 
+    /// Who decides where packets go, and by which list: a path MTU only if nobody else says anything.
+    pub fn deciding(&self) -> (Source, ListId) {
+        let route = self.all().find(|c| c.source != Source::PathMtu).unwrap_or(self.best);
+        (route.source, route.list)
+    }
+
     /// Whether nobody but this source contributes.
     pub fn is_alone(&self, source: Source) -> bool {
         self.best.source == source && self.others.is_empty()

@@ -272,6 +272,12 @@ impl Table {
         }
     }
 
+    /// Its name: one that says its id, if nobody gave it another.
+    pub fn shown_name(&self) -> String {
+        let own = self.name.clone();
+        own.unwrap_or_else(|| format!("{}-VRF:{}", self.family().long_name(), self.id))
+    }
+
     pub fn get(&self, prefix: &IpPrefix) -> Option<Slot<'_>> {
         either!(self, routes => routes.get(prefix))
     }

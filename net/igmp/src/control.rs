@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -199,19 +200,61 @@ impl Igmp {
     /// # Errors
     /// There is no such interface, or it does not speak.
     pub fn disable(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
-        let name = self.interfaces.name(interface)?;
-        let groups = self.groups(interface).ok_or(IgmpError::NotEnabled(name))?;
-        for GroupInfo { group, any, sources } in groups {
-            let any = any.then_some(Ipv4Addr::UNSPECIFIED);
-            for source in any.into_iter().chain(sources) {
-                self.listen(interface, source, group, Listen::No)?;
-            }
-        }
+        self.leave_all(interface)?;
         // What is left to be said is said at once: nobody remembers it afterwards.
         if let Some(mut state) = self.all.borrow_mut().remove(&interface) {
             self.tell_news(interface, &mut state);
         }
         Ok(())
+    }
+
+    /// Leaves all groups of an interface.
+    ///
+    /// # Errors
+    /// There is no such interface, or it does not speak.
+    pub fn leave_all(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
+        let name = self.interfaces.name(interface)?;
+        let groups = self.groups(interface).ok_or(IgmpError::NotEnabled(name))?;
+        groups.into_iter().try_for_each(|GroupInfo { group, .. }| self.set_group(interface, group, &[]))
+    }
+
+    /// Listens to these sources of a group and to no others; 0.0.0.0 is any. None leave the group.
+    ///
+    /// # Errors
+    /// As [`Igmp::listen`], but that it is none if nothing changes; nothing is changed then.
+    pub fn set_group(
+        &self,
+        interface: SwIfIndex,
+        group: Ipv4Addr,
+        sources: &[Ipv4Addr],
+    ) -> Result<(), IgmpError> {
+        let name = self.interfaces.name(interface)?;
+        if !self.all.borrow().contains_key(&interface) {
+            return Err(IgmpError::NotEnabled(name));
+        }
+        check_group(group)?;
+        let wanted: BTreeSet<Ipv4Addr> = sources.iter().copied().collect();
+        let there = self.sources(interface, group);
+        let mut done = Vec::new();
+        for source in wanted.difference(&there) {
+            if let Err(e) = self.listen(interface, *source, group, Listen::Yes) {
+                for source in done {
+                    let _ = self.listen(interface, source, group, Listen::No);
+                }
+                return Err(e);
+            }
+            done.push(*source);
+        }
+        there.difference(&wanted).try_for_each(|source| self.listen(interface, *source, group, Listen::No))
+    }
+
+    /// The sources of a group that are listened to; 0.0.0.0 is any.
+    fn sources(&self, interface: SwIfIndex, group: Ipv4Addr) -> BTreeSet<Ipv4Addr> {
+        let all = self.all.borrow();
+        let Some(group) = all.get(&interface).and_then(|state| state.groups.get(&group)) else {
+            return BTreeSet::new();
+        };
+        group.sources.iter().copied().chain(group.any.then_some(Ipv4Addr::UNSPECIFIED)).collect()
     }
 
     /// Listens to a group on an interface, or no longer: from one source, or from any (0.0.0.0). Packets from there are
@@ -227,9 +270,7 @@ impl Igmp {
         on: Listen,
     ) -> Result<(), IgmpError> {
         let name = self.interfaces.name(interface)?;
-        if !group.is_multicast() || group.octets().starts_with(&[224, 0, 0]) {
-            return Err(IgmpError::NotAGroup(group));
-        }
+        check_group(group)?;
         if source.is_multicast() || source.is_loopback() || source.is_broadcast() {
             return Err(IgmpError::NotASource(source));
         }
@@ -312,6 +353,21 @@ impl Igmp {
             state.news_due = Some(now);
         }
         self.ring();
+    }
+
+    /// The interfaces IGMP runs on.
+    pub fn interfaces(&self) -> Vec<SwIfIndex> {
+        self.all.borrow().keys().copied().collect()
+    }
+
+    /// The first group of an interface that is listened to behind one; the first of all for `None`.
+    pub fn group_after(&self, interface: SwIfIndex, after: Option<Ipv4Addr>) -> Option<GroupInfo> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let all = self.all.borrow();
+        let mut groups = all.get(&interface)?.groups.range((from, Bound::Unbounded));
+        let (group, state) = groups.find(|(_, state)| state.is_wanted())?;
+        let sources = state.sources.iter().copied().collect();
+        Some(GroupInfo { group: *group, any: state.any, sources })
     }
 
     fn groups(&self, interface: SwIfIndex) -> Option<Vec<GroupInfo>> {
@@ -510,6 +566,12 @@ impl Igmp {
             main.inject(self.interfaces.output_node(), buffer);
         }
     }
+}
+
+/// Groups of a link's own are not reported (RFC 3376, 5).
+fn check_group(group: Ipv4Addr) -> Result<(), IgmpError> {
+    let reported = group.is_multicast() && !group.octets().starts_with(&[224, 0, 0]);
+    if reported { Ok(()) } else { Err(IgmpError::NotAGroup(group)) }
 }
 
 /// Whether a group is listened to.

@@ -6,6 +6,7 @@
 //! RFC 3376; routers of RFC 2236 and RFC 1112 are answered in their version (RFC 3376, 7.2).
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -38,6 +39,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

@@ -44,7 +44,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
-    api: &[&api::API],
+    api: &[&api::API, &api::features::API],
     capacity,
     running: running::running,
     ..Module::NONE

@@ -7,7 +7,7 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::control::Kept;
 use crate::loopback::{CLASS, default_mac};
 use crate::node::stats_collect::StatsCollectRx;
-use crate::{DEVICE_INPUT_ARC, IfFlags, Info, Interfaces};
+use crate::{DEVICE_INPUT_ARC, IfFlags, Info, Interfaces, TxQueueInfo};
 
 impl Interfaces {
     /// Writes the command that makes an interface, and names it as it is called now if that makes another name of it.
@@ -108,6 +108,9 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
     if collects(interfaces, info.index, kept) {
         set(format!("set interface collect-detailed-stats {name} enable"));
     }
+    for line in tx_placement(interfaces, info.index, &name) {
+        set(line);
+    }
     for ((arc, feature), on) in &kept.features {
         let off = if *on { "" } else { " disable" };
         running.line_at(
@@ -119,4 +122,18 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
     if info.flags.has(IfFlags::ADMIN_UP) {
         running.line_at(Phase::State, info.index.0, format!("set interface state {name} up"));
     }
+}
+
+/// Who sends by which queue, if it is not the threads in turn. All queues are named, so that each thread ends where it was.
+fn tx_placement(interfaces: &Interfaces, index: SwIfIndex, name: &str) -> Vec<String> {
+    let queues = interfaces.tx_queues(index).unwrap_or_default();
+    let in_turn = |thread: &usize, number: u32| thread % queues.len() == number as usize;
+    if queues.iter().all(|q| q.threads.iter().all(|t| in_turn(t, q.number))) {
+        return Vec::new();
+    }
+    let line = |q: &TxQueueInfo| {
+        let threads: Vec<String> = q.threads.iter().map(usize::to_string).collect();
+        format!("set interface tx-queue {name} queue {} threads {}", q.number, threads.join(","))
+    };
+    queues.iter().filter(|q| !q.threads.is_empty()).map(line).collect()
 }

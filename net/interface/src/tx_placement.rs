@@ -38,10 +38,10 @@ impl TxPlacement {
         let next = (queue + 1) % self.queues();
         for (thread, place) in self.queue_of.iter().enumerate() {
             let here = place.load(Ordering::Relaxed) as usize == queue;
-            match threads.contains(&thread) {
-                true => place.store(queue as u16, Ordering::Relaxed),
-                false if here => place.store(next as u16, Ordering::Relaxed),
-                false => {}
+            if threads.contains(&thread) {
+                place.store(queue as u16, Ordering::Relaxed);
+            } else if here {
+                place.store(next as u16, Ordering::Relaxed);
             }
         }
     }

@@ -18,6 +18,15 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set interface ip directed-broadcast local0 disable"])
     .doc("Off at first, as RFC 2644 wants it: such packets are dropped."),
+    Command::new("enable ip4 interface <interface>", "Let IPv4 run on an interface", enable)
+        .examples(&["enable ip4 interface local0"])
+        .doc("IPv4 also runs on each interface with an IPv4 address."),
+    Command::new(
+        "disable ip4 interface <interface>",
+        "Let IPv4 run on an interface only while it has an address",
+        disable,
+    )
+    .examples(&["disable ip4 interface local0"]),
 ];
 
 fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
@@ -48,5 +57,15 @@ fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn directed_broadcast(control: &Control, args: &Args) -> Result<Output, CliError> {
     control.get::<Ip4>()?.set_directed_broadcast(interface(args)?, args.get::<Toggle>("state")?.is_on())?;
+    Ok(Output::none())
+}
+
+fn enable(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Ip4>()?.enable(interface(args)?, true)?;
+    Ok(Output::none())
+}
+
+fn disable(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Ip4>()?.enable(interface(args)?, false)?;
     Ok(Output::none())
 }

@@ -9,6 +9,7 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+pub mod api;
 mod checksum;
 pub mod cli;
 mod control;

@@ -22,6 +22,9 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             let line = format!("set interface ip directed-broadcast {name} enable");
             running.line_at(Phase::Settings, index.0, line);
         }
+        if ip4.is_enabled_without_address(index) {
+            running.line_at(Phase::Addresses, index.0, format!("enable ip4 interface {name}"));
+        }
         // The first is the one to speak from, here and there.
         for address in ip4.addresses(index) {
             let line = format!("set interface ip address {name} {address}");

@@ -8,7 +8,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_wire::IpPrefix;
 
-use crate::{Ip6, Ip6Error};
+use crate::{Ip6, Ip6Error, set_unnumbered};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -125,20 +125,13 @@ fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn unnumbered(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
     if args.has("del") {
-        let (four, six) = (ip4.set_unnumbered(interface, None), ip6.set_unnumbered(interface, None));
-        // Both borrow or neither does.
-        four.map_err(CliError::from)?;
-        return six.map(|()| Output::none()).map_err(CliError::from);
+        set_unnumbered(&ip4, &ip6, interface, None).map_err(|e| CliError::failed(e.to_string()))?;
+        return Ok(Output::none());
     }
     let lender = args.opt::<InterfaceArg>("lender")?.ok_or_else(|| {
         CliError::argument("lender", "whose addresses it is to use: `use' and an interface")
     })?;
-    let before = ip4.lender(interface);
-    ip4.set_unnumbered(interface, Some(lender.0)).map_err(|e| CliError::argument("lender", e.to_string()))?;
-    if let Err(e) = ip6.set_unnumbered(interface, Some(lender.0)) {
-        // Nothing is half applied.
-        ip4.set_unnumbered(interface, before)?;
-        return Err(CliError::argument("lender", e.to_string()));
-    }
+    let set = set_unnumbered(&ip4, &ip6, interface, Some(lender.0));
+    set.map_err(|e| CliError::argument("lender", e.to_string()))?;
     Ok(Output::none())
 }

@@ -9,6 +9,7 @@
 //! ([`superpath`]), made of the same code.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 pub mod edges;
@@ -28,7 +29,9 @@ use shoal_interface::{Event, Interfaces};
 use shoal_ip4::Listeners;
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{AddressEvent, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable, Use};
+pub use control::{
+    AddressEvent, BorrowError, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable, Use, set_unnumbered,
+};
 pub use icmp_error::IcmpError;
 pub use trace::Headers;
 
@@ -65,6 +68,7 @@ pub static MODULE: Module = Module {
     description: "IPv6 forwarding",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::interface::API, &api::IP],
     start: superpath::start,
     running: running::running,
     ..Module::NONE

@@ -1,7 +1,7 @@
 //! The control plane: pairs, and what the kernel is told of them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 
@@ -54,6 +54,8 @@ pub struct Lcp {
     interfaces: Rc<Interfaces>,
     peers: Peers,
     pairs: RefCell<BTreeMap<SwIfIndex, Pair>>,
+    /// Interfaces whose images go when a replacement ends, unless they are asked for again.
+    marked: RefCell<BTreeSet<SwIfIndex>>,
     default_netns: RefCell<Option<String>>,
     sync: Cell<Sync>,
     at_start: RefCell<(Option<String>, Sync)>,
@@ -75,6 +77,7 @@ impl Lcp {
             interfaces: control.get()?,
             peers,
             pairs: RefCell::default(),
+            marked: RefCell::default(),
             default_netns: RefCell::default(),
             sync: Cell::new(Sync::Off),
             at_start: RefCell::new((None, Sync::Off)),
@@ -94,6 +97,9 @@ impl Lcp {
         let side = self.host_side()?;
         let phy_name = self.interfaces.name(phy)?;
         if let Some(peer) = self.peers.of(phy) {
+            if self.unmark(phy, name, netns) {
+                return Ok(peer);
+            }
             let peer = self.interfaces.name(peer).unwrap_or_default();
             let is_phy = self.pairs.borrow().contains_key(&phy);
             return Err(if is_phy {
@@ -153,10 +159,44 @@ impl Lcp {
     pub fn delete(&self, phy: SwIfIndex) -> Result<(), LcpError> {
         let name = self.interfaces.name(phy)?;
         let pair = self.pairs.borrow_mut().remove(&phy);
+        self.marked.borrow_mut().remove(&phy);
         let pair = pair.ok_or(LcpError::NotPaired(name))?;
         self.disconnect(phy, pair.host);
         let what = format!("to delete {}", pair.name);
         self.host_side()?.delete(pair.host).map_err(|why| LcpError::Host { what, why })
+    }
+
+    /// Marks all pairs: those that are not asked for again go at [`Lcp::end_replacement`].
+    pub fn begin_replacement(&self) {
+        *self.marked.borrow_mut() = self.pairs.borrow().keys().copied().collect();
+    }
+
+    /// Takes away the images that are still marked.
+    ///
+    /// # Errors
+    /// The kernel refuses to let one go; the others are gone.
+    pub fn end_replacement(&self) -> Result<(), LcpError> {
+        let marked = std::mem::take(&mut *self.marked.borrow_mut());
+        let mut done = Ok(());
+        for phy in marked {
+            if self.pairs.borrow().contains_key(&phy) {
+                done = done.and(self.delete(phy));
+            }
+        }
+        done
+    }
+
+    /// Whether the pair that is asked for is there and was marked; it is so no longer.
+    fn unmark(&self, phy: SwIfIndex, name: &str, netns: Option<&str>) -> bool {
+        let same = self.pairs.borrow().get(&phy).is_some_and(|pair| {
+            pair.name == name && pair.netns.as_deref() == netns.or(self.default_netns.borrow().as_deref())
+        });
+        same && self.marked.borrow_mut().remove(&phy)
+    }
+
+    /// The kernel's number of an image.
+    pub fn host_index(&self, host: SwIfIndex) -> Option<u32> {
+        self.host_side().ok()?.host_index(host)
     }
 
     /// All pairs by number.
@@ -296,6 +336,7 @@ impl Lcp {
         };
         let Some(phy) = phy else { return };
         let Some(pair) = self.pairs.borrow_mut().remove(&phy) else { return };
+        self.marked.borrow_mut().remove(&phy);
         self.disconnect(phy, pair.host);
         if phy != interface {
             return;

@@ -7,6 +7,7 @@
 //! The image is made by whoever makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is named here.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -38,6 +39,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     sections: &[SECTION],
     running: running::running,
     ..Module::NONE

@@ -456,3 +456,95 @@ fn commands_do_and_print_what_vpp_does() {
     };
     assert_eq!(message, "pg0 has no pair");
 }
+
+/// Pairs through the binary API.
+mod api {
+    use shoal_lcp::api::*;
+    use shoal_message::{InterfaceIndex, Retval, Text};
+    use shoal_module::api::{Call, Get, Request};
+
+    use super::*;
+
+    fn call(setup: &Setup) -> Call {
+        Call::local(setup.router.control())
+    }
+
+    fn add(call: &Call, phy: SwIfIndex, name: &str) -> Result<LcpItfPairAddDelV3Reply, Retval> {
+        set(call, true, phy, name)
+    }
+
+    fn set(call: &Call, is_add: bool, phy: SwIfIndex, name: &str) -> Result<LcpItfPairAddDelV3Reply, Retval> {
+        LcpItfPairAddDelV3 {
+            is_add,
+            sw_if_index: InterfaceIndex(phy.0),
+            host_if_name: name.into(),
+            host_if_type: LcpItfHostType::Tap,
+            netns: Text::default(),
+        }
+        .handle(call)
+    }
+
+    fn names(call: &Call) -> Vec<String> {
+        let (all, reply) = LcpItfPairGet { cursor: 0 }.get(call).unwrap();
+        assert_eq!((reply.retval, reply.cursor), (0, u32::MAX));
+        all.iter().map(|pair| pair.host_if_name.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn declared_messages_are_those_of_vpp() {
+        shoal_testkit::api::same_as_vpp(&[&API]);
+    }
+
+    #[test]
+    fn random_bytes_do_no_harm() {
+        let mut setup = setup();
+        shoal_testkit::api::random_bytes_do_no_harm(&mut setup.router, &[&API], 200);
+    }
+
+    #[test]
+    fn pairs_are_made_told_and_taken_away() {
+        let mut setup = setup();
+        let second = setup.router.pg(1);
+        let call = call(&setup);
+        let netns = "dataplane".into();
+        LcpDefaultNsSet { netns }.handle(&call).unwrap();
+        assert_eq!(LcpDefaultNsGet {}.handle(&call).unwrap().netns.as_str(), "dataplane");
+        let made = add(&call, second.index(), "e1").unwrap();
+        assert_eq!(made.vif_index, 7);
+        assert_eq!(names(&call), ["e0", "e1"]);
+        let one = LcpItfPairGetV2 { cursor: 0, sw_if_index: InterfaceIndex(second.index().0) };
+        let (pairs, _) = one.get(&call).unwrap();
+        let [pair] = &pairs[..] else { panic!("one pair") };
+        assert_eq!((pair.host_sw_if_index, pair.netns.as_str()), (made.host_sw_if_index, "dataplane"));
+        set(&call, false, second.index(), "").unwrap();
+        assert_eq!(names(&call), ["e0"]);
+    }
+
+    #[test]
+    fn a_replacement_takes_away_what_is_not_asked_for_again() {
+        let mut setup = setup();
+        let second = setup.router.pg(1);
+        let call = call(&setup);
+        add(&call, second.index(), "e1").unwrap();
+        LcpItfPairReplaceBegin {}.handle(&call).unwrap();
+        let again = add(&call, setup.phy.index(), "e0").unwrap();
+        assert_eq!(again.host_sw_if_index, InterfaceIndex(setup.host.0));
+        assert!(add(&call, setup.phy.index(), "e0").is_err(), "once is enough");
+        LcpItfPairReplaceEnd {}.handle(&call).unwrap();
+        assert_eq!(names(&call), ["e0"]);
+    }
+
+    #[test]
+    fn mistakes_have_vpps_numbers() {
+        let mut setup = setup();
+        let second = setup.router.pg(1).index();
+        let call = call(&setup);
+        let number = |done: Result<LcpItfPairAddDelV3Reply, Retval>| done.map(|_| ()).unwrap_err();
+        assert_eq!(number(add(&call, SwIfIndex(77), "e1")), Retval::INVALID_SW_IF_INDEX);
+        assert_eq!(number(add(&call, setup.phy.index(), "e1")), Retval::VALUE_EXIST);
+        assert_eq!(number(add(&call, setup.host, "e1")), Retval::INVALID_INTERFACE);
+        assert_eq!(number(add(&call, second, "a/b")), Retval::INVALID_ARGUMENT);
+        assert_eq!(number(add(&call, second, "refused")), Retval::SYSCALL_ERROR_1);
+        assert_eq!(number(set(&call, false, second, "")), Retval::INVALID_SW_IF_INDEX);
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_buffer::SwIfIndex;
 use shoal_fib::{Fib, FibIndex};
+use shoal_graph::counter::Combined;
 use shoal_infra::qsbr::Grace;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, InitError};
@@ -18,6 +19,11 @@ use crate::MfibError;
 use crate::family::is_link_group;
 use crate::flags::{EntryFlags, ItfFlags};
 use crate::table::{EVERY_TABLE, EntryData, Itf as ItfData, Key, Lengths, MOST_ENTRIES, MfibTable};
+
+mod exactly;
+mod look;
+
+pub use exactly::Signal;
 
 /// Most interfaces of one entry.
 pub const MOST_INTERFACES: usize = 4096;
@@ -202,7 +208,7 @@ pub struct Entry {
     pub adjacencies: Vec<AdjIndex>,
 }
 
-type Place = (u32, Prefix);
+pub(crate) type Place = (u32, Prefix);
 
 #[derive(Default)]
 struct State {
@@ -244,6 +250,11 @@ impl State {
     }
 }
 
+/// The index of an entry in `/net/mroute`: twice its number, one more for IPv6.
+pub(crate) fn counted_at(family: Family, id: u32) -> usize {
+    2 * id as usize + usize::from(family == Family::Ip6)
+}
+
 /// The control plane.
 pub struct Mfib {
     tables: [MfibTable; 2],
@@ -251,6 +262,18 @@ pub struct Mfib {
     adjacencies: Rc<Adjacencies>,
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
+    /// What a client has not said again since it began to say everything.
+    stale: RefCell<exactly::Stale>,
+    counter: Combined,
+}
+
+/// What becomes of what was said before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// It is still said.
+    More,
+    /// It is said no more, of the entry and of the members that are named.
+    Exactly,
 }
 
 /// What is said of an entry: flags of its own, and of interfaces.
@@ -271,18 +294,22 @@ impl Change {
 
 impl Mfib {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Self, InitError> {
+        // VPP's name. Entries of both families take turns in it: see `counted_at`.
+        let counter = control.graph()?.counters().combined("/net/mroute", 2 * MOST_ENTRIES)?;
         let mfib = Mfib {
+            counter,
             tables: Family::ALL.map(MfibTable::new),
             states: Default::default(),
             adjacencies: control.get::<Adjacencies>()?,
             interfaces: control.get::<Interfaces>()?,
             fib: control.get::<Fib>()?,
+            stale: RefCell::default(),
         };
         // RFC 5771, 4: groups of the link are for whoever is on it. Those of IPv6 are known by interface: ip6-lookup.
         let special = Prefix::group(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 24);
         let say = Change { flags: EntryFlags::ACCEPT_ALL, members: vec![(Member::Local, ItfFlags::FORWARD)] };
         special
-            .and_then(|prefix| mfib.update(EVERY_TABLE, prefix, Source::Special, &say))
+            .and_then(|prefix| mfib.update(EVERY_TABLE, prefix, Source::Special, &say, How::More))
             .map_err(|e| InitError::Other(e.to_string()))?;
         Ok(mfib)
     }
@@ -308,7 +335,7 @@ impl Mfib {
         change: &Change,
     ) -> Result<(), MfibError> {
         self.fib.table(prefix.family(), table)?;
-        self.update(table.0, prefix, source, change)
+        self.update(table.0, prefix, source, change, How::More)
     }
 
     fn check(&self, prefix: Prefix, change: &Change) -> Result<(), MfibError> {
@@ -365,7 +392,14 @@ impl Mfib {
         }
     }
 
-    fn update(&self, table: u32, prefix: Prefix, source: Source, change: &Change) -> Result<(), MfibError> {
+    fn update(
+        &self,
+        table: u32,
+        prefix: Prefix,
+        source: Source,
+        change: &Change,
+        how: How,
+    ) -> Result<(), MfibError> {
         self.check(prefix, change)?;
         let family = prefix.family();
         let mut state = self.state(family).borrow_mut();
@@ -391,6 +425,10 @@ impl Mfib {
                 self.release(&fresh);
                 return Err(e.into());
             }
+            // Packets found the number's entry before at the latest a grace period ago.
+            let at = counted_at(family, id);
+            self.counter.ensure(at + 1);
+            self.counter.zero(at);
             state.count(&prefix, true);
             let held = Held { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
             state.entries.insert((table, prefix), held);
@@ -398,10 +436,10 @@ impl Mfib {
         if let Some(held) = state.entries.get_mut(&(table, prefix)) {
             held.adjacencies.extend(fresh);
             let said = held.said.entry(source).or_default();
-            said.flags = said.flags.with(change.flags);
+            said.flags = if how == How::More { said.flags.with(change.flags) } else { change.flags };
             for (member, flags) in &change.members {
                 let merged = said.members.entry(*member).or_default();
-                *merged = merged.with(*flags);
+                *merged = if how == How::More { merged.with(*flags) } else { *flags };
             }
         }
         self.publish(&mut state, (table, prefix));
@@ -527,6 +565,16 @@ impl Mfib {
         }
     }
 
+    /// Where packets of all entries are counted.
+    pub(crate) fn counter(&self) -> Combined {
+        self.counter.clone()
+    }
+
+    /// The packets and bytes that an entry has taken, from the network header on.
+    pub fn counted(&self, family: Family, id: u32) -> (u64, u64) {
+        self.counter.sum(counted_at(family, id))
+    }
+
     /// How many entries a family has, of all tables.
     pub fn count(&self, family: Family) -> usize {
         self.state(family).borrow().entries.len()
@@ -553,29 +601,7 @@ impl Mfib {
 
     /// All entries of a table, those that every table has last.
     pub fn entries(&self, family: Family, table: FibIndex) -> Vec<Entry> {
-        let state = self.state(family).borrow();
-        let data = self.table(family);
-        let of = |table: u32| state.entries.iter().filter(move |((t, _), _)| *t == table);
-        let show = |((_, prefix), held): (&Place, &Held)| {
-            let now = data.entry_now(held.id);
-            let itf = |(member, flags): (Member, ItfFlags)| {
-                let signalled = match member {
-                    Member::Interface(i) => now.itf(i).is_some_and(|i| i.signalled.load(Ordering::Relaxed)),
-                    Member::Local => false,
-                };
-                let flags = if signalled { flags.with(ItfFlags::SIGNAL_PRESENT) } else { flags };
-                Itf { member, flags }
-            };
-            Entry {
-                prefix: *prefix,
-                id: held.id,
-                flags: held.flags(),
-                sources: held.said.keys().copied().collect(),
-                interfaces: held.members().into_iter().map(itf).collect(),
-                adjacencies: held.adjacencies.values().copied().collect(),
-            }
-        };
-        of(table.0).chain(of(EVERY_TABLE)).map(show).collect()
+        self.places(family, table).into_iter().filter_map(|place| self.entry_at(place)).collect()
     }
 }
 

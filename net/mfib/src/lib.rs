@@ -10,6 +10,7 @@
 //! packets are accepted, and to which they are forwarded. The nodes are written once for both families.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -29,7 +30,7 @@ use shoal_interface::{Event, Interfaces};
 use shoal_ip4::Ip4FragMulticast;
 use shoal_module::{Capacity, Control, InitError, Module};
 
-pub use control::{Change, Entry, Itf, MOST_INTERFACES, Member, Mfib, Prefix, Source};
+pub use control::{Change, Entry, Itf, MOST_INTERFACES, Member, Mfib, Prefix, Signal, Source};
 pub use error::MfibError;
 pub use flags::{EntryFlags, ItfFlags};
 pub use table::{MOST_ENTRIES, MfibTable};
@@ -44,6 +45,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::IP],
     capacity,
     running: running::running,
     ..Module::NONE
@@ -76,7 +78,7 @@ fn add_nodes<F: Ip>(control: &Rc<Control>, graph: &Rc<Graph>, mfib: &Mfib) -> Re
     let interfaces = control.get::<Interfaces>()?.table();
     let (table, family) = (mfib.table(F::FAMILY), PhantomData::<F>);
     graph.add_packet(MfibLookup { table: table.clone(), interfaces, family })?;
-    graph.add_packet(MfibRpf { table: table.clone(), family })?;
+    graph.add_packet(MfibRpf { table: table.clone(), counter: mfib.counter(), family })?;
     graph.add_frame(Replicate { table, adjacencies: adjacencies.table(), family })?;
     let output = graph.arc(F::OUTPUT_ARC)?;
     let rewrite = graph.add_packet(RewriteMcast { adjacencies: adjacencies.table(), output, family })?;

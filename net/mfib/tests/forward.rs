@@ -241,3 +241,29 @@ fn a_trace_shows_the_whole_way() {
         }
     }
 }
+
+#[test]
+fn an_entry_counts_the_packets_it_takes() {
+    for family in 0..2 {
+        let (mut router, ports) = router(3);
+        let prefix = group(GROUPS[family]);
+        let members = [member(&ports[0], A), member(&ports[1], F)];
+        add(&router, prefix, &members).unwrap();
+        let sent = packet(SOURCES[family], GROUPS[family]).build();
+        router.send_all(&ports[0], [&sent, &sent]);
+        router.send(&ports[2], &sent);
+        let mfib = router.get::<Mfib>();
+        let of = Family::ALL[family];
+        let entries = mfib.entries(of, FibIndex(0));
+        let id = entries.iter().find(|e| e.prefix == prefix).unwrap().id;
+        let bytes = sent.len() as u64 - 14;
+        assert_eq!(mfib.counted(of, id), (2, 2 * bytes), "not the one by another interface");
+        assert_eq!(mfib.counted(Family::ALL[1 - family], id), (0, 0));
+        remove(&router, prefix, &members).unwrap();
+        router.run();
+        add(&router, prefix, &members).unwrap();
+        let entries = mfib.entries(of, FibIndex(0));
+        let id = entries.iter().find(|e| e.prefix == prefix).unwrap().id;
+        assert_eq!(mfib.counted(of, id), (0, 0), "a new entry begins anew");
+    }
+}

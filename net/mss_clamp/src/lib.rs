@@ -6,6 +6,7 @@
 //! ask for more.
 #![forbid(unsafe_code)]
 
+pub mod api;
 mod clamp;
 pub mod cli;
 mod control;
@@ -26,6 +27,7 @@ pub static MODULE: Module = Module {
     description: "TCP maximum segment size clamping",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

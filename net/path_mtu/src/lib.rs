@@ -7,6 +7,7 @@
 //! Operators and clients say path MTUs; others are learnt from errors about packets of the router itself.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::IP],
     capacity,
     running: running::running,
     ..Module::NONE

@@ -123,11 +123,8 @@ impl Pg {
         let port = Port::new(create.mode, create.gso_size.unwrap_or(0));
         let mut flags = IfFlags::TX_CHECKSUM.set(IfFlags::ETHERNET, create.mode == Mode::Ethernet);
         flags = flags.set(IfFlags::TX_GSO, create.gso_size.is_some());
-        let device = PgDevice {
-            id: create.id,
-            port: Arc::clone(&port),
-            coalesce: Rc::new(Cell::new(create.coalesce)),
-        };
+        let coalesce = Rc::new(Cell::new(create.coalesce));
+        let device = PgDevice { id: create.id, port: Arc::clone(&port), coalesce: Rc::clone(&coalesce) };
         let mac = match create.mode {
             Mode::Ethernet => create.mac.unwrap_or_else(random_mac),
             Mode::Ip4 | Mode::Ip6 => create.mac.unwrap_or(MacAddress::ZERO),
@@ -142,7 +139,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, port, injects: Cell::new(None), made: create.clone() };
+        let interface = Interface { index, port, coalesce, injects: Cell::new(None), made: create.clone() };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -154,7 +151,8 @@ impl Pg {
 
     /// All packet-generator interfaces, and how each was made.
     pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateInterface)> {
-        self.all.borrow().values().map(|i| (i.index, i.made.clone())).collect()
+        let made = |i: &Interface| CreateInterface { coalesce: i.coalesce.get(), ..i.made.clone() };
+        self.all.borrow().values().map(|i| (i.index, made(i))).collect()
     }
 
     /// All packet-generator interfaces.
@@ -170,6 +168,16 @@ impl Pg {
         self.port(index)?;
         // `heard` does the rest.
         Ok(self.interfaces.delete(index)?)
+    }
+
+    /// Lets an interface join received pieces into large packets, or not.
+    ///
+    /// # Errors
+    /// It is no packet-generator interface.
+    pub fn set_coalesce(&self, index: SwIfIndex, on: bool) -> Result<(), PgError> {
+        self.port(index)?;
+        self.all.borrow().values().filter(|i| i.index == index).for_each(|i| i.coalesce.set(on));
+        Ok(())
     }
 
     /// Takes only frames an Ethernet card would take, or all.

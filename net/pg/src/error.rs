@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use shoal_graph::GraphError;
 use shoal_interface::InterfaceError;
+use shoal_message::Retval;
 
 /// Why a packet-generator operation failed; nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -40,4 +41,18 @@ pub enum PgError {
     /// The graph refused.
     #[error(transparent)]
     Graph(#[from] GraphError),
+}
+
+impl From<PgError> for Retval {
+    fn from(error: PgError) -> Self {
+        match error {
+            PgError::NoInterface(..) => Retval::INVALID_SW_IF_INDEX,
+            PgError::Syntax { .. } | PgError::Stream(..) | PgError::Replay(..) => Retval::INVALID_VALUE,
+            PgError::NoStream(..) => Retval::NO_SUCH_ENTRY,
+            PgError::CaptureRuns(..) => Retval::RSRC_IN_USE,
+            PgError::FileExists(_) => Retval::CANNOT_CREATE_PCAP_FILE,
+            PgError::Interface(error) => error.into(),
+            PgError::Graph(_) => Retval::UNSPECIFIED,
+        }
+    }
 }

@@ -139,6 +139,8 @@ impl Port {
 pub(crate) struct Interface {
     pub(crate) index: SwIfIndex,
     pub(crate) port: Arc<Port>,
+    /// Shared with its device.
+    pub(crate) coalesce: Rc<Cell<bool>>,
     /// The queue for injected packets, from the first of them on.
     pub(crate) injects: Cell<Option<QueueId>>,
     pub(crate) made: CreateInterface,
@@ -152,7 +154,7 @@ pub(crate) struct PgDevice {
 
 impl Device for PgDevice {
     fn class(&self) -> &'static str {
-        "Packet generator"
+        "pg"
     }
 
     fn describe(&self) -> String {

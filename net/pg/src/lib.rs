@@ -5,6 +5,7 @@
 //! run as receive queues under the node `pg-input`, so that a benchmark measures the graph and nothing else.
 #![forbid(unsafe_code)]
 
+pub mod api;
 mod capture;
 pub mod cli;
 mod control;
@@ -37,6 +38,7 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

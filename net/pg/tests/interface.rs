@@ -25,7 +25,7 @@ fn an_interface_starts_down_and_its_link_follows_the_operator() {
     let create = CreateInterface { id: 3, ..CreateInterface::default() };
     let index = pg.create_interface(&create).unwrap();
     let info = router.interfaces().info(index).unwrap();
-    assert_eq!((info.name.as_str(), info.mtu.l3, info.class), ("pg3", 9000, "Packet generator"));
+    assert_eq!((info.name.as_str(), info.mtu.l3, info.class), ("pg3", 9000, "pg"));
     assert_eq!(info.mac.0[..2], [0x02, 0xfe]);
     assert!(!info.flags.has(IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true)));
     router.interfaces().set_admin(index, true).unwrap();

@@ -9,7 +9,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Later, Output, Sink};
 
 use crate::echo::{Target, most_data};
-use crate::ping::{Detail, Ping};
+use crate::ping::{Detail, INTERVALS, Ping};
 use crate::traceroute::Traceroute;
 
 /// Commands of this crate.
@@ -48,8 +48,6 @@ pub static COMMANDS: &[Command] = &[
 
 /// Most requests at a time: a frame.
 const MOST_BURST: u32 = 256;
-/// Shortest and longest time between requests, in seconds.
-const INTERVALS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 
 /// A value that must lie in a range; the nearest one that does is offered.
 fn within<T: PartialOrd + Copy + std::fmt::Display>(

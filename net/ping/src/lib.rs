@@ -5,6 +5,7 @@
 //! main thread that print while they run and end when their client leaves.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod echo;
 mod ping;
@@ -23,5 +24,6 @@ pub static MODULE: Module = Module {
     name: "ping",
     description: "ping and traceroute from the router",
     commands: cli::COMMANDS,
+    api: &[&api::API],
     ..Module::NONE
 };

@@ -17,6 +17,9 @@ use crate::wait::{Woken, wait};
 /// How long the last answers may take, whatever the interval.
 const LAST: Duration = Duration::from_secs(1);
 
+/// Shortest and longest time between requests, in seconds.
+pub(crate) const INTERVALS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
+
 /// TTL or hop limit of requests (RFC 1700).
 const TTL: u8 = 64;
 
@@ -167,6 +170,20 @@ impl Ping {
         let loss = Percent { part: sent.saturating_sub(received), whole: sent };
         sink.line(format_args!("\nStatistics: {sent} sent, {received} received, {loss}% packet loss"))?;
         Ok(())
+    }
+
+    /// Runs to its end or until whoever reads leaves: how many were sent, and came back.
+    ///
+    /// # Errors
+    /// Nothing can be sent at all.
+    pub(crate) async fn count(self, control: Rc<Control>, sink: &Sink) -> Result<(u64, u64), CliError> {
+        let processes = control.processes()?;
+        let echo = Echo::new(&control, self.target)?;
+        let mut run =
+            Run { ping: self, echo, processes: &processes, sink, open: HashMap::new(), sent: 0, received: 0 };
+        // One that ends early has counted, too.
+        let _ = run.all().await;
+        Ok((run.sent, run.received))
     }
 
     /// Bytes of the ICMP messages it sends.

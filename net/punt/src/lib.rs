@@ -7,6 +7,7 @@
 //! [`Punt`] is the control plane. Without it packets that nobody here listens to are refused, and routes may punt.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -36,6 +37,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::PUNT, &api::IP],
     running: running::running,
     ..Module::NONE
 };

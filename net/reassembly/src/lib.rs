@@ -14,6 +14,7 @@
 //! which datagram; [`budget`] how many buffers all of it may hold.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod budget;
 pub mod cli;
 mod control;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
+    api: &[&api::IP],
     capacity,
     running: running::running,
     ..Module::NONE

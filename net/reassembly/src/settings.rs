@@ -36,7 +36,7 @@ impl Settings {
     };
 
     /// Smallest and largest timeout.
-    pub const TIMEOUT_MS: (u32, u32) = (1, 600_000);
+    pub const TIMEOUT_MS: (u32, u32) = (0, 3_600_000);
     /// Fewest and most datagrams on a thread.
     pub const REASSEMBLIES: (u32, u32) = (0, 65_536);
     /// Fewest and most fragments of a datagram: what IPv4's least MTU makes of the longest one.

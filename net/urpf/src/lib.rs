@@ -6,6 +6,7 @@
 //! by which interfaces a source is reached ([`FibTables::reaches`](shoal_fib::FibTables::reaches)).
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod cli;
 mod control;
 mod error;
@@ -26,6 +27,7 @@ pub static MODULE: Module = Module {
     description: "Unicast reverse path forwarding",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     running: running::running,
     ..Module::NONE
 };

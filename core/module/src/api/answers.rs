@@ -51,11 +51,10 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// What stands in front of an answer's fields. A few answers are declared as requests are, with a client's number, of
-/// which VPP says nothing.
+/// What stands in front of an answer's fields.
 fn header(to: &mut Vec<u8>, of: Header, id: u16, context: u32) {
     to.extend(id.to_be_bytes());
-    if of == Header::Request {
+    if of == Header::Indexed {
         to.extend([0; 4]);
     }
     to.extend(context.to_be_bytes());

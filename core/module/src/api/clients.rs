@@ -60,14 +60,17 @@ impl Clients {
 
     /// Tells a client of an event; false when it is gone.
     pub fn send<M: Message>(&self, client: ClientIndex, pid: u32, event: &M) -> bool {
-        debug_assert_eq!(M::HEADER, Header::Event);
+        debug_assert!(matches!(M::HEADER, Header::Event | Header::Bare));
         let Some(mailbox) = self.there.borrow().get(&client).cloned() else { return false };
         let Some(id) = self.numbers.get().and_then(|all| all.get(M::NAME)) else { return false };
         let mut bytes = Vec::new();
         answers::frame(&mut bytes, |to| {
             to.extend(id.to_be_bytes());
-            to.extend(client.0.to_be_bytes());
-            to.extend(pid.to_be_bytes());
+            // Some events have fields of their own for these.
+            if M::HEADER == Header::Event {
+                to.extend(client.0.to_be_bytes());
+                to.extend(pid.to_be_bytes());
+            }
             event.encode(to);
         });
         mailbox.post(&bytes)

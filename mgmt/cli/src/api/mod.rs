@@ -3,7 +3,11 @@
 mod line;
 mod nodes;
 mod threads;
+mod trace;
 mod version;
+
+pub use nodes::GRAPH;
+pub use trace::TRACEDUMP;
 
 use shoal_module::api::{ApiMessage, ApiPart, Folder};
 

@@ -1,8 +1,23 @@
-//! `get_node_index`, `add_node_next`, `get_next_index`: numbers of nodes and of the edges between them.
+//! `get_node_index`, `add_node_next`, `get_next_index`: numbers of nodes and of the edges between them;
+//! `graph_node_get`: all of them.
 
-use shoal_graph::NodeInfo;
-use shoal_message::{Message, Retval, Text};
-use shoal_module::api::{Call, Request};
+use std::collections::BTreeMap;
+
+use shoal_graph::{NodeInfo, NodeKind};
+use shoal_message::{Count, Message, Retval, Text, Value};
+use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Get, Request};
+
+/// Messages that VPP has in `graph.api`.
+pub static GRAPH: ApiPart = ApiPart {
+    file: "graph",
+    folder: Folder::Plugins,
+    version: "1.0.0",
+    messages: &[
+        ApiMessage::get::<GraphNodeGet>(),
+        ApiMessage::sent::<GraphNodeGetReply>(),
+        ApiMessage::sent::<GraphNodeDetails>(),
+    ],
+};
 
 /// What stands where there is no number.
 const NONE: u32 = u32::MAX;
@@ -103,5 +118,111 @@ impl Request for GetNextIndex {
             Ok(next_index) => GetNextIndexReply { retval: 0, next_index },
             Err(retval) => GetNextIndexReply { retval: retval.0, next_index: NONE },
         })
+    }
+}
+
+/// What a node is: any of its bits.
+#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[value(open)]
+#[entry("NODE_FLAG_FRAME_NO_FREE_AFTER_DISPATCH", 1)]
+#[entry("NODE_FLAG_IS_OUTPUT", 2)]
+#[entry("NODE_FLAG_IS_DROP", 4)]
+#[entry("NODE_FLAG_IS_PUNT", 8)]
+#[entry("NODE_FLAG_IS_HANDOFF", 16)]
+#[entry("NODE_FLAG_TRACE", 32)]
+#[entry("NODE_FLAG_SWITCH_FROM_INTERRUPT_TO_POLLING_MODE", 64)]
+#[entry("NODE_FLAG_SWITCH_FROM_POLLING_TO_INTERRUPT_MODE", 128)]
+#[entry("NODE_FLAG_TRACE_SUPPORTED", 256)]
+pub struct NodeFlag(u32);
+
+impl NodeFlag {
+    fn of(node: &NodeInfo) -> Self {
+        let flags = [
+            (node.name.ends_with("-output"), 2),
+            (node.name == "error-drop", 4),
+            (node.name == "error-punt", 8),
+            (node.name.contains("handoff"), 16),
+            (node.kind == NodeKind::Input, 256),
+        ];
+        NodeFlag(flags.into_iter().filter(|(is, _)| *is).map(|(_, bit)| bit).sum())
+    }
+}
+
+/// Asks for nodes: one by number or name, those with any of some flags, or all.
+#[derive(Message)]
+#[message(request, reply = GraphNodeGetReply, details = GraphNodeDetails)]
+pub struct GraphNodeGet {
+    /// Where to go on; 0 to begin.
+    cursor: u32,
+    /// The number of the only node; all bits set for others.
+    index: u32,
+    /// The name of the only node; none for others.
+    name: Text<64>,
+    /// Flags of which each node has one; none for all nodes.
+    flags: NodeFlag,
+    /// Whether the numbers of the next nodes are told.
+    want_arcs: bool,
+}
+
+/// Whether there are more.
+#[derive(Message)]
+#[message(reply)]
+pub struct GraphNodeGetReply {
+    retval: i32,
+    /// Where to go on; all bits set at the end.
+    cursor: u32,
+}
+
+/// A node.
+#[derive(Message)]
+#[message(reply)]
+pub struct GraphNodeDetails {
+    index: u32,
+    name: Text<64>,
+    flags: NodeFlag,
+    n_arcs: Count<u32>,
+    /// The numbers of the next nodes, by edge; all bits set where an edge leads nowhere.
+    #[counted_by(n_arcs)]
+    arcs_out: Vec<u32>,
+}
+
+impl Get for GraphNodeGet {
+    fn get(self, call: &Call) -> Result<(Vec<GraphNodeDetails>, GraphNodeGetReply), Retval> {
+        /// Details of one answer at most.
+        const PAGE: usize = 500;
+        let all = call.control.graph().map_err(|_| Retval::UNSPECIFIED)?.nodes();
+        let numbers: BTreeMap<&str, u32> = all.iter().map(|n| (n.name.as_str(), n.index.number())).collect();
+        let details = |node: &NodeInfo| GraphNodeDetails {
+            index: node.index.number(),
+            name: node.name.as_str().into(),
+            flags: NodeFlag::of(node),
+            n_arcs: Count::default(),
+            arcs_out: if self.want_arcs {
+                node.next.iter().map(|next| numbers.get(next.as_str()).copied().unwrap_or(NONE)).collect()
+            } else {
+                Vec::new()
+            },
+        };
+        let end = GraphNodeGetReply { retval: 0, cursor: NONE };
+        let name = self.name.as_str();
+        if self.index != NONE || !name.is_empty() {
+            let is_meant = |node: &&NodeInfo| match self.index {
+                NONE => node.name == name,
+                index => node.index.number() == index,
+            };
+            let node = all.iter().find(is_meant).ok_or(Retval::NO_SUCH_ENTRY)?;
+            return Ok((vec![details(node)], end));
+        }
+        let from = if self.cursor == NONE { 0 } else { self.cursor };
+        let wanted = |node: &&NodeInfo| {
+            node.index.number() >= from && (self.flags.0 == 0 || NodeFlag::of(node).0 & self.flags.0 != 0)
+        };
+        let mut left = all.iter().filter(wanted);
+        let page = left.by_ref().take(PAGE).map(details).collect();
+        let reply = match left.next() {
+            Some(next) => GraphNodeGetReply { retval: Retval::EAGAIN.0, cursor: next.index.number() },
+            None => end,
+        };
+        Ok((page, reply))
     }
 }

@@ -20,6 +20,11 @@ pub(super) const SHOW: Command =
              allow, each row for itself.",
         );
 
+/// VPP's word for its hash tables, typed by programs that log the answer. Tables here have kinds of their own.
+pub(super) const SHOW_BIHASH: Command =
+    Command::new("show bihash", "Show how full tables are, as `show capacity`", show)
+        .examples(&["show bihash"]);
+
 /// Bytes of a node with its edges and names, beside its numbers.
 const NODE: usize = 1024;
 /// Bytes of a thread: its frames, its cache of buffers, its stack in use.

@@ -27,7 +27,7 @@ mod statistics;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod testing;
 pub(crate) mod threads;
-mod trace;
+pub(crate) mod trace;
 pub(crate) mod version;
 mod workers;
 
@@ -48,7 +48,7 @@ pub static MODULE: Module = Module {
     start,
     commands: COMMANDS,
     arg_types: ARG_TYPES,
-    api: &[&api::VLIB, &api::VPE],
+    api: &[&api::VLIB, &api::VPE, &api::TRACEDUMP, &api::GRAPH],
     capacity: capacity::rows,
     running: made_workers::running,
     ..Module::NONE
@@ -71,6 +71,7 @@ pub static COMMANDS: &[Command] = &[
     trace::ADD,
     trace::SHOW,
     trace::CLEAR,
+    trace::FILTER,
     threads::SHOW,
     workers::SHOW,
     threads::CREATE,
@@ -87,6 +88,7 @@ pub static COMMANDS: &[Command] = &[
     events::CLEAR,
     features::SHOW,
     capacity::SHOW,
+    capacity::SHOW_BIHASH,
     statistics::SHOW,
 ];
 

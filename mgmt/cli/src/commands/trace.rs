@@ -1,11 +1,13 @@
 //! `trace add`, `show trace`, `clear trace`: what each node saw of a few packets.
 
+use std::cell::Cell;
 use std::fmt;
+use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_graph::clock::Time;
 use shoal_graph::trace::PacketTrace;
-use shoal_graph::{Graph, NodeKind};
+use shoal_graph::{Graph, NodeIndex, NodeKind};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
@@ -30,6 +32,14 @@ pub(super) const SHOW: Command = Command::new(
 .examples(&["show trace", "show trace max 100", "show trace json", "sh tr"])
 .doc("Times are since the router started. 50 packets of each thread are shown unless `max` says otherwise.");
 
+pub(super) const FILTER: Command = Command::new(
+    "trace filter {none | include <node> <count:u32> | exclude <node> <count:u32>}",
+    "Show traced packets that passed a node, or did not, only",
+    choose,
+)
+.doc("At most `count` of each thread are shown. What is traced stays the same; `none` shows all again.")
+.examples(&["trace filter none"]);
+
 pub(super) const CLEAR: Command = Command::new("clear trace", "Forget traced packets and end tracing", clear)
     .examples(&["clear trace", "cl tr"]);
 
@@ -50,6 +60,60 @@ fn add(control: &Control, args: &Args) -> Result<Output, CliError> {
     let compile = |text: &str| filter::compile(text).map_err(|e| CliError::argument("filter", e));
     let filter = args.text("filter").map(compile).transpose()?;
     graph.trace_add(node, args.get("count")?, filter)?;
+    Ok(Output::none())
+}
+
+/// Which traced packets are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Passing {
+    /// All.
+    #[default]
+    Any,
+    /// Those that passed a node, so many of each thread at most.
+    By(NodeIndex, u32),
+    /// Those that did not.
+    NotBy(NodeIndex, u32),
+}
+
+/// What was said last of packets that are shown.
+#[derive(Default)]
+pub(crate) struct Shown(Cell<Passing>);
+
+impl Shown {
+    pub(crate) fn of(control: &Control) -> Rc<Shown> {
+        control.get::<Shown>().unwrap_or_else(|_| control.put(Shown::default()))
+    }
+
+    pub(crate) fn set(&self, passing: Passing) {
+        self.0.set(passing);
+    }
+
+    /// The places of a thread's packets that are shown.
+    pub(crate) fn places<'a>(&self, all: &'a [PacketTrace]) -> impl Iterator<Item = usize> + use<'a> {
+        let passing = self.0.get();
+        let passed = |packet: &PacketTrace, node| packet.records.iter().any(|record| record.node == node);
+        let wanted = move |packet: &PacketTrace| match passing {
+            Passing::Any => true,
+            Passing::By(node, _) => passed(packet, node),
+            Passing::NotBy(node, _) => !passed(packet, node),
+        };
+        let most = match passing {
+            Passing::Any => usize::MAX,
+            Passing::By(_, most) | Passing::NotBy(_, most) => most as usize,
+        };
+        let chosen = all.iter().enumerate().filter(move |(_, packet)| wanted(packet));
+        chosen.map(|(at, _)| at).take(most)
+    }
+}
+
+fn choose(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let passing = if args.has("none") {
+        Passing::Any
+    } else {
+        let (node, count) = (control.graph()?.node(&args.get::<String>("node")?)?, args.get("count")?);
+        if args.has("exclude") { Passing::NotBy(node, count) } else { Passing::By(node, count) }
+    };
+    Shown::of(control).set(passing);
     Ok(Output::none())
 }
 
@@ -89,12 +153,13 @@ struct Trace {
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
-    let max = args.or("max", MAX)? as usize;
+    let (max, shown) = (args.or("max", MAX)? as usize, Shown::of(control));
     let thread = |t: std::sync::Arc<shoal_graph::thread::ThreadShared>| {
         let (traced, packets) = graph.traces().with(t.index, |all| {
+            let chosen = || shown.places(all).filter_map(|at| Some((at, all.get(at)?)));
             let packet =
                 |(i, p): (usize, &PacketTrace)| OnePacket { packet: i + 1, nodes: records(&graph, p) };
-            (all.len(), all.iter().take(max).enumerate().map(packet).collect())
+            (chosen().count(), chosen().take(max).map(packet).collect())
         });
         OneThread { thread: t.index, name: t.name.clone(), traced, packets }
     };
@@ -121,6 +186,19 @@ fn clock(time: Time) -> String {
     format!("{:02}:{:02}:{:02}:{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, micros % 1_000_000)
 }
 
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.time, self.node)?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+/// A packet's trace as text.
+pub(crate) fn packet_text(graph: &Graph, at: usize, packet: &PacketTrace) -> String {
+    let lines = records(graph, packet).iter().map(Record::to_string).collect::<String>();
+    format!("Packet {}\n\n{lines}\n", at + 1)
+}
+
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for OneThread { thread, name, traced, packets } in &self.threads {
@@ -130,10 +208,7 @@ impl fmt::Display for Trace {
             }
             for OnePacket { packet, nodes } in packets {
                 writeln!(f, "Packet {packet}\n")?;
-                for Record { time, node, lines } in nodes {
-                    writeln!(f, "{time}: {node}")?;
-                    lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
-                }
+                nodes.iter().try_for_each(|record| record.fmt(f))?;
                 writeln!(f)?;
             }
             if packets.len() < *traced {

@@ -7,7 +7,7 @@ use shoal_infra::budget::{self, Left};
 use shoal_infra::{Mtrie4, Mtrie6};
 use shoal_wire::IpPrefix;
 
-use super::Fib;
+use super::{Fib, Sweep};
 use crate::change::State;
 use crate::data::MOST_TABLES;
 use crate::list::ListId;
@@ -169,6 +169,68 @@ impl Fib {
         Ok(())
     }
 
+    /// A client wants a table: it is made unless it is there.
+    ///
+    /// # Errors
+    /// The name is taken, or there is no memory.
+    pub fn want_table(&self, family: Family, id: u32, name: Option<&str>) -> Result<FibIndex, FibError> {
+        match self.index_of(family, id) {
+            Ok(index) => {
+                if let Ok(table) = self.state.borrow_mut().table_mut(family, index) {
+                    table.leaving = false;
+                }
+                Ok(index)
+            }
+            Err(_) => self.add_table(family, id, name),
+        }
+    }
+
+    /// A client wants a table no more. What the API contributes goes, and the table with the last one who needs it, which
+    /// may be now. Table 0 stays as it is.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn unwant_table(&self, family: Family, id: u32) -> Result<(), FibError> {
+        let index = self.index_of(family, id)?;
+        if index == FibIndex::DEFAULT {
+            return Ok(());
+        }
+        let mut walk = self.walk(family, index)?;
+        while walk.goes_on() {
+            self.sweep(&mut walk, Sweep::All)?;
+        }
+        if let Ok(table) = self.state.borrow_mut().table_mut(family, index) {
+            table.leaving = true;
+        }
+        self.forget_unwanted();
+        Ok(())
+    }
+
+    /// Tables that nobody wants go, if nobody needs them any more.
+    pub fn forget_unwanted(&self) {
+        let mut state = self.state.borrow_mut();
+        for family in Family::ALL {
+            let leaving = state.tables_of(family).iter().flatten().filter(|table| table.leaving);
+            let leaving: Vec<FibIndex> = leaving.map(|table| table.index).collect();
+            for index in leaving {
+                if state.users_of(family, index).is_none() {
+                    state.leave(family, index);
+                    state.publish();
+                }
+            }
+        }
+    }
+
+    /// The lowest id above 0 that no table of a family has.
+    pub fn unused_id(&self, family: Family) -> u32 {
+        let state = self.state.borrow();
+        let ids = state.by_id.range((family, 1)..=(family, u32::MAX)).map(|((_, id), _)| *id);
+        (1..).zip(ids).find(|(free, id)| free != id).map_or_else(
+            || state.by_id.keys().filter(|(f, _)| *f == family).count().max(1) as u32,
+            |(free, _)| free,
+        )
+    }
+
     /// The index of a table.
     ///
     /// # Errors
@@ -189,6 +251,13 @@ impl Fib {
         self.state.borrow().existing(family, index).map(|t| t.id)
     }
 
+    /// The name of a table, if it is there.
+    pub fn name_of(&self, family: Family, id: u32) -> Option<String> {
+        let state = self.state.borrow();
+        let index = state.by_id.get(&(family, id))?;
+        state.table(family, *index).map(Table::shown_name)
+    }
+
     /// The ids of a family's tables, lowest first.
     pub fn ids(&self, family: Family) -> Vec<u32> {
         self.state.borrow().by_id.keys().filter(|(f, _)| *f == family).map(|(_, id)| *id).collect()
@@ -205,13 +274,18 @@ impl Fib {
 
     /// Somebody needs a table no longer.
     pub fn unlock(&self, family: Family, index: FibIndex, by: Source) {
+        let mut is_free = false;
         if let Ok(table) = self.state.borrow_mut().table_mut(family, index)
             && let Some(locks) = table.locks.get_mut(&by)
         {
             *locks = locks.saturating_sub(1);
             if *locks == 0 {
                 table.locks.remove(&by);
+                is_free = table.leaving;
             }
+        }
+        if is_free {
+            self.forget_unwanted();
         }
     }
 
@@ -232,12 +306,11 @@ impl Fib {
 
     fn info(&self, table: &Table) -> TableInfo {
         let family = table.family();
-        let name = || format!("{}-VRF:{}", family.long_name(), table.id);
         TableInfo {
             family,
             id: table.id,
             index: table.index,
-            name: table.name.clone().unwrap_or_else(name),
+            name: table.shown_name(),
             given_name: table.name.clone(),
             locks: table.locks.iter().map(|(source, n)| (*source, *n)).collect(),
             flow_fields: self.tables.flow_fields(family, table.index),

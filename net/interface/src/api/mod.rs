@@ -1,12 +1,13 @@
 //! Messages of interfaces that VPP has in `interface.api`. Those of addresses and tables are with IPv6.
 
-mod details;
-mod events;
-mod loopback;
-mod mac;
-mod names;
-mod queues;
-mod state;
+pub mod details;
+pub mod events;
+pub mod features;
+pub mod loopback;
+pub mod mac;
+pub mod names;
+pub mod queues;
+pub mod state;
 
 use std::rc::Rc;
 
@@ -52,6 +53,7 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::request::<loopback::CreateLoopbackInstance>(),
         ApiMessage::sent::<loopback::CreateLoopbackInstanceReply>(),
         ApiMessage::request::<loopback::DeleteLoopback>(),
+        ApiMessage::request::<state::CollectDetailedInterfaceStats>(),
         ApiMessage::request::<queues::SwInterfaceSetDefaultRxMode>(),
         ApiMessage::request::<queues::SwInterfaceGetDefaultRxMode>(),
         ApiMessage::sent::<queues::SwInterfaceGetDefaultRxModeReply>(),

@@ -82,7 +82,7 @@ pub struct SwInterfaceRxPlacementDump {
 
 /// A receive queue.
 #[derive(Message)]
-#[message(request)]
+#[message(indexed)]
 pub struct SwInterfaceRxPlacementDetails {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
@@ -153,7 +153,7 @@ pub struct SwInterfaceTxPlacementGetReply {
 
 /// A transmit queue.
 #[derive(Message)]
-#[message(request)]
+#[message(indexed)]
 pub struct SwInterfaceTxPlacementDetails {
     /// The interface.
     pub sw_if_index: InterfaceIndex,

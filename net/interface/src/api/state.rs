@@ -1,5 +1,5 @@
 //! State, MTU, counters: `sw_interface_set_flags`, `sw_interface_set_promisc`, `hw_interface_set_mtu`,
-//! `sw_interface_set_mtu`, `sw_interface_clear_stats`.
+//! `sw_interface_set_mtu`, `sw_interface_clear_stats`, `collect_detailed_interface_stats`.
 
 use shoal_message::{IfStatusFlags, InterfaceIndex, Message, Retval};
 use shoal_module::api::{Call, Request};
@@ -89,5 +89,21 @@ impl Request for SwInterfaceClearStats {
         let index = SwIfIndex(self.sw_if_index.0);
         interfaces.data(index)?;
         Ok(interfaces.clear_counters(&[index])?)
+    }
+}
+
+/// Counts an interface's packets for one station, for groups and for everybody apart, or no longer.
+#[derive(Message)]
+#[message(request)]
+pub struct CollectDetailedInterfaceStats {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Whether they are.
+    pub enable_disable: bool,
+}
+
+impl Request for CollectDetailedInterfaceStats {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        Ok(interfaces(call)?.collect_detailed(SwIfIndex(self.sw_if_index.0), self.enable_disable)?)
     }
 }

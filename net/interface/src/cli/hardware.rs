@@ -34,12 +34,20 @@ struct OneQueue {
 }
 
 #[derive(Serialize)]
+struct OneTxQueue {
+    queue: u32,
+    threads: Vec<usize>,
+}
+
+#[derive(Serialize)]
 struct Device {
     name: String,
     sw_if_index: u32,
     link: &'static str,
     speed_kbps: u32,
     rx_queues: Vec<OneQueue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tx_queues: Vec<OneTxQueue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ethernet_address: Option<String>,
     class: &'static str,
@@ -56,7 +64,9 @@ impl Device {
             thread_name: name(q.thread),
             mode: q.mode.to_string(),
         };
+        let tx_queue = |q: crate::TxQueueInfo| OneTxQueue { queue: q.number, threads: q.threads };
         Ok(Device {
+            tx_queues: interfaces.tx_queues(info.index)?.into_iter().map(tx_queue).collect(),
             rx_queues: interfaces.queues(info.index)?.into_iter().map(queue).collect(),
             sw_if_index: info.index.0,
             link: if info.flags.has(IfFlags::LINK_UP) { "up" } else { "down" },
@@ -117,6 +127,14 @@ impl Device {
             let cells = ["    ".into(), left(q.queue, 6), left(thread, 15), left(&q.mode, 10)];
             f.write_str(&line(&cells))?;
         }
+        if !self.tx_queues.is_empty() {
+            writeln!(f, "  TX Queues:")?;
+            f.write_str(&line(&["    ".into(), left("queue", 6), "threads".into()]))?;
+        }
+        for q in &self.tx_queues {
+            let threads: Vec<String> = q.threads.iter().map(usize::to_string).collect();
+            f.write_str(&line(&["    ".into(), left(q.queue, 6), threads.join(", ")]))?;
+        }
         if let Some(mac) = &self.ethernet_address {
             writeln!(f, "  Ethernet address {mac}")?;
         }
@@ -142,6 +160,7 @@ mod tests {
             link: "up",
             speed_kbps: 10_000_000,
             rx_queues: vec![queue(0, 0, "vpp_main"), queue(1, 1, "vpp_wk_0")],
+            tx_queues: vec![OneTxQueue { queue: 0, threads: vec![0, 1] }],
             ethernet_address: Some("02:fe:00:00:00:01".into()),
             class: "Linux PACKET socket interface",
             lines: vec!["ring: 32 blocks".into()],
@@ -160,6 +179,9 @@ mod tests {
              queue thread         mode\n    \
              0     vpp_main (0)   adaptive\n    \
              1     vpp_wk_0 (1)   adaptive\n  \
+             TX Queues:\n    \
+             queue threads\n    \
+             0     0, 1\n  \
              Ethernet address 02:fe:00:00:00:01\n  \
              Linux PACKET socket interface\n  \
              ring: 32 blocks\n"

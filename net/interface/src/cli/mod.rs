@@ -24,11 +24,13 @@ pub static COMMANDS: &[Command] = &[
     set::MAC,
     set::PROMISCUOUS,
     set::NAME,
+    set::RENUMBER,
     set::TAG,
     set::CLEAR_INTERFACES,
     set::CLEAR_HARDWARE,
     placement::SET_MODE,
     placement::SET_PLACEMENT,
+    placement::SET_TX,
     placement::SHOW_PLACEMENT,
     feature::SET_FEATURE,
     collect::SET,
@@ -43,6 +45,7 @@ pub static COMMANDS: &[Command] = &[
 /// Argument types of this crate.
 pub static ARG_TYPES: &[ArgType] = &[
     ArgType::live("interface", "an interface's name", check::<InterfaceArg>, interface_names),
+    ArgType::new("thread-list", "numbers of threads, such as 0,2-3", check::<placement::ThreadList>),
     ArgType::live("feature-arc", "a feature arc", feature::check_arc, feature::arc_names),
     ArgType::live("feature", "a feature of an arc", feature::check_feature, feature::feature_names),
 ];

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use shoal_graph::Graph;
+use shoal_graph::{Graph, MAX_THREADS};
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Expected, FromArg, Output};
 
 use crate::{InterfaceArg, Interfaces};
 
@@ -24,6 +24,17 @@ pub(super) const SET_PLACEMENT: Command = Command::new(
     set_placement,
 )
 .examples(&["set interface rx-placement local0 main", "set int rx-placement local0 queue 1 worker 0"]);
+
+pub(super) const SET_TX: Command = Command::new(
+    "set interface tx-queue <interface> queue <queue:u32> threads <threads:thread-list>",
+    "Choose the threads that send by a transmit queue",
+    set_tx,
+)
+.examples(&["set interface tx-queue tap0 queue 0 threads 0,2-3"])
+.doc(
+    "Other threads that did so send by the next queue. Threads are counted from the main thread, which is 0. `show \
+     hardware-interfaces` lists the queues.",
+);
 
 pub(super) const SHOW_PLACEMENT: Command =
     Command::new("show interface rx-placement", "Show which thread runs which receive queue", show_placement)
@@ -48,6 +59,30 @@ fn set_placement(control: &Control, args: &Args) -> Result<Output, CliError> {
     };
     interfaces.place_queue(interface.0, args.or("queue", 0)?, thread)?;
     Ok(Output::none())
+}
+
+fn set_tx(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (interface, ThreadList(threads)): (InterfaceArg, _) = (args.get("interface")?, args.get("threads")?);
+    control.get::<Interfaces>()?.place_tx(interface.0, args.get("queue")?, &threads)?;
+    Ok(Output::none())
+}
+
+/// Numbers of threads: `0,2-3`.
+pub(super) struct ThreadList(Vec<usize>);
+
+impl FromArg for ThreadList {
+    fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
+        let number = |text: &str| text.parse().ok().filter(|n| *n < MAX_THREADS);
+        let part = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(number(first)?..=number(last)?).filter(|range| !range.is_empty())
+        };
+        let parts: Option<Vec<_>> = text.split(',').map(part).collect();
+        let parts = parts.ok_or_else(|| {
+            Expected::new(format!("numbers of threads from 0 to {}, such as 0,2-3", MAX_THREADS - 1))
+        })?;
+        Ok(ThreadList(parts.into_iter().flatten().collect()))
+    }
 }
 
 /// The thread of a worker: workers are counted from 0, threads from the main thread.

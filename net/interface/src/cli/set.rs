@@ -37,6 +37,14 @@ pub(super) const NAME: Command =
         .examples(&["set interface name local0 nobody0"])
         .doc("The interface's nodes in the graph keep their names.");
 
+pub(super) const RENUMBER: Command = Command::new(
+    "renumber interface <interface> <number:u32>",
+    "Give an interface whose name ends with a number another number",
+    renumber,
+)
+.examples(&["renumber interface loop0 7"])
+.doc("`loop0` becomes `loop7`. The interface's nodes in the graph keep their names.");
+
 pub(super) const TAG: Command =
     Command::new("set interface tag <interface> <tag:word>", "Note a word on an interface", tag)
         .examples(&["set interface tag local0 uplink"]);
@@ -85,6 +93,11 @@ fn promiscuous(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn name(control: &Control, args: &Args) -> Result<Output, CliError> {
     control.get::<Interfaces>()?.rename(index(args)?, &args.get::<String>("new-name")?)?;
+    Ok(Output::none())
+}
+
+fn renumber(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Interfaces>()?.renumber(index(args)?, args.get("number")?)?;
     Ok(Output::none())
 }
 

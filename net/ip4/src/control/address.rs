@@ -1,7 +1,7 @@
 //! Addresses of interfaces.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
@@ -38,6 +38,8 @@ pub(super) struct OnInterface {
     /// The first is the primary one.
     pub(super) addresses: Vec<Ip4Prefix>,
     pub(super) directed_broadcast: bool,
+    /// IPv4 runs although there may be no address.
+    pub(super) explicit: bool,
     /// The interface whose addresses it borrows.
     pub(super) borrows: Option<SwIfIndex>,
 }
@@ -52,6 +54,8 @@ pub struct Ip4 {
     writer: RefCell<TwinTableWriter<[u32; 3]>>,
     pub(super) on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
     subscribers: RefCell<Vec<Subscriber>>,
+    /// Addresses that go at the end of a replacement.
+    pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
 }
 
 impl Ip4 {
@@ -76,6 +80,7 @@ impl Ip4 {
             writer: RefCell::new(writer),
             on: RefCell::default(),
             subscribers: RefCell::default(),
+            marked: RefCell::default(),
         });
         let source = Rc::downgrade(&ip4);
         interfaces.add_address_source(move |i| source.upgrade().map(|ip4| ip4.lines(i)).unwrap_or_default());
@@ -154,6 +159,9 @@ impl Ip4 {
     /// There is no such interface, it cannot be a host's address, or another network in the table overlaps.
     pub fn add_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), Ip4Error> {
         let name = self.interfaces.name(interface)?;
+        if self.unmark(interface, address) {
+            return Ok(());
+        }
         check_host(address)?;
         let old = self.on(interface);
         self.check_borrows_nothing(interface, &name, &old)?;
@@ -198,6 +206,30 @@ impl Ip4 {
             self.tell(AddressEvent::Removed(interface, *address));
         }
         Ok(old.addresses.len())
+    }
+
+    /// The id of the table packets received on the interface are looked up in.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn table_id(&self, interface: SwIfIndex) -> Result<u32, Ip4Error> {
+        self.interfaces.data(interface)?;
+        Ok(self.fib.id_of(Family::Ip4, self.fib_of(interface))?)
+    }
+
+    /// IPv4 runs on an interface even without an address, or only with one.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
+    }
+
+    /// Whether IPv4 is to run on an interface even without an address.
+    pub fn is_enabled_without_address(&self, interface: SwIfIndex) -> bool {
+        self.on.borrow().get(&interface).is_some_and(|on| on.explicit)
     }
 
     /// Has packets received on an interface looked up in another table.
@@ -368,7 +400,7 @@ impl Ip4 {
 impl OnInterface {
     /// Whether IPv4 runs.
     pub(super) fn enabled(&self) -> bool {
-        !self.addresses.is_empty() || self.borrows.is_some()
+        self.explicit || !self.addresses.is_empty() || self.borrows.is_some()
     }
 
     /// Whether the table must stay for it.

@@ -11,6 +11,7 @@
 mod address;
 mod data;
 mod error;
+mod replace;
 mod unnumbered;
 
 pub use address::{AddressEvent, Ip4};

@@ -121,6 +121,8 @@ pub struct Ip6 {
     /// Groups that others want the router in, and how many do.
     pub(super) joined: RefCell<BTreeMap<(SwIfIndex, Ipv6Addr), usize>>,
     subscribers: RefCell<Vec<Subscriber>>,
+    /// Addresses that go at the end of a replacement.
+    pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip6Prefix)>>,
 }
 
 impl Ip6 {
@@ -151,6 +153,7 @@ impl Ip6 {
             proving: Cell::default(),
             joined: RefCell::default(),
             subscribers: RefCell::default(),
+            marked: RefCell::default(),
         });
         let source = Rc::downgrade(&ip6);
         interfaces.add_address_source(move |i| source.upgrade().map(|ip6| ip6.lines(i)).unwrap_or_default());
@@ -272,6 +275,9 @@ impl Ip6 {
             return self.set_link_local(interface, address.addr());
         }
         let name = self.interfaces.name(interface)?;
+        if self.unmark(interface, address) {
+            return Ok(());
+        }
         check_host(address)?;
         let old = self.on(interface);
         self.check_borrows_nothing(&name, &old)?;
@@ -338,6 +344,15 @@ impl Ip6 {
         }
         let old = self.on(interface);
         self.apply(interface, &old, Ip6Info { chosen: Some(address), ..old.clone() })
+    }
+
+    /// The id of the table packets received on the interface are looked up in.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn table_id(&self, interface: SwIfIndex) -> Result<u32, Ip6Error> {
+        self.interfaces.data(interface)?;
+        Ok(self.fib.id_of(Family::Ip6, self.fib_of(interface))?)
     }
 
     /// Has packets received on an interface looked up in another table.

@@ -14,6 +14,7 @@ mod address;
 mod data;
 mod error;
 mod links;
+mod replace;
 mod standing;
 mod unnumbered;
 
@@ -21,3 +22,4 @@ pub use address::{AddressEvent, Ip6, Ip6Info};
 pub use data::{Ip6IfTable, Ip6LinkTable};
 pub use error::Ip6Error;
 pub use standing::Use;
+pub use unnumbered::{BorrowError, set_unnumbered};

@@ -6,9 +6,47 @@
 
 use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
+use shoal_ip4::{Ip4, Ip4Error};
 use shoal_wire::Ip6Prefix;
 
 use super::{AddressEvent, Ip6, Ip6Error, Ip6Info};
+
+/// Why an interface cannot borrow addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BorrowError {
+    /// Those of IPv4.
+    #[error(transparent)]
+    Ip4(#[from] Ip4Error),
+    /// Those of IPv6.
+    #[error(transparent)]
+    Ip6(#[from] Ip6Error),
+}
+
+/// Lets an interface speak from the addresses of another one, of both families or neither, or no longer.
+///
+/// # Errors
+/// As [`Ip6::set_unnumbered`]; nothing is changed then.
+pub fn set_unnumbered(
+    ip4: &Ip4,
+    ip6: &Ip6,
+    interface: SwIfIndex,
+    lender: Option<SwIfIndex>,
+) -> Result<(), BorrowError> {
+    let Some(lender) = lender else {
+        // Both borrow or neither does.
+        let (four, six) = (ip4.set_unnumbered(interface, None), ip6.set_unnumbered(interface, None));
+        four?;
+        return Ok(six?);
+    };
+    let before = ip4.lender(interface);
+    ip4.set_unnumbered(interface, Some(lender))?;
+    if let Err(e) = ip6.set_unnumbered(interface, Some(lender)) {
+        // Nothing is half applied.
+        ip4.set_unnumbered(interface, before)?;
+        return Err(e.into());
+    }
+    Ok(())
+}
 
 impl Ip6 {
     /// Lets an interface speak from the addresses of another one, or no longer.

@@ -8,10 +8,12 @@ use std::marker::PhantomData;
 
 use shoal_buffer::Packet;
 use shoal_derive::ErrorCounters;
+use shoal_graph::counter::Combined;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 
 use super::mark::Mark;
 use crate::MfibTable;
+use crate::control::counted_at;
 use crate::family::Ip;
 use crate::flags::{EntryFlags, ItfFlags};
 
@@ -58,6 +60,7 @@ impl fmt::Display for Trace {
 /// Checks where packets come from.
 pub(crate) struct MfibRpf<F> {
     pub table: MfibTable,
+    pub counter: Combined,
     pub family: PhantomData<F>,
 }
 
@@ -81,6 +84,7 @@ impl<F: Ip> PacketNode for MfibRpf<F> {
         if !entry.accepts(itf) {
             return Err(Error::RpfFailure);
         }
+        self.counter.add(cx.thread(), counted_at(F::FAMILY, mark.entry), 1, pkt.len() as u64);
         if !entry.local && (entry.out.is_empty() || mark.on_link != 0) {
             return Err(Error::NobodyListens);
         }

@@ -1,0 +1,72 @@
+//! The router's counters for Prometheus: `GET /metrics` on a port of this machine.
+//!
+//! A thread of its own serves HTTP. It reads the stats segment as any other process would, so that neither workers
+//! nor the main thread notice a scrape. [`families`] turns counters into what Prometheus wants to see, by names of
+//! its kind (`shoal_interface_receive_packets_total`); [`vpp`] gives those of VPP's exporter on request. [`server`]
+//! bounds what a client may take: connections, bytes of a request, time.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod control;
+pub mod families;
+mod scrape;
+pub mod server;
+pub mod vpp;
+
+pub use control::{Metrics, MetricsError, State};
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
+use shoal_module::{Control, InitError, Module};
+
+/// Where it listens unless told otherwise: the port of VPP's exporter.
+pub const USUAL: &str = "127.0.0.1:9482";
+
+const SECTION: Section = Section {
+    name: "metrics",
+    doc: "the counters for Prometheus, over HTTP; without this section nobody listens",
+    effect: Effect::Honoured,
+    body: Body::Keys(&[Key::new(
+        "listen",
+        Kind::Word,
+        "address and port; default 127.0.0.1:9482. Nobody is asked for a password",
+    )]),
+};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "metrics",
+    description: "Counters for Prometheus over HTTP",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
+    sections: &[SECTION],
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put(Metrics::new(control.graph()?));
+    Ok(())
+}
+
+/// Where the start-up file wants it to listen, if it has the section.
+///
+/// # Errors
+/// The address is none, in words.
+pub fn address(settings: &Settings) -> Result<SocketAddr, String> {
+    let text = settings.text("listen").unwrap_or(USUAL);
+    let address = text.parse().ok().filter(|address: &SocketAddr| address.port() != 0);
+    address.ok_or_else(|| format!("metrics listen {text}: give an address and a port such as {USUAL}"))
+}
+
+/// Listens, if the start-up file has the section.
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return Ok(()) };
+    let Some(settings) = sections.get(SECTION.name) else { return Ok(()) };
+    let address = address(settings).map_err(InitError::Other)?;
+    control.get::<Metrics>()?.listen(address).map_err(|e| InitError::Other(e.to_string()))
+}
