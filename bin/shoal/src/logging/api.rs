@@ -122,7 +122,14 @@ mod tests {
 
     #[test]
     fn messages_are_told_from_a_time_on_while_others_come_and_go() {
-        let log = Arc::new(Log::new(&Logging { size: 3, ..Logging::default() }, false, false));
+        let logging = Logging {
+            size: 3,
+            level: "notice".into(),
+            syslog_level: "warn".into(),
+            unthrottle: std::time::Duration::from_secs(5),
+            classes: std::collections::BTreeMap::new(),
+        };
+        let log = Arc::new(Log::new(&logging, false, false));
         let control = Rc::new(Control::new());
         control.put(Shelf(Arc::clone(&log)));
         let call = Call::local(&control);
