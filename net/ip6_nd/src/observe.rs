@@ -27,6 +27,8 @@ impl Observers {
 
     pub(crate) fn tell(&self, what: &Observed<'_>) {
         let all = self.0.borrow().clone();
-        all.iter().for_each(|observer| observer(what));
+        for observer in all {
+            observer(what);
+        }
     }
 }

@@ -130,7 +130,7 @@ fn what_hosts_are_told_is_set_and_dumped() {
     SwInterfaceIp6ndRaConfig { cease: 1, ..config(of(&port)) }.handle(&call).unwrap();
     let now = details(&call, &port);
     assert!(!now.adv_managed_flag && now.adv_other_flag && now.cease_radv && now.prefixes.is_empty());
-    assert_eq!(now.max_radv_interval, 200.0);
+    assert_eq!((now.max_radv_interval, now.initial_adverts_count), (200.0, 3));
     let all = SwInterfaceIp6ndRaDump { sw_if_index: InterfaceIndex::NONE }.dump(&call);
     assert_eq!(all.map(|d| d.sw_if_index).collect::<Vec<_>>(), [of(&port)]);
 }
@@ -194,19 +194,19 @@ fn routers_are_asked_until_one_answers() {
             .handle(&call)
     };
     ask(0, false).unwrap();
-    router.advance(Duration::from_secs(60));
+    router.advance(Duration::from_mins(1));
     let asked = sent(&port, 133);
     assert!((7..=13).contains(&asked), "{asked}");
     hear(&mut router, "icmp6-router-advertisement", &port, &ra());
-    router.advance(Duration::from_secs(60));
+    router.advance(Duration::from_mins(1));
     assert_eq!(sent(&port, 133), 0);
     ask(3, false).unwrap();
-    router.advance(Duration::from_secs(60));
+    router.advance(Duration::from_mins(1));
     assert_eq!(sent(&port, 133), 3);
     ask(0, false).unwrap();
     ask(0, true).unwrap();
     ask(0, true).unwrap();
-    router.advance(Duration::from_secs(60));
+    router.advance(Duration::from_mins(1));
     assert_eq!(sent(&port, 133), 0);
     let none =
         Ip6ndSendRouterSolicitation { irt: 0, mrt: 0, mrc: 0, mrd: 0, sw_if_index: of(&port), stop: false };

@@ -75,7 +75,9 @@ fn many_interfaces_are_told_page_by_page() {
     }
     let call = Call::local(router.control());
     let all: Vec<u32> = (0..502).map(|n| router.interfaces().by_name(&format!("pg{n}")).unwrap().0).collect();
-    all.iter().for_each(|i| set(&call, *i, (1400, RX), (0, NONE)).unwrap());
+    for i in &all {
+        set(&call, *i, (1400, RX), (0, NONE)).unwrap();
+    }
     let (first, reply) = get(&call, 0, InterfaceIndex::NONE);
     assert_eq!((first.len(), reply.retval), (500, Retval::EAGAIN.0));
     let (rest, reply) = get(&call, reply.cursor, InterfaceIndex::NONE);

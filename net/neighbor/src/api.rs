@@ -99,8 +99,9 @@ impl From<NeighbourError> for Retval {
             NeighbourError::Static(..) => Retval::ENTRY_ALREADY_EXISTS,
             NeighbourError::NoNeighbour(..) => Retval::NO_SUCH_ENTRY,
             NeighbourError::NoProtocol(_) => Retval::INVALID_ADDRESS_FAMILY,
-            NeighbourError::NoHost(_) | NeighbourError::NoStation(_) => Retval::INVALID_VALUE,
-            NeighbourError::TooMany { .. } => Retval::INVALID_VALUE,
+            NeighbourError::NoHost(_) | NeighbourError::NoStation(_) | NeighbourError::TooMany { .. } => {
+                Retval::INVALID_VALUE
+            }
             NeighbourError::NotEthernet(_) => Retval::NON_ETHERNET,
             NeighbourError::Adj(_) | NeighbourError::Fib(_) | NeighbourError::Graph(_) => Retval::UNSPECIFIED,
         }
@@ -217,12 +218,11 @@ impl Iterator for Walk {
     fn next(&mut self) -> Option<Info<IpAddr>> {
         /// So many at a time.
         const SOME: usize = 64;
-        let next = match self.some.next() {
-            Some(next) => next,
-            None => {
-                self.some = self.all.list_after(self.after, SOME).into_iter();
-                self.some.next()?
-            }
+        let next = if let Some(next) = self.some.next() {
+            next
+        } else {
+            self.some = self.all.list_after(self.after, SOME).into_iter();
+            self.some.next()?
         };
         self.after = Some((next.interface, next.address));
         Some(next).filter(|next| self.only.is_none_or(|only| only == next.interface))

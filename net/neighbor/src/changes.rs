@@ -51,6 +51,8 @@ impl Changes {
     /// Tells all who want to know.
     pub(crate) fn tell(&self, change: &Change) {
         let observers = self.0.borrow().clone();
-        observers.iter().for_each(|observer| observer(change));
+        for observer in observers {
+            observer(change);
+        }
     }
 }

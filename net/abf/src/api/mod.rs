@@ -35,13 +35,14 @@ impl From<AbfError> for Retval {
     fn from(error: AbfError) -> Self {
         match error {
             AbfError::Interface(_) => Retval::INVALID_SW_IF_INDEX,
-            AbfError::NoPolicy { .. } | AbfError::OtherRule { .. } => Retval::INVALID_VALUE,
+            AbfError::NoPolicy { .. } | AbfError::OtherRule { .. } | AbfError::Fib(_) => {
+                Retval::INVALID_VALUE
+            }
             AbfError::NoPath { .. } | AbfError::NotAttached { .. } => Retval::NO_SUCH_ENTRY,
             AbfError::Attached { .. } => Retval::INSTANCE_IN_USE,
             AbfError::Already { .. } => Retval::ENTRY_ALREADY_EXISTS,
             AbfError::Family { .. } => Retval::INVALID_ADDRESS_FAMILY,
             AbfError::TooMany(_) => Retval::LIMIT_EXCEEDED,
-            AbfError::Fib(_) => Retval::INVALID_VALUE,
         }
     }
 }

@@ -53,8 +53,11 @@ impl From<NdError> for Retval {
     fn from(error: NdError) -> Self {
         match error {
             NdError::Interface(_) => Retval::INVALID_SW_IF_INDEX,
-            NdError::Range { .. } | NdError::Lifetimes { .. } => Retval::INVALID_VALUE,
-            NdError::NoPrefix(_) | NdError::Unknown(..) | NdError::NoHost(_) => Retval::INVALID_VALUE,
+            NdError::Range { .. }
+            | NdError::Lifetimes { .. }
+            | NdError::NoPrefix(_)
+            | NdError::Unknown(..)
+            | NdError::NoHost(_) => Retval::INVALID_VALUE,
             NdError::Full(_) => Retval::LIMIT_EXCEEDED,
             NdError::NoProxy(..) => Retval::NO_SUCH_ENTRY,
             NdError::Forwarding(_) => Retval::UNSPECIFIED,

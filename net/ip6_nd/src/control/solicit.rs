@@ -108,7 +108,7 @@ impl Nd {
             one.wait = one.next_wait();
             one.sent += 1;
             one.due = now.after(one.wait);
-            !one.how.count.is_some_and(|most| one.sent >= most)
+            one.how.count.is_none_or(|most| one.sent < most)
         });
         for interface in due.into_iter().filter(|interface| self.is_up(*interface)) {
             self.solicit_routers(interface);
