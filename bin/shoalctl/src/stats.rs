@@ -119,9 +119,10 @@ fn list(client: &mut Client, pattern: &Pattern, json: bool) -> Result<(), Error>
     names.retain(|entry| pattern.fits(&entry.name));
     if json {
         let entry = |n: &shoal_stats_client::Name| json!({"name": &*n.name, "type": n.kind.name()});
-        show::print(&format!("{:#}\n", Json::from_iter(names.iter().map(entry))));
+        show::print(&format!("{:#}\n", names.iter().map(entry).collect::<Json>()));
     } else {
-        show::print(&names.iter().map(|entry| format!("{}\n", entry.name)).collect::<String>());
+        let lines = names.iter().flat_map(|entry| [&*entry.name, "\n"]);
+        show::print(&lines.collect::<String>());
     }
     Ok(())
 }

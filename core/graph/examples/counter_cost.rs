@@ -1,4 +1,4 @@
-//! What counting into the stats segment costs more than counting into plain memory of the thread: nothing.
+//! What does counting into the stats segment cost more than counting into plain memory of the thread?
 //!
 //! Both functions below are what a node does for each run of packets: add packets and bytes of an interface on the
 //! thread's own row. `plain` has its rows in boxes, `shared` in the segment that clients map. Count the instructions:

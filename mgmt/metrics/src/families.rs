@@ -211,8 +211,11 @@ impl Snapshot {
                     counters(to, (&format!("{plain}_bytes"), &help), indexed(threads, bytes))?;
                 }
                 // Links show what is in their tables already.
-                Value::SimpleLink(_) | Value::CombinedLink(_) => {}
-                Value::Names(_) | Value::Histogram(_) | Value::Other(_) => {}
+                Value::SimpleLink(_)
+                | Value::CombinedLink(_)
+                | Value::Names(_)
+                | Value::Histogram(_)
+                | Value::Other(_) => {}
             }
         }
         Ok(())

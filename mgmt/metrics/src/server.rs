@@ -71,7 +71,7 @@ impl Server {
             let serve = serve(listener, scraper, figures);
             runtime.block_on(async {
                 // Nothing is ever sent: the channel closes when the server is dropped.
-                let _ = futures_lite::future::or(serve, async { drop(stopped.await) }).await;
+                futures_lite::future::or(serve, async { drop(stopped.await) }).await;
             });
         })?;
         Ok(Server { address, stop: Some(stop), thread: Some(thread) })

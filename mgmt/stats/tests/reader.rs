@@ -30,7 +30,9 @@ fn connect(router: &Router) -> Client {
 
 fn longer(router: &Router, len: usize) {
     let c = router.graph.graph_counters();
-    [&c.rx, &c.tx].iter().for_each(|counter| counter.ensure(len));
+    for counter in [&c.rx, &c.tx] {
+        counter.ensure(len);
+    }
     for counter in [&c.drops, &c.punt, &c.ip4, &c.ip6, &c.rx_no_buf, &c.rx_miss, &c.rx_error, &c.tx_error] {
         counter.ensure(len);
     }
@@ -118,9 +120,9 @@ fn readers_never_see_half_of_a_change() {
             let at = seed.usize(1..64);
             let name = format!("pg{at}");
             if there[at] {
-                go(&router, at, &name)
+                go(&router, at, &name);
             } else {
-                come(&router, at, &name)
+                come(&router, at, &name);
             }
             there[at] = !there[at];
             // The clock is a test's: replaced directories become others at once, five seconds later.
