@@ -8,8 +8,8 @@
 //! happens to their next hops without anything being written here.
 #![forbid(unsafe_code)]
 
-mod chain;
 pub mod api;
+mod chain;
 pub mod cli;
 mod control;
 mod error;
