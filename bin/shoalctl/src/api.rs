@@ -94,7 +94,7 @@ fn line(came: &Came) -> String {
 
 /// Whether an answer says that the request was done; tells on standard error if not.
 fn is_good(came: &Came) -> bool {
-    let retval = came.fields["retval"].as_i64().unwrap_or(0);
+    let retval = came.fields.get("retval").and_then(Json::as_i64).unwrap_or(0);
     // More is there to be asked for, with the cursor.
     if retval < 0 && retval != i64::from(Retval::EAGAIN.0) {
         eprintln!("shoalctl: {}: {}", came.name, Retval(retval as i32));

@@ -348,10 +348,11 @@ fn member(
     let text = ident.to_string();
     let name = text.strip_prefix("r#").unwrap_or(&text);
     let doc = doc(&field.attrs).unwrap_or_default();
-    let default = match default(field)? {
-        Some(text) => quote!(::core::option::Option::Some(#text)),
-        None => quote!(::core::option::Option::None),
-    };
+    let default = default(field)?;
+    let default = default.map_or_else(
+        || quote!(::core::option::Option::None),
+        |text| quote!(::core::option::Option::Some(#text)),
+    );
     let of = &field.ty;
     let Members { fields, least, decode, encode } = members;
     if let Some(attribute) = find(&field.attrs, "counted_by") {

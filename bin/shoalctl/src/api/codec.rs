@@ -188,10 +188,10 @@ fn encode_text(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<bool> {
     };
     match of {
         "vl_api_ip4_address_t" => {
-            to.extend(text.parse::<Ipv4Addr>().map_err(|_| bad("IPv4 address"))?.octets())
+            to.extend(text.parse::<Ipv4Addr>().map_err(|_| bad("IPv4 address"))?.octets());
         }
         "vl_api_ip6_address_t" => {
-            to.extend(text.parse::<Ipv6Addr>().map_err(|_| bad("IPv6 address"))?.octets())
+            to.extend(text.parse::<Ipv6Addr>().map_err(|_| bad("IPv6 address"))?.octets());
         }
         "vl_api_address_union_t" => union(text.parse().map_err(|_| bad("address"))?, to),
         "vl_api_address_t" => {
@@ -262,7 +262,7 @@ fn number(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<()> {
         },
     };
     let (bytes, signed) = match of {
-        "u8" => (1, false),
+        "u8" | "bool" => (1, false),
         "u16" => (2, false),
         "u32" => (4, false),
         "u64" => (8, false),
@@ -270,7 +270,6 @@ fn number(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<()> {
         "i16" => (2, true),
         "i32" => (4, true),
         "i64" => (8, true),
-        "bool" => (1, false),
         other => return wrong(format!("the router does not describe the type '{other}'")),
     };
     let bits = bytes * 8;

@@ -123,7 +123,7 @@ impl Connection {
         let mut input = reply.get(6..).unwrap_or_default();
         let fields = [field("retval", "i32", Count::One), field("json", "string", Count::Open)];
         let answer = codec::decode(&Description::default(), &fields, &mut input)?;
-        let files: Json = serde_json::from_str(answer["json"].as_str().unwrap_or_default())
+        let files: Json = serde_json::from_str(answer.get("json").and_then(Json::as_str).unwrap_or_default())
             .map_err(|e| Error::Message(format!("the router's description is no JSON: {e}")))?;
         self.messages = Description::new(&files);
         Ok(())

@@ -108,14 +108,14 @@ impl Description {
             self.types.insert(format!("vl_api_{name}_t"), Kind::Alias(of, length));
         }
         for one in list("messages") {
-            let Some(name) = one[0].as_str() else { continue };
+            let Some(name) = one.get(0).and_then(Json::as_str) else { continue };
             let notes = one.as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
-            let text = |key: &str| notes[key].as_str().unwrap_or_default().to_owned();
+            let text = |key: &str| notes.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
             let message = Message {
                 fields: fields(&one).into_iter().filter(|f| f.name != "_vl_msg_id").collect(),
                 crc: text("crc").trim_start_matches("0x").to_owned(),
                 comment: text("comment"),
-                service: service(&file["services"][name]),
+                service: file.get("services").and_then(|all| service(all.get(name)?)),
             };
             self.messages.insert(name.to_owned(), message);
         }

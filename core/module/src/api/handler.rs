@@ -97,7 +97,9 @@ pub(super) fn get<M: Get>(
 ) -> Result<Outcome, Malformed> {
     match fields::<M>(input)?.and_then(|message| message.get(call)) {
         Ok((all, reply)) => {
-            all.iter().for_each(|details| answers.details(details));
+            for details in &all {
+                answers.details(details);
+            }
             answers.reply(&Ok(reply));
         }
         Err(retval) => answers.reply(&Err::<M::Reply, _>(retval)),
