@@ -25,6 +25,8 @@ mod look;
 
 pub use exactly::Signal;
 
+mod said;
+
 /// Most interfaces of one entry.
 pub const MOST_INTERFACES: usize = 4096;
 
@@ -70,11 +72,6 @@ impl Prefix {
             return Err(MfibError::NotASource(source.to_string()));
         }
         Ok(Prefix { source: Some(source), ..prefix })
-    }
-
-    /// The group, how many of its bits count, and the source, if it is of one.
-    pub fn parts(&self) -> (IpAddr, u8, Option<IpAddr>) {
-        (self.group, self.len, self.source)
     }
 
     /// Whether packets to a group may find the entry.
@@ -578,25 +575,6 @@ impl Mfib {
     /// How many entries a family has, of all tables.
     pub fn count(&self, family: Family) -> usize {
         self.state(family).borrow().entries.len()
-    }
-
-    /// What operators and clients have said of the entries of a table.
-    pub fn said(&self, family: Family, table: FibIndex) -> Vec<(Prefix, Change)> {
-        let state = self.state(family).borrow();
-        let of = state.entries.iter().filter(|((t, _), _)| *t == table.0);
-        let said = |((_, prefix), held): (&Place, &Held)| {
-            let (mut flags, mut members) = (EntryFlags::default(), BTreeMap::<Member, ItfFlags>::new());
-            for said in [Source::Api, Source::Cli].into_iter().filter_map(|source| held.said.get(&source)) {
-                flags = flags.with(said.flags);
-                for (member, more) in &said.members {
-                    let all = members.entry(*member).or_default();
-                    *all = all.with(*more);
-                }
-            }
-            let change = Change { flags, members: members.into_iter().collect() };
-            (!change.is_empty()).then_some((*prefix, change))
-        };
-        of.filter_map(said).collect()
     }
 
     /// All entries of a table, those that every table has last.
