@@ -45,11 +45,11 @@ impl Router {
             .spawn()
             .unwrap();
         let router = Router { child, address, folder };
-        router.until(|| router.get("/metrics").contains("interface=\"loop0\""));
+        Router::until(|| router.get("/metrics").contains("interface=\"loop0\""));
         router
     }
 
-    fn until(&self, done: impl Fn() -> bool) {
+    fn until(done: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(30);
         while !done() {
             assert!(Instant::now() < until, "it does not come");
@@ -181,9 +181,9 @@ fn clients_that_only_sit_there_keep_nobody_out_for_long() {
     let idle: Vec<TcpStream> = (0..64).filter_map(|_| router.connect()).collect();
     let begun = Instant::now();
     // All places are taken; the sitters lose theirs after a few seconds.
-    router.until(|| router.get("/metrics").starts_with("HTTP/1.1 200"));
+    Router::until(|| router.get("/metrics").starts_with("HTTP/1.1 200"));
     assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
-    router.until(|| !router.get("/metrics").contains("shoal_metrics_refused_total 0\n"));
+    Router::until(|| !router.get("/metrics").contains("shoal_metrics_refused_total 0\n"));
     drop(idle);
 }
 
