@@ -58,7 +58,7 @@ fn clients(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 impl fmt::Display for ClientList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:>12}  {}", "Index", "Name")?;
+        writeln!(f, "{:>12}  Name", "Index")?;
         for Client { index, name } in &self.clients {
             writeln!(f, "{index:>#12x}  {name}")?;
         }
@@ -83,7 +83,7 @@ fn messages(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 impl fmt::Display for MessageList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:>5}  {}", "ID", "Name")?;
+        writeln!(f, "{:>5}  Name", "ID")?;
         self.0.iter().try_for_each(|MessageRow { id, name }| writeln!(f, "{id:>5}  {name}"))
     }
 }

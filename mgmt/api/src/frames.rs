@@ -32,7 +32,7 @@ impl Frames {
     ///
     /// # Errors
     /// It will be too long; there is no way to find the one behind it.
-    pub fn next(&mut self) -> Result<Option<&[u8]>, TooLong> {
+    pub fn message(&mut self) -> Result<Option<&[u8]>, TooLong> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some((_, [a, b, c, d, ..])) = rest.split_at_checked(8) else { return Ok(None) };
         let length = u32::from_be_bytes([*a, *b, *c, *d]);
@@ -44,9 +44,9 @@ impl Frames {
         Ok(frame.get(FRAME..))
     }
 
-    /// How many bytes wait.
-    pub fn len(&self) -> usize {
-        self.bytes.len() - self.at
+    /// Whether all that came was taken.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == self.at
     }
 }
 
@@ -72,19 +72,19 @@ mod tests {
             let (mut frames, mut seen) = (Frames::default(), Vec::new());
             for piece in framed(&bodies).chunks(cut) {
                 frames.push(piece);
-                while let Some(body) = frames.next().unwrap() {
+                while let Some(body) = frames.message().unwrap() {
                     seen.push(body.to_vec());
                 }
             }
             prop_assert_eq!(seen, bodies);
-            prop_assert_eq!(frames.len(), 0);
+            prop_assert!(frames.is_empty());
         }
 
         #[test]
         fn anything_is_taken_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut frames = Frames::default();
             frames.push(&bytes);
-            while let Ok(Some(_)) = frames.next() {}
+            while let Ok(Some(_)) = frames.message() {}
         }
     }
 
@@ -92,11 +92,11 @@ mod tests {
     fn a_length_of_gigabytes_takes_no_memory() {
         let mut frames = Frames::default();
         frames.push(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
-        assert_eq!(frames.next(), Err(TooLong(u32::MAX)));
+        assert_eq!(frames.message(), Err(TooLong(u32::MAX)));
         let mut frames = Frames::default();
         let [a, b, c, d] = (MOST as u32).to_be_bytes();
         frames.push(&[0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, 0, 0, 0, 0]);
-        assert_eq!(frames.next(), Ok(None));
+        assert_eq!(frames.message(), Ok(None));
         assert!(frames.bytes.capacity() < 1000);
     }
 }

@@ -1,7 +1,5 @@
 //! Messages of the server itself: who is there, and what there is to ask. Their numbers are fixed, and so is their order.
 
-use std::future::Future;
-
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Request, Task};
 use shoal_module::cli::Pace;
@@ -338,20 +336,18 @@ struct GetApiJsonReply {
 }
 
 impl Task for GetApiJson {
-    fn run(self, call: Call) -> impl Future<Output = Result<GetApiJsonReply, Retval>> + 'static {
-        async move {
-            let table = call.get::<Table>().map_err(|_| Retval::UNSPECIFIED)?;
-            let pace = Pace::default();
-            let mut json = String::from("[");
-            for (at, (_, file)) in table.files().iter().enumerate() {
-                if at > 0 {
-                    json.push(',');
-                }
-                json.push_str(&file.json().to_string());
-                pace.give_way().await;
+    async fn run(self, call: Call) -> Result<GetApiJsonReply, Retval> {
+        let table = call.get::<Table>().map_err(|_| Retval::UNSPECIFIED)?;
+        let pace = Pace::default();
+        let mut json = String::from("[");
+        for (at, (_, file)) in table.files().iter().enumerate() {
+            if at > 0 {
+                json.push(',');
             }
-            json.push(']');
-            Ok(GetApiJsonReply { retval: 0, json })
+            json.push_str(&file.json().to_string());
+            pace.give_way().await;
         }
+        json.push(']');
+        Ok(GetApiJsonReply { retval: 0, json })
     }
 }

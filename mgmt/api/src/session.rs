@@ -60,7 +60,7 @@ impl Session<'_> {
                 Ok(n) => frames.push(chunk.get(..n).unwrap_or_default()),
             }
         }
-        if frames.len() > 0 {
+        if !frames.is_empty() {
             self.desk.dropped(Dropped::Half);
         }
     }
@@ -68,7 +68,7 @@ impl Session<'_> {
     /// All requests that are there.
     async fn requests(&self, frames: &mut Frames) -> Next {
         loop {
-            let body = match frames.next() {
+            let body = match frames.message() {
                 Ok(Some(body)) => body,
                 Ok(None) => return Next::Go,
                 Err(error) => {
@@ -98,7 +98,7 @@ impl Session<'_> {
             self.desk.dropped(Dropped::NoClient);
             return Next::Go;
         };
-        let Some((entry, handler)) = self.desk.table.get(id).and_then(|e| Some((e, e.handler))) else {
+        let Some((entry, handler)) = self.desk.table.get(id).map(|e| (e, e.handler)) else {
             self.desk.dropped(Dropped::NoMessage);
             return Next::Go;
         };

@@ -361,7 +361,7 @@ mod tests {
                     assert_eq!(word, addr + 1);
                     *met.entry(addr).or_insert(0) += 1;
                 });
-                for _ in 0..come / 16 + 1 {
+                for _ in 0..=(come / 16) {
                     step += 1;
                     if step < come {
                         put(&mut map, 1 << 30 | step << 4);

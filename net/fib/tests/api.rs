@@ -96,9 +96,13 @@ fn to(next_hop: &str, interface: u32) -> Way {
 impl Way {
     fn bytes(&self) -> Vec<u8> {
         let mut all = Vec::new();
-        [self.interface, self.table, 0].iter().for_each(|n| all.extend(n.to_be_bytes()));
+        for n in [self.interface, self.table, 0] {
+            all.extend(n.to_be_bytes());
+        }
         all.extend([self.weight, self.preference]);
-        [self.kind, self.flags, self.proto].iter().for_each(|n| all.extend(n.to_be_bytes()));
+        for n in [self.kind, self.flags, self.proto] {
+            all.extend(n.to_be_bytes());
+        }
         all.extend(address(self.next_hop));
         all.extend([0; 12]);
         all.push(self.labels);
@@ -128,7 +132,9 @@ fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u8> {
     bytes.extend(address(to.addr()));
     bytes.extend([to.len(), ways.len() as u8]);
     bytes.extend(v2);
-    ways.iter().for_each(|way| bytes.extend(way.bytes()));
+    for way in ways {
+        bytes.extend(way.bytes());
+    }
     bytes
 }
 
@@ -144,7 +150,10 @@ const DEL: (u8, u8) = (0, 0);
 const DEL_PATHS: (u8, u8) = (0, 1);
 const OK: Retval = Retval(0);
 
-fn dump(call: &Call, id: u32, family: Family) -> BTreeMap<String, Vec<(u32, u32, u8, u8, u32, IpAddr)>> {
+/// Ways of routes, by prefix.
+type Ways = BTreeMap<String, Vec<(u32, u32, u8, u8, u32, IpAddr)>>;
+
+fn dump(call: &Call, id: u32, family: Family) -> Ways {
     ask(call, "ip_route_dump", &table(id, family, "")).iter().map(|row| read(row)).collect()
 }
 
@@ -256,7 +265,7 @@ fn routes_are_added_replaced_joined_and_taken_away() {
         assert_eq!(router.shares(host).len(), 2);
         let family = Family::of(ip(host));
         let told = dump(&call, 0, family);
-        let nets = if family == Family::Ip4 { 6 } else { 6 };
+        let nets = 6;
         assert_eq!(told.len(), nets, "{told:?}");
         assert_eq!(told[net], [(1, 0, 1, 0, 0, ip(a)), (2, 0, 3, 0, 0, ip(b))]);
         assert_eq!(add_del(&call, DEL_PATHS, 0, net, &[to(a, 1)]), OK);
@@ -416,7 +425,9 @@ fn a_dump_while_routes_come_and_go_tells_of_each_that_stays_once() {
             }
         }
         let mut met: BTreeMap<String, usize> = BTreeMap::new();
-        split(&bytes).iter().for_each(|row| *met.entry(read(row).0).or_default() += 1);
+        for row in &split(&bytes) {
+            *met.entry(read(row).0).or_default() += 1;
+        }
         assert!(stay.iter().skip(1).step_by(2).all(|p| met.get(&p.to_string()) == Some(&1)));
         assert!(met.values().all(|times| *times == 1));
         let special = if family == Family::Ip4 { "224.0.0.0/4" } else { "fe80::/10" };
@@ -432,7 +443,9 @@ fn what_is_not_said_again_is_swept() {
         (Family::Ip4, ["10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8"], to("192.0.2.1", 1), "192.0.2.9"),
         (Family::Ip6, ["2001:db8::/32", "2001:db9::/32", "2001:dba::/32"], to("fe80::1", 1), "fe80::9"),
     ] {
-        nets.iter().for_each(|net| assert_eq!(add_del(&call, ADD, 0, net, &[way]), OK));
+        for net in &nets {
+            assert_eq!(add_del(&call, ADD, 0, net, &[way]), OK);
+        }
         let cli = [Path::next_hop(ip(other), SwIfIndex(1))];
         fib.add(FibIndex::DEFAULT, prefix(nets[2]), Source::Cli, &cli).unwrap();
         let go = |act: &dyn Fn(&mut shoal_fib::Walk)| {
@@ -507,7 +520,7 @@ fn requests_a_second() {
     let router = router(1);
     let call = Call::local(&router.control);
     let say = |what: &str, start: Duration| {
-        println!("{what}: {:.0} a second", f64::from(MANY) / (busy() - start).as_secs_f64());
+        println!("{what}: {:.0} a second", f64::from(MANY) / busy().saturating_sub(start).as_secs_f64());
     };
     for (family, first, next_hop) in
         [(Family::Ip4, "16.0.0.0/24", "192.0.2.1"), (Family::Ip6, "2a00::/44", "fe80::1")]
@@ -548,7 +561,9 @@ fn requests_a_second() {
             }
         }
         say(&format!("{family} routes told"), start);
-        all.iter_mut().for_each(|request| request[0] = 0);
+        for request in &mut all {
+            request[0] = 0;
+        }
         let mut bytes: Vec<u8> = Vec::new();
         let start = busy();
         for request in &all {

@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     'stream: for piece in bytes.chunks(cut) {
         frames.push(piece);
         loop {
-            match frames.next() {
+            match frames.message() {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(_) => break 'stream,

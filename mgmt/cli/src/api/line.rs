@@ -1,7 +1,5 @@
 //! `cli`, `cli_inband`: a line for the command line.
 
-use std::future::Future;
-
 use shoal_message::{Message, Retval};
 use shoal_module::api::{Call, Request, Task};
 
@@ -47,13 +45,11 @@ pub struct CliInbandReply {
 }
 
 impl Task for CliInband {
-    fn run(self, call: Call) -> impl Future<Output = Result<CliInbandReply, Retval>> + 'static {
-        async move {
-            let cli = call.get::<CommandLine>().map_err(|_| Retval::UNSPECIFIED)?;
-            let reply = cli.execute(&call.control, &self.cmd).await;
-            // VPP says -1 for everything that its commands fail of.
-            let retval = if reply.is_ok() { 0 } else { Retval::UNSPECIFIED.0 };
-            Ok(CliInbandReply { retval, reply: reply.text() })
-        }
+    async fn run(self, call: Call) -> Result<CliInbandReply, Retval> {
+        let cli = call.get::<CommandLine>().map_err(|_| Retval::UNSPECIFIED)?;
+        let reply = cli.execute(&call.control, &self.cmd).await;
+        // VPP says -1 for everything that its commands fail of.
+        let retval = if reply.is_ok() { 0 } else { Retval::UNSPECIFIED.0 };
+        Ok(CliInbandReply { retval, reply: reply.text() })
     }
 }
