@@ -105,6 +105,21 @@ mod tests {
     }
 
     #[test]
+    fn the_files_that_clients_load_are_what_is_declared() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: std::path::PathBuf| std::fs::read_to_string(&path).unwrap_or_default();
+        let files = shoal_api::reference::files(messages()).unwrap();
+        for (path, text) in &files {
+            assert!(read(root.join("share/api").join(path)) == *text, "{}: run `make gen`", path.display());
+        }
+        let there =
+            ["core", "plugins"].map(|f| std::fs::read_dir(root.join("share/api").join(f)).unwrap().count());
+        assert_eq!(there.iter().sum::<usize>(), files.len(), "a file too many in share/api: run `make gen`");
+        let page = shoal_api::reference::page(messages()).unwrap();
+        assert!(read(root.join("docs/reference/api.md")) == page, "docs/reference/api.md: run `make gen`");
+    }
+
+    #[test]
     fn what_answers_is_declared_as_an_answer() {
         use shoal_message::{Header, Reply};
         let all: Vec<_> = messages().flat_map(|part| part.messages).map(|m| m.described).collect();

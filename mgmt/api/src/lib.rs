@@ -24,7 +24,6 @@ pub mod frames;
 mod link;
 pub mod memclnt;
 pub mod reference;
-mod sections;
 mod server;
 mod session;
 mod signal;
@@ -46,6 +45,5 @@ pub static MODULE: Module = Module {
     start: server::start,
     commands: cli::COMMANDS,
     api: &[&absent::BOND, &absent::L2],
-    sections: &[sections::API_TRACE],
     ..Module::NONE
 };

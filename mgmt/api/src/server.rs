@@ -13,9 +13,10 @@ use shoal_module::{Control, InitError};
 
 use crate::desk::Desk;
 use crate::link::Link;
+use crate::session;
 use crate::socket::{self, SocketFile};
 use crate::table::Table;
-use crate::{sections, session};
+use crate::trace::Trace;
 
 /// Clients at a time.
 const MOST: usize = 4096;
@@ -77,7 +78,7 @@ pub fn serve(control: &Rc<Control>, settings: &Settings) -> Result<(), InitError
     let sent = settings.parts.iter().flat_map(|part| part.messages).map(|m| m.described.name);
     clients.number(sent.filter_map(|name| Some((name, table.number(name)?))));
     let (socket, file) = socket::listen(&settings.socket, settings.gid).map_err(|e| failed(&e))?;
-    let desk = Rc::new(Desk::new(Rc::clone(control), table, clients, sections::trace(control)));
+    let desk = Rc::new(Desk::new(Rc::clone(control), table, clients, Trace::configured(control)));
     control.put(Server { desk: Rc::clone(&desk), file: RefCell::new(file) });
     let processes = control.processes()?;
     processes.spawn("api-rx-from-ring", accept(desk, socket, (*processes).clone()));

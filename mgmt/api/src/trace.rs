@@ -1,11 +1,14 @@
 //! The last messages that came, to be looked at later or stored: `api trace`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+
+use shoal_module::Control;
+use shoal_module::config::Settings;
 
 use crate::table::Table;
 
@@ -47,7 +50,19 @@ pub enum SaveError {
     },
 }
 
+/// The start-up section that says whether messages are kept, and how many.
+const SECTION: &str = "api-trace";
+
 impl Trace {
+    /// As the start-up file wants it.
+    pub fn configured(control: &Control) -> Self {
+        let sections = control.get::<BTreeMap<&'static str, Settings>>().ok();
+        let settings = sections.as_ref().and_then(|all| all.get(SECTION));
+        let on = settings.is_some_and(|s| s.flag("on") || s.flag("enable"));
+        let most = settings.and_then(|s| s.u64("nitems")).map_or(USUAL, |n| n as usize);
+        Self::new(on, most)
+    }
+
     /// Keeps so many messages, if it is on.
     pub fn new(on: bool, most: usize) -> Self {
         Trace { on: Cell::new(on), most, kept: RefCell::default() }

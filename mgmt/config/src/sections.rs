@@ -41,6 +41,12 @@ pub static OWN: &[Section] = &[
         body: Body::Keys(SOCKSVR),
     },
     Section {
+        name: "api-trace",
+        doc: "the last messages of the binary API are kept",
+        effect: Effect::Honoured,
+        body: Body::Keys(API_TRACE),
+    },
+    Section {
         name: "statseg",
         doc: "the stats segment",
         effect: Effect::Honoured,
@@ -277,6 +283,18 @@ static PLUGINS: &[Key] = &[
 static SOCKSVR: &[Key] = &[
     Key::new("socket-name", Kind::Path, "the socket; default RUNTIME-DIR/api.sock"),
     Key::new("default", Kind::Flag, "the default socket, which is there in any case"),
+];
+
+static API_TRACE: &[Key] = &[
+    Key::new("on", Kind::Flag, "keep them from the start"),
+    Key::new("enable", Kind::Flag, "keep them from the start"),
+    Key::new("nitems", Kind::U64 { min: 1, max: 1 << 24 }, "how many; default 16384, and 64 MiB at most"),
+    Key::accepted(
+        "save-api-table",
+        Kind::Word,
+        "`api trace save` stores the table with the messages",
+        "a file for the table of messages",
+    ),
 ];
 
 static STATSEG: &[Key] = &[

@@ -55,8 +55,8 @@ fn limits_that_are_not_named_stay_and_impossible_ones_are_refused() {
     assert_eq!(reassembly.settings(Version::Ip4, Kind::Full), Settings::FULL);
     run(&router, "set ip4-sv-reassembly", &[("max-reassemblies", "7")]).unwrap();
     assert_eq!(reassembly.settings(Version::Ip4, Kind::ShallowVirtual).max_reassemblies, 7);
-    let refused = run(&router, "set ip6-full-reassembly", &[("timeout", "0")]).unwrap_err();
-    assert!(refused.message().contains("nearest 1"), "{refused}");
+    let refused = run(&router, "set ip6-full-reassembly", &[("timeout", "3600001")]).unwrap_err();
+    assert!(refused.message().contains("nearest 3600000"), "{refused}");
     assert_eq!(reassembly.settings(Version::Ip6, Kind::Full), expected);
 }
 

@@ -266,8 +266,8 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface.
     pub fn collect_detailed(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
-        self.set_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
-        self.set_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
+        self.enable_feature(DEVICE_INPUT_ARC, StatsCollectRx::NAME, index, on)?;
+        self.enable_feature(OUTPUT_ARC, StatsCollectTx::NAME, index, on)
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and
