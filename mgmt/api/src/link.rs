@@ -2,12 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use async_io::{Async, Timer};
 use futures_lite::future::or;
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shoal_module::api::Mailbox;
 
 use crate::signal::Signal;
@@ -18,6 +20,9 @@ const MOST: usize = 16 << 20;
 const ROOM: usize = 256 << 10;
 /// How long a client may read nothing at all of what waits for it.
 const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How soon a request that takes its time is given up after its client has gone.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A connection.
 pub struct Link {
@@ -110,6 +115,20 @@ impl Link {
                 self.changed.notify();
             }
             if self.gone.get() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the client has hung up, which is looked at now and then. One that only sends no more still listens.
+    pub async fn hung_up(&self) {
+        loop {
+            Timer::after(LOOK).await;
+            let mut socket = [PollFd::new(self.stream.get_ref().as_fd(), PollFlags::empty())];
+            let asked = poll(&mut socket, PollTimeout::ZERO);
+            if asked.is_ok()
+                && socket.iter().any(|s| s.revents().is_some_and(|r| r.contains(PollFlags::POLLHUP)))
+            {
                 return;
             }
         }

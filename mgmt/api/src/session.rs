@@ -143,7 +143,12 @@ impl Session<'_> {
             Ok(Outcome::Done) => {}
             Ok(Outcome::More(rows)) => return self.rows(rows, context, details).await,
             Ok(Outcome::Wait(later)) => {
-                let write = later.await;
+                // Nobody waits for the answer of a client that has gone.
+                let gone = async {
+                    self.link.hung_up().await;
+                    None
+                };
+                let Some(write) = or(async { Some(later.await) }, gone).await else { return Next::Stop };
                 self.link.answer(|to| write(&mut Answers::new(to, context, reply, details)));
             }
             Err(_) => self.desk.dropped(Dropped::Short),

@@ -4,11 +4,11 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_api::{Settings, absent, memclnt};
 use shoal_message::{Message, Retval};
-use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request, Subscribers};
+use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request, Subscribers, Task};
 use shoal_testkit::Router;
 
 /// Asks for numbers from 0.
@@ -77,6 +77,17 @@ impl Request for Say {
     }
 }
 
+/// Never ends.
+#[derive(Message)]
+#[message(request)]
+struct Forever {}
+
+impl Task for Forever {
+    async fn run(self, _: Call) -> Result<(), Retval> {
+        std::future::pending().await
+    }
+}
+
 static PART: ApiPart = ApiPart {
     file: "test",
     folder: Folder::Plugins,
@@ -87,6 +98,7 @@ static PART: ApiPart = ApiPart {
         ApiMessage::request::<WantSaidEvents>(),
         ApiMessage::sent::<SaidEvent>(),
         ApiMessage::request::<Say>(),
+        ApiMessage::task::<Forever>(),
     ],
 };
 
@@ -350,6 +362,24 @@ fn what_is_no_message_is_counted_and_not_answered() {
     assert_eq!(dropped(&mut router, "the client's index is none or another's"), 2);
     assert_eq!(dropped(&mut router, "longer than any message"), 1);
     assert_eq!(dropped(&mut router, "cut off by the end of the connection"), 1);
+}
+
+#[test]
+fn what_takes_its_time_is_given_up_when_its_client_goes() {
+    let mut router = with_client(|socket| {
+        let (mut one, mut other) = (Client::connect(&socket), Client::connect(&socket));
+        let forever = one.number("forever");
+        one.request(forever, 1, &[]);
+        // Others are served.
+        other.ping(1);
+    });
+    let server = router.control().get::<shoal_api::Server>().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while server.connections() > 0 {
+        assert!(Instant::now() < deadline, "{} connections are left", server.connections());
+        router.run();
+        std::thread::yield_now();
+    }
 }
 
 #[test]
