@@ -94,9 +94,11 @@ class Router:
 
     def end(self):
         """Ends it; tells whether it ended well."""
-        if getattr(self, "client", None):
-            self.client.disconnect()
-        self.process.send_signal(signal.SIGTERM)
+        try:
+            if getattr(self, "client", None):
+                self.client.disconnect()
+        finally:
+            self.process.send_signal(signal.SIGTERM)
         try:
             code = self.process.wait(5)
         except subprocess.TimeoutExpired:
