@@ -166,7 +166,7 @@ fn the_words_of_automation_are_understood() {
     assert_eq!(s.cpu.workers, [Some(2), Some(3)]);
     assert_eq!(
         s.warning().unwrap(),
-        "start-up settings without effect here: unix full-coredump, unix coredump-size, api-trace, api-segment, \
+        "start-up settings without effect here: unix full-coredump, unix coredump-size, api-segment, \
          physmem, node, api-fuzz, session, cnat, punt, quic"
     );
 }
