@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use shoal_graph::Graph;
 use shoal_graph::process::{Processes, Receiver, channel};
+use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
 
 use crate::collector::Collector;
 use crate::publisher::Publisher;
-use crate::socket::{self, SocketFile};
+use crate::socket;
 
 /// Refreshes take at most one part in so many of the main thread's time, so that a script which makes a thousand
 /// interfaces does not rebuild a long directory a thousand times.
