@@ -32,7 +32,8 @@ impl Clients {
     /// Takes over which number each message has.
     pub fn number(&self, numbers: impl IntoIterator<Item = (impl Into<String>, u16)>) {
         // The table is made once.
-        let _: Result<(), _> = self.numbers.set(numbers.into_iter().map(|(name, id)| (name.into(), id)).collect());
+        let _: Result<(), _> =
+            self.numbers.set(numbers.into_iter().map(|(name, id)| (name.into(), id)).collect());
     }
 
     /// A client has come.
