@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use shoal_graph::Graph;
-use shoal_graph::process::{Processes, Receiver, channel};
+use shoal_graph::process::{Processes, Receiver, aside, channel};
 use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
 
@@ -63,13 +63,8 @@ impl Stats {
         if plan.len() < LONG || !self.graph.clock().is_real() {
             return self.publish(plan.lay_out());
         }
-        let (done, laid) = channel(1);
-        let work = move || drop(done.try_send(plan.lay_out()));
-        match std::thread::Builder::new().name("statseg-layout".into()).spawn(work) {
-            // It ends without an answer only by a panic.
-            Ok(_) => self.publish(laid.recv().await.unwrap_or_else(|e| Err(io::Error::other(e)))),
-            Err(_) => self.refresh(),
-        }
+        let laid = aside("statseg-layout", move || plan.lay_out()).await;
+        self.publish(laid.flatten());
     }
 
     fn plan(&self) -> Option<Plan> {

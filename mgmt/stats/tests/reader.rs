@@ -231,7 +231,7 @@ fn ten_thousand_interfaces_are_read_at_once() {
 fn a_long_directory_is_laid_out_beside_the_main_thread() {
     let router = Router::real();
     let mut client = connect(&router);
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     let mut longest = Duration::ZERO;
     for at in 0..1_000 {
         come(&router, at, &format!("loop{at}"));
