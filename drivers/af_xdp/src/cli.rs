@@ -36,7 +36,8 @@ pub static COMMANDS: &[Command] = &[
          and whenever it is down, the host has every frame. `pinhole` says what the host keeps when it is up: rules with \
          commas between them, as of `set interface af_xdp`. An interface with the host's default route is refused \
          without it, unless `force` is said. `hw-addr` gives the router a MAC address, else one is drawn; `mac-reuse` \
-         uses the kernel's. `num-rx-queues` is the number of pairs of queues. `zero-copy` refuses a driver that \
+         uses the kernel's. `num-rx-queues` is the number of pairs of queues, unlike in VPP all \
+         of them unless said otherwise: frames of a queue that has no socket go to the host. `zero-copy` refuses a driver that \
          cannot, `no-zero-copy` does not ask. Frames of an MTU above 3818 need `multi-buffer`. `no-syscall-lock` is \
          accepted, without effect; `prog` is refused, because the router brings its own program.",
     ),
@@ -106,7 +107,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         (false, true) => Copying::Copy,
         (false, false) => Copying::Auto,
     };
-    let count = args.opt::<String>("queues")?.map_or(Ok(Queues::Count(1)), |text| queues(&text));
+    let count = args.opt::<String>("queues")?.map_or(Ok(Queues::All), |text| queues(&text));
     let (usecs, budget) = (args.opt::<u32>("usecs")?, args.opt::<u32>("budget")?);
     // What the kernel's documentation starts from.
     let busy = BusyPoll { usecs: usecs.unwrap_or(20), budget: budget.unwrap_or(64) };

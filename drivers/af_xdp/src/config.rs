@@ -27,7 +27,8 @@ pub enum Mac {
 pub enum Queues {
     /// So many, from the first.
     Count(u32),
-    /// As many as the kernel's interface has.
+    /// As many as the kernel's interface has. Unlike in VPP so unless said otherwise: a queue without a socket would leave
+    /// its frames to the host.
     All,
 }
 
@@ -71,7 +72,7 @@ impl Default for CreateXdp {
             host_if: String::new(),
             name: None,
             mac: Mac::default(),
-            queues: Queues::Count(1),
+            queues: Queues::All,
             rx_size: None,
             tx_size: None,
             copying: Copying::default(),

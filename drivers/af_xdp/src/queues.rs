@@ -88,7 +88,8 @@ pub(crate) fn open(
     }
     if opened.len() < link.rx_queues as usize && queues != Queues::All {
         let (has, used) = (link.rx_queues, opened.len());
-        remarks.push(format!("{} has up to {has} queues, {used} used: frames of others go to the host", link.name));
+        let name = &link.name;
+        remarks.push(format!("{name} has up to {has} queues, {used} in use: frames of others go to the host"));
     }
     let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
     let handles = opened.iter().map(|(rx, _)| rx.handle()).collect();

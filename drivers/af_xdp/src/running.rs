@@ -28,9 +28,8 @@ fn line(asked: &CreateXdp, name: &str) -> String {
         Mac::Kernels => line.push_str(" mac-reuse"),
     }
     match asked.queues {
-        Queues::Count(1) => {}
         Queues::Count(n) => drop(write!(line, " num-rx-queues {n}")),
-        Queues::All => line.push_str(" num-rx-queues all"),
+        Queues::All => {}
     }
     for (name, size) in [("rx-queue-size", asked.rx_size), ("tx-queue-size", asked.tx_size)] {
         line.push_str(&size.map(|n| format!(" {name} {n}")).unwrap_or_default());
@@ -68,7 +67,7 @@ mod tests {
         let asked = CreateXdp {
             host_if: "eth0".into(),
             mac: Mac::Kernels,
-            queues: Queues::All,
+            queues: Queues::Count(2),
             rx_size: Some(2048),
             tx_size: Some(512),
             copying: Copying::Copy,
@@ -82,7 +81,7 @@ mod tests {
         };
         assert_eq!(
             line(&asked, "wan"),
-            "create interface af_xdp host-if eth0 name wan mac-reuse num-rx-queues all rx-queue-size 2048 \
+            "create interface af_xdp host-if eth0 name wan mac-reuse num-rx-queues 2 rx-queue-size 2048 \
              tx-queue-size 512 netns blue no-zero-copy busy-poll-usecs 20 busy-poll-budget 64 multi-buffer \
              no-syscall-lock force pinhole host,dhcp,to:2001:db8::/32"
         );

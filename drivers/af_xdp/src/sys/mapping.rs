@@ -30,6 +30,15 @@ impl Mapping {
         Self::map(len, flags, -1, 0, "mmap(packet memory)")
     }
 
+    /// The same memory twice, for tests: the router's view of a ring, and the kernel's.
+    #[cfg(test)]
+    pub(super) fn shared(len: usize) -> (Self, Self) {
+        let file = nix::sys::memfd::memfd_create("ring", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+        nix::unistd::ftruncate(&file, len as i64).unwrap();
+        let map = || Self::map(len, libc::MAP_SHARED, file.as_raw_fd(), 0, "mmap(memfd)").unwrap();
+        (map(), map())
+    }
+
     fn map(len: usize, flags: i32, fd: i32, offset: u64, what: &'static str) -> Result<Self, Error> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a null hint lets the kernel choose the address, so no existing mapping is replaced.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use shoal_link::IfIndex;
 
 use super::mapping::Mapping;
-use super::ring::{Consumer, Desc, Producer};
+use super::ring::{Consumer, Desc, Layout, Producer};
 use super::socket::{Which, XskSocket, XskStats};
 use crate::Error;
 
@@ -119,6 +119,17 @@ pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(
     socket.bind(ifindex, queue, libc::XDP_USE_NEED_WAKEUP | copying | pieces)?;
     let zero_copy = socket.is_zero_copy()?;
     let shared = Arc::new(Shared { socket, memory, stuck: AtomicBool::new(false) });
+    Ok(halves(shared, [rx, tx, fill, completion], config, zero_copy))
+}
+
+/// Both halves over memory and rings: those to receive, to send, of free frames and of sent ones.
+fn halves(
+    shared: Arc<Shared>,
+    [rx, tx, fill, completion]: [(Mapping, Layout); 4],
+    config: &XskConfig,
+    zero_copy: bool,
+) -> (XskRx, XskTx) {
+    let (rx_frames, tx_frames) = (2 * config.rx_size as usize, config.tx_size as usize);
     let mut receiving = XskRx {
         ring: Consumer::new(rx.0, rx.1),
         fill: Producer::new(fill.0, fill.1),
@@ -131,7 +142,7 @@ pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(
         shared: Arc::clone(&shared),
     };
     (0..rx_frames).for_each(|frame| receiving.give(frame));
-    receiving.flush();
+    receiving.fill.publish();
     let transmitting = XskTx {
         ring: Producer::new(tx.0, tx.1),
         completion: Consumer::new(completion.0, completion.1),
@@ -142,7 +153,7 @@ pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(
         malformed: 0,
         shared,
     };
-    Ok((receiving, transmitting))
+    (receiving, transmitting)
 }
 
 /// Says what a refusal of memory means.

@@ -75,6 +75,12 @@ impl XskSocket {
         Ok(socket)
     }
 
+    /// Something that is no such socket, for tests of the rings alone.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self(std::fs::File::open("/dev/null").unwrap().into())
+    }
+
     /// `T` is a plain C structure or integer without padding.
     fn set<T: Copy>(&self, level: i32, option: i32, value: &T, what: &'static str) -> Result<(), Error> {
         let (ptr, len) = (std::ptr::from_ref(value).cast(), size_of::<T>() as u32);
