@@ -107,6 +107,7 @@ impl From<Error> for Retval {
             Error::NoZeroCopy(_) | Error::NoEthernet(_) | Error::Prog(_) => Retval::UNSUPPORTED,
             Error::MtuTooLarge { .. }
             | Error::Config { .. }
+            | Error::NotAStation(_)
             | Error::TooManyQueues { .. }
             | Error::Rule(_) => Retval::INVALID_VALUE,
             Error::Interface(InterfaceError::Exists(_)) => Retval::IF_ALREADY_EXISTS,

@@ -114,6 +114,11 @@ impl CreateXdp {
             let (what, rule) = ("busy-poll-budget", "from 1 to 65535");
             return Err(Error::Config { what, value: budget.into(), rule });
         }
+        if let Mac::Given(mac) = self.mac
+            && (mac.is_multicast() || mac.is_zero())
+        {
+            return Err(Error::NotAStation(mac));
+        }
         check_pinhole(self.mac, &self.pinhole)?;
         Ok(XskConfig {
             rx_size: ring("rx-queue-size", self.rx_size)?,

@@ -14,7 +14,8 @@ use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
-use crate::config::{CreateXdp, Mac, check_pinhole};
+use crate::config::{CreateXdp, Mac, Queues, check_pinhole};
+use crate::counters::XdpCounters;
 use crate::filter::{Filter, FilterCounts, Wanted};
 use crate::netns::{Netns, run_in};
 use crate::pinhole::Pinhole;
@@ -96,6 +97,7 @@ pub struct XdpInterfaces {
     pub(crate) interfaces: Rc<Interfaces>,
     pub(crate) graph: Rc<Graph>,
     input: NodeIndex,
+    counters: XdpCounters,
     all: RefCell<Vec<Rc<XdpInterface>>>,
     pub(crate) watches: Watches,
 }
@@ -153,11 +155,13 @@ impl XdpInterfaces {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
+        let counters = XdpCounters::new(graph.counters())?;
         let xdps = Rc::new(XdpInterfaces {
             control: Rc::downgrade(control),
             interfaces: Rc::clone(&interfaces),
             graph,
             input,
+            counters,
             all: RefCell::default(),
             watches: Watches::default(),
         });
@@ -231,7 +235,8 @@ impl XdpInterfaces {
             run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac))?;
         let senders = attached.senders(&link);
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
-        let port = Arc::new(Port::new(self.interfaces.table(), tx.into_iter().map(Sender::new).collect()));
+        let queues = tx.into_iter().map(Sender::new).collect();
+        let port = Arc::new(Port::new(self.interfaces.table(), self.counters.clone(), queues));
         let mut asked = create.clone();
         // Also one that was drawn: whoever knows the router by it still does after a restart.
         if own_mac {
@@ -256,6 +261,7 @@ impl XdpInterfaces {
         let device = Rc::clone(&xdp) as Rc<dyn Device>;
         let make = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next: "ethernet-input", device };
         let index = self.interfaces.create(&make, XdpTx { port: Arc::clone(&port) })?;
+        self.counters.begin(index);
         port.set_index(index);
         self.all.borrow_mut().push(Rc::clone(&xdp));
         if let Err(e) = self.add_queues(&xdp, rx, senders) {
@@ -385,14 +391,17 @@ impl XdpInterfaces {
     /// The interface has come back: program and queues on it.
     pub(crate) fn open_again(&self, xdp: &XdpInterface, link: &Link) -> Result<Vec<String>, Error> {
         let asked = xdp.asked.borrow().clone();
-        // As many as before, so that none is left that nobody feeds.
-        let before = self.interfaces.queues(xdp.port.index())?.len() as u32;
-        let queues = crate::config::Queues::Count(before.max(1));
+        // As many as it was made with, or as there are now.
+        let all = xdp.port.queues() as u32;
         let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
         let (attached, halves, remarks): (Attached, Vec<(XskRx, XskTx)>, _) = {
             let guard = xdp.filter.borrow();
             let filter: &Filter = &guard;
-            run_in(xdp.netns.as_ref(), || queues::open(link, filter, &config, queues, own_mac))?
+            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac);
+            run_in(xdp.netns.as_ref(), || match open(all) {
+                Err(Error::TooManyQueues { has, .. }) => open(has),
+                opened => opened,
+            })?
         };
         let senders = attached.senders(link);
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
@@ -400,6 +409,10 @@ impl XdpInterfaces {
         *xdp.link.borrow_mut() = Some(link.clone());
         *xdp.attached.borrow_mut() = Some(attached);
         xdp.apply()?;
+        let index = xdp.port.index();
+        for old in self.interfaces.queues(index)?.iter().filter(|q| q.queue as usize >= rx.len()) {
+            drop(self.interfaces.remove_queue(index, old.queue)?);
+        }
         self.add_queues(xdp, rx, senders)?;
         Ok(remarks)
     }

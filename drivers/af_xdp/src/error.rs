@@ -48,6 +48,9 @@ pub enum Error {
     /// Frames without an Ethernet header.
     #[error("frames of '{0}' have no Ethernet header: use create host-interface name {0} mode ip")]
     NoEthernet(String),
+    /// A group's MAC address.
+    #[error("{0} is not the MAC address of one station")]
+    NotAStation(shoal_wire::MacAddress),
     /// Taking the interface would cut the machine off.
     #[error(
         "'{0}' carries the host's default route: add `pinhole host,dhcp' to share it with the host, or `force' to \
@@ -82,7 +85,9 @@ pub enum Error {
     #[error("the driver of '{0}' cannot do zero-copy: leave the word away, or say no-zero-copy")]
     NoZeroCopy(String),
     /// A program of one's own.
-    #[error("'prog {0}': the router brings its own XDP program, whose rules are `pinhole ...'; leave `prog' away")]
+    #[error(
+        "'prog {0}': the router brings its own XDP program, whose rules are `pinhole ...'; leave `prog' away"
+    )]
     Prog(String),
     /// Words of the pinhole that do not mean anything.
     #[error(transparent)]

@@ -16,7 +16,7 @@ use crate::sys::bpf::{Map, MapKind, Program, XdpLink};
 /// Most queues of an interface.
 pub(crate) const MOST_QUEUES: u32 = 64;
 /// Most addresses of the kernel's that are known to the program.
-pub(crate) const MOST_ADDRESSES: usize = 1024;
+pub(crate) const MOST_ADDRESSES: usize = 2048;
 
 /// What the program is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +104,8 @@ impl Filter {
         use MapKind::{Array, Hash, PerCpuArray, Prefixes, Sockets};
         let most = MOST_RULES as u32;
         let settings = Map::create(Array, "settings", 4, 24, 1)?;
-        let hosts = Map::create(Hash, "hosts", program::ADDRESS_KEY, 1, MOST_ADDRESSES as u32)?;
         // Twice as many: what goes and what comes are there together for a moment.
+        let hosts = Map::create(Hash, "hosts", program::ADDRESS_KEY, 1, 2 * MOST_ADDRESSES as u32)?;
         let to = Map::create(Prefixes, "pinhole_to", program::PREFIX_KEY, 1, 2 * most)?;
         let from = Map::create(Prefixes, "pinhole_from", program::PREFIX_KEY, 1, 2 * most)?;
         let ports = Map::create(Hash, "pinhole_ports", 4, 1, 2 * most + 8)?;
@@ -129,11 +129,12 @@ impl Filter {
     /// Makes it so. What is to be kept is written before the settings that ask for it, and what is not is removed after
     /// them, so that no session of the host falls into a gap.
     pub(crate) fn apply(&mut self, wanted: &Wanted<'_>) -> Result<(), Error> {
-        let nets = |f: fn(&Rule) -> Option<Net>| wanted.pinhole.rules().iter().filter_map(f).map(key).collect();
+        let nets =
+            |f: fn(&Rule) -> Option<Net>| wanted.pinhole.rules().iter().filter_map(f).map(key).collect();
         let whole = |a: &IpAddr| Net { addr: *a, len: if a.is_ipv4() { 32 } else { 128 } };
         let address = |a| key(whole(a)).split_off(4);
         let keys: [Keys; 4] = [
-            wanted.addresses.iter().take(MOST_ADDRESSES / 2).map(address).collect(),
+            wanted.addresses.iter().take(MOST_ADDRESSES).map(address).collect(),
             nets(|r| if let Rule::To(net) = r { Some(*net) } else { None }),
             nets(|r| if let Rule::From(net) = r { Some(*net) } else { None }),
             wanted.pinhole.ports().map(|(protocol, number, here)| port(protocol, number, here)).collect(),

@@ -14,6 +14,7 @@ mod asm;
 pub mod cli;
 mod config;
 mod control;
+mod counters;
 mod default_route;
 mod device;
 mod error;

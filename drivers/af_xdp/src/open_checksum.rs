@@ -81,7 +81,11 @@ mod tests {
         let (a, b) = (MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2]));
         let [a6, b6] = ["2001:db8::1", "2001:db8::2"].map(|a| a.parse::<std::net::Ipv6Addr>().unwrap());
         vec![
-            Packet::ethernet(a, b).ip4([10, 0, 0, 1], [10, 0, 0, 2]).udp(1000, 2000).payload(&[7; 33]).build(),
+            Packet::ethernet(a, b)
+                .ip4([10, 0, 0, 1], [10, 0, 0, 2])
+                .udp(1000, 2000)
+                .payload(&[7; 33])
+                .build(),
             Packet::ethernet(a, b).ip6(a6, b6).udp(1000, 2000).payload(&[7; 33]).build(),
         ]
     }

@@ -98,8 +98,7 @@ impl fmt::Display for Rule {
 /// The words of rules, as errors list them.
 const WORDS: &str = "host, others, arp, dhcp, ssh, tcp:PORT, udp:PORT, to:PREFIX or from:PREFIX";
 /// The same, for suggestions.
-pub(crate) const NAMES: [&str; 9] =
-    ["host", "others", "arp", "dhcp", "ssh", "tcp:", "udp:", "to:", "from:"];
+pub(crate) const NAMES: [&str; 9] = ["host", "others", "arp", "dhcp", "ssh", "tcp:", "udp:", "to:", "from:"];
 
 /// Words that are no rules, or too many.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -141,9 +140,8 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let word = || text.to_owned();
-        let port = |p: &str| {
-            p.parse().ok().filter(|p| *p != 0).ok_or_else(|| RuleError::Port { word: word() })
-        };
+        let port =
+            |p: &str| p.parse().ok().filter(|p| *p != 0).ok_or_else(|| RuleError::Port { word: word() });
         let net = |n: &str| n.parse().map_err(|()| RuleError::Prefix { word: word() });
         Ok(match text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest))) {
             ("host", None) => Rule::Host,
@@ -184,15 +182,17 @@ impl Pinhole {
     pub(crate) fn ports(&self) -> impl Iterator<Item = (u8, u16, bool)> + '_ {
         const TCP: u8 = 6;
         const UDP: u8 = 17;
-        self.0.iter().flat_map(|rule| match rule {
-            // The host has no address yet when it is told which (RFC 2131, 4.1; RFC 8415, 7.2).
-            Rule::Dhcp => [Some((UDP, 68, false)), Some((UDP, 546, false))],
-            Rule::Ssh => [Some((TCP, SSH, true)), None],
-            Rule::Tcp(port) => [Some((TCP, *port, true)), None],
-            Rule::Udp(port) => [Some((UDP, *port, true)), None],
-            _ => [None, None],
-        })
-        .flatten()
+        self.0
+            .iter()
+            .flat_map(|rule| match rule {
+                // The host has no address yet when it is told which (RFC 2131, 4.1; RFC 8415, 7.2).
+                Rule::Dhcp => [Some((UDP, 68, false)), Some((UDP, 546, false))],
+                Rule::Ssh => [Some((TCP, SSH, true)), None],
+                Rule::Tcp(port) => [Some((TCP, *port, true)), None],
+                Rule::Udp(port) => [Some((UDP, *port, true)), None],
+                _ => [None, None],
+            })
+            .flatten()
     }
 }
 
@@ -239,13 +239,18 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_are_read() {
-        for text in ["none", "host", "host,others,arp,dhcp,ssh,tcp:8443,udp:51820", "to:10.0.0.0/8,to:2001:db8::/32"] {
+        for text in
+            ["none", "host", "host,others,arp,dhcp,ssh,tcp:8443,udp:51820", "to:10.0.0.0/8,to:2001:db8::/32"]
+        {
             assert_eq!(text.parse::<Pinhole>().unwrap().to_string(), text);
         }
         assert_eq!("ssh,host,ssh".parse::<Pinhole>().unwrap().to_string(), "host,ssh");
         assert_eq!("from:192.0.2.77/24".parse::<Pinhole>().unwrap().to_string(), "from:192.0.2.0/24");
         assert_eq!("to:2001:db8::1".parse::<Pinhole>().unwrap().to_string(), "to:2001:db8::1/128");
-        assert_eq!("to:1.2.3.4/0,from:::/0".parse::<Pinhole>().unwrap().to_string(), "to:0.0.0.0/0,from:::/0");
+        assert_eq!(
+            "to:1.2.3.4/0,from:::/0".parse::<Pinhole>().unwrap().to_string(),
+            "to:0.0.0.0/0,from:::/0"
+        );
     }
 
     #[test]

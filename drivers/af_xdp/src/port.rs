@@ -1,10 +1,11 @@
 //! What both planes know of one interface.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
+use crate::counters::XdpCounters;
 use crate::send::Sender;
 
 /// One interface, shared by its receive queues, its transmit node and the control plane.
@@ -14,16 +15,19 @@ pub(crate) struct Port {
     /// One for each queue; empty while the kernel's interface is gone.
     tx: Box<[Mutex<Option<Sender>>]>,
     pub(crate) placement: TxPlacement,
+    /// How many of them are open: an interface that comes back may have fewer.
+    open: AtomicUsize,
     /// Descriptors and indices of the kernel's that made no sense.
     pub(crate) malformed: AtomicU64,
+    pub(crate) counters: XdpCounters,
 }
 
 impl Port {
-    pub(crate) fn new(interfaces: IfTable, senders: Vec<Sender>) -> Self {
-        let placement = TxPlacement::new(senders.len());
+    pub(crate) fn new(interfaces: IfTable, counters: XdpCounters, senders: Vec<Sender>) -> Self {
+        let (placement, open) = (TxPlacement::new(senders.len()), AtomicUsize::new(senders.len()));
         let tx = senders.into_iter().map(|q| Mutex::new(Some(q))).collect();
         let (index, malformed) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicU64::new(0));
-        Port { interfaces, index, tx, placement, malformed }
+        Port { interfaces, index, tx, placement, open, malformed, counters }
     }
 
     /// The interface's index: `NONE` until it has one.
@@ -36,6 +40,17 @@ impl Port {
         self.index.store(index.0, Ordering::Relaxed);
     }
 
+    /// How many queues it was made with.
+    pub(crate) fn queues(&self) -> usize {
+        self.tx.len()
+    }
+
+    /// The queue that a thread sends by.
+    #[inline]
+    pub(crate) fn queue_of(&self, thread: usize) -> usize {
+        self.placement.queue(thread) % self.open.load(Ordering::Relaxed).max(1)
+    }
+
     /// A transmit queue. Threads share one only when there are fewer queues than threads, so the lock, taken once a
     /// frame, is free as a rule.
     #[inline]
@@ -46,6 +61,7 @@ impl Port {
 
     /// Puts other queues in the place of the old ones; closes those that get no successor.
     pub(crate) fn replace_tx(&self, senders: Vec<Sender>) {
+        self.open.store(senders.len(), Ordering::Relaxed);
         let mut senders = senders.into_iter();
         for slot in &self.tx {
             let old =

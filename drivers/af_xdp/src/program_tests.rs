@@ -37,8 +37,7 @@ struct Bench {
 
 fn wanted(own: bool) -> Wanted<'static> {
     static NONE: LazyLock<crate::pinhole::Pinhole> = LazyLock::new(Default::default);
-    static ADDRESSES: LazyLock<[IpAddr; 2]> =
-        LazyLock::new(|| [IpAddr::from(HOST4), IpAddr::from(HOST6)]);
+    static ADDRESSES: LazyLock<[IpAddr; 2]> = LazyLock::new(|| [IpAddr::from(HOST4), IpAddr::from(HOST6)]);
     let own_mac = own.then_some(ROUTER);
     Wanted { take: true, own_mac, kernel_mac: KERNEL, pinhole: &NONE, addresses: &*ADDRESSES }
 }
@@ -171,7 +170,12 @@ fn extension_headers_and_fragments_do_not_hide_a_port() {
 
     // The first fragment has the port; the others go where it goes, as long as ports are asked for at all.
     let fragment = |dst: [u8; 4], offset, place| {
-        to(KERNEL).ip4(FAR4, dst).fragment(offset, place).tcp(40_000, 443, TcpFlags::ACK).payload(&[0; 64]).build()
+        to(KERNEL)
+            .ip4(FAR4, dst)
+            .fragment(offset, place)
+            .tcp(40_000, 443, TcpFlags::ACK)
+            .payload(&[0; 64])
+            .build()
     };
     assert!(bench.host(&fragment(HOST4, 0, Fragment::More)));
     assert!(bench.host(&fragment(HOST4, 64, Fragment::Last)));
@@ -220,7 +224,9 @@ fn dhcp_and_router_advertisements_need_no_address() {
     let reply6 = to(GROUP6).ip6(FAR6, HOST6).udp(547, 546).build();
     let advertisement = icmp6(FAR6, ALL_NODES, 134, &[0; 8]).build();
     let discover = to(EVERYBODY).ip4([0; 4], [255; 4]).udp(68, 67).build();
-    assert!(bench.host(&offer) && bench.host(&reply6) && bench.host(&advertisement) && !bench.host(&discover));
+    assert!(
+        bench.host(&offer) && bench.host(&reply6) && bench.host(&advertisement) && !bench.host(&discover)
+    );
     bench.set("ssh", true);
     assert!(!bench.host(&offer) && !bench.host(&reply6) && !bench.host(&advertisement));
 }
@@ -251,7 +257,8 @@ fn arp_and_neighbour_discovery_go_to_whose_address_it_is() {
 fn a_router_with_a_mac_address_of_its_own_always_has_what_is_for_it() {
     let Some(mut bench) = bench("own mac") else { return };
     let frame = |mac| to(mac).ip4(FAR4, FROM4).udp(1, 2).build();
-    for (rules, kernels, strangers) in [("ssh", false, false), ("host", true, false), ("others", true, true)] {
+    for (rules, kernels, strangers) in [("ssh", false, false), ("host", true, false), ("others", true, true)]
+    {
         bench.set(rules, true);
         assert_eq!(bench.host(&frame(KERNEL)), kernels, "{rules}");
         assert_eq!(bench.host(&frame(STRANGER)), strangers, "{rules}");
@@ -352,7 +359,9 @@ fn model(own: bool, host: bool, arp: bool, ssh: bool, frame: &[u8]) -> bool {
             let port = if frame[23] == 6 && frame.len() >= 38 { Some([frame[36], frame[37]]) } else { None };
             (frame[30..34] == HOST4, if whole { port } else { Some([0, 22]) }, false)
         }
-        [8, 6] if frame.len() >= 42 && frame[14..20] == [0, 1, 8, 0, 6, 4] => (frame[38..42] == HOST4, None, true),
+        [8, 6] if frame.len() >= 42 && frame[14..20] == [0, 1, 8, 0, 6, 4] => {
+            (frame[38..42] == HOST4, None, true)
+        }
         _ => return false,
     };
     (host && dst_is_host)

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use shoal_link::Link;
 
+use crate::Error;
 use crate::config::Queues;
 use crate::filter::{Filter, MOST_QUEUES};
 use crate::rx::Senders;
@@ -12,7 +13,6 @@ use crate::sys::bpf::XdpLink;
 use crate::sys::promiscuous::Promiscuous;
 use crate::sys::queue::{self, LONGEST, LONGEST_SINGLE, XskHandle, XskRx, XskTx};
 use crate::sys::{Copying, XdpMode, XskConfig};
-use crate::Error;
 
 /// How long a queue's former socket may take to leave it: the kernel takes it off later than it is closed.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -89,7 +89,8 @@ pub(crate) fn open(
     if opened.len() < link.rx_queues as usize && queues != Queues::All {
         let (has, used) = (link.rx_queues, opened.len());
         let name = &link.name;
-        remarks.push(format!("{name} has up to {has} queues, {used} in use: frames of others go to the host"));
+        remarks
+            .push(format!("{name} has up to {has} queues, {used} in use: frames of others go to the host"));
     }
     let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
     let handles = opened.iter().map(|(rx, _)| rx.handle()).collect();

@@ -13,9 +13,9 @@ use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp, Refused};
 use shoal_vnet::VnetHdr;
 
-use crate::open_checksum;
 use crate::port::Port;
 use crate::sys::queue::{Malformed, RxFrame, XskRx};
+use crate::{XskStats, open_checksum};
 
 /// Name of the input node all AF_XDP interfaces run under.
 pub(crate) const NODE: &str = "af_xdp-input";
@@ -65,14 +65,15 @@ pub(crate) struct XdpRx {
     senders: Senders,
     polls: u32,
     empty: u32,
-    missed: u64,
+    /// What the kernel had counted when it was last asked.
+    stats: XskStats,
     malformed: u64,
 }
 
 impl XdpRx {
     pub(crate) fn new(port: Arc<Port>, queue: XskRx, number: u32, senders: Senders) -> Self {
-        let (polls, empty, missed, malformed) = (0, 0, 0, 0);
-        XdpRx { port, queue, number, senders, polls, empty, missed, malformed }
+        let (polls, empty, stats, malformed) = (0, 0, XskStats::default(), 0);
+        XdpRx { port, queue, number, senders, polls, empty, stats, malformed }
     }
 
     /// Takes what is there, up to a frame's worth; tells how many frames left the ring.
@@ -122,11 +123,13 @@ impl XdpRx {
         self.port.malformed.fetch_add(malformed - self.malformed, Ordering::Relaxed);
         self.malformed = malformed;
         let Ok(stats) = self.queue.stats() else { return };
-        let missed = stats.missed().saturating_sub(self.missed);
+        let (thread, index) = (cx.thread(), self.port.index());
+        let missed = stats.missed().saturating_sub(self.stats.missed());
         if missed > 0 {
-            cx.counters().rx_miss.add(cx.thread(), self.port.index().0 as usize, missed);
+            cx.counters().rx_miss.add(thread, index.0 as usize, missed);
         }
-        self.missed += missed;
+        self.port.counters.add(thread, index, &self.stats, &stats);
+        self.stats = stats;
     }
 }
 

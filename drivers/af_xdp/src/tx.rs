@@ -73,7 +73,7 @@ impl FrameNode for XdpTx {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread) = (self.port.index().0, cx.thread());
-        let (mut sum, queue) = (Sum::default(), self.port.placement.queue(thread));
+        let (mut sum, queue) = (Sum::default(), self.port.queue_of(thread));
         match self.port.sender(queue) {
             Some(mut sender) if sender.is_some() => {
                 let Some(sender) = sender.as_mut() else { return };

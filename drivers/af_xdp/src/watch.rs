@@ -11,6 +11,7 @@ use shoal_link::{AddressWatch, AdminState, Link, LinkChange, LinkEvent, LinkWatc
 use crate::Error;
 use crate::control::{XdpInterface, XdpInterfaces, is_up, mtu_of};
 use crate::netns::{Netns, run_in};
+use crate::queues::most_mtu;
 
 /// Name of the tasks in `show runtime`.
 const LINKS: &str = "af-xdp-link-watch";
@@ -45,7 +46,8 @@ impl XdpInterfaces {
         let found = addresses.of(link.index);
         let addresses = Rc::new(RefCell::new(addresses));
         let follow_links = follow_links(links, Rc::downgrade(self), name.clone())?;
-        let follow_addresses = follow_addresses(Rc::downgrade(&addresses), Rc::downgrade(self), name.clone())?;
+        let follow_addresses =
+            follow_addresses(Rc::downgrade(&addresses), Rc::downgrade(self), name.clone())?;
         processes.spawn(LINKS, follow_links);
         processes.spawn(ADDRESSES, follow_addresses);
         self.watches.0.borrow_mut().push((name, addresses));
@@ -80,7 +82,9 @@ impl XdpInterfaces {
             xdp.port.replace_tx(Vec::new());
             xdp.vanished.set(xdp.vanished.get() + 1);
             let kernel = xdp.kernel.borrow();
-            self.say(&format!("{kernel}: the kernel's interface of this AF_XDP interface is gone, waiting for it"));
+            self.say(&format!(
+                "{kernel}: the kernel's interface of this AF_XDP interface is gone, waiting for it"
+            ));
             self.must("link down", self.interfaces.set_link(index, false));
             return;
         }
@@ -96,6 +100,14 @@ impl XdpInterfaces {
             LinkChange::Mtu => {
                 let set = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", set);
+                let most = most_mtu(xdp.config.multi_buffer);
+                if link.mtu > most {
+                    let name = &link.name;
+                    self.say(&format!(
+                        "{name}: MTU {} now, longer frames than of {most} do not fit",
+                        link.mtu
+                    ));
+                }
             }
             LinkChange::Mac => self.kernels_mac(xdp, link),
             _ => {}
@@ -170,7 +182,9 @@ fn follow_links(
                     Err(shoal_link::Error::Netlink(why)) => {
                         tracing::warn!("malformed announcement of a link: {why}");
                     }
-                    Err(e) => return tracing::error!("AF_XDP interfaces do not follow the kernel any more: {e}"),
+                    Err(e) => {
+                        return tracing::error!("AF_XDP interfaces do not follow the kernel any more: {e}");
+                    }
                 }
             }
             if let Err(e) = readable.readable().await {
@@ -191,7 +205,9 @@ fn follow_addresses(
     Ok(async move {
         loop {
             if let Err(e) = readable.readable().await {
-                return tracing::error!("AF_XDP interfaces do not follow the kernel's addresses any more: {e}");
+                return tracing::error!(
+                    "AF_XDP interfaces do not follow the kernel's addresses any more: {e}"
+                );
             }
             let (Some(watch), Some(xdps)) = (watch.upgrade(), xdps.upgrade()) else { return };
             let read = watch.borrow_mut().update();
@@ -201,7 +217,9 @@ fn follow_addresses(
                     tracing::warn!("malformed announcement of an address: {why}");
                 }
                 Err(e) => {
-                    return tracing::error!("AF_XDP interfaces do not follow the kernel's addresses any more: {e}");
+                    return tracing::error!(
+                        "AF_XDP interfaces do not follow the kernel's addresses any more: {e}"
+                    );
                 }
             }
             xdps.address_event(netns.as_deref(), &watch.borrow());

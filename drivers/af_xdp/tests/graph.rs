@@ -73,9 +73,8 @@ fn hosts_ping_each_other_through_two_interfaces() {
     let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
     assert!(hosts.reach_each_other());
     assert!(hosts.ping(100) && hosts.ping6(100));
-    let (ca, cb, errors, info) = router.on(move |r| {
-        (r.counts(a), r.counts(b), r.errors(), xdps(r).list(Some(a)).unwrap().remove(0))
-    });
+    let (ca, cb, errors, info) =
+        router.on(move |r| (r.counts(a), r.counts(b), r.errors(), xdps(r).list(Some(a)).unwrap().remove(0)));
     println!("{ca:?} {cb:?} {errors:?} {info:?}");
     assert!(ca.0 >= 201 && ca.1 >= 201 && ca.0 == cb.1, "{ca:?} {cb:?}");
     assert_eq!((info.mode, info.zero_copy, info.malformed), (Some(XdpMode::Native), false, 0));
@@ -323,9 +322,8 @@ fn wrong_requests_are_refused_and_leave_nothing() {
     }
     let hosts = Hosts::new("e");
     let router = start(&hosts.r);
-    let ask = |create: CreateXdp| {
-        router.on(move |r| xdps(r).create(&create).map(drop).map_err(|e| e.to_string()))
-    };
+    let ask =
+        |create: CreateXdp| router.on(move |r| xdps(r).create(&create).map(drop).map_err(|e| e.to_string()));
     assert_eq!(
         ask(named("rc")).unwrap_err(),
         "no interface 'rc' in this network namespace, did you mean 'ra'?"
@@ -388,7 +386,8 @@ fn wrong_requests_are_refused_and_leave_nothing() {
     let mtu = mtu.unwrap_err();
     assert!(mtu.contains("frames of MTU 9000 do not fit, up to 3818 do, more with multi-buffer"), "{mtu}");
     let others = router.on(|r| {
-        let create = CreateXdp { pinhole: "others".parse().unwrap(), mac: shoal_af_xdp::Mac::Kernels, ..named("rb") };
+        let create =
+            CreateXdp { pinhole: "others".parse().unwrap(), mac: shoal_af_xdp::Mac::Kernels, ..named("rb") };
         xdps(r).create(&create).map(drop).map_err(|e| e.to_string())
     });
     assert!(others.unwrap_err().starts_with("pinhole rule 'others' needs a MAC address of the router's own"));

@@ -127,7 +127,13 @@ pub(crate) struct Map {
 
 impl Map {
     /// A map of `most` entries; keys and values have so many bytes.
-    pub(crate) fn create(kind: MapKind, text: &str, key: usize, value: usize, most: u32) -> Result<Self, Error> {
+    pub(crate) fn create(
+        kind: MapKind,
+        text: &str,
+        key: usize,
+        value: usize,
+        most: u32,
+    ) -> Result<Self, Error> {
         let flags = if kind == MapKind::Prefixes { NO_PREALLOC } else { 0 };
         let mut attr = MapAttr {
             kind: kind as u32,
@@ -158,7 +164,13 @@ impl Map {
             let (what, rule) = ("length of a map's key", "that of its map");
             return Err(Error::Config { what, value: key.len() as u64, rule });
         }
-        Ok(ElementAttr { map: self.fd.as_raw_fd() as u32, pad: 0, key: key.as_ptr() as u64, value: 0, flags: 0 })
+        Ok(ElementAttr {
+            map: self.fd.as_raw_fd() as u32,
+            pad: 0,
+            key: key.as_ptr() as u64,
+            value: 0,
+            flags: 0,
+        })
     }
 
     /// Writes an entry, new or not.

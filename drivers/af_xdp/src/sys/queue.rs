@@ -247,12 +247,7 @@ impl XskRx {
 
     /// A frame whose first piece is this: put together.
     #[cold]
-    fn next_long(
-        &mut self,
-        first: Desc,
-        frame: usize,
-        start: usize,
-    ) -> Result<RxFrame<'_>, Malformed> {
+    fn next_long(&mut self, first: Desc, frame: usize, start: usize) -> Result<RxFrame<'_>, Malformed> {
         let (mut len, mut pieces, mut whole) = (0, 0, true);
         let mut piece = Some((first, frame, start));
         loop {
@@ -304,7 +299,8 @@ impl XskRx {
         if self.busy_poll || (self.zero_copy && self.fill.needs_wakeup()) {
             self.shared.socket.wake_rx();
         }
-        if self.shared.stuck.swap(false, Ordering::Relaxed) {
+        if self.shared.stuck.load(Ordering::Relaxed) {
+            self.shared.stuck.store(false, Ordering::Relaxed);
             let _ = self.shared.socket.wake_tx();
         }
     }
@@ -464,7 +460,10 @@ impl XskTx {
     ///
     /// # Errors
     /// There is no free frame, or `fill` made none.
-    pub(crate) fn push_with(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Result<(), TxRefused> {
+    pub(crate) fn push_with(
+        &mut self,
+        fill: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), TxRefused> {
         if !self.room(1) {
             return Err(TxRefused::Full);
         }

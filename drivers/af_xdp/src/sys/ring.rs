@@ -22,10 +22,9 @@ impl Layout {
     /// Bytes of a mapping that holds it; `None` for offsets that cannot be.
     pub(super) fn bytes(&self) -> Option<usize> {
         let entries = (self.size as usize).checked_mul(self.entry)?;
-        [self.producer, self.consumer, self.flags].into_iter().try_fold(
-            self.entries.checked_add(entries)?,
-            |end, word| Some(end.max(word.checked_add(4)?)),
-        )
+        [self.producer, self.consumer, self.flags]
+            .into_iter()
+            .try_fold(self.entries.checked_add(entries)?, |end, word| Some(end.max(word.checked_add(4)?)))
     }
 }
 
@@ -115,7 +114,10 @@ impl Producer {
     /// Whether the kernel sleeps and wants to be woken.
     #[inline]
     pub(super) fn needs_wakeup(&self) -> bool {
-        self.ring.map.load_acquire(self.ring.at.flags).is_some_and(|flags| flags & libc::XDP_RING_NEED_WAKEUP != 0)
+        self.ring
+            .map
+            .load_acquire(self.ring.at.flags)
+            .is_some_and(|flags| flags & libc::XDP_RING_NEED_WAKEUP != 0)
     }
 
     /// Entries that the kernel has not taken yet.
