@@ -40,9 +40,9 @@ pub enum AfXdpMode {
 
 /// How it works: any of its bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
+#[value(flags)]
 #[entry("AF_XDP_API_FLAGS_NO_SYSCALL_LOCK", 1)]
-#[entry("AF_XDP_API_FLAGS_MAC_REUSE", 2)]
+#[entry("AF_XDP_API_FLAGS_MAC_REUSE", 2, late)]
 pub struct AfXdpFlag(pub u8);
 
 impl AfXdpFlag {
@@ -102,7 +102,7 @@ impl From<Error> for Retval {
             Error::Netns { .. } => Retval::SYSCALL_ERROR_2,
             Error::NoInterface { .. } => Retval::INVALID_INTERFACE,
             Error::NotOurs { .. } => Retval::INVALID_SW_IF_INDEX,
-            Error::Taken { .. } => Retval::IF_ALREADY_EXISTS,
+            Error::Taken { .. } | Error::Interface(InterfaceError::Exists(_)) => Retval::IF_ALREADY_EXISTS,
             Error::Busy(_) | Error::QueueBusy { .. } | Error::DefaultRoute(_) => Retval::INSTANCE_IN_USE,
             Error::NoZeroCopy(_) | Error::NoEthernet(_) | Error::Prog(_) => Retval::UNSUPPORTED,
             Error::MtuTooLarge { .. }
@@ -110,7 +110,6 @@ impl From<Error> for Retval {
             | Error::NotAStation(_)
             | Error::TooManyQueues { .. }
             | Error::Rule(_) => Retval::INVALID_VALUE,
-            Error::Interface(InterfaceError::Exists(_)) => Retval::IF_ALREADY_EXISTS,
             Error::Interface(error) => error.into(),
             Error::Link(_) | Error::NoWatch(_) => Retval::NETLINK_ERROR,
         }

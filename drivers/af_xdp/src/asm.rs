@@ -157,7 +157,7 @@ impl Asm {
     }
 
     /// The 16 bits of network order in `dst` become a number.
-    pub(crate) fn from_be16(&mut self, dst: Reg) {
+    pub(crate) fn big_endian_16(&mut self, dst: Reg) {
         self.push(CLASS_ALU | TO_BIG_ENDIAN, dst as u8, 0, 0, 16);
     }
 
@@ -238,7 +238,7 @@ mod tests {
         asm.mov(R6, R1);
         asm.op(Op::Add, R7, 14);
         asm.op(Op::And, R9, R2);
-        asm.from_be16(R1);
+        asm.big_endian_16(R1);
         asm.load(Size::U16, R1, R7, 12);
         asm.store(Size::U32, R10, -8, 7);
         asm.store(Size::U64, R10, -16, R4);

@@ -23,7 +23,7 @@ use crate::port::Port;
 use crate::queues::{self, Attached};
 use crate::rx::{NODE, Senders, XdpRx};
 use crate::send::Sender;
-use crate::sys::queue::{XskRx, XskTx};
+use crate::sys::queue::XskRx;
 use crate::sys::{XdpMode, XskConfig, XskStats};
 use crate::tx::XdpTx;
 use crate::watch::Watches;
@@ -268,7 +268,9 @@ impl XdpInterfaces {
             let _ = self.interfaces.delete(index);
             return Err(e);
         }
-        remarks.iter().for_each(|remark| self.say(&format!("{name}: {remark}")));
+        for remark in remarks {
+            self.say(&format!("{name}: {remark}"));
+        }
         Ok(index)
     }
 
@@ -394,7 +396,7 @@ impl XdpInterfaces {
         // As many as it was made with, or as there are now.
         let all = xdp.port.queues() as u32;
         let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
-        let (attached, halves, remarks): (Attached, Vec<(XskRx, XskTx)>, _) = {
+        let (attached, halves, remarks) = {
             let guard = xdp.filter.borrow();
             let filter: &Filter = &guard;
             let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac);

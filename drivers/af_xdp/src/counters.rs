@@ -1,6 +1,7 @@
 //! What the kernel counts of AF_XDP sockets (`XDP_STATISTICS`), by interface, in the stats segment.
 
 use std::io;
+use std::sync::Arc;
 
 use shoal_graph::counter::{Counters, Simple};
 use shoal_interface::SwIfIndex;
@@ -16,7 +17,7 @@ const NAMES: [&str; 6] =
 
 /// `/af_xdp/*`.
 #[derive(Clone)]
-pub(crate) struct XdpCounters([Simple; 6]);
+pub(crate) struct XdpCounters(Arc<[Simple]>);
 
 fn words(stats: &XskStats) -> [u64; 6] {
     [
@@ -35,14 +36,15 @@ impl XdpCounters {
     /// # Errors
     /// The stats segment is full.
     pub(crate) fn new(counters: &Counters) -> io::Result<Self> {
-        let [a, b, c, d, e, f] = NAMES.map(|name| counters.simple(&format!("/af_xdp/{name}"), MOST));
-        Ok(XdpCounters([a?, b?, c?, d?, e?, f?]))
+        let all: io::Result<Vec<_>> =
+            NAMES.iter().map(|name| counters.simple(&format!("/af_xdp/{name}"), MOST)).collect();
+        Ok(XdpCounters(all?.into()))
     }
 
     /// Begins to count for a new interface.
     pub(crate) fn begin(&self, interface: SwIfIndex) {
         let at = interface.0 as usize;
-        for counter in &self.0 {
+        for counter in &*self.0 {
             counter.zero(at);
             counter.ensure(at + 1);
         }

@@ -56,9 +56,8 @@ pub(crate) struct Filter {
 
 /// A MAC address as the program reads it: four bytes and two.
 fn mac(mac: MacAddress) -> [u8; 8] {
-    let [a, b, c, d, e, f] = mac.0;
-    let low = u64::from(u32::from_ne_bytes([a, b, c, d]));
-    (low | u64::from(u16::from_ne_bytes([e, f])) << 32).to_ne_bytes()
+    let [front @ .., fifth, sixth] = mac.0;
+    (u64::from(u32::from_ne_bytes(front)) | u64::from(u16::from_ne_bytes([fifth, sixth])) << 32).to_ne_bytes()
 }
 
 /// A key of prefixes; without its first four bytes, of addresses.

@@ -300,7 +300,7 @@ fn port(a: &mut Asm, to: &Places, offset: i16) {
     a.place(known);
     need(a, 4, to.judge);
     a.load(Size::U16, R1, R7, offset);
-    a.from_be16(R1);
+    a.big_endian_16(R1);
     a.op(Op::Shl, R4, 16);
     a.op(Op::Or, R4, R1);
     a.store(Size::U32, R10, PORT, R4);

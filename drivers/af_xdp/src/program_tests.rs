@@ -343,7 +343,7 @@ fn what_is_cut_short_is_the_routers_and_never_dropped() {
 }
 
 /// What the program should say, written once more: IPv4 and IPv6 without options, for the rules of the property below.
-fn model(own: bool, host: bool, arp: bool, ssh: bool, frame: &[u8]) -> bool {
+fn model([own, host, arp, ssh]: [bool; 4], frame: &[u8]) -> bool {
     let mac = &frame[..6];
     if own {
         if mac == ROUTER.0 {
@@ -355,7 +355,7 @@ fn model(own: bool, host: bool, arp: bool, ssh: bool, frame: &[u8]) -> bool {
     }
     let (dst_is_host, tcp_port, discovery) = match frame[12..14] {
         [8, 0] if frame.len() >= 34 && frame[14] == 0x45 => {
-            let whole = frame[20] & 0x1f == 0 && frame[21] == 0;
+            let whole = matches!((frame[20], frame[21]), (0 | 0x40, 0));
             let port = if frame[23] == 6 && frame.len() >= 38 { Some([frame[36], frame[37]]) } else { None };
             (frame[30..34] == HOST4, if whole { port } else { Some([0, 22]) }, false)
         }
@@ -388,8 +388,8 @@ proptest! {
         let [own, host, arp, ssh] = rules;
         let words = [(host, "host"), (arp, "arp"), (ssh, "ssh")];
         let said: Vec<_> = words.iter().filter(|(said, _)| *said).map(|(_, word)| *word).collect();
-        let rules = if said.is_empty() { "none".to_owned() } else { said.join(",") };
-        bench.set(&rules, own);
+        let words = if said.is_empty() { "none".to_owned() } else { said.join(",") };
+        bench.set(&words, own);
         let mut frame = [&mac.0[..], &PEER.0, &kind.to_be_bytes(), &rest].concat();
         let mut put = |wanted: bool, at: usize, bytes: &[u8]| {
             if let Some(to) = frame.get_mut(at..at + bytes.len())
@@ -411,7 +411,7 @@ proptest! {
         }
         // ICMP errors and other lengths of headers have tests of their own.
         prop_assume!(kind != 0x0800 || frame.get(23) != Some(&1));
-        let expected = !said.is_empty() && model(own, host, arp, ssh, &frame);
-        prop_assert_eq!(bench.host(&frame), expected, "{} own {} {:x?}", rules, own, frame);
+        let expected = !said.is_empty() && model(rules, &frame);
+        prop_assert_eq!(bench.host(&frame), expected, "{} own {} {:x?}", words, own, frame);
     }
 }

@@ -47,15 +47,17 @@ impl Attached {
     }
 }
 
-/// Opens all queues of an interface, or none, in the network namespace of the calling thread. Also says what an operator
-/// should know.
+/// What is open, the halves of its queues, and what an operator should know.
+pub(crate) type Opened = (Attached, Vec<(XskRx, XskTx)>, Vec<String>);
+
+/// Opens all queues of an interface, or none, in the network namespace of the calling thread.
 pub(crate) fn open(
     link: &Link,
     filter: &Filter,
     config: &XskConfig,
     queues: Queues,
     own_mac: bool,
-) -> Result<(Attached, Vec<(XskRx, XskTx)>, Vec<String>), Error> {
+) -> Result<Opened, Error> {
     let most = most_mtu(config.multi_buffer);
     if link.mtu > most {
         return Err(Error::MtuTooLarge { name: link.name.clone(), mtu: link.mtu, most });

@@ -19,10 +19,13 @@ const ADDRESSES: &str = "af-xdp-address-watch";
 
 /// The namespaces that are followed, with their addresses.
 #[derive(Default)]
-pub(crate) struct Watches(RefCell<Vec<(Option<String>, Rc<RefCell<AddressWatch>>)>>);
+pub(crate) struct Watches(RefCell<Vec<(Option<String>, Shared)>>);
+
+/// Read by its task and by whoever makes an interface.
+type Shared = Rc<RefCell<AddressWatch>>;
 
 impl Watches {
-    fn get(&self, netns: Option<&str>) -> Option<Rc<RefCell<AddressWatch>>> {
+    fn get(&self, netns: Option<&str>) -> Option<Shared> {
         self.0.borrow().iter().find(|(n, _)| n.as_deref() == netns).map(|(_, watch)| Rc::clone(watch))
     }
 }
@@ -141,7 +144,9 @@ impl XdpInterfaces {
         match up() {
             Ok(remarks) => {
                 self.say(&format!("{kernel}: the kernel's interface of this AF_XDP interface is back"));
-                remarks.iter().for_each(|remark| self.say(remark));
+                for remark in remarks {
+                    self.say(&remark);
+                }
                 self.must("the kernel's MTU", self.interfaces.follow_mtu(index, mtu_of(link)));
                 self.must("link", self.interfaces.set_link(index, is_up(link)));
             }

@@ -36,7 +36,7 @@ fn interfaces_are_created_and_deleted() {
         return;
     }
     let ns = Namespace::new("xdpapi").unwrap();
-    ns.ip("link add v0 numrxqueues 2 numtxqueues 2 type veth peer name v1");
+    ns.ip("link add v0 numrxqueues 2 numtxqueues 2 type veth peer name v1 numrxqueues 2 numtxqueues 2");
     let router = start(&ns);
     router.on(|inside| {
         let call = Call::local(&inside.control);
@@ -53,7 +53,7 @@ fn interfaces_are_created_and_deleted() {
             create(wish)
         };
         assert_eq!(other(|w| w.rxq_num = 0).err(), Some(Retval::INVALID_VALUE));
-        assert_eq!(other(|w| w.rxq_num = 2).err(), Some(Retval::INVALID_VALUE));
+        assert_eq!(other(|w| w.rxq_num = 9).err(), Some(Retval::INVALID_VALUE));
         assert_eq!(other(|w| w.rxq_size = 1000).err(), Some(Retval::INVALID_VALUE));
         assert_eq!(other(|w| w.mode = AfXdpMode::ZeroCopy).err(), Some(Retval::UNSUPPORTED));
         assert_eq!(other(|w| w.prog = "/x.o".into()).err(), Some(Retval::UNSUPPORTED));
@@ -69,7 +69,7 @@ fn interfaces_are_created_and_deleted() {
         let all = all.unwrap();
         assert_eq!(name(all), "wan");
         let info = xdps(inside).list(Some(SwIfIndex(all.0))).unwrap().remove(0);
-        assert_eq!((info.queues, info.rings), (1, [512, 256]));
+        assert_eq!((info.queues, info.rings), (2, [512, 256]));
         let mac = std::fs::read_to_string("/sys/class/net/v1/address").unwrap_or_default();
         let mac_of =
             |index: InterfaceIndex| inside.interfaces.info(SwIfIndex(index.0)).unwrap().mac.to_string();

@@ -191,7 +191,9 @@ fn interfaces_are_deleted_and_made_again_under_load() {
     let mut before = None;
     for round in 0..15 {
         ends = router.on(move |r| {
-            ends.into_iter().for_each(|end| xdps(r).delete(end).unwrap());
+            for end in ends {
+                xdps(r).delete(end).unwrap();
+            }
             connect(r, ["ra", "rb"], &plain())
         });
         assert!(wait_for(PATIENCE, || hosts.ping(1)), "round {round}");
@@ -236,7 +238,7 @@ fn queues_move_between_threads_without_losing_a_frame() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let text = pings.join().unwrap();
-    let errors = router.on(|r| r.errors());
+    let errors = router.on(Inside::errors);
     println!("{moves} moves\n{text}\n{errors:?}");
     assert!(text.contains("2000 received"), "{text}");
     assert!(moves > 50 && errors.is_empty(), "{errors:?}");

@@ -261,7 +261,7 @@ impl Program {
                 let _ = load(&mut log).map(owned);
                 let text = String::from_utf8_lossy(&log);
                 let lines: Vec<_> = text.trim_end_matches('\0').trim().lines().rev().take(4).collect();
-                let log = lines.iter().rev().map(|line| format!("; {line}")).collect();
+                let log = lines.iter().rev().fold(String::new(), |log, line| log + "; " + line);
                 Err(Error::Program { source, log })
             }
         }

@@ -250,8 +250,7 @@ impl XskRx {
     fn next_long(&mut self, first: Desc, frame: usize, start: usize) -> Result<RxFrame<'_>, Malformed> {
         let (mut len, mut pieces, mut whole) = (0, 0, true);
         let mut piece = Some((first, frame, start));
-        loop {
-            let Some((desc, frame, start)) = piece else { break };
+        while let Some((desc, frame, start)) = piece {
             pieces += 1;
             let end = len + desc.len as usize;
             // SAFETY: as in `next`; the slice ends before the frame is given away.
@@ -280,13 +279,9 @@ impl XskRx {
                 }
             };
         }
-        match self.long.get(..len).filter(|_| whole) {
-            Some(bytes) => Ok(RxFrame { bytes, pieces }),
-            None => {
-                self.malformed += 1;
-                Err(Malformed::Descriptor)
-            }
-        }
+        self.malformed += u64::from(!whole);
+        let bytes = self.long.get(..len).filter(|_| whole).ok_or(Malformed::Descriptor)?;
+        Ok(RxFrame { bytes, pieces })
     }
 
     /// Lets the kernel see what was read and what is free, and wakes it if it sleeps.

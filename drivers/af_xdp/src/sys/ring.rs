@@ -135,8 +135,8 @@ impl Producer {
 
 /// Two 32-bit fields side by side, as they lie in memory.
 pub(super) fn words(low: u32, high: u32) -> u64 {
-    let ([a, b, c, d], [e, f, g, h]) = (low.to_ne_bytes(), high.to_ne_bytes());
-    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+    let (low, high) = (u64::from(low), u64::from(high));
+    if cfg!(target_endian = "little") { low | high << 32 } else { high | low << 32 }
 }
 
 /// A ring that the kernel fills: received frames, or frames that were sent.
@@ -179,8 +179,8 @@ impl Consumer {
         let offset = self.ring.offset(self.next);
         let (addr, rest) = (self.ring.map.read_u64(offset)?, self.ring.map.read_u64(offset + 8)?);
         self.next = self.next.wrapping_add(1);
-        let [a, b, c, d, e, f, g, h] = rest.to_ne_bytes();
-        let (len, options) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]));
+        let (low, high) = (rest as u32, (rest >> 32) as u32);
+        let (len, options) = if cfg!(target_endian = "little") { (low, high) } else { (high, low) };
         Some(Desc { addr, len, options })
     }
 
