@@ -46,6 +46,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
+    (Plugin, &shoal_af_xdp::MODULE),
     (Plugin, &shoal_tap::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
