@@ -161,6 +161,11 @@ impl Pair {
                 assert!(sent, "no packet of {} bytes crosses from {from}: {:?} {:?}", packet.len(), self.left.errors(), self.right.errors());
             }
         }
+        // Packets that were sent again, or waited for an answer.
+        for _ in 0..20 {
+            self.left.advance(Duration::from_millis(50));
+            self.right.advance(Duration::from_millis(50));
+        }
         self.hosts.iter().for_each(|host| drop(host.received()));
     }
 
