@@ -83,6 +83,44 @@ await 10 down || fail "dead peers are still connected: $(ctl show memif)"
 alive
 await 5 no_buffers_used || fail "$(buffers_used) buffers are in use after the peers' death"
 
+# The same from our own generator, which is both ends in one thread, because two peers that never sleep and a router want
+# three cores: as fast as it goes, and at 80 percent of that.
+"$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/peer" } configuration { directory "$work/peer-lib" } \
+  >"$work/peer.log" 2>&1 &
+helpers+=($!)
+peer=$!
+peer() { timeout 20 "$SHOALCTL" -s "$work/peer/cli.sock" "$@"; }
+await 10 peer show version || fail "the generator does not answer: $(cat "$work/peer.log")"
+expect "socket" peer create memif socket id 1 filename "$work/run/memif.sock"
+for n in 0 1; do
+  expect "memif" peer create interface memif id $n socket-id 1 slave secret swordfish
+  expect "state" peer set interface state memif1/$n up
+done
+expect "pg" peer create packet-generator interface pg0
+await 20 up memif0/0 && await 20 up memif0/1 || fail "the generator does not connect: $(ctl show memif)"
+# run NAME RATE PACKETS: lets the generator send; prints packets sent, packets back, and packets a second.
+run() {
+  local begun ended sent back
+  peer clear interfaces >/dev/null
+  peer packet-generator new "{ name $1 limit $3 ${2:+rate $2} interface pg0 node memif1/0-tx size 64-64 data { IP4: 02:00:00:00:00:09 -> $mac0 UDP: 10.0.0.2 -> 10.0.1.2 UDP: 1 -> 2 incrementing 14 } }" || return 1
+  begun=$(date +%s.%N)
+  peer packet-generator enable-stream "$1"
+  while says ' Yes ' peer show packet-generator; do sleep 0.1; done
+  ended=$(date +%s.%N)
+  sleep 0.2
+  sent=$(peer show interface memif1/0 | awk '/tx-error/ { n = $NF } END { print '"$3"' - n }')
+  back=$(peer show interface memif1/1 | awk '/rx packets/ { print $NF; found = 1; exit } END { if (!found) print 0 }')
+  awk -v s="$sent" -v b="$back" -v a="$begun" -v e="$ended" 'BEGIN { printf "%d %d %d\n", s, b, b / (e - a) }'
+}
+read -r fsent fback frate <<<"$(run fast '' $((SECONDS_EACH * 4000000)))"
+[ "${fback:-0}" -gt 0 ] || fail "nothing comes back to the generator: $(ctl show errors) $(peer show packet-generator)"
+[ -z "${V:-}" ] || ctl show runtime
+read -r ssent sback srate <<<"$(run slow $((frate * 8 / 10)) $((SECONDS_EACH * frate * 8 / 10)))"
+own="our generator: $((frate / 1000)) kpps ($fback of $fsent back), at 80 percent $((srate / 1000)) kpps ($sback of $ssent back)"
+kill "$peer"
+wait "$peer" 2>/dev/null
+await 10 down || fail "the generator is gone, its memifs are still connected: $(ctl show memif)"
+
 # Both families by way of testpmd, which sends what comes by one memif back by the other: pg0 - memif0/0 - testpmd -
 # memif0/1 - pg1.
 expect "pg" ctl create packet-generator interface pg0
@@ -123,4 +161,4 @@ expect "delete" ctl delete interface memif memif0/1
 await 5 no_buffers_used || fail "$(buffers_used) buffers are in use after all"
 alive
 stop_router || fail "the router does not end"
-pass "$((most / 1000)) kpps from testpmd to testpmd, $((2 * count)) packets of both families there and back"
+pass "$((most / 1000)) kpps from testpmd to testpmd; $own; $((2 * count)) packets of both families there and back"

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
-use shoal_graph::{Graph, NoNext, NodeIndex, RxMode};
+use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{
-    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
+    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex,
 };
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
@@ -20,6 +20,7 @@ use crate::config::{CreateMemif, Role};
 use crate::port::Port;
 use crate::proto::{Init, Message, Mode, VERSION};
 use crate::rx::{self, Layer, MemifRx, NODE};
+use crate::memif::{Memif, Seat, Socket};
 use crate::session::{self, Made, Ring};
 use crate::socket::{Listener, Place};
 use crate::tx::{MemifTx, TxQueue};
@@ -29,107 +30,12 @@ use crate::{Detail, Error, MemifInfo, RingInfo, SocketInfo};
 const DEFAULT_SOCKET: (u32, &str) = (0, "memif.sock");
 /// Largest packet an interface takes at first, without its Ethernet header: VPP's.
 const MTU: u16 = 9000;
-/// Peers of one socket that are there at once.
-const MOST_PEERS: usize = 1024;
+/// Peers of one socket that may be there at once, beside one for each of its interfaces.
+const STRANGERS: usize = 16;
 /// News of queues that wait for the control plane.
 const NEWS: usize = 64;
 /// Most sockets.
 const MOST_SOCKETS: usize = 1024;
-
-/// A socket of the control channel.
-pub(crate) struct Socket {
-    id: u32,
-    /// As the operator has written it.
-    filename: String,
-    pub(crate) place: Place,
-    /// While masters use it. The sender ends the task that listens.
-    listening: RefCell<Option<(Rc<Listener>, Sender<()>)>>,
-    peers: Rc<Cell<usize>>,
-    /// Peers that were refused.
-    pub(crate) refused: Cell<u64>,
-}
-
-/// Counts itself among the peers of a socket.
-pub(crate) struct Seat(Rc<Cell<usize>>);
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
-
-impl Socket {
-    pub(crate) fn seat(&self) -> Option<Seat> {
-        let there = self.peers.get();
-        (there < MOST_PEERS).then(|| {
-            self.peers.set(there + 1);
-            Seat(Rc::clone(&self.peers))
-        })
-    }
-}
-
-/// What is known of a peer.
-struct Session {
-    /// Takes the reason to end it.
-    stop: Sender<String>,
-    fd: i32,
-    remote: String,
-    /// None until packets may flow.
-    made: Option<Made>,
-}
-
-/// One memif, as the control plane and `show hardware-interfaces` see it.
-pub(crate) struct Memif {
-    pub(crate) config: CreateMemif,
-    socket: Rc<Socket>,
-    port: Arc<Port>,
-    layer: Layer,
-    admin_up: Cell<bool>,
-    /// Wakes a slave's task.
-    wake: Sender<()>,
-    session: RefCell<Option<Session>>,
-    /// Why there is no peer.
-    why: RefCell<String>,
-    /// How often a peer has come.
-    connections: Cell<u64>,
-    /// Where the operator has put queues, and how they are waited for, by their number.
-    kept: RefCell<BTreeMap<u32, (usize, RxMode)>>,
-}
-
-impl Memif {
-    /// Whether it is to be connected.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.admin_up.get()
-    }
-
-    pub(crate) fn place(&self) -> &Place {
-        &self.socket.place
-    }
-
-    /// Notes why there is no peer.
-    pub(crate) fn note(&self, why: String) {
-        *self.why.borrow_mut() = why;
-    }
-
-    /// A peer is there; gives what tells its task to stop.
-    pub(crate) fn begin(&self, fd: i32) -> Receiver<String> {
-        let (stop, stopped) = channel(1);
-        *self.session.borrow_mut() = Some(Session { stop, fd, remote: String::new(), made: None });
-        stopped
-    }
-
-    /// Ends the connection, if there is one, for a reason that the peer is told.
-    fn stop(&self, why: &str) {
-        if let Some(session) = &*self.session.borrow() {
-            // Full: it is being stopped already.
-            let _ = session.stop.try_send(why.to_owned());
-        }
-    }
-
-    fn index(&self) -> SwIfIndex {
-        self.port.index()
-    }
-}
 
 /// All memifs of one router, and their sockets.
 pub struct Memifs {
@@ -187,6 +93,7 @@ impl Memifs {
             listening: RefCell::default(),
             peers: Rc::default(),
             refused: Cell::new(0),
+            refusal: RefCell::default(),
         };
         self.sockets.borrow_mut().insert(id, Rc::new(socket));
     }
@@ -355,6 +262,16 @@ impl Memifs {
         Ok(())
     }
 
+    /// A place for a peer of a socket; none if there are too many.
+    pub(crate) fn seat(&self, socket: &Rc<Socket>) -> Option<Seat> {
+        let interfaces = self.all.borrow().iter().filter(|m| Rc::ptr_eq(&m.socket, socket)).count();
+        let there = socket.peers.get();
+        (there < interfaces + STRANGERS).then(|| {
+            socket.peers.set(there + 1);
+            Seat(Rc::clone(&socket.peers))
+        })
+    }
+
     /// A slave wants an interface of a socket.
     pub(crate) fn welcome(&self, socket: &Rc<Socket>, init: &Init) -> Result<Rc<Memif>, String> {
         if init.version != VERSION {
@@ -382,7 +299,16 @@ impl Memifs {
     }
 
     /// Packets may flow.
-    pub(crate) fn attach(&self, memif: &Rc<Memif>, remote: String, mut made: Made) -> Result<(), String> {
+    pub(crate) fn attach(&self, memif: &Rc<Memif>, remote: String, made: Made) -> Result<(), String> {
+        let attached = self.try_attach(memif, remote, made);
+        if attached.is_err() {
+            memif.port.replace_tx(Vec::new());
+            let _ = self.set_queues(memif, Vec::new());
+        }
+        attached
+    }
+
+    fn try_attach(&self, memif: &Rc<Memif>, remote: String, mut made: Made) -> Result<(), String> {
         let (rx, tx) = (std::mem::take(&mut made.rx), std::mem::take(&mut made.tx));
         memif.port.take_broken();
         let mode = memif.config.mode;
@@ -469,6 +395,7 @@ impl Memifs {
             listener: socket.listening.borrow().is_some(),
             peers: socket.peers.get(),
             refused: socket.refused.get(),
+            refusal: socket.refusal.borrow().clone(),
         };
         self.sockets.borrow().values().map(info).collect()
     }
@@ -541,42 +468,5 @@ pub(crate) async fn listen(heard: Receiver<SwIfIndex>, memifs: Weak<Memifs>) {
     while heard.recv().await.is_ok() {
         let Some(memifs) = memifs.upgrade() else { return };
         memifs.look();
-    }
-}
-
-impl Device for Memif {
-    fn class(&self) -> &'static str {
-        "memif"
-    }
-
-    /// There is a peer only while the interface is up.
-    fn set_admin(&self, up: bool) -> Result<(), String> {
-        self.admin_up.set(up);
-        if up {
-            // Full: it is awake already.
-            let _ = self.wake.try_send(());
-        } else {
-            self.stop("interface is down");
-        }
-        Ok(())
-    }
-
-    fn tx_placement(&self) -> Option<&TxPlacement> {
-        Some(&self.port.placement)
-    }
-
-    fn describe(&self) -> String {
-        let session = self.session.borrow();
-        let made = session.as_ref().and_then(|s| s.made.as_ref());
-        let peer = made.map_or_else(
-            || format!("no peer: {}", self.why.borrow()),
-            |made| format!("peer {}", made.remote_interface),
-        );
-        format!(
-            "MEMIF interface\n{} of socket {} ({}), {peer}",
-            self.config.role.name(),
-            self.socket.id,
-            self.socket.place
-        )
     }
 }

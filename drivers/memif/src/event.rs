@@ -18,7 +18,10 @@ pub struct NoEventFd;
 
 impl EventFd {
     /// A new one.
-    pub(crate) fn create() -> std::io::Result<Self> {
+    ///
+    /// # Errors
+    /// The system gives none.
+    pub fn create() -> std::io::Result<Self> {
         Ok(EventFd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 

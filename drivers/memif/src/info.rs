@@ -29,6 +29,8 @@ pub struct SocketInfo {
     pub peers: usize,
     /// Slaves that were refused.
     pub refused: u64,
+    /// Why the last one was.
+    pub refusal: String,
 }
 
 /// What `show memif` prints of an interface.

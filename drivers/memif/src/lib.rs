@@ -18,6 +18,7 @@ mod control;
 mod error;
 mod event;
 mod info;
+mod memif;
 mod port;
 mod producer;
 mod proto;

@@ -22,7 +22,8 @@ use shoal_graph::process::{Processes, Receiver};
 
 use crate::config::{CreateMemif, MOST_QUEUES};
 use crate::consumer::{Consumer, Slots};
-use crate::control::{Memif, Memifs, Socket};
+use crate::control::Memifs;
+use crate::memif::{Memif, Socket};
 use crate::event::EventFd;
 use crate::producer::Producer;
 use crate::proto::{AddRing, Hello, Init, Message, VERSION};
@@ -377,8 +378,8 @@ pub(crate) async fn listen_task(
         let next = or(async { closed.recv().await.ok().and(None) }, Listener::accept(&listener)).await;
         match (next, socket.upgrade()) {
             (Some(Ok(link)), Some(socket)) => {
-                let Some(seat) = socket.seat() else {
-                    tracing::warn!("{}: too many peers at once, one is turned away", socket.place);
+                let Some(seat) = memifs.upgrade().and_then(|memifs| memifs.seat(&socket)) else {
+                    socket.refuse("too many at once");
                     continue;
                 };
                 let task = master_task(memifs.clone(), Rc::downgrade(&socket), link, processes.clone());
@@ -428,8 +429,7 @@ async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, pro
         Ok(found) => found,
         Err(end) => {
             if let Some(socket) = socket.upgrade() {
-                socket.refused.set(socket.refused.get() + 1);
-                tracing::warn!("{}: a peer was refused: {end}", socket.place);
+                socket.refuse(&end.to_string());
             }
             return goodbye(&link, &end);
         }

@@ -19,6 +19,7 @@ struct SocketRow {
     filename: String,
     peers: usize,
     refused: u64,
+    last_refusal: String,
 }
 
 #[derive(Serialize)]
@@ -79,6 +80,7 @@ impl Shown {
             filename: s.filename,
             peers: s.peers,
             refused: s.refused,
+            last_refusal: s.refusal,
         };
         Shown {
             sockets: sockets.into_iter().map(socket).collect(),
@@ -142,7 +144,7 @@ impl fmt::Display for Shown {
                 let listener = if socket.listener { "yes" } else { "no" };
                 writeln!(f, "  {:<3} {listener:<11} {}", socket.id, socket.filename)?;
                 if socket.refused > 0 {
-                    writeln!(f, "      refused peers {}", socket.refused)?;
+                    writeln!(f, "      refused peers {}, the last one: {}", socket.refused, socket.last_refusal)?;
                 }
             }
             writeln!(f)?;

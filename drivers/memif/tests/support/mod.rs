@@ -106,6 +106,21 @@ pub struct Pair {
     pub right: Router,
     pub hosts: [Port; 2],
     pub ends: [SwIfIndex; 2],
+    made: CreateMemif,
+}
+
+/// One of the two routers.
+fn side(test: &str, create: &CreateMemif, role: Role, here: u8) -> (Router, Port, SwIfIndex) {
+    let (mut router, there) = (Router::new(MODULES), 3 - here);
+    let host = router.pg(0);
+    let end = make(&mut router, &socket_name(test), &CreateMemif { socket: 1, role, ..create.clone() });
+    let networks = [format!("10.{here}.0.1/24"), format!("2001:db8:{here}::1/64")];
+    address(&router, host.index(), &networks.each_ref().map(String::as_str));
+    let networks = [format!("10.9.0.{here}/24"), format!("2001:db8:9::{here}/64")];
+    address(&router, end, &networks.each_ref().map(String::as_str));
+    route(&router, &format!("10.{there}.0.0/24"), &format!("10.9.0.{there}"), end);
+    route(&router, &format!("2001:db8:{there}::/64"), &format!("2001:db8:9::{there}"), end);
+    (router, host, end)
 }
 
 impl Pair {
@@ -114,22 +129,17 @@ impl Pair {
     }
 
     pub fn with(test: &str, left: &CreateMemif, right: &CreateMemif) -> Self {
-        let filename = socket_name(test);
-        let [mut l, mut r] = [Router::new(MODULES), Router::new(MODULES)];
-        let hosts = [l.pg(0), r.pg(0)];
-        let slave = CreateMemif { socket: 1, role: Role::Slave, ..left.clone() };
-        let master = CreateMemif { socket: 1, role: Role::Master, ..right.clone() };
-        let ends = [make(&mut l, &filename, &slave), make(&mut r, &filename, &master)];
-        for (router, host, end, [here, there]) in
-            [(&l, &hosts[0], ends[0], ["1", "2"]), (&r, &hosts[1], ends[1], ["2", "1"])]
-        {
-            let host_if = host.index();
-            address(router, host_if, &[&format!("10.{here}.0.1/24"), &format!("2001:db8:{here}::1/64")]);
-            address(router, end, &[&format!("10.9.0.{here}/24"), &format!("2001:db8:9::{here}/64")]);
-            route(router, &format!("10.{there}.0.0/24"), &format!("10.9.0.{there}"), end);
-            route(router, &format!("2001:db8:{there}::/64"), &format!("2001:db8:9::{there}"), end);
-        }
-        Pair { left: l, right: r, hosts, ends }
+        let (left, host_left, end_left) = side(test, left, Role::Slave, 1);
+        let (right_router, host_right, end_right) = side(test, right, Role::Master, 2);
+        let (hosts, ends) = ([host_left, host_right], [end_left, end_right]);
+        Pair { left, right: right_router, hosts, ends, made: right.clone() }
+    }
+
+    /// Another router in the place of the right one, which has gone.
+    pub fn right_again(&mut self, test: &str) {
+        let made = self.made.clone();
+        let (right, host, end) = side(test, &made, Role::Master, 2);
+        (self.right, self.hosts[1], self.ends[1]) = (right, host, end);
     }
 
     pub fn run_until(&mut self, mut done: impl FnMut(&mut Router, &mut Router) -> bool) -> bool {
