@@ -352,7 +352,8 @@ pub struct MemifDetails {
 impl Dump for MemifDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = MemifDetails> + 'static {
         let interfaces = call.get::<Interfaces>().ok();
-        let all = memifs(call).ok().and_then(|memifs| memifs.list(None, Detail::Brief).ok()).unwrap_or_default();
+        let all =
+            memifs(call).ok().and_then(|memifs| memifs.list(None, Detail::Brief).ok()).unwrap_or_default();
         let details = move |info: crate::MemifInfo| {
             let data = interfaces.as_ref().and_then(|interfaces| interfaces.data(info.index).ok());
             let has = |flag: IfFlags| data.is_some_and(|d| d.flags().has(flag));

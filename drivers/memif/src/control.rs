@@ -10,17 +10,15 @@ use std::sync::atomic::Ordering;
 
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{
-    Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex,
-};
+use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
 use crate::config::{CreateMemif, Role};
+use crate::memif::{Memif, Seat, Socket};
 use crate::port::Port;
 use crate::proto::{Init, Message, Mode, VERSION};
 use crate::rx::{self, Layer, MemifRx, NODE};
-use crate::memif::{Memif, Seat, Socket};
 use crate::session::{self, Made, Ring};
 use crate::socket::{Listener, Place};
 use crate::tx::{MemifTx, TxQueue};
@@ -60,7 +58,8 @@ impl Memifs {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
         let (news, heard) = channel(NEWS);
-        let runtime_dir = control.get::<RuntimeDir>().map_or_else(|_| "/run/shoal".into(), |dir| dir.0.clone());
+        let runtime_dir =
+            control.get::<RuntimeDir>().map_or_else(|_| "/run/shoal".into(), |dir| dir.0.clone());
         let memifs = Rc::new(Memifs {
             control: Rc::downgrade(control),
             interfaces: Rc::clone(&interfaces),
@@ -106,7 +105,8 @@ impl Memifs {
         let place = Place::of(filename, &self.runtime_dir)?;
         let sockets = self.sockets.borrow();
         let same = sockets.values().find(|s| s.place == place);
-        let id = id.or_else(|| same.map(|s| s.id)).or_else(|| (1..u32::MAX).find(|id| !sockets.contains_key(id)));
+        let id =
+            id.or_else(|| same.map(|s| s.id)).or_else(|| (1..u32::MAX).find(|id| !sockets.contains_key(id)));
         let id = id.unwrap_or(u32::MAX);
         match (sockets.get(&id), same) {
             (Some(there), _) if there.place == place => return Ok(id),
@@ -199,7 +199,7 @@ impl Memifs {
         }
         if create.role == Role::Slave {
             let (memifs, memif) = (Rc::downgrade(self), Rc::downgrade(&memif));
-            let task = session::slave_task(memifs, memif, woken, (*processes).clone());
+            let task = session::slave_task(memifs, memif, woken, Rc::downgrade(&processes));
             processes.spawn_unlisted(task);
         }
         Ok(index)
@@ -210,7 +210,7 @@ impl Memifs {
         self: &Rc<Self>,
         role: Role,
         socket: &Rc<Socket>,
-        processes: &Processes,
+        processes: &Rc<Processes>,
     ) -> Result<Option<(Rc<Listener>, Sender<()>)>, Error> {
         if role == Role::Slave || socket.listening.borrow().is_some() {
             return Ok(None);
@@ -218,7 +218,7 @@ impl Memifs {
         let listener = Rc::new(Listener::open(&socket.place)?);
         let (close, closed) = channel(1);
         let (memifs, at, weak) = (Rc::downgrade(self), Rc::downgrade(socket), Rc::downgrade(&listener));
-        processes.spawn_unlisted(session::listen_task(memifs, at, weak, closed, processes.clone()));
+        processes.spawn_unlisted(session::listen_task(memifs, at, weak, closed, Rc::downgrade(processes)));
         Ok(Some((listener, close)))
     }
 
@@ -277,7 +277,12 @@ impl Memifs {
         if init.version != VERSION {
             return Err(format!("protocol version {:#06x}, must be 0x0200", init.version));
         }
-        let found = self.all.borrow().iter().find(|m| Rc::ptr_eq(&m.socket, socket) && m.config.id == init.id).cloned();
+        let found = self
+            .all
+            .borrow()
+            .iter()
+            .find(|m| Rc::ptr_eq(&m.socket, socket) && m.config.id == init.id)
+            .cloned();
         let memif = found.ok_or_else(|| format!("no interface with id {} on this socket", init.id))?;
         let mode = memif.config.mode;
         if init.mode != Message::mode_number(mode) {
@@ -430,7 +435,9 @@ impl Memifs {
             listener_fd: listener,
             conn_fd: session.as_ref().map(|s| s.fd),
             regions: made.map(|m| m.regions.lens().collect()).unwrap_or_default(),
-            rings: made.map(|m| m.rings.iter().map(|ring| RingInfo::of(ring, detail)).collect()).unwrap_or_default(),
+            rings: made
+                .map(|m| m.rings.iter().map(|ring| RingInfo::of(ring, detail)).collect())
+                .unwrap_or_default(),
             interrupts: facts.interrupts.load(Ordering::Relaxed),
             kicks: facts.kicks.load(Ordering::Relaxed),
             bad: facts.bad.load(Ordering::Relaxed),

@@ -40,7 +40,9 @@ pub enum Error {
         nearest: u64,
     },
     /// The rings and packets of an interface take too much memory.
-    #[error("{queues} queues of {ring} buffers of {buffer} bytes are {bytes} bytes, at most 4 GiB: ask for fewer or smaller ones")]
+    #[error(
+        "{queues} queues of {ring} buffers of {buffer} bytes are {bytes} bytes, at most 4 GiB: ask for fewer or smaller ones"
+    )]
     Memory {
         /// Queues of both directions.
         queues: u64,

@@ -51,7 +51,10 @@ mod tests {
     #[test]
     fn a_memif_is_written_with_everything_that_was_asked_for() {
         let mac = MacAddress([2, 0xfe, 0, 0, 0, 1]);
-        assert_eq!(line(&CreateMemif::default(), mac), "create interface memif id 0 hw-addr 02:fe:00:00:00:01");
+        assert_eq!(
+            line(&CreateMemif::default(), mac),
+            "create interface memif id 0 hw-addr 02:fe:00:00:00:01"
+        );
         let memif = CreateMemif {
             id: 3,
             socket: 1,

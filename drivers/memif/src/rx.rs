@@ -157,7 +157,9 @@ impl RxQueue for MemifRx {
         }
         match self.layer {
             Layer::Ethernet => cx.forward(next, frame),
-            Layer::Ip { ip6 } => part(cx, frame, next, ip6, |cx, lost| self.count_lost(cx, lost, Error::NotIp)),
+            Layer::Ip { ip6 } => {
+                part(cx, frame, next, ip6, |cx, lost| self.count_lost(cx, lost, Error::NotIp))
+            }
         }
         found
     }

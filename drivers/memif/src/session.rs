@@ -23,8 +23,8 @@ use shoal_graph::process::{Processes, Receiver};
 use crate::config::{CreateMemif, MOST_QUEUES};
 use crate::consumer::{Consumer, Slots};
 use crate::control::Memifs;
-use crate::memif::{Memif, Socket};
 use crate::event::EventFd;
+use crate::memif::{Memif, Socket};
 use crate::producer::Producer;
 use crate::proto::{AddRing, Hello, Init, Message, VERSION};
 use crate::socket::{Link, LinkError, Listener};
@@ -100,21 +100,31 @@ pub(crate) struct Made {
     pub(crate) remote_interface: String,
 }
 
+/// Waits; for ever when the router has ended, whose tasks end with it.
+async fn sleep(processes: &Weak<Processes>, wait: Duration) {
+    match processes.upgrade().map(|processes| processes.sleep(wait)) {
+        Some(sleep) => sleep.await,
+        None => std::future::pending().await,
+    }
+}
+
 /// One end of a connection while words are changed.
 struct Talk<'a> {
     link: &'a Link,
     stop: &'a Receiver<String>,
-    processes: &'a Processes,
+    /// Weak, as in all tasks: the tasks are the processes', which would keep themselves otherwise.
+    processes: &'a Weak<Processes>,
 }
 
 impl Talk<'_> {
     /// The next word of the peer, unless this end is to stop.
     async fn next(&self, patience: Option<Duration>) -> Result<(Message, Option<OwnedFd>), End> {
         let word = async { self.link.receive().await.map_err(End::from) };
-        let stopped = async { Err(us(self.stop.recv().await.unwrap_or_else(|_| "interface deleted".into()))) };
+        let stopped =
+            async { Err(us(self.stop.recv().await.unwrap_or_else(|_| "interface deleted".into()))) };
         let late = async {
             match patience {
-                Some(patience) => self.processes.sleep(patience).await,
+                Some(patience) => sleep(self.processes, patience).await,
                 None => std::future::pending().await,
             }
             Err(us("nothing was said for 10 seconds"))
@@ -180,8 +190,7 @@ async fn slave_connects(talk: &Talk<'_>, config: &CreateMemif) -> Result<(String
         return Err(us(format!("protocol version 2.0 is needed, not {first:#06x} to {last:#06x}")));
     }
     let mode = Message::mode_number(config.mode);
-    let init =
-        Init { version: VERSION, id: config.id, mode, secret: config.secret(), name: our_name() };
+    let init = Init { version: VERSION, id: config.id, mode, secret: config.secret(), name: our_name() };
     talk.tell(&Message::Init(init), None::<OwnedFd>).await?;
     // The master takes fewer or shorter rings at times; it says so first.
     let tx = config.tx_queues.min(u32::from(hello.max_s2m_ring) + 1) as u16;
@@ -326,7 +335,7 @@ pub(crate) async fn slave_task(
     memifs: Weak<Memifs>,
     memif: Weak<Memif>,
     wake: Receiver<()>,
-    processes: Processes,
+    processes: Weak<Processes>,
 ) {
     loop {
         let Some(slave_if) = memif.upgrade() else { return };
@@ -356,7 +365,7 @@ pub(crate) async fn slave_task(
             }
         }
         let rested = async {
-            processes.sleep(RETRY).await;
+            sleep(&processes, RETRY).await;
             true
         };
         let woken = async { wake.recv().await.is_ok() };
@@ -372,7 +381,7 @@ pub(crate) async fn listen_task(
     socket: Weak<Socket>,
     listener: Weak<Listener>,
     closed: Receiver<()>,
-    processes: Processes,
+    processes: Weak<Processes>,
 ) {
     loop {
         let next = or(async { closed.recv().await.ok().and(None) }, Listener::accept(&listener)).await;
@@ -383,6 +392,7 @@ pub(crate) async fn listen_task(
                     continue;
                 };
                 let task = master_task(memifs.clone(), Rc::downgrade(&socket), link, processes.clone());
+                let Some(processes) = processes.upgrade() else { return };
                 processes.spawn_unlisted(async move {
                     task.await;
                     drop(seat);
@@ -391,7 +401,7 @@ pub(crate) async fn listen_task(
             (Some(Err(error)), Some(socket)) => {
                 // Out of file descriptors, most likely: trying at once again would spin.
                 tracing::warn!(%error, "{}: cannot take a peer", socket.place);
-                processes.sleep(RETRY).await;
+                sleep(&processes, RETRY).await;
             }
             _ => return,
         }
@@ -399,7 +409,7 @@ pub(crate) async fn listen_task(
 }
 
 /// One connection of a master.
-async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, processes: Processes) {
+async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, processes: Weak<Processes>) {
     let hello = Hello {
         name: our_name(),
         versions: (VERSION, VERSION),

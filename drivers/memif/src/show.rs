@@ -144,7 +144,11 @@ impl fmt::Display for Shown {
                 let listener = if socket.listener { "yes" } else { "no" };
                 writeln!(f, "  {:<3} {listener:<11} {}", socket.id, socket.filename)?;
                 if socket.refused > 0 {
-                    writeln!(f, "      refused peers {}, the last one: {}", socket.refused, socket.last_refusal)?;
+                    writeln!(
+                        f,
+                        "      refused peers {}, the last one: {}",
+                        socket.refused, socket.last_refusal
+                    )?;
                 }
             }
             writeln!(f)?;
@@ -203,10 +207,18 @@ impl fmt::Display for RingRow {
         writeln!(f, "      region {region} offset {offset} ring-size {size} int-fd {interrupt_fd}")?;
         writeln!(f, "      head {head} tail {tail} flags 0x{flags:04x}")?;
         if !self.descriptors.is_empty() {
-            writeln!(f, "      descriptor table:\n      {:>5} {:>6} {:>6} {:>7} {:>10}", "slot", "flags", "region", "length", "offset")?;
+            writeln!(
+                f,
+                "      descriptor table:\n      {:>5} {:>6} {:>6} {:>7} {:>10}",
+                "slot", "flags", "region", "length", "offset"
+            )?;
         }
         for (slot, d) in self.descriptors.iter().enumerate() {
-            writeln!(f, "      {slot:>5} 0x{:04x} {:>6} {:>7} {:>10}", d.flags, d.region, d.length, d.offset)?;
+            writeln!(
+                f,
+                "      {slot:>5} 0x{:04x} {:>6} {:>7} {:>10}",
+                d.flags, d.region, d.length, d.offset
+            )?;
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! Sockets of the control channel: their names, listening, connecting, and messages with descriptors.
 
+use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::future::poll_fn;
 use std::rc::Weak;
 use std::task::{Context, Poll};
 

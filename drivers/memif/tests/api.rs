@@ -114,7 +114,10 @@ fn errors_name_what_is_there() {
     let memifs = router.get::<Memifs>();
     let said = |create: CreateMemif| memifs.create(&create).unwrap_err().to_string();
     assert_eq!(said(CreateMemif { socket: 5, ..CreateMemif::default() }), "no memif socket 5; there are: 0");
-    assert_eq!(memifs.delete(shoal_interface::SwIfIndex(0)).unwrap_err().to_string(), "local0 is no memif; there are: none");
+    assert_eq!(
+        memifs.delete(shoal_interface::SwIfIndex(0)).unwrap_err().to_string(),
+        "local0 is no memif; there are: none"
+    );
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("plain");
     std::fs::write(&file, "").unwrap();
@@ -134,9 +137,12 @@ fn errors_name_what_is_there() {
     assert!(!path.exists());
     others.create(&master).unwrap();
     assert!(path.exists());
-    std::fs::hard_link(&path, dir.path().join("stale")).unwrap();
-    others.add_socket(Some(7), dir.path().join("stale").to_str().unwrap()).unwrap();
-    drop((others, other));
-    memifs.add_socket(Some(7), dir.path().join("stale").to_str().unwrap()).unwrap();
+    // One that nobody listens on any more.
+    let stale = dir.path().join("stale");
+    let dead = shoal_memif::Listener::open(&shoal_memif::Place::File(dir.path().join("dead"))).unwrap();
+    std::fs::hard_link(dir.path().join("dead"), &stale).unwrap();
+    drop(dead);
+    assert!(stale.exists() && !dir.path().join("dead").exists());
+    memifs.add_socket(Some(7), stale.to_str().unwrap()).unwrap();
     memifs.create(&CreateMemif { socket: 7, ..master }).unwrap();
 }

@@ -168,7 +168,13 @@ impl Pair {
         for from in [0, 1] {
             for packet in [self.ip4(from, 1), self.ip6(from, 1)] {
                 let sent = self.crosses(from, &packet);
-                assert!(sent, "no packet of {} bytes crosses from {from}: {:?} {:?}", packet.len(), self.left.errors(), self.right.errors());
+                assert!(
+                    sent,
+                    "no packet of {} bytes crosses from {from}: {:?} {:?}",
+                    packet.len(),
+                    self.left.errors(),
+                    self.right.errors()
+                );
             }
         }
         // Packets that were sent again, or waited for an answer.
