@@ -48,6 +48,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_af_xdp::MODULE),
     (Plugin, &shoal_tap::MODULE),
+    (Plugin, &shoal_memif::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
 ];
