@@ -1,0 +1,182 @@
+//! Turning knobs: recorded first, all or nothing.
+
+use serde::Serialize;
+
+use super::knob::{self, Knob};
+use super::record::{Entry, Lock, Record};
+use super::{Context, Name, Plan, TuneError, keep, plan};
+
+/// What became of a subset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Applied {
+    pub subset: Name,
+    /// What was done, or would be.
+    pub what: String,
+    /// What could not be reached in full, in words.
+    pub short: Option<String>,
+    pub warning: Option<&'static str>,
+    /// The file that brings it back at the next boot.
+    pub kept: Option<String>,
+    pub changed: bool,
+}
+
+/// How it is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wish {
+    pub dry_run: bool,
+    pub persist: bool,
+}
+
+/// Applies subsets. Either all of them are in force afterwards, as far as the machine can, or nothing has changed.
+pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: Wish) -> Result<Vec<Applied>, TuneError> {
+    let mut plans: Vec<(Name, Plan)> = Vec::new();
+    for &name in names {
+        if plans.iter().any(|(planned, _)| *planned == name) {
+            continue;
+        }
+        let impossible = |why| TuneError::Impossible { subset: name.word(), why };
+        plans.push((name, plan(cx, name).map_err(impossible)?));
+        if wish.persist {
+            keep::check(cx.root, name)?;
+        }
+    }
+    let lock = if wish.dry_run { None } else { Some(Lock::take(cx.root)?) };
+    let old = Record::load(cx.root)?;
+    let mut report: Vec<Applied> = plans.iter().map(|(name, plan)| planned(*name, plan, wish)).collect();
+    let steps: Vec<(Name, Knob, String)> = plans
+        .into_iter()
+        .flat_map(|(name, plan)| plan.steps.into_iter().map(move |(knob, wanted)| (name, knob, wanted)))
+        .collect();
+    if lock.is_none() || (steps.is_empty() && !wish.persist) {
+        return Ok(report);
+    }
+    let (mut record, entries) = pending(cx, &old, steps)?;
+    // On disk before the first knob is turned: whatever happens now can be undone.
+    record.save(cx.root)?;
+    let outcome = turn(cx, &mut record, &entries, &mut report).and_then(|()| {
+        if wish.persist {
+            keep_all(cx, &mut record, &mut report)?;
+        }
+        record.save(cx.root)
+    });
+    let Err(error) = outcome else { return Ok(report) };
+    Err(TuneError::RolledBack { error: Box::new(error), untaken: take_back(cx, &old, &record, &entries) })
+}
+
+fn planned(name: Name, plan: &Plan, wish: Wish) -> Applied {
+    Applied {
+        subset: name,
+        what: plan.what.clone(),
+        short: None,
+        warning: name.warning().filter(|_| !plan.steps.is_empty()),
+        kept: wish
+            .persist
+            .then(|| keep::file(name, None).map(|f| format!("/{}", f.0.display())).ok())
+            .flatten(),
+        changed: !plan.steps.is_empty(),
+    }
+}
+
+/// The record with what is about to be turned, and its entries alone.
+fn pending(
+    cx: Context<'_>,
+    old: &Record,
+    steps: Vec<(Name, Knob, String)>,
+) -> Result<(Record, Vec<Entry>), TuneError> {
+    let mut record = old.clone();
+    let mut entries = Vec::new();
+    for (subset, knob, wanted) in steps {
+        let before = match knob.read(cx.root) {
+            Ok(before) => before,
+            // The parameter appears with its module.
+            Err(_) if knob == Knob::Noiommu => "N".to_owned(),
+            Err(why) => return Err(TuneError::Impossible { subset: subset.word(), why }),
+        };
+        let earlier = record.entries.iter().position(|e| e.knob == knob);
+        let earlier = earlier.map(|at| record.entries.remove(at));
+        // What was there before all of ours; unless somebody has set something since, then that.
+        let before = earlier.filter(|e| e.is_ours(&before)).map_or(before, |e| e.before);
+        let entry = Entry { subset, knob, before, wanted, reached: None };
+        record.entries.push(entry.clone());
+        entries.push(entry);
+    }
+    Ok((record, entries))
+}
+
+fn turn(
+    cx: Context<'_>,
+    record: &mut Record,
+    entries: &[Entry],
+    report: &mut [Applied],
+) -> Result<(), TuneError> {
+    for entry in entries {
+        entry.knob.write(cx.root, &entry.wanted)?;
+        let reached = entry.knob.read(cx.root);
+        let reached = reached.map_err(|why| TuneError::Impossible { subset: entry.subset.word(), why })?;
+        if reached != entry.wanted {
+            let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+            if entry.knob != Knob::Hugepages || number(&reached) > number(&entry.wanted) {
+                let why = format!("{} is {reached} after {} was written", entry.knob, entry.wanted);
+                return Err(TuneError::Impossible { subset: entry.subset.word(), why });
+            }
+            let short = format!(
+                "{} of {} pages: memory is too fragmented for more; earlier after a boot there is more in one piece",
+                reached, entry.wanted
+            );
+            report
+                .iter_mut()
+                .filter(|a| a.subset == entry.subset)
+                .for_each(|a| a.short = Some(short.clone()));
+        }
+        for ours in record.entries.iter_mut().filter(|e| e.knob == entry.knob) {
+            ours.reached = Some(reached.clone());
+        }
+    }
+    // What did not move at all is nothing to undo.
+    record.entries.retain(|e| e.reached.as_ref() != Some(&e.before));
+    Ok(())
+}
+
+fn keep_all(cx: Context<'_>, record: &mut Record, report: &mut [Applied]) -> Result<(), TuneError> {
+    for applied in report {
+        let value = match applied.subset {
+            Name::Hugepages => Some(Knob::Hugepages.read(cx.root).unwrap_or_default()),
+            _ => None,
+        };
+        let kept = keep::write(cx.root, applied.subset, value.as_deref())?;
+        record.kept.retain(|k| k.subset != applied.subset);
+        record.kept.push(kept);
+    }
+    Ok(())
+}
+
+/// Puts everything back, the last first. What could not be is named, and stays on record.
+fn take_back(cx: Context<'_>, old: &Record, record: &Record, entries: &[Entry]) -> Vec<String> {
+    let mut untaken = Vec::new();
+    let mut after = old.clone();
+    for kept in record.kept.iter().filter(|k| !old.kept.contains(k)) {
+        if !keep::remove(cx.root, kept).unwrap_or(false) {
+            after.kept.push(kept.clone());
+            untaken.push(format!("the file of {}", kept.subset.word()));
+        }
+    }
+    for entry in entries.iter().rev() {
+        // What an earlier run had reached, where there was one.
+        let earlier = old.entries.iter().find(|e| e.knob == entry.knob);
+        let back = earlier.and_then(|e| e.reached.as_ref()).unwrap_or(&entry.before);
+        let now = entry.knob.read(cx.root);
+        if now.as_ref() == Ok(back) || knob::is_gone(cx.root, &entry.knob) {
+            continue;
+        }
+        let taken = entry.knob.write(cx.root, back).is_ok() && entry.knob.read(cx.root).as_ref() == Ok(back);
+        if !taken {
+            untaken.push(entry.knob.to_string());
+            after.entries.retain(|e| e.knob != entry.knob);
+            after.entries.push(entry.clone());
+        }
+    }
+    if after.save(cx.root).is_err() {
+        untaken.push("the record".into());
+    }
+    untaken
+}
