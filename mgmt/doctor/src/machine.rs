@@ -220,7 +220,7 @@ fn cores_of(root: &Root) -> Cores {
 /// Folders of the processors' frequency policies.
 pub(crate) fn policies(root: &Root) -> Vec<PathBuf> {
     let dir = Path::new("sys/devices/system/cpu/cpufreq");
-    let (names, _) = root.names(dir);
+    let names = root.names(dir);
     let policy = |name: &str| name.strip_prefix("policy").is_some_and(|n| n.parse::<u32>().is_ok());
     names.iter().filter_map(|n| n.to_str()).filter(|n| policy(n)).take(MOST).map(|n| dir.join(n)).collect()
 }
@@ -267,7 +267,7 @@ pub(crate) fn chosen(text: &str) -> Option<String> {
 
 fn iommu(root: &Root) -> Iommu {
     let tables = Path::new("sys/firmware/acpi/tables");
-    if !root.names("sys/kernel/iommu_groups").0.is_empty() {
+    if !root.names("sys/kernel/iommu_groups").is_empty() {
         Iommu::On
     } else if root.exists(tables.join("DMAR")) || root.exists(tables.join("IVRS")) {
         Iommu::NotUsed

@@ -8,12 +8,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::drivers;
-use crate::root::{MOST_NAMES, Root, plain};
+use crate::root::{Root, plain};
 
-/// Bytes of `/proc/net/dev`; 4,096 interfaces need a fifth of it.
-const DEV: usize = 4 << 20;
-/// Links followed from an interface to those below it.
-const MOST_LOWER: usize = 64;
+/// Bytes of `/proc/net/dev`; 65,536 interfaces need half of it.
+const DEV: usize = 16 << 20;
+/// Ports that are listed; the rest is counted.
+const MOST_PORTS: usize = 1024;
+/// The kernel's longest name of an interface.
+const NAME: usize = 15;
+/// Interfaces below one.
+const MOST_LOWER: usize = 256;
+const NET: &str = "sys/class/net";
 
 /// What an interface is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,9 +77,6 @@ pub(crate) struct Port {
     pub master: Option<String>,
     /// Frames without an Ethernet header.
     pub raw_ip: bool,
-    /// What it is made on: a VLAN's port, a bond's members.
-    #[serde(skip)]
-    pub lower: Vec<OsString>,
 }
 
 /// A network card that has no interface.
@@ -99,42 +101,38 @@ pub(crate) struct Ports {
 
 impl Ports {
     pub fn read(root: &Root) -> Self {
-        let (entries, mut more) = root.names("sys/class/net");
-        let shown: Vec<OsString> =
-            entries.into_iter().filter(|n| root.is_folder(Path::new("sys/class/net").join(n))).collect();
+        let is_one = |n: &OsString| n.len() <= NAME && root.is_folder(Path::new(NET).join(n));
+        let mut names: Vec<OsString> = root.names(NET).into_iter().filter(is_one).collect();
         let here = names_of_process(root);
         // A process in a new network namespace sees the /sys of the one it came from until it is mounted anew.
-        let other_namespace = here
-            .as_ref()
-            .is_some_and(|here| more == 0 && here.iter().ne(shown.iter().collect::<BTreeSet<_>>()));
-        let mut ports: Vec<Port> = match here {
-            Some(here) if other_namespace => {
-                more = here.len().saturating_sub(MOST_NAMES);
-                here.iter().take(MOST_NAMES).map(|name| Port::named(name)).collect()
-            }
-            _ => shown.iter().map(|name| Port::read(root, name)).collect(),
-        };
+        let other_namespace = here.as_ref().is_some_and(|here| here.iter().ne(&names));
+        if let Some(here) = here.filter(|_| other_namespace) {
+            names = here.into_iter().collect();
+        } else {
+            // Ports with a device behind them are listed whatever else there is.
+            names.sort_by_key(|n| !root.exists(Path::new(NET).join(n).join("device")));
+        }
+        let more = names.len().saturating_sub(MOST_PORTS);
+        let read = |name: &OsString| if other_namespace { Port::named(name) } else { Port::read(root, name) };
+        let mut ports: Vec<Port> = names.iter().take(MOST_PORTS).map(read).collect();
         ports.sort_by_key(|p| (p.kind == Kind::Loopback, p.kind != Kind::Physical, p.raw.clone()));
         Self { ports, cards: if other_namespace { Vec::new() } else { cards(root) }, more, other_namespace }
     }
+}
 
-    pub fn find(&self, name: &OsStr) -> Option<&Port> {
-        self.ports.iter().find(|p| p.raw == name)
-    }
-
-    /// An interface and all it is made on.
-    pub fn with_lower(&self, name: &OsStr) -> BTreeSet<OsString> {
-        let mut found = BTreeSet::from([name.to_owned()]);
-        let mut open = vec![name.to_owned()];
-        while let Some(name) = open.pop() {
-            for lower in self.find(&name).into_iter().flat_map(|p| &p.lower) {
-                if found.insert(lower.clone()) {
-                    open.push(lower.clone());
-                }
+/// An interface and all it is made on: a VLAN's port, a bond's members. Listed or not: safety depends on it.
+pub(crate) fn with_lower(root: &Root, name: &OsStr) -> BTreeSet<OsString> {
+    let mut found = BTreeSet::from([name.to_owned()]);
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        for entry in root.names(Path::new(NET).join(&name)) {
+            let Some(lower) = entry.as_bytes().strip_prefix(b"lower_") else { continue };
+            if found.len() < MOST_LOWER && found.insert(OsStr::from_bytes(lower).to_owned()) {
+                open.push(OsStr::from_bytes(lower).to_owned());
             }
         }
-        found
     }
+    found
 }
 
 /// The interfaces of this process's network namespace.
@@ -144,7 +142,7 @@ fn names_of_process(root: &Root) -> Option<BTreeSet<OsString>> {
         let colon = line.iter().position(|&b| b == b':')?;
         Some(OsString::from_vec(line.get(..colon)?.trim_ascii().to_vec()))
     });
-    Some(names.filter(|n| !n.is_empty()).collect())
+    Some(names.filter(|n| (1..=NAME).contains(&n.len())).collect())
 }
 
 impl Port {
@@ -168,17 +166,14 @@ impl Port {
             iommu_group: None,
             master: None,
             raw_ip: false,
-            lower: Vec::new(),
         }
     }
 
     fn read(root: &Root, name: &OsStr) -> Self {
-        let dir = Path::new("sys/class/net").join(name);
+        let dir = Path::new(NET).join(name);
         let of = |file: &str| dir.join(file);
-        let (queues, _) = root.names(of("queues"));
+        let queues = root.names(of("queues"));
         let count = |way: &str| queues.iter().filter(|q| q.as_bytes().starts_with(way.as_bytes())).count();
-        let (entries, _) = root.names(&dir);
-        let lower = entries.iter().filter_map(|e| e.as_bytes().strip_prefix(b"lower_"));
         let kind = kind(root, &dir, name);
         let mut port = Self {
             kind,
@@ -193,7 +188,6 @@ impl Port {
             iommu_group: root.link(of("device/iommu_group")),
             master: root.link(of("master")),
             raw_ip: matches!(root.number(of("type")), Some(512u32 | 519 | 65534)),
-            lower: lower.take(MOST_LOWER).map(|n| OsString::from_vec(n.to_vec())).collect(),
             ..Self::named(name)
         };
         if kind == Kind::Physical {
@@ -301,13 +295,13 @@ fn pci_model(root: &Root, device: &Path) -> Option<String> {
 /// PCI network cards without an interface: taken by vfio-pci, or without a driver.
 fn cards(root: &Root) -> Vec<Card> {
     let dir = Path::new("sys/bus/pci/devices");
-    let (names, _) = root.names(dir);
+    let names = root.names(dir);
     let card = |name: &OsString| {
         let device = dir.join(name);
         // Class 02 is a network controller. Below a virtio device the interface hangs one step deeper.
         let network = hex(root, device.join("class"))? >> 16 == 2;
         let has_interface = root.exists(device.join("net"))
-            || root.names(&device).0.iter().any(|sub| root.exists(device.join(sub).join("net")));
+            || root.names(&device).iter().any(|sub| root.exists(device.join(sub).join("net")));
         (is_pci(name) && network && !has_interface).then(|| Card {
             bus: plain(name.as_bytes()),
             model: pci_model(root, &device).unwrap_or_else(|| "unknown".into()),

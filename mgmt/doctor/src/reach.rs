@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 
-use crate::ports::Ports;
+use crate::ports::with_lower;
 use crate::root::{Root, plain};
 
 /// Bytes of a table: the Internet's fits.
@@ -47,7 +47,7 @@ struct Route {
 }
 
 impl Reach {
-    pub fn read(root: &Root, ports: &Ports, ssh_connection: Option<&OsStr>) -> Self {
+    pub fn read(root: &Root, ssh_connection: Option<&OsStr>) -> Self {
         let mut reach = Self::default();
         let mut routes = routes4(root);
         routes.extend(routes6(root));
@@ -55,7 +55,7 @@ impl Reach {
             // Half of the world and more: some VPNs put two routes over the default one.
             if route.len <= 1 {
                 let hold = if route.to.is_ipv4() { Hold::DefaultRoute4 } else { Hold::DefaultRoute6 };
-                reach.hold(ports, &route.device, hold);
+                reach.hold(root, &route.device, hold);
             } else if !route.gateway && route.to.is_ipv4() {
                 let text = format!("{}/{}", route.to, route.len);
                 reach.networks.entry(route.device.clone()).or_default().insert(text);
@@ -73,22 +73,22 @@ impl Reach {
                 addresses.iter().filter(|(a, ..)| IpAddr::V6(*a) == local).map(|(_, _, device)| device);
             let ways = [best(&routes, remote), best(&routes, local)].into_iter().flatten();
             for device in owner.chain(ways).cloned().collect::<BTreeSet<_>>() {
-                reach.hold(ports, &device, Hold::Ssh);
+                reach.hold(root, &device, Hold::Ssh);
             }
         }
         // A link-local address names its interface itself: fe80::1%eth0.
         for zone in zones(ssh_connection) {
-            reach.hold(ports, &zone, Hold::Ssh);
+            reach.hold(root, &zone, Hold::Ssh);
         }
         reach
     }
 
     /// Notes it for the interface and for all it is made on.
-    fn hold(&mut self, ports: &Ports, device: &OsStr, hold: Hold) {
+    fn hold(&mut self, root: &Root, device: &OsStr, hold: Hold) {
         if device == "lo" {
             return;
         }
-        for name in ports.with_lower(device) {
+        for name in with_lower(root, device) {
             let above = (name != device).then(|| plain(device.as_encoded_bytes()));
             let held = self.holds.entry(name).or_default().entry(hold).or_insert_with(|| above.clone());
             if above.is_none() {

@@ -51,7 +51,7 @@ pub(crate) struct Report {
 impl Report {
     pub fn read(root: &Root, around: &Surroundings) -> Self {
         let ports = Ports::read(root);
-        let reach = Reach::read(root, &ports, around.ssh_connection.as_deref());
+        let reach = Reach::read(root, around.ssh_connection.as_deref());
         let machine = Machine::read(root);
         let findings = findings::all(root, &machine, &ports);
         let advise = |port: &Port| {
@@ -93,7 +93,7 @@ impl Report {
 /// The ports that the kernel goes on without: those `shoal tune` may touch.
 pub(crate) fn free_ports(root: &Root, around: &Surroundings) -> Vec<String> {
     let ports = Ports::read(root);
-    let reach = Reach::read(root, &ports, around.ssh_connection.as_deref());
+    let reach = Reach::read(root, around.ssh_connection.as_deref());
     let free = |p: &&Port| {
         p.kind == Kind::Physical && p.driver.is_some() && p.master.is_none() && reach.of(&p.raw).is_empty()
     };

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 /// Bytes of an ordinary file of `/proc` or `/sys`.
 const SMALL: usize = 64 << 10;
-/// Most entries of a folder; a router with more interfaces than this is told so.
-pub(crate) const MOST_NAMES: usize = 4096;
+/// Most entries of a folder: a router may have very many interfaces.
+const MOST_NAMES: usize = 65_536;
 /// Most remarks about what could not be read.
 const MOST_REMARKS: usize = 64;
 
@@ -129,26 +129,20 @@ impl Root {
         self.text(inner)?.parse().ok()
     }
 
-    /// The names in a folder, sorted, and how many more there are than are told.
-    pub fn names(&self, inner: impl AsRef<Path>) -> (Vec<OsString>, usize) {
+    /// The names in a folder, sorted.
+    pub fn names(&self, inner: impl AsRef<Path>) -> Vec<OsString> {
         let inner = inner.as_ref();
-        let entries = match fs::read_dir(self.at(inner)) {
-            Ok(entries) => entries,
+        match fs::read_dir(self.at(inner)) {
+            Ok(entries) => {
+                let mut names: Vec<_> = entries.take(MOST_NAMES).flatten().map(|e| e.file_name()).collect();
+                names.sort();
+                names
+            }
             Err(error) => {
                 self.note_error(inner, &error);
-                return (Vec::new(), 0);
-            }
-        };
-        let (mut names, mut more) = (Vec::new(), 0);
-        for entry in entries.take(16 * MOST_NAMES).flatten() {
-            if names.len() < MOST_NAMES {
-                names.push(entry.file_name());
-            } else {
-                more += 1;
+                Vec::new()
             }
         }
-        names.sort();
-        (names, more)
     }
 
     /// The last part of where a link points to, fit to be printed.

@@ -43,7 +43,7 @@ pub(crate) fn undo(root: &Root, names: &[Name], dry_run: bool) -> Result<Vec<Und
         let said = match lock.as_ref().map(|_| keep::remove(root, kept)) {
             None => say("would be removed", false, false),
             Some(Ok(true)) => say("removed", true, false),
-            Some(Ok(false)) => say("was changed by somebody since: left alone", false, false),
+            Some(Ok(false)) => say("was changed since: left alone", false, false),
             Some(Err(error)) => say(&format!("stays: {error}"), false, true),
         };
         if !said.failed {
