@@ -19,6 +19,9 @@ configuration.
 \fI/etc/shoal/startup.conf\fR
 Start-up settings, read when neither a file nor settings are given, if it is there.
 .TP
+\fI/var/lib/shoal/tune.json\fR
+What was there before \fBshoal tune\fR, for its undo.
+.TP
 \fI/run/shoal/cli.sock\fR
 Where \fBshoalctl\fR(1) finds the router.
 .SH SIGNALS
@@ -28,6 +31,8 @@ SIGTERM and SIGINT end the router in good order.
 shoal \-c /etc/shoal/startup.conf
 shoal \-\-check\-config \-c startup.conf
 shoal unix { interactive } cpu { workers 2 }
+shoal doctor
+shoal tune apply hugepages
 .fi
 .SH "SEE ALSO"
 \fBshoalctl\fR(1)
@@ -48,7 +53,27 @@ fn command() -> Command {
         .num_args(0..)
         .trailing_var_arg(true)
         .help("Start-up settings as words; they come after the file, so they win");
+    let json = flag("json", "Answer in JSON");
+    let doctor = Command::new("doctor")
+        .about("Tell what this machine can do for the router and what to type; changes nothing")
+        .arg(json.clone());
+    let dry_run = flag("dry-run", "Say what would be done");
+    let subsets = Arg::new("name").value_name("NAME").num_args(0..).value_parser(shoal_doctor::SUBSETS);
+    let apply = Command::new("apply")
+        .about("Apply subsets; what was there before is recorded")
+        .args([subsets.clone().required(true), dry_run.clone(), json.clone()])
+        .arg(flag("persist", "At each boot too: a file in sysctl.d or modules-load.d"));
+    let undo = Command::new("undo")
+        .about("Restore what was there before, of all subsets or of those named")
+        .args([subsets, dry_run, json.clone()]);
+    let tune = Command::new("tune")
+        .about("List the subsets of what the doctor finds, apply them, undo them")
+        .disable_help_subcommand(true)
+        .subcommands([apply, undo])
+        .arg(json);
     Command::new("shoal")
+        .disable_help_subcommand(true)
+        .subcommands([doctor, tune])
         .version(env!("CARGO_PKG_VERSION"))
         .about("The shoal router: forwards packets between network interfaces")
         .disable_help_flag(true)

@@ -26,6 +26,10 @@ pub use command::{DOCTOR_USAGE, Outcome, TUNE_USAGE, doctor, tune};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The names of `shoal tune`'s subsets.
+pub const SUBSETS: [&str; 7] =
+    ["hugepages", "thp", "governor", "busy-poll", "vfio", "vfio-noiommu", "vhost-net"];
+
 /// What the two commands are told of the world; the rest they read below `root`.
 #[derive(Debug, Clone)]
 pub struct Surroundings {

@@ -63,7 +63,7 @@ impl Report {
         let mut remarks = Vec::new();
         if ports.other_namespace {
             remarks.push(
-                "/sys shows another network namespace than this one: drivers and speeds are not known here",
+                "/sys shows another network namespace: drivers, speeds and what lies below a VLAN are not known",
             );
         }
         if listed.iter().all(|p| p.port.kind == Kind::Loopback) {

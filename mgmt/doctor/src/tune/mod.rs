@@ -326,3 +326,17 @@ fn state(cx: Context<'_>, record: &Record, name: Name) -> State {
         Ok(plan) => State::Available { what: plan.what },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_subsets_are_those_that_completions_offer() {
+        assert_eq!(Name::ALL.map(Name::word), crate::SUBSETS);
+        for name in Name::ALL {
+            assert_eq!(serde_json::to_value(name).unwrap(), name.word());
+            assert!(crate::TUNE_USAGE.contains(name.word()));
+        }
+    }
+}
