@@ -180,13 +180,13 @@ fn some(list: &[String]) -> String {
 }
 
 fn xdp_now(build: Build, machine: &Machine) -> bool {
-    build.af_xdp && machine.kernel.xdp_sockets != Some(false)
+    build.af_xdp && machine.kernel.xdp_sockets != Some(false) && !machine.process.user_namespace
 }
 
 /// The words that take a port and leave the host what is the host's.
 fn share(port: &Port, build: Build, machine: &Machine) -> Option<String> {
     if xdp_now(build, machine) && !port.raw_ip {
-        Some(format!("create interface af_xdp host-if {} pinhole host", port.name))
+        Some(format!("create interface af_xdp host-if {} pinhole host,dhcp", port.name))
     } else {
         build.af_packet.then(|| af_packet(port))
     }
@@ -233,6 +233,8 @@ fn xdp(port: &Port, build: Build, machine: &Machine) -> Way {
         large.map(|mtu| format!("MTU {mtu} may be too large for the driver's XDP: {XDP_MTU} fits"));
     if machine.kernel.xdp_sockets == Some(false) {
         note = Some("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS)".into());
+    } else if machine.process.user_namespace && build.af_xdp {
+        note = Some("not in a user namespace: the kernel takes no XDP program from here".into());
     } else if !build.af_xdp {
         note = Some("later: not in this build".into());
     } else if !native {

@@ -143,6 +143,12 @@ fn capabilities(machine: &Machine) -> Option<Finding> {
             finding.command("sudo shoal ...")
         });
     }
+    if machine.process.user_namespace {
+        let value = "those of a user namespace: enough for AF_PACKET and TAP in networks of its own";
+        return Some(
+            Finding::new("capabilities", Fine, value).worth("AF_XDP and tuning need root of the machine"),
+        );
+    }
     if useful.is_empty() {
         return Some(Finding::new("capabilities", Fine, "all that the router uses"));
     }

@@ -63,7 +63,9 @@ impl Build {
     pub fn of_commands<'a>(commands: impl IntoIterator<Item = &'a str>) -> Self {
         let mut build = Self::default();
         for syntax in commands {
-            let begins = |words: &str| syntax.strip_prefix(words).is_some_and(|rest| !rest.starts_with('-'));
+            let begins = |words: &str| {
+                syntax.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '{']))
+            };
             build.af_packet |= begins("create host-interface");
             build.af_xdp |= begins("create interface af_xdp");
             build.tap |= begins("create tap");

@@ -106,6 +106,8 @@ pub(crate) struct Process {
     pub uid: Option<u32>,
     /// `CapEff`.
     pub capabilities: Option<u64>,
+    /// Its root is a user's own: capabilities hold inside only.
+    pub user_namespace: bool,
     /// `RLIMIT_MEMLOCK` in bytes; u64::MAX is no limit.
     pub memlock: Option<u64>,
     /// Processors' time that the control group allows, in hundredths of a processor.
@@ -363,6 +365,10 @@ fn process(root: &Root, groups: &Groups) -> Process {
     Process {
         uid: field("Uid:").and_then(|line| line.split_whitespace().nth(1)?.parse().ok()),
         capabilities: field("CapEff:").and_then(|hex| u64::from_str_radix(hex, 16).ok()),
+        // The whole range of numbers is mapped to itself, or it is not the machine's own.
+        user_namespace: root
+            .text("proc/self/uid_map")
+            .is_some_and(|map| !map.is_empty() && map.split_whitespace().ne(["0", "0", "4294967295"])),
         memlock: soft.and_then(|s| if s == "unlimited" { Some(u64::MAX) } else { s.parse().ok() }),
         cpu_quota: groups.cpu,
         container: mark,

@@ -40,6 +40,18 @@ pub(crate) enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// What a router is likely to want comes first.
+    fn rank(self) -> u8 {
+        match self {
+            Kind::Physical => 0,
+            Kind::Veth | Kind::Tap | Kind::Tun | Kind::Unknown => 1,
+            Kind::Bridge | Kind::Bond | Kind::Vlan | Kind::Wireless | Kind::Virtual => 2,
+            Kind::Loopback => 3,
+        }
+    }
+}
+
 /// Whether packets can pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -115,7 +127,7 @@ impl Ports {
         let more = names.len().saturating_sub(MOST_PORTS);
         let read = |name: &OsString| if other_namespace { Port::named(name) } else { Port::read(root, name) };
         let mut ports: Vec<Port> = names.iter().take(MOST_PORTS).map(read).collect();
-        ports.sort_by_key(|p| (p.kind == Kind::Loopback, p.kind != Kind::Physical, p.raw.clone()));
+        ports.sort_by_key(|p| (p.kind.rank(), p.raw.clone()));
         Self { ports, cards: if other_namespace { Vec::new() } else { cards(root) }, more, other_namespace }
     }
 }

@@ -69,8 +69,11 @@ impl Report {
         if listed.iter().all(|p| p.port.kind == Kind::Loopback) {
             remarks.push("no interface here yet: `create tap` makes one, or give this namespace one end of a veth pair");
         }
+        if around.build.tap {
+            remarks.push("a port of the router's own, into this host: create tap");
+        }
         if around.build.memif {
-            remarks.push("other processes of this machine, without any interface: create interface memif");
+            remarks.push("one into another process (VPP, DPDK, a container): create interface memif");
         }
         Self {
             version: 1,
@@ -82,7 +85,7 @@ impl Report {
                 .map(|card| CardReport { card: card.clone(), advice: Advice::of_card(card, around.build) })
                 .collect(),
             unread: root.unread(),
-            next: next(&listed, &findings, &machine),
+            next: next(&listed, &findings, &machine, around.build.tap),
             ports: listed,
             findings,
             machine,
@@ -100,17 +103,19 @@ pub(crate) fn free_ports(root: &Root, around: &Surroundings) -> Vec<String> {
     ports.ports.iter().filter(free).map(|p| p.name.clone()).collect()
 }
 
-fn next(ports: &[PortReport], findings: &[Finding], machine: &Machine) -> String {
+fn next(ports: &[PortReport], findings: &[Finding], machine: &Machine, tap: bool) -> String {
     let missing = findings.iter().find(|f| f.verdict == Verdict::Missing).and_then(|f| f.command.as_ref());
     if let Some(command) = missing {
         return command.clone();
     }
-    let free = ports.iter().filter(|p| p.advice.state == State::Free);
-    let command = free.filter_map(|p| p.advice.command()).next();
+    // Bridges, tunnels and the like are seldom what a router is for.
+    let likely = |kind| matches!(kind, Kind::Physical | Kind::Veth | Kind::Unknown);
+    let free = ports.iter().filter(|p| p.advice.state == State::Free && likely(p.port.kind));
+    let command = free.filter_map(|p| p.advice.command()).next().or(tap.then_some("create tap"));
     match (machine.router, command) {
         (true, Some(command)) => format!("sudo shoalctl {command}"),
-        (true, None) => "sudo shoalctl create tap".into(),
+        (true, None) => "sudo shoalctl show version".into(),
         (false, Some(command)) => format!("sudo shoal unix {{ interactive }}, and there: {command}"),
-        (false, None) => "sudo shoal unix { interactive }, and there: create tap".into(),
+        (false, None) => "sudo shoal unix { interactive }".into(),
     }
 }

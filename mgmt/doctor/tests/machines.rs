@@ -34,7 +34,7 @@ fn a_cloud_machine_keeps_its_only_port() {
     assert_eq!(eth0["driver"], "virtio_net");
     let carries: Vec<_> = eth0["carries"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(carries, ["default-route4", "default-route6", "ssh"]);
-    assert_eq!(eth0["share"], "create interface af_xdp host-if eth0 pinhole host");
+    assert_eq!(eth0["share"], "create interface af_xdp host-if eth0 pinhole host,dhcp");
     assert_eq!(port(&report, "lo")["state"], "not-for-us");
     assert_eq!(finding(&report, "iommu")["verdict"], "fine");
     assert_eq!(report["next"], "sudo shoal unix { interactive }, and there: create tap");
@@ -43,7 +43,7 @@ fn a_cloud_machine_keeps_its_only_port() {
     let said = lines_from(&text, "eth0", 3);
     assert_eq!(said[0], "eth0             left alone virtio_net, 0000:00:03.0");
     assert_eq!(said[1], "carries the default route (IPv4, IPv6) and your SSH session");
-    assert_eq!(said[2], "share it:           create interface af_xdp host-if eth0 pinhole host");
+    assert_eq!(said[2], "share it:           create interface af_xdp host-if eth0 pinhole host,dhcp");
     assert!(!text.contains("create host-interface name eth0"), "{text}");
 }
 
@@ -271,6 +271,18 @@ fn somebody_who_is_not_root_is_told_to_use_sudo() {
     world.status(1000, 0, "0-1");
     let report = world.json();
     assert_eq!(finding(&report, "capabilities")["command"], "sudo shoal ...");
+}
+
+#[test]
+fn root_of_a_user_namespace_is_not_root_of_the_machine() {
+    let world = home();
+    world.write("proc/self/uid_map", "         0          0 4294967295\n");
+    assert_eq!(way(port(&world.json(), "enp3s0"), "AF_XDP")["now"], true);
+    world.write("proc/self/uid_map", "         0       1000          1\n");
+    let report = world.json();
+    assert_eq!(way(port(&report, "enp3s0"), "AF_XDP")["now"], false);
+    assert_eq!(port(&report, "enp2s0")["share"], "create host-interface name enp2s0");
+    assert!(finding(&report, "capabilities")["value"].as_str().unwrap().contains("user namespace"));
 }
 
 #[test]
