@@ -90,6 +90,8 @@ impl Advice {
                         .into(),
                 );
             }
+            // The words that would take it whole are nobody's next command.
+            let ways = ways.into_iter().map(|way| Way { command: None, ..way }).collect();
             return Self { state: State::LeftAlone, why, ways, share, before: None };
         }
         let mut why = Vec::new();

@@ -2,6 +2,8 @@
 //!
 //! A figure stands here only if somebody measured it, with who did.
 
+use std::fmt::Write;
+
 use serde::Serialize;
 
 use crate::cores;
@@ -260,12 +262,12 @@ fn cores_of(machine: &Machine) -> Option<Finding> {
     }
     let mut value = format!("{} online ({})", cores.online.len(), cores::show(&cores.online));
     if cores.allowed != cores.online {
-        value.push_str(&format!(", this process may use {}", cores::show(&cores.allowed)));
+        let _ = write!(value, ", this process may use {}", cores::show(&cores.allowed));
     }
     if !cores.siblings.is_empty() {
         let shown: Vec<_> = cores.siblings.iter().take(4).map(String::as_str).collect();
         let more = if cores.siblings.len() > 4 { " ..." } else { "" };
-        value.push_str(&format!("; threads of one core: {}{more}", shown.join(" ")));
+        let _ = write!(value, "; threads of one core: {}{more}", shown.join(" "));
         return Some(Finding::new("cores", Fine, value).worth(
             "two busy threads share one core's speed: give a worker a core and leave its other thread idle",
         ));
@@ -333,7 +335,7 @@ fn numa(machine: &Machine, ports: &Ports) -> Option<Finding> {
         machine.nodes.iter().take(8).map(|n| format!("{}: cores {}", n.id, n.cores)).collect();
     let on = |p: &crate::ports::Port| Some(format!("{} on node {}", p.name, p.numa_node?));
     let cards: Vec<_> =
-        ports.ports.iter().filter(|p| p.kind == Kind::Physical).filter_map(on).take(8).collect();
+        ports.listed.iter().filter(|p| p.kind == Kind::Physical).filter_map(on).take(8).collect();
     let cards = if cards.is_empty() { String::new() } else { format!("; {}", cards.join(", ")) };
     Some(
         Finding::new("numa", Fine, format!("nodes {}{cards}", nodes.join("; ")))

@@ -103,7 +103,7 @@ pub(crate) struct Card {
 /// All that is there.
 #[derive(Debug)]
 pub(crate) struct Ports {
-    pub ports: Vec<Port>,
+    pub listed: Vec<Port>,
     pub cards: Vec<Card>,
     /// Interfaces that were left out.
     pub more: usize,
@@ -128,7 +128,12 @@ impl Ports {
         let read = |name: &OsString| if other_namespace { Port::named(name) } else { Port::read(root, name) };
         let mut ports: Vec<Port> = names.iter().take(MOST_PORTS).map(read).collect();
         ports.sort_by_key(|p| (p.kind.rank(), p.raw.clone()));
-        Self { ports, cards: if other_namespace { Vec::new() } else { cards(root) }, more, other_namespace }
+        Self {
+            listed: ports,
+            cards: if other_namespace { Vec::new() } else { cards(root) },
+            more,
+            other_namespace,
+        }
     }
 }
 

@@ -59,7 +59,7 @@ impl Report {
             let advice = Advice::of(port, &carries, &networks, around.build, &machine);
             PortReport { port: port.clone(), carries, networks, advice }
         };
-        let listed: Vec<PortReport> = ports.ports.iter().map(advise).collect();
+        let listed: Vec<PortReport> = ports.listed.iter().map(advise).collect();
         let mut remarks = Vec::new();
         if ports.other_namespace {
             remarks.push(
@@ -100,7 +100,7 @@ pub(crate) fn free_ports(root: &Root, around: &Surroundings) -> Vec<String> {
     let free = |p: &&Port| {
         p.kind == Kind::Physical && p.driver.is_some() && p.master.is_none() && reach.of(&p.raw).is_empty()
     };
-    ports.ports.iter().filter(free).map(|p| p.name.clone()).collect()
+    ports.listed.iter().filter(free).map(|p| p.name.clone()).collect()
 }
 
 fn next(ports: &[PortReport], findings: &[Finding], machine: &Machine, tap: bool) -> String {
@@ -110,8 +110,8 @@ fn next(ports: &[PortReport], findings: &[Finding], machine: &Machine, tap: bool
     }
     // Bridges, tunnels and the like are seldom what a router is for.
     let likely = |kind| matches!(kind, Kind::Physical | Kind::Veth | Kind::Unknown);
-    let free = ports.iter().filter(|p| p.advice.state == State::Free && likely(p.port.kind));
-    let command = free.filter_map(|p| p.advice.command()).next().or(tap.then_some("create tap"));
+    let mut free = ports.iter().filter(|p| p.advice.state == State::Free && likely(p.port.kind));
+    let command = free.find_map(|p| p.advice.command()).or(tap.then_some("create tap"));
     match (machine.router, command) {
         (true, Some(command)) => format!("sudo shoalctl {command}"),
         (true, None) => "sudo shoalctl show version".into(),

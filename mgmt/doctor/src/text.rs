@@ -70,8 +70,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let mut rest = word;
-        loop {
-            let Some(line) = lines.last_mut() else { break };
+        while let Some(line) = lines.last_mut() {
             let used = line.chars().count();
             let blank = usize::from(used > 0);
             if used + blank + rest.chars().count() <= width {

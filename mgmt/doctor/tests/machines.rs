@@ -35,6 +35,7 @@ fn a_cloud_machine_keeps_its_only_port() {
     let carries: Vec<_> = eth0["carries"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(carries, ["default-route4", "default-route6", "ssh"]);
     assert_eq!(eth0["share"], "create interface af_xdp host-if eth0 pinhole host,dhcp");
+    assert_eq!(way(eth0, "AF_PACKET")["command"], serde_json::Value::Null);
     assert_eq!(port(&report, "lo")["state"], "not-for-us");
     assert_eq!(finding(&report, "iommu")["verdict"], "fine");
     assert_eq!(report["next"], "sudo shoal unix { interactive }, and there: create tap");
@@ -119,13 +120,13 @@ fn home() -> World {
     let mut world = World::new();
     for (name, bus, speed) in [("enp2s0", "0000:02:00.0", 1000), ("enp3s0", "0000:03:00.0", 2500)] {
         let port = world.card(name, bus, (0x8086, 0x125c), "igc", "");
-        world.speed(&port, speed);
-        world.queues(&port, 4);
+        with_speed(&port, speed);
+        with_queues(&port, 4);
     }
     for (name, bus) in [("enp4s0f0", "0000:04:00.0"), ("enp4s0f1", "0000:04:00.1")] {
         let port = world.card(name, bus, (0x8086, 0x1572), "i40e", "");
-        world.speed(&port, 10_000);
-        world.queues(&port, 8);
+        with_speed(&port, 10_000);
+        with_queues(&port, 8);
     }
     world.default4("enp2s0");
     world.write("sys/devices/system/cpu/online", "0-7\n");
@@ -314,7 +315,7 @@ fn server() -> World {
     world.link("sys/devices/pci0000:00/0000:04:00.0/iommu_group", "../../../kernel/iommu_groups/17");
     world.write("sys/devices/pci0000:00/0000:04:00.0/numa_node", "1\n");
     let mlx = world.card("ens1np0", "0000:81:00.0", (0x15b3, 0x101d), "mlx5_core", "");
-    world.speed(&mlx, 100_000);
+    with_speed(&mlx, 100_000);
     for cpu in 0..8 {
         let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_governor");
         world.write(&policy, "performance\n");

@@ -113,20 +113,11 @@ fn turn(
         entry.knob.write(cx.root, &entry.wanted)?;
         let reached = entry.knob.read(cx.root);
         let reached = reached.map_err(|why| TuneError::Impossible { subset: entry.subset.word(), why })?;
-        if reached != entry.wanted {
-            let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-            if entry.knob != Knob::Hugepages || number(&reached) > number(&entry.wanted) {
-                let why = format!("{} is {reached} after {} was written", entry.knob, entry.wanted);
-                return Err(TuneError::Impossible { subset: entry.subset.word(), why });
+        if let Some(short) = shortfall(entry, &reached)? {
+            for applied in report.iter_mut().filter(|a| a.subset == entry.subset) {
+                applied.short = Some(short.clone());
+                applied.changed = reached != entry.before;
             }
-            let short = format!(
-                "{} of {} pages: memory is too fragmented for more; earlier after a boot there is more in one piece",
-                reached, entry.wanted
-            );
-            report
-                .iter_mut()
-                .filter(|a| a.subset == entry.subset)
-                .for_each(|a| a.short = Some(short.clone()));
         }
         for ours in record.entries.iter_mut().filter(|e| e.knob == entry.knob) {
             ours.reached = Some(reached.clone());
@@ -135,6 +126,22 @@ fn turn(
     // What did not move at all is nothing to undo.
     record.entries.retain(|e| e.reached.as_ref() != Some(&e.before));
     Ok(())
+}
+
+/// What is missing, in words. Only pages may come in part; anything else that is not as wanted is an error.
+fn shortfall(entry: &Entry, reached: &str) -> Result<Option<String>, TuneError> {
+    if reached == entry.wanted {
+        return Ok(None);
+    }
+    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+    if entry.knob != Knob::Hugepages || number(reached) > number(&entry.wanted) {
+        let why = format!("{} is {reached} after {} was written", entry.knob, entry.wanted);
+        return Err(TuneError::Impossible { subset: entry.subset.word(), why });
+    }
+    Ok(Some(format!(
+        "only {reached} of {} pages in all: memory is in too small pieces for more; soon after a boot there is more",
+        entry.wanted
+    )))
 }
 
 fn keep_all(cx: Context<'_>, record: &mut Record, report: &mut [Applied]) -> Result<(), TuneError> {
@@ -179,4 +186,26 @@ fn take_back(cx: Context<'_>, old: &Record, record: &Record, entries: &[Entry]) 
         untaken.push("the record".into());
     }
     untaken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_come_in_part_are_told_and_other_values_must_be_as_wanted() {
+        let entry = |knob, before: &str, wanted: &str| Entry {
+            subset: Name::Hugepages,
+            knob,
+            before: before.into(),
+            wanted: wanted.into(),
+            reached: None,
+        };
+        let pages = entry(Knob::Hugepages, "5", "74");
+        assert_eq!(shortfall(&pages, "74").unwrap(), None);
+        assert!(shortfall(&pages, "31").unwrap().unwrap().starts_with("only 31 of 74 pages in all"));
+        assert!(shortfall(&pages, "75").is_err());
+        let governor = entry(Knob::Governor { policy: 0 }, "powersave", "performance");
+        assert!(shortfall(&governor, "powersave").is_err());
+    }
 }

@@ -33,16 +33,14 @@ pub(crate) struct Entry {
 impl Entry {
     /// Whether a value is the one we left.
     pub fn is_ours(&self, now: &str) -> bool {
-        match &self.reached {
-            Some(reached) => now == reached,
-            // The end is unknown. Pages come one by one, so anything between is ours.
-            None => {
-                let number = |text: &str| text.parse::<u64>().ok();
-                match (number(&self.before), number(now), number(&self.wanted)) {
-                    (Some(before), Some(now), Some(wanted)) => (before..=wanted).contains(&now),
-                    _ => now == self.before || now == self.wanted,
-                }
-            }
+        if let Some(reached) = &self.reached {
+            return now == reached;
+        }
+        // The end is unknown. Pages come one by one, so anything between is ours.
+        let number = |text: &str| text.parse::<u64>().ok();
+        match (number(&self.before), number(now), number(&self.wanted)) {
+            (Some(before), Some(now), Some(wanted)) => (before..=wanted).contains(&now),
+            _ => now == self.before || now == self.wanted,
         }
     }
 }
@@ -58,7 +56,14 @@ pub(crate) struct Record {
 }
 
 /// Held while a record is worked with.
-pub(super) struct Lock(#[expect(dead_code, reason = "its end is the lock's")] File);
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing would do, were it not for a process that another thread is just starting: it has the file too.
+        let _ = self.0.unlock();
+    }
+}
 
 fn path(root: &Root) -> PathBuf {
     root.at(FOLDER).join(FILE)

@@ -134,17 +134,6 @@ impl World {
         port
     }
 
-    pub fn speed(&self, port: &Path, mbit: i32) {
-        fs::write(port.join("speed"), format!("{mbit}\n")).unwrap();
-    }
-
-    pub fn queues(&self, port: &Path, count: u32) {
-        for i in 0..count {
-            fs::create_dir_all(port.join(format!("queues/rx-{i}"))).unwrap();
-            fs::create_dir_all(port.join(format!("queues/tx-{i}"))).unwrap();
-        }
-    }
-
     /// An IPv4 default route, and the network of the interface.
     pub fn default4(&self, name: &str) {
         let text = format!(
@@ -190,6 +179,17 @@ impl World {
             assert!(words.iter().any(|w| w == "--json") || line.chars().count() <= 100, "too long: {line}");
         }
         outcome
+    }
+}
+
+pub fn with_speed(port: &Path, mbit: i32) {
+    fs::write(port.join("speed"), format!("{mbit}\n")).unwrap();
+}
+
+pub fn with_queues(port: &Path, count: u32) {
+    for i in 0..count {
+        fs::create_dir_all(port.join(format!("queues/rx-{i}"))).unwrap();
+        fs::create_dir_all(port.join(format!("queues/tx-{i}"))).unwrap();
     }
 }
 
