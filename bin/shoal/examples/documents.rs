@@ -10,6 +10,9 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use clap_complete::Shell;
 use shoal_config::{Invocation, InvocationError, USAGE};
 
+/// Every command takes these.
+const HELP: [&str; 2] = ["-h", "--help"];
+
 /// What the options do not say.
 const MORE: &str = r#".SH "EXIT STATUS"
 0 after an orderly end, 1 when the start or the end went wrong, 2 for a mistake in the command line or the
@@ -87,20 +90,42 @@ fn command() -> Command {
         .arg(settings)
 }
 
+/// The options of a command, not of those below it.
+fn options(command: &Command) -> Vec<String> {
+    let of = |arg: &Arg| {
+        let short = arg.get_short().map(|c| format!("-{c}"));
+        short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))).collect::<Vec<_>>()
+    };
+    command.get_arguments().flat_map(of).collect()
+}
+
+/// The words of a usage text that are options.
+fn told(usage: &str) -> impl Iterator<Item = &str> {
+    usage.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|w| w.starts_with('-'))
+}
+
 /// The description has the options the daemon takes, and no others.
 fn check(command: &Command) -> io::Result<()> {
-    let mut described = Vec::new();
-    for arg in command.get_arguments() {
-        let short = arg.get_short().map(|c| format!("-{c}"));
-        described.extend(short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))));
-    }
+    let mut described = options(command);
     for option in &described {
         if let Err(InvocationError::Unknown(_)) = Invocation::parse([OsString::from(option)]) {
             return Err(io::Error::other(format!("shoal does not take {option}")));
         }
     }
-    let words = USAGE.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|w| w.starts_with('-'));
-    match words.into_iter().find(|word| !described.iter().any(|d| d == word)) {
+    for (name, usage) in [("doctor", shoal_doctor::DOCTOR_USAGE), ("tune", shoal_doctor::TUNE_USAGE)] {
+        let word = command.find_subcommand(name).ok_or_else(|| io::Error::other("a word is missing"))?;
+        let below: Vec<_> = word.get_subcommands().chain([word]).flat_map(options).collect();
+        if let Some(option) = below.iter().find(|option| !told(usage).any(|word| word == option.as_str())) {
+            return Err(io::Error::other(format!("shoal {name} does not take {option}")));
+        }
+        if let Some(missing) =
+            told(usage).find(|word| !below.iter().any(|o| o == word) && !HELP.contains(word))
+        {
+            return Err(io::Error::other(format!("nothing describes {missing} of shoal {name}")));
+        }
+        described.extend(below);
+    }
+    match told(USAGE).find(|word| !described.iter().any(|d| d == word)) {
         Some(missing) => Err(io::Error::other(format!("nothing describes {missing}"))),
         None => Ok(()),
     }
