@@ -139,6 +139,14 @@ fn main() -> io::Result<()> {
     match kind.as_str() {
         "man" => {
             clap_mangen::Man::new(command).section("8").render(&mut text)?;
+            // The words have no pages of their own: what they print for --help stands here.
+            let page = String::from_utf8_lossy(&text).into_owned();
+            text =
+                page.replace("shoal\\-doctor(8)", "doctor").replace("shoal\\-tune(8)", "tune").into_bytes();
+            for (name, usage) in [("DOCTOR", shoal_doctor::DOCTOR_USAGE), ("TUNE", shoal_doctor::TUNE_USAGE)]
+            {
+                write!(text, ".SH {name}\n.nf\n{}.fi\n", usage.replace('\\', "\\e").replace('-', "\\-"))?;
+            }
             text.extend(MORE.as_bytes());
         }
         "bash" => clap_complete::generate(Shell::Bash, &mut command, "shoal", &mut text),
