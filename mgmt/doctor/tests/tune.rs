@@ -294,6 +294,30 @@ fn files_for_the_boot_are_written_when_asked_and_removed_by_undo() {
 }
 
 #[test]
+fn a_file_for_the_boot_that_cannot_be_written_takes_back_the_rest() {
+    const SYSCTL: &str = "etc/sysctl.d/90-shoal-hugepages.conf";
+    let world = World::new();
+    world.write("etc/sysctl.d", "a file, not a folder");
+    let outcome = world.tune("apply hugepages --persist");
+    assert_eq!(outcome.code, 1);
+    assert_eq!(world.read(PAGES), "0");
+    assert!(!world.path(RECORD).exists(), "{}", outcome.error);
+    fs::remove_file(world.path("etc/sysctl.d")).unwrap();
+    // One of an earlier run comes back as it was.
+    assert_eq!(world.tune("apply hugepages --persist").code, 0);
+    let before = world.read(SYSCTL);
+    modprobe(&world);
+    world.hugepages("2048", 74, 10);
+    world.folder("etc/modules-load.d/shoal-vhost-net.conf.new");
+    assert_eq!(world.tune("apply hugepages vhost-net --persist").code, 1);
+    assert_eq!((world.read(SYSCTL), world.read(PAGES)), (before, "74".into()));
+    assert!(!world.path("sys/module/vhost_net").exists());
+    assert_eq!(world.tune("undo").code, 0);
+    assert!(!world.path(SYSCTL).exists());
+    assert_eq!(world.read(PAGES), "0");
+}
+
+#[test]
 fn a_run_that_died_half_way_can_be_undone() {
     let world = World::new();
     world.write(PAGES, "31\n");

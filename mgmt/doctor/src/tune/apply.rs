@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::keep::Kept;
 use super::knob::{self, Knob};
 use super::record::{Entry, Lock, Record};
 use super::{Context, Name, Plan, TuneError, keep, plan};
@@ -55,7 +56,7 @@ pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: Wish) -> Result<Vec<A
     record.save(cx.root)?;
     let outcome = turn(cx, &mut record, &entries, &mut report).and_then(|()| {
         if wish.persist {
-            keep_all(cx, &mut record, &mut report)?;
+            keep_all(cx, &mut record, &report)?;
         }
         record.save(cx.root)
     });
@@ -144,15 +145,21 @@ fn shortfall(entry: &Entry, reached: &str) -> Result<Option<String>, TuneError> 
     )))
 }
 
-fn keep_all(cx: Context<'_>, record: &mut Record, report: &mut [Applied]) -> Result<(), TuneError> {
+/// Writes the files for the boot; they too are on record before they are there.
+fn keep_all(cx: Context<'_>, record: &mut Record, report: &[Applied]) -> Result<(), TuneError> {
     for applied in report {
         let value = match applied.subset {
-            Name::Hugepages => Some(Knob::Hugepages.read(cx.root).unwrap_or_default()),
+            Name::Hugepages => Knob::Hugepages.read(cx.root).ok(),
             _ => None,
         };
-        let kept = keep::write(cx.root, applied.subset, value.as_deref())?;
+        let (_, text) = keep::file(applied.subset, value.as_deref())?;
         record.kept.retain(|k| k.subset != applied.subset);
-        record.kept.push(kept);
+        record.kept.push(Kept { subset: applied.subset, text });
+    }
+    record.save(cx.root)?;
+    for applied in report {
+        let kept = record.kept.iter().find(|k| k.subset == applied.subset);
+        kept.map_or(Ok(()), |kept| keep::write(cx.root, kept))?;
     }
     Ok(())
 }
@@ -162,7 +169,13 @@ fn take_back(cx: Context<'_>, old: &Record, record: &Record, entries: &[Entry]) 
     let mut untaken = Vec::new();
     let mut after = old.clone();
     for kept in record.kept.iter().filter(|k| !old.kept.contains(k)) {
-        if !keep::remove(cx.root, kept).unwrap_or(false) {
+        let earlier = old.kept.iter().find(|k| k.subset == kept.subset);
+        let taken = match earlier {
+            Some(earlier) => keep::write(cx.root, earlier).is_ok(),
+            None => keep::remove(cx.root, kept).unwrap_or(false),
+        };
+        if !taken {
+            after.kept.retain(|k| k.subset != kept.subset);
             after.kept.push(kept.clone());
             untaken.push(format!("the file of {}", kept.subset.word()));
         }

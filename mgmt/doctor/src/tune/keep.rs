@@ -51,8 +51,9 @@ pub(super) fn check(root: &Root, subset: Name) -> Result<(), TuneError> {
     }
 }
 
-pub(super) fn write(root: &Root, subset: Name, value: Option<&str>) -> Result<Kept, TuneError> {
-    let (path, text) = file(subset, value)?;
+/// Writes it, so that there is the old one or the new one.
+pub(super) fn write(root: &Root, kept: &Kept) -> Result<(), TuneError> {
+    let (path, _) = file(kept.subset, None)?;
     let path = root.at(path);
     let write = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
@@ -61,12 +62,11 @@ pub(super) fn write(root: &Root, subset: Name, value: Option<&str>) -> Result<Ke
         let new = path.with_extension("conf.new");
         let _ = fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(kept.text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &path)
     };
-    write().map_err(|e| TuneError::file(path.clone(), &e))?;
-    Ok(Kept { subset, text })
+    write().map_err(|e| TuneError::file(path.clone(), &e))
 }
 
 /// Removes it, if it is still what we wrote. False if somebody has changed it.
