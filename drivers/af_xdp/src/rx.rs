@@ -80,12 +80,13 @@ impl XdpRx {
     fn receive(&mut self, cx: &mut FrameCx<'_>) -> usize {
         let Some(mut rx) = self.queue.next() else { return 0 };
         let interface = self.port.index();
+        let mtu = usize::from(self.port.interfaces.get(interface, cx.guard()).mtu);
         let mut intake = Intake::begin(cx, &self.port.interfaces, interface, Layer::Ethernet);
         let mut taken = 0;
         loop {
             taken += 1;
             let received = match rx {
-                Ok(frame) if intake.is_up() => packet(cx.cache(), interface, &frame, self.senders),
+                Ok(frame) if intake.is_up() => packet(cx.cache(), interface, &frame, (self.senders, mtu)),
                 Ok(_) => Err(Error::AdminDown),
                 Err(Malformed::Descriptor) => Err(Error::Malformed),
             };
@@ -139,11 +140,11 @@ fn packet(
     cache: &mut Cache,
     interface: SwIfIndex,
     frame: &RxFrame<'_>,
-    senders: Senders,
+    (senders, mtu): (Senders, usize),
 ) -> Result<(Buffer, VnetHdr), Error> {
     let vnet = match senders {
         Senders::Finish => VnetHdr::default(),
-        Senders::LeaveOpen => open_checksum::owed(frame.bytes),
+        Senders::LeaveOpen => open_checksum::owed(frame.bytes, mtu),
     };
     Ok((shoal_link::packet(cache, interface, frame.bytes, vnet)?, vnet))
 }

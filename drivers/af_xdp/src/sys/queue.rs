@@ -21,8 +21,8 @@ pub(crate) const CHUNK: usize = 4096;
 const KERNEL_HEADROOM: usize = 256;
 /// Longest frame that fits one chunk when it is received.
 pub(crate) const LONGEST_SINGLE: usize = CHUNK - KERNEL_HEADROOM;
-/// Longest frame in several chunks; the kernel takes up to 17 pieces.
-pub(crate) const LONGEST: usize = 17 * LONGEST_SINGLE;
+/// Longest frame in several chunks: a superframe, with its headers.
+pub(crate) const LONGEST: usize = 18 * LONGEST_SINGLE;
 /// Calls in a row that may ask the kernel to go on sending.
 const MOST_KICKS: usize = 64;
 
@@ -389,7 +389,7 @@ impl XskTx {
         if self.free.len() < frames {
             self.reclaim();
         }
-        self.free.len() >= frames && self.ring.room() as usize >= frames
+        self.free.len() >= frames && self.ring.room(frames as u32) as usize >= frames
     }
 
     /// Writes up to a chunk into a free frame with `fill`, which tells how many bytes they are, and puts it into the ring.

@@ -183,6 +183,15 @@ fn long_frames_are_sent_in_pieces() {
     assert_eq!(words(0), super::super::ring::words(CHUNK as u32, libc::XDP_PKT_CONTD));
     assert_eq!(words(1), super::super::ring::words(10, 0));
     assert_eq!(bench.tx.push(3 * CHUNK, std::iter::empty()), Err(TxRefused::Full), "all pieces or none");
+    // Room for one is known, and for more once the kernel has taken what is there.
+    bench.tx.push(1, [&b"x"[..]].into_iter()).unwrap();
+    let start = 2 * RX as u64 * CHUNK as u64;
+    for at in 0..3 {
+        bench.completion.write_u64(192 + at * 8, start + (at * CHUNK) as u64);
+    }
+    bench.completion.store_release(0, 3);
+    bench.tx_ring.store_release(64, 3);
+    assert_eq!(bench.tx.push(bytes.len(), bytes.chunks(1000)), Ok(()));
 }
 
 #[derive(Clone, Debug)]

@@ -64,12 +64,12 @@ impl Producer {
         Producer { ring: Ring { map, at }, next, consumer: next, faults: 0 }
     }
 
-    /// Entries that can be written.
+    /// Entries that can be written; the kernel's index is read when these are fewer than wanted.
     #[inline]
-    pub(super) fn room(&mut self) -> u32 {
+    pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let size = self.ring.at.size;
         let room = size.saturating_sub(self.next.wrapping_sub(self.consumer));
-        if room > 0 {
+        if room >= wanted {
             return room;
         }
         let Some(consumer) = self.ring.map.load_acquire(self.ring.at.consumer) else { return 0 };
@@ -84,7 +84,7 @@ impl Producer {
     /// Writes the address of a frame; whether there was room.
     #[inline]
     pub(super) fn put_address(&mut self, addr: u64) -> bool {
-        if self.room() == 0 {
+        if self.room(1) == 0 {
             return false;
         }
         self.ring.map.write_u64(self.ring.offset(self.next), addr);
@@ -95,7 +95,7 @@ impl Producer {
     /// Writes a frame; whether there was room.
     #[inline]
     pub(super) fn put(&mut self, desc: Desc) -> bool {
-        if self.room() == 0 {
+        if self.room(1) == 0 {
             return false;
         }
         let offset = self.ring.offset(self.next);
