@@ -15,7 +15,7 @@ use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
 use crate::config::{CreateMemif, Role};
-use crate::memif::{Memif, Seat, Socket};
+use crate::memif::{Listening, Memif, Seat, Socket};
 use crate::port::Port;
 use crate::proto::{Init, Message, Mode, VERSION};
 use crate::rx::{self, Layer, MemifRx, NODE};
@@ -211,7 +211,7 @@ impl Memifs {
         role: Role,
         socket: &Rc<Socket>,
         processes: &Rc<Processes>,
-    ) -> Result<Option<(Rc<Listener>, Sender<()>)>, Error> {
+    ) -> Result<Option<Listening>, Error> {
         if role == Role::Slave || socket.listening.borrow().is_some() {
             return Ok(None);
         }

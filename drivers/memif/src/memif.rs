@@ -15,6 +15,9 @@ use crate::rx::Layer;
 use crate::session::Made;
 use crate::socket::{Listener, Place};
 
+/// What keeps a listener, and ends the task that waits at it when it goes.
+pub(crate) type Listening = (Rc<Listener>, Sender<()>);
+
 /// A socket of the control channel.
 pub(crate) struct Socket {
     pub(crate) id: u32,
@@ -22,7 +25,7 @@ pub(crate) struct Socket {
     pub(crate) filename: String,
     pub(crate) place: Place,
     /// While masters use it. The sender ends the task that listens.
-    pub(crate) listening: RefCell<Option<(Rc<Listener>, Sender<()>)>>,
+    pub(crate) listening: RefCell<Option<Listening>>,
     pub(crate) peers: Rc<Cell<usize>>,
     /// Peers that were refused.
     pub(crate) refused: Cell<u64>,

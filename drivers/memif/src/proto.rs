@@ -254,7 +254,9 @@ impl Message {
                 w.text(&hello.name, 32);
                 let (first, last) = hello.versions;
                 let numbers = [first, last, hello.max_region, hello.max_m2s_ring, hello.max_s2m_ring];
-                numbers.into_iter().for_each(|number| w.u16(number));
+                for number in numbers {
+                    w.u16(number);
+                }
                 w.u8(hello.max_log2);
             }
             Message::Init(init) => {

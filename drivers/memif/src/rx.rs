@@ -158,7 +158,7 @@ impl RxQueue for MemifRx {
         match self.layer {
             Layer::Ethernet => cx.forward(next, frame),
             Layer::Ip { ip6 } => {
-                part(cx, frame, next, ip6, |cx, lost| self.count_lost(cx, lost, Error::NotIp))
+                part(cx, frame, next, ip6, |cx, lost| self.count_lost(cx, lost, Error::NotIp));
             }
         }
         found

@@ -125,6 +125,7 @@ impl RingMemory {
         index & self.mask
     }
 
+    #[allow(clippy::cast_ptr_alignment)]
     #[inline(always)]
     fn word(&self, at: usize) -> &AtomicU16 {
         debug_assert!(at + 2 <= DESCS_AT && at.is_multiple_of(2));
@@ -134,16 +135,23 @@ impl RingMemory {
     }
 
     /// The address of a descriptor.
+    #[allow(clippy::cast_ptr_alignment)]
     #[inline(always)]
     fn desc_at(&self, index: u16) -> *mut u32 {
         // SAFETY: the slot is less than the ring's size, so all 16 bytes are inside what `new` has checked.
         unsafe { self.base.as_ptr().add(DESCS_AT + usize::from(self.slot(index)) * DESC_BYTES).cast() }
     }
 
+    // `new` has checked the alignment, which the lint cannot see.
+    #[allow(clippy::cast_ptr_alignment)]
+    fn cookie_at(&self) -> *mut u32 {
+        self.base.as_ptr().cast()
+    }
+
     /// Writes the header of an empty ring.
     pub fn format(&self) {
         // SAFETY: the cookie is the first four bytes of the header, whose address is a multiple of 8.
-        unsafe { self.base.as_ptr().cast::<u32>().write_volatile(COOKIE) };
+        unsafe { self.cookie_at().write_volatile(COOKIE) };
         self.word(FLAGS_AT).store(0, Ordering::Relaxed);
         self.word(HEAD_AT).store(0, Ordering::Relaxed);
         self.word(TAIL_AT).store(0, Ordering::Release);
@@ -152,7 +160,7 @@ impl RingMemory {
     /// Whether it begins as a ring does.
     pub fn is_formatted(&self) -> bool {
         // SAFETY: as in `format`.
-        unsafe { self.base.as_ptr().cast::<u32>().read_volatile() == COOKIE }
+        unsafe { self.cookie_at().read_volatile() == COOKIE }
     }
 
     /// The flags as they are now.

@@ -40,7 +40,9 @@ pub fn socket_name(test: &str) -> String {
 pub fn run_until(routers: &mut [&mut Router], mut done: impl FnMut(&mut [&mut Router]) -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        routers.iter_mut().for_each(|r| r.advance(Duration::from_millis(20)));
+        for router in routers.iter_mut() {
+            router.advance(Duration::from_millis(20));
+        }
         if done(routers) {
             return true;
         }
