@@ -11,6 +11,9 @@ CARGO_FUZZ=0.13.1
 
 say() { printf 'setup: %s\n' "$*"; }
 
+# Debian's is new enough, and so is one that is there already.
+command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || PACKAGES+=(golang-go)
+
 missing=()
 if command -v dpkg-query >/dev/null; then
   for package in "${PACKAGES[@]}"; do

@@ -9,6 +9,7 @@ mod capacity;
 pub mod cli;
 pub mod config;
 mod control;
+pub mod door;
 mod module;
 mod running;
 
