@@ -1,6 +1,6 @@
 //! The program with its maps: what the router wants of it becomes entries, while frames pass.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -43,7 +43,8 @@ pub struct FilterCounts {
     pub no_socket: u64,
 }
 
-type Keys = BTreeSet<Vec<u8>>;
+/// Keys and their values.
+type Entries = BTreeMap<Vec<u8>, u8>;
 
 pub(crate) struct Filter {
     program: Program,
@@ -51,7 +52,7 @@ pub(crate) struct Filter {
     sockets: Map,
     counters: Map,
     /// The kernel's addresses, prefixes of destinations and of sources, ports: maps with what is in them.
-    tables: [(Map, Keys); 4],
+    tables: [(Map, Entries); 4],
 }
 
 /// A MAC address as the program reads it: four bytes and two.
@@ -71,10 +72,17 @@ fn key(net: Net) -> Vec<u8> {
     [&len.to_ne_bytes()[..], &family.to_ne_bytes(), &address].concat()
 }
 
-fn port(protocol: u8, port: u16, here: bool) -> Vec<u8> {
-    let number = u32::from(protocol) << 16 | u32::from(port);
-    let value = if here { program::HERE } else { program::ANYWHERE };
-    [&number.to_ne_bytes()[..], &[value]].concat()
+/// Ports with what they count for; a port that counts everywhere does so whatever else is said of it.
+fn ports(pinhole: &Pinhole) -> Entries {
+    let mut entries = Entries::new();
+    for (protocol, number, here) in pinhole.ports() {
+        let key = (u32::from(protocol) << 16 | u32::from(number)).to_ne_bytes();
+        let value = entries.entry(key.to_vec()).or_insert(program::HERE);
+        if !here {
+            *value = program::ANYWHERE;
+        }
+    }
+    entries
 }
 
 fn flags(wanted: &Wanted<'_>) -> u32 {
@@ -121,28 +129,29 @@ impl Filter {
         });
         let code = code.map_err(|e| Error::os("assembling the XDP program")(std::io::Error::other(e)))?;
         let program = Program::load(&code, "shoal_pinhole", frags)?;
-        let tables = [hosts, to, from, ports].map(|map| (map, Keys::new()));
+        let tables = [hosts, to, from, ports].map(|map| (map, Entries::new()));
         Ok(Filter { program, settings, sockets, counters, tables })
     }
 
     /// Makes it so. What is to be kept is written before the settings that ask for it, and what is not is removed after
     /// them, so that no session of the host falls into a gap.
     pub(crate) fn apply(&mut self, wanted: &Wanted<'_>) -> Result<(), Error> {
-        let nets =
-            |f: fn(&Rule) -> Option<Net>| wanted.pinhole.rules().iter().filter_map(f).map(key).collect();
+        let nets = |f: fn(&Rule) -> Option<Net>| {
+            wanted.pinhole.rules().iter().filter_map(f).map(|net| (key(net), 1)).collect()
+        };
         let whole = |a: &IpAddr| Net { addr: *a, len: if a.is_ipv4() { 32 } else { 128 } };
-        let address = |a| key(whole(a)).split_off(4);
-        let keys: [Keys; 4] = [
+        let address = |a| (key(whole(a)).split_off(4), 1);
+        let wants: [Entries; 4] = [
             wanted.addresses.iter().take(MOST_ADDRESSES).map(address).collect(),
             nets(|r| if let Rule::To(net) = r { Some(*net) } else { None }),
             nets(|r| if let Rule::From(net) = r { Some(*net) } else { None }),
-            wanted.pinhole.ports().map(|(protocol, number, here)| port(protocol, number, here)).collect(),
+            ports(wanted.pinhole),
         ];
-        for ((map, there), keys) in self.tables.iter_mut().zip(&keys) {
-            for key in keys {
-                if !there.contains(key) {
-                    put(map, key)?;
-                    there.insert(key.clone());
+        for ((map, there), wants) in self.tables.iter_mut().zip(&wants) {
+            for (key, value) in wants {
+                if there.get(key) != Some(value) {
+                    map.put(key, &[*value])?;
+                    there.insert(key.clone(), *value);
                 }
             }
         }
@@ -150,16 +159,12 @@ impl Filter {
         let settings =
             [&flags(wanted).to_ne_bytes()[..], &[0; 4], &mac(own), &mac(wanted.kernel_mac)].concat();
         self.settings.put(&0u32.to_ne_bytes(), &settings)?;
-        for ((map, there), keys) in self.tables.iter_mut().zip(keys) {
-            for key in there.difference(&keys) {
-                // A port may have changed its kind under the same number.
-                let again = keys.iter().find(|k| k.get(..map.key_len()) == key.get(..map.key_len()));
-                match again {
-                    Some(again) => put(map, again)?,
-                    None => map.remove(key.get(..map.key_len()).unwrap_or_default())?,
-                }
+        for ((map, there), wants) in self.tables.iter_mut().zip(wants) {
+            // One by one, so that an error leaves on record what is there.
+            for key in there.keys().filter(|key| !wants.contains_key(*key)).cloned().collect::<Vec<_>>() {
+                map.remove(&key)?;
+                there.remove(&key);
             }
-            *there = keys;
         }
         Ok(())
     }
@@ -188,10 +193,4 @@ impl Filter {
     pub(crate) fn run(&self, frame: &[u8]) -> Result<u32, Error> {
         self.program.run(frame)
     }
-}
-
-/// Writes an entry: a key, and its value behind it or a 1.
-fn put(map: &Map, entry: &[u8]) -> Result<(), Error> {
-    let (key, value) = entry.split_at_checked(map.key_len()).unwrap_or((entry, &[]));
-    map.put(key, if value.is_empty() { &[1] } else { value })
 }

@@ -305,6 +305,9 @@ fn rules_change_while_the_program_runs() {
         ("ssh,dhcp", [true, false, true, true, false]),
         ("udp:68", [false, false, false, true, false]),
         ("dhcp,udp:68", [false, false, true, true, false]),
+        ("udp:68", [false, false, false, true, false]),
+        ("dhcp", [false, false, true, true, false]),
+        ("dhcp,udp:68", [false, false, true, true, false]),
         ("tcp:8443,from:203.0.113.0/24", [false, true, false, false, true]),
         ("none", [false, false, false, false, false]),
     ] {

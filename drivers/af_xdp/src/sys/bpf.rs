@@ -154,11 +154,6 @@ impl Map {
         self.fd.as_raw_fd()
     }
 
-    /// Bytes of a key.
-    pub(crate) fn key_len(&self) -> usize {
-        self.key
-    }
-
     fn element(&self, key: &[u8]) -> Result<ElementAttr, Error> {
         if key.len() != self.key {
             let (what, rule) = ("length of a map's key", "that of its map");
