@@ -156,6 +156,16 @@ expect "enable" ctl packet-generator enable-stream six
 whole() { [ "$(sent pg1)" -ge $((2 * count)) ]; }
 await 20 whole || fail "$(sent pg1) of $((2 * count)) packets came back through testpmd: $(ctl show errors)"
 
+# DPDK as the master: it listens, the router connects and brings the memory.
+expect "socket" ctl create memif socket id 1 filename "$work/run/dpdk.sock"
+expect "memif" ctl create interface memif id 5 socket-id 1 slave ring-size 512
+expect "state" ctl set interface state memif1/5 up
+vdevs=(--vdev="net_memif5,role=server,id=5,socket=$work/run/dpdk.sock,socket-abstract=no")
+testpmd server 1 --forward-mode=txonly --auto-start --txpkts=64
+await 20 up memif1/5 || fail "the router does not connect: $(ctl show memif memif1/5) $(tail -n 5 "$work/server.log")"
+await 10 got memif1/5 1000 || fail "nothing comes from a master: $(ctl show memif memif1/5) $(ctl show errors)"
+expect "delete" ctl delete interface memif memif1/5
+
 # What is there after all that.
 expect "delete" ctl delete interface memif memif0/0
 expect "delete" ctl delete interface memif memif0/1

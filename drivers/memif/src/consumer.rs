@@ -157,6 +157,13 @@ impl Consumer {
         Consumer { ring, slots: Some(slots), next: 0, given, seen: 0, more: false, event }
     }
 
+    /// The slave gives its slots once more, before it has taken anything: DPDK's masters set all indices to 0 when they
+    /// have heard of all rings, and say so with their `connected`.
+    pub fn give_again(&self) {
+        self.ring.set_interrupts(false);
+        self.ring.set_head(self.given);
+    }
+
     /// The memory packets lie in.
     #[inline(always)]
     pub fn regions(&self) -> &Arc<Regions> {

@@ -228,6 +228,9 @@ async fn slave_connects(talk: &Talk<'_>, config: &CreateMemif) -> Result<(String
         (Message::Connected { name }, _) => made.remote_interface = name,
         (other, _) => return Err(unexpected(&other, "connected")),
     }
+    for consumer in &made.rx {
+        consumer.give_again();
+    }
     Ok((hello.name, made))
 }
 

@@ -355,15 +355,20 @@ fn become_master(bed: &mut Bed) -> Slave {
         }
         bed.say(&Message::Ack, None);
     }
-    bed.say(&Message::Connected { name: "hand0".into() }, None);
-    let end = bed.end;
-    assert!(run_until(&mut [&mut bed.router], |routers| is_up(routers[0], end)));
     let regions = Arc::new(Regions::new(vec![region.unwrap()]));
     let ring = |s2m| {
         let AddRing { region, offset, log2, .. } = *rings.iter().find(|r| r.s2m == s2m).unwrap();
         RingMemory::new(&regions, RingPlace { region, offset, log2 }).unwrap()
     };
     let (s2m, m2s) = (ring(true), ring(false));
+    // As DPDK's masters do before they say that they are connected.
+    for ring in [&s2m, &m2s] {
+        ring.set_head(0);
+        ring.set_tail(0);
+    }
+    bed.say(&Message::Connected { name: "hand0".into() }, None);
+    let end = bed.end;
+    assert!(run_until(&mut [&mut bed.router], |routers| is_up(routers[0], end)));
     Slave { regions, s2m, m2s }
 }
 
