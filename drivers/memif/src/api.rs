@@ -63,7 +63,7 @@ fn memifs(call: &Call) -> Result<Rc<Memifs>, Retval> {
 impl From<Error> for Retval {
     fn from(error: Error) -> Self {
         match error {
-            Error::Os { .. } | Error::InUse(_) | Error::NotASocket(_) => Retval::SYSCALL_ERROR_1,
+            Error::Os { .. } | Error::File(_) => Retval::SYSCALL_ERROR_1,
             Error::FileName { .. } | Error::Range { .. } | Error::Memory { .. } | Error::Secret(_) => {
                 Retval::INVALID_ARGUMENT
             }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use shoal_module::door::FileError;
+
 /// Why a memif or a socket could not be made or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -13,12 +15,9 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// Another process listens there.
-    #[error("{0}: another process serves this socket; choose another file, or be the slave")]
-    InUse(String),
-    /// The path is taken by something else.
-    #[error("{0}: exists and is not a socket")]
-    NotASocket(String),
+    /// The socket's file cannot be had.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A path that sockets cannot have.
     #[error("socket file name `{name}': {rule}")]
     FileName {

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Weak;
 use std::task::{Context, Poll};
@@ -14,6 +13,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
+use shoal_module::door::SocketFile;
 
 use crate::Error;
 use crate::proto::{MESSAGE_BYTES, Malformed, Message};
@@ -83,28 +83,11 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// The socket's file; removed when this is dropped, unless somebody has put another in its place.
-#[derive(Debug)]
-struct File {
-    path: PathBuf,
-    /// Device and inode.
-    identity: (u64, u64),
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let ours = |meta: std::fs::Metadata| (meta.dev(), meta.ino()) == self.identity;
-        if std::fs::symlink_metadata(&self.path).is_ok_and(ours) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 /// A socket that slaves connect to.
 #[derive(Debug)]
 pub struct Listener {
     socket: Async<OwnedFd>,
-    _file: Option<File>,
+    _file: Option<SocketFile>,
 }
 
 impl Listener {
@@ -113,32 +96,19 @@ impl Listener {
     /// # Errors
     /// It is taken, or the system refuses.
     pub fn open(place: &Place) -> Result<Self, Error> {
-        let failed = |source| Error::Os { what: place.to_string(), source };
-        let path = match place {
+        let (socket, file) = match place {
             Place::Abstract(_) => {
-                let socket = listen(place).map_err(failed)?;
-                return Ok(Listener { socket, _file: None });
+                let failed = |source| Error::Os { what: place.to_string(), source };
+                (listen(place).map_err(failed)?, None)
             }
-            Place::File(path) => path,
+            Place::File(path) => {
+                let at = |path: &Path| Place::File(path.to_owned());
+                let probe = |path: &Path| Link::connect(&at(path)).map(drop);
+                let (socket, file) = SocketFile::place(path, None, probe, |path| listen(&at(path)))?;
+                (socket, Some(file))
+            }
         };
-        check_stale(place, path)?;
-        // Made under another name and moved into place: it has its permissions before anybody can find it.
-        let mut young = path.clone().into_os_string();
-        young.push(format!(".{}", std::process::id()));
-        let young = PathBuf::from(young);
-        let _ = std::fs::remove_file(&young);
-        let made = (|| {
-            let socket = listen(&Place::File(young.clone()))?;
-            std::fs::set_permissions(&young, PermissionsExt::from_mode(0o660))?;
-            let meta = std::fs::symlink_metadata(&young)?;
-            std::fs::rename(&young, path)?;
-            let file = File { path: path.clone(), identity: (meta.dev(), meta.ino()) };
-            Ok(Listener { socket, _file: Some(file) })
-        })();
-        made.map_err(|error| {
-            let _ = std::fs::remove_file(&young);
-            failed(error)
-        })
+        Ok(Listener { socket, _file: file })
     }
 
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Link>> {
@@ -180,19 +150,6 @@ fn listen(place: &Place) -> io::Result<Async<OwnedFd>> {
     rustix::net::bind(&socket, &place.address()?)?;
     rustix::net::listen(&socket, BACKLOG)?;
     Async::new_nonblocking(socket)
-}
-
-fn check_stale(place: &Place, path: &Path) -> Result<(), Error> {
-    let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    if !meta.file_type().is_socket() {
-        return Err(Error::NotASocket(place.to_string()));
-    }
-    match Link::connect(place) {
-        Ok(_) => Err(Error::InUse(place.to_string())),
-        Err(e) if matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
-        // Of another kind, or of somebody who is busy.
-        Err(source) => Err(Error::Os { what: place.to_string(), source }),
-    }
 }
 
 /// Why nothing more comes from a peer.
