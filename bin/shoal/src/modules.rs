@@ -47,6 +47,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_tap::MODULE),
+    // Loaded plugins name nodes and arcs of all modules.
+    (Core, &shoal_plugin_host::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
 ];

@@ -11,9 +11,11 @@ pub mod config;
 mod control;
 pub mod door;
 mod module;
+mod plugins;
 mod running;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
 pub use module::{InitError, Module, ModuleList, init_all, start_all};
+pub use plugins::{LoadedPlugin, LoadedPlugins};
 pub use running::{Phase, Pieces, Running, word};
