@@ -98,13 +98,13 @@ impl PluginNode {
 }
 
 #[cold]
-fn say(pkt: &Packet<'_>, decision: &Decision<'_>, fate: Fate, cx: &FrameCx<'_>) {
+fn say(pkt: &mut Packet<'_>, decision: &Decision<'_>, fate: Fate, cx: &FrameCx<'_>) {
     let next = || match fate {
         Fate::Send(edge) => format!("next {}", cx.node_name(cx.target(edge))),
         Fate::Drop(_) => "drop".to_owned(),
     };
-    // The plugin is asked for packets that it left whole only.
-    cx.trace(pkt, || decision.said().unwrap_or_else(next));
+    let said = decision.said(pkt).unwrap_or_else(next);
+    cx.trace(pkt, || said);
 }
 
 impl FrameNode for PluginNode {

@@ -13,8 +13,8 @@ use shoal_plugin_host::Wanted;
 const WRONG: &[(&[&str], &[&str])] = &[
     (&["MAJOR=2"], &["built for plugin ABI 2.0", "expected 1.0 to 1.0"]),
     (&["MINOR=7"], &["built for plugin ABI 1.7", "expected 1.0 to 1.0"]),
-    (&["EXTRA=8"], &["the descriptor says it has 80 bytes, expected 72"]),
-    (&["EXTRA=-64"], &["the descriptor says it has 8 bytes, expected 72"]),
+    (&["EXTRA=8"], &["the descriptor says it has 72 bytes, expected 64"]),
+    (&["EXTRA=-56"], &["the descriptor says it has 8 bytes, expected 64"]),
     (&["NODE_EXTRA=1"], &["a node says it has 65 bytes, expected 64"]),
     (&["RETURNED=0"], &["`shoal_plugin_v1' returned is null", "expected a descriptor"]),
     (&["RETURNED=(void*)((char*)&plugin+1)"], &["`shoal_plugin_v1' returned", "expected a descriptor"]),

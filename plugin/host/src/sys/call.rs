@@ -43,13 +43,15 @@ impl Decision<'_> {
         self.view.error
     }
 
-    /// What the node says of the packet. For traced packets only: it allocates.
-    pub(crate) fn said(&self) -> Option<String> {
+    /// What the node says of the packet, which it is shown anew: what it made of its own view may be anything. For
+    /// traced packets only: it allocates.
+    pub(crate) fn said(&self, pkt: &mut Packet<'_>) -> Option<String> {
         let trace = self.code.trace?;
+        let shown = abi::Packet { next: self.view.next, error: self.view.error, ..view(pkt) };
         let mut text = [0u8; abi::SHOAL_TRACE_SIZE as usize];
         // SAFETY: the function is the plugin's for this context; the view is alive, and so are the bytes it points to,
-        // as the caller holds the frame; the text has the room that is told.
-        let n = unsafe { trace(self.code.context, self.view, text.as_mut_ptr().cast(), text.len()) };
+        // as the caller holds the packet; the text has the room that is told.
+        let n = unsafe { trace(self.code.context, &raw const shown, text.as_mut_ptr().cast(), text.len()) };
         let said = printable(text.get(..n)?);
         (!said.is_empty()).then_some(said)
     }
