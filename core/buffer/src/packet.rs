@@ -73,10 +73,7 @@ impl Packet<'_> {
         // SAFETY: the area follows the two lines of the buffer and is part of its stride; its bytes are initialised, and
         // the view is borrowed mutably.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.p.add(DATA_OFFSET - HEADROOM).as_ptr(),
-                HEADROOM + DATA_SIZE,
-            )
+            std::slice::from_raw_parts_mut(self.p.add(DATA_OFFSET - HEADROOM).as_ptr(), HEADROOM + DATA_SIZE)
         }
     }
 

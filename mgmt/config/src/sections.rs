@@ -264,7 +264,12 @@ static MEMORY: &[Key] = &[
 static PLUGIN: &[Key] = &[
     Key::new("enable", Kind::Flag, "it runs"),
     Key::new("disable", Kind::Flag, "it does not run"),
-    Key::accepted("skip-version-check", Kind::Flag, "a plugin says which ABI it needs", "run another version"),
+    Key::accepted(
+        "skip-version-check",
+        Kind::Flag,
+        "a plugin says which ABI it needs",
+        "run another version",
+    ),
 ];
 
 static PLUGINS: &[Key] = &[

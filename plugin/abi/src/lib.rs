@@ -120,9 +120,8 @@ pub struct Host {
     pub version: *const c_char,
     /// Writes a line into the router's log, with the plugin's name in front. `plugin` is the plugin's name. From any
     /// thread, but not for each packet.
-    pub log: Option<
-        unsafe extern "C" fn(plugin: *const c_char, level: u32, text: *const c_char, length: usize),
-    >,
+    pub log:
+        Option<unsafe extern "C" fn(plugin: *const c_char, level: u32, text: *const c_char, length: usize)>,
 }
 
 /// One counter of a node: `show errors` and `/err/NODE/NAME` of the stats segment.

@@ -91,11 +91,7 @@ fn libraries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Loads one: all is checked before anything is added.
-fn load(
-    file: &Path,
-    graph: &Graph,
-    names: &mut BTreeMap<String, PathBuf>,
-) -> Result<PluginText, Refusal> {
+fn load(file: &Path, graph: &Graph, names: &mut BTreeMap<String, PathBuf>) -> Result<PluginText, Refusal> {
     // With a folder in front, so that the system looks nowhere else.
     let file = std::fs::canonicalize(file).map_err(|e| Refusal::Open(e.to_string()))?;
     let plugin = Library::open(&file)?.describe()?;

@@ -55,7 +55,8 @@ fn packets(port: &Port) -> Vec<Vec<u8>> {
         let sum = sum.finish();
         four[24..26].copy_from_slice(&sum.to_be_bytes());
         let six = [0x2001, 0xdb8, 0, 0, 0, 0, 0, 2];
-        let mut six = frame(port).ip6(six, [0x2001, 0xdb8, 1, 0, 0, 0, 0, 2]).udp(1, 2).payload(&payload).build();
+        let mut six =
+            frame(port).ip6(six, [0x2001, 0xdb8, 1, 0, 0, 0, 0, 2]).udp(1, 2).payload(&payload).build();
         six[14] = 0x60 | class >> 4;
         six[15] = class << 4 | 0x0b;
         all.push(four);

@@ -27,7 +27,9 @@ impl Node for Act {
             3 => packet.put(4).unwrap().fill(9),
             4 => packet.truncate(1).unwrap(),
             5 => {
-                assert!(packet.pull(11).is_none() && packet.push(17).is_none() && packet.truncate(11).is_none());
+                assert!(
+                    packet.pull(11).is_none() && packet.push(17).is_none() && packet.truncate(11).is_none()
+                );
                 assert!(packet.put(packet.tailroom() + 1).is_none() && packet.pull(usize::MAX).is_none());
                 assert_eq!((packet.headroom(), packet.tailroom(), packet.total_len()), (16, 38, 10));
             }

@@ -13,11 +13,10 @@ struct Table(abi::Host);
 // SAFETY: it never changes, and what it points to is static.
 unsafe impl Sync for Table {}
 
-const VERSION: &CStr =
-    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => c"",
-    };
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => c"",
+};
 
 static TABLE: Table = Table(abi::Host {
     size: size_of::<abi::Host>() as u32,

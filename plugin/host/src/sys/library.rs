@@ -236,8 +236,7 @@ unsafe fn read_node(p: *const abi::Node) -> Result<NodeText, Refusal> {
     // SAFETY: as above.
     let name = unsafe { name(node.name, "a node's name") }?;
     let of = |what: &str| format!("{what} of node `{name}'");
-    let process =
-        node.process.ok_or_else(|| Refusal::Missing(of("the process function"), "a function"))?;
+    let process = node.process.ok_or_else(|| Refusal::Missing(of("the process function"), "a function"))?;
     // SAFETY: as above.
     let next = unsafe { names(node.next_nodes, node.next_count, &of("a next node")) }?;
     // SAFETY: as above.

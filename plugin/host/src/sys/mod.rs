@@ -19,9 +19,8 @@ use std::ffi::c_void;
 pub(crate) struct Code {
     context: *mut c_void,
     process: unsafe extern "C" fn(*mut c_void, *mut abi::Frame),
-    trace: Option<
-        unsafe extern "C" fn(*mut c_void, *const abi::Packet, *mut std::ffi::c_char, usize) -> usize,
-    >,
+    trace:
+        Option<unsafe extern "C" fn(*mut c_void, *const abi::Packet, *mut std::ffi::c_char, usize) -> usize>,
 }
 
 // SAFETY: the ABI says that a node's functions are called from all threads with the same context.
