@@ -50,6 +50,10 @@ fn ring(folder: &str) -> Option<Ring> {
     Some(match (top, rest) {
         ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "stats_client") => Ring::Numbered(0),
         ("core", "graph" | "module") => Ring::Numbered(1),
+        // Plugins stand on these two, not on the router.
+        ("plugin", "abi") => Ring::Numbered(0),
+        ("plugin", "sdk") => Ring::Numbered(1),
+        ("plugin", _) => Ring::Numbered(3),
         ("core", "testkit") => Ring::Test,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),
         // What drivers share, see docs/decisions/0002 and 0003.
@@ -159,6 +163,8 @@ mod tests {
             ("net/ip4", "core/testkit", "dev"),
             ("core/graph", "core/testkit", "dev"),
             ("net/ping", "net/pg", "dev"),
+            ("bin/shoal", "plugin/host", "code"),
+            ("plugin/host", "plugin/examples/rust", "dev"),
             ("core/testkit", "net/pg", "code"),
             ("lab/graph", "core/testkit", "code"),
         ] {

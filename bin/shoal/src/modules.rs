@@ -49,6 +49,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_af_xdp::MODULE),
     (Plugin, &shoal_tap::MODULE),
     (Plugin, &shoal_memif::MODULE),
+    // Loaded plugins name nodes and arcs of all modules.
+    (Core, &shoal_plugin_host::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
 ];

@@ -342,3 +342,24 @@ fn doctor_and_tune_stand_alone_and_take_nothing_from_the_settings() {
     let (code, said) = shoal(&["--check-config", "unix", "{", "nodaemon", "}"]);
     assert_eq!((code, said.trim()), (Some(0), "the configuration is good"));
 }
+
+#[test]
+fn a_plugin_that_cannot_be_loaded_keeps_the_router_from_starting_only_if_it_is_named() {
+    let place = Place::new();
+    let folder = place.0.path().join("plugins");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("x_plugin.so"), "not a library").unwrap();
+    let settings =
+        |more: &str| format!("unix {{ nodaemon }} plugins {{ path {} {more} }}", folder.display());
+    let line = format!("{}: cannot be loaded, expected a shared library", folder.join("x_plugin.so").display());
+    let (code, log) = end(place.start(&settings("")), Signal::SIGTERM);
+    assert_eq!((code, log.matches(&line).count()), (Some(0), 1), "{log}");
+    let (code, log) = end(place.start(&settings("plugin x_plugin.so { disable }")), Signal::SIGTERM);
+    assert_eq!((code, log.contains("x_plugin")), (Some(0), false), "{log}");
+    let (code, log) = end(place.start(&settings("plugin y_plugin.so { enable }")), Signal::SIGTERM);
+    assert_eq!(code, Some(0), "a plugin that is not there: {log}");
+    let output = place.shoal(&settings("plugin x_plugin.so { enable }")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains(&line), "{}", text(&output));
+    assert!(is_empty(&place.run_dir()));
+}
