@@ -287,9 +287,9 @@ fn a_plugin_that_cannot_be_loaded_keeps_the_router_from_starting_only_if_it_is_n
     let folder = place.0.path().join("plugins");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("x_plugin.so"), "not a library").unwrap();
-    let settings =
-        |more: &str| format!("unix {{ nodaemon }} plugins {{ path {} {more} }}", folder.display());
-    let line = format!("{}: cannot be loaded, expected a shared library", folder.join("x_plugin.so").display());
+    let settings = |more: &str| format!("unix {{ nodaemon }} plugins {{ path {} {more} }}", folder.display());
+    let line =
+        format!("{}: cannot be loaded, expected a shared library", folder.join("x_plugin.so").display());
     let (code, log) = end(place.start(&settings("")), Signal::SIGTERM);
     assert_eq!((code, log.matches(&line).count()), (Some(0), 1), "{log}");
     let (code, log) = end(place.start(&settings("plugin x_plugin.so { disable }")), Signal::SIGTERM);
