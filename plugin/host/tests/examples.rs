@@ -33,7 +33,9 @@ fn router() -> (tempfile::TempDir, Router, Vec<Port>) {
             .unwrap();
     }
     router.advance(Duration::from_secs(3));
-    ports.iter().for_each(|port| drop(port.received()));
+    for port in &ports {
+        drop(port.received());
+    }
     (folder, router, ports)
 }
 
