@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use shoal_buffer::{Cache, Pages, Pool, PoolConfig};
-use shoal_memif::{Consumer, Desc, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace, Slots};
+use shoal_memif::{
+    Consumer, Desc, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace, Slots,
+};
 
 const LOG2: u8 = 3;
 const LEN: usize = 16 << 10;
@@ -58,11 +60,19 @@ fuzz_target!(|data: &[u8]| {
             match kind & 7 {
                 0 => ring.set_head(low),
                 1 => ring.set_tail(low),
-                2 => ring.set_desc(high, Desc { flags: low & 3, region: low >> 12, length: low.into(), offset: high.into() }),
-                3 => ring.set_desc(u16::from(a), Desc { flags: 1, region: 0, length: high.into(), offset: u32::MAX - u32::from(b) }),
+                2 => ring.set_desc(
+                    high,
+                    Desc { flags: low & 3, region: low >> 12, length: low.into(), offset: high.into() },
+                ),
+                3 => ring.set_desc(
+                    u16::from(a),
+                    Desc { flags: 1, region: 0, length: high.into(), offset: u32::MAX - u32::from(b) },
+                ),
                 4 => drop(regions.copy_in(0, low.into(), &[c, d])),
                 5 => {
-                    let Ok(mut buffer) = cache.alloc_data(&vec![a; usize::from(high) % 4096 + 1]) else { continue };
+                    let Ok(mut buffer) = cache.alloc_data(&vec![a; usize::from(high) % 4096 + 1]) else {
+                        continue;
+                    };
                     if producer.begin().is_ok() {
                         let _ = producer.send(&cache.packet(&mut buffer));
                         producer.publish();
@@ -77,7 +87,10 @@ fuzz_target!(|data: &[u8]| {
                         let mut bytes = 0;
                         for part in found.packet(i) {
                             let mut to = vec![0; part.length as usize];
-                            consumer.regions().copy_out(part.region, part.offset, &mut to).expect("it was checked");
+                            consumer
+                                .regions()
+                                .copy_out(part.region, part.offset, &mut to)
+                                .expect("it was checked");
                             bytes += to.len();
                         }
                         assert!((1..=65_535).contains(&bytes));
