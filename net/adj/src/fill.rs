@@ -276,7 +276,7 @@ mod tests {
                 for bucket in &buckets {
                     assert!(members.iter().any(|m| m.0 == *bucket), "{bucket} is none of {members:?}");
                 }
-                if random(&mut seed) % 2 == 0 {
+                if random(&mut seed).is_multiple_of(2) {
                     members.remove(random(&mut seed) as usize % members.len());
                 }
                 members.push((adj, weight(&mut seed)));
