@@ -8,9 +8,10 @@
 //! percent of that. `scripts/memif-rate.sh` starts the router for it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::panic)]
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use futures_lite::future::block_on;
@@ -33,6 +34,8 @@ struct Peer {
     /// What is sent, and what has come, counted as the ring does.
     sent: u16,
     come: u16,
+    /// Wakes the router.
+    wake: OwnedFd,
     _link: Link,
 }
 
@@ -61,7 +64,7 @@ impl Peer {
         let (region, fd) = Region::create(len).unwrap();
         tell(&Message::AddRegion { index: 0, size: len as u64 }, Some(fd.as_fd()));
         let regions = Arc::new(Regions::new(vec![region]));
-        let [s2m, m2s] = [true, false].map(|s2m| {
+        let [(s2m, wake), (m2s, _)] = [true, false].map(|s2m| {
             let offset = if s2m { 0 } else { ring_bytes(LOG2) as u32 };
             let ring = RingMemory::new(&regions, RingPlace { region: 0, offset, log2: LOG2 }).unwrap();
             ring.format();
@@ -69,7 +72,7 @@ impl Peer {
             let event = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
             let add = AddRing { s2m, index: 0, region: 0, offset, log2: LOG2, private_header: 0 };
             tell(&Message::AddRing(add), Some(event.as_fd()));
-            ring
+            (ring, event)
         });
         link.try_send(&Message::Connect { name: format!("blast{id}") }, None).unwrap();
         assert!(matches!(hear(), Message::Connected { .. }));
@@ -77,7 +80,7 @@ impl Peer {
             m2s.set_desc(n as u16, Desc { flags: 0, region: 0, length: BUFFER, offset: slot(1, n) });
         }
         m2s.set_head(SIZE as u16);
-        Peer { regions, s2m, m2s, sent: 0, come: 0, _link: link }
+        Peer { regions, s2m, m2s, sent: 0, come: 0, wake, _link: link }
     }
 
     /// Writes all packets that will be sent.
@@ -96,6 +99,11 @@ impl Peer {
         if n > 0 {
             self.sent = self.sent.wrapping_add(n as u16);
             self.s2m.set_head(self.sent);
+            // The router says that it sleeps and then looks at the index: this is the other way round.
+            fence(Ordering::SeqCst);
+            if self.s2m.wants_interrupts() {
+                rustix::io::write(&self.wake, &1u64.to_ne_bytes()).unwrap();
+            }
         }
         n
     }
