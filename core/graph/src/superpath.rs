@@ -4,7 +4,8 @@
 //! function its ordinary code begins with. A packet that is not plain for a node goes to that node in the ordinary
 //! graph, untouched by it; a frame with traced packets takes the ordinary graph from the start.
 //!
-//! A lookup that waits for memory is done ahead, for a block of packets side by side, and in three parts: what the
+//! Where a frame's packets look for the same, as in a burst to one host, there is one lookup for all; a packet that looks
+//! for something else after all has its own. Else, a lookup that waits for memory is done ahead, for a block of packets side by side, and in three parts: what the
 //! packets will look for is read, and memory asked for it; one block later the lookups go on, and memory is asked again;
 //! another block later they are finished, and the packets run through the chain.
 
@@ -64,14 +65,25 @@ pub trait PlainSecond: Plain {
     fn is_second(pkt: &Packet<'_>) -> bool;
 }
 
+/// What is known of a lookup before its packet comes.
+#[derive(Clone, Copy, Debug)]
+pub enum Known<S> {
+    /// Nothing.
+    Nothing,
+    /// The answer.
+    Answer(S),
+    /// The answer for another packet, which may look for the same.
+    Other(S),
+}
+
 /// A staged node that on the way to its verdict finds what the next node would have to find again.
 pub trait Finds: StagedNode {
     /// What it needs to know of an interface, as in [`Plain`].
     type Facts<'g>: Copy;
     /// What it finds.
     type Found<'g>;
-    /// What it looks for, and the answer.
-    type Sought: Copy + Default;
+    /// What it looks for, and the answer. Without answers, two are equal when they look for the same.
+    type Sought: Copy + Default + PartialEq;
     /// What is known of several packets when their lookups have begun.
     type Begun: Copy + Default;
 
@@ -94,12 +106,12 @@ pub trait Finds: StagedNode {
     /// Finds what several packets seek, as it was begun and advanced.
     fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
 
-    /// All stages at once, for one packet; `ahead` is what was found ahead, when that was done. `None`, and the packet
-    /// is as it was, when it does not go along the node's first edge.
+    /// All stages at once, for one packet. `None`, and the packet is as it was, when it does not go along the node's
+    /// first edge.
     fn find<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<Self::Sought>,
+        known: Known<Self::Sought>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;

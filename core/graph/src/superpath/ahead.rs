@@ -2,7 +2,16 @@
 
 use shoal_buffer::Packet;
 
-use super::{BLOCK, Finds};
+use super::{BLOCK, Finds, Known};
+
+/// For what lookups were done ahead.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// For each packet of a block; this one is asked for.
+    Packet(usize),
+    /// For the first packet of the frame.
+    Frame,
+}
 
 /// Lookups of a block by one node.
 pub struct Ahead<L: Finds> {
@@ -56,9 +65,20 @@ impl<L: Finds> Ahead<L> {
         }
     }
 
-    /// What one of them found, if they were done.
+    /// Whether the first `n` packets look for the same.
     #[inline(always)]
-    pub(super) fn found(&self, i: usize) -> Option<L::Sought> {
-        if self.done { self.all.get(i).copied() } else { None }
+    pub(super) fn are_alike(&self, n: usize) -> bool {
+        let all = self.all.get(..n).unwrap_or_default();
+        all.first().is_some_and(|first| all.iter().all(|other| other == first))
+    }
+
+    /// What is known for a packet.
+    #[inline(always)]
+    pub(super) fn known(&self, of: Of) -> Known<L::Sought> {
+        match (self.done, of) {
+            (true, Of::Packet(i)) => self.all.get(i).map_or(Known::Nothing, |found| Known::Answer(*found)),
+            (true, Of::Frame) => self.all.first().map_or(Known::Nothing, |found| Known::Other(*found)),
+            _ => Known::Nothing,
+        }
     }
 }

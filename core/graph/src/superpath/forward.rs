@@ -7,7 +7,7 @@ use shoal_infra::Guard;
 
 use super::link::Link;
 use super::walk::{Spot, Walk};
-use super::{Finds, Plain, Uses};
+use super::{Finds, Known, Plain, Uses};
 use crate::node::NodeIndex;
 
 /// The end of a chain: a lookup, the node that uses what it finds, and the one of many nodes which that sends packets
@@ -42,12 +42,12 @@ where
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<L::Sought>,
+        known: Known<L::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        let Some(found) = self.0.find(facts, ahead, pkt, walk.common.guard) else { return walk.leave(spot) };
+        let Some(found) = self.0.find(facts, known, pkt, walk.common.guard) else { return walk.leave(spot) };
         let Some(edge) = self.1.plain_with(found, pkt) else { return walk.leave(spot.next()) };
         let fan = walk.fan(spot);
         if fan.edge.get() != edge

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Of};
 use super::walk::{Spot, Walk};
-use super::{Finds, Plain};
+use super::{Finds, Known, Plain};
 use crate::cx::Cx;
 use crate::node::NodeIndex;
 
@@ -35,7 +35,7 @@ pub trait Link: Send + Sync + 'static {
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<<Self::Lookup as Finds>::Sought>,
+        known: Known<<Self::Lookup as Finds>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -76,12 +76,14 @@ pub trait Chain: Send + Sync + 'static {
     /// Finishes them, with the same facts.
     fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
-    /// Runs a packet through the chain, and says where it goes then. With `ahead` it is packet `i` of a block whose
-    /// lookups were done.
+    /// Whether the first `n` packets of a block, which were looked at, look for the same.
+    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool;
+
+    /// Runs a packet through the chain, and says where it goes then. With `ahead` there were lookups before.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, usize)>,
+        ahead: Option<(&Self::Ahead, Of)>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex;
@@ -120,7 +122,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<<Self::Lookup as Finds>::Sought>,
+        known: Known<<Self::Lookup as Finds>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -128,7 +130,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         if !self.0.plain(facts.0, pkt) {
             return walk.leave(spot);
         }
-        self.1.go(facts.1, ahead, pkt, walk, spot.next())
+        self.1.go(facts.1, known, pkt, walk, spot.next())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
@@ -186,16 +188,21 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     }
 
     #[inline(always)]
+    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool {
+        ahead.are_alike(n)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, usize)>,
+        ahead: Option<(&Self::Ahead, Of)>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
         let Some(facts) = facts else { return walk.leave(Spot::START) };
-        let ahead = ahead.and_then(|(block, i)| block.found(i));
-        Link::go(self, facts, ahead, pkt, walk, Spot::START)
+        let known = ahead.map_or(Known::Nothing, |(ahead, of)| ahead.known(of));
+        Link::go(self, facts, known, pkt, walk, Spot::START)
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Of};
 use super::link::{Chain, Link, count};
 use super::walk::{Spot, Walk};
-use super::{Finds, Plain, PlainSecond};
+use super::{Finds, Known, Plain, PlainSecond};
 use crate::node::NodeIndex;
 
 /// Two chains that begin with the same node: packets it finds plain take the first, those that are plain for its
@@ -110,24 +110,33 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
+    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool {
+        match ahead.any {
+            [true, false] => ahead.first.are_alike(n),
+            [false, true] => ahead.other.are_alike(n),
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, usize)>,
+        ahead: Option<(&Self::Ahead, Of)>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
         if let Some((node, a)) = facts.0
             && self.0.plain(node, pkt)
         {
-            let ahead = ahead.and_then(|(all, i)| all.first.found(i));
-            return self.1.go(a, ahead, pkt, walk, Self::FIRST);
+            let known = ahead.map_or(Known::Nothing, |(all, of)| all.first.known(of));
+            return self.1.go(a, known, pkt, walk, Self::FIRST);
         }
         match facts.1 {
             Some((node, b)) if self.0.plain_second(node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
-                let ahead = ahead.and_then(|(all, i)| all.other.found(i));
-                self.2.go(b, ahead, pkt, walk, Self::SECOND)
+                let known = ahead.map_or(Known::Nothing, |(all, of)| all.other.known(of));
+                self.2.go(b, known, pkt, walk, Self::SECOND)
             }
             _ => walk.leave(Spot::START),
         }

@@ -6,7 +6,7 @@ use super::address::{Address, WIDE_LEVELS};
 use super::{Entry, LINE, Mtrie, bucket, first_slot};
 
 /// A lookup on its way through a trie, for [`Mtrie::seek`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search<A> {
     addr: A,
     entry: Entry,
@@ -17,6 +17,12 @@ impl<A: Address> Search<A> {
     #[inline(always)]
     pub fn of(addr: A) -> Self {
         Search { addr, entry: Entry::NONE }
+    }
+
+    /// Whether it is for this address.
+    #[inline(always)]
+    pub fn is_for(&self, addr: A) -> bool {
+        self.addr == addr
     }
 
     /// What [`Mtrie::seek`] found, as [`Mtrie::lookup`] tells it.

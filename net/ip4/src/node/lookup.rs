@@ -9,7 +9,7 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
-use shoal_graph::superpath::Finds;
+use shoal_graph::superpath::{Finds, Known};
 use shoal_graph::{Cx, Edge, StagedNode};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::mtrie4::Entry;
@@ -205,13 +205,17 @@ impl Finds for Ip4Lookup {
     fn find<'g>(
         &'g self,
         (trie, fib): Self::Facts<'g>,
-        ahead: Option<Search<u32>>,
+        known: Known<Search<u32>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
-        let value = match ahead {
-            Some(search) => search.value(),
-            None => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
+        let value = match known {
+            Known::Answer(search) => search.value(),
+            Known::Nothing => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
+            Known::Other(search) => {
+                let dst = pkt.header::<Ip4Header>()?.dst_u32();
+                if search.is_for(dst) { search.value() } else { trie.lookup(dst) }
+            }
         };
         let mut index = AdjIndex(value);
         let mut adj = self.adjacencies.get(index, guard);

@@ -3,7 +3,7 @@
 use shoal_adj::{Adj, AdjIndex};
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_fib::FibIndex;
-use shoal_graph::superpath::Finds;
+use shoal_graph::superpath::{Finds, Known};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::{Guard, Mtrie6};
 use shoal_wire::Ip6Header;
@@ -50,13 +50,17 @@ impl Finds for Ip6Lookup {
     fn find<'g>(
         &'g self,
         (trie, fib): Self::Facts<'g>,
-        ahead: Option<Search<u128>>,
+        known: Known<Search<u128>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
-        let value = match ahead {
-            Some(search) => search.value(),
-            None => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
+        let value = match known {
+            Known::Answer(search) => search.value(),
+            Known::Nothing => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
+            Known::Other(search) => {
+                let dst = pkt.header::<Ip6Header>()?.dst_u128();
+                if search.is_for(dst) { search.value() } else { trie.lookup(dst) }
+            }
         };
         let mut index = AdjIndex(value);
         let mut adj = self.adjacencies.get(index, guard);
