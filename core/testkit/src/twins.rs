@@ -108,10 +108,17 @@ impl Twins {
         let mut sent = 0;
         for burst in 0..bursts {
             let most = *rng.pick(&[1, 4, 40, 300]);
-            for _ in 0..=rng.below(most) {
+            let packets = 1 + rng.below(most);
+            // One frame of which most packets are one: the first, the last, and the one in the middle are.
+            let often = (packets <= 256 && rng.one_in(4)).then(|| (self.packet)(&mut rng, &plain.ports[0], 0));
+            for n in 0..packets {
                 // Mostly from one port, so that frames are long.
-                let rx = if rng.one_in(2) { 0 } else { rng.below(plain.ports.len()) };
-                let packet = (self.packet)(&mut rng, &plain.ports[rx], rx);
+                let rx = if often.is_some() || rng.one_in(2) { 0 } else { rng.below(plain.ports.len()) };
+                let marked = [0, packets / 2, packets - 1].contains(&n) || rng.one_in(2);
+                let packet = match &often {
+                    Some(often) if marked => often.clone(),
+                    _ => (self.packet)(&mut rng, &plain.ports[rx], rx),
+                };
                 plain.givers[rx].give(packet.clone());
                 other.givers[rx].give(packet);
             }
