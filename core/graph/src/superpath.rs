@@ -82,9 +82,9 @@ pub trait Finds: StagedNode {
     type Facts<'g>: Copy;
     /// What it finds.
     type Found<'g>;
-    /// What it looks for, and the answer. Without answers, two are equal when they look for the same.
+    /// What it looks for, and the answer. Two that have begun are equal when they look for the same.
     type Sought: Copy + Default + PartialEq;
-    /// What is known of several packets when their lookups have begun.
+    /// What is known of several packets when their lookups are under way.
     type Begun: Copy + Default;
 
     /// As [`Plain::facts`].
@@ -97,11 +97,11 @@ pub trait Finds: StagedNode {
     /// may be there: a packet that is not plain for a node before does not come here.
     fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
 
-    /// Begins to look for what several packets seek: does what can be done at once, and asks memory for the rest.
-    fn begin(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
+    /// Begins to look for what a packet seeks: does what can be done at once, and asks memory for the rest.
+    fn begin(facts: Self::Facts<'_>, sought: &mut Self::Sought);
 
-    /// Goes on with what was begun, when memory has had time to answer, and asks it for the rest.
-    fn advance(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]) -> Self::Begun;
+    /// Goes on with several that were begun, when memory has had time to answer, and asks it for the rest.
+    fn advance(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
 
     /// Finds what several packets seek, as it was begun and advanced.
     fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);

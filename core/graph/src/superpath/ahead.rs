@@ -17,50 +17,37 @@ pub enum Of {
 pub struct Ahead<L: Finds> {
     all: [L::Sought; BLOCK],
     begun: L::Begun,
-    /// Whether they are done ahead.
-    done: bool,
 }
 
 impl<L: Finds> Default for Ahead<L> {
     fn default() -> Self {
-        Ahead { all: [L::Sought::default(); BLOCK], begun: L::Begun::default(), done: false }
+        Ahead { all: [L::Sought::default(); BLOCK], begun: L::Begun::default() }
     }
 }
 
 impl<L: Finds> Ahead<L> {
-    /// Reads what a packet will look for, whose header for the node is `offset` bytes behind its front.
+    /// Reads what a packet will look for, whose header for the node is `offset` bytes behind its front, and begins.
     #[inline(always)]
-    pub(super) fn look(&mut self, i: usize, pkt: &Packet<'_>, offset: usize) {
-        if let Some(sought) = self.all.get_mut(i) {
-            *sought = L::sought(pkt, offset);
+    pub(super) fn begin(&mut self, facts: Option<L::Facts<'_>>, i: usize, pkt: &Packet<'_>, offset: usize) {
+        if let (Some(facts), Some(slot)) = (facts, self.all.get_mut(i % BLOCK)) {
+            let mut sought = L::sought(pkt, offset);
+            L::begin(facts, &mut sought);
+            *slot = sought;
         }
     }
 
-    /// Begins the first `n` lookups, if it pays.
-    #[inline(always)]
-    pub(super) fn begin(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
-        self.done = false;
-        if let Some(facts) = facts
-            && L::is_far(facts)
-            && let Some(all) = self.all.get_mut(..n)
-        {
-            self.begun = L::begin(facts, all);
-            self.done = true;
-        }
-    }
-
-    /// Goes on with them.
+    /// Goes on with the first `n`.
     #[inline(always)]
     pub(super) fn advance(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
-        if let (true, Some(facts), Some(all)) = (self.done, facts, self.all.get_mut(..n)) {
-            self.begun = L::advance(facts, self.begun, all);
+        if let (Some(facts), Some(all)) = (facts, self.all.get_mut(..n)) {
+            self.begun = L::advance(facts, all);
         }
     }
 
     /// Finishes them.
     #[inline(always)]
     pub(super) fn finish(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
-        if let (true, Some(facts), Some(all)) = (self.done, facts, self.all.get_mut(..n)) {
+        if let (Some(facts), Some(all)) = (facts, self.all.get_mut(..n)) {
             L::finish(facts, self.begun, all);
         }
     }
@@ -75,10 +62,12 @@ impl<L: Finds> Ahead<L> {
     /// What is known for a packet.
     #[inline(always)]
     pub(super) fn known(&self, of: Of) -> Known<L::Sought> {
-        match (self.done, of) {
-            (true, Of::Packet(i)) => self.all.get(i).map_or(Known::Nothing, |found| Known::Answer(*found)),
-            (true, Of::Frame) => self.all.first().map_or(Known::Nothing, |found| Known::Other(*found)),
-            _ => Known::Nothing,
+        match of {
+            Of::Packet(i) => match self.all.get(i % BLOCK) {
+                Some(found) => Known::Answer(*found),
+                None => unreachable!("a remainder is less than what was divided by"),
+            },
+            Of::Frame => self.all.first().map_or(Known::Nothing, |found| Known::Other(*found)),
         }
     }
 }

@@ -64,19 +64,16 @@ pub trait Chain: Send + Sync + 'static {
     /// Whether it pays to do lookups ahead.
     fn is_far(&self, facts: Self::Facts<'_>) -> bool;
 
-    /// Reads what packet `i` of a block, that are seen in order from 0 on, will look for.
-    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
+    /// Begins the lookup of packet `i` of a block, that are seen in order from 0 on.
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
 
-    /// Begins the lookups of the first `n` packets of a block.
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
-
-    /// Goes on with them, with the same facts.
+    /// Goes on with those of the first `n`, with the same facts.
     fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
     /// Finishes them, with the same facts.
     fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
-    /// Whether the first `n` packets of a block, which were looked at, look for the same.
+    /// Whether the first `n` packets of a block, whose lookups have begun, look for the same.
     fn are_alike(ahead: &Self::Ahead, n: usize) -> bool;
 
     /// Runs a packet through the chain, and says where it goes then. With `ahead` there were lookups before.
@@ -168,13 +165,8 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     }
 
     #[inline(always)]
-    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
-        ahead.look(i, pkt, <Self as Link>::PULLS);
-    }
-
-    #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        ahead.begin(facts.map(Self::of_lookup), n);
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+        ahead.begin(facts.map(Self::of_lookup), i, pkt, <Self as Link>::PULLS);
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! Runs a chain over frames.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use shoal_buffer::{Frame, Memory, SwIfIndex};
 use shoal_infra::Guard;
@@ -52,12 +53,9 @@ impl<A> Block<A> {
         let mut mixed = self.n == 0;
         frame.each_of::<true>(memory, start..end, |i, pkt| {
             mixed |= pkt.rx() != same.interface;
-            L::look(&mut self.ahead, i - start, pkt);
+            L::begin(same.facts, &mut self.ahead, i - start, pkt);
         });
         self.of = (!mixed).then_some(same.since);
-        if !mixed {
-            L::begin(same.facts, &mut self.ahead, self.n);
-        }
     }
 
     /// Goes on with them, if the facts are still the same.
@@ -118,7 +116,7 @@ impl<L: Chain> ChainRunner<L> {
         if self.chain.is_far(same.facts) {
             let mut one = L::Ahead::default();
             if Self::alike(&mut one, frame, memory, &same) {
-                self.go_alike(&mut one, frame, (memory, exits), &mut same, &walk);
+                self.go_alike(&one, frame, (memory, exits), &mut same, &walk);
             } else if n <= BLOCK {
                 self.go_ahead([Block::default()], frame, (memory, exits), &mut same, &walk);
             } else {
@@ -147,13 +145,12 @@ impl<L: Chain> ChainRunner<L> {
         let some = [0, n / 2, n.saturating_sub(1)];
         for (i, place) in some.into_iter().enumerate() {
             match frame.packet(memory, place) {
-                Some(pkt) if pkt.rx() == same.interface => L::look(one, i, &pkt),
+                Some(pkt) if pkt.rx() == same.interface => L::begin(same.facts, one, i, &pkt),
                 _ => return false,
             }
         }
         let alike = L::are_alike(one, some.len());
         if alike {
-            L::begin(same.facts, one, 1);
             L::advance(same.facts, one, 1);
             L::finish_ahead(same.facts, one, 1);
         }
@@ -164,19 +161,20 @@ impl<L: Chain> ChainRunner<L> {
     #[inline(always)]
     fn go_alike<'g>(
         &'g self,
-        one: &mut L::Ahead,
+        one: &L::Ahead,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
         same: &mut Same<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
+        let mut one = Some((one, Of::Frame));
         frame.each(memory, |i, pkt| {
             if pkt.rx() != same.interface {
                 self.turn(same, i, pkt.rx(), walk);
                 // Another interface may have another table.
-                *one = L::Ahead::default();
+                one = None;
             }
-            let exit = self.chain.go(same.facts, Some((&*one, Of::Frame)), pkt, walk);
+            let exit = self.chain.go(same.facts, one, pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
@@ -203,18 +201,42 @@ impl<L: Chain> ChainRunner<L> {
             }
             let Some(start) = begun.checked_sub((N - 1) * BLOCK) else { continue };
             let block = at(&mut ring, start);
-            let done = block.finish::<L>(same);
-            frame.each_of::<false>(memory, start..(start + BLOCK).min(n), |i, pkt| {
-                if pkt.rx() != same.interface {
-                    self.turn(same, i, pkt.rx(), walk);
-                }
-                let ahead = if done { Some((&block.ahead, Of::Packet(i - start))) } else { None };
-                let exit = self.chain.go(same.facts, ahead, pkt, walk);
+            let packets = start..(start + BLOCK).min(n);
+            if !block.finish::<L>(same) {
+                self.go_without(packets, frame, (memory, &mut *exits), same, walk);
+                continue;
+            }
+            // All came in by the same interface.
+            let facts = same.facts;
+            frame.each_of::<false>(memory, packets, |i, pkt| {
+                let exit = self.chain.go(facts, Some((&block.ahead, Of::Packet(i - start))), pkt, walk);
                 if let Some(slot) = exits.get_mut(i) {
                     *slot = exit;
                 }
             });
         }
+    }
+
+    /// Runs some packets, each with its own lookup.
+    #[cold]
+    #[inline(never)]
+    fn go_without<'g>(
+        &'g self,
+        packets: Range<usize>,
+        frame: &mut Frame,
+        (memory, exits): (Memory, &mut [NodeIndex]),
+        same: &mut Same<L::Facts<'g>>,
+        walk: &Walk<'g>,
+    ) {
+        frame.each_of::<false>(memory, packets, |i, pkt| {
+            if pkt.rx() != same.interface {
+                self.turn(same, i, pkt.rx(), walk);
+            }
+            let exit = self.chain.go(same.facts, None, pkt, walk);
+            if let Some(slot) = exits.get_mut(i) {
+                *slot = exit;
+            }
+        });
     }
 
     /// Packet `i` came in by another interface than the one before.

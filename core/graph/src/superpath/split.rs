@@ -38,6 +38,16 @@ impl<A: Finds, B: Finds> Default for Sides<A, B> {
     }
 }
 
+/// What is known for a packet of one chain; `any` tells whether there are lookups of it.
+#[inline(always)]
+fn known<L: Finds>(all: &Ahead<L>, any: bool, of: Of) -> Known<L::Sought> {
+    match of {
+        // Then the first packet is of the other chain.
+        Of::Frame if !any => Known::Nothing,
+        _ => all.known(of),
+    }
+}
+
 /// What two chains that begin with `N` need to know of an interface, each if its packets are plain.
 type OfBoth<'g, N, A, B> = (OfChain<'g, N, A>, OfChain<'g, N, B>);
 type OfChain<'g, N, A> = Option<(<N as Plain>::Facts<'g>, <A as Link>::Facts<'g>)>;
@@ -73,40 +83,35 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn look(ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
         if i == 0 {
             ahead.any = [false; 2];
         }
+        let (a, b) = of_lookups::<N, A, B>(facts);
         let [first, second] = &mut ahead.any;
         if N::is_second(pkt) {
             *second = true;
-            ahead.other.look(i, pkt, N::PULLS + B::PULLS);
+            ahead.other.begin(b, i, pkt, N::PULLS + B::PULLS);
         } else {
             *first = true;
-            ahead.first.look(i, pkt, N::PULLS + A::PULLS);
+            ahead.first.begin(a, i, pkt, N::PULLS + A::PULLS);
         }
-    }
-
-    #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        let (a, b) = of_lookups::<N, A, B>(facts);
-        let [first, second] = ahead.any;
-        ahead.first.begin(a.filter(|_| first), n);
-        ahead.other.begin(b.filter(|_| second), n);
     }
 
     #[inline(always)]
     fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
         let (a, b) = of_lookups::<N, A, B>(facts);
-        ahead.first.advance(a, n);
-        ahead.other.advance(b, n);
+        let [first, second] = ahead.any;
+        ahead.first.advance(a.filter(|_| first), n);
+        ahead.other.advance(b.filter(|_| second), n);
     }
 
     #[inline(always)]
     fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
         let (a, b) = of_lookups::<N, A, B>(facts);
-        ahead.first.finish(a, n);
-        ahead.other.finish(b, n);
+        let [first, second] = ahead.any;
+        ahead.first.finish(a.filter(|_| first), n);
+        ahead.other.finish(b.filter(|_| second), n);
     }
 
     #[inline(always)]
@@ -129,13 +134,13 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
         if let Some((node, a)) = facts.0
             && self.0.plain(node, pkt)
         {
-            let known = ahead.map_or(Known::Nothing, |(all, of)| all.first.known(of));
+            let known = ahead.map_or(Known::Nothing, |(all, of)| known(&all.first, all.any[0], of));
             return self.1.go(a, known, pkt, walk, Self::FIRST);
         }
         match facts.1 {
             Some((node, b)) if self.0.plain_second(node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
-                let known = ahead.map_or(Known::Nothing, |(all, of)| all.other.known(of));
+                let known = ahead.map_or(Known::Nothing, |(all, of)| known(&all.other, all.any[1], of));
                 self.2.go(b, known, pkt, walk, Self::SECOND)
             }
             _ => walk.leave(Spot::START),

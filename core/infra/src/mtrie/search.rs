@@ -56,13 +56,13 @@ fn are_for<A: Address>(addr: A, all: &[Search<A>]) -> bool {
 /// Most searches whose small plies are looked at together.
 const TOGETHER: usize = 32;
 
-/// What is known of several searches after [`Mtrie::begin`], and after [`Mtrie::advance`].
+/// What is known of several searches after [`Mtrie::advance`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begun {
     /// Some are not done.
     #[default]
     Open,
-    /// They are done: all are for the same address, or no level is left.
+    /// They are done.
     Done,
 }
 
@@ -72,43 +72,38 @@ impl<A: Address> Mtrie<A> {
     /// the same, as in a burst to one host, there is one lookup in a deep trie.
     #[inline(always)]
     pub fn seek(&self, all: &mut [Search<A>]) {
-        let begun = self.begin(all);
-        let begun = self.advance(begun, all);
-        self.finish(begun, all);
-    }
-
-    /// The first part of [`seek`](Self::seek): the levels that stay in the caches. What the next reads is then on its
-    /// way, and there is time for something else.
-    #[inline(always)]
-    pub fn begin(&self, all: &mut [Search<A>]) -> Begun {
         if A::LEVELS > WIDE_LEVELS {
-            let Some(&Search { addr: first, .. }) = all.first() else { return Begun::Done };
+            let Some(&Search { addr: first, .. }) = all.first() else { return };
             if are_for(first, all) {
                 let entry = Entry::leaf(self.lookup(first));
                 for search in all {
                     search.entry = entry;
                 }
-                return Begun::Done;
+                return;
             }
         }
-        let slots = self.slots.as_slice();
-        for search in all {
-            search.entry = self.root(search.addr);
-            for level in 1..=A::CACHED_LEVELS {
-                search.step(slots, level);
-            }
-            self.slots.prefetch(search.slot(A::CACHED_LEVELS + 1));
+        for search in &mut *all {
+            self.begin(search);
         }
-        Begun::Open
+        let begun = self.advance(all);
+        self.finish(begun, all);
     }
 
-    /// The second part, of the same searches: the next level of large plies. What the one below reads is then on its way
+    /// The first part of [`seek`](Self::seek), of one search: the levels that stay in the caches. What the next reads is
+    /// then on its way, and there is time for something else.
+    #[inline(always)]
+    pub fn begin(&self, search: &mut Search<A>) {
+        search.entry = self.root(search.addr);
+        for level in 1..=A::CACHED_LEVELS {
+            search.step(self.slots.as_slice(), level);
+        }
+        self.slots.prefetch(search.slot(A::CACHED_LEVELS + 1));
+    }
+
+    /// The second part, of several: the next level of large plies. What the one below reads is then on its way
     /// again, where there is one.
     #[inline(always)]
-    pub fn advance(&self, begun: Begun, all: &mut [Search<A>]) -> Begun {
-        if begun == Begun::Done {
-            return begun;
-        }
+    pub fn advance(&self, all: &mut [Search<A>]) -> Begun {
         // By value, so that what it consists of need not be read again for each.
         let slots = self.slots.as_slice();
         let level = A::CACHED_LEVELS + 1;

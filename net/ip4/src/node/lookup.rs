@@ -187,13 +187,13 @@ impl Finds for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search<u32>]) -> Begun {
-        trie.begin(all)
+    fn begin((trie, _): Self::Facts<'_>, search: &mut Search<u32>) {
+        trie.begin(search);
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) -> Begun {
-        trie.advance(begun, all)
+    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u32>]) -> Begun {
+        trie.advance(all)
     }
 
     #[inline(always)]

@@ -32,13 +32,13 @@ impl Finds for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn begin((trie, _): Self::Facts<'_>, all: &mut [Search<u128>]) -> Begun {
-        trie.begin(all)
+    fn begin((trie, _): Self::Facts<'_>, search: &mut Search<u128>) {
+        trie.begin(search);
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) -> Begun {
-        trie.advance(begun, all)
+    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u128>]) -> Begun {
+        trie.advance(all)
     }
 
     #[inline(always)]
