@@ -53,17 +53,10 @@ impl<'a> Segments<'a> {
         let mut head = [0; MAX_HEADERS];
         copy_out(segs, 0, head.get_mut(..header_len).ok_or(bad)?).ok_or(bad)?;
         let transport = usize::from(start);
+        let len = total(segs);
         check_network(&head, net_offset, transport, gso.kind).ok_or(bad)?;
-        Ok(Some(Self {
-            segs,
-            gso,
-            head,
-            net: net_offset,
-            transport,
-            len: total(segs),
-            at: header_len,
-            index: 0,
-        }))
+        check_length(&head, net_offset, len).ok_or(bad)?;
+        Ok(Some(Self { segs, gso, head, net: net_offset, transport, len, at: header_len, index: 0 }))
     }
 
     /// How many segments will come out, at least one.
@@ -280,17 +273,24 @@ fn place(pkt: &mut Packet<'_>, front: i16, len: usize) -> Option<()> {
     }
 }
 
-/// The IP header must be of the right version, end at or before the transport header and, for IPv4,
-/// name the protocol. IPv6 extension headers between the two are carried along unread, as devices do.
+/// The IP header must be of the right version, end at or before the transport header and name the protocol. IPv6 extension
+/// headers between the two are carried along unread, as devices do.
 fn check_network(head: &[u8], net: usize, transport: usize, kind: GsoKind) -> Option<()> {
     let ip = head.get(net..transport)?;
     let first = *ip.first()?;
+    let protocol = if kind == GsoKind::Udp { IPPROTO_UDP } else { IPPROTO_TCP };
     let ok = match (first >> 4, kind) {
-        (4, GsoKind::Tcp4) => *ip.get(9)? == IPPROTO_TCP,
-        (4, GsoKind::Udp) => *ip.get(9)? == IPPROTO_UDP,
-        (6, GsoKind::Tcp6 | GsoKind::Udp) => ip.len() >= 40,
+        (4, GsoKind::Tcp4 | GsoKind::Udp) => *ip.get(9)? == protocol,
+        (6, GsoKind::Tcp6 | GsoKind::Udp) => ip.len() > 40 || ip.len() == 40 && *ip.get(6)? == protocol,
         _ => false,
     };
     let v4_len_ok = first >> 4 != 4 || (usize::from(first & 0xf) * 4 == ip.len() && ip.len() >= 20);
     (ok && v4_len_ok).then_some(())
+}
+
+/// The IP header must know how long the superframe is: whoever has compared it with an MTU has believed it.
+fn check_length(head: &[u8], net: usize, len: usize) -> Option<()> {
+    let ip = head.get(net..)?;
+    let claimed = if ip.first()? >> 4 == 4 { be16(ip, 2)?.into() } else { usize::from(be16(ip, 4)?) + 40 };
+    (net + claimed == len).then_some(())
 }
