@@ -18,7 +18,7 @@ use shoal_wire::MacAddress;
 use crate::port::Port;
 use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
-use crate::{Carrier, Error, Lifetime, Mode, NetnsRef, Tap, TapConfig, TapQueue};
+use crate::{Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, TapQueue};
 
 /// MTU of the host's side unless the operator says otherwise.
 const HOST_MTU: u32 = 1500;
@@ -40,6 +40,8 @@ pub struct CreateTap {
     pub tx_queues: Option<u32>,
     /// Virtio ring sizes asked for, receive and transmit: checked and shown, without effect (there is no ring).
     pub ring_sizes: [Option<u32>; 2],
+    /// Whether packets to the host are merged.
+    pub coalesce: Coalesce,
     /// The interface itself and the host's side of it.
     pub tap: TapConfig,
 }
@@ -106,6 +108,12 @@ fn check_rings(sizes: [Option<u32>; 2]) -> Result<(), Error> {
     wrong.map_or(Ok(()), |n| Err(Error::Config { what, value: n.into(), rule }))
 }
 
+/// What a TAP's device can do.
+fn abilities(flags: IfFlags, offload: Offload) -> IfFlags {
+    let (gso, checksum) = (offload == Offload::Gso, offload != Offload::Nothing);
+    flags.set(IfFlags::TX_GSO, gso).set(IfFlags::TX_CHECKSUM, checksum)
+}
+
 impl Taps {
     pub(crate) fn new(control: &Rc<Control>) -> Result<(Rc<Self>, Receiver<SwIfIndex>), InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
@@ -148,7 +156,10 @@ impl Taps {
         // The kernel spreads the host's frames over all open queues, so sending needs the same ones, not more.
         let senders =
             queues.iter().cycle().take(tx).map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
-        let port = Arc::new(Port::new(self.interfaces.table(), senders, self.news.clone()));
+        let port = Port::new(self.interfaces.table(), senders, self.news.clone(), create.tap.mode);
+        port.set_offload(create.tap.offload);
+        port.set_coalesce(create.coalesce);
+        let port = Arc::new(port);
         tap.set_carrier(Carrier::Off)?;
         let index = self.enter(&name, id, tap, config, &port)?;
         let layer = match create.tap.mode {
@@ -179,7 +190,7 @@ impl Taps {
         let mac = config.mac.unwrap_or(MacAddress::ZERO);
         let interfaces = Rc::downgrade(&self.interfaces);
         let tap = Rc::new(TapInterface { tap, id, config, port: Arc::clone(port), interfaces });
-        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true).set(IfFlags::ETHERNET, ethernet);
+        let flags = abilities(IfFlags::default(), port.offload()).set(IfFlags::ETHERNET, ethernet);
         let rx_next = if ethernet { "ethernet-input" } else { "ip4-input" };
         let device = Rc::clone(&tap) as Rc<dyn Device>;
         let create = Create { name, mac, mtu, flags, rx_next, device };
@@ -196,6 +207,35 @@ impl Taps {
     pub fn delete(&self, index: SwIfIndex) -> Result<(), Error> {
         self.of(index)?;
         Ok(self.interfaces.delete(index)?)
+    }
+
+    /// What packets of a TAP may owe from now on, on both ways.
+    ///
+    /// # Errors
+    /// The interface is no TAP, the host has deleted it, or refuses; nothing is changed then.
+    pub fn set_offload(&self, index: SwIfIndex, offload: Offload) -> Result<(), Error> {
+        let tap = self.of(index)?;
+        tap.tap.set_offload(offload)?;
+        // Packets that are made for another wish on their way here are sent as they are allowed to be then.
+        tap.port.set_offload(offload);
+        Ok(self.interfaces.modify(index, |d| d.with_flags(abilities(d.flags(), offload)))?)
+    }
+
+    /// What packets of a TAP may owe.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn offload(&self, index: SwIfIndex) -> Result<Offload, Error> {
+        Ok(self.of(index)?.port.offload())
+    }
+
+    /// Whether packets to the host are merged from now on.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn set_coalesce(&self, index: SwIfIndex, coalesce: Coalesce) -> Result<(), Error> {
+        self.of(index)?.port.set_coalesce(coalesce);
+        Ok(())
     }
 
     /// All TAPs, or one of them.
@@ -238,11 +278,13 @@ impl Taps {
 
     fn info(&self, tap: &TapInterface) -> TapInfo {
         let index = tap.port.index();
+        let mut config = tap.config.clone();
+        (config.tap.offload, config.coalesce) = (tap.port.offload(), tap.port.coalesce());
         TapInfo {
             index,
             name: self.interfaces.name(index).unwrap_or_default(),
             id: tap.id,
-            config: tap.config.clone(),
+            config,
             tx_queues: tap.port.tx_queues(),
             host_ifindex: tap.tap.ifindex(),
             carrier: !tap.port.is_gone() && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
@@ -307,9 +349,15 @@ impl Device for TapInterface {
             Lifetime::Attached => ", attached",
         };
         let gone = if self.port.is_gone() { ", deleted by the host" } else { "" };
+        let offloads = match self.port.offload() {
+            Offload::Gso => "checksum tso4 tso6 ecn uso",
+            Offload::Checksum => "checksum",
+            Offload::Nothing => "none",
+        };
+        let merged = if self.port.coalesce() == Coalesce::On { ", packets are merged" } else { "" };
         format!(
             "Linux {kind} interface {} (ifindex {}{place}{life}{gone})\nRX Queues: {}\nTX Queues: {}\n\
-             offloads: checksum tso4 tso6 ecn uso, refused frames {}",
+             offloads: {offloads}{merged}, refused frames {}",
             self.tap.name(),
             self.tap.ifindex(),
             self.config.tap.queues,

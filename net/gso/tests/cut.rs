@@ -287,6 +287,39 @@ fn random_metadata_never_harms() {
 }
 
 #[test]
+fn merging_undoes_cutting_on_the_way_out() {
+    for family in FAMILIES {
+        // What one router cuts ...
+        let (mut router, ports) = router(None);
+        router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
+        let giver = Giver::new(&router, &ports[0], 0);
+        let payload: Vec<u8> = (0..30_000u32).map(|i| (i / 7) as u8).collect();
+        let mut given = large(family, &ports[0], true, &payload, 1400);
+        // Without CWR, which is said once, and FIN, which ends a connection: neither is merged with anything.
+        given.bytes[transport(family) + 13] &= 0x7e;
+        giver.give(given);
+        router.run();
+        let pieces = ports[1].received();
+        drop((giver, router));
+        // ... another one merges, as long as it is told to.
+        for on in [true, false] {
+            let (mut router, ports) = self::router(Some(1460));
+            router.generator().set_coalesce(ports[1].index(), on).unwrap();
+            let again = pieces.iter().map(|piece| [&ports[0].mac().0[..], &piece[6..]].concat());
+            router.send_all(&ports[0], again);
+            router.run();
+            if !on {
+                assert_eq!(ports[1].received().len(), 22);
+                continue;
+            }
+            let merged = ports[1].received_one();
+            assert!(merged[transport(family) + 20..] == payload[..], "{family}");
+            assert_eq!(router.error("pg1-tx", "merged"), 21);
+        }
+    }
+}
+
+#[test]
 fn an_interface_that_is_not_there_is_refused() {
     let (router, _) = router(None);
     let error = router.get::<Gso>().set(shoal_interface::SwIfIndex(99), Cutting::On).unwrap_err();
