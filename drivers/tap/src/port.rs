@@ -78,6 +78,13 @@ impl Port {
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Sends by another queue from now on.
+    pub(crate) fn replace_tx(&self, number: usize, queue: TapQueue) {
+        if let Some(slot) = self.tx.get(number) {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = queue;
+        }
+    }
+
     /// Whether the host has deleted the interface.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)

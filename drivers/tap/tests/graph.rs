@@ -228,3 +228,34 @@ fn packets_of_9000_bytes_cross_in_chains() {
     assert_eq!(ca.2 + cb.2, 0, "{errors:?}");
     router.end();
 }
+
+#[test]
+fn receive_queues_come_and_go_while_packets_flow() {
+    if !can_run("receive_queues_come_and_go_while_packets_flow") {
+        return;
+    }
+    let hosts = Hosts::new("q");
+    let router = start(&hosts.r);
+    let taps = hosts.taps(Mode::Tap, 1);
+    let [a, b] = router.on(|r| connect(r, taps));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    for queues in [4, 2, 3, 1] {
+        router.on(move |r| [a, b].iter().for_each(|i| r.interfaces.set_rx_queues(*i, queues).unwrap()));
+        let there = router.on(move |r| r.interfaces.queues(a).unwrap().len());
+        assert_eq!(there, queues as usize);
+        // Many flows: none of them ends in a queue that is not there any more.
+        for _ in 0..8 {
+            hosts.tcp(1 << 20);
+        }
+        assert!(hosts.ping(20), "{queues} queues");
+    }
+    for wrong in [0, 65] {
+        let error = router.on(move |r| r.interfaces.set_rx_queues(a, wrong).unwrap_err().to_string());
+        assert!(error.contains("from 1 to 64"), "{error}");
+    }
+    let error =
+        router.on(|r| r.interfaces.set_rx_queues(shoal_interface::SwIfIndex(0), 2).unwrap_err().to_string());
+    assert!(error.contains("when it is created"), "{error}");
+    router.end();
+}
