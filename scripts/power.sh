@@ -48,7 +48,7 @@ await 20 up memif0/1 && await 20 up memif0/2 || fail "the generator does not con
 await 5 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer from host b"
 
 # Nanoseconds that all threads of the router have run.
-ran() { cat /proc/"$router"/task/*/schedstat | awk '{ n += $1 } END { printf "%d", n }'; }
+ran() { cat /proc/"$router"/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n }'; }
 sent() { counter "$1" 'tx packets'; }
 # rtts INTERVAL COUNT: round trips from host a to host b in microseconds, sorted: least, median, most.
 rtts() {

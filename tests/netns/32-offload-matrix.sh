@@ -170,6 +170,29 @@ for what in 'offsets make no sense' 'refused for what it is' 'longer than' 'vnet
 done
 says 'packets merged into another' ctl show errors || echo "nothing was merged by gro-coalesce" >>"$work/notes"
 [ -z "${V:-}" ] || { ctl show errors; cat "$work/notes" 2>/dev/null; }
+
+# Each kind of port in each mode, on each thread; its queues can be counted, and changed or the error says why not.
+for n in 1 2 3 4 5; do
+  port=${ports[n]}
+  for mode in polling interrupt adaptive; do
+    expect "rx-mode" ctl set interface rx-mode "$port" queue 0 "$mode"
+    says "$port queue 0 ($mode)" ctl show interface rx-placement || fail "$(ctl show interface rx-placement)"
+    for thread in main 'worker 0'; do
+      # shellcheck disable=SC2086
+      expect "rx-placement" ctl set interface rx-placement "$port" queue 0 $thread
+      in_host "$n" ping -q -c 3 -i 0.05 -W 2 "10.9.$(((n % 5) + 6)).2" >/dev/null \
+        || fail "no ping through $port, $mode on $thread"
+    done
+  done
+  says 'TX Queues' ctl show hardware-interfaces "$port" detail || fail "$(ctl show hardware-interfaces "$port" detail)"
+  expect "tx-queue" ctl set interface tx-queue "$port" queue 0 threads 0-1
+  out=$(ctl set interface rx-queues "$port" 2 2>&1)
+  case ${kinds[n - 1]} in
+    tap*) says "$port queue 1" ctl show interface rx-placement || fail "$port: no second queue: $out" ;;
+    *) grep -q 'when it is created' <<<"$out" || fail "$port: $out" ;;
+  esac
+done
+
 alive
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
 pass "$count ways, $((SECONDS - took)) s; Mbit/s $(IFS=';'; echo "${rates[*]}")"

@@ -237,12 +237,13 @@ fn what_counts_up_wrongly_in_ip4_is_left_alone() {
 
 #[test]
 fn a_push_or_a_short_segment_ends_a_superframe() {
-    let a = Tcp { flags: 0x18, ..Tcp::default() };
-    let b = Tcp { flags: 0x10, ..a.next(vec![1; 100]) };
-    let c = b.next(vec![2; 50]);
-    let d = c.next(vec![3; 100]);
-    let e = d.next(vec![4; 101]);
-    let packets: Vec<_> = [a, b, c, d, e].iter().map(Tcp::build).collect();
+    // Pushed at once; then one that begins, one that is short and ends; one that begins, one that is longer.
+    let mut tcp = Tcp { flags: 0x18, ..Tcp::default() };
+    let mut packets = vec![tcp.build()];
+    for (len, fill) in [(100, 1), (50, 2), (100, 3), (101, 4)] {
+        tcp = Tcp { flags: 0x10, ..tcp.next(vec![fill; len]) };
+        packets.push(tcp.build());
+    }
     let (out, merged) = merge(&packets, |frame, _| assert_eq!(frame.len(), 4));
     assert_eq!((out == packets, merged), (true, 1));
 }
