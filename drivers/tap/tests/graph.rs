@@ -165,7 +165,7 @@ fn what_the_host_is_not_to_be_asked_for_the_router_does() {
     router.on(move |r| all_taps(r).set_coalesce(b, Coalesce::On).unwrap());
     let before = frames_at_b(&hosts);
     hosts.tcp(20 << 20);
-    let (frames, errors) = (frames_at_b(&hosts) - before, router.on(|r| r.errors()));
+    let (frames, errors) = (frames_at_b(&hosts) - before, router.on(Inside::errors));
     println!("{frames} frames of {received} {errors:?}");
     assert!(errors.iter().all(|(_, what, _)| *what == "packets merged into another"), "{errors:?}");
     assert!(

@@ -36,7 +36,9 @@ fn router(gso_size: Option<u16>) -> (Router, Vec<Port>) {
             .unwrap();
     }
     router.advance(std::time::Duration::from_secs(3));
-    ports.iter().for_each(|port| drop(port.received()));
+    for port in &ports {
+        port.received();
+    }
     (router, ports)
 }
 
@@ -160,9 +162,9 @@ fn large_packets_are_refused_without_it_and_cut_with_it() {
 fn pieces_longer_than_a_buffer_are_chains() {
     for family in FAMILIES {
         let (mut router, ports) = router(None);
-        ports.iter().for_each(|p| {
-            router.interfaces().set_mtu(p.index(), shoal_interface::MtuLayer::L3, 9000).unwrap()
-        });
+        for port in &ports {
+            router.interfaces().set_mtu(port.index(), shoal_interface::MtuLayer::L3, 9000).unwrap();
+        }
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
         let giver = Giver::new(&router, &ports[0], 0);
         let payload: Vec<u8> = (0..50_000u32).map(|i| (i / 3) as u8).collect();
@@ -187,7 +189,7 @@ fn a_device_that_takes_large_packets_gets_them_whole() {
         let (mut router, ports) = router(Some(1460));
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
         let giver = Giver::new(&router, &ports[0], 0);
-        giver.give(large(family, &ports[0], true, &[5; 20_000], 1400));
+        giver.give(large(family, &ports[0], true, &vec![5; 20_000], 1400));
         router.run();
         assert_eq!(ports[1].received_one().len(), 20_000 + transport(family) + 20);
         assert_eq!(cut(&router, family, "cut"), 0);
