@@ -298,6 +298,47 @@ proptest! {
         prop_assert!(by_port_lenient(&out) == by_port_lenient(&packets), "in the same order");
     }
 
+    /// Any bytes, any flags, any cuts into buffers: nothing is lost but headers of what is merged, and nobody panics.
+    #[test]
+    fn hostile_packets_are_never_lost(
+        packets in proptest::collection::vec((0usize..4, 0usize..200, any::<u8>(), 0u32..16, 1usize..120), 0..40),
+        ip: bool,
+    ) {
+        let pool = pool();
+        let mut cache = pool.cache();
+        let (mut frame, mut spare) = (Frame::new(), Frame::new());
+        let (mut tcp, mut payload) = (Tcp::default(), 0);
+        for (bent, at, value, flags, cut) in packets {
+            tcp = tcp.next(vec![bent as u8; 100]);
+            let mut bytes = tcp.build();
+            if bent == 0 {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            let bytes = &bytes[if ip { 14 } else { 0 }..];
+            let (head, rest) = bytes.split_at(cut.min(bytes.len()));
+            let mut buffer = fill(&mut cache, head).unwrap();
+            if let Some(rest) = (!rest.is_empty()).then(|| fill(&mut cache, rest).unwrap()) {
+                cache.packet(&mut buffer).append_segment(rest);
+            }
+            let mut pkt = cache.packet(&mut buffer);
+            pkt.meta_mut().flags = Flags(flags << 1);
+            payload += pkt.len();
+            frame.push(buffer).unwrap();
+        }
+        let before = frame.len();
+        let front = if ip { Front::Ip } else { Front::Ethernet };
+        let merged = coalesce(&mut frame, &mut spare, &mut cache, front);
+        prop_assert_eq!(frame.len() + merged, before);
+        let memory = cache.memory();
+        let left: usize = (0..frame.len()).map(|i| frame.packet(memory, i).unwrap().len()).sum();
+        let header = 52 + if ip { 0 } else { 14 };
+        prop_assert_eq!(left + merged * header, payload);
+        cache.free_frame(&mut frame);
+        drop(cache);
+        prop_assert_eq!(pool.stats().used, 0);
+    }
+
     /// Any superframe: its pieces, put together again, are its bytes, and each is a right packet.
     #[test]
     fn pieces_put_together_are_the_superframe(ip6: bool, vlan: bool, flags: u8, len in 1usize..60_000, size in 1u16..9000, seed: u8, front in -60i16..40) {
