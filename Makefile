@@ -36,6 +36,9 @@ govpp: build ## a GoVPP program, with bindings generated from share/api
 bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
 	@scripts/bench.sh $(ARGS)
 
+power: build ## what the router takes of a processor at each load (RATES="0 1000" EACH=5)
+	@scripts/in-namespace.sh scripts/power.sh
+
 fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
 	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)
 
@@ -52,4 +55,4 @@ check: lint ## all of it: lint, generated files up to date, test
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build demo test unit netns papi govpp bench fuzz lint gen check install
+.PHONY: help setup build demo test unit netns papi govpp bench power fuzz lint gen check install

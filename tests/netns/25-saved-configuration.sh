@@ -33,6 +33,7 @@ set ip neighbor host-vb 2001:db8:2::9 $mac_b static
 set arp proxy start 10.0.1.100 end 10.0.1.120
 set interface proxy-arp host-va enable
 set interface tcp-mss-clamp host-va ip4 enable ip4-mss 1300 ip6 enable ip6-mss 1280
+set interface feature gso host-va enable
 set urpf ip4 rx loose host-va
 ip route add 10.9.0.0/16 via 10.0.2.9 host-vb
 ip route add 2001:db8:9::/48 via 2001:db8:2::9 host-vb

@@ -20,8 +20,10 @@ use crate::topology::Topology;
 
 /// Empty rounds before a thread naps between two looks.
 const SPIN_ROUNDS: u32 = 200;
+/// The same in time, which ends it earlier where a round is long: every port is looked at in each.
+const SPIN_TIME: Duration = Duration::from_micros(20);
 /// Naps before it sleeps until something wakes it.
-const NAP_ROUNDS: u32 = 20;
+const NAP_ROUNDS: u32 = 6;
 /// How long a nap is meant to take; the kernel adds some fifty microseconds.
 const NAP: Duration = Duration::from_micros(20);
 /// Longest sleep, so that slow housekeeping goes on.
@@ -54,6 +56,8 @@ pub struct Worker {
     shared: Arc<ThreadShared>,
     watch: Watch,
     empty_rounds: u32,
+    /// When it last did something.
+    worked_at: Time,
     /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
     waits: Vec<PollFd<'static>>,
 }
@@ -72,6 +76,7 @@ impl Worker {
             shared,
             watch: Watch::new(clock),
             empty_rounds: 0,
+            worked_at: Time::default(),
             waits: Vec::new(),
         };
         worker
@@ -161,10 +166,14 @@ impl Worker {
         let worked = mail || packets > 0 || dispatched;
         if worked {
             self.empty_rounds = 0;
+            self.worked_at = self.lane.now;
             let busy = mark.wrapping_sub(start);
             load = Load { busy, packets: packets as u64, handed: handed as u64, ..load };
         } else {
             self.empty_rounds = self.empty_rounds.saturating_add(1);
+            if self.empty_rounds < SPIN_ROUNDS && self.lane.now.since(self.worked_at) > SPIN_TIME {
+                self.empty_rounds = SPIN_ROUNDS;
+            }
         }
         self.shared.work().add(load);
         // Packets that wait for room in a ring are work still to be done.

@@ -1,7 +1,9 @@
 //! One transmit queue, and who pays what packets still owe: the kernel, or the router itself.
 
 use shoal_buffer::{Flags, Packet};
-use shoal_vnet::{Offload, SegmentList, Segments, VnetHdr, complete_checksum, ethernet_payload, owed};
+use shoal_vnet::{
+    MOST_PIECES, Offload, SegmentList, Segments, VnetHdr, complete_checksum, ethernet_payload, owed,
+};
 
 use crate::queue::{TX_BATCH, TxOffload};
 use crate::{TxQueue, TxRefused, TxReport};
@@ -9,8 +11,6 @@ use shoal_link::Layer;
 
 /// Bytes for the pieces of one superframe, unless it is cut very small: then they go in several calls.
 const STORE: usize = 128 << 10;
-/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
-const MOST_PIECES: usize = 1024;
 
 /// What became of the packets of one frame.
 #[derive(Default)]

@@ -1,12 +1,11 @@
 //! One transmit queue, and what packets still owe: nobody behind it completes checksums or cuts.
 
-use shoal_buffer::{Flags, Packet};
-use shoal_vnet::{Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
+use shoal_buffer::{Cache, Flags, Packet};
+use shoal_vnet::{
+    MOST_PIECES, Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload,
+};
 
 use crate::sys::queue::{CHUNK, Kick, TxRefused, XskTx};
-
-/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
-const MOST_PIECES: usize = 1024;
 
 /// What became of the packets of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +16,8 @@ pub(crate) struct Sum {
     pub(crate) too_long: usize,
     /// Offsets that make no sense.
     pub(crate) invalid: usize,
+    /// No buffer to cut a long packet into.
+    pub(crate) no_buffer: usize,
     /// The interface is down; they go when it is up.
     pub(crate) down: usize,
     /// The interface is gone.
@@ -35,14 +36,18 @@ impl Sender {
     }
 
     /// Adds a packet, with everything it owes paid.
-    pub(crate) fn push(&mut self, pkt: &mut Packet<'_>, sum: &mut Sum) {
+    pub(crate) fn push(&mut self, pkt: &mut Packet<'_>, cache: &mut Cache, sum: &mut Sum) {
         if pkt.flags().has(Flags::GSO) {
-            return self.cut(pkt, sum);
+            return self.cut(pkt, cache, sum);
         }
         if complete_checksum(pkt).is_none() {
             sum.invalid += 1;
             return;
         }
+        self.push_whole(pkt, sum);
+    }
+
+    fn push_whole(&mut self, pkt: &Packet<'_>, sum: &mut Sum) {
         let mut pushed = self.queue.push(pkt.len(), pkt.segments());
         if pushed == Err(TxRefused::Full) {
             self.kick(sum);
@@ -56,17 +61,20 @@ impl Sender {
     }
 
     /// Adds a superframe piece by piece.
-    fn cut(&mut self, pkt: &Packet<'_>, sum: &mut Sum) {
+    fn cut(&mut self, pkt: &Packet<'_>, cache: &mut Cache, sum: &mut Sum) {
         let list = SegmentList::of(pkt);
         let pieces = list.as_ref().and_then(|list| {
             let (offload, net) = Offload::load(pkt).zip(ethernet_payload(pkt.data()))?;
             let pieces = Segments::new(list.as_slice(), &offload, net).ok().flatten()?;
-            Some(pieces).filter(|p| p.count() <= MOST_PIECES && p.max_len() <= CHUNK)
+            Some(pieces).filter(|p| p.count() <= MOST_PIECES)
         });
         let Some(mut pieces) = pieces else {
             sum.invalid += 1;
             return;
         };
+        if pieces.max_len() > CHUNK {
+            return self.cut_long(&mut pieces, pkt.current(), cache, sum);
+        }
         let mut tried = false;
         loop {
             let mut ended = false;
@@ -93,6 +101,24 @@ impl Sender {
                     return;
                 }
             }
+        }
+    }
+
+    /// Adds the pieces of a superframe that need several chunks each.
+    #[cold]
+    fn cut_long(&mut self, pieces: &mut Segments<'_>, front: i16, cache: &mut Cache, sum: &mut Sum) {
+        while let Some(piece) = pieces.next_packet(cache, front) {
+            let lost = match piece {
+                Ok(mut piece) => {
+                    self.push_whole(&cache.packet(&mut piece), sum);
+                    cache.free(piece);
+                    continue;
+                }
+                Err(PieceError::NoBuffer) => &mut sum.no_buffer,
+                Err(PieceError::BadHeaders) => &mut sum.invalid,
+            };
+            *lost += 1;
+            return;
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Error {
     TooBig,
     /// refused for what it is
     Invalid,
+    /// no buffer free to cut a large packet
+    NoBuffer,
     /// interface was deleted
     Gone,
     /// frames wait for an interface that is down
@@ -44,11 +46,12 @@ pub(crate) struct XdpTx {
 
 impl Sum {
     fn count(&self, cx: &FrameCx<'_>, interface: u32) {
-        let Sum { full, too_long, invalid, down, gone } = *self;
+        let Sum { full, too_long, invalid, no_buffer, down, gone } = *self;
         let lost = [
             (Error::QueueFull, full),
             (Error::TooBig, too_long),
             (Error::Invalid, invalid),
+            (Error::NoBuffer, no_buffer),
             (Error::Gone, gone),
         ];
         let mut all = 0;
@@ -82,7 +85,7 @@ impl FrameNode for XdpTx {
                     if cx.tracing() {
                         cx.trace(&pkt, || Trace { interface, queue, len: pkt.len() });
                     }
-                    sender.push(&mut pkt, &mut sum);
+                    sender.push(&mut pkt, cx.cache(), &mut sum);
                     cx.cache().free(buffer);
                 }
                 sender.kick(&mut sum);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use shoal_buffer::{Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NoNext};
-use shoal_vnet::{Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
+use shoal_vnet::{MOST_PIECES, Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
 
 use crate::port::Port;
 use crate::producer::{Producer, Refusal};
@@ -17,8 +17,6 @@ use crate::proto::Mode;
 
 /// Bytes for one piece of a superframe.
 const STORE: usize = 64 << 10;
-/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
-const MOST_PIECES: usize = 1024;
 
 /// Why a packet is not sent.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use shoal_message::{
 };
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
-use crate::{Address, CreateTap, Error, Lifetime, Mode, NetnsRef, TapInfo, Taps};
+use crate::{Address, Coalesce, CreateTap, Error, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps};
 
 /// The messages.
 pub static API: ApiPart = ApiPart {
@@ -47,9 +47,9 @@ const RING_SIZE: u32 = 256;
 pub struct TapFlags(pub u32);
 
 impl TapFlags {
-    /// It takes large packets: always.
+    /// It takes large packets: a new one always does.
     pub const GSO: u32 = 1;
-    /// It takes packets without checksums: always.
+    /// It takes packets without checksums: a new one always does.
     pub const CSUM_OFFLOAD: u32 = 2;
     /// The host's side stays when it goes.
     pub const PERSIST: u32 = 4;
@@ -57,6 +57,8 @@ impl TapFlags {
     pub const ATTACH: u32 = 8;
     /// Its packets have no Ethernet header.
     pub const TUN: u32 = 16;
+    /// Packets to the host are merged.
+    pub const GRO_COALESCE: u32 = 32;
 
     fn has(self, bit: u32) -> bool {
         self.0 & bit != 0
@@ -258,6 +260,9 @@ impl TapCreateV3 {
             ring_sizes: [some(self.rx_ring_sz), some(self.tx_ring_sz)],
             ..CreateTap::default()
         };
+        if self.tap_flags.has(TapFlags::GRO_COALESCE) {
+            wish.coalesce = Coalesce::On;
+        }
         let tap = &mut wish.tap;
         tap.name = self.host_if_name_set.then(|| self.host_if_name.as_str().to_owned());
         tap.mode = if self.tap_flags.has(TapFlags::TUN) { Mode::Tun } else { Mode::Tap };
@@ -401,6 +406,12 @@ impl From<TapInfo> for SwInterfaceTapV2Details {
             Lifetime::Attached => TapFlags::ATTACH,
         };
         let tun = if tap.mode == Mode::Tun { TapFlags::TUN } else { 0 };
+        let offload = match tap.offload {
+            Offload::Gso => TapFlags::GSO | TapFlags::CSUM_OFFLOAD,
+            Offload::Checksum => TapFlags::CSUM_OFFLOAD,
+            Offload::Nothing => 0,
+        };
+        let coalesce = if info.config.coalesce == Coalesce::On { TapFlags::GRO_COALESCE } else { 0 };
         let netns = host.netns.map(|netns| match netns {
             NetnsRef::Name(name) => name,
             NetnsRef::Pid(pid) => format!("pid:{pid}"),
@@ -416,7 +427,7 @@ impl From<TapInfo> for SwInterfaceTapV2Details {
             host_mac_addr: MacAddress(host.mac.unwrap_or_default()),
             host_ip4_prefix: Ip4AddressWithPrefix(ip4),
             host_ip6_prefix: Ip6AddressWithPrefix(ip6),
-            tap_flags: TapFlags(TapFlags::GSO | TapFlags::CSUM_OFFLOAD | life | tun),
+            tap_flags: TapFlags(offload | coalesce | life | tun),
             dev_name: info.name.as_str().into(),
             host_if_name: text(tap.name),
             host_namespace: text(netns),

@@ -9,7 +9,7 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 use shoal_wire::{Ip4Prefix, Ip6Prefix, MacAddress};
 
-use crate::{Address, CreateTap, Lifetime, Mode, NetnsRef, TapInfo, Taps};
+use crate::{Address, Coalesce, CreateTap, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -18,8 +18,8 @@ pub static COMMANDS: &[Command] = &[
          [host-mac-addr <host-mac:mac>] [host-ip4-addr <ip4:ip4-prefix>] [host-ip4-gw <gw4:ip4-address>] \
          [host-ip6-addr <ip6:ip6-prefix>] [host-ip6-gw <gw6:ip6-address>] [host-bridge <bridge:word>] \
          [host-mtu-size <mtu:u32>] [num-rx-queues <rx:u32>] [num-tx-queues <tx:u32>] \
-         [rx-ring-size <rx-ring:u32>] [tx-ring-size <tx-ring:u32>] [persist] [attach] [tun] [gso] \
-         [csum-offload] [packed] [in-order]",
+         [rx-ring-size <rx-ring:u32>] [tx-ring-size <tx-ring:u32>] [persist] [attach] [tun] \
+         [{gso | no-gso}] [gro-coalesce] [csum-offload] [packed] [in-order]",
         "Create an interface whose other end is an interface of the host",
         create,
     )
@@ -31,8 +31,22 @@ pub static COMMANDS: &[Command] = &[
         "create tap tun host-if-name tun7 host-ip4-addr 10.7.0.1/30",
     ])
     .doc(
-        "Prints the new interface's name. `gso` and `csum-offload` are always on; ring sizes, `packed` and \
-         `in-order` speak of virtio rings, which this driver does not have: accepted, without effect.",
+        "Prints the new interface's name. `gso` and `csum-offload` are on unless `no-gso` is said, or `set tap offload` \
+         later. `gro-coalesce` merges TCP packets that leave for the host together. Ring sizes, `packed` and `in-order` \
+         speak of virtio rings, which this driver does not have: accepted, without effect. `persist` leaves the host's \
+         interface when the TAP goes; `attach` takes one that is there, and leaves it.",
+    ),
+    Command::new(
+        "set tap offload {<interface> | sw_if_index <index:u32>} {gso-enable [gro-coalesce] | gso-disable | \
+         csum-offload-enable | csum-offload-disable}",
+        "Choose what packets of a TAP may owe, on both ways",
+        set_offload,
+    )
+    .examples(&["set tap offload tap0 gso-enable gro-coalesce", "set tap offload tap0 csum-offload-disable"])
+    .doc(
+        "`gso-enable`: large packets, and checksums that are left open; merged on the way to the host with \
+         `gro-coalesce`, not without. `gso-disable`: open checksums only. `csum-offload-disable`: neither. What the \
+         host is not to be asked for the router does.",
     ),
     Command::new("delete tap {<interface> | sw_if_index <index:u32>}", "Delete a TAP", delete)
         .examples(&["delete tap tap0", "delete tap sw_if_index 3"]),
@@ -79,6 +93,9 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     let tap = &mut create.tap;
     tap.name = args.opt("host-name")?;
     tap.mode = if args.has("tun") { Mode::Tun } else { Mode::Tap };
+    tap.offload = if args.has("no-gso") { Offload::Checksum } else { Offload::Gso };
+    create.coalesce = if args.has("gro-coalesce") { Coalesce::On } else { Coalesce::Off };
+    let tap = &mut create.tap;
     tap.lifetime = match (args.has("attach"), args.has("persist")) {
         (true, _) => Lifetime::Attached,
         (false, true) => Lifetime::Persistent,
@@ -114,6 +131,26 @@ fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
+fn set_offload(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which TAP?"))?;
+    let taps = control.get::<Taps>()?;
+    let offload = if args.has("gso-enable") {
+        Offload::Gso
+    } else if args.has("csum-offload-disable") {
+        Offload::Nothing
+    } else if args.has("csum-offload-enable") && taps.offload(index)? == Offload::Gso {
+        // It is on already.
+        Offload::Gso
+    } else {
+        Offload::Checksum
+    };
+    taps.set_offload(index, offload)?;
+    if offload == Offload::Gso && args.has("gso-enable") {
+        taps.set_coalesce(index, if args.has("gro-coalesce") { Coalesce::On } else { Coalesce::Off })?;
+    }
+    Ok(Output::none())
+}
+
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let taps = control.get::<Taps>()?.list(interface(args)?)?;
     Ok(Output::view(Shown(taps.into_iter().map(Row::from).collect())))
@@ -142,6 +179,9 @@ struct Row {
     rx_queues: usize,
     tx_queues: usize,
     ring_sizes: [Option<u32>; 2],
+    gso: bool,
+    checksum: bool,
+    coalesce: bool,
     refused: u64,
     deleted_by_host: bool,
 }
@@ -172,6 +212,9 @@ impl From<TapInfo> for Row {
             rx_queues: tap.queues,
             tx_queues,
             ring_sizes: config.ring_sizes,
+            gso: tap.offload == Offload::Gso,
+            checksum: tap.offload != Offload::Nothing,
+            coalesce: config.coalesce == Coalesce::On,
             refused,
             deleted_by_host: gone,
         }
@@ -208,7 +251,9 @@ impl fmt::Display for Row {
         if self.deleted_by_host {
             writeln!(f, "  deleted by the host")?;
         }
-        writeln!(f, "  gso-enabled 1\n  csum-enabled 1\n  packet-coalesce 0\n  packet-buffering 0")?;
+        let number = u8::from;
+        writeln!(f, "  gso-enabled {}\n  csum-enabled {}", number(self.gso), number(self.checksum))?;
+        writeln!(f, "  packet-coalesce {}\n  packet-buffering 0", number(self.coalesce))?;
         if let Some(mac) = &self.mac {
             writeln!(f, "  Mac Address: {mac}")?;
         }

@@ -27,6 +27,40 @@ pub enum Lifetime {
     Attached,
 }
 
+/// What is left to whoever takes a packet in, on both ways: the host's programs to the router, and the router to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Offload {
+    /// Checksums and the cutting of large packets.
+    #[default]
+    Gso,
+    /// Checksums: packets are as long as the MTU allows.
+    Checksum,
+    /// Nothing: packets are as on a wire.
+    Nothing,
+}
+
+impl Offload {
+    /// The same by its number.
+    pub(crate) fn from_number(number: u8) -> Self {
+        match number {
+            0 => Offload::Gso,
+            1 => Offload::Checksum,
+            _ => Offload::Nothing,
+        }
+    }
+}
+
+/// Whether small packets of a TCP connection that leave together are merged into large ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coalesce {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are, for as long as the host takes large packets.
+    On,
+}
+
 /// What the administrator wants of the interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdminState {
@@ -108,6 +142,8 @@ pub struct TapConfig {
     pub queues: usize,
     /// When it goes away.
     pub lifetime: Lifetime,
+    /// What its packets may owe.
+    pub offload: Offload,
     /// The host's side.
     pub host: HostConfig,
 }
@@ -119,6 +155,7 @@ impl Default for TapConfig {
             mode: Mode::Tap,
             queues: 1,
             lifetime: Lifetime::Temporary,
+            offload: Offload::Gso,
             host: HostConfig::default(),
         }
     }

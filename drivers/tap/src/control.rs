@@ -18,7 +18,7 @@ use shoal_wire::MacAddress;
 use crate::port::Port;
 use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
-use crate::{Carrier, Error, Lifetime, Mode, NetnsRef, Tap, TapConfig, TapQueue};
+use crate::{Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, TapQueue};
 
 /// MTU of the host's side unless the operator says otherwise.
 const HOST_MTU: u32 = 1500;
@@ -40,6 +40,8 @@ pub struct CreateTap {
     pub tx_queues: Option<u32>,
     /// Virtio ring sizes asked for, receive and transmit: checked and shown, without effect (there is no ring).
     pub ring_sizes: [Option<u32>; 2],
+    /// Whether packets to the host are merged.
+    pub coalesce: Coalesce,
     /// The interface itself and the host's side of it.
     pub tap: TapConfig,
 }
@@ -73,6 +75,10 @@ struct TapInterface {
     config: CreateTap,
     port: Arc<Port>,
     interfaces: Weak<Interfaces>,
+    input: NodeIndex,
+    layer: Layer,
+    /// The queues that receive, once more: what sends is made of them.
+    queues: RefCell<Vec<TapQueue>>,
 }
 
 /// All TAPs of one router.
@@ -104,6 +110,12 @@ fn check_rings(sizes: [Option<u32>; 2]) -> Result<(), Error> {
     let wrong = sizes.into_iter().flatten().find(|n| !n.is_power_of_two() || *n > 32_768);
     let (what, rule) = ("ring size", "a power of two up to 32768");
     wrong.map_or(Ok(()), |n| Err(Error::Config { what, value: n.into(), rule }))
+}
+
+/// What a TAP's device can do.
+fn abilities(flags: IfFlags, offload: Offload) -> IfFlags {
+    let (gso, checksum) = (offload == Offload::Gso, offload != Offload::Nothing);
+    flags.set(IfFlags::TX_GSO, gso).set(IfFlags::TX_CHECKSUM, checksum)
 }
 
 impl Taps {
@@ -148,20 +160,15 @@ impl Taps {
         // The kernel spreads the host's frames over all open queues, so sending needs the same ones, not more.
         let senders =
             queues.iter().cycle().take(tx).map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
-        let port = Arc::new(Port::new(self.interfaces.table(), senders, self.news.clone()));
+        let port = Port::new(self.interfaces.table(), senders, self.news.clone(), create.tap.mode);
+        port.set_offload(create.tap.offload);
+        port.set_coalesce(create.coalesce);
+        let port = Arc::new(port);
         tap.set_carrier(Carrier::Off)?;
         let index = self.enter(&name, id, tap, config, &port)?;
-        let layer = match create.tap.mode {
-            Mode::Tap => Layer::Ethernet,
-            Mode::Tun => Layer::Ip { ip6: self.graph.node("ip6-input").ok() },
-        };
-        for (number, queue) in (0..).zip(queues) {
-            let queue = Box::new(TapRx::new(Arc::clone(&port), queue, number, layer));
-            let queue = Queue { number, node: self.input, queue, thread: None };
-            if let Err(e) = self.interfaces.add_queue(index, queue) {
-                let _ = self.interfaces.delete(index);
-                return Err(e.into());
-            }
+        if let Err(e) = self.of(index).and_then(|tap| tap.add_queues(queues)) {
+            let _ = self.interfaces.delete(index);
+            return Err(e);
         }
         Ok(index)
     }
@@ -178,13 +185,18 @@ impl Taps {
         let mtu = config.tap.host.mtu.unwrap_or(HOST_MTU).min(65_535) as u16;
         let mac = config.mac.unwrap_or(MacAddress::ZERO);
         let interfaces = Rc::downgrade(&self.interfaces);
-        let tap = Rc::new(TapInterface { tap, id, config, port: Arc::clone(port), interfaces });
-        let flags = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true).set(IfFlags::ETHERNET, ethernet);
+        let layer = match config.tap.mode {
+            Mode::Tap => Layer::Ethernet,
+            Mode::Tun => Layer::Ip { ip6: self.graph.node("ip6-input").ok() },
+        };
+        let (port, input, queues) = (Arc::clone(port), self.input, RefCell::default());
+        let tap = Rc::new(TapInterface { tap, id, config, port, interfaces, input, layer, queues });
+        let flags = abilities(IfFlags::default(), tap.port.offload()).set(IfFlags::ETHERNET, ethernet);
         let rx_next = if ethernet { "ethernet-input" } else { "ip4-input" };
         let device = Rc::clone(&tap) as Rc<dyn Device>;
         let create = Create { name, mac, mtu, flags, rx_next, device };
-        let index = self.interfaces.create(&create, TapTx { port: Arc::clone(port) })?;
-        port.set_index(index);
+        let index = self.interfaces.create(&create, TapTx { port: Arc::clone(&tap.port) })?;
+        tap.port.set_index(index);
         self.all.borrow_mut().push(tap);
         Ok(index)
     }
@@ -196,6 +208,35 @@ impl Taps {
     pub fn delete(&self, index: SwIfIndex) -> Result<(), Error> {
         self.of(index)?;
         Ok(self.interfaces.delete(index)?)
+    }
+
+    /// What packets of a TAP may owe from now on, on both ways.
+    ///
+    /// # Errors
+    /// The interface is no TAP, the host has deleted it, or refuses; nothing is changed then.
+    pub fn set_offload(&self, index: SwIfIndex, offload: Offload) -> Result<(), Error> {
+        let tap = self.of(index)?;
+        tap.tap.set_offload(offload)?;
+        // Packets that are made for another wish on their way here are sent as they are allowed to be then.
+        tap.port.set_offload(offload);
+        Ok(self.interfaces.modify(index, |d| d.with_flags(abilities(d.flags(), offload)))?)
+    }
+
+    /// What packets of a TAP may owe.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn offload(&self, index: SwIfIndex) -> Result<Offload, Error> {
+        Ok(self.of(index)?.port.offload())
+    }
+
+    /// Whether packets to the host are merged from now on.
+    ///
+    /// # Errors
+    /// The interface is no TAP.
+    pub fn set_coalesce(&self, index: SwIfIndex, coalesce: Coalesce) -> Result<(), Error> {
+        self.of(index)?.port.set_coalesce(coalesce);
+        Ok(())
     }
 
     /// All TAPs, or one of them.
@@ -238,11 +279,17 @@ impl Taps {
 
     fn info(&self, tap: &TapInterface) -> TapInfo {
         let index = tap.port.index();
+        let mut config = tap.config.clone();
+        (config.tap.offload, config.coalesce) = (tap.port.offload(), tap.port.coalesce());
+        let queues = tap.queues.borrow().len();
+        if queues != config.tap.queues {
+            (config.tap.queues, config.rx_queues) = (queues, Some(queues as u32));
+        }
         TapInfo {
             index,
             name: self.interfaces.name(index).unwrap_or_default(),
             id: tap.id,
-            config: tap.config.clone(),
+            config,
             tx_queues: tap.port.tx_queues(),
             host_ifindex: tap.tap.ifindex(),
             carrier: !tap.port.is_gone() && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
@@ -275,7 +322,64 @@ pub(crate) async fn listen(heard: Receiver<SwIfIndex>, taps: Weak<Taps>) {
     }
 }
 
+impl TapInterface {
+    /// Gives the interface receive queues behind those it has; none when one cannot be.
+    fn add_queues(&self, new: Vec<TapQueue>) -> Result<(), Error> {
+        let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
+        let (index, there) = (self.port.index(), self.queues.borrow().len());
+        let kept = new.iter().map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
+        for (queue, kept) in new.into_iter().zip(kept) {
+            let number = self.queues.borrow().len() as u32;
+            let queue = Box::new(TapRx::new(Arc::clone(&self.port), queue, number, self.layer));
+            let queue = Queue { number, node: self.input, queue, thread: None };
+            if let Err(error) = interfaces.add_queue(index, queue) {
+                self.drop_queues(there, &interfaces)?;
+                return Err(error.into());
+            }
+            self.queues.borrow_mut().push(kept);
+        }
+        Ok(())
+    }
+
+    /// Takes all receive queues but the first ones away.
+    fn drop_queues(&self, left: usize, interfaces: &Interfaces) -> Result<(), Error> {
+        // Nobody sends by them any more; then nobody reads, and the last descriptor of each is closed. The kernel spreads
+        // the host's frames over those that are left.
+        let queues = self.queues.borrow();
+        let senders = queues.iter().take(left).cycle().take(self.port.tx_queues()).map(TapQueue::try_clone);
+        let senders = senders.collect::<Result<Vec<_>, _>>()?;
+        let there = queues.len();
+        drop(queues);
+        for (number, sender) in senders.into_iter().enumerate() {
+            self.port.replace_tx(number, sender);
+        }
+        for number in (left..there).rev() {
+            drop(interfaces.remove_queue(self.port.index(), number as u32)?);
+            self.queues.borrow_mut().truncate(number);
+        }
+        Ok(())
+    }
+
+    fn change_queues(&self, queues: usize) -> Result<(), Error> {
+        let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
+        let there = self.queues.borrow().len();
+        if queues < there {
+            return self.drop_queues(queues, &interfaces);
+        }
+        let new = (there..queues).map(|_| self.tap.add_queue()).collect::<Result<Vec<_>, _>>()?;
+        self.add_queues(new)
+    }
+}
+
 impl Device for TapInterface {
+    fn set_rx_queues(&self, queues: u32) -> Result<(), String> {
+        if self.port.is_gone() {
+            return Err("the host has deleted its interface".into());
+        }
+        let queues = count("number of receive queues", Some(queues), 1);
+        queues.and_then(|queues| self.change_queues(queues)).map_err(|e| e.to_string())
+    }
+
     fn class(&self) -> &'static str {
         "virtio"
     }
@@ -307,12 +411,18 @@ impl Device for TapInterface {
             Lifetime::Attached => ", attached",
         };
         let gone = if self.port.is_gone() { ", deleted by the host" } else { "" };
+        let offloads = match self.port.offload() {
+            Offload::Gso => "checksum tso4 tso6 ecn uso",
+            Offload::Checksum => "checksum",
+            Offload::Nothing => "none",
+        };
+        let merged = if self.port.coalesce() == Coalesce::On { ", packets are merged" } else { "" };
         format!(
             "Linux {kind} interface {} (ifindex {}{place}{life}{gone})\nRX Queues: {}\nTX Queues: {}\n\
-             offloads: checksum tso4 tso6 ecn uso, refused frames {}",
+             offloads: {offloads}{merged}, refused frames {}",
             self.tap.name(),
             self.tap.ifindex(),
-            self.config.tap.queues,
+            self.queues.borrow().len(),
             self.port.tx_queues(),
             self.port.refused.load(Ordering::Relaxed),
         )

@@ -32,7 +32,9 @@ use std::rc::Rc;
 use shoal_interface::{HostPorts, HostSide};
 use shoal_module::{Control, InitError, Module};
 
-pub use config::{Address, AdminState, Carrier, HostConfig, Lifetime, Mode, NetnsRef, TapConfig};
+pub use config::{
+    Address, AdminState, Carrier, Coalesce, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig,
+};
 pub use control::{CreateTap, TapInfo, Taps};
 pub use error::Error;
 pub use sys::{Received, RecvError, SendError, TapQueue};

@@ -1,12 +1,12 @@
 //! What both planes know of one TAP.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shoal_graph::process::Sender;
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
-use crate::TapQueue;
+use crate::{Coalesce, Mode, Offload, TapQueue};
 
 /// One TAP, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
@@ -17,16 +17,43 @@ pub(crate) struct Port {
     /// The host has deleted the interface.
     gone: AtomicBool,
     news: Sender<SwIfIndex>,
+    pub(crate) mode: Mode,
+    /// What the host takes, by its number.
+    offload: AtomicU8,
+    /// Whether sent packets are merged.
+    coalesce: AtomicBool,
     /// Frames that were cut short or whose vnet header was wrong.
     pub(crate) refused: AtomicU64,
 }
 
 impl Port {
-    pub(crate) fn new(interfaces: IfTable, tx: Vec<TapQueue>, news: Sender<SwIfIndex>) -> Self {
+    pub(crate) fn new(interfaces: IfTable, tx: Vec<TapQueue>, news: Sender<SwIfIndex>, mode: Mode) -> Self {
         let placement = TxPlacement::new(tx.len());
         let tx = tx.into_iter().map(Mutex::new).collect();
         let (index, gone) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicBool::new(false));
-        Port { interfaces, index, tx, placement, gone, news, refused: AtomicU64::new(0) }
+        let (offload, coalesce) = (AtomicU8::default(), AtomicBool::default());
+        let refused = AtomicU64::new(0);
+        Port { interfaces, index, tx, placement, gone, news, mode, offload, coalesce, refused }
+    }
+
+    /// What the host takes.
+    #[inline]
+    pub(crate) fn offload(&self) -> Offload {
+        Offload::from_number(self.offload.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_offload(&self, offload: Offload) {
+        self.offload.store(offload as u8, Ordering::Relaxed);
+    }
+
+    /// Whether sent packets are merged, when the host takes large ones.
+    #[inline]
+    pub(crate) fn coalesce(&self) -> Coalesce {
+        if self.coalesce.load(Ordering::Relaxed) { Coalesce::On } else { Coalesce::Off }
+    }
+
+    pub(crate) fn set_coalesce(&self, coalesce: Coalesce) {
+        self.coalesce.store(coalesce == Coalesce::On, Ordering::Relaxed);
     }
 
     /// The interface's index: `NONE` until it has one.
@@ -49,6 +76,13 @@ impl Port {
     pub(crate) fn tx_queue(&self, number: usize) -> Option<MutexGuard<'_, TapQueue>> {
         let queue = self.tx.get(number)?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sends by another queue from now on.
+    pub(crate) fn replace_tx(&self, number: usize, queue: TapQueue) {
+        if let Some(slot) = self.tx.get(number) {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = queue;
+        }
     }
 
     /// Whether the host has deleted the interface.

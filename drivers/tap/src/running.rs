@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use shoal_interface::Interfaces;
-use shoal_module::{Control, Running, word};
+use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::MacAddress;
 
-use crate::{Lifetime, Mode, NetnsRef, TapInfo, Taps};
+use crate::{Coalesce, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let (Ok(taps), Ok(interfaces)) = (control.get::<Taps>(), control.get::<Interfaces>()) else { return };
@@ -19,6 +19,10 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         let kind = if info.config.tap.mode == Mode::Tap { "tap" } else { "tun" };
         let made_as = format!("{kind}{}", info.id);
         interfaces.write_create(running, info.index, line(&info, mac), &made_as);
+        if info.config.tap.offload == Offload::Nothing {
+            let line = format!("set tap offload {} csum-offload-disable", word(&info.name));
+            running.line_at(Phase::Settings, info.index.0, line);
+        }
     }
 }
 
@@ -60,6 +64,8 @@ fn line(info: &TapInfo, mac: MacAddress) -> String {
         Lifetime::Attached => " attach",
     });
     line.push_str(if tap.mode == Mode::Tun { " tun" } else { "" });
+    line.push_str(if tap.offload == Offload::Checksum { " no-gso" } else { "" });
+    line.push_str(if config.coalesce == Coalesce::On { " gro-coalesce" } else { "" });
     line
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use crate::netns::{self, run_in};
 use crate::sys::{Exclusive, TapQueue, control};
-use crate::{Carrier, Error, Lifetime, NetnsRef, TapConfig, host};
+use crate::{Carrier, Error, Lifetime, NetnsRef, Offload, TapConfig, host};
 
 /// A TAP (or TUN) interface of the host.
 ///
@@ -52,6 +52,9 @@ impl Tap {
                 queues.push(TapQueue::open(&name, config.mode, Exclusive::No)?.0);
             }
             let ifindex = host::ifindex(&name)?;
+            for queue in &queues {
+                control::set_offload(queue.as_fd(), config.offload)?;
+            }
             host::apply(ifindex, &config.host)?;
             let first = queues.first().ok_or(Error::last("no queue"))?;
             let control = first.as_fd().try_clone_to_owned().map_err(Error::os("dup"))?;
@@ -67,6 +70,11 @@ impl Tap {
     /// Opens one more queue.
     pub fn add_queue(&self) -> Result<TapQueue, Error> {
         run_in(self.netns.as_ref(), || Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No)?.0))
+    }
+
+    /// Says what the router takes from the host: what already waits is as it was.
+    pub fn set_offload(&self, offload: Offload) -> Result<(), Error> {
+        control::set_offload(self.control.as_fd(), offload)
     }
 
     /// The name the kernel gave it.

@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
-use shoal_buffer::Frame;
+use shoal_buffer::{Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NoNext};
-use shoal_vnet::owed;
+use shoal_vnet::{
+    Front, MOST_PIECES, Offload as Owed, PieceError, SegmentList, Segments, VnetHdr, coalesce,
+    complete_checksum, ethernet_payload, owed,
+};
 
-use crate::SendError;
 use crate::port::Port;
+use crate::{Coalesce, Mode, Offload, SendError, TapQueue};
 
 /// Why a packet is not sent.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,11 @@ pub enum Error {
     Gone,
     /// too many segments
     TooManySegments,
+    /// no buffer free to cut a large packet
+    NoBuffer,
+    /// packets merged into another
+    #[severity(info)]
+    Merged,
     /// other error of the system call
     Other,
 }
@@ -65,13 +73,22 @@ impl FrameNode for TapTx {
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread, memory) = (self.port.index().0, cx.thread(), cx.memory());
         let number = self.port.placement.queue(thread);
+        let offload = self.port.offload();
+        if offload == Offload::Gso && self.port.coalesce() == Coalesce::On {
+            self.merge(frame, cx);
+        }
         let mut failed = 0;
         if let Some(mut queue) = self.port.tx_queue(number) {
             for i in 0..frame.len() {
-                let Some(pkt) = frame.packet(memory, i) else { continue };
+                let Some(mut pkt) = frame.packet(memory, i) else { continue };
                 cx.trace(&pkt, || Trace { interface, queue: number, len: pkt.len() });
-                let vnet = owed(&pkt).ok_or(Error::Invalid);
-                if let Err(error) = vnet.and_then(|vnet| Ok(queue.send(vnet, pkt.segments())?)) {
+                let owes = pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD.with(Flags::GSO));
+                let sent = if owes && offload != Offload::Gso {
+                    self.send_paid(&mut pkt, offload, &mut queue, cx)
+                } else {
+                    send(&pkt, &mut queue)
+                };
+                if let Err(error) = sent {
                     cx.count(error, 1);
                     failed += 1;
                     if error == Error::Gone {
@@ -84,5 +101,57 @@ impl FrameNode for TapTx {
             cx.counters().tx_error.add(thread, interface as usize, failed);
         }
         cx.free_frame(frame);
+    }
+}
+
+fn send(pkt: &Packet<'_>, queue: &mut TapQueue) -> Result<(), Error> {
+    let vnet = owed(pkt).ok_or(Error::Invalid)?;
+    Ok(queue.send(vnet, pkt.segments())?)
+}
+
+impl TapTx {
+    #[cold]
+    fn merge(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let front = if self.port.mode == Mode::Tap { Front::Ethernet } else { Front::Ip };
+        let mut spare = cx.blank();
+        let merged = coalesce(frame, &mut spare, cx.cache(), front);
+        cx.recycle(spare);
+        if merged > 0 {
+            cx.count(Error::Merged, merged as u64);
+        }
+    }
+
+    /// Sends a packet that owes what this TAP's host is not to be asked for.
+    #[cold]
+    fn send_paid(
+        &self,
+        pkt: &mut Packet<'_>,
+        offload: Offload,
+        queue: &mut TapQueue,
+        cx: &mut FrameCx<'_>,
+    ) -> Result<(), Error> {
+        if !pkt.flags().has(Flags::GSO) {
+            if offload == Offload::Nothing {
+                complete_checksum(pkt).ok_or(Error::Invalid)?;
+            }
+            return send(pkt, queue);
+        }
+        let list = SegmentList::of(pkt).ok_or(Error::TooManySegments)?;
+        let net = if self.port.mode == Mode::Tap { ethernet_payload(pkt.data()) } else { Some(0) };
+        let pieces = Owed::load(pkt)
+            .zip(net)
+            .and_then(|(owed, net)| Segments::new(list.as_slice(), &owed, net).ok().flatten())
+            .filter(|pieces| pieces.count() <= MOST_PIECES);
+        let mut pieces = pieces.ok_or(Error::Invalid)?;
+        while let Some(piece) = pieces.next_packet(cx.cache(), pkt.current()) {
+            let mut piece = piece.map_err(|error| match error {
+                PieceError::NoBuffer => Error::NoBuffer,
+                PieceError::BadHeaders => Error::Invalid,
+            })?;
+            let sent = queue.send(VnetHdr::default(), cx.cache().packet(&mut piece).segments());
+            cx.cache().free(piece);
+            sent?;
+        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use shoal_interface::IfFlags;
-use shoal_tap::{Address, CreateTap, HostConfig, Mode, NetnsRef, TapConfig};
+use shoal_tap::{Address, Coalesce, CreateTap, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig};
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,5 +119,143 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
             .stdout
             .is_empty()
     );
+    router.end();
+}
+
+/// Frames that host `b` has received.
+fn frames_at_b(hosts: &Hosts) -> u64 {
+    let cat = ["netns", "exec", hosts.b.name(), "cat", "/sys/class/net/eth0/statistics/rx_packets"];
+    let out = Command::new("ip").args(cat).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).trim().parse().unwrap()
+}
+
+#[test]
+fn what_the_host_is_not_to_be_asked_for_the_router_does() {
+    if !can_run("what_the_host_is_not_to_be_asked_for_the_router_does") {
+        return;
+    }
+    let hosts = Hosts::new("o");
+    let router = start(&hosts.r);
+    let taps = hosts.taps(Mode::Tap, 1);
+    let [a, b] = router.on(|r| connect(r, taps));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    // Host a goes on sending large packets; what b gets changes under way.
+    for (offload, flags) in [
+        (Offload::Checksum, IfFlags::TX_CHECKSUM),
+        (Offload::Nothing, IfFlags::default()),
+        (Offload::Gso, IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true)),
+    ] {
+        router.on(move |r| all_taps(r).set_offload(b, offload).unwrap());
+        let both = IfFlags::TX_CHECKSUM.set(IfFlags::TX_GSO, true);
+        let now = router.on(move |r| r.interfaces.data(b).unwrap().flags());
+        assert_eq!((now.has(both), now.all(flags)), (flags.0 != 0, true), "{offload:?}");
+        let before = frames_at_b(&hosts);
+        hosts.tcp(20 << 20);
+        let frames = frames_at_b(&hosts) - before;
+        let cut = frames > (20 << 20) / 1460;
+        assert_eq!(cut, offload != Offload::Gso, "{offload:?}: {frames} frames");
+    }
+    // The other way round: b hands over what it would send on a wire.
+    router.on(move |r| all_taps(r).set_offload(a, Offload::Nothing).unwrap());
+    let before = router.on(move |r| r.counts(a).0);
+    hosts.tcp(20 << 20);
+    let received = router.on(move |r| r.counts(a).0) - before;
+    assert!(received > (20 << 20) / 1460, "{received} frames");
+    // Merged again on the way out.
+    router.on(move |r| all_taps(r).set_coalesce(b, Coalesce::On).unwrap());
+    let before = frames_at_b(&hosts);
+    hosts.tcp(20 << 20);
+    let (frames, errors) = (frames_at_b(&hosts) - before, router.on(Inside::errors));
+    println!("{frames} frames of {received} {errors:?}");
+    assert!(errors.iter().all(|(_, what, _)| *what == "packets merged into another"), "{errors:?}");
+    assert!(
+        router.on(move |r| all_taps(r).set_offload(shoal_interface::SwIfIndex(0), Offload::Gso)).is_err()
+    );
+    router.end();
+}
+
+#[test]
+fn a_persistent_tap_stays_and_is_attached_to_again() {
+    if !can_run("a_persistent_tap_stays_and_is_attached_to_again") {
+        return;
+    }
+    let hosts = Hosts::new("k");
+    let router = start(&hosts.r);
+    let [mut a, b] = hosts.taps(Mode::Tap, 2);
+    a.tap.lifetime = Lifetime::Persistent;
+    let first = router.on({
+        let wish = [a.clone(), b];
+        move |r| connect(r, wish)
+    });
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    router.on(move |r| all_taps(r).delete(first[0]).unwrap());
+    let there = || Command::new("ip").args(["-n", hosts.a.name(), "link", "show", "eth0"]).output().unwrap();
+    assert!(there().status.success(), "it is still there");
+    a.tap.lifetime = Lifetime::Attached;
+    let wish = a.clone();
+    let again = router.on(move |r| {
+        let index = all_taps(r).create(&wish).unwrap();
+        r.join([index, first[1]]);
+        r.interfaces.set_admin(index, true).unwrap();
+        index
+    });
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    router.on(move |r| all_taps(r).delete(again).unwrap());
+    assert!(there().status.success(), "attaching leaves it, too");
+    a.tap.name = Some("eth7".into());
+    let missing = router.on(move |r| all_taps(r).create(&a).unwrap_err().to_string());
+    assert!(missing.contains("eth7"), "{missing}");
+    router.end();
+}
+
+#[test]
+fn packets_of_9000_bytes_cross_in_chains() {
+    if !can_run("packets_of_9000_bytes_cross_in_chains") {
+        return;
+    }
+    let hosts = Hosts::new("j");
+    let router = start(&hosts.r);
+    let taps = hosts.taps(Mode::Tap, 1).map(|mut tap| {
+        (tap.tap.host.mtu, tap.tap.offload) = (Some(9000), Offload::Nothing);
+        tap
+    });
+    let [a, b] = router.on(|r| connect(r, taps));
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    hosts.tcp(20 << 20);
+    let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+    println!("{ca:?} {cb:?} {errors:?}");
+    assert!(ca.0 < (20 << 20) / 6000, "frames of {} bytes on average", (20 << 20) / ca.0);
+    assert_eq!(ca.2 + cb.2, 0, "{errors:?}");
+    router.end();
+}
+
+#[test]
+fn receive_queues_come_and_go_while_packets_flow() {
+    if !can_run("receive_queues_come_and_go_while_packets_flow") {
+        return;
+    }
+    let hosts = Hosts::new("q");
+    let router = start(&hosts.r);
+    let taps = hosts.taps(Mode::Tap, 1);
+    let [a, b] = router.on(|r| connect(r, taps));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    for queues in [4, 2, 3, 1] {
+        router.on(move |r| [a, b].iter().for_each(|i| r.interfaces.set_rx_queues(*i, queues).unwrap()));
+        let there = router.on(move |r| r.interfaces.queues(a).unwrap().len());
+        assert_eq!(there, queues as usize);
+        // Many flows: none of them ends in a queue that is not there any more.
+        for _ in 0..8 {
+            hosts.tcp(1 << 20);
+        }
+        assert!(hosts.ping(20), "{queues} queues");
+    }
+    for wrong in [0, 65] {
+        let error = router.on(move |r| r.interfaces.set_rx_queues(a, wrong).unwrap_err().to_string());
+        assert!(error.contains("from 1 to 64"), "{error}");
+    }
+    let error =
+        router.on(|r| r.interfaces.set_rx_queues(shoal_interface::SwIfIndex(0), 2).unwrap_err().to_string());
+    assert!(error.contains("when it is created"), "{error}");
     router.end();
 }

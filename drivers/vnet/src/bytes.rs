@@ -26,6 +26,23 @@ pub(crate) fn copy_out(segs: &[impl AsRef<[u8]>], mut at: usize, out: &mut [u8])
     (done == out.len()).then_some(())
 }
 
+/// Shows `len` bytes that start at `at`, part by part; fewer when the frame is shorter.
+pub(crate) fn each_part<'a>(segs: &[&'a [u8]], mut at: usize, mut len: usize, mut f: impl FnMut(&'a [u8])) {
+    for seg in segs {
+        let Some(rest) = seg.get(at..) else {
+            at -= seg.len();
+            continue;
+        };
+        let part = rest.get(..len.min(rest.len())).unwrap_or_default();
+        f(part);
+        len -= part.len();
+        if len == 0 {
+            return;
+        }
+        at = 0;
+    }
+}
+
 /// Writes a 16-bit big-endian word at byte `at`; the word may straddle two segments.
 pub(crate) fn put_u16(segs: &mut [&mut [u8]], at: usize, value: u16) -> Option<()> {
     let [hi, lo] = value.to_be_bytes();

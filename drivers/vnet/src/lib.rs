@@ -12,10 +12,11 @@
 //!   becomes a packet.
 //! - [`finish_checksum`], [`complete_checksum`]: does the checksum of a frame, or of a packet, in software, for an
 //!   output that does not offload.
-//! - [`Segments`]: cuts a superframe in software, for an output without GSO.
+//! - [`Segments`]: cuts a superframe in software, for an output without GSO; into bytes or into packets.
+//! - [`coalesce`]: makes superframes of TCP segments that follow each other, for an output that takes them.
 //!
 //! A frame is a slice of segments (`&[&[u8]]`), because a superframe is a chain of 2 KB buffers.
-//! Nothing here allocates.
+//! Nothing here allocates but buffers.
 //!
 //! Deliberately absent: UDP fragmentation offload (`gso_type` 3), which Linux stopped producing in
 //! 4.14; it is refused as [`VnetError::UnknownGso`]. Tunnel GSO (virtio 1.3) is refused likewise.
@@ -23,15 +24,19 @@
 
 mod bytes;
 mod checksum;
+mod gro;
 mod hdr;
 mod packet;
 mod segment;
 
 pub use bytes::ethernet_payload;
 pub use checksum::{Sum, finish_checksum};
+pub use gro::{Front, coalesce};
 pub use hdr::{Csum, Gso, GsoKind, Offload, VNET_HDR_LEN, VnetError, VnetHdr};
 pub use packet::{HeadersTooLong, SegmentList, complete_checksum, fill, insert_tag, owed};
-pub use segment::Segments;
+pub use segment::{MOST_PIECES, PieceError, Segments};
 
+#[cfg(test)]
+mod gro_tests;
 #[cfg(test)]
 mod segment_tests;

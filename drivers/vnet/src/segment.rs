@@ -1,12 +1,17 @@
 //! Software segmentation: cuts a superframe the way a TSO or USO device would.
 
-use crate::bytes::{be16, be32, copy_out, put, total};
+use shoal_buffer::{Buffer, Cache, DATA_SIZE, Packet};
+
+use crate::bytes::{be16, be32, copy_out, each_part, put, total};
 use crate::checksum::Sum;
 use crate::hdr::{Csum, Gso, GsoKind, Offload, VnetError};
 
 /// Ethernet with two VLAN tags, the longest IPv4 or an IPv6 header with room for extensions, the longest
 /// TCP header. A superframe with more headers is refused.
 const MAX_HEADERS: usize = 256;
+
+/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
+pub const MOST_PIECES: usize = 1024;
 
 const TCP_FIN_PSH: u8 = 0x01 | 0x08;
 const TCP_CWR: u8 = 0x80;
@@ -48,17 +53,10 @@ impl<'a> Segments<'a> {
         let mut head = [0; MAX_HEADERS];
         copy_out(segs, 0, head.get_mut(..header_len).ok_or(bad)?).ok_or(bad)?;
         let transport = usize::from(start);
+        let len = total(segs);
         check_network(&head, net_offset, transport, gso.kind).ok_or(bad)?;
-        Ok(Some(Self {
-            segs,
-            gso,
-            head,
-            net: net_offset,
-            transport,
-            len: total(segs),
-            at: header_len,
-            index: 0,
-        }))
+        check_length(&head, net_offset, len).ok_or(bad)?;
+        Ok(Some(Self { segs, gso, head, net: net_offset, transport, len, at: header_len, index: 0 }))
     }
 
     /// How many segments will come out, at least one.
@@ -71,12 +69,15 @@ impl<'a> Segments<'a> {
         self.len.min(usize::from(self.gso.header_len) + usize::from(self.gso.size.get()))
     }
 
+    /// Payload bytes of the next segment; `None` after the last.
+    fn next_payload(&self) -> Option<usize> {
+        let payload = (self.len - self.at).min(usize::from(self.gso.size.get()));
+        (payload > 0 || self.index == 0).then_some(payload)
+    }
+
     /// Writes the next segment at the start of `out` and returns its length; `None` after the last.
     pub fn next_into(&mut self, out: &mut [u8]) -> Option<Result<usize, VnetError>> {
-        let payload = (self.len - self.at).min(usize::from(self.gso.size.get()));
-        if payload == 0 && self.index > 0 {
-            return None;
-        }
+        let payload = self.next_payload()?;
         let header_len = usize::from(self.gso.header_len);
         let need = header_len + payload;
         let too_small = VnetError::BufferTooSmall { need, have: out.len() };
@@ -85,13 +86,118 @@ impl<'a> Segments<'a> {
         Some(self.write(out, header_len).map(|()| need).ok_or(bad))
     }
 
+    /// The next segment as a packet whose front is at `front`, so that offsets into the headers of the superframe hold
+    /// for it, too; over several buffers when it is long. `None` after the last.
+    ///
+    /// # Errors
+    /// No buffer is free, or the headers do not let themselves be written; nothing is kept then.
+    pub fn next_packet(&mut self, cache: &mut Cache, front: i16) -> Option<Result<Buffer, PieceError>> {
+        let payload = self.next_payload()?;
+        let need = usize::from(self.gso.header_len) + payload;
+        // What lies in front of the data area is headroom.
+        let room = DATA_SIZE.saturating_sub(front.max(0).cast_unsigned().into());
+        Some(if need <= room {
+            self.one_buffer(cache, front, need)
+        } else {
+            self.chain(cache, front, payload, room)
+        })
+    }
+
+    fn one_buffer(&mut self, cache: &mut Cache, front: i16, need: usize) -> Result<Buffer, PieceError> {
+        let mut buffer = cache.alloc_one().ok_or(PieceError::NoBuffer)?;
+        let mut pkt = cache.packet(&mut buffer);
+        let header_len = usize::from(self.gso.header_len);
+        let written = place(&mut pkt, front, need).and_then(|()| self.write(pkt.data_mut(), header_len));
+        if written.is_none() {
+            cache.free(buffer);
+            return Err(PieceError::BadHeaders);
+        }
+        Ok(buffer)
+    }
+
+    /// A segment over several buffers, from the last to the first, as [`crate::fill`] does.
+    #[cold]
+    fn chain(
+        &mut self,
+        cache: &mut Cache,
+        front: i16,
+        payload: usize,
+        room: usize,
+    ) -> Result<Buffer, PieceError> {
+        let header_len = usize::from(self.gso.header_len);
+        let first = room.saturating_sub(header_len).min(payload);
+        let (mut tail, mut end) = (None::<Buffer>, payload);
+        loop {
+            let start = if end > first { first + (end - first - 1) / DATA_SIZE * DATA_SIZE } else { 0 };
+            let made = match cache.alloc_one() {
+                None => Err(PieceError::NoBuffer),
+                Some(mut buffer) => {
+                    let mut pkt = cache.packet(&mut buffer);
+                    let done = if end > first {
+                        pkt.put(end - start).and_then(|to| copy_out(self.segs, self.at + start, to))
+                    } else {
+                        self.chain_head(&mut pkt, front, first, payload)
+                    };
+                    if done.is_some() {
+                        Ok(buffer)
+                    } else {
+                        cache.free(buffer);
+                        Err(PieceError::BadHeaders)
+                    }
+                }
+            };
+            let mut buffer = match made {
+                Ok(buffer) => buffer,
+                Err(error) => {
+                    if let Some(tail) = tail {
+                        cache.free(tail);
+                    }
+                    return Err(error);
+                }
+            };
+            if let Some(tail) = tail.take() {
+                cache.packet(&mut buffer).append_segment(tail);
+            }
+            if end <= first {
+                return Ok(buffer);
+            }
+            (tail, end) = (Some(buffer), start);
+        }
+    }
+
+    /// The headers and the first bytes of a segment of which `payload` bytes follow in all.
+    fn chain_head(&mut self, pkt: &mut Packet<'_>, front: i16, first: usize, payload: usize) -> Option<()> {
+        let header_len = usize::from(self.gso.header_len);
+        place(pkt, front, header_len + first)?;
+        let (head, body) = pkt.data_mut().split_at_mut_checked(header_len)?;
+        head.copy_from_slice(self.head.get(..header_len)?);
+        copy_out(self.segs, self.at, body)?;
+        let (segs, at) = (self.segs, self.at);
+        self.fix(head, payload, |sum| each_part(segs, at, payload, |part| sum.add(part)))?;
+        self.passed(payload);
+        Some(())
+    }
+
     fn write(&mut self, out: &mut [u8], header_len: usize) -> Option<()> {
         let (head, body) = out.split_at_mut_checked(header_len)?;
         head.copy_from_slice(self.head.get(..header_len)?);
         copy_out(self.segs, self.at, body)?;
-        let sent = self.at - header_len;
-        let last = self.at + body.len() == self.len;
-        let l4_len = head.len() - self.transport + body.len();
+        self.fix(head, body.len(), |sum| sum.add(body))?;
+        self.passed(body.len());
+        Some(())
+    }
+
+    fn passed(&mut self, payload: usize) {
+        self.at += payload;
+        self.index = self.index.wrapping_add(1);
+    }
+
+    /// Makes the superframe's headers those of the next segment, whose payload has so many bytes and adds itself to the
+    /// sum.
+    fn fix(&self, head: &mut [u8], payload: usize, body: impl FnOnce(&mut Sum)) -> Option<()> {
+        let sent = self.at - head.len();
+        let last = self.at + payload == self.len;
+        let l4_len = head.len() - self.transport + payload;
 
         if self.gso.kind == GsoKind::Udp {
             put(head, self.transport + 4, &u16::try_from(l4_len).ok()?.to_be_bytes())?;
@@ -103,11 +209,8 @@ impl<'a> Segments<'a> {
         put(head, field, &[0, 0])?;
         let mut sum = pseudo;
         sum.add(head.get(self.transport..)?);
-        sum.add(body);
-        put(head, field, &sum.finish_transport().to_be_bytes())?;
-        self.at += body.len();
-        self.index = self.index.wrapping_add(1);
-        Some(())
+        body(&mut sum);
+        put(head, field, &sum.finish_transport().to_be_bytes())
     }
 
     fn fix_tcp(&self, head: &mut [u8], sent: u32, last: bool) -> Option<()> {
@@ -148,17 +251,46 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// The IP header must be of the right version, end at or before the transport header and, for IPv4,
-/// name the protocol. IPv6 extension headers between the two are carried along unread, as devices do.
+/// Why a segment does not become a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceError {
+    /// No buffer is free.
+    NoBuffer,
+    /// The headers cannot be those of a segment.
+    BadHeaders,
+}
+
+/// Makes a fresh packet `len` bytes long, with its front at `front`.
+fn place(pkt: &mut Packet<'_>, front: i16, len: usize) -> Option<()> {
+    let ahead = usize::from(front.max(0).cast_unsigned());
+    pkt.put(ahead)?;
+    pkt.pull(ahead)?;
+    let behind = usize::from(front.min(0).unsigned_abs());
+    pkt.push(behind)?;
+    match len.checked_sub(behind) {
+        Some(more) => pkt.put(more).map(drop),
+        None => pkt.truncate(len),
+    }
+}
+
+/// The IP header must be of the right version, end at or before the transport header and name the protocol. IPv6 extension
+/// headers between the two are carried along unread, as devices do.
 fn check_network(head: &[u8], net: usize, transport: usize, kind: GsoKind) -> Option<()> {
     let ip = head.get(net..transport)?;
     let first = *ip.first()?;
+    let protocol = if kind == GsoKind::Udp { IPPROTO_UDP } else { IPPROTO_TCP };
     let ok = match (first >> 4, kind) {
-        (4, GsoKind::Tcp4) => *ip.get(9)? == IPPROTO_TCP,
-        (4, GsoKind::Udp) => *ip.get(9)? == IPPROTO_UDP,
-        (6, GsoKind::Tcp6 | GsoKind::Udp) => ip.len() >= 40,
+        (4, GsoKind::Tcp4 | GsoKind::Udp) => *ip.get(9)? == protocol,
+        (6, GsoKind::Tcp6 | GsoKind::Udp) => ip.len() > 40 || ip.len() == 40 && *ip.get(6)? == protocol,
         _ => false,
     };
     let v4_len_ok = first >> 4 != 4 || (usize::from(first & 0xf) * 4 == ip.len() && ip.len() >= 20);
     (ok && v4_len_ok).then_some(())
+}
+
+/// The IP header must know how long the superframe is: whoever has compared it with an MTU has believed it.
+fn check_length(head: &[u8], net: usize, len: usize) -> Option<()> {
+    let ip = head.get(net..)?;
+    let claimed = if ip.first()? >> 4 == 4 { be16(ip, 2)?.into() } else { usize::from(be16(ip, 4)?) + 40 };
+    (net + claimed == len).then_some(())
 }

@@ -81,6 +81,14 @@ pub trait Device {
         Ok(())
     }
 
+    /// Have another number of receive queues, while packets flow.
+    ///
+    /// # Errors
+    /// Why the device cannot, and what it allows.
+    fn set_rx_queues(&self, _queues: u32) -> Result<(), String> {
+        Err("its receive queues are chosen when it is created: delete it and create it anew".into())
+    }
+
     /// Whether its MTU is what somebody else gave it, so that it says something to ask for the one it has.
     fn has_given_mtu(&self) -> bool {
         false

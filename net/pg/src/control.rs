@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use shoal_graph::{FeatureSpec, Graph, NoNext, NodeIndex, PacketNode};
 use shoal_interface::{Create, DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
@@ -120,11 +121,10 @@ impl Pg {
             return Ok(there);
         }
         let name = format!("pg{}", create.id);
-        let port = Port::new(create.mode, create.gso_size.unwrap_or(0));
+        let port = Port::new(create.mode, create.gso_size.unwrap_or(0), create.coalesce);
         let mut flags = IfFlags::TX_CHECKSUM.set(IfFlags::ETHERNET, create.mode == Mode::Ethernet);
         flags = flags.set(IfFlags::TX_GSO, create.gso_size.is_some());
-        let coalesce = Rc::new(Cell::new(create.coalesce));
-        let device = PgDevice { id: create.id, port: Arc::clone(&port), coalesce: Rc::clone(&coalesce) };
+        let device = PgDevice { id: create.id, port: Arc::clone(&port) };
         let mac = match create.mode {
             Mode::Ethernet => create.mac.unwrap_or_else(random_mac),
             Mode::Ip4 | Mode::Ip6 => create.mac.unwrap_or(MacAddress::ZERO),
@@ -139,7 +139,7 @@ impl Pg {
         };
         let tx = Tx { port: Arc::clone(&port), clock: self.graph.clock().clone() };
         let index = self.interfaces.create(&new, tx)?;
-        let interface = Interface { index, port, coalesce, injects: Cell::new(None), made: create.clone() };
+        let interface = Interface { index, port, injects: Cell::new(None), made: create.clone() };
         self.all.borrow_mut().insert(create.id, interface);
         Ok(index)
     }
@@ -151,7 +151,10 @@ impl Pg {
 
     /// All packet-generator interfaces, and how each was made.
     pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateInterface)> {
-        let made = |i: &Interface| CreateInterface { coalesce: i.coalesce.get(), ..i.made.clone() };
+        let made = |i: &Interface| {
+            let coalesce = i.port.coalesce.load(Ordering::Relaxed);
+            CreateInterface { coalesce, ..i.made.clone() }
+        };
         self.all.borrow().values().map(|i| (i.index, made(i))).collect()
     }
 
@@ -170,13 +173,12 @@ impl Pg {
         Ok(self.interfaces.delete(index)?)
     }
 
-    /// Lets an interface join received pieces into large packets, or not.
+    /// Lets an interface that takes large packets merge small ones that it sends, or not.
     ///
     /// # Errors
     /// It is no packet-generator interface.
     pub fn set_coalesce(&self, index: SwIfIndex, on: bool) -> Result<(), PgError> {
-        self.port(index)?;
-        self.all.borrow().values().filter(|i| i.index == index).for_each(|i| i.coalesce.set(on));
+        self.port(index)?.coalesce.store(on, Ordering::Relaxed);
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,6 +74,8 @@ pub(crate) struct Port {
     pub(crate) mode: Mode,
     /// Bytes of payload in each piece of a large packet, 0 when the interface takes none.
     pub(crate) gso_size: u16,
+    /// Whether it merges small packets into large ones, when it takes those.
+    pub(crate) coalesce: AtomicBool,
     /// Whether a capture runs or a sink is there, so that the locks are taken only then.
     pub(crate) watched: AtomicBool,
     outlets: Mutex<Outlets>,
@@ -94,10 +95,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Port {
-    pub(crate) fn new(mode: Mode, gso_size: u16) -> Arc<Self> {
+    pub(crate) fn new(mode: Mode, gso_size: u16, coalesce: bool) -> Arc<Self> {
         Arc::new(Port {
             mode,
             gso_size,
+            coalesce: AtomicBool::new(coalesce),
             watched: AtomicBool::new(false),
             outlets: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -139,8 +141,6 @@ impl Port {
 pub(crate) struct Interface {
     pub(crate) index: SwIfIndex,
     pub(crate) port: Arc<Port>,
-    /// Shared with its device.
-    pub(crate) coalesce: Rc<Cell<bool>>,
     /// The queue for injected packets, from the first of them on.
     pub(crate) injects: Cell<Option<QueueId>>,
     pub(crate) made: CreateInterface,
@@ -149,7 +149,6 @@ pub(crate) struct Interface {
 pub(crate) struct PgDevice {
     pub(crate) id: u32,
     pub(crate) port: Arc<Port>,
-    pub(crate) coalesce: Rc<Cell<bool>>,
 }
 
 impl Device for PgDevice {
@@ -160,7 +159,10 @@ impl Device for PgDevice {
     fn describe(&self) -> String {
         let gso = match self.port.gso_size {
             0 => "off".to_owned(),
-            n => format!("gso-size {n}{}", if self.coalesce.get() { ", coalesce" } else { "" }),
+            n => format!(
+                "gso-size {n}{}",
+                if self.port.coalesce.load(Ordering::Relaxed) { ", coalesce" } else { "" }
+            ),
         };
         format!("Packet Generator\ninstance {}, mode {}, gso {gso}", self.id, self.port.mode)
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use shoal_vnet::VNET_HDR_LEN;
 
-use crate::{Carrier, Error, Mode};
+use crate::{Carrier, Error, Mode, Offload};
 
 nix::ioctl_write_ptr_bad!(tun_set_iff, libc::TUNSETIFF, libc::ifreq);
 nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
@@ -64,21 +64,30 @@ pub(super) fn open(name: &str, mode: Mode, exclusive: Exclusive) -> Result<(Owne
     Ok((fd, name.to_string_lossy().into_owned()))
 }
 
-/// Header format and offloads. A queue that attaches says the same as the first, which changes nothing.
+/// Header format. A queue that attaches says the same as the first, which changes nothing.
 fn set_up(fd: BorrowedFd<'_>) -> Result<(), Error> {
     let (size, little_endian) = (VNET_HDR_LEN as i32, 1i32);
     // SAFETY: TUNSETVNETHDRSZ reads an int.
     check("TUNSETVNETHDRSZ", unsafe { tun_set_vnet_hdr_sz(fd.as_raw_fd(), &raw const size) })?;
     // SAFETY: TUNSETVNETLE reads an int.
     check("TUNSETVNETLE", unsafe { tun_set_vnet_le(fd.as_raw_fd(), &raw const little_endian) })?;
+    Ok(())
+}
+
+/// Says what the router takes from the host, for all queues of the interface.
+pub(crate) fn set_offload(fd: BorrowedFd<'_>, offload: Offload) -> Result<(), Error> {
+    let (wanted, least) = match offload {
+        // Kernels before 6.2 do not know UDP segmentation.
+        Offload::Gso => (OFFLOAD_TCP | OFFLOAD_UDP, OFFLOAD_TCP),
+        Offload::Checksum => (libc::TUN_F_CSUM, libc::TUN_F_CSUM),
+        Offload::Nothing => (0, 0),
+    };
     // SAFETY: TUNSETOFFLOAD takes its argument by value.
-    let all = unsafe { tun_set_offload(fd.as_raw_fd(), (OFFLOAD_TCP | OFFLOAD_UDP) as i32) };
-    if all.is_ok() {
+    if unsafe { tun_set_offload(fd.as_raw_fd(), wanted as i32) }.is_ok() {
         return Ok(());
     }
-    // Kernels before 6.2 do not know UDP segmentation.
     // SAFETY: as above.
-    check("TUNSETOFFLOAD", unsafe { tun_set_offload(fd.as_raw_fd(), OFFLOAD_TCP as i32) })
+    check("TUNSETOFFLOAD", unsafe { tun_set_offload(fd.as_raw_fd(), least as i32) })
 }
 
 /// Makes the interface outlive its queues.

@@ -31,6 +31,7 @@ pub static COMMANDS: &[Command] = &[
     placement::SET_MODE,
     placement::SET_PLACEMENT,
     placement::SET_TX,
+    placement::SET_QUEUES,
     placement::SHOW_PLACEMENT,
     feature::SET_FEATURE,
     collect::SET,

@@ -36,6 +36,17 @@ pub(super) const SET_TX: Command = Command::new(
      hardware-interfaces` lists the queues.",
 );
 
+pub(super) const SET_QUEUES: Command = Command::new(
+    "set interface rx-queues <interface> <queues:u32>",
+    "Change the number of receive queues while packets flow",
+    set_queues,
+)
+.examples(&["set interface rx-queues tap0 2"])
+.doc(
+    "Where the device allows it, else the error says what it allows. New queues go to the threads with the fewest. What \
+     waits in a queue that goes is lost.",
+);
+
 pub(super) const SHOW_PLACEMENT: Command =
     Command::new("show interface rx-placement", "Show which thread runs which receive queue", show_placement)
         .examples(&["show interface rx-placement", "sh int rx"])
@@ -64,6 +75,12 @@ fn set_placement(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn set_tx(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (interface, ThreadList(threads)): (InterfaceArg, _) = (args.get("interface")?, args.get("threads")?);
     control.get::<Interfaces>()?.place_tx(interface.0, args.get("queue")?, &threads)?;
+    Ok(Output::none())
+}
+
+fn set_queues(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let interface: InterfaceArg = args.get("interface")?;
+    control.get::<Interfaces>()?.set_rx_queues(interface.0, args.get("queues")?)?;
     Ok(Output::none())
 }
 

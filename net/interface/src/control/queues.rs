@@ -117,6 +117,15 @@ impl Interfaces {
         Ok(queue)
     }
 
+    /// Gives an interface another number of receive queues, while packets flow.
+    ///
+    /// # Errors
+    /// There is no such interface, or why its device cannot; nothing is changed then.
+    pub fn set_rx_queues(&self, index: SwIfIndex, queues: u32) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        device.set_rx_queues(queues).map_err(|why| InterfaceError::NotPossible(name, why))
+    }
+
     fn queue_id(&self, index: SwIfIndex, number: u32) -> Result<QueueId, InterfaceError> {
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;

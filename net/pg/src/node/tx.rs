@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 use shoal_buffer::{Flags, Frame};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Clock, FrameCx, FrameNode, NoNext};
-use shoal_vnet::complete_checksum;
+use shoal_vnet::{Front, coalesce, complete_checksum};
 
 use super::input::Start;
-use crate::interface::{Outlets, Port};
+use crate::interface::{Mode, Outlets, Port};
 
 /// Why a packet is dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum Error {
     /// gso disabled on itf  -- gso packet
     #[counter("gso disabled on itf  -- gso packet")]
     GsoDisabled,
+    /// packets merged into another
+    #[severity(info)]
+    Merged,
     /// capture ended: its file cannot be written
     #[severity(warn)]
     CaptureFailed,
@@ -58,6 +61,10 @@ impl FrameNode for Tx {
         if self.port.gso_size == 0 && flags.has(Flags::GSO) {
             drop_large(frame, cx);
         }
+        if self.port.gso_size > 0 && self.port.coalesce.load(Ordering::Relaxed) {
+            self.merge(frame, cx);
+            flags = flags.with(Flags::L4_CHECKSUM_OFFLOAD);
+        }
         if self.port.watched.load(Ordering::Relaxed) {
             self.show(frame, cx, flags.has(Flags::L4_CHECKSUM_OFFLOAD));
         }
@@ -84,6 +91,18 @@ fn drop_large(frame: &mut Frame, cx: &mut FrameCx<'_>) {
 }
 
 impl Tx {
+    /// Merges small packets into large ones.
+    #[cold]
+    fn merge(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let front = if self.port.mode == Mode::Ethernet { Front::Ethernet } else { Front::Ip };
+        let mut spare = cx.blank();
+        let merged = coalesce(frame, &mut spare, cx.cache(), front);
+        cx.recycle(spare);
+        if merged > 0 {
+            cx.count(Error::Merged, merged as u64);
+        }
+    }
+
     #[cold]
     fn trace(&self, frame: &mut Frame, cx: &FrameCx<'_>) {
         let memory = cx.memory();

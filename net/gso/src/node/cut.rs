@@ -1,0 +1,132 @@
+//! `gso-ip4`, `gso-ip6`: large packets become packets that the wire takes.
+//! ip4-rewrite -> **gso-ip4** -> the next feature
+//!
+//! A frame node, because one packet becomes many.
+
+use shoal_buffer::{Buffer, Flags, Frame, Packet};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::{Edge, FrameCx, FrameNode};
+use shoal_interface::{IfFlags, IfTable};
+use shoal_vnet::{MOST_PIECES, Offload, PieceError, SegmentList, Segments};
+
+/// Where a packet goes next.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next feature.
+    Feature(Edge),
+}
+
+/// Why a packet is dropped here, and what else is counted.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// large packets cut
+    #[severity(info)]
+    Cut,
+    /// packets made of large ones
+    #[severity(info)]
+    Made,
+    /// large packet whose headers or sizes make no sense
+    Invalid,
+    /// large packet over too many buffers
+    TooManySegments,
+    /// large packet lost in part, no buffer free
+    NoBuffer,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("gso_sz {size} gso_l4_hdr_sz {header}, {len} bytes into {pieces} packets")]
+struct Trace {
+    size: u16,
+    header: u16,
+    len: usize,
+    pieces: usize,
+}
+
+/// The code of both nodes.
+pub struct Cut<const IP6: bool> {
+    pub(crate) interfaces: IfTable,
+}
+
+/// What became of a packet.
+enum Fate {
+    /// It goes on as it is.
+    Whole,
+    /// Packets were made of it.
+    Pieces,
+    /// It cannot be cut.
+    Dropped(Error),
+}
+
+impl<const IP6: bool> FrameNode for Cut<IP6> {
+    const NAME: &'static str = if IP6 { "gso-ip6" } else { "gso-ip4" };
+    type Next = Next;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        for mut buffer in frame.drain() {
+            let mut pkt = cx.cache().packet(&mut buffer);
+            let fate = if pkt.flags().has(Flags::GSO) { self.cut(&pkt, cx) } else { Fate::Whole };
+            match fate {
+                Fate::Whole => {
+                    let edge = cx.next_feature(&mut pkt);
+                    cx.send(edge, buffer);
+                }
+                Fate::Pieces => cx.cache().free(buffer),
+                Fate::Dropped(error) => cx.drop(buffer, error),
+            }
+        }
+    }
+}
+
+impl<const IP6: bool> Cut<IP6> {
+    /// Sends the pieces of a large packet on, in order.
+    fn cut(&self, pkt: &Packet<'_>, cx: &mut FrameCx<'_>) -> Fate {
+        if self.interfaces.get(pkt.tx(), cx.guard()).flags().has(IfFlags::TX_GSO) {
+            return Fate::Whole;
+        }
+        let Some(list) = SegmentList::of(pkt) else { return Fate::Dropped(Error::TooManySegments) };
+        let (front, meta) = (pkt.current(), pkt.meta());
+        let pieces = Offload::load(pkt).and_then(|offload| {
+            let net = usize::try_from(i32::from(meta.l3) - i32::from(front)).ok()?;
+            Segments::new(list.as_slice(), &offload, net).ok().flatten()
+        });
+        let Some(mut pieces) = pieces.filter(|pieces| pieces.count() <= MOST_PIECES) else {
+            return Fate::Dropped(Error::Invalid);
+        };
+        let (len, count) = (pkt.len(), pieces.count());
+        cx.trace(pkt, || Trace { size: meta.gso_size, header: meta.gso_header, len, pieces: count });
+        let mut made = 0;
+        let fate = loop {
+            match pieces.next_packet(cx.cache(), front) {
+                None => break Fate::Pieces,
+                Some(Ok(piece)) => send(piece, pkt, cx),
+                Some(Err(PieceError::BadHeaders)) if made == 0 => break Fate::Dropped(Error::Invalid),
+                Some(Err(PieceError::NoBuffer)) if made == 0 => break Fate::Dropped(Error::NoBuffer),
+                Some(Err(_)) => {
+                    cx.count(Error::NoBuffer, 1);
+                    break Fate::Pieces;
+                }
+            }
+            made += 1;
+        };
+        if made > 0 {
+            cx.count(Error::Cut, 1);
+            cx.count(Error::Made, made);
+        }
+        fate
+    }
+}
+
+/// A piece goes where its packet was going.
+fn send(mut buffer: Buffer, from: &Packet<'_>, cx: &mut FrameCx<'_>) {
+    let mut piece = cx.cache().packet(&mut buffer);
+    let (meta, old) = (piece.meta_mut(), from.meta());
+    meta.inherit(old);
+    meta.share_trace(old);
+    meta.flags = meta.flags.without(Flags::GSO_ECN);
+    (meta.l3, meta.l4) = (old.l3, old.l4);
+    (meta.arc, meta.feature) = (old.arc, old.feature);
+    let edge = cx.next_feature(&mut piece);
+    cx.send(edge, buffer);
+}

@@ -1,0 +1,3 @@
+//! The nodes: one code for both families.
+
+pub mod cut;

@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# Every kind of port to every kind of port, itself included, with hosts that leave checksums and cutting to others: what
+# arrives is what was sent, to the byte, by TCP and UDP, IPv4 and IPv6, and no receiver has seen a wrong checksum. Then the
+# same with packets of 9,000 bytes.
+#
+#   hosts 1..5 --- tap  tap without offloads  veth (af_packet)  veth (af_xdp)  memif --- hosts 6..10
+#
+# A host behind a memif is that of a second router's tap.
+. "$(dirname "$0")/lib.sh"
+need ip iperf3 python3 ping nstat
+[ -w /dev/net/tun ] || skip "there is no /dev/net/tun that this user may open"
+: "${BYTES:=1500000}" "${IPERF:=6M}"
+kinds=(tap tap-off veth xdp memif)
+host_ns() { echo "shoal-h$1-$id"; }
+drop_hosts() {
+  local i ns
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    ns=$(host_ns "$i")
+    [ -e "/run/netns/$ns" ] || continue
+    ip netns pids "$ns" 2>/dev/null | xargs -r kill -9 2>/dev/null
+    ip netns del "$ns"
+  done
+}
+trap 'drop_hosts; cleanup' EXIT
+in_host() { local n=$1; shift; in_ns "$(host_ns "$n")" "$@"; }
+
+ip netns add "$R" 2>"$work/why" || skip "no network namespaces here: $(cat "$work/why")"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+  ns=$(host_ns "$i")
+  ip netns add "$ns" || fail "cannot make a namespace"
+  ip -n "$ns" link set lo up
+  ip netns exec "$ns" sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.accept_dad=0
+done
+start_router cpu { workers 1 }
+ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/far" } configuration { directory "$work/far-lib" } \
+  >"$work/far.log" 2>&1 &
+helpers+=($!)
+far() { timeout 20 "$SHOALCTL" -s "$work/far/cli.sock" "$@"; }
+await 10 far show version || fail "the second router does not answer: $(cat "$work/far.log")"
+expect "socket" far create memif socket id 1 filename "$work/run/memif.sock"
+
+# tap ROUTER N WORDS...: the router's tap whose other end is host N's eth0; prints its name.
+tap() {
+  local router=$1 n=$2
+  shift 2
+  "$router" create tap id "$n" host-ns "$(host_ns "$n")" host-if-name eth0 host-mtu-size 9000 \
+    host-ip4-addr "10.9.$n.2/24" host-ip4-gw "10.9.$n.1" host-ip6-addr "2001:db8:9:$n::2/64" \
+    host-ip6-gw "2001:db8:9:$n::1" "$@" || fail "create tap"
+}
+# veth N: a cable whose ends are host N's eth0 and the router's vN.
+veth() {
+  local n=$1 ns
+  ns=$(host_ns "$n")
+  ip -n "$R" link add name "v$n" mtu 9000 type veth peer name eth0 netns "$ns" mtu 9000 || fail "cannot make a veth pair"
+  ip netns exec "$R" sysctl -qw "net.ipv6.conf.v$n.disable_ipv6=1"
+  ip -n "$R" link set "v$n" up
+  ip -n "$ns" addr add "10.9.$n.2/24" dev eth0
+  ip -n "$ns" addr add "2001:db8:9:$n::2/64" dev eth0
+  ip -n "$ns" link set eth0 up
+  ip -n "$ns" route add default via "10.9.$n.1"
+  ip -n "$ns" -6 route add default via "2001:db8:9:$n::1"
+}
+# addresses ROUTER INTERFACE N: the gateway of host N.
+addresses() {
+  expect "address" "$1" set interface ip address "$2" "10.9.$3.1/24"
+  expect "address" "$1" set interface ip address "$2" "2001:db8:9:$3::1/64"
+  expect "state" "$1" set interface state "$2" up
+}
+ports=()
+for n in 1 2 3 4 5 6 7 8 9 10; do
+  case ${kinds[(n - 1) % 5]} in
+    tap) ports[n]=$(tap ctl "$n" gro-coalesce) && addresses ctl "${ports[n]}" "$n" ;;
+    tap-off)
+      ports[n]=$(tap ctl "$n" no-gso)
+      expect "offload" ctl set tap offload "${ports[n]}" csum-offload-disable
+      addresses ctl "${ports[n]}" "$n"
+      ;;
+    veth)
+      veth "$n"
+      expect "create host-interface" ctl create host-interface name "v$n"
+      ports[n]=host-v$n
+      addresses ctl "${ports[n]}" "$n"
+      ;;
+    xdp)
+      veth "$n"
+      expect "create interface af_xdp" ctl create interface af_xdp host-if "v$n" name "xdp-v$n" multi-buffer
+      ports[n]=xdp-v$n
+      addresses ctl "${ports[n]}" "$n"
+      ;;
+    memif)
+      # A table for each, so that what goes from one to the other crosses both memifs.
+      ports[n]=memif0/$n
+      expect "memif" ctl create interface memif id "$n" master ring-size 2048
+      expect "mtu" ctl set interface mtu 9000 "${ports[n]}"
+      expect "address" ctl set interface ip address "${ports[n]}" "10.8.$n.1/30"
+      expect "address" ctl set interface ip address "${ports[n]}" "2001:db8:8:$n::1/64"
+      expect "state" ctl set interface state "${ports[n]}" up
+      expect "route" ctl ip route add "10.9.$n.0/24" via "10.8.$n.2" "${ports[n]}"
+      expect "route" ctl ip route add "2001:db8:9:$n::/64" via "2001:db8:8:$n::2" "${ports[n]}"
+      expect "table" far ip table add "$n"
+      expect "table" far ip6 table add "$n"
+      expect "memif" far create interface memif id "$n" socket-id 1 slave ring-size 2048
+      near=memif1/$n tap=$(tap far "$n")
+      for interface in "$near" "$tap"; do
+        expect "table" far set interface ip table "$interface" "$n"
+        expect "table" far set interface ip6 table "$interface" "$n"
+      done
+      expect "mtu" far set interface mtu 9000 "$near"
+      expect "address" far set interface ip address "$near" "10.8.$n.2/30"
+      expect "address" far set interface ip address "$near" "2001:db8:8:$n::2/64"
+      expect "state" far set interface state "$near" up
+      addresses far "$tap" "$n"
+      expect "route" far ip route add 0.0.0.0/0 table "$n" via "10.8.$n.1" "$near"
+      expect "route" far ip route add ::/0 table "$n" via "2001:db8:8:$n::1" "$near"
+      ;;
+  esac
+  in_host "$n" python3 "$root/tests/netns/payload.py" serve 7000 >"$work/serve$n.log" 2>&1 &
+  helpers+=($!)
+done
+for n in 6 7 8 9 10; do
+  in_host "$n" iperf3 -s -D -I "$work/iperf$n.pid" >/dev/null || fail "iperf3 server"
+done
+for n in 1 2 3 4 5 6 7 8 9 10; do
+  await 10 in_host "$n" ping -c 1 -W 1 "10.9.$n.1" || fail "no ping from host $n (${ports[n]})"
+  await 10 in_host "$n" ping -c 1 -W 1 "2001:db8:9:$n::1" || fail "no ping by IPv6 from host $n (${ports[n]})"
+  await 10 listens "$(host_ns "$n")" 7000 || fail "nobody listens at host $n: $(cat "$work/serve$n.log")"
+done
+
+others=()
+for n in 6 7 8 9 10; do others+=("10.9.$n.2" "2001:db8:9:$n::2"); done
+took=$SECONDS rates=() count=0
+for mtu in 1500 9000; do
+  for n in 1 2 3 4 5 6 7 8 9 10; do ip -n "$(host_ns "$n")" link set eth0 mtu "$mtu" || fail "MTU $mtu at host $n"; done
+  for n in 1 2 3 4 5; do
+    said=$(PATIENCE=60 in_host "$n" python3 "$root/tests/netns/payload.py" send 7000 "$BYTES" "${others[@]}" 2>&1) \
+      || fail "from host $n (${kinds[n - 1]}) with an MTU of $mtu: $said"
+    count=$((count + 10))
+    [ -z "${V:-}" ] || echo "from ${kinds[n - 1]}, MTU $mtu: $said"
+  done
+done
+# Rates of each pair, for the reader; IPv4 and IPv6 by turns.
+for n in 1 2 3 4 5; do
+  ip -n "$(host_ns "$n")" link set eth0 mtu 1500
+  row=()
+  for m in 6 7 8 9 10; do
+    to=10.9.$m.2
+    [ $(((n + m) % 2)) -eq 0 ] || to=2001:db8:9:$m::2
+    await 5 listens "$(host_ns "$m")" 5201 || fail "iperf3 does not listen at host $m"
+    in_host "$n" iperf3 -c "$to" -n "$IPERF" -J >"$work/iperf.json" 2>&1 \
+      || fail "iperf3 from ${kinds[n - 1]} to ${kinds[m - 6]}: $(head -c 400 "$work/iperf.json")"
+    row+=("$(python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["end"]["sum_received"]["bits_per_second"] / 1e6))' "$work/iperf.json")")
+  done
+  rates+=("${kinds[n - 1]} ${row[*]}")
+done
+[ -z "${V:-}" ] || printf '%s\n' "Mbit/s to ${kinds[*]}" "${rates[@]}"
+
+for n in 1 2 3 4 5 6 7 8 9 10; do
+  bad=$(ip netns exec "$(host_ns "$n")" env NSTAT_HISTORY="$work/nstat$n" nstat -a 2>/dev/null | awk '/InCsumErrors/ && $2 > 0 { print $1, $2 }')
+  [ -z "$bad" ] || fail "host $n (${ports[n]}) has seen wrong checksums: $bad"
+  for what in rx-error tx-error; do
+    lost=$(counter "${ports[n]}" "$what")
+    # A full ring loses packets, which TCP sends again.
+    [ "$lost" -eq 0 ] || [ -n "$(ctl show errors | grep -E 'free tx slots|queue full|ring full')" ] \
+      || fail "${ports[n]} counts $lost $what: $(ctl show errors)"
+  done
+done
+for what in 'offsets make no sense' 'refused for what it is' 'longer than' 'vnet header' 'frame longer'; do
+  says "$what" ctl show errors && fail "$(ctl show errors)"
+  says "$what" far show errors && fail "$(far show errors)"
+done
+says 'packets merged into another' ctl show errors || echo "nothing was merged by gro-coalesce" >>"$work/notes"
+[ -z "${V:-}" ] || { ctl show errors; cat "$work/notes" 2>/dev/null; }
+
+# Each kind of port in each mode, on each thread; its queues can be counted, and changed or the error says why not.
+for n in 1 2 3 4 5; do
+  port=${ports[n]}
+  for mode in polling interrupt adaptive; do
+    expect "rx-mode" ctl set interface rx-mode "$port" queue 0 "$mode"
+    says "$port queue 0 ($mode)" ctl show interface rx-placement || fail "$(ctl show interface rx-placement)"
+    for thread in main 'worker 0'; do
+      # shellcheck disable=SC2086
+      expect "rx-placement" ctl set interface rx-placement "$port" queue 0 $thread
+      in_host "$n" ping -q -c 3 -i 0.05 -W 2 "10.9.$(((n % 5) + 6)).2" >/dev/null \
+        || fail "no ping through $port, $mode on $thread"
+    done
+  done
+  says 'TX Queues' ctl show hardware-interfaces "$port" detail || fail "$(ctl show hardware-interfaces "$port" detail)"
+  expect "tx-queue" ctl set interface tx-queue "$port" queue 0 threads 0-1
+  out=$(ctl set interface rx-queues "$port" 2 2>&1)
+  case ${kinds[n - 1]} in
+    tap*) says "$port queue 1" ctl show interface rx-placement || fail "$port: no second queue: $out" ;;
+    *) grep -q 'when it is created' <<<"$out" || fail "$port: $out" ;;
+  esac
+done
+
+alive
+await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
+pass "$count ways, $((SECONDS - took)) s; Mbit/s $(IFS=';'; echo "${rates[*]}")"
