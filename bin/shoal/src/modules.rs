@@ -47,6 +47,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_tap::MODULE),
+    (Plugin, &shoal_vhost_user::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
 ];

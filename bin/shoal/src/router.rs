@@ -118,6 +118,7 @@ impl Router {
         let processes = control.put(Processes::new(graph.clock().clone()));
         control.put(Shelf(Arc::clone(log)));
         control.put(startup.sections.clone());
+        control.put(shoal_module::RuntimeDir(startup.unix.runtime_dir.clone()));
         control.put(settings::stats(startup, gid));
         control.put(settings::api(startup, gid, &modules));
         control.put(settings::configuration(startup, gid));

@@ -11,8 +11,10 @@ pub mod config;
 mod control;
 mod module;
 mod running;
+mod runtime_dir;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
 pub use module::{InitError, Module, ModuleList, init_all, start_all};
 pub use running::{Phase, Pieces, Running, word};
+pub use runtime_dir::RuntimeDir;
