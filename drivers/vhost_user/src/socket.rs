@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Weak;
@@ -252,11 +252,6 @@ impl Link {
             return Err(LinkError::TooManyFds);
         }
         Ok(got.bytes)
-    }
-
-    /// The descriptor's number, for display.
-    pub fn number(&self) -> i32 {
-        self.0.get_ref().as_raw_fd()
     }
 }
 
