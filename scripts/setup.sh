@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 
 PACKAGES=(build-essential pkg-config curl ca-certificates git libpcap-dev iproute2 iputils-ping iputils-arping
-          traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind)
+          traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind qemu-system-x86 busybox-static cpio)
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.1
 

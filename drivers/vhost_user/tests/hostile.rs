@@ -189,13 +189,13 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
             let mut rng = Rng::new(seed + round);
             std::thread::spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    let ring = u64::from(rng.below(4) as u32) * 0x1_0000;
+                    let ring = rng.below(4) as u64 * 0x1_0000;
                     let at = match rng.below(4) {
                         // A descriptor, an index, an entry, a packet.
-                        0 => ring + u64::from(rng.below(u32::from(SIZE).into()) as u32) * 16,
-                        1 => ring + 0x8000 + u64::from(rng.below(8) as u32) * 2,
-                        2 => ring + 0xc000 + u64::from(rng.below(600) as u32),
-                        _ => REGION - 0x20_0000 + u64::from(rng.below(0x20_0000) as u32),
+                        0 => ring + rng.below(SIZE.into()) as u64 * 16,
+                        1 => ring + 0x8000 + rng.below(8) as u64 * 2,
+                        2 => ring + 0xc000 + rng.below(600) as u64,
+                        _ => REGION - 0x20_0000 + rng.below(0x20_0000) as u64,
                     };
                     let mut bytes = [0; 16];
                     bytes.iter_mut().for_each(|b| *b = rng.below(256) as u8);
@@ -206,7 +206,7 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
                         bytes[12] &= 7;
                         bytes[13] = 0;
                     }
-                    let n = [2, 8, 16][rng.below(3) as usize];
+                    let n = [2, 8, 16][rng.below(3)];
                     memory.write(at, &bytes[..n]);
                 }
             })
@@ -257,16 +257,16 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
         let nowhere = Nowhere(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
         let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
         for _ in 0..200 {
-            let request = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 40][rng.below(17) as usize];
-            let ring = rng.below(4);
+            let request = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 40][rng.below(17)];
+            let ring = rng.below(4) as u64;
             let at = |part: u64| Memory::user(ring * 0x1_0000 + part);
             let words = match request {
-                2 => vec![[MODERN, VERSION_1, 0][rng.below(3) as usize]],
+                2 => vec![[MODERN, VERSION_1, 0][rng.below(3)]],
                 5 => Memory::table(),
                 8 => vec![u64::from(SIZE) << 32 | ring],
                 9 => vec![ring, at(0), at(0xc000), at(0x8000), 0],
                 16 => vec![9],
-                18 => vec![rng.below(2) << 32 | ring],
+                18 => vec![(rng.below(2) as u64) << 32 | ring],
                 10..=14 => vec![ring],
                 _ => vec![],
             };
