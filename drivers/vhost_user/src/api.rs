@@ -6,7 +6,7 @@ use shoal_interface::{InterfaceError, Interfaces, SwIfIndex};
 use shoal_message::{InterfaceIndex, MacAddress, Message, Retval, Text, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
-use crate::features::{INDIRECT_DESC, MRG_RXBUF, EVENT_IDX};
+use crate::features::{EVENT_IDX, INDIRECT_DESC, MRG_RXBUF};
 use crate::{CreateVhost, Detail, Error, Role, VhostInfo, Vhosts};
 
 /// The messages.

@@ -42,7 +42,8 @@ pub static COMMANDS: &[Command] = &[
 /// A set of features as an operator writes it.
 fn mask(text: &str) -> Result<u64, CliError> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    let wrong = || CliError::argument("mask", format!("`{text}' is no hexadecimal number of up to 16 digits"));
+    let wrong =
+        || CliError::argument("mask", format!("`{text}' is no hexadecimal number of up to 16 digits"));
     u64::from_str_radix(digits, 16).map_err(|_| wrong())
 }
 

@@ -10,9 +10,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex, RxMode};
-use shoal_interface::{
-    Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex, TxPlacement,
-};
+use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex, TxPlacement};
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
@@ -149,7 +147,7 @@ impl Vhosts {
     pub fn create(self: &Rc<Self>, create: &CreateVhost) -> Result<SwIfIndex, Error> {
         let path = self.free_path(&create.socket, None)?;
         let number = self.free_number(create.number)?;
-        let life = self.open(create.role, &path)?;
+        let life = Self::open(create.role, &path)?;
         let mut config = create.clone();
         config.mac = Some(create.mac.unwrap_or_else(random_mac));
         let vhost = Rc::new(Vhost {
@@ -187,7 +185,7 @@ impl Vhosts {
     }
 
     /// The socket of a server.
-    fn open(&self, role: Role, path: &std::path::Path) -> Result<Option<Rc<Listener>>, Error> {
+    fn open(role: Role, path: &std::path::Path) -> Result<Option<Rc<Listener>>, Error> {
         match role {
             Role::Server => Ok(Some(Rc::new(Listener::open(path)?))),
             Role::Client => Ok(None),
@@ -241,13 +239,13 @@ impl Vhosts {
         // A server's file is its own: it goes before another takes its place.
         let old = if *vhost.path.borrow() == path { vhost.life.take() } else { None };
         drop(old);
-        let listener = match self.open(to.role, &path) {
+        let listener = match Self::open(to.role, &path) {
             Ok(listener) => listener,
             Err(error) => {
                 // As it was, as far as that can be had.
                 if vhost.life.borrow().is_none() {
                     let (role, path) = (vhost.config.borrow().role, vhost.path());
-                    let listener = self.open(role, &path).ok().flatten();
+                    let listener = Self::open(role, &path).ok().flatten();
                     self.begin_task(&vhost, listener)?;
                 }
                 return Err(error);

@@ -47,9 +47,7 @@ pub use info::{Detail, RingInfo, VhostInfo};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
 pub use queue::{Found, Lie, Progress, Queue, Reader, Refusal, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
-pub use sys::{
-    Desc, GuestMemory, MemoryError, Piece, RegionSaid, Trust, Vring, VringError, VringPlace,
-};
+pub use sys::{Desc, GuestMemory, MemoryError, Piece, RegionSaid, Trust, Vring, VringError, VringPlace};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -76,7 +74,12 @@ const SECTION: Section = Section {
             Kind::Flag,
             "map guests' memory also where it could be taken away, which would end the router",
         ),
-        Key::accepted("coalesce-frames", Kind::U64 { min: 0, max: u32::MAX as u64 }, CALLS, "packets per call"),
+        Key::accepted(
+            "coalesce-frames",
+            Kind::U64 { min: 0, max: u32::MAX as u64 },
+            CALLS,
+            "packets per call",
+        ),
         Key::accepted("coalesce-time", Kind::Seconds { min: 0.0, max: 3600.0 }, CALLS, "time between calls"),
         Key::accepted(
             "dont-dump-memory",

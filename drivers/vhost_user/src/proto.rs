@@ -148,7 +148,9 @@ impl Answer {
         let mut message = bytes([request, VERSION | REPLY, 8]).to_vec();
         match self {
             Answer::Number(number) => message.extend(number.to_le_bytes()),
-            Answer::Vring(ring, number) => message.extend((u64::from(number) << 32 | u64::from(ring)).to_le_bytes()),
+            Answer::Vring(ring, number) => {
+                message.extend((u64::from(number) << 32 | u64::from(ring)).to_le_bytes());
+            }
         }
         message
     }
@@ -319,6 +321,9 @@ mod tests {
         assert_eq!(header(5, 8), Err(Malformed::Reply(2)));
         assert_eq!(header(1, 265), Err(Malformed::TooLong(2, 265)));
         assert_eq!(header(1, u32::MAX), Err(Malformed::TooLong(2, u32::MAX as usize)));
-        assert_eq!(Answer::Vring(1, 2).encode(11), bytes([11, 5, 8]).iter().copied().chain([1, 0, 0, 0, 2, 0, 0, 0]).collect::<Vec<_>>());
+        assert_eq!(
+            Answer::Vring(1, 2).encode(11),
+            bytes([11, 5, 8]).iter().copied().chain([1, 0, 0, 0, 2, 0, 0, 0]).collect::<Vec<_>>()
+        );
     }
 }

@@ -96,7 +96,18 @@ impl Queue {
         // What was given back before this end came is known to the ring only.
         let used = ring.used_index();
         ring.set_used_flags(if features.has(EVENT_IDX) { 0 } else { NO_NOTIFY });
-        Queue { ring, features, next: base, used, shown: used, fresh: true, more: false, call, kick, progress }
+        Queue {
+            ring,
+            features,
+            next: base,
+            used,
+            shown: used,
+            fresh: true,
+            more: false,
+            call,
+            kick,
+            progress,
+        }
     }
 
     /// The features it is used with.
@@ -151,7 +162,8 @@ impl Queue {
             };
             if desc.flags & Desc::INDIRECT != 0 {
                 // virtio 1.2, 2.7.5.3.1: no table in a table, and nothing behind one.
-                let legal = self.features.has(INDIRECT_DESC) && table.is_none() && desc.flags & Desc::NEXT == 0;
+                let legal =
+                    self.features.has(INDIRECT_DESC) && table.is_none() && desc.flags & Desc::NEXT == 0;
                 if !legal || desc.len == 0 || !desc.len.is_multiple_of(Desc::BYTES as u32) {
                     return Err(BadChain);
                 }

@@ -212,7 +212,10 @@ impl fmt::Display for Row {
                 f,
                 " region fd    guest_phys_addr    memory_size        userspace_addr     mmap_offset"
             )?;
-            writeln!(f, " ====== ===== ================== ================== ================== ==================")?;
+            writeln!(
+                f,
+                " ====== ===== ================== ================== ================== =================="
+            )?;
         }
         for (number, r) in self.regions.iter().enumerate() {
             let Region { fd, guest, size, user, offset } = r;

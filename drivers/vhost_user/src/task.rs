@@ -26,7 +26,10 @@ pub(crate) async fn listen(
             (Some(Ok(link)), Some(found)) => {
                 if found.is_busy() {
                     found.refused.set(found.refused.get() + 1);
-                    tracing::warn!("{}: a front end is there already, another is sent away", found.path().display());
+                    tracing::warn!(
+                        "{}: a front end is there already, another is sent away",
+                        found.path().display()
+                    );
                     continue;
                 }
                 processes.spawn_unlisted(serve(vhosts.clone(), vhost.clone(), link));

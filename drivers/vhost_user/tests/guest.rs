@@ -60,7 +60,13 @@ fn jumbo_packets_go_in_chains_tables_and_merged_buffers() {
         let mut bed = Bed::new(Role::Server);
         bed.router.interfaces().set_mtu(bed.host.index(), shoal_interface::MtuLayer::L3, 9000).unwrap();
         let mut guest = bed.guest(features, 1);
-        for layout in [Layout::Whole, Layout::Pieces(1500), Layout::Pieces(1021), Layout::Table(4096), Layout::Table(100)] {
+        for layout in [
+            Layout::Whole,
+            Layout::Pieces(1500),
+            Layout::Pieces(1021),
+            Layout::Table(4096),
+            Layout::Table(100),
+        ] {
             both_ways(&mut bed, &mut guest, 10, 8900, layout);
             // One byte less and more than a buffer holds.
             for payload in [2005, 2006, 2007, 4054] {
@@ -134,7 +140,10 @@ fn a_sleeping_worker_is_woken_by_a_kick_and_the_guest_by_a_call() {
         }
         // It does not want to: no call.
         guest.memory.write(guest.rings[0].avail(), &1_u16.to_le_bytes());
-        guest.memory.write(guest.rings[0].avail() + 4 + u64::from(SIZE) * 2, &(guest.rings[0].taken.wrapping_add(999)).to_le_bytes());
+        guest.memory.write(
+            guest.rings[0].avail() + 4 + u64::from(SIZE) * 2,
+            &(guest.rings[0].taken.wrapping_add(999)).to_le_bytes(),
+        );
         guest.rings[0].calls();
         let packet = bed.udp(0, false, 1, 18);
         let host = bed.host.clone();
@@ -293,7 +302,9 @@ fn an_interface_is_deleted_under_load() {
             }
         }
         assert_eq!(guest.front.ask(&mut bed.router, 1, &[]), None, "the connection is closed");
-        assert!(bed.router.get::<Vhosts>().delete(bed.end).unwrap_err().to_string().contains("there are: none"));
+        assert!(
+            bed.router.get::<Vhosts>().delete(bed.end).unwrap_err().to_string().contains("there are: none")
+        );
         assert!(role == Role::Client || !bed.path.exists());
         drop(host.received());
     }
@@ -386,7 +397,10 @@ fn what_packets_owe_is_said_to_a_guest_that_understands_it_and_paid_for_others()
             }));
             for (header, frame) in &got {
                 if modern {
-                    assert_eq!((header[1], header[4..6].to_vec()), (if six { 4 } else { 1 }, 1400_u16.to_le_bytes().to_vec()));
+                    assert_eq!(
+                        (header[1], header[4..6].to_vec()),
+                        (if six { 4 } else { 1 }, 1400_u16.to_le_bytes().to_vec())
+                    );
                     assert_eq!(frame.len(), l4 + 20 + 5000);
                 } else {
                     assert_eq!((header[0], header[1], sum(frame, l4)), (0, 0, 0xffff));
@@ -460,7 +474,8 @@ fn commands_say_what_is_there_and_what_is_wrong() {
     let other = format!("{path}2");
     let taken = create(CreateVhost { socket: other.clone(), number: Some(0), ..CreateVhost::default() });
     assert!(taken.unwrap_err().contains("VirtualEthernet0/0/0"));
-    let index = create(CreateVhost { socket: other.clone(), number: Some(7), ..CreateVhost::default() }).unwrap();
+    let index =
+        create(CreateVhost { socket: other.clone(), number: Some(7), ..CreateVhost::default() }).unwrap();
     assert_eq!(bed.router.interfaces().name(index).unwrap(), "VirtualEthernet0/0/7");
     let long = create(CreateVhost { socket: "x".repeat(200), ..CreateVhost::default() }).unwrap_err();
     assert!(long.contains("107"), "{long}");
@@ -479,7 +494,8 @@ fn commands_say_what_is_there_and_what_is_wrong() {
     bed.path = moved.socket.into();
     let mut guest = bed.guest(MODERN, 1);
     both_ways(&mut bed, &mut guest, 10, 18, Layout::Whole);
-    let wrong = vhosts.modify(end, &CreateVhost { socket: file, role: Role::Server, ..CreateVhost::default() });
+    let wrong =
+        vhosts.modify(end, &CreateVhost { socket: file, role: Role::Server, ..CreateVhost::default() });
     assert!(wrong.unwrap_err().to_string().contains("is not a socket"));
     both_ways(&mut bed, &mut guest, 10, 18, Layout::Whole);
     bed.router.advance(Duration::from_secs(1));

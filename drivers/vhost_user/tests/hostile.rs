@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_testkit::Rng;
-use shoal_vhost_user::{
-    Features, Gate, Header, MOST_RINGS, Queue, Rings, Role, Session, Trust, Vhosts,
-};
+use shoal_vhost_user::{Features, Gate, Header, MOST_RINGS, Queue, Rings, Role, Session, Trust, Vhosts};
 use support::*;
 
 /// Why the connection was ended, after these words of a front end that has said all before.
@@ -142,7 +140,7 @@ fn chains_that_make_no_sense_are_counted_and_given_back() {
         (0, 0, IN_TABLE, 0),
         (0, 15, IN_TABLE, 0),
         (0, u32::MAX, IN_TABLE, 0),
-        (0, u32::MAX & !15, IN_TABLE, 0),
+        (0, 0xffff_fff0, IN_TABLE, 0),
         (REGION - 8, 16, IN_TABLE, 0),
         (u64::MAX - 8, 16, IN_TABLE, 0),
         (0, 16, IN_TABLE | NEXT, 0),
@@ -198,7 +196,7 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
                         _ => REGION - 0x20_0000 + rng.below(0x20_0000) as u64,
                     };
                     let mut bytes = [0; 16];
-                    bytes.iter_mut().for_each(|b| *b = rng.below(256) as u8);
+                    bytes.fill_with(|| rng.below(256) as u8);
                     // Small numbers are nearer to what could be.
                     if rng.below(2) == 0 {
                         bytes[2..8].fill(0);
@@ -216,7 +214,12 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
             bed.router.send_all(&host, &burst);
             for ring in [1, 3] {
                 let packet = bed.udp(1, n % 2 == 1, n, 500);
-                guest.put(ring, [0; 12], &packet, if n % 3 == 0 { Layout::Table(100) } else { Layout::Pieces(300) });
+                guest.put(
+                    ring,
+                    [0; 12],
+                    &packet,
+                    if n % 3 == 0 { Layout::Table(100) } else { Layout::Pieces(300) },
+                );
                 guest.rings[ring].kick();
             }
             bed.router.run();

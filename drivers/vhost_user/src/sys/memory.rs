@@ -97,13 +97,16 @@ impl Region {
         let failed = |what| move |e: rustix::io::Errno| MemoryError::System(number, what, e.into());
         let place = |rule| Err(MemoryError::Place(number, rule));
         let Ok(len) = usize::try_from(said.size) else { return place("too large") };
-        if len == 0 || said.guest.checked_add(said.size).is_none() || said.user.checked_add(said.size).is_none() {
+        if len == 0
+            || said.guest.checked_add(said.size).is_none()
+            || said.user.checked_add(said.size).is_none()
+        {
             return place("its size is 0, or its addresses wrap");
         }
         if !said.offset.is_multiple_of(PAGE) {
             return place("its offset is no multiple of 4096");
         }
-        let Some(end) = said.offset.checked_add(said.size).filter(|end| *end <= i64::MAX as u64) else {
+        let Some(end) = said.offset.checked_add(said.size).filter(|end| i64::try_from(*end).is_ok()) else {
             return place("its end is beyond any file");
         };
         if trust == Trust::Nobody {
@@ -272,7 +275,8 @@ mod tests {
 
     #[test]
     fn nothing_outside_is_reached() {
-        let memory = open(&[said(0, 8192, 0x10_0000, 4096), said(8192, 4096, 0x20_0000, 0)], Trust::Nobody).unwrap();
+        let memory =
+            open(&[said(0, 8192, 0x10_0000, 4096), said(8192, 4096, 0x20_0000, 0)], Trust::Nobody).unwrap();
         let piece = memory.piece(8000, 1000).unwrap();
         assert_eq!((piece.len, piece.offset), (192, 8000), "as far as the region goes");
         assert_eq!(memory.piece(8192, 1000).unwrap().len, 1000);

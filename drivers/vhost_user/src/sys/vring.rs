@@ -44,7 +44,12 @@ impl Desc {
     #[inline(always)]
     pub fn of(bytes: [u8; DESC_BYTES]) -> Self {
         let word = u128::from_le_bytes(bytes);
-        Desc { addr: word as u64, len: (word >> 64) as u32, flags: (word >> 96) as u16, next: (word >> 112) as u16 }
+        Desc {
+            addr: word as u64,
+            len: (word >> 64) as u32,
+            flags: (word >> 96) as u16,
+            next: (word >> 112) as u16,
+        }
     }
 }
 
@@ -192,6 +197,7 @@ impl Vring {
         self.used_word(RING_HEAD + usize::from(self.size()) * 8).store(index, Ordering::Relaxed);
     }
 
+    #[allow(clippy::cast_ptr_alignment, reason = "`new` has checked it")]
     /// Writes which chain is given back, and how much was written to it.
     #[inline(always)]
     pub fn set_used_entry(&self, index: u16, head: u16, len: u32) {
@@ -205,6 +211,7 @@ impl Vring {
         }
     }
 
+    #[allow(clippy::cast_ptr_alignment, reason = "`new` has checked it")]
     /// A descriptor, each of its words read once.
     #[inline(always)]
     pub fn desc(&self, index: u16) -> Desc {

@@ -497,7 +497,8 @@ impl Guest {
             let last = i + 1 == count;
             let slot = (first + i as u16) % SIZE;
             let next = if matches!(layout, Layout::Table(_)) { i as u16 + 1 } else { (slot + 1) % SIZE };
-            let one = desc(Memory::guest(at), len as u32, if last { 0 } else { NEXT }, if last { 0 } else { next });
+            let one =
+                desc(Memory::guest(at), len as u32, if last { 0 } else { NEXT }, if last { 0 } else { next });
             match layout {
                 Layout::Table(_) => table.extend(one),
                 _ => memory.write(r.desc() + u64::from(slot) * 16, &one),
