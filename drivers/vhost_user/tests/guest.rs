@@ -1,6 +1,12 @@
 //! A guest made by hand, and a router.
 // The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_for_each
+)]
 
 mod support;
 
@@ -113,13 +119,17 @@ fn a_sleeping_worker_is_woken_by_a_kick_and_the_guest_by_a_call() {
         for round in 0..20 {
             // Asleep: the guest is asked to wake it.
             let (used, given) = (guest.rings[1].used(), guest.rings[1].given);
-            assert!(run_until(&mut bed.router, |_| {
-                if features & EVENT_IDX == 0 {
-                    guest.memory.u16(used) == 0
-                } else {
-                    guest.memory.u16(used + 4 + u64::from(SIZE) * 8) == given
-                }
-            }));
+            assert!(
+                run_until(&mut bed.router, |_| {
+                    if features & EVENT_IDX == 0 {
+                        guest.memory.u16(used) == 0
+                    } else {
+                        guest.memory.u16(used + 4 + u64::from(SIZE) * 8) == given
+                    }
+                }),
+                "{features:#x} round {round}: {:?}",
+                info(&bed.router, end).rings
+            );
             let packet = bed.udp(1, round % 2 == 0, round, 18);
             guest.send(1, &packet, Layout::Whole);
             assert_eq!(bed.host_gets(1).len(), 1, "round {round}");
@@ -163,7 +173,7 @@ fn a_guest_that_gives_no_buffers_costs_counted_packets() {
     drop(guest.receive(0));
     let none = |r: &Router| r.error("VirtualEthernet0/0/0-tx", "tx packet drops (no available descriptors)");
     let before = none(&bed.router);
-    let burst: Vec<_> = (0..u16::from(SIZE) + 10).map(|n| bed.udp(0, true, n, 18)).collect();
+    let burst: Vec<_> = (0..SIZE + 10).map(|n| bed.udp(0, true, n, 18)).collect();
     bed.router.send_all(&host, &burst);
     assert_eq!(none(&bed.router), before + 10);
     assert_eq!(guest.gets(&mut bed.router, SIZE.into()).len(), usize::from(SIZE));

@@ -1,6 +1,12 @@
 //! Front ends and guests that write and say what cannot be: the router goes on, and no buffer is lost.
 // The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_for_each
+)]
 
 mod support;
 
