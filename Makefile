@@ -19,7 +19,7 @@ demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
 	@scripts/in-namespace.sh scripts/demo.sh
 
 test: setup ## lints, all tests, real hosts in namespaces (V=1 shows all output)
-	@scripts/run-tests.sh lint unit netns papi
+	@scripts/run-tests.sh lint unit netns papi govpp
 
 unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
 	cargo test --locked $(if $(P),-p $(P),--workspace)
@@ -29,6 +29,9 @@ netns: build ## real hosts in network namespaces
 
 papi: build ## vpp_papi, scapy and vppcfg against the router
 	@scripts/papi.sh
+
+govpp: build ## a GoVPP program, with bindings generated from share/api
+	@scripts/govpp.sh
 
 bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
 	@scripts/bench.sh $(ARGS)
@@ -44,9 +47,9 @@ gen: setup ## write generated references anew
 
 check: lint ## all of it: lint, generated files up to date, test
 	@scripts/gen.sh --check
-	@scripts/run-tests.sh unit netns papi
+	@scripts/run-tests.sh unit netns papi govpp
 
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build demo test unit netns papi bench fuzz lint gen check install
+.PHONY: help setup build demo test unit netns papi govpp bench fuzz lint gen check install

@@ -29,6 +29,7 @@ api_files() { (cd "$1" && find share/api -type f | sort); }
 mapfile -t described < <(api_files "$out")
 generated+=("${described[@]}")
 write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
+write plugin/include/shoal_plugin.h cargo xtask plugin-header --print
 # documents PACKAGE SECTION
 documents() {
   make_one() { cargo run --locked --quiet -p "$1" --example documents -- "$2"; }

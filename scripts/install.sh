@@ -19,6 +19,11 @@ rm -rf "$DESTDIR$PREFIX/share/shoal/api"
 for file in share/api/*/*.api.json; do
   page "${file#share/}" "shoal/$(dirname "${file#share/}")" "$(basename "$file")"
 done
+# For writers of plugins.
+install -d "$DESTDIR$PREFIX/include" "$doc/examples/plugin/c" "$doc/examples/plugin/rust/src"
+install -m 644 plugin/include/shoal_plugin.h "$DESTDIR$PREFIX/include/shoal_plugin.h"
+install -m 644 plugin/examples/c/mark.c plugin/examples/c/Makefile "$doc/examples/plugin/c"
+install -m 644 plugin/examples/rust/src/lib.rs "$doc/examples/plugin/rust/src"
 page man/man1/shoalctl.1 man/man1 shoalctl.1
 page man/man8/shoal.8 man/man8 shoal.8
 page grafana/shoal.json shoal/grafana shoal.json

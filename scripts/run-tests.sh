@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the stages that are named (lint, unit, netns, papi), each with a log, a time and its counts.
+# Runs the stages that are named (lint, unit, netns, papi, govpp), each with a log, a time and its counts.
 # The last line is `N passed, N failed, N skipped`; skips are named above it. Fails if anything failed.
 #
 # A stage script reports single tests as lines `ok NAME`, `FAIL NAME...` and `SKIP NAME: reason`. A Rust test that
@@ -102,6 +102,11 @@ stage_netns() {
 stage_papi() {
   run papi 1200 scripts/in-namespace.sh scripts/papi.sh
   lines papi
+}
+
+stage_govpp() {
+  run govpp 900 scripts/govpp.sh
+  lines govpp
 }
 
 for stage in "$@"; do

@@ -5,11 +5,15 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 
 PACKAGES=(build-essential pkg-config curl ca-certificates git libpcap-dev iproute2 iputils-ping iputils-arping
-          traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind qemu-system-x86 busybox-static cpio)
+          traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind dpdk-dev librte-net-memif23
+          qemu-system-x86 busybox-static cpio)
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.1
 
 say() { printf 'setup: %s\n' "$*"; }
+
+# Debian's is new enough, and so is one that is there already.
+command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || PACKAGES+=(golang-go)
 
 missing=()
 if command -v dpkg-query >/dev/null; then

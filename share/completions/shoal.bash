@@ -16,6 +16,18 @@ _shoal() {
             ",$1")
                 cmd="shoal"
                 ;;
+            shoal,doctor)
+                cmd="shoal__subcmd__doctor"
+                ;;
+            shoal,tune)
+                cmd="shoal__subcmd__tune"
+                ;;
+            shoal__subcmd__tune,apply)
+                cmd="shoal__subcmd__tune__subcmd__apply"
+                ;;
+            shoal__subcmd__tune,undo)
+                cmd="shoal__subcmd__tune__subcmd__undo"
+                ;;
             *)
                 ;;
         esac
@@ -23,7 +35,7 @@ _shoal() {
 
     case "${cmd}" in
         shoal)
-            opts="-c -i -v -h --config --interactive --check-config --version --help --no-alloc-intercept"
+            opts="-c -i -v -h --config --interactive --check-config --version --help --no-alloc-intercept doctor tune"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -59,6 +71,62 @@ _shoal() {
                     fi
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        shoal__subcmd__doctor)
+            opts="--json"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        shoal__subcmd__tune)
+            opts="--json apply undo"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        shoal__subcmd__tune__subcmd__apply)
+            opts="--dry-run --json --persist hugepages thp governor busy-poll vfio vfio-noiommu vhost-net"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        shoal__subcmd__tune__subcmd__undo)
+            opts="--dry-run --json hugepages thp governor busy-poll vfio vfio-noiommu vhost-net"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

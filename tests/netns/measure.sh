@@ -2,6 +2,7 @@
 # What a setting of the host interfaces costs or gains: latency, TCP, UDP and its losses, on this machine.
 #
 #   scripts/in-namespace.sh tests/netns/measure.sh [WORDS of create host-interface]
+#   DRIVER=af_xdp scripts/in-namespace.sh tests/netns/measure.sh [WORDS of create interface af_xdp]
 #   ROUNDS=3 WORKERS=1 RATE=200M TIME=3 WINDOW=4M scripts/in-namespace.sh tests/netns/measure.sh v2
 #
 # One line for each round. Nothing is judged: figures are for docs, and for comparing two settings run in turn.
@@ -11,6 +12,14 @@ words=$*
 : "${ROUNDS:=3}" "${WORKERS:=1}" "${RATE:=200M}" "${TIME:=3}"
 # WINDOW: the receiving socket's buffer, up to net.core.rmem_max.
 udp=(-u -b "$RATE" ${WINDOW:+-w "$WINDOW"})
+# The same names for both drivers, which the counters below ask for.
+if [ "${DRIVER:-af_packet}" = af_xdp ]; then
+  attach() {
+    expect "create interface af_xdp" ctl create interface af_xdp host-if "$1" name "host-$1" "${@:3}"
+    expect "interface state" ctl set interface state "host-$1" up
+    expect "interface address" ctl set interface ip address "host-$1" "$2"
+  }
+fi
 hosts
 start_router cpu { workers "$WORKERS" }
 attach va 10.0.1.1/24 "$@"
@@ -49,7 +58,7 @@ losses() {
   echo "${sum[*]}"
 }
 for round in $(seq "$ROUNDS"); do
-  echo "${words:-default} #$round: ping every 0.2 s $(pings 0.2 25) ms, every 1 ms $(pings 0.001 1000) ms," \
+  echo "${DRIVER:-af_packet} ${words:-default} #$round: ping every 0.2 s $(pings 0.2 25) ms, every 1 ms $(pings 0.001 1000) ms," \
     "TCP $(iperf), back $(iperf -R), UDP $(iperf "${udp[@]}"), back $(iperf "${udp[@]}" -R); in all: $(losses)"
 done
 alive

@@ -1,76 +1,67 @@
-"""Starts a router for a test, as automation starts VPP: by words, in a folder of its own."""
+"""The life of a router's process: started by words, as automation starts VPP, in a folder of its own."""
 
 import os
+import pathlib
 import subprocess
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHOAL = os.environ.get("SHOAL", str(ROOT / "target/release/shoal"))
+SHOALCTL = os.environ.get("SHOALCTL", str(ROOT / "target/release/shoalctl"))
 PATIENCE = 30.0
 
 
-def program(variable, name):
-    """The program that the environment names, or the newest that was built."""
-    named = os.environ.get(variable)
-    if named:
-        return named
-    built = [os.path.join(ROOT, "target", kind, name) for kind in ("release", "debug")]
-    built = [path for path in built if os.path.exists(path)]
-    if not built:
-        raise RuntimeError(f"no {name}: build it, or set {variable}")
-    return max(built, key=os.path.getmtime)
+def wait_for(what, condition, seconds=10):
+    """Waits until something holds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.005)
+    raise AssertionError(f"not within {seconds} seconds: {what}")
 
 
-class Router:
-    """A running router; a context that ends it."""
+class Daemon:
+    """A router's process; a context that ends it. A file `awaited` in its folder says that it is there."""
 
-    def __init__(self, *extra):
+    awaited = "api.sock"
+
+    def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="shoal-papi-")
-        self.extra = extra
+        self.dir = self.folder.name
         self.process = None
 
     def path(self, name):
-        return os.path.join(self.folder.name, name)
+        return f"{self.dir}/{name}"
 
-    @property
-    def stats(self):
-        return self.path("stats.sock")
+    def words(self):
+        """The start-up words."""
+        raise NotImplementedError
 
     def start(self):
-        words = ["unix", "{", "nodaemon", "nosyslog", "", "runtime-dir", self.folder.name,
-                 "cli-listen ", self.path("cli.sock"), " ", "}",
-                 "statseg", "{", "socket-name", self.stats, "per-node-counters onupdate-interval 0.05", "}",
-                 "socksvr", "{", "socket-name", self.path("api.sock"), "}"]
         environment = {k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"}
         self.log = open(self.path("log"), "wb")
-        self.process = subprocess.Popen([program("SHOAL", "shoal"), *words, *self.extra], cwd=self.folder.name,
-                                        env=environment, stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=subprocess.STDOUT)
-        self.wait(lambda: os.path.exists(self.stats) and os.path.exists(self.path("cli.sock")))
+        begun = time.monotonic()
+        self.process = subprocess.Popen([SHOAL, *self.words()], cwd=self.dir, env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
+        try:
+            wait_for(f"the router's {self.awaited}", self.is_up, PATIENCE)
+        except BaseException:
+            self.stop()
+            raise
+        self.until_up = time.monotonic() - begun
         return self
 
-    def wait(self, done, what="the router"):
-        """Waits for a condition, with a deadline."""
-        until = time.monotonic() + PATIENCE
-        while not done():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the router ended with {self.process.returncode}: {self.said()}")
-            if time.monotonic() > until:
-                raise RuntimeError(f"{what} is not ready: {self.said()}")
-            time.sleep(0.01)
+    def is_up(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the router ended with {self.process.returncode}: {self.said()}")
+        return os.path.exists(self.path(self.awaited))
 
     def said(self):
-        with open(self.path("log"), encoding="utf-8", errors="replace") as log:
-            return log.read()[-2000:]
-
-    def cli(self, *lines):
-        """Runs commands; an error of one is an exception."""
-        command = [program("SHOALCTL", "shoalctl"), "-s", self.path("cli.sock")]
-        done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True,
-                              timeout=PATIENCE)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr)
-        return done.stdout
+        """What it logged, the end of it."""
+        return pathlib.Path(self.path("log")).read_text(errors="replace")[-4000:]
 
     def stop(self):
         """Ends it; the exit code."""

@@ -2,14 +2,6 @@
 
 import glob
 import os
-import pathlib
-import re
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 import unittest
 
 from scapy.layers.l2 import Ether
@@ -17,67 +9,44 @@ from scapy.utils import rdpcap, wrpcap
 from vpp_papi import VPPApiClient
 from vpp_papi.vpp_stats import VPPStats
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHOAL = os.environ.get("SHOAL", str(ROOT / "target/release/shoal"))
-SHOALCTL = os.environ.get("SHOALCTL", str(ROOT / "target/release/shoalctl"))
+from daemon import ROOT, SHOAL, SHOALCTL, Daemon, wait_for
+
 API_FILES = sorted(glob.glob(str(ROOT / "share/api/*/*.api.json")))
 
 
-def wait_for(what, condition, seconds=10):
-    """Waits until something holds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.005)
-    raise AssertionError(f"not within {seconds} seconds: {what}")
-
-
-class Router:
+class Router(Daemon):
     """A running router and a client of its API."""
 
     def __init__(self, *words):
-        self.dir = tempfile.mkdtemp(prefix="shoal-papi-")
-        self.log = open(f"{self.dir}/log", "wb")
-        # The words and their cuts are those of programs that start VPP.
-        arguments = [
-            "unix", "{", "nodaemon", "nosyslog", "", "full-coredump", "coredump-size unlimited",
-            "runtime-dir", self.dir, "cli-listen ", f"{self.dir}/cli.sock", " ", "}",
-            "api-trace", "{", "on", "}",
-            "api-segment", "{", "prefix", "vpp-unittest-Some", "}",
-            "cpu", "{", "main-core", str(min(os.sched_getaffinity(0))), "}",
-            "physmem", "{", "max-size", "32m", "}",
-            "statseg", "{", "socket-name", f"{self.dir}/stats.sock", "", "}",
-            "socksvr", "{", "socket-name", f"{self.dir}/api.sock", "}",
-            "node { ", "", "}", "api-fuzz {", "off", "}",
-            "plugins", "{", "plugin", "dpdk_plugin.so", "{", "disable", "}",
-            "plugin", "unittest_plugin.so", "{", "enable", "}", "}",
-            "configuration", "{", "restore", "off", "}",
-            *words,
-        ]
-        self.begun = time.monotonic()
-        self.process = subprocess.Popen(
-            [SHOAL, *arguments], stdout=self.log, stderr=subprocess.STDOUT, cwd=self.dir, env={**os.environ})
+        super().__init__()
+        self.more = words
+        self.start()
         try:
-            wait_for("the API's socket", self.is_up)
-            self.until_up = time.monotonic() - self.begun
             self.client = self.connect("tests")
             self.api = self.client.api
         except BaseException:
             self.end()
             raise
-        self.stats = VPPStats(f"{self.dir}/stats.sock")
+        self.stats = VPPStats(self.path("stats.sock"))
         self.streams = []
 
-    def is_up(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"the router ended: {self.said()}")
-        return os.path.exists(f"{self.dir}/api.sock")
-
-    def said(self):
-        """What it logged."""
-        return pathlib.Path(f"{self.dir}/log").read_text(errors="replace")
+    def words(self):
+        # The words and their cuts are those of programs that start VPP.
+        return [
+            "unix", "{", "nodaemon", "nosyslog", "", "full-coredump", "coredump-size unlimited",
+            "runtime-dir", self.dir, "cli-listen ", self.path("cli.sock"), " ", "}",
+            "api-trace", "{", "on", "}",
+            "api-segment", "{", "prefix", "vpp-unittest-Some", "}",
+            "cpu", "{", "main-core", str(min(os.sched_getaffinity(0))), "}",
+            "physmem", "{", "max-size", "32m", "}",
+            "statseg", "{", "socket-name", self.path("stats.sock"), "", "}",
+            "socksvr", "{", "socket-name", self.path("api.sock"), "}",
+            "node { ", "", "}", "api-fuzz {", "off", "}",
+            "plugins", "{", "plugin", "dpdk_plugin.so", "{", "disable", "}",
+            "plugin", "unittest_plugin.so", "{", "enable", "}", "}",
+            "configuration", "{", "restore", "off", "}",
+            *self.more,
+        ]
 
     def connect(self, name, **options):
         """One more client."""
@@ -93,20 +62,14 @@ class Router:
         return reply.reply
 
     def end(self):
-        """Ends it; tells whether it ended well."""
+        """Ends it; it must end well."""
         try:
             if getattr(self, "client", None):
                 self.client.disconnect()
         finally:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            code = self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
-        self.log.close()
+            code = self.stop()
         said = self.said()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        self.folder.cleanup()
         if code != 0:
             raise AssertionError(f"the router ended with {code}: {said}")
 

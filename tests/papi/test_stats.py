@@ -1,12 +1,13 @@
 """VPP's own stats client reads the segment: every name, sums, links, and interfaces that come and go."""
 
 import os
+import subprocess
 import threading
 import unittest
 
 from vpp_papi.vpp_stats import VPPStats
 
-from daemon import Router
+from daemon import PATIENCE, SHOALCTL, Daemon, wait_for
 
 COUNTERS = ["drops", "punt", "ip4", "ip6", "rx-no-buf", "rx-miss", "rx-error", "tx-error", "mpls",
             "rx", "rx-unicast", "rx-multicast", "rx-broadcast", "tx", "tx-unicast", "tx-multicast", "tx-broadcast"]
@@ -20,6 +21,35 @@ SEND = """packet-generator new {
   size 60-60
   data { hex 0xffffffffffff020000000009080045000026000100004011000001020304050607080001000200120000 }
 }"""
+
+
+class Router(Daemon):
+    """A router whose commands come by shoalctl."""
+
+    awaited = "stats.sock"
+
+    def __init__(self):
+        super().__init__()
+        self.stats = self.path("stats.sock")
+
+    def words(self):
+        # The words and their cuts are those of programs that start VPP.
+        return ["unix", "{", "nodaemon", "nosyslog", "", "runtime-dir", self.dir,
+                "cli-listen ", self.path("cli.sock"), " ", "}",
+                "statseg", "{", "socket-name", self.stats, "per-node-counters onupdate-interval 0.05", "}",
+                "socksvr", "{", "socket-name", self.path("api.sock"), "}",
+                "configuration", "{", "restore", "off", "}"]
+
+    def is_up(self):
+        return super().is_up() and os.path.exists(self.path("cli.sock"))
+
+    def cli(self, *lines):
+        """Runs commands; an error of one is an exception."""
+        done = subprocess.run([SHOALCTL, "-s", self.path("cli.sock")], input="\n".join(lines) + "\n",
+                              capture_output=True, text=True, timeout=PATIENCE)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done.stdout
 
 
 class StatsTest(unittest.TestCase):
@@ -47,7 +77,7 @@ class StatsTest(unittest.TestCase):
         return list(self.stats.directory)
 
     def until(self, done):
-        self.router.wait(done, "what the test waits for")
+        wait_for("what the test waits for", lambda: self.router.is_up() and done(), PATIENCE)
 
     def test_every_name_can_be_read(self):
         names = list(self.stats.directory)

@@ -48,13 +48,16 @@ enum Use {
 fn ring(folder: &str) -> Option<Ring> {
     let (top, rest) = folder.split_once('/').unwrap_or((folder, ""));
     Some(match (top, rest) {
-        ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "stats_client") => Ring::Numbered(0),
-        ("core", "graph" | "module") => Ring::Numbered(1),
+        // Plugins stand on `abi` and `sdk`, not on the router.
+        ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "stats_client") | ("plugin", "abi") => {
+            Ring::Numbered(0)
+        }
+        ("core", "graph" | "module") | ("plugin", "sdk") => Ring::Numbered(1),
         ("core", "testkit") => Ring::Test,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),
         // What drivers share, see docs/decisions/0002 and 0003.
         ("drivers", "vnet" | "link") => Ring::Numbered(2),
-        ("net" | "drivers", _) => Ring::Numbered(3),
+        ("net" | "drivers" | "plugin", _) => Ring::Numbered(3),
         ("mgmt", _) => Ring::Numbered(4),
         ("bin", _) => Ring::Numbered(5),
         ("lab" | "xtask", _) => Ring::Outside,
@@ -159,6 +162,8 @@ mod tests {
             ("net/ip4", "core/testkit", "dev"),
             ("core/graph", "core/testkit", "dev"),
             ("net/ping", "net/pg", "dev"),
+            ("bin/shoal", "plugin/host", "code"),
+            ("plugin/host", "plugin/examples/rust", "dev"),
             ("core/testkit", "net/pg", "code"),
             ("lab/graph", "core/testkit", "code"),
         ] {

@@ -6,6 +6,7 @@
 mod docs;
 mod files;
 mod layers;
+mod plugin_header;
 mod sizes;
 mod unsafe_count;
 
@@ -33,6 +34,12 @@ enum Task {
     Sizes,
     /// Documents are there, and name no path of somebody's machine.
     DocsCheck,
+    /// The C header of the plugin ABI is what its types say.
+    PluginHeader {
+        /// Print what it should be.
+        #[arg(long)]
+        print: bool,
+    },
 }
 
 /// What a check found: violations, and a line for when there are none.
@@ -50,6 +57,16 @@ fn main() -> ExitCode {
         Task::Unsafe { write } => ("unsafe", unsafe_count::check(write)),
         Task::Sizes => ("sizes", sizes::check()),
         Task::DocsCheck => ("docs-check", docs::check()),
+        Task::PluginHeader { print: false } => ("plugin-header", plugin_header::check()),
+        Task::PluginHeader { print: true } => {
+            return match plugin_header::print() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("plugin-header: {error}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
     };
     match outcome {
         Ok(Outcome { violations, summary }) if violations.is_empty() => {

@@ -18,6 +18,9 @@ const ISLANDS: &[&str] = &[
     "core/graph/src/raw",
     "drivers/*/src/sys",
     "core/testkit/src/alloc",
+    "plugin/abi",
+    "plugin/sdk",
+    "plugin/host/src/sys",
     "lab",
 ];
 

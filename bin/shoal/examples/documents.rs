@@ -10,6 +10,9 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use clap_complete::Shell;
 use shoal_config::{Invocation, InvocationError, USAGE};
 
+/// Every command takes these.
+const HELP: [&str; 2] = ["-h", "--help"];
+
 /// What the options do not say.
 const MORE: &str = r#".SH "EXIT STATUS"
 0 after an orderly end, 1 when the start or the end went wrong, 2 for a mistake in the command line or the
@@ -18,6 +21,9 @@ configuration.
 .TP
 \fI/etc/shoal/startup.conf\fR
 Start-up settings, read when neither a file nor settings are given, if it is there.
+.TP
+\fI/var/lib/shoal/tune.json\fR
+What was there before \fBshoal tune\fR, for its undo.
 .TP
 \fI/run/shoal/cli.sock\fR
 Where \fBshoalctl\fR(1) finds the router.
@@ -28,6 +34,8 @@ SIGTERM and SIGINT end the router in good order.
 shoal \-c /etc/shoal/startup.conf
 shoal \-\-check\-config \-c startup.conf
 shoal unix { interactive } cpu { workers 2 }
+shoal doctor
+shoal tune apply hugepages
 .fi
 .SH "SEE ALSO"
 \fBshoalctl\fR(1)
@@ -48,7 +56,27 @@ fn command() -> Command {
         .num_args(0..)
         .trailing_var_arg(true)
         .help("Start-up settings as words; they come after the file, so they win");
+    let json = flag("json", "Answer in JSON");
+    let doctor = Command::new("doctor")
+        .about("Tell what this machine can do for the router and what to type; changes nothing")
+        .arg(json.clone());
+    let dry_run = flag("dry-run", "Say what would be done");
+    let subsets = Arg::new("name").value_name("NAME").num_args(0..).value_parser(shoal_doctor::SUBSETS);
+    let apply = Command::new("apply")
+        .about("Apply subsets; what was there before is recorded")
+        .args([subsets.clone().required(true), dry_run.clone(), json.clone()])
+        .arg(flag("persist", "At each boot too: a file in sysctl.d or modules-load.d"));
+    let undo = Command::new("undo")
+        .about("Restore what was there before, of all subsets or of those named")
+        .args([subsets, dry_run, json.clone()]);
+    let tune = Command::new("tune")
+        .about("List the subsets of what the doctor finds, apply them, undo them")
+        .disable_help_subcommand(true)
+        .subcommands([apply, undo])
+        .arg(json);
     Command::new("shoal")
+        .disable_help_subcommand(true)
+        .subcommands([doctor, tune])
         .version(env!("CARGO_PKG_VERSION"))
         .about("The shoal router: forwards packets between network interfaces")
         .disable_help_flag(true)
@@ -62,20 +90,42 @@ fn command() -> Command {
         .arg(settings)
 }
 
+/// The options of a command, not of those below it.
+fn options(command: &Command) -> Vec<String> {
+    let of = |arg: &Arg| {
+        let short = arg.get_short().map(|c| format!("-{c}"));
+        short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))).collect::<Vec<_>>()
+    };
+    command.get_arguments().flat_map(of).collect()
+}
+
+/// The words of a usage text that are options.
+fn told(usage: &str) -> impl Iterator<Item = &str> {
+    usage.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|w| w.starts_with('-'))
+}
+
 /// The description has the options the daemon takes, and no others.
 fn check(command: &Command) -> io::Result<()> {
-    let mut described = Vec::new();
-    for arg in command.get_arguments() {
-        let short = arg.get_short().map(|c| format!("-{c}"));
-        described.extend(short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))));
-    }
+    let mut described = options(command);
     for option in &described {
         if let Err(InvocationError::Unknown(_)) = Invocation::parse([OsString::from(option)]) {
             return Err(io::Error::other(format!("shoal does not take {option}")));
         }
     }
-    let words = USAGE.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|w| w.starts_with('-'));
-    match words.into_iter().find(|word| !described.iter().any(|d| d == word)) {
+    for (name, usage) in [("doctor", shoal_doctor::DOCTOR_USAGE), ("tune", shoal_doctor::TUNE_USAGE)] {
+        let word = command.find_subcommand(name).ok_or_else(|| io::Error::other("a word is missing"))?;
+        let below: Vec<_> = word.get_subcommands().chain([word]).flat_map(options).collect();
+        if let Some(option) = below.iter().find(|option| !told(usage).any(|word| word == option.as_str())) {
+            return Err(io::Error::other(format!("shoal {name} does not take {option}")));
+        }
+        if let Some(missing) =
+            told(usage).find(|word| !below.iter().any(|o| o == word) && !HELP.contains(word))
+        {
+            return Err(io::Error::other(format!("nothing describes {missing} of shoal {name}")));
+        }
+        described.extend(below);
+    }
+    match told(USAGE).find(|word| !described.iter().any(|d| d == word)) {
         Some(missing) => Err(io::Error::other(format!("nothing describes {missing}"))),
         None => Ok(()),
     }
@@ -89,6 +139,14 @@ fn main() -> io::Result<()> {
     match kind.as_str() {
         "man" => {
             clap_mangen::Man::new(command).section("8").render(&mut text)?;
+            // The words have no pages of their own: what they print for --help stands here.
+            let page = String::from_utf8_lossy(&text).into_owned();
+            text =
+                page.replace("shoal\\-doctor(8)", "doctor").replace("shoal\\-tune(8)", "tune").into_bytes();
+            for (name, usage) in [("DOCTOR", shoal_doctor::DOCTOR_USAGE), ("TUNE", shoal_doctor::TUNE_USAGE)]
+            {
+                write!(text, ".SH {name}\n.nf\n{}.fi\n", usage.replace('\\', "\\e").replace('-', "\\-"))?;
+            }
             text.extend(MORE.as_bytes());
         }
         "bash" => clap_complete::generate(Shell::Bash, &mut command, "shoal", &mut text),

@@ -187,8 +187,30 @@ fn kept(capacity: &Capacity) -> [usize; 9] {
     ]
 }
 
+/// In a process of its own: what tables have taken is counted for the whole process, and so is the time that passes
+/// before what they gave up is freed, so the tests beside this one would be counted too.
 #[test]
 fn what_comes_and_goes_leaves_nothing_behind() {
+    const ALONE: &str = "SHOAL_LIFECYCLE_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return live();
+    }
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let seeds =
+        std::env::var("SHOAL_SEED").map_or(vec!["23".to_owned(), "3".into(), "10".into()], |s| vec![s]);
+    for seed in seeds {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &name, "--nocapture", "--test-threads=1"])
+            .envs([(ALONE, "1"), ("SHOAL_SEED", &seed)])
+            .output()
+            .unwrap();
+        let said = [child.stdout, child.stderr].map(|s| String::from_utf8_lossy(&s).into_owned()).concat();
+        println!("{said}");
+        assert!(child.status.success() && said.contains("1 passed"), "see above");
+    }
+}
+
+fn live() {
     let mut life = Life { router: router(), rng: Rng::new(Rng::seed(23)), accepted: 0 };
     life.router.may_hold(4096);
     life.clear();
@@ -211,5 +233,6 @@ fn what_comes_and_goes_leaves_nothing_behind() {
     assert!(life.accepted > STEPS, "only {} lines were accepted", life.accepted);
     // Memory that a table keeps for its next growth is not a leak, memory that grows without end is one.
     let (early, late) = bytes.split_at(ROUNDS / 2);
-    assert!(late.iter().max() <= early.iter().max().map(|most| most * 2).as_ref(), "{bytes:?}");
+    println!("bytes after each round: {bytes:?}");
+    assert!(late.iter().max() <= early.iter().max().map(|most| most * 5 / 4).as_ref(), "{bytes:?}");
 }

@@ -69,6 +69,8 @@ fn main() -> ExitCode {
     match invocation {
         Invocation::Help => print!("{USAGE}"),
         Invocation::Version => println!("{}", shoal_cli::commands::version_line()),
+        Invocation::Doctor(words) => return answer(&shoal_doctor::doctor(&words, &surroundings())),
+        Invocation::Tune(words) => return answer(&shoal_doctor::tune(&words, &surroundings())),
         Invocation::CheckConfig(input) => match check(&input) {
             Ok(startup) => {
                 settings::exposure(&startup).into_iter().chain(settings::warning(&startup)).for_each(
@@ -120,6 +122,28 @@ fn name_as_vpp() {
         // Fails only where there is no /proc.
         let _ = std::fs::write("/proc/self/comm", "vpp_main");
     }
+}
+
+/// The machine as the doctor is told of it.
+fn surroundings() -> shoal_doctor::Surroundings {
+    use std::io::IsTerminal;
+    let commands = modules::all().flat_map(|m| m.commands).map(|command| command.syntax);
+    shoal_doctor::Surroundings {
+        root: "/".into(),
+        ssh_connection: std::env::var_os("SSH_CONNECTION"),
+        build: shoal_doctor::Build::of_commands(commands),
+        terminal: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    }
+}
+
+fn answer(outcome: &shoal_doctor::Outcome) -> ExitCode {
+    use std::io::Write;
+    // Whoever reads may have seen enough: `shoal doctor | head`.
+    let _ = std::io::stdout().write_all(outcome.out.as_bytes());
+    if !outcome.error.is_empty() {
+        eprintln!("shoal: {}", outcome.error);
+    }
+    ExitCode::from(outcome.code)
 }
 
 fn complain(error: &dyn std::fmt::Display) -> ExitCode {

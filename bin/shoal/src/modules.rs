@@ -46,8 +46,12 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
+    (Plugin, &shoal_af_xdp::MODULE),
     (Plugin, &shoal_tap::MODULE),
     (Plugin, &shoal_vhost_user::MODULE),
+    (Plugin, &shoal_memif::MODULE),
+    // Loaded plugins name nodes and arcs of all modules.
+    (Core, &shoal_plugin_host::MODULE),
     // Clients connect when all is there.
     (Core, &shoal_api::MODULE),
 ];

@@ -122,6 +122,7 @@ impl Router {
         control.put(settings::stats(startup, gid));
         control.put(settings::api(startup, gid, &modules));
         control.put(settings::configuration(startup, gid));
+        control.put(settings::plugins(startup));
         control.put(ModuleList(modules.clone()));
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 

@@ -9,6 +9,7 @@ use shoal_cli::server::Address;
 use shoal_config::{Buffers, CliListen, StartUp};
 use shoal_module::Module;
 use shoal_module::config::PageSize;
+use shoal_plugin_host::Wanted;
 
 use crate::files;
 
@@ -113,6 +114,17 @@ pub fn api(startup: &StartUp, gid: Option<u32>, modules: &[&'static Module]) -> 
     shoal_api::Settings { socket: startup.socksvr.socket.clone(), gid, parts }
 }
 
+/// Which plugins are loaded, and from where.
+pub fn plugins(startup: &StartUp) -> shoal_plugin_host::Setup {
+    let plugins = startup.plugins.clone();
+    let wanted = move |file: &str| match plugins.named(file) {
+        Some(true) => Wanted::Named,
+        None if plugins.enabled(file) => Wanted::Yes,
+        None | Some(false) => Wanted::No,
+    };
+    shoal_plugin_host::Setup { paths: startup.plugins.paths.clone(), wanted: Box::new(wanted) }
+}
+
 /// Where configurations are kept.
 pub fn configuration(startup: &StartUp, gid: Option<u32>) -> shoal_running::Settings {
     let section = startup.section("configuration");
@@ -167,6 +179,19 @@ mod tests {
         assert!(!restores(&other));
         assert_eq!(configuration(&other, None).directory, Path::new("/x/y"));
         assert_eq!(configuration(&other, None).revisions, 3);
+    }
+
+    #[test]
+    fn plugins_are_loaded_as_the_file_says() {
+        let of = |words: &str| plugins(&startup(&format!("plugins {{ {words} }}")));
+        let usual = plugins(&startup(""));
+        assert_eq!((usual.paths.len(), (usual.wanted)("a_plugin.so")), (0, Wanted::Yes));
+        let some = of("path /a:/b add-path /c plugin a_plugin.so { enable } plugin b.so { disable }");
+        assert_eq!(some.paths, ["/a", "/b", "/c"].map(std::path::PathBuf::from));
+        let wanted = ["a_plugin.so", "a.so", "b.so", "b_plugin.so", "c.so"].map(|f| (some.wanted)(f));
+        assert_eq!(wanted, [Wanted::Named, Wanted::Named, Wanted::No, Wanted::No, Wanted::Yes]);
+        let few = of("plugin default { disable } plugin a_plugin.so { enable }");
+        assert_eq!(((few.wanted)("a_plugin.so"), (few.wanted)("c.so")), (Wanted::Named, Wanted::No));
     }
 
     #[test]

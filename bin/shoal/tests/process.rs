@@ -280,3 +280,86 @@ fn options_print_and_leave() {
     assert!(text(&run("--help")).contains("--check-config"));
     assert_eq!(run("--nonsense").status.code(), Some(2));
 }
+
+/// A shell in a network of its own, with /sys of it; None where that is not allowed.
+fn in_a_network(script: &str) -> Option<Output> {
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-ec", script]);
+        command.arg(env!("CARGO_BIN_EXE_shoal")).env_remove("SSH_CONNECTION").stdin(Stdio::null());
+        command.output().ok()
+    };
+    unshare("mount -t sysfs none /sys && ip link").filter(|o| o.status.success())?;
+    unshare(&format!("mount -t sysfs none /sys\n{script}"))
+}
+
+#[test]
+fn the_doctor_tells_of_a_network_and_its_words_are_the_routers() {
+    let script = "ip link add eth1 type veth peer name far1; ip link add eth2 type veth peer name far2\n\
+                  for i in eth1 far1 eth2 far2; do ip link set $i up; done\n\
+                  ip address add 192.0.2.2/24 dev eth1; ip route add default via 192.0.2.1\n\
+                  \"$0\" doctor; \"$0\" doctor --json; \"$0\" tune";
+    let Some(output) = in_a_network(script) else {
+        println!("SKIP the_doctor_tells_of_a_network_and_its_words_are_the_routers: no namespaces here");
+        return;
+    };
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("carries the default route (IPv4)"), "{said}");
+    assert!(
+        said.contains("\"share\": \"create interface af_xdp") || said.contains("\"share\": \"create host"),
+        "{said}"
+    );
+    assert!(said.contains("vfio-noiommu"), "{said}");
+    let command = "create host-interface name eth2";
+    assert!(said.contains(command), "{said}");
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!(
+        "ip link add eth2 type veth peer name far2; echo '{command}' | \"$0\" unix {{ interactive nosyslog runtime-dir {0}/run }} \
+         configuration {{ directory {0}/lib }}",
+        dir.path().display()
+    );
+    let said = text(&in_a_network(&script).unwrap());
+    assert!(said.contains("host-eth2"), "{said}");
+}
+
+#[test]
+fn doctor_and_tune_stand_alone_and_take_nothing_from_the_settings() {
+    let shoal = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_shoal")).args(words).output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = shoal(&["doctor", "--verbose"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(said, "shoal: unknown word '--verbose'; shoal doctor takes --json and --help\n");
+    let (code, said) = shoal(&["tune", "apply", "hugepage"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean 'hugepages'?"), "{said}");
+    // Behind an option it is a setting, and there is none of this name.
+    let (code, said) = shoal(&["--check-config", "doctor"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("doctor"), "{said}");
+    let (code, said) = shoal(&["--check-config", "unix", "{", "nodaemon", "}"]);
+    assert_eq!((code, said.trim()), (Some(0), "the configuration is good"));
+}
+
+#[test]
+fn a_plugin_that_cannot_be_loaded_keeps_the_router_from_starting_only_if_it_is_named() {
+    let place = Place::new();
+    let folder = place.0.path().join("plugins");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("x_plugin.so"), "not a library").unwrap();
+    let settings = |more: &str| format!("unix {{ nodaemon }} plugins {{ path {} {more} }}", folder.display());
+    let line =
+        format!("{}: cannot be loaded, expected a shared library", folder.join("x_plugin.so").display());
+    let (code, log) = end(place.start(&settings("")), Signal::SIGTERM);
+    assert_eq!((code, log.matches(&line).count()), (Some(0), 1), "{log}");
+    let (code, log) = end(place.start(&settings("plugin x_plugin.so { disable }")), Signal::SIGTERM);
+    assert_eq!((code, log.contains("x_plugin")), (Some(0), false), "{log}");
+    let (code, log) = end(place.start(&settings("plugin y_plugin.so { enable }")), Signal::SIGTERM);
+    assert_eq!(code, Some(0), "a plugin that is not there: {log}");
+    let output = place.shoal(&settings("plugin x_plugin.so { enable }")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains(&line), "{}", text(&output));
+    assert!(is_empty(&place.run_dir()));
+}

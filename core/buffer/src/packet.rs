@@ -66,6 +66,17 @@ impl Packet<'_> {
         unsafe { std::slice::from_raw_parts_mut(self.p.add(start).as_ptr(), usize::from(meta.length)) }
     }
 
+    /// The whole memory of the first segment, headroom included: [`HEADROOM`] + [`DATA_SIZE`] bytes, of which the
+    /// packet's begin at [`Packet::headroom`]. For those who move the front themselves.
+    #[inline(always)]
+    pub fn area_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the area follows the two lines of the buffer and is part of its stride; its bytes are initialised, and
+        // the view is borrowed mutably.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.p.add(DATA_OFFSET - HEADROOM).as_ptr(), HEADROOM + DATA_SIZE)
+        }
+    }
+
     /// The header at the front of the packet, or `None` when it is shorter.
     #[inline(always)]
     pub fn header<T: FromBytes + KnownLayout + Immutable + Unaligned>(&self) -> Option<&T> {

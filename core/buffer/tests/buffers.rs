@@ -415,3 +415,21 @@ fn a_copy_has_the_same_bytes_and_facts_and_a_life_of_its_own() {
     give(&mut cache, vec![first, second]);
     assert_eq!(pool.stats().used, 0);
 }
+
+#[test]
+fn the_area_of_a_packet_is_its_headroom_its_bytes_and_what_is_left() {
+    let _turn = turn();
+    let pool = pool(64, 64);
+    let mut cache = pool.cache();
+    let mut buffer = cache.alloc_data(&bytes(100)).unwrap();
+    let mut packet = cache.packet(&mut buffer);
+    let front = packet.headroom();
+    assert_eq!(packet.area_mut().len(), HEADROOM + DATA_SIZE);
+    assert_eq!(packet.area_mut()[front..front + 100], bytes(100));
+    packet.area_mut().fill(7);
+    packet.push(front).unwrap();
+    packet.put(packet.tailroom()).unwrap();
+    assert_eq!((packet.headroom(), packet.data()), (0, &[7; HEADROOM + DATA_SIZE][..]));
+    cache.free(buffer);
+    assert_eq!(pool.stats().used, 0);
+}

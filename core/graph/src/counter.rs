@@ -323,13 +323,6 @@ impl Counters {
     pub fn entries(&self) -> Vec<Entry> {
         lock(&self.entries).iter().cloned().collect()
     }
-
-    /// Looks at the whole directory without copying it. Nothing can be named meanwhile.
-    pub fn look<R>(&self, eyes: impl FnOnce(&[&Entry]) -> R) -> R {
-        let entries = lock(&self.entries);
-        let all: Vec<&Entry> = entries.iter().collect();
-        eyes(&all)
-    }
 }
 
 #[cfg(test)]

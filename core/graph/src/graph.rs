@@ -340,6 +340,21 @@ impl Graph {
         self.add(name.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
+    /// Adds a frame node whose next nodes and counters are not known when the router is built, but to whoever makes it.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_frame_declared<N: FrameNode>(
+        &self,
+        name: &str,
+        next: &'static [&'static str],
+        errors: &'static [ErrorCounter],
+        node: N,
+    ) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(FrameRunner(node));
+        self.add(name.to_owned(), NodeKind::Internal, logic, next, errors, None)
+    }
+
     /// Adds the name that receive queues run under, with its counters and next nodes.
     ///
     /// # Errors

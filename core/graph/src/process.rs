@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -257,3 +258,20 @@ pub fn channel<T>(capacity: usize) -> (async_channel::Sender<T>, async_channel::
 }
 
 pub use async_channel::{Receiver, Sender};
+
+/// Runs work that waits for a disk or thinks for long on a thread of its own, and gives way until it is done.
+///
+/// # Errors
+/// There can be no other thread, or the work panicked.
+pub async fn aside<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, done) = channel(1);
+    let run = move || {
+        // Whoever waited may have been dropped with its task.
+        let _ = sender.send_blocking(work());
+    };
+    std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    done.recv().await.map_err(|_| io::Error::other("the work was given up"))
+}

@@ -9,12 +9,15 @@ mod capacity;
 pub mod cli;
 pub mod config;
 mod control;
+pub mod door;
 mod module;
+mod plugins;
 mod running;
 mod runtime_dir;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
 pub use module::{InitError, Module, ModuleList, init_all, start_all};
+pub use plugins::{LoadedPlugin, LoadedPlugins};
 pub use running::{Phase, Pieces, Running, word};
 pub use runtime_dir::RuntimeDir;

@@ -1,5 +1,6 @@
 //! The directory of one epoch, and the values behind its names.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use crate::{Counter, Error, Histogram, Pair, Value};
 
 /// Words of an entry: type, value, 128 bytes of name.
 const ENTRY_WORDS: usize = 18;
+/// Entries read at a time.
+const PIECE: usize = 256;
 /// Most threads a counter may have rows of.
 const MOST_THREADS: usize = 4096;
 
@@ -71,6 +74,20 @@ pub struct Name {
     pub kind: Kind,
 }
 
+impl Name {
+    /// The name in an entry of the directory.
+    fn of(entry: &[u64; ENTRY_WORDS]) -> Name {
+        let [kind, _, name @ ..] = entry;
+        // Nothing is read of what has been removed: type 5 is an empty place, 0 is none.
+        let used = !matches!(*kind as u32, 0 | 5);
+        let mut bytes = [0; (ENTRY_WORDS - 2) * 8];
+        let (texts, _) = bytes.as_chunks_mut::<8>();
+        texts.iter_mut().zip(name).for_each(|(to, from)| *to = from.to_ne_bytes());
+        let name = if used { until_zero(&bytes) } else { Cow::default() };
+        Name { name: (&*name).into(), kind: Kind::of(*kind as u32) }
+    }
+}
+
 /// All names of one epoch, by their place; without a name where nothing is.
 pub(crate) struct Directory {
     pub epoch: u64,
@@ -83,19 +100,15 @@ impl Directory {
     /// Reads the directory at a pointer.
     pub(crate) fn read(segment: &Segment, epoch: u64, pointer: u64) -> Result<Directory, Error> {
         let (at, len) = segment.vector(pointer, ENTRY_WORDS as u64 * 8)?;
-        let words = segment.words(at, len * ENTRY_WORDS)?;
-        let entry = |entry: &[u64; ENTRY_WORDS]| {
-            let [kind, _, name @ ..] = entry;
-            // Nothing is read of what has been removed: type 5 is an empty place, 0 is none.
-            let used = !matches!(*kind as u32, 0 | 5);
-            let mut bytes = [0; (ENTRY_WORDS - 2) * 8];
-            let (texts, _) = bytes.as_chunks_mut::<8>();
-            texts.iter_mut().zip(name).for_each(|(to, from)| *to = from.to_ne_bytes());
-            let name = if used { until_zero(&bytes) } else { String::new() };
-            Name { name: name.into(), kind: Kind::of(*kind as u32) }
-        };
-        let (entries, _) = words.as_chunks::<ENTRY_WORDS>();
-        Ok(Directory { epoch, at, names: entries.iter().map(entry).collect() })
+        let mut names = Vec::new();
+        // Piece by piece: a long directory is several times as large as its names.
+        for first in (0..len).step_by(PIECE) {
+            let count = PIECE.min(len - first);
+            let words = segment.words(at + (first * ENTRY_WORDS * 8) as u64, count * ENTRY_WORDS)?;
+            let (entries, _) = words.as_chunks::<ENTRY_WORDS>();
+            names.extend(entries.iter().map(Name::of));
+        }
+        Ok(Directory { epoch, at, names })
     }
 
     /// The values of the names that are wanted, in the directory's order.

@@ -1,5 +1,6 @@
 //! The segment's bytes: words, vectors, strings; nothing is believed.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
@@ -119,7 +120,7 @@ impl Segment {
         if len as u64 > MOST_TEXT {
             return Err(Error::Malformed("a name is too long"));
         }
-        Ok(until_zero(&self.bytes(at, len)?))
+        Ok(until_zero(&self.bytes(at, len)?).into_owned())
     }
 
     /// The word at a place.
@@ -168,7 +169,7 @@ impl Segment {
 }
 
 /// A text up to its zero.
-pub(crate) fn until_zero(bytes: &[u8]) -> String {
+pub(crate) fn until_zero(bytes: &[u8]) -> Cow<'_, str> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default())
 }

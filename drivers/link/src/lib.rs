@@ -2,17 +2,20 @@
 //!
 //! - [`Link`], [`LinkWatch`]: what the kernel says about an interface, now and whenever it changes;
 //!   [`set_admin_state`], [`set_mtu`]; [`netlink::ask`] for everything else.
+//! - [`AddressWatch`]: the kernel's own addresses, likewise.
 //! - [`Intake`]: the way from received frames into the graph, counted and traced alike for all of them.
 //!
 //! What is not here: queues. How frames are read and sent is what makes a driver.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod error;
 mod facts;
 mod intake;
 pub mod netlink;
 mod watch;
 
+pub use addresses::AddressWatch;
 pub use error::Error;
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use intake::{Intake, Layer, NotIp, Refused, packet};

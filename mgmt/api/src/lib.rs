@@ -26,7 +26,6 @@ pub mod memclnt;
 pub mod reference;
 mod server;
 mod session;
-mod signal;
 mod socket;
 pub mod table;
 pub mod trace;

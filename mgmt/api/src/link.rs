@@ -11,8 +11,7 @@ use futures_lite::future::or;
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shoal_module::api::Mailbox;
-
-use crate::signal::Signal;
+use shoal_module::door::Signal;
 
 /// Bytes a client may leave unread before it is cut off. Only events come to so much: answers wait for room.
 const MOST: usize = 16 << 20;

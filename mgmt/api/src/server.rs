@@ -9,12 +9,13 @@ use std::time::Duration;
 use async_io::{Async, Timer};
 use shoal_graph::process::Processes;
 use shoal_module::api::{ApiPart, Clients};
+use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
 
 use crate::desk::Desk;
 use crate::link::Link;
 use crate::session;
-use crate::socket::{self, SocketFile};
+use crate::socket;
 use crate::table::Table;
 use crate::trace::Trace;
 
@@ -75,8 +76,7 @@ pub fn serve(control: &Rc<Control>, settings: &Settings) -> Result<(), InitError
     let table = Table::new(settings.parts.iter().copied()).map_err(|e| failed(&e))?;
     let table = control.put(table);
     let clients = control.get::<Clients>()?;
-    let sent = settings.parts.iter().flat_map(|part| part.messages).map(|m| m.described.name);
-    clients.number(sent.filter_map(|name| Some((name, table.number(name)?))));
+    clients.number(table.iter().map(|(id, entry)| (entry.name.clone(), id)));
     let (socket, file) = socket::listen(&settings.socket, settings.gid).map_err(|e| failed(&e))?;
     let desk = Rc::new(Desk::new(Rc::clone(control), table, clients, Trace::configured(control)));
     control.put(Server { desk: Rc::clone(&desk), file: RefCell::new(file) });

@@ -101,11 +101,6 @@ impl Table {
         self.entries.iter().zip(1..).map(|(entry, id)| (id, entry))
     }
 
-    /// The number of a message by its name.
-    pub fn number(&self, name: &str) -> Option<u16> {
-        self.iter().find(|(_, entry)| entry.name == name).map(|(id, _)| id)
-    }
-
     /// The files that describe them.
     pub fn files(&self) -> &[(Folder, File)] {
         &self.files

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shoal_cli::server::{ListenError, Settings, Task, listen};
+use shoal_module::door::FileError;
 use tempfile::TempDir;
 
 /// A server on a thread of its own, for the life of the test process.
@@ -334,7 +335,7 @@ fn the_socket_is_for_owner_and_group_and_replaces_only_a_dead_one() {
     let server = serve(|_| {});
     let meta = std::fs::metadata(&server.path).unwrap();
     assert_eq!(meta.permissions().mode() & 0o777, 0o660);
-    assert!(matches!(listen(Settings::new(&server.path)), Err(ListenError::InUse(_))));
+    assert!(matches!(listen(Settings::new(&server.path)), Err(ListenError::File(FileError::InUse(_)))));
     server.still_works();
 
     let dir = tempfile::tempdir().unwrap();
@@ -347,6 +348,6 @@ fn the_socket_is_for_owner_and_group_and_replaces_only_a_dead_one() {
 
     let file = dir.path().join("file");
     std::fs::write(&file, "precious").unwrap();
-    assert!(matches!(listen(Settings::new(&file)), Err(ListenError::NotASocket(_))));
+    assert!(matches!(listen(Settings::new(&file)), Err(ListenError::File(FileError::NotASocket(_)))));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }

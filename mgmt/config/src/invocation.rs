@@ -13,6 +13,8 @@ pub const DEFAULT_FILE: &str = "/etc/shoal/startup.conf";
 /// What `--help` prints.
 pub const USAGE: &str = "\
 usage: shoal [-c FILE] [SETTINGS ...]
+       shoal doctor [--json]
+       shoal tune [apply NAME ... | undo [NAME ...]] [--dry-run] [--persist] [--json]
 
   -c, --config FILE     read start-up settings from FILE
   -i, --interactive     CLI on this terminal, as unix { interactive }
@@ -24,6 +26,10 @@ usage: shoal [-c FILE] [SETTINGS ...]
   SETTINGS              start-up settings as words: shoal unix { interactive }
 
 With neither FILE nor SETTINGS, /etc/shoal/startup.conf is read if it is there.
+
+doctor tells what this machine can do for the router and what to type; it changes
+nothing. tune applies a part of that, and undoes it. As the first word only: behind
+an option every word is a setting. shoal doctor --help, shoal tune --help tell more.
 ";
 
 /// What the command line asks for.
@@ -37,6 +43,10 @@ pub enum Invocation {
     Version,
     /// Print [`USAGE`].
     Help,
+    /// `shoal doctor`, with the arguments behind it.
+    Doctor(Vec<OsString>),
+    /// `shoal tune`, with the arguments behind it.
+    Tune(Vec<OsString>),
 }
 
 /// Where settings come from.
@@ -71,8 +81,15 @@ pub enum InvocationError {
 
 impl Invocation {
     /// Reads the arguments after the program's name. Options come first; the first other word begins the settings.
+    /// `doctor` and `tune` are no settings when they are the very first word: no section has these names.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, InvocationError> {
         let mut arguments = arguments.into_iter().peekable();
+        if arguments.next_if(|word| word == "doctor").is_some() {
+            return Ok(Self::Doctor(arguments.collect()));
+        }
+        if arguments.next_if(|word| word == "tune").is_some() {
+            return Ok(Self::Tune(arguments.collect()));
+        }
         let (mut input, mut check) = (Input::default(), false);
         while let Some(option) = arguments.next_if(|a| a.as_bytes().starts_with(b"-")) {
             let text = option.to_string_lossy();
@@ -148,6 +165,17 @@ mod tests {
         assert_eq!(input.words, ["cpu", "{", "-x"]);
         assert_eq!(parse(&["-v"]).unwrap(), Invocation::Version);
         assert_eq!(parse(&["--no-alloc-intercept", "-h"]).unwrap(), Invocation::Help);
+    }
+
+    #[test]
+    fn doctor_and_tune_are_words_of_their_own_at_the_beginning_only() {
+        let words = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(parse(&["doctor", "--json"]).unwrap(), Invocation::Doctor(words(&["--json"])));
+        assert_eq!(parse(&["tune", "undo"]).unwrap(), Invocation::Tune(words(&["undo"])));
+        let Ok(Invocation::Run(input)) = parse(&["unix", "{", "}", "doctor"]) else { panic!("not a run") };
+        assert_eq!(input.words, ["unix", "{", "}", "doctor"]);
+        let Ok(Invocation::Run(input)) = parse(&["-i", "tune"]) else { panic!("not a run") };
+        assert_eq!(input.words, ["tune"]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub static OWN: &[Section] = &[
     Section { name: "memory", doc: "heaps", effect: Effect::Honoured, body: Body::Keys(MEMORY) },
     Section {
         name: "plugins",
-        doc: "which modules run",
+        doc: "which modules run, and which plugins are loaded",
         effect: Effect::Honoured,
         body: Body::Keys(PLUGINS),
     },
@@ -136,7 +136,7 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("nsim", "network simulator", NO_FEATURE),
     ("oam", "OAM", NO_FEATURE),
     ("perfmon", "performance counters", NO_FEATURE),
-    ("plugin_path", "where plugins lie", "every module is part of the program"),
+    ("plugin_path", "where plugins lie", "write plugins { path DIR }"),
     ("prom", "Prometheus exporter", NO_FEATURE),
     ("punt", "punt sockets", NO_FEATURE),
     ("quic", "QUIC", NO_STACK),
@@ -264,16 +264,21 @@ static MEMORY: &[Key] = &[
 static PLUGIN: &[Key] = &[
     Key::new("enable", Kind::Flag, "it runs"),
     Key::new("disable", Kind::Flag, "it does not run"),
-    Key::accepted("skip-version-check", Kind::Flag, "modules are part of the program", "run another version"),
+    Key::accepted(
+        "skip-version-check",
+        Kind::Flag,
+        "a plugin says which ABI it needs",
+        "run another version",
+    ),
 ];
 
 static PLUGINS: &[Key] = &[
     Key::new(
         "plugin",
         Kind::Named(PLUGIN),
-        "a module by VPP's name (ping_plugin.so) or ours; 'default' means all",
+        "a module by VPP's name (ping_plugin.so) or ours, or a file in a directory of plugins; 'default' means all",
     ),
-    Key::new("path", Kind::Path, "where loadable plugins lie"),
+    Key::new("path", Kind::Path, "where loadable plugins lie; default /usr/lib/shoal/plugins"),
     Key::new("add-path", Kind::Path, "one more directory of plugins"),
     Key::accepted("name-filter", Kind::Word, "name plugins one by one", "load only these"),
     Key::accepted("vat-path", Kind::Path, "there is no API test tool", "plugins of the API test tool"),

@@ -165,10 +165,14 @@ impl Plugins {
     /// Whether a module runs. Its name is ours (`ping`, `af-packet`) or VPP's (`ping_plugin.so`); all run
     /// unless the file says otherwise.
     pub fn enabled(&self, module: &str) -> bool {
+        self.named(module).or(self.default).unwrap_or(true)
+    }
+
+    /// What the file says of this module or plugin by its name; None: nothing.
+    pub fn named(&self, module: &str) -> Option<bool> {
         let plain = |name: &str| name.trim_end_matches(".so").trim_end_matches("_plugin").replace('_', "-");
         let wanted = plain(module);
-        let named = self.named.iter().find(|(name, _)| plain(name) == wanted);
-        named.map(|(_, on)| *on).or(self.default).unwrap_or(true)
+        self.named.iter().find(|(name, _)| plain(name) == wanted).map(|(_, on)| *on)
     }
 }
 
@@ -302,7 +306,8 @@ fn buffers(s: &Settings) -> Buffers {
 
 fn plugins(s: &Settings) -> Plugins {
     let mut plugins = Plugins::default();
-    plugins.paths.extend(s.path("path").map(Path::to_path_buf));
+    // Several may stand in one word, as in VPP's file.
+    plugins.paths.extend(s.path("path").into_iter().flat_map(std::env::split_paths));
     plugins.paths.extend(s.all("add-path").filter_map(|p| match &p.value {
         shoal_module::config::Value::Path(p) => Some(p.clone()),
         _ => None,

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use shoal_graph::process;
 use shoal_module::cli::Sink;
 use shoal_module::{Control, InitError};
 
-use crate::aside::aside;
 use crate::difference::{Difference, difference};
 use crate::gather::{Text, gather};
 use crate::saved::{Saved, body};
@@ -128,10 +128,7 @@ impl Configuration {
     /// What the next start runs.
     pub(crate) async fn saved(&self) -> Result<Saved, ConfigurationError> {
         let store = self.store()?;
-        aside(move || store.read())
-            .await
-            .map_err(ConfigurationError::Other)??
-            .ok_or(ConfigurationError::NothingSaved)
+        aside(move || store.read()).await??.ok_or(ConfigurationError::NothingSaved)
     }
 
     /// Saves what the router is configured to be. Also says how many commands failed at the start, the first time.
@@ -149,15 +146,14 @@ impl Configuration {
         }
         let _saving = Saving(self);
         let text = self.running(control, sink).await?;
-        let outcome = aside(move || store.save(&text, SystemTime::now())).await;
-        let outcome = outcome.map_err(ConfigurationError::Other)??;
+        let outcome = aside(move || store.save(&text, SystemTime::now())).await??;
         Ok((outcome, self.failed.take()))
     }
 
     /// All that were saved, the oldest first.
     pub(crate) async fn revisions(&self) -> Result<Vec<Revision>, ConfigurationError> {
         let store = self.store()?;
-        Ok(aside(move || store.revisions()).await.map_err(ConfigurationError::Other)??)
+        Ok(aside(move || store.revisions()).await??)
     }
 
     /// What is different between something saved and what the router is configured to be.
@@ -178,6 +174,13 @@ impl Configuration {
             };
             Ok(difference((&name, body(&old)), ("running-config", &running)))
         };
-        aside(compare).await.map_err(ConfigurationError::Other)?
+        aside(compare).await?
     }
+}
+
+/// Work with the disk, beside the control thread.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ConfigurationError> {
+    process::aside("configuration", work).await.map_err(|e| ConfigurationError::Other(e.to_string()))
 }

@@ -5,7 +5,6 @@
 //! the commands again is the daemon: it has the command line.
 #![forbid(unsafe_code)]
 
-mod aside;
 mod cli;
 mod configuration;
 mod difference;

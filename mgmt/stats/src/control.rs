@@ -1,18 +1,22 @@
 //! Starts publishing, and ends it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use shoal_graph::Graph;
-use shoal_graph::process::{Processes, Receiver, channel};
+use shoal_graph::process::{Processes, Receiver, aside, channel};
+use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
 
 use crate::collector::Collector;
-use crate::publisher::Publisher;
-use crate::socket::{self, SocketFile};
+use crate::publisher::{Laid, Plan, Publisher};
+use crate::socket;
 
+/// Names from which on a directory is laid out on a thread of its own: about a millisecond's work.
+const LONG: usize = 2_000;
 /// Refreshes take at most one part in so many of the main thread's time, so that a script which makes a thousand
 /// interfaces does not rebuild a long directory a thousand times.
 const REST: u32 = 20;
@@ -39,16 +43,50 @@ pub struct Stats {
     socket: RefCell<Option<SocketFile>>,
     graph: Rc<Graph>,
     per_node: bool,
+    /// The last directory found no room.
+    failed: Cell<bool>,
 }
 
 impl Stats {
-    /// Publishes what has changed.
+    /// Publishes what has changed, before it returns.
     pub fn refresh(&self) {
+        if let Some(plan) = self.plan() {
+            self.publish(plan.lay_out());
+        }
+    }
+
+    /// Publishes what has changed. A long directory is laid out on a thread of its own: the main thread may have packets
+    /// to forward.
+    async fn renew(&self) {
+        let Some(plan) = self.plan() else { return };
+        // A manual clock does not move while others work.
+        if plan.len() < LONG || !self.graph.clock().is_real() {
+            return self.publish(plan.lay_out());
+        }
+        let laid = aside("statseg-layout", move || plan.lay_out()).await;
+        self.publish(laid.flatten());
+    }
+
+    fn plan(&self) -> Option<Plan> {
         if self.per_node {
             self.nodes.borrow_mut().follow(&self.graph);
         }
-        if let Err(error) = self.publisher.borrow_mut().refresh(self.graph.clock().now()) {
-            tracing::error!("the stats segment shows an old directory: {error}");
+        self.publisher.borrow().plan()
+    }
+
+    fn publish(&self, laid: io::Result<Laid>) {
+        self.failed.set(laid.is_err());
+        match laid {
+            Ok(laid) => self.publisher.borrow_mut().publish(laid, self.graph.clock().now()),
+            Err(error) => tracing::error!("the stats segment shows an old directory: {error}"),
+        }
+    }
+
+    /// Frees what was replaced some time ago. Where there was no room, there may be now.
+    fn tidy(&self) {
+        self.publisher.borrow_mut().forget(self.graph.clock().now());
+        if self.failed.get() {
+            self.refresh();
         }
     }
 
@@ -118,6 +156,7 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
         socket: RefCell::new(Some(file)),
         graph: Rc::clone(&graph),
         per_node: settings.per_node_counters,
+        failed: Cell::new(false),
     });
     stats.refresh();
     let (changed, changes) = channel(1);
@@ -138,7 +177,7 @@ async fn publish(stats: Rc<Stats>, changes: Receiver<()>, processes: Processes) 
     let (mut owed, mut last) = (Duration::ZERO, Instant::now());
     while changes.recv().await.is_ok() {
         let begun = Instant::now();
-        stats.refresh();
+        stats.renew().await;
         owed = owed.saturating_sub(begun - last) + begun.elapsed() * REST;
         last = begun;
         // A manual clock does not move by itself: a test wants to see its change at once.
@@ -151,8 +190,7 @@ async fn publish(stats: Rc<Stats>, changes: Receiver<()>, processes: Processes) 
 async fn collect(stats: Rc<Stats>, mut collector: Collector, interval: Duration, processes: Processes) {
     loop {
         collector.round(&stats.graph);
-        // Forgets directories that were replaced some time ago.
-        stats.refresh();
+        stats.tidy();
         processes.sleep(interval).await;
     }
 }

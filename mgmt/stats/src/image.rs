@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use shoal_graph::counter::{Counters, Entry, Kind, Number, Row};
+use shoal_graph::counter::{Entry, Kind, Number, Row};
 
 /// The address at which clients are told the segment lies here. Any number would do as long as it is not 0.
 pub const BASE: u64 = 0x1_0000_0000;
@@ -46,15 +46,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Lays out the entries that `wanted` lets through, for the threads there are now.
-    pub fn new(counters: &Counters, wanted: impl Fn(&Entry) -> bool) -> Self {
-        counters.look(|all| {
-            let entries: Vec<&Entry> = all.iter().copied().filter(|e| wanted(e)).collect();
-            Self::of(counters, &entries)
-        })
-    }
-
-    fn of(counters: &Counters, entries: &[&Entry]) -> Self {
+    /// Lays out the entries, with the rows of so many threads.
+    pub fn new(threads: usize, entries: &[&Entry]) -> Self {
         let total = entries.len();
         let (shown, index) = placed(entries);
         let mut image = Image {
@@ -71,8 +64,8 @@ impl Image {
         for (i, entry) in shown.iter().enumerate() {
             let at = value_word(i);
             match &entry.kind {
-                Kind::Simple(c) => image.rows(at, (0..counters.threads()).filter_map(|t| c.row(t))),
-                Kind::Combined(c) => image.rows(at, (0..counters.threads()).filter_map(|t| c.row(t))),
+                Kind::Simple(c) => image.rows(at, (0..threads).filter_map(|t| c.row(t))),
+                Kind::Combined(c) => image.rows(at, (0..threads).filter_map(|t| c.row(t))),
                 Kind::Names(names) => image.names(at, &names.all()),
                 Kind::Scalar(_) | Kind::Gauge(_) | Kind::Symlink { .. } => {}
             }

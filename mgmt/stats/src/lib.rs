@@ -17,7 +17,6 @@ mod socket;
 
 pub use control::{Settings, Stats};
 pub use publisher::Publisher;
-pub use socket::ListenError;
 
 use shoal_module::Module;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_graph::counter::{Counters, Entry, Number};
-use shoal_infra::U64Slice;
+use shoal_infra::{SharedSegment, U64Slice};
 
 use crate::image::{BASE, Image};
 
@@ -24,6 +24,52 @@ mod header {
     pub const EPOCH: usize = 2;
     pub const IN_PROGRESS: usize = 3;
     pub const DIRECTORY: usize = 4;
+}
+
+/// A directory that is to be laid out, on any thread.
+#[derive(Debug)]
+pub struct Plan {
+    generation: u64,
+    threads: usize,
+    entries: Vec<Entry>,
+    per_node: bool,
+    segment: SharedSegment,
+}
+
+/// A directory in the segment that nobody is led to yet.
+#[derive(Debug)]
+pub struct Laid {
+    generation: u64,
+    piece: U64Slice,
+    numbers: Vec<(Number, usize)>,
+    left_out: usize,
+}
+
+impl Plan {
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Writes the directory into the segment.
+    ///
+    /// # Errors
+    /// The segment is full.
+    pub fn lay_out(self) -> io::Result<Laid> {
+        let entries: Vec<&Entry> = self.entries.iter().filter(|entry| self.wanted(entry)).collect();
+        let image = Image::new(self.threads, &entries);
+        // Sizes are powers of two, so that pieces of older directories fit newer ones.
+        let piece = self.segment.alloc_u64s(image.len().next_power_of_two()).map_err(io::Error::other)?;
+        let (numbers, left_out) = (image.numbers().to_vec(), image.left_out());
+        for (cell, word) in piece.iter().zip(image.words_at(piece.offset())) {
+            cell.store(word, Ordering::Relaxed);
+        }
+        Ok(Laid { generation: self.generation, piece, numbers, left_out })
+    }
+
+    fn wanted(&self, entry: &Entry) -> bool {
+        self.per_node || !(entry.name.starts_with("/sys/node/") || entry.name.starts_with("/nodes/"))
+    }
 }
 
 /// The published directory of one router's counters.
@@ -47,51 +93,44 @@ impl Publisher {
         Publisher { counters, per_node, generation: None, current, numbers, retired, warned: false }
     }
 
-    /// Publishes the directory as it is now, if it is not the one that is published; tells whether it was not.
-    ///
-    /// # Errors
-    /// The segment is full; the directory before stays.
-    pub fn refresh(&mut self, now: Time) -> io::Result<bool> {
-        self.forget(now);
+    /// What is to be laid out; nothing if what is published is what there is.
+    pub fn plan(&self) -> Option<Plan> {
         let generation = self.counters.generation();
-        if self.generation == Some(generation) {
-            return Ok(false);
+        (self.generation != Some(generation)).then(|| Plan {
+            generation,
+            threads: self.counters.threads(),
+            entries: self.counters.entries(),
+            per_node: self.per_node,
+            segment: self.counters.segment().clone(),
+        })
+    }
+
+    /// Puts a directory in the place of the one before, unless that is younger.
+    pub fn publish(&mut self, laid: Laid, now: Time) {
+        self.forget(now);
+        if self.generation.is_some_and(|there| there > laid.generation) {
+            self.counters.segment().free(laid.piece);
+            return;
         }
-        let image = Image::new(&self.counters, |entry| self.wanted(entry));
-        if image.left_out() > 0 && !self.warned {
+        if laid.left_out > 0 && !self.warned {
             self.warned = true;
-            tracing::warn!(
-                "{} counters have no place in the stats segment: name or target",
-                image.left_out()
-            );
-        }
-        let segment = self.counters.segment();
-        // Sizes are powers of two, so that pieces of older directories fit newer ones.
-        let piece = segment.alloc_u64s(image.len().next_power_of_two()).map_err(io::Error::other)?;
-        let numbers = image.numbers().to_vec();
-        for (cell, word) in piece.iter().zip(image.words_at(piece.offset())) {
-            cell.store(word, Ordering::Relaxed);
+            tracing::warn!("{} counters have no place in the stats segment: name or target", laid.left_out);
         }
         self.numbers.drain(..).for_each(|number| number.hide());
-        for (number, word) in numbers {
-            number.show_at(&piece, word);
+        for (number, word) in laid.numbers {
+            number.show_at(&laid.piece, word);
             self.numbers.push(number);
         }
-        self.swap(piece.offset() as u64 + 8);
-        if let Some(before) = self.current.replace(piece) {
+        self.swap(laid.piece.offset() as u64 + 8);
+        if let Some(before) = self.current.replace(laid.piece) {
             self.retired.push_back((now, before));
         }
-        self.generation = Some(generation);
-        Ok(true)
+        self.generation = Some(laid.generation);
     }
 
     /// How often the directory was replaced, as clients see it.
     pub fn epoch(&self) -> u64 {
         self.word(header::EPOCH)
-    }
-
-    fn wanted(&self, entry: &Entry) -> bool {
-        self.per_node || !(entry.name.starts_with("/sys/node/") || entry.name.starts_with("/nodes/"))
     }
 
     /// Clients look at `in_progress` and the epoch before and after they read, and read again if either moved.
@@ -116,7 +155,8 @@ impl Publisher {
         }
     }
 
-    fn forget(&mut self, now: Time) {
+    /// Frees what was replaced long enough ago.
+    pub fn forget(&mut self, now: Time) {
         while let Some((_, piece)) = self.retired.pop_front_if(|(since, _)| now.since(*since) >= KEPT) {
             self.counters.segment().free(piece);
         }

@@ -226,3 +226,32 @@ fn ten_thousand_interfaces_are_read_at_once() {
     println!("tables only: {:?}", begun.elapsed());
     assert!(tables.len() > 10);
 }
+
+#[test]
+fn a_long_directory_is_laid_out_beside_the_main_thread() {
+    let router = Router::real();
+    let mut client = connect(&router);
+    let until = Instant::now() + Duration::from_mins(1);
+    let mut longest = Duration::ZERO;
+    for at in 0..1_000 {
+        come(&router, at, &format!("loop{at}"));
+        if at % 100 == 0 {
+            let begun = Instant::now();
+            router.processes.run_until_idle();
+            longest = longest.max(begun.elapsed());
+        }
+    }
+    // Changes that come while a directory is laid out are in the next one.
+    loop {
+        router.processes.run_until_idle();
+        let names = client.list().unwrap();
+        let names: Vec<&str> =
+            names.iter().map(|n| &*n.name).filter(|n| n.starts_with("/interfaces/")).collect();
+        if names.len() == 10_000 && names.contains(&"/interfaces/loop999/rx") {
+            break;
+        }
+        assert!(Instant::now() < until, "{} names", names.len());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    println!("the main thread was away for {longest:?} at most");
+}

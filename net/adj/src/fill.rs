@@ -74,65 +74,97 @@ pub(crate) fn fresh(members: &[(u32, u64)], n: usize) -> Vec<u32> {
     members.iter().zip(counts(&weights, n)).flat_map(|(m, count)| std::iter::repeat_n(m.0, count)).collect()
 }
 
+/// Who has how many buckets, and how many each should have.
+struct Shares<'a> {
+    members: &'a [(u32, u64)],
+    quotas: Vec<f64>,
+    have: Vec<usize>,
+}
+
+impl<'a> Shares<'a> {
+    fn new(members: &'a [(u32, u64)], n: usize) -> Self {
+        let weights: Vec<u64> = members.iter().map(|m| m.1).collect();
+        Shares { members, quotas: quotas(&weights, n), have: vec![0; members.len()] }
+    }
+
+    fn place(&self, adj: u32) -> Option<usize> {
+        self.members.iter().position(|m| m.0 == adj)
+    }
+
+    fn has(&self, i: usize) -> usize {
+        self.have.get(i).copied().unwrap_or(0)
+    }
+
+    fn owed(&self, i: usize) -> f64 {
+        self.quotas.get(i).map_or(0.0, |q| q - self.has(i) as f64)
+    }
+
+    /// Whoever should get the next bucket: one who has none, or else who is owed most.
+    fn poorest(&self) -> Option<usize> {
+        let rank = |i: &usize| (self.has(*i) == 0, self.owed(*i));
+        (0..self.have.len()).rev().max_by(|a, b| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        })
+    }
+
+    /// Whoever can spare one best. Nobody gives his only one.
+    fn richest(&self) -> Option<usize> {
+        let owed = |i: &usize| self.owed(*i);
+        (0..self.have.len()).filter(|i| self.has(*i) > 1).min_by(|a, b| owed(a).total_cmp(&owed(b)))
+    }
+
+    /// Gives a bucket to the one who should get it.
+    fn give(&mut self, bucket: &mut u32) {
+        let Some(i) = self.poorest() else { return };
+        if let (Some((adj, _)), Some(have)) = (self.members.get(i), self.have.get_mut(i)) {
+            *bucket = *adj;
+            *have += 1;
+        }
+    }
+}
+
 /// Buckets of `n`, which is no less than there were, with as much of `old` as can stay: a member that is lost gives
-/// its buckets to those that have too few, a new one takes from those that have too many.
+/// its buckets to those that have too few, a new one takes from those that have too many. Each member gets one at
+/// least; there are no more members than buckets.
 pub(crate) fn refilled(old: &[u32], members: &[(u32, u64)], n: usize) -> Vec<u32> {
     if old.is_empty() {
         return fresh(members, n);
     }
     // More buckets: each one's flows part in two that stay where they are.
     let mut buckets: Vec<u32> = old.iter().copied().cycle().take(n).collect();
-    let weights: Vec<u64> = members.iter().map(|m| m.1).collect();
-    let mut owed = quotas(&weights, n);
-    let place = |adj: u32| members.iter().position(|m| m.0 == adj);
+    let mut shares = Shares::new(members, n);
     let mut lost = Vec::new();
     for (bucket, adj) in buckets.iter().enumerate() {
-        match place(*adj).and_then(|i| owed.get_mut(i)) {
-            Some(owed) => *owed -= 1.0,
+        match shares.place(*adj).and_then(|i| shares.have.get_mut(i)) {
+            Some(have) => *have += 1,
             None => lost.push(bucket),
         }
     }
+    let nothing_new = shares.have.iter().all(|have| *have > 0);
     for bucket in &lost {
-        give(&mut buckets, *bucket, members, &mut owed);
+        if let Some(bucket) = buckets.get_mut(*bucket) {
+            shares.give(bucket);
+        }
     }
-    if !lost.is_empty() && members.iter().all(|(adj, _)| old.contains(adj)) {
+    if !lost.is_empty() && nothing_new {
         // Nothing but a loss: whoever stayed keeps all he had.
         return buckets;
     }
-    // Bounded: each round brings the shares nearer to the quotas.
+    // Bounded: each round brings the shares nearer to the quotas, or gives somebody his first bucket.
     for _ in 0..n {
-        let most = |i: &usize, j: &usize| {
-            owed.get(*i).copied().unwrap_or(0.0).total_cmp(&owed.get(*j).copied().unwrap_or(0.0))
-        };
-        let (Some(poor), Some(rich)) = ((0..members.len()).max_by(most), (0..members.len()).min_by(most))
-        else {
-            break;
-        };
-        let amount = |i: usize| owed.get(i).copied().unwrap_or(0.0);
-        let Some(from) = members.get(rich).map(|m| m.0) else { break };
-        let none_yet = members.get(poor).is_some_and(|m| !buckets.contains(&m.0));
-        if !none_yet && amount(poor) < 1.0 && amount(rich) > -1.0 {
+        let (Some(poor), Some(rich)) = (shares.poorest(), shares.richest()) else { break };
+        if shares.has(poor) > 0 && shares.owed(poor) < 1.0 && shares.owed(rich) > -1.0 {
             break;
         }
-        let Some(bucket) = buckets.iter().rposition(|adj| *adj == from) else { break };
-        if let Some(owed) = owed.get_mut(rich) {
-            *owed += 1.0;
+        let Some((from, _)) = members.get(rich) else { break };
+        let Some(bucket) = buckets.iter().rposition(|adj| adj == from) else { break };
+        if let (Some(have), Some(bucket)) = (shares.have.get_mut(rich), buckets.get_mut(bucket)) {
+            *have -= 1;
+            shares.give(bucket);
         }
-        give(&mut buckets, bucket, members, &mut owed);
     }
     buckets
-}
-
-/// Gives a bucket to whoever is owed most.
-fn give(buckets: &mut [u32], bucket: usize, members: &[(u32, u64)], owed: &mut [f64]) {
-    let most = owed.iter().enumerate().rev().max_by(|a, b| a.1.total_cmp(b.1)).map(|(i, _)| i);
-    let Some(i) = most else { return };
-    if let (Some(place), Some((adj, _)), Some(owed)) =
-        (buckets.get_mut(bucket), members.get(i), owed.get_mut(i))
-    {
-        *place = *adj;
-        *owed -= 1.0;
-    }
 }
 
 #[cfg(test)]
@@ -223,6 +255,31 @@ mod tests {
                     shares(&next, &members)
                 );
                 buckets = next;
+            }
+        }
+    }
+
+    #[test]
+    fn each_member_has_a_bucket_whatever_comes_and_goes() {
+        let mut seed = 4;
+        for _ in 0..2000 {
+            // Weights as recursive paths make them: products of others.
+            let weight = |seed: &mut u64| 1 << (random(seed) % 10);
+            let mut members: Vec<(u32, u64)> = vec![(1, weight(&mut seed)), (2, weight(&mut seed))];
+            let mut buckets = Vec::new();
+            for adj in 3..12 {
+                let weights: Vec<u64> = members.iter().map(|m| m.1).collect();
+                buckets = refilled(&buckets, &members, size(&weights, Spread::Resilient).max(buckets.len()));
+                for (member, _) in &members {
+                    assert!(buckets.contains(member), "{member} of {members:?} has none");
+                }
+                for bucket in &buckets {
+                    assert!(members.iter().any(|m| m.0 == *bucket), "{bucket} is none of {members:?}");
+                }
+                if random(&mut seed).is_multiple_of(2) {
+                    members.remove(random(&mut seed) as usize % members.len());
+                }
+                members.push((adj, weight(&mut seed)));
             }
         }
     }

@@ -36,7 +36,9 @@ impl std::fmt::Debug for Pulse {
 }
 
 /// One thread's numbers of one counter, where they lie in the segment.
+// A cache line each: a thread's row is found by one shift.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Row(U64Slice);
 
 impl Row {

@@ -58,6 +58,28 @@ impl Graph {
         self.arcs.borrow_mut().features.push(spec);
     }
 
+    /// Whether features could be declared: their arcs are there, have room, and their constraints fit those declared
+    /// before. Nothing is changed; before [`Graph::build`].
+    ///
+    /// # Errors
+    /// The arc is unknown or full, or features want to come before each other.
+    pub fn check_features(&self, wanted: &[FeatureSpec]) -> Result<(), GraphError> {
+        let arcs = self.arcs.borrow();
+        for spec in wanted {
+            let Some(arc) = arcs.specs.iter().find(|s| s.name == spec.arc) else {
+                return Err(no_arc(&arcs, spec.arc));
+            };
+            let of_arc = |f: &&FeatureSpec| f.arc == spec.arc;
+            let all: Vec<FeatureSpec> =
+                arcs.features.iter().filter(of_arc).chain(wanted.iter().filter(of_arc)).copied().collect();
+            if all.len() > MAX_FEATURES {
+                return Err(GraphError::TooMany("features on an arc", MAX_FEATURES));
+            }
+            order(&all).map_err(|names| GraphError::Circle(arc.name, names))?;
+        }
+        Ok(())
+    }
+
     /// A handle on an arc, for nodes where it starts. May be asked for before [`Graph::build`], as long as the arc
     /// was declared.
     ///

@@ -22,7 +22,7 @@ pub trait Mailbox {
 pub struct Clients {
     there: RefCell<BTreeMap<ClientIndex, Rc<dyn Mailbox>>>,
     last: Cell<u32>,
-    numbers: OnceCell<HashMap<&'static str, u16>>,
+    numbers: OnceCell<HashMap<String, u16>>,
 }
 
 /// Set in every client's number, as VPP does for those of a socket.
@@ -30,9 +30,10 @@ const SOCKET: u32 = 1 << 31;
 
 impl Clients {
     /// Takes over which number each message has.
-    pub fn number(&self, numbers: impl IntoIterator<Item = (&'static str, u16)>) {
+    pub fn number(&self, numbers: impl IntoIterator<Item = (impl Into<String>, u16)>) {
         // The table is made once.
-        let _: Result<(), _> = self.numbers.set(numbers.into_iter().collect());
+        let _: Result<(), _> =
+            self.numbers.set(numbers.into_iter().map(|(name, id)| (name.into(), id)).collect());
     }
 
     /// A client has come.
@@ -120,22 +121,23 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
 
     /// Tells those who want to know of it.
     pub fn publish<M: Message>(&self, control: &Control, wanted: impl Fn(Of) -> bool, event: &M) {
-        if self.is_empty() {
-            return;
-        }
-        let Ok(clients) = control.get::<Clients>() else { return };
-        self.0.borrow_mut().retain(|one| !wanted(one.of) || clients.send(one.client, one.pid, event));
+        self.tell(control, |clients, one| !wanted(one.of) || clients.send(one.client, one.pid, event));
     }
 
     /// Tells those who want to know of it, each with an event of its own.
     pub fn publish_each<M: Message>(&self, control: &Control, event: impl Fn(u32, Of) -> Option<M>) {
+        self.tell(control, |clients, one| match event(one.pid, one.of) {
+            Some(event) => clients.send(one.client, one.pid, &event),
+            None => true,
+        });
+    }
+
+    /// Calls `tell` for each; who is gone by its answer is forgotten.
+    fn tell(&self, control: &Control, tell: impl Fn(&Clients, &Subscriber<Of>) -> bool) {
         if self.is_empty() {
             return;
         }
         let Ok(clients) = control.get::<Clients>() else { return };
-        self.0.borrow_mut().retain(|one| match event(one.pid, one.of) {
-            Some(event) => clients.send(one.client, one.pid, &event),
-            None => true,
-        });
+        self.0.borrow_mut().retain(|one| tell(&clients, one));
     }
 }

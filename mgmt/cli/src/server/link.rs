@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_io::Timer;
 use futures_lite::future::{or, pending};
 use shoal_module::cli::Gone;
+use shoal_module::door::Signal;
 
-use super::signal::Signal;
 use super::stream::Stream;
 
 /// The longest input line.

@@ -12,7 +12,6 @@
 mod edit;
 mod json;
 mod link;
-mod signal;
 mod socket;
 mod stream;
 mod telnet;

@@ -27,9 +27,17 @@ impl Router {
 
     /// With a segment of so many bytes.
     pub fn with_bytes(per_node_counters: bool, stats_bytes: usize) -> Self {
+        Self::with(per_node_counters, stats_bytes, Clock::manual())
+    }
+
+    /// With a clock that goes by itself.
+    pub fn real() -> Self {
+        Self::with(false, GraphConfig::default().stats_bytes, Clock::real())
+    }
+
+    fn with(per_node_counters: bool, stats_bytes: usize, clock: Clock) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("stats.sock");
-        let clock = Clock::manual();
         let config = GraphConfig { clock: clock.clone(), stats_bytes, ..GraphConfig::default() };
         let graph = Graph::new(config).unwrap();
         let control = Rc::new(Control::new());

@@ -1,0 +1,27 @@
+//! What was loaded besides the modules, for whoever shows it.
+
+use std::path::PathBuf;
+
+/// A plugin that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedPlugin {
+    /// Its file's name: `example_plugin.so`.
+    pub name: String,
+    /// Its version, in its own words.
+    pub version: String,
+    /// Its line for `show plugins`.
+    pub description: String,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// The plugins of this router; whoever loads them puts it on the shelf.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadedPlugins {
+    /// Where they were looked for.
+    pub paths: Vec<PathBuf>,
+    /// In the order in which they were loaded.
+    pub plugins: Vec<LoadedPlugin>,
+    /// A line for each file that is no plugin of this router.
+    pub refused: Vec<String>,
+}

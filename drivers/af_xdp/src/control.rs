@@ -1,0 +1,458 @@
+//! The control plane of AF_XDP interfaces: create, delete, open and close the pinhole, show.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::net::IpAddr;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_graph::{Graph, NoNext, NodeIndex};
+use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_link::{AdminState, Link, LinkWatch};
+use shoal_module::cli::nearest;
+use shoal_module::{Control, InitError};
+use shoal_wire::MacAddress;
+
+use crate::config::{CreateXdp, Mac, Queues, check_pinhole};
+use crate::counters::XdpCounters;
+use crate::filter::{Filter, FilterCounts, Wanted};
+use crate::netns::{Netns, run_in};
+use crate::pinhole::Pinhole;
+use crate::port::Port;
+use crate::queues::{self, Attached};
+use crate::rx::{NODE, Senders, XdpRx};
+use crate::send::Sender;
+use crate::sys::queue::XskRx;
+use crate::sys::{XdpMode, XskConfig, XskStats};
+use crate::tx::XdpTx;
+use crate::watch::Watches;
+use crate::{Error, default_route, rx};
+
+/// MTUs an interface of this router may have.
+const MTUS: std::ops::RangeInclusive<u32> = 64..=65_535;
+
+/// One interface, as the control plane and `show hardware-interfaces` see it.
+pub(crate) struct XdpInterface {
+    /// The kernel's name, as it is now.
+    pub(crate) kernel: RefCell<String>,
+    /// The kernel's interface; none while it is gone.
+    pub(crate) link: RefCell<Option<Link>>,
+    pub(crate) port: Arc<Port>,
+    /// What was asked for, with the pinhole as it is now.
+    pub(crate) asked: RefCell<CreateXdp>,
+    pub(crate) config: XskConfig,
+    pub(crate) netns: Option<Netns>,
+    pub(crate) filter: RefCell<Filter>,
+    /// Open sockets and the program on the interface; none while it is gone.
+    pub(crate) attached: RefCell<Option<Attached>>,
+    /// The kernel's addresses on it.
+    pub(crate) addresses: RefCell<Vec<IpAddr>>,
+    /// The router's MAC address.
+    pub(crate) mac: Cell<MacAddress>,
+    /// Whether the operator wants it up.
+    pub(crate) up: Cell<bool>,
+    /// How often the kernel's interface vanished.
+    pub(crate) vanished: Cell<u32>,
+}
+
+/// What `show interface af_xdp` prints of one.
+#[derive(Clone, Debug)]
+pub struct XdpInfo {
+    /// Its interface.
+    pub index: SwIfIndex,
+    /// Its name in the router.
+    pub name: String,
+    /// The kernel's name.
+    pub host_if: String,
+    /// The network namespace, if it is another.
+    pub netns: Option<String>,
+    /// The kernel's number; none while it is gone.
+    pub ifindex: Option<u32>,
+    /// Where the program is; none while the interface is gone.
+    pub mode: Option<XdpMode>,
+    /// Whether nobody copies.
+    pub zero_copy: bool,
+    /// Queues that are open.
+    pub queues: usize,
+    /// Entries of a receive and a transmit ring.
+    pub rings: [u32; 2],
+    /// What the host keeps.
+    pub pinhole: Pinhole,
+    /// The kernel's addresses on it.
+    pub addresses: Vec<IpAddr>,
+    /// Where frames went.
+    pub counts: FilterCounts,
+    /// The kernel's counters of all sockets together.
+    pub stats: XskStats,
+    /// What the kernel gave that made no sense.
+    pub malformed: u64,
+    /// How often the kernel's interface vanished.
+    pub vanished: u32,
+}
+
+/// All AF_XDP interfaces of one router.
+pub struct XdpInterfaces {
+    pub(crate) control: Weak<Control>,
+    pub(crate) interfaces: Rc<Interfaces>,
+    pub(crate) graph: Rc<Graph>,
+    input: NodeIndex,
+    counters: XdpCounters,
+    all: RefCell<Vec<Rc<XdpInterface>>>,
+    pub(crate) watches: Watches,
+}
+
+/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
+fn random_mac() -> MacAddress {
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
+}
+
+pub(crate) fn is_up(link: &Link) -> bool {
+    link.admin == AdminState::Up && link.running
+}
+
+pub(crate) fn mtu_of(link: &Link) -> u16 {
+    link.mtu.clamp(*MTUS.start(), *MTUS.end()) as u16
+}
+
+impl XdpInterface {
+    /// Tells the program what is wanted of it now.
+    pub(crate) fn apply(&self) -> Result<(), Error> {
+        self.apply_with(self.up.get(), &self.asked.borrow().pinhole, self.mac.get())
+    }
+
+    fn apply_with(&self, take: bool, pinhole: &Pinhole, mac: MacAddress) -> Result<(), Error> {
+        let kernel_mac = self.link.borrow().as_ref().and_then(|l| l.mac).map_or(MacAddress::ZERO, MacAddress);
+        let own_mac = (self.asked.borrow().mac != Mac::Kernels).then_some(mac);
+        let addresses = self.addresses.borrow();
+        self.filter.borrow_mut().apply(&Wanted { take, own_mac, kernel_mac, pinhole, addresses: &addresses })
+    }
+
+    /// The operator sets it up or down. Down: the host has the port to itself.
+    pub(crate) fn take(&self, up: bool) -> Result<(), Error> {
+        self.apply_with(up, &self.asked.borrow().pinhole, self.mac.get())?;
+        self.up.set(up);
+        Ok(())
+    }
+
+    pub(crate) fn set_mac(&self, mac: MacAddress) -> Result<(), Error> {
+        self.apply_with(self.up.get(), &self.asked.borrow().pinhole, mac)?;
+        self.mac.set(mac);
+        Ok(())
+    }
+
+    pub(crate) fn stats(&self) -> XskStats {
+        let mut sum = XskStats::default();
+        let attached = self.attached.borrow();
+        let all = attached.iter().flat_map(|a| &a.handles).filter_map(|h| h.stats().ok());
+        all.for_each(|stats| sum.add(&stats));
+        sum
+    }
+}
+
+impl XdpInterfaces {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
+        let counters = XdpCounters::new(graph.counters())?;
+        let xdps = Rc::new(XdpInterfaces {
+            control: Rc::downgrade(control),
+            interfaces: Rc::clone(&interfaces),
+            graph,
+            input,
+            counters,
+            all: RefCell::default(),
+            watches: Watches::default(),
+        });
+        let weak = Rc::downgrade(&xdps);
+        interfaces.subscribe(move |_, event| {
+            if let (Event::Deleting(index), Some(xdps)) = (event, weak.upgrade()) {
+                xdps.forget(index);
+            }
+        });
+        Ok(xdps)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Rc<XdpInterface>> {
+        self.all.borrow().clone()
+    }
+
+    fn of(&self, index: SwIfIndex) -> Result<Rc<XdpInterface>, Error> {
+        let found = self.all.borrow().iter().find(|x| x.port.index() == index).cloned();
+        found.ok_or_else(|| {
+            let name = self.interfaces.name(index).unwrap_or_else(|_| format!("sw_if_index {index}"));
+            let names: Vec<_> =
+                self.all().iter().filter_map(|x| self.interfaces.name(x.port.index()).ok()).collect();
+            let near = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+            Error::NotOurs { name, nearest: near.or_else(|| names.first().cloned()) }
+        })
+    }
+
+    /// The name that an interface without one gets: the kernel's and the lowest number that is free.
+    fn free_name(&self, kernel: &str) -> String {
+        let mut number = 0u32;
+        loop {
+            let name = format!("{kernel}/{number}");
+            if self.interfaces.by_name(&name).is_none() {
+                return name;
+            }
+            number += 1;
+        }
+    }
+
+    /// Takes a kernel interface into the router. It starts admin down, and until it is up the host has every frame.
+    ///
+    /// # Errors
+    /// The kernel has no such interface or refuses; a number is out of range; the interface is taken already, carries the
+    /// default route, or its frames do not fit. Nothing is left behind then.
+    pub fn create(self: &Rc<Self>, create: &CreateXdp) -> Result<SwIfIndex, Error> {
+        let config = create.check()?;
+        let netns = create.netns.as_deref().map(Netns::open).transpose()?;
+        let name = create.name.clone().unwrap_or_else(|| self.free_name(&create.host_if));
+        if self.interfaces.by_name(&name).is_some() {
+            return Err(InterfaceError::Exists(name).into());
+        }
+        let (link, is_default) = run_in(netns.as_ref(), || {
+            let link = find(&create.host_if)?;
+            let is_default = default_route::is_on(&link.name);
+            Ok((link, is_default))
+        })?;
+        self.check_free(&link, create)?;
+        let Some(kernel_mac) = link.mac else { return Err(Error::NoEthernet(link.name)) };
+        if is_default && create.pinhole.is_empty() && !create.force {
+            return Err(Error::DefaultRoute(link.name));
+        }
+        let addresses = self.watch(netns.as_ref(), create.netns.as_deref(), &link)?;
+        let mac = match create.mac {
+            Mac::Random => random_mac(),
+            Mac::Given(mac) => mac,
+            Mac::Kernels => MacAddress(kernel_mac),
+        };
+        let filter = Filter::new(config.multi_buffer)?;
+        let own_mac = create.mac != Mac::Kernels;
+        let (attached, halves, remarks) =
+            run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac))?;
+        let senders = attached.senders(&link);
+        let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
+        let queues = tx.into_iter().map(Sender::new).collect();
+        let port = Arc::new(Port::new(self.interfaces.table(), self.counters.clone(), queues));
+        let mut asked = create.clone();
+        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        if own_mac {
+            asked.mac = Mac::Given(mac);
+        }
+        let xdp = Rc::new(XdpInterface {
+            kernel: RefCell::new(link.name.clone()),
+            link: RefCell::new(Some(link.clone())),
+            port: Arc::clone(&port),
+            asked: RefCell::new(asked),
+            config,
+            netns,
+            filter: RefCell::new(filter),
+            attached: RefCell::new(Some(attached)),
+            addresses: RefCell::new(addresses),
+            mac: Cell::new(mac),
+            up: Cell::new(false),
+            vanished: Cell::new(0),
+        });
+        xdp.apply()?;
+        let flags = IfFlags::ETHERNET.set(IfFlags::LINK_UP, is_up(&link));
+        let device = Rc::clone(&xdp) as Rc<dyn Device>;
+        let make = Create { name: &name, mac, mtu: mtu_of(&link), flags, rx_next: "ethernet-input", device };
+        let index = self.interfaces.create(&make, XdpTx { port: Arc::clone(&port) })?;
+        self.counters.begin(index);
+        port.set_index(index);
+        self.all.borrow_mut().push(Rc::clone(&xdp));
+        if let Err(e) = self.add_queues(&xdp, rx, senders) {
+            let _ = self.interfaces.delete(index);
+            return Err(e);
+        }
+        for remark in remarks {
+            self.say(&format!("{name}: {remark}"));
+        }
+        Ok(index)
+    }
+
+    fn check_free(&self, link: &Link, create: &CreateXdp) -> Result<(), Error> {
+        let all = self.all();
+        let taken = all.iter().find(|x| {
+            x.asked.borrow().netns == create.netns
+                && x.link.borrow().as_ref().is_some_and(|l| l.index == link.index)
+        });
+        taken.map_or(Ok(()), |x| {
+            let name = self.interfaces.name(x.port.index()).unwrap_or_default();
+            Err(Error::Taken { kernel: link.name.clone(), name })
+        })
+    }
+
+    /// Gives a kernel interface back.
+    ///
+    /// # Errors
+    /// It is not one of the router's AF_XDP interfaces.
+    pub fn delete(&self, index: SwIfIndex) -> Result<(), Error> {
+        self.of(index)?;
+        Ok(self.interfaces.delete(index)?)
+    }
+
+    /// The interface that was made of a kernel's interface, by its name.
+    pub fn named(&self, kernel: &str) -> Option<SwIfIndex> {
+        self.all().iter().find(|x| *x.kernel.borrow() == kernel).map(|x| x.port.index())
+    }
+
+    /// Chooses anew what the host keeps, while frames pass.
+    ///
+    /// # Errors
+    /// It is no AF_XDP interface, the rules do not fit it, or the kernel refuses; nothing is changed then.
+    pub fn set_pinhole(&self, index: SwIfIndex, pinhole: &Pinhole, force: bool) -> Result<(), Error> {
+        let xdp = self.of(index)?;
+        check_pinhole(xdp.asked.borrow().mac, pinhole)?;
+        let kernel = xdp.kernel.borrow().clone();
+        if pinhole.is_empty() && !force && !xdp.asked.borrow().force {
+            let on = run_in(xdp.netns.as_ref(), || Ok(default_route::is_on(&kernel)))?;
+            if on {
+                return Err(Error::DefaultRoute(kernel));
+            }
+        }
+        if let Err(e) = xdp.apply_with(xdp.up.get(), pinhole, xdp.mac.get()) {
+            // What it was: entries that fitted before fit again.
+            let _ = xdp.apply();
+            return Err(e);
+        }
+        let mut asked = xdp.asked.borrow_mut();
+        asked.pinhole = pinhole.clone();
+        asked.force |= force;
+        Ok(())
+    }
+
+    /// All of them, or one.
+    ///
+    /// # Errors
+    /// The interface is no AF_XDP interface.
+    pub fn list(&self, only: Option<SwIfIndex>) -> Result<Vec<XdpInfo>, Error> {
+        match only {
+            Some(index) => Ok(vec![self.info(&*self.of(index)?)]),
+            None => Ok(self.all().iter().map(|x| self.info(x)).collect()),
+        }
+    }
+
+    fn info(&self, xdp: &XdpInterface) -> XdpInfo {
+        let (index, asked, attached) = (xdp.port.index(), xdp.asked.borrow(), xdp.attached.borrow());
+        XdpInfo {
+            index,
+            name: self.interfaces.name(index).unwrap_or_default(),
+            host_if: xdp.kernel.borrow().clone(),
+            netns: asked.netns.clone(),
+            ifindex: xdp.link.borrow().as_ref().map(|l| l.index.get()),
+            mode: attached.as_ref().map(Attached::mode),
+            zero_copy: attached.as_ref().is_some_and(|a| a.zero_copy),
+            queues: attached.as_ref().map_or(0, |a| a.handles.len()),
+            rings: [xdp.config.rx_size, xdp.config.tx_size],
+            pinhole: asked.pinhole.clone(),
+            addresses: xdp.addresses.borrow().clone(),
+            counts: xdp.filter.borrow().counts().unwrap_or_default(),
+            stats: xdp.stats(),
+            malformed: xdp.port.malformed.load(Ordering::Relaxed),
+            vanished: xdp.vanished.get(),
+        }
+    }
+
+    /// All interfaces and what was asked for, with the names the kernel has for them now.
+    pub(crate) fn made(&self) -> Vec<(SwIfIndex, CreateXdp)> {
+        let made = |xdp: &Rc<XdpInterface>| {
+            let asked = CreateXdp { host_if: xdp.kernel.borrow().clone(), ..xdp.asked.borrow().clone() };
+            (xdp.port.index(), asked)
+        };
+        self.all.borrow().iter().map(made).collect()
+    }
+
+    pub(crate) fn add_queues(
+        &self,
+        xdp: &XdpInterface,
+        rings: Vec<XskRx>,
+        senders: Senders,
+    ) -> Result<(), Error> {
+        let index = xdp.port.index();
+        let old = self.interfaces.queues(index)?;
+        for (number, ring) in (0..).zip(rings) {
+            let queue = Box::new(XdpRx::new(Arc::clone(&xdp.port), ring, number, senders));
+            // A queue that is replaced stays where the operator has put it.
+            let before = old.iter().find(|q| q.queue == number);
+            if before.is_some() {
+                drop(self.interfaces.remove_queue(index, number)?);
+            }
+            let thread = before.map(|q| q.thread);
+            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
+            if let Some(before) = before {
+                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The interface has come back: program and queues on it.
+    pub(crate) fn open_again(&self, xdp: &XdpInterface, link: &Link) -> Result<Vec<String>, Error> {
+        let asked = xdp.asked.borrow().clone();
+        // As many as it was made with, or as there are now.
+        let all = xdp.port.queues() as u32;
+        let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
+        let (attached, halves, remarks) = {
+            let guard = xdp.filter.borrow();
+            let filter: &Filter = &guard;
+            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac);
+            run_in(xdp.netns.as_ref(), || match open(all) {
+                Err(Error::TooManyQueues { has, .. }) => open(has),
+                opened => opened,
+            })?
+        };
+        let senders = attached.senders(link);
+        let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
+        xdp.port.replace_tx(tx.into_iter().map(Sender::new).collect());
+        *xdp.link.borrow_mut() = Some(link.clone());
+        *xdp.attached.borrow_mut() = Some(attached);
+        xdp.apply()?;
+        let index = xdp.port.index();
+        for old in self.interfaces.queues(index)?.iter().filter(|q| q.queue as usize >= rx.len()) {
+            drop(self.interfaces.remove_queue(index, old.queue)?);
+        }
+        self.add_queues(xdp, rx, senders)?;
+        Ok(remarks)
+    }
+
+    /// An interface is about to be deleted: from here on the host has every frame.
+    fn forget(&self, index: SwIfIndex) {
+        let at = self.all.borrow().iter().position(|x| x.port.index() == index);
+        if let Some(at) = at {
+            let xdp = self.all.borrow_mut().remove(at);
+            xdp.attached.borrow_mut().take();
+            xdp.port.replace_tx(Vec::new());
+        }
+    }
+
+    pub(crate) fn say(&self, what: &str) {
+        tracing::warn!("{what}");
+        self.graph.events().write(0, what);
+    }
+
+    pub(crate) fn must<E: std::fmt::Display>(&self, what: &str, result: Result<(), E>) {
+        if let Err(e) = result {
+            self.say(&format!("AF_XDP interface, {what}: {e}"));
+        }
+    }
+}
+
+fn find(name: &str) -> Result<Link, Error> {
+    match Link::by_name(name) {
+        Err(shoal_link::Error::NoInterface { name }) => {
+            let names = kernel_names();
+            let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+            Err(Error::NoInterface { name, nearest })
+        }
+        found => Ok(found?),
+    }
+}
+
+/// Names of the kernel's interfaces in this network namespace, for completion and suggestions.
+pub(crate) fn kernel_names() -> Vec<String> {
+    LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
+}

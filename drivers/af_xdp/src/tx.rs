@@ -1,0 +1,101 @@
+//! `<interface>-tx`: packets to the kernel's ring, and one call for a frame of them if the kernel sleeps.
+//! `<interface>-output` | features of `interface-output` -> **`<interface>-tx`**
+//!
+//! A frame node, because one system call sends many packets.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_buffer::Frame;
+use shoal_derive::{ErrorCounters, TraceLine};
+use shoal_graph::{FrameCx, FrameNode, NoNext};
+
+use crate::port::Port;
+use crate::send::Sum;
+
+/// Why a packet is not sent.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// transmit ring full
+    QueueFull,
+    /// longer than a frame of the ring
+    TooBig,
+    /// refused for what it is
+    Invalid,
+    /// interface was deleted
+    Gone,
+    /// frames wait for an interface that is down
+    Down,
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("af_xdp: hw_if_index {interface} tx-queue {queue} len {len}")]
+struct Trace {
+    interface: u32,
+    queue: usize,
+    len: usize,
+}
+
+/// The code of all `-tx` nodes of AF_XDP interfaces.
+pub(crate) struct XdpTx {
+    pub(crate) port: Arc<Port>,
+}
+
+impl Sum {
+    fn count(&self, cx: &FrameCx<'_>, interface: u32) {
+        let Sum { full, too_long, invalid, down, gone } = *self;
+        let lost = [
+            (Error::QueueFull, full),
+            (Error::TooBig, too_long),
+            (Error::Invalid, invalid),
+            (Error::Gone, gone),
+        ];
+        let mut all = 0;
+        for (error, n) in lost.into_iter().filter(|(_, n)| *n > 0) {
+            cx.count(error, n as u64);
+            all += n as u64;
+        }
+        if all > 0 {
+            cx.counters().tx_error.add(cx.thread(), interface as usize, all);
+        }
+        // Not lost: they go when it is up.
+        if down > 0 {
+            cx.count(Error::Down, down as u64);
+        }
+    }
+}
+
+impl FrameNode for XdpTx {
+    const NAME: &'static str = "af_xdp-tx";
+    type Next = NoNext;
+    type Error = Error;
+
+    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let (interface, thread) = (self.port.index().0, cx.thread());
+        let (mut sum, queue) = (Sum::default(), self.port.queue_of(thread));
+        match self.port.sender(queue) {
+            Some(mut sender) if sender.is_some() => {
+                let Some(sender) = sender.as_mut() else { return };
+                for mut buffer in frame.drain() {
+                    let mut pkt = cx.cache().packet(&mut buffer);
+                    if cx.tracing() {
+                        cx.trace(&pkt, || Trace { interface, queue, len: pkt.len() });
+                    }
+                    sender.push(&mut pkt, &mut sum);
+                    cx.cache().free(buffer);
+                }
+                sender.kick(&mut sum);
+                let malformed = sender.malformed();
+                if malformed > 0 {
+                    self.port.malformed.fetch_add(malformed, Ordering::Relaxed);
+                }
+            }
+            _ => {
+                sum.gone = frame.len();
+                cx.free_frame(frame);
+            }
+        }
+        sum.count(cx, interface);
+    }
+}

@@ -1,0 +1,475 @@
+//! The driver in a router: two hosts in namespaces of their own, AF_XDP interfaces between them.
+// The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod support;
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use shoal_af_xdp::{BusyPoll, Copying, CreateXdp, Queues, XdpMode};
+use shoal_interface::{IfFlags, MtuLayer};
+use support::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), each on a veth whose other end, `ra` and `rb`, is in `r`.
+struct Hosts {
+    a: Namespace,
+    b: Namespace,
+    r: Namespace,
+}
+
+impl Hosts {
+    fn new(tag: &str) -> Self {
+        let [a, b, r] = ["a", "b", "r"].map(|end| Namespace::new(&format!("x{tag}{end}")).unwrap());
+        let hosts = Hosts { a, b, r };
+        hosts.wire(&hosts.a, "ra", "1");
+        hosts.wire(&hosts.b, "rb", "2");
+        hosts
+    }
+
+    fn wire(&self, host: &Namespace, end: &str, last: &str) {
+        let peer = format!("type veth peer name eth0 numtxqueues 2 numrxqueues 2 netns {}", host.name());
+        self.r.ip(&format!("link add {end} numrxqueues 2 numtxqueues 2 {peer}"));
+        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", self.r.name()));
+        host.ip(&format!("link set eth0 address 02:00:00:00:00:0{last}"));
+        host.ip(&format!("address add 10.9.0.{last}/24 dev eth0"));
+        host.ip(&format!("address add 2001:db8:9::{last}/64 dev eth0 nodad"));
+        host.ip("link set eth0 up");
+    }
+
+    fn ping(&self, count: u32) -> bool {
+        pings(&self.a, count, "10.9.0.2")
+    }
+
+    fn ping6(&self, count: u32) -> bool {
+        pings(&self.a, count, "2001:db8:9::2")
+    }
+
+    /// Both families, a while after everything is up.
+    fn reach_each_other(&self) -> bool {
+        wait_for(PATIENCE, || self.ping(1)) && wait_for(PATIENCE, || self.ping6(1))
+    }
+}
+
+fn plain() -> CreateXdp {
+    CreateXdp::default()
+}
+
+fn named(name: &str) -> CreateXdp {
+    CreateXdp { host_if: name.into(), ..plain() }
+}
+
+#[test]
+fn hosts_ping_each_other_through_two_interfaces() {
+    if !can_run("hosts_ping_each_other_through_two_interfaces") {
+        return;
+    }
+    let hosts = Hosts::new("p");
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    assert!(hosts.reach_each_other());
+    assert!(hosts.ping(100) && hosts.ping6(100));
+    let (ca, cb, errors, info) =
+        router.on(move |r| (r.counts(a), r.counts(b), r.errors(), xdps(r).list(Some(a)).unwrap().remove(0)));
+    println!("{ca:?} {cb:?} {errors:?} {info:?}");
+    assert!(ca.0 >= 201 && ca.1 >= 201 && ca.0 == cb.1, "{ca:?} {cb:?}");
+    assert_eq!((info.mode, info.zero_copy, info.malformed), (Some(XdpMode::Native), false, 0));
+    assert_eq!((info.queues, info.name.as_str()), (2, "ra/0"));
+    assert!(errors.is_empty(), "{errors:?}");
+    router.end();
+}
+
+#[test]
+fn local_tcp_with_open_checksums_arrives_in_every_way_of_working() {
+    if !can_run("local_tcp_with_open_checksums_arrives_in_every_way_of_working") {
+        return;
+    }
+    let small = CreateXdp { rx_size: Some(64), tx_size: Some(64), copying: Copying::Copy, ..plain() };
+    let busy = CreateXdp { busy_poll: Some(BusyPoll { usecs: 20, budget: 64 }), ..plain() };
+    for (tag, like) in [("t", plain()), ("s", small), ("y", busy)] {
+        let hosts = Hosts::new(tag);
+        let router = start(&hosts.r);
+        let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        assert!(hosts.reach_each_other());
+        let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 20 << 20);
+        let rate6 = tcp(&hosts.a, &hosts.b, "[2001:db8:9::2]:7000", 20 << 20);
+        let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
+        println!("{tag}: {rate:.0} and {rate6:.0} Mb/s {ca:?} {cb:?} {errors:?}");
+        assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
+        router.end();
+    }
+}
+
+#[test]
+fn a_driver_that_cannot_is_used_in_generic_mode() {
+    if !can_run("a_driver_that_cannot_is_used_in_generic_mode") {
+        return;
+    }
+    let hosts = Hosts::new("k");
+    // A peer whose MTU is too large for the driver's XDP: the kernel says so, and generic mode takes it.
+    hosts.a.ip("link set eth0 mtu 9000");
+    hosts.b.ip("link set eth0 mtu 9000");
+    for ns in [&hosts.a, &hosts.b] {
+        // Superframes are the driver's business, and in generic mode there is none.
+        ns.run(&["ethtool", "-K", "eth0", "tso", "off", "gso", "off"]).unwrap();
+        ns.ip("route add 10.9.9.0/24 dev eth0");
+        ns.run(&["sysctl", "-qw", "net.ipv4.tcp_mtu_probing=0"]).unwrap();
+        ns.ip("route replace 10.9.0.0/24 dev eth0 mtu 1500");
+        ns.ip("route replace 2001:db8:9::/64 dev eth0 mtu 1500");
+    }
+    let router = start(&hosts.r);
+    let [a, _] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+    assert_eq!((info.mode, info.zero_copy), (Some(XdpMode::Generic), false));
+    assert!(hosts.reach_each_other() && hosts.ping(50));
+    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
+    println!("{rate:.0} Mb/s in generic mode");
+    router.end();
+}
+
+#[test]
+fn jumbo_frames_come_in_several_chunks() {
+    if !can_run("jumbo_frames_come_in_several_chunks") {
+        return;
+    }
+    let hosts = Hosts::new("j");
+    let router = start(&hosts.r);
+    let like = CreateXdp { multi_buffer: true, ..plain() };
+    let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+    assert!(hosts.reach_each_other());
+    for (ns, end) in [(&hosts.a, "eth0"), (&hosts.b, "eth0"), (&hosts.r, "ra"), (&hosts.r, "rb")] {
+        ns.ip(&format!("link set {end} mtu 9000"));
+    }
+    assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.data(b).unwrap().mtu) == 9000));
+    for to in ["10.9.0.2", "2001:db8:9::2"] {
+        let ping = ["ping", "-q", "-M", "do", "-s", "8900", "-i", "0.01", "-c", "20", "-W", "1", to];
+        let text = hosts.a.run(&ping).unwrap();
+        assert!(text.contains(" 0% packet loss"), "{text}");
+    }
+    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 50 << 20);
+    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+    println!("{rate:.0} Mb/s with MTU 9000, {info:?}");
+    assert_eq!((info.malformed, info.stats.rx_dropped), (0, 0));
+    router.end();
+}
+
+#[test]
+fn superframes_come_in_several_chunks_and_are_cut() {
+    if !can_run("superframes_come_in_several_chunks_and_are_cut") {
+        return;
+    }
+    let hosts = Hosts::new("u");
+    // A driver without XDP, so that its peer goes on sending superframes.
+    for end in ["ra", "rb"] {
+        hosts.r.ip(&format!("link set {end} name l{end}"));
+        hosts.r.ip(&format!("link set l{end} up"));
+        hosts.r.ip(&format!("link add link l{end} name {end} type macvlan mode passthru"));
+        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", hosts.r.name()));
+    }
+    let router = start(&hosts.r);
+    let like = CreateXdp { multi_buffer: true, ..plain() };
+    let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+    assert_eq!(info.mode, Some(XdpMode::Generic));
+    assert!(hosts.reach_each_other());
+    for to in ["10.9.0.2:7000", "[2001:db8:9::2]:7000"] {
+        let before = router.on(move |r| r.counts(a).0);
+        let rate = tcp(&hosts.a, &hosts.b, to, 50 << 20);
+        let (frames, errors) = router.on(move |r| (r.counts(a).0, r.errors()));
+        let frames = frames - before;
+        println!("{rate:.0} Mb/s, frames of {} bytes on average, {errors:?}", (50 << 20) / frames);
+        assert!(frames < (50 << 20) / 4000, "superframes, not {frames} frames");
+        assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
+    }
+    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+    assert_eq!((info.malformed, info.stats.rx_dropped), (0, 0));
+    router.end();
+}
+
+#[test]
+fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
+    if !can_run("the_kernels_interface_vanishes_under_traffic_and_comes_back") {
+        return;
+    }
+    let hosts = Hosts::new("g");
+    let router = start(&hosts.r);
+    let [_, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(hosts.reach_each_other());
+    let stop = Arc::new(AtomicBool::new(false));
+    let (a, halt) = (hosts.a.name().to_owned(), Arc::clone(&stop));
+    let flood = std::thread::spawn(move || {
+        while !halt.load(Ordering::Relaxed) {
+            let ping = ["netns", "exec", &a, "ping", "-q", "-f", "-c", "2000", "-w", "1", "10.9.0.2"];
+            Command::new("ip").args(ping).output().unwrap();
+        }
+    });
+    let is_up = move |router: &Crossing| {
+        router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP))
+    };
+    for _ in 0..3 {
+        assert!(wait_for(PATIENCE, || is_up(&router)));
+        hosts.r.ip("link del rb");
+        assert!(wait_for(PATIENCE, || !is_up(&router)));
+        hosts.wire(&hosts.b, "rb", "2");
+        assert!(wait_for(PATIENCE, || is_up(&router)));
+        assert!(hosts.reach_each_other(), "forwards again");
+    }
+    stop.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    let info = router.on(move |r| r.interfaces.info(b).unwrap());
+    println!("{}", info.device);
+    assert!(info.device.contains("vanished 3"), "{}", info.device);
+    router.end();
+}
+
+#[test]
+fn interfaces_are_deleted_and_made_again_under_load() {
+    if !can_run("interfaces_are_deleted_and_made_again_under_load") {
+        return;
+    }
+    let hosts = Hosts::new("d");
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(hosts.reach_each_other());
+    let stop = Arc::new(AtomicBool::new(false));
+    let (ns, halt) = (hosts.a.name().to_owned(), Arc::clone(&stop));
+    let flood = std::thread::spawn(move || {
+        while !halt.load(Ordering::Relaxed) {
+            let ping = ["netns", "exec", &ns, "ping", "-q", "-f", "-c", "2000", "-w", "1", "10.9.0.2"];
+            Command::new("ip").args(ping).output().unwrap();
+        }
+    });
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let mut ends = [a, b];
+    let mut before = None;
+    for round in 0..15 {
+        ends = router.on(move |r| {
+            for end in ends {
+                xdps(r).delete(end).unwrap();
+            }
+            connect(r, ["ra", "rb"], &plain())
+        });
+        assert!(wait_for(PATIENCE, || hosts.ping(1)), "round {round}");
+        if round == 3 {
+            before = Some(descriptors());
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    assert!(before.is_some_and(|n| descriptors() <= n + 4), "{before:?} descriptors, now {}", descriptors());
+    router.end();
+}
+
+#[test]
+fn queues_move_between_threads_without_losing_a_frame() {
+    if !can_run("queues_move_between_threads_without_losing_a_frame") {
+        return;
+    }
+    let hosts = Hosts::new("m");
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    router.on(|r| {
+        r.graph.add_worker(None).unwrap();
+        r.graph.add_worker(None).unwrap();
+    });
+    assert!(hosts.reach_each_other());
+    let ns = hosts.a.name().to_owned();
+    let pings = std::thread::spawn(move || {
+        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
+        let out = Command::new("ip").args(ping).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    });
+    let mut moves = 0;
+    while !pings.is_finished() {
+        router.on(move |r| {
+            for queue in 0..2 {
+                r.interfaces.place_queue(a, queue, (moves + queue as usize) % 3).unwrap();
+                r.interfaces.place_queue(b, queue, (moves + 1) % 3).unwrap();
+            }
+        });
+        moves += 1;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let text = pings.join().unwrap();
+    let errors = router.on(Inside::errors);
+    println!("{moves} moves\n{text}\n{errors:?}");
+    assert!(text.contains("2000 received"), "{text}");
+    assert!(moves > 50 && errors.is_empty(), "{errors:?}");
+    router.end();
+}
+
+#[test]
+fn state_and_mtu_follow_the_kernel_and_down_leaves_the_port_to_the_host() {
+    if !can_run("state_and_mtu_follow_the_kernel_and_down_leaves_the_port_to_the_host") {
+        return;
+    }
+    let hosts = Hosts::new("s");
+    let router = start(&hosts.r);
+    let [a, _] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
+    let data = move || router.on(move |r| *Box::new(r.interfaces.data(a).unwrap()));
+    let up = || data().flags().has(IfFlags::LINK_UP);
+    assert!(wait_for(PATIENCE, up));
+    hosts.a.ip("link set eth0 down");
+    assert!(wait_for(PATIENCE, || !up()), "no carrier");
+    hosts.a.ip("link set eth0 up");
+    assert!(wait_for(PATIENCE, up));
+    hosts.r.ip("link set ra mtu 1400");
+    assert!(wait_for(PATIENCE, || data().mtu == 1400));
+    hosts.r.ip("link set ra name rx");
+    hosts.a.ip("link set eth0 down");
+    assert!(wait_for(PATIENCE, || !up()), "followed under its new name");
+}
+
+#[test]
+fn down_leaves_the_port_to_the_host() {
+    if !can_run("down_leaves_the_port_to_the_host") {
+        return;
+    }
+    let hosts = Hosts::new("o");
+    hosts.r.ip("address add 10.9.0.9/24 dev ra");
+    hosts.r.ip("link set ra up");
+    let router = start(&hosts.r);
+    let reach = || pings(&hosts.a, 3, "10.9.0.9");
+    assert!(wait_for(PATIENCE, reach));
+    let a = router.on(|r| xdps(r).create(&named("ra")).unwrap());
+    assert!(reach(), "made, but not up");
+    router.on(move |r| r.interfaces.set_admin(a, true).unwrap());
+    assert!(!reach(), "no pinhole");
+    router.on(move |r| r.interfaces.set_admin(a, false).unwrap());
+    assert!(reach(), "down, and the kernel's interface still up");
+    router.on(move |r| {
+        r.interfaces.set_admin(a, true).unwrap();
+        xdps(r).set_pinhole(a, &"host".parse().unwrap(), false).unwrap();
+    });
+    assert!(reach(), "a pinhole, while it is up");
+    router.on(move |r| xdps(r).delete(a).unwrap());
+    assert!(reach());
+    router.end();
+}
+
+#[test]
+fn the_pinhole_follows_the_kernels_addresses() {
+    if !can_run("the_pinhole_follows_the_kernels_addresses") {
+        return;
+    }
+    let hosts = Hosts::new("f");
+    let router = start(&hosts.r);
+    let [a, _] = router.on(|r| {
+        let like = CreateXdp { pinhole: "host".parse().unwrap(), ..plain() };
+        connect(r, ["ra", "rb"], &like)
+    });
+    let reach = || pings(&hosts.a, 3, "10.9.0.8");
+    assert!(!reach());
+    hosts.r.ip("address add 10.9.0.8/24 dev ra");
+    assert!(wait_for(PATIENCE, reach));
+    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+    assert!(info.addresses.contains(&"10.9.0.8".parse().unwrap()) && info.counts.passed > 0, "{info:?}");
+    hosts.r.ip("address del 10.9.0.8/24 dev ra");
+    let gone = || router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0).addresses.is_empty());
+    assert!(wait_for(PATIENCE, gone));
+    router.end();
+}
+
+#[test]
+fn wrong_requests_are_refused_and_leave_nothing() {
+    if !can_run("wrong_requests_are_refused_and_leave_nothing") {
+        return;
+    }
+    let hosts = Hosts::new("e");
+    let router = start(&hosts.r);
+    let ask =
+        |create: CreateXdp| router.on(move |r| xdps(r).create(&create).map(drop).map_err(|e| e.to_string()));
+    assert_eq!(
+        ask(named("rc")).unwrap_err(),
+        "no interface 'rc' in this network namespace, did you mean 'ra'?"
+    );
+    let queues = |n| CreateXdp { queues: Queues::Count(n), ..named("ra") };
+    assert_eq!(ask(queues(0)).unwrap_err(), "number of receive queues is 0, must be from 1 to 64, or all");
+    assert_eq!(ask(queues(3)).unwrap_err(), "'ra' has 2 queues, not 3: say num-rx-queues 2, or all");
+    let ring = CreateXdp { rx_size: Some(1000), ..named("ra") };
+    assert_eq!(ask(ring).unwrap_err(), "rx-queue-size is 1000, must be a power of two from 64 to 16384");
+    let zero_copy = CreateXdp { copying: Copying::ZeroCopy, ..named("ra") };
+    assert_eq!(
+        ask(zero_copy).unwrap_err(),
+        "the driver of 'ra' cannot do zero-copy: leave the word away, or say no-zero-copy"
+    );
+    let prog = CreateXdp { prog: Some("/x.o".into()), ..named("ra") };
+    assert!(ask(prog).unwrap_err().starts_with("'prog /x.o': the router brings its own"));
+    let netns = CreateXdp { netns: Some("nosuch".into()), ..named("ra") };
+    assert_eq!(ask(netns).unwrap_err(), "network namespace 'nosuch': No such file or directory (os error 2)");
+    hosts.r.ip("link set ra mtu 9000");
+    assert_eq!(
+        ask(named("ra")).unwrap_err(),
+        "MTU of 'ra' is 9000, AF_XDP takes up to 3818: `ip link set dev ra mtu 3818', or add `multi-buffer'"
+    );
+    hosts.r.ip("link set ra mtu 1500");
+    hosts.r.ip("link set ra up");
+    for (add, del) in [
+        ("route add default dev ra", "route del default dev ra"),
+        ("address add 10.9.0.9/24 dev ra", "address del 10.9.0.9/24 dev ra"),
+    ] {
+        hosts.r.ip(add);
+        if add.starts_with("route") {
+            assert_eq!(
+                ask(named("ra")).unwrap_err(),
+                "'ra' carries the host's default route: add `pinhole host,dhcp' to share it with the host, or \
+                 `force' to take it"
+            );
+            ask(CreateXdp { force: true, ..named("ra") }).unwrap();
+            assert_eq!(
+                ask(CreateXdp { force: true, ..named("ra") }).unwrap_err(),
+                "the kernel's interface 'ra' is in the router already, as ra/0"
+            );
+            router.on(|r| xdps(r).delete(xdps(r).named("ra").unwrap()).unwrap());
+            let shared = CreateXdp { pinhole: "host".parse().unwrap(), ..named("ra") };
+            ask(shared).unwrap();
+            let none = router.on(|r| {
+                let index = xdps(r).named("ra").unwrap();
+                xdps(r).set_pinhole(index, &"none".parse().unwrap(), false).map_err(|e| e.to_string())
+            });
+            assert!(none.unwrap_err().contains("carries the host's default route"));
+            router.on(|r| xdps(r).delete(xdps(r).named("ra").unwrap()).unwrap());
+        }
+        hosts.r.ip(del);
+    }
+    assert_eq!(router.on(|r| r.interfaces.indices().len()), 1, "only local0");
+    ask(named("ra")).unwrap();
+    let mtu = router.on(|r| {
+        let index = xdps(r).named("ra").unwrap();
+        r.interfaces.set_mtu(index, MtuLayer::L3, 9000).map_err(|e| e.to_string())
+    });
+    let mtu = mtu.unwrap_err();
+    assert!(mtu.contains("frames of MTU 9000 do not fit, up to 3818 do, more with multi-buffer"), "{mtu}");
+    let others = router.on(|r| {
+        let create =
+            CreateXdp { pinhole: "others".parse().unwrap(), mac: shoal_af_xdp::Mac::Kernels, ..named("rb") };
+        xdps(r).create(&create).map(drop).map_err(|e| e.to_string())
+    });
+    assert!(others.unwrap_err().starts_with("pinhole rule 'others' needs a MAC address of the router's own"));
+    router.end();
+}
+
+#[test]
+fn an_interface_in_another_namespace_is_taken() {
+    if !can_run("an_interface_in_another_namespace_is_taken") {
+        return;
+    }
+    let hosts = Hosts::new("n");
+    let elsewhere = Namespace::new("xelse").unwrap();
+    let router = start(&elsewhere);
+    let like = CreateXdp { netns: Some(hosts.r.name().to_owned()), ..plain() };
+    let [_, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+    assert!(hosts.reach_each_other());
+    hosts.r.ip("link del rb");
+    let is_up = || router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP));
+    assert!(wait_for(PATIENCE, || !is_up()));
+    hosts.wire(&hosts.b, "rb", "2");
+    assert!(hosts.reach_each_other());
+    router.end();
+}

@@ -1,0 +1,125 @@
+//! The kernel's own addresses, as they are now and whenever they change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use crate::{Error, IfIndex, netlink};
+
+/// `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of linux/rtnetlink.h.
+const GROUPS: u32 = 0x10 | 0x100;
+
+/// A subscription to the addresses of one network namespace.
+///
+/// It keeps a copy of the kernel's table. When announcements were lost because nobody read them, the table is read again.
+/// Await readability of [`AddressWatch::fd`], then call [`AddressWatch::update`].
+pub struct AddressWatch {
+    socket: Socket,
+    table: BTreeMap<IfIndex, BTreeSet<IpAddr>>,
+    dumping: bool,
+}
+
+impl AddressWatch {
+    /// Subscribes in the network namespace of the calling thread and reads the table.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    pub fn open() -> Result<Self, Error> {
+        let mut socket = Socket::new(NETLINK_ROUTE).map_err(Error::os("socket(AF_NETLINK)"))?;
+        // Subscribed before the table is read, so that no change falls between the two.
+        socket.bind(&SocketAddr::new(0, GROUPS)).map_err(Error::os("bind(RTMGRP_IFADDR)"))?;
+        let mut watch = Self { socket, table: BTreeMap::new(), dumping: false };
+        watch.start_dump()?;
+        while watch.dumping {
+            watch.read()?;
+        }
+        watch.socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
+        Ok(watch)
+    }
+
+    /// The addresses of an interface.
+    pub fn of(&self, index: IfIndex) -> Vec<IpAddr> {
+        self.table.get(&index).into_iter().flatten().copied().collect()
+    }
+
+    /// Readable when there is something to read.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Reads what has been announced; whether there was anything. Never blocks.
+    ///
+    /// # Errors
+    /// The kernel's announcements cannot be read.
+    pub fn update(&mut self) -> Result<bool, Error> {
+        let mut any = false;
+        loop {
+            match self.read() {
+                Ok(()) => any = true,
+                Err(e) if e.errno() == Some(libc::EAGAIN) => return Ok(any),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn start_dump(&mut self) -> Result<(), Error> {
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        self.table.clear();
+        self.dumping = true;
+        netlink::send(&self.socket, request, NLM_F_REQUEST | NLM_F_DUMP, "RTM_GETADDR(dump)")
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let (datagram, from) = match self.socket.recv_from_full() {
+            Ok(read) => read,
+            Err(e) if e.raw_os_error() == Some(libc::EINTR) => return Ok(()),
+            // Announcements were lost.
+            Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => return self.start_dump(),
+            Err(e) => return Err(Error::os("recv(AF_NETLINK)")(e)),
+        };
+        // Any process may send to a netlink socket; only the kernel's port number is 0.
+        if from.port_number() != 0 {
+            return Ok(());
+        }
+        for message in netlink::messages(&datagram) {
+            match message?.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(m)) => {
+                    if let Some((index, address)) = parse(&m) {
+                        self.table.entry(index).or_default().insert(address);
+                    }
+                }
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelAddress(m)) => {
+                    if let Some((index, address)) = parse(&m)
+                        && let Some(all) = self.table.get_mut(&index)
+                    {
+                        all.remove(&address);
+                    }
+                }
+                NetlinkPayload::Done(_) => self.dumping = false,
+                NetlinkPayload::Error(e) if e.code.is_some() => {
+                    return Err(Error::Os { what: "RTM_GETADDR(dump)", source: e.to_io() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where IFA_LOCAL is, it is the interface's own address, and IFA_ADDRESS that of the other end.
+fn parse(message: &AddressMessage) -> Option<(IfIndex, IpAddr)> {
+    let (mut local, mut address) = (None, None);
+    for attribute in &message.attributes {
+        match attribute {
+            AddressAttribute::Local(a) => local = Some(*a),
+            AddressAttribute::Address(a) => address = Some(*a),
+            _ => {}
+        }
+    }
+    Some((IfIndex::new(message.header.index), local.or(address)?))
+}
