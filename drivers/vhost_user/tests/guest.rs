@@ -115,6 +115,8 @@ fn a_sleeping_worker_is_woken_by_a_kick_and_the_guest_by_a_call() {
         bed.router.graph().add_worker(None).unwrap();
         let mut guest = bed.guest(features, 1);
         let end = bed.end;
+        // The thread of these tests only looks, it never sleeps.
+        bed.router.interfaces().place_queue(end, 0, 1).unwrap();
         bed.router.interfaces().set_rx_mode(end, None, RxMode::Interrupt).unwrap();
         for round in 0..20 {
             // Asleep: the guest is asked to wake it.
