@@ -110,7 +110,7 @@ fn rings_that_cannot_be_end_the_connection() {
         (0, 0, WRITE, 0),
         (0, 16, IN_TABLE | NEXT, 0),
         (0, 17, IN_TABLE, 0),
-        (HIGH, 2048, WRITE | NEXT, 999),
+        (HIGH, 1000, WRITE | NEXT, 999),
     ] {
         ended(|bed, g| {
             for slot in 0..SIZE {
