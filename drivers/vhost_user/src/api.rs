@@ -61,7 +61,7 @@ fn vhosts(call: &Call) -> Result<Rc<Vhosts>, Retval> {
 impl From<Error> for Retval {
     fn from(error: Error) -> Self {
         match error {
-            Error::Os { .. } | Error::InUse(_) | Error::NotASocket(_) => Retval::SYSCALL_ERROR_1,
+            Error::File(_) => Retval::SYSCALL_ERROR_1,
             Error::FileName { .. } => Retval::INVALID_ARGUMENT,
             Error::Taken { .. } => Retval::IF_ALREADY_EXISTS,
             Error::Packed => Retval::UNIMPLEMENTED,

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex, RxMode};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex, TxPlacement};
+use shoal_link::Listener;
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
@@ -20,7 +21,7 @@ use crate::port::Port;
 use crate::queue::{Queue, Sender as Ring};
 use crate::rx::{self, NODE, VhostRx};
 use crate::session::{Gate, Rings, Session};
-use crate::socket::{Listener, Word, path_of};
+use crate::socket::{self, Word, path_of};
 use crate::sys::Trust;
 use crate::task;
 use crate::tx::{TxQueue, VhostTx};
@@ -187,7 +188,7 @@ impl Vhosts {
     /// The socket of a server.
     fn open(role: Role, path: &std::path::Path) -> Result<Option<Rc<Listener>>, Error> {
         match role {
-            Role::Server => Ok(Some(Rc::new(Listener::open(path)?))),
+            Role::Server => Ok(Some(Rc::new(socket::listen(path)?))),
             Role::Client => Ok(None),
         }
     }

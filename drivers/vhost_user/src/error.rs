@@ -1,24 +1,13 @@
 //! The one error type of the crate's control side.
 
-use std::io;
+use shoal_module::door::FileError;
 
 /// Why an interface could not be made or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A system call failed.
-    #[error("{what}: {source}")]
-    Os {
-        /// What was being done.
-        what: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// Another process listens there.
-    #[error("{0}: another process serves this socket; choose another file, or leave out `server'")]
-    InUse(String),
-    /// The path is taken by something else.
-    #[error("{0}: exists and is not a socket")]
-    NotASocket(String),
+    /// The socket's file cannot be had.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A path that sockets cannot have.
     #[error("socket file name `{name}': {rule}")]
     FileName {

@@ -12,11 +12,11 @@
 #![deny(unsafe_code)]
 
 pub mod api;
+mod call;
 pub mod cli;
 mod config;
 mod control;
 mod error;
-mod event;
 mod features;
 mod info;
 mod port;
@@ -38,15 +38,16 @@ use std::rc::Rc;
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
+pub use call::Call;
 pub use config::{CreateVhost, Role};
 pub use control::Vhosts;
 pub use error::Error;
-pub use event::{Call, EventFd, NoEventFd};
 pub use features::{FEATURES, Features, PROTOCOL};
 pub use info::{Detail, RingInfo, VhostInfo};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
 pub use queue::{Found, Lie, Progress, Queue, Reader, Refusal, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
+pub use shoal_link::{EventFd, NoEventFd};
 pub use sys::{Desc, GuestMemory, MemoryError, Piece, RegionSaid, Trust, Vring, VringError, VringPlace};
 
 /// The module.

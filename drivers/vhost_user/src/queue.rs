@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
 
 use shoal_buffer::FRAME_SIZE;
+use shoal_link::EventFd;
 
-use crate::event::{Call, EventFd};
+use crate::call::Call;
 use crate::features::{EVENT_IDX, Features, INDIRECT_DESC, MRG_RXBUF};
 use crate::sys::{Desc, GuestMemory, Piece, Vring};
 

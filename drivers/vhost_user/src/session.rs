@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::event::{Call, EventFd, NoEventFd};
+use shoal_link::{EventFd, NoEventFd};
+
+use crate::call::Call;
 use crate::features::{Features, PROTOCOL_FEATURES, PROTOCOL_REPLY_ACK};
 use crate::proto::{Answer, Header, Malformed, Message};
 use crate::queue::{Progress, Queue};

@@ -1,19 +1,17 @@
 //! Sockets of the control channel: listening, connecting, and messages with descriptors.
 
-use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Weak;
-use std::task::{Context, Poll};
 
 use async_io::Async;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
     SocketAddrUnix, SocketFlags, SocketType,
 };
+use shoal_link::Listener;
+use shoal_module::door::SocketFile;
 
 use crate::Error;
 use crate::proto::{HEADER_BYTES, Header, Malformed};
@@ -46,105 +44,22 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-/// The socket's file; removed when this is dropped, unless somebody has put another in its place.
-#[derive(Debug)]
-struct File {
-    path: PathBuf,
-    /// Device and inode.
-    identity: (u64, u64),
+/// Listens where a hypervisor connects. The file is for its owner and group only, and replaces one that nobody listens on
+/// any more.
+///
+/// # Errors
+/// It is taken, or the system refuses.
+pub fn listen(path: &Path) -> Result<Listener, Error> {
+    let probe = |path: &Path| Link::connect(path).map(drop);
+    let (socket, file) = SocketFile::place(path, None, probe, bind)?;
+    Ok(Listener::new(socket, Some(file)))
 }
 
-impl Drop for File {
-    fn drop(&mut self) {
-        let ours = |meta: std::fs::Metadata| (meta.dev(), meta.ino()) == self.identity;
-        if std::fs::symlink_metadata(&self.path).is_ok_and(ours) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// A socket that a hypervisor connects to.
-#[derive(Debug)]
-pub struct Listener {
-    socket: Async<OwnedFd>,
-    _file: File,
-}
-
-impl Listener {
-    /// Listens. A file is for its owner and group only, and replaces one that nobody listens on any more.
-    ///
-    /// # Errors
-    /// It is taken, or the system refuses.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::Os { what: path.display().to_string(), source };
-        check_stale(path)?;
-        // Made under another name and moved into place: it has its permissions before anybody can find it.
-        let mut young = path.as_os_str().to_owned();
-        young.push(format!(".{}", std::process::id()));
-        let young = PathBuf::from(young);
-        let _ = std::fs::remove_file(&young);
-        let made = (|| {
-            let socket = listen(&young)?;
-            std::fs::set_permissions(&young, PermissionsExt::from_mode(0o660))?;
-            let meta = std::fs::symlink_metadata(&young)?;
-            std::fs::rename(&young, path)?;
-            let file = File { path: path.to_owned(), identity: (meta.dev(), meta.ino()) };
-            Ok(Listener { socket, _file: file })
-        })();
-        made.map_err(|error| {
-            let _ = std::fs::remove_file(&young);
-            failed(error)
-        })
-    }
-
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Link>> {
-        loop {
-            match rustix::net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(fd) => return Poll::Ready(Link::of(fd)),
-                Err(e) if e == rustix::io::Errno::AGAIN => match self.socket.poll_readable(cx) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                    Poll::Pending => return Poll::Pending,
-                },
-                Err(e) if e == rustix::io::Errno::INTR || e == rustix::io::Errno::CONNABORTED => {}
-                Err(e) => return Poll::Ready(Err(e.into())),
-            }
-        }
-    }
-
-    /// The next hypervisor, as long as somebody else keeps the listener: whoever waits does not, so that it closes as soon as
-    /// it is not wanted any more.
-    ///
-    /// # Errors
-    /// The system refuses: too many open files, most likely.
-    pub async fn accept(listener: &Weak<Listener>) -> Option<io::Result<Link>> {
-        poll_fn(|cx| match listener.upgrade() {
-            Some(listener) => listener.poll_accept(cx).map(Some),
-            None => Poll::Ready(None),
-        })
-        .await
-    }
-}
-
-fn listen(path: &Path) -> io::Result<Async<OwnedFd>> {
+fn bind(path: &Path) -> io::Result<Async<OwnedFd>> {
     let socket = new_socket()?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, BACKLOG)?;
     Async::new_nonblocking(socket)
-}
-
-fn check_stale(path: &Path) -> Result<(), Error> {
-    let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    let name = path.display().to_string();
-    if !meta.file_type().is_socket() {
-        return Err(Error::NotASocket(name));
-    }
-    match Link::connect(path) {
-        Ok(_) => Err(Error::InUse(name)),
-        Err(e) if matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
-        // Of another kind, or of somebody who is busy.
-        Err(source) => Err(Error::Os { what: name, source }),
-    }
 }
 
 /// Why nothing more comes from a peer.
@@ -180,7 +95,11 @@ pub struct Word {
 pub struct Link(Async<OwnedFd>);
 
 impl Link {
-    fn of(fd: OwnedFd) -> io::Result<Self> {
+    /// Of a peer that has come.
+    ///
+    /// # Errors
+    /// The system does not watch it.
+    pub fn of(fd: OwnedFd) -> io::Result<Self> {
         Ok(Link(Async::new_nonblocking(fd)?))
     }
 

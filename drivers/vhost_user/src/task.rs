@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures_lite::future::{or, yield_now};
 use shoal_graph::process::{Processes, Receiver};
+use shoal_link::Listener;
 
 use crate::control::{Vhost, Vhosts};
-use crate::socket::{Link, Listener};
+use crate::socket::Link;
 
 /// How long a client waits before it tries again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -21,7 +22,8 @@ pub(crate) async fn listen(
     processes: Processes,
 ) {
     loop {
-        let next = or(async { ended.recv().await.ok().and(None) }, Listener::accept(&listener)).await;
+        let peer = async { Some(Listener::accept(&listener).await?.and_then(Link::of)) };
+        let next = or(async { ended.recv().await.ok().and(None) }, peer).await;
         match (next, vhost.upgrade()) {
             (Some(Ok(link)), Some(found)) => {
                 if found.is_busy() {

@@ -1,8 +1,7 @@
-//! Eventfds: how one end wakes the other. Kicks come from the guest, calls go to it.
+//! Eventfds: how one end of a shared ring wakes the other, which may be a stranger's.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::fs::OFlags;
@@ -26,11 +25,11 @@ impl EventFd {
         Ok(EventFd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// A peer's.
+    /// A peer's, which it has sent.
     ///
     /// # Errors
     /// It is something else, on which writing might take long.
-    pub(crate) fn of_peer(fd: OwnedFd) -> Result<Self, NoEventFd> {
+    pub fn of_peer(fd: OwnedFd) -> Result<Self, NoEventFd> {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
         if !link.is_ok_and(|to| to.as_os_str().as_encoded_bytes().starts_with(b"anon_inode:[eventfd")) {
             return Err(NoEventFd);
@@ -38,6 +37,14 @@ impl EventFd {
         let event = EventFd(fd);
         event.be_quick().map_err(|_| NoEventFd)?;
         Ok(event)
+    }
+
+    /// The same one once more.
+    ///
+    /// # Errors
+    /// Out of descriptors.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(EventFd(self.0.try_clone()?))
     }
 
     /// Makes it non-blocking, unless it is: the peer could have changed that.
@@ -50,7 +57,7 @@ impl EventFd {
     }
 
     /// Wakes the other end. Full means that it is awake long since.
-    pub(crate) fn kick(&self) {
+    pub fn kick(&self) {
         // A peer that makes it blocking and full would stop this thread. One that does so between these two calls still
         // can; that it is full is looked at, too, so it must do both in the same instant.
         let mut poll = [PollFd::new(&self.0, PollFlags::OUT)];
@@ -62,7 +69,7 @@ impl EventFd {
     }
 
     /// Forgets that somebody wanted to wake this end.
-    pub(crate) fn drain(&self) {
+    pub fn drain(&self) {
         let mut count = [0; 8];
         // Never waits, whatever the peer has made of the descriptor.
         let read = rustix::io::preadv2(
@@ -76,11 +83,15 @@ impl EventFd {
         }
     }
 
-    pub(crate) fn into_fd(self) -> OwnedFd {
+    /// As a descriptor.
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
         self.0
     }
 
-    pub(crate) fn raw(&self) -> RawFd {
+    /// Its number.
+    #[must_use]
+    pub fn raw(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
@@ -88,36 +99,6 @@ impl EventFd {
 impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-/// How a guest is woken. The hypervisor changes it while packets flow, so it is looked up with each call, which is a
-/// system call anyway.
-#[derive(Clone, Debug, Default)]
-pub struct Call(Arc<Mutex<Option<EventFd>>>);
-
-impl Call {
-    fn event(&self) -> MutexGuard<'_, Option<EventFd>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wakes the guest, if there is a way to.
-    pub fn kick(&self) {
-        if let Some(event) = &*self.event() {
-            event.kick();
-        }
-    }
-
-    /// Puts another way in the place of the old one. The guest is woken by it: it may have missed a call meanwhile.
-    pub fn set(&self, event: Option<EventFd>) {
-        let old = std::mem::replace(&mut *self.event(), event);
-        drop(old);
-        self.kick();
-    }
-
-    /// The descriptor's number; -1 if there is none.
-    pub fn number(&self) -> i32 {
-        self.event().as_ref().map_or(-1, EventFd::raw)
     }
 }
 
