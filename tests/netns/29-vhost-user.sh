@@ -1,170 +1,123 @@
 #!/usr/bin/env bash
-# A virtual machine behind vhost-user: QEMU/KVM, Debian's kernel booted directly, a small initramfs made here. The guest
-# pings a real host through the router and runs iperf3 against it, in both families and both directions; then its
-# hypervisor dies, and another one takes its place.
+# A virtual machine behind vhost-user: Debian's kernel in QEMU. The guest pings a real host through the router and runs
+# iperf3 against it, in both families and both directions. Then the router is started anew, under the same guest; then the
+# hypervisor dies under load, and another one takes its place, which the router finds as a client; and that once more.
+#
+#   SECONDS_EACH=10 scripts/in-namespace.sh tests/netns/29-vhost-user.sh
+#
+#   host a --- va   router   VirtualEthernet0/0/0 --- guest 10.0.3.2, 2001:db8:3::2
 . "$(dirname "$0")/lib.sh"
-need ping iperf3 python3 qemu-system-x86_64 busybox cpio
-[ -w /dev/kvm ] || skip "no /dev/kvm here"
-
-# kernel: sets `kernel` and `modules` to a Debian kernel: one that is installed, or the one that the package archive has.
-kernel() {
-  local cache=${SHOAL_KERNEL_CACHE:-$root/target/guest-kernel} package version
-  if ! ls "$cache"/boot/vmlinuz-* >/dev/null 2>&1; then
-    if ls /boot/vmlinuz-*-amd64 >/dev/null 2>&1 && find /lib/modules -name virtio_net.ko* | grep -q .; then
-      cache=/
-    else
-      command -v apt-get >/dev/null || skip "no Debian kernel and no apt-get to get one"
-      package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }')
-      [ -n "$package" ] || skip "the package archive has no linux-image-cloud-amd64"
-      mkdir -p "$cache"
-      (cd "$work" && apt-get download "$package" >"$work/apt.log" 2>&1) || skip "cannot download $package"
-      dpkg-deb -x "$work/$package"_*.deb "$cache" || skip "cannot unpack $package"
-    fi
-  fi
-  kernel=$(ls "$cache"/boot/vmlinuz-*-amd64 | tail -n 1)
-  version=${kernel##*/vmlinuz-}
-  modules=$(ls -d "$cache/lib/modules/$version" "$cache/usr/lib/modules/$version" 2>/dev/null | head -n 1)
-  [ -d "$modules" ] || skip "no modules of $kernel"
-}
-
-# initramfs: busybox, the driver's modules, iperf3 with its libraries, and what to do.
-initramfs() {
-  local tree=$work/initramfs file name
-  mkdir -p "$tree"/{bin,dev,proc,sys,mod,lib64,lib/x86_64-linux-gnu,usr/bin,tmp}
-  cp "$(command -v busybox)" "$tree/bin/busybox"
-  ldd "$tree/bin/busybox" 2>/dev/null | grep -q '=>' && skip "busybox is not a static one (busybox-static)"
-  for name in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net; do
-    file=$(find "$modules" -name "$name.ko*" | head -n 1)
-    case $file in
-      *.ko) cp "$file" "$tree/mod/" ;;
-      *.ko.xz) xz -dc "$file" >"$tree/mod/$name.ko" ;;
-      *.ko.zst) zstd -qdc "$file" >"$tree/mod/$name.ko" ;;
-    esac
-  done
-  cp "$(command -v iperf3)" "$tree/usr/bin/"
-  for file in $(ldd "$(command -v iperf3)" | grep -o '/[^ ]*'); do
-    mkdir -p "$tree$(dirname "$file")"
-    cp -L "$file" "$tree$file"
-  done
-  cat >"$tree/init" <<'INIT'
-#!/bin/busybox sh
-/bin/busybox --install -s /bin
-export PATH=/bin:/usr/bin
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-# In the order of their needs, whatever that is in this kernel.
-for round in 1 2 3; do
-  for m in /mod/*.ko; do insmod $m 2>/dev/null; done
-done
-echo "GUEST booted"
-ip link set lo up
-for try in 1 2 3 4 5 6 7 8 9; do [ ! -e /sys/class/net/eth0 ] || break; sleep 0.2; done
+. "$(dirname "$0")/guest.sh"
+: "${SECONDS_EACH:=2}"
+need ping iperf3
+guest_kernel
+guest_image virtio_pci virtio_net -- iperf3 <<'GUEST'
 # Neighbours and addresses are used at once.
 echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 ip link set eth0 up
 ip addr add 10.0.3.2/24 dev eth0; ip -6 addr add 2001:db8:3::2/64 dev eth0
 ip route add default via 10.0.3.1; ip -6 route add default via 2001:db8:3::1
-say() { echo "GUEST $*"; }
-run() { if "$@" >/tmp/out 2>&1; then say "ok $*"; else say "FAILED $*"; sed 's/^/GUEST: /' /tmp/out; fi; }
-up() { for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do ping -c 1 -W 1 10.0.1.2 >/dev/null && ping -6 -c 1 -W 1 2001:db8:1::2 >/dev/null && return; done; false; }
+up() {
+  for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    ping -c 1 -W 1 10.0.1.2 && ping -6 -c 1 -W 1 2001:db8:1::2 && return
+    sleep 0.2
+  done
+  false
+}
 run up
-run ping -c 50 -i 0.02 -W 1 10.0.1.2
-run ping -6 -c 50 -i 0.02 -W 1 2001:db8:1::2
-run ping -c 5 -s 1400 -W 1 10.0.1.2
-if grep -q iperf /proc/cmdline; then
+run ping -c 30 -i 0.02 -W 1 10.0.1.2
+run ping -6 -c 30 -i 0.02 -W 1 2001:db8:1::2
+# Fragments, of many bytes.
+run ping -c 5 -i 0.1 -s 8000 -W 1 10.0.1.2
+run ping -6 -c 5 -i 0.1 -s 8000 -W 1 2001:db8:1::2
+seconds=$(sed -n 's/.*seconds=\([0-9]*\).*/\1/p' /proc/cmdline)
+if words iperf; then
   for words in "-c 10.0.1.2" "-c 10.0.1.2 -R" "-c 2001:db8:1::2" "-c 2001:db8:1::2 -R"; do
-    run iperf3 $words -t 3 -f m
-    [ ! -s /tmp/out ] || say "rate $words: $(grep receiver /tmp/out | sed 's/.*Bytes *//; s/ *receiver//')"
+    run iperf3 $words -t "$seconds" -f m && say "rate $words: $(grep receiver /tmp/out | sed 's/.*Bytes *//; s/ *receiver//')"
   done
 fi
-say "segments $(awk '/eth0/ { print $2 " bytes in " $3 " packets" }' /proc/net/dev)"
-say done
-sleep 1000
-INIT
-  chmod +x "$tree/init"
-  (cd "$tree" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$work/initrd.gz" || fail "cannot pack the initramfs"
-}
+say "packets $(awk '/eth0/ { print "in " $2 / $3 ", out " $10 / $11 " bytes each" }' /proc/net/dev)"
+GUEST
 
-# accelerator: how guests run: by KVM; in software where KVM is there, but a kernel does not get anywhere in it (some
-# machines that are virtual themselves).
-accelerator() {
-  local try=$work/try.log
-  machine="-machine q35,accel=kvm -cpu host,-arch-capabilities" how=KVM
-  # shellcheck disable=SC2086
-  qemu-system-x86_64 $machine -m 384 -nodefaults -display none -no-reboot -serial "file:$try" -kernel "$kernel" \
-    -initrd "$work/initrd.gz" -append "console=ttyS0 panic=-1 quiet" >"$work/try.qemu" 2>&1 &
-  helpers+=($!)
-  if ! await 30 grep -aq 'GUEST booted' "$try"; then
-    machine="-machine q35,accel=tcg -cpu max" how="no KVM: it boots no kernel here"
-  fi
-  kill "${helpers[-1]}" 2>/dev/null
-}
-
-# guest NAME WORDS: boots a guest whose console is in $work/NAME.log.
-guest() {
-  # shellcheck disable=SC2086
-  ip netns exec "$R" qemu-system-x86_64 $machine -smp 1 -m 384 -nodefaults \
-    -display none -no-reboot -serial "file:$work/$1.log" -kernel "$kernel" -initrd "$work/initrd.gz" \
-    -append "console=ttyS0 panic=-1 quiet $2" \
-    -object memory-backend-memfd,id=ram,size=384M,share=on -numa node,memdev=ram \
-    -chardev socket,id=c0,path="$work/run/vm.sock",reconnect=1 \
-    -netdev vhost-user,id=n0,chardev=c0,queues=1 \
-    -device virtio-net-pci,netdev=n0,mac=52:54:00:00:00:02 >"$work/$1.qemu" 2>&1 &
-  qemu=$!
-  helpers+=("$qemu")
-}
-told() { grep -aq "GUEST $2" "$work/$1.log"; }
-finished() {
-  await "$2" told "$1" done || fail "the guest does not come to an end: $(tail -n 20 "$work/$1.log" "$work/$1.qemu")"
-  ! told "$1" FAILED || fail "$(grep -a '^GUEST' "$work/$1.log")"
-}
-
-kernel
-initramfs
-accelerator
 begin
 ip netns exec "$A" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
 ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
 ip -n "$A" -6 route replace default via 2001:db8:1::1
-expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
-out=$(ctl create vhost-user socket vm.sock server) || fail "create vhost-user: $out"
 port=VirtualEthernet0/0/0
-[ "$out" = "$port" ] || fail "create vhost-user said: $out"
-expect "interface state" ctl set interface state "$port" up
-expect "interface address" ctl set interface ip address "$port" 10.0.3.1/24
-expect "interface address" ctl set interface ip address "$port" 2001:db8:3::1/64
+# setup WORDS: what the router has on both sides.
+setup() {
+  local out
+  expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
+  # The guest shall know a router again that was started anew.
+  out=$(ctl create vhost-user socket vm.sock "$@" hwaddr 02:fe:00:00:00:01) || fail "create vhost-user: $out"
+  [ "$out" = "$port" ] || fail "create vhost-user said: $out"
+  expect "interface state" ctl set interface state "$port" up
+  expect "interface address" ctl set interface ip address "$port" 10.0.3.1/24
+  expect "interface address" ctl set interface ip address "$port" 2001:db8:3::1/64
+}
+# again WORDS: the router ends, and another one begins.
+again() {
+  stop_router || fail "the router does not end"
+  start_router
+  attach va 10.0.1.1/24
+  # Each router has its own addresses there.
+  ip -n "$A" neigh flush dev eth0
+  setup "$@"
+}
+# boot NAME CHARDEV: a guest whose card is the router's. QEMU (7.2) takes KVM for granted when such a card has MSI-X.
+card=virtio-net-pci,netdev=n0,mac=52:54:00:00:00:02
+[ "$guest_how" = KVM ] || card+=,vectors=0
+boot() {
+  guest "$1" -object "memory-backend-memfd,id=ram,size=${guest_memory}M,share=on" -machine memory-backend=ram \
+    -chardev "socket,id=c0,path=$work/run/vm.sock,$2" -netdev vhost-user,id=n0,chardev=c0,queues=1 \
+    -device "$card"
+}
+reached() { in_a ping -c 1 -W 1 10.0.3.2 && in_a ping -6 -c 1 -W 1 2001:db8:3::2; }
+reach() { await 20 reached || fail "$1: $(ctl show vhost-user)"; }
+down() { says 'not ready' ctl show vhost-user; }
+
+# The router is the server.
+setup server
 in_a iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 listens "$A" 5201 || fail "iperf3 does not listen at host a"
-
-guest one iperf
-finished one 180
+guest_words="iperf seconds=$SECONDS_EACH"
+boot one reconnect=1
+guest_finished one $((60 + 4 * SECONDS_EACH))
 says 'VIRTIO_NET_F_MRG_RXBUF' ctl show vhost-user || fail "$(ctl show vhost-user)"
 says 'Memory regions (total [1-9]' ctl show vhost-user || fail "$(ctl show vhost-user)"
-await 10 in_a ping -c 1 -W 1 10.0.3.2 || fail "host a does not reach the guest"
-await 10 in_a ping -6 -c 1 -W 1 2001:db8:3::2 || fail "host a does not reach the guest by IPv6"
-alive
+reach "host a does not reach the guest"
+[ "$(counter "$port" 'rx packets')" -gt 100 ] || fail "$(ctl show interface "$port")"
+
+# The router dies, and another one serves the same guest: QEMU connects again.
+again server
+reach "the guest is not back with the new router"
 
 # The hypervisor dies, under load.
 in_a ping -q -f -w 5 10.0.3.2 >/dev/null 2>&1 &
 flood=$!
 sleep 1
-kill -9 "$qemu"
+guest_stop "$guest_pid"
 wait "$flood" 2>/dev/null
-down() { says 'not ready' ctl show vhost-user; }
 await 10 down || fail "the link of a dead guest stays up: $(ctl show vhost-user)"
 alive
-guest two again
-finished two 180
 
-# The router dies, and another one serves the same guest: QEMU connects again.
-stop_router || fail "the router does not end"
-start_router
-attach va 10.0.1.1/24
-expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
-expect "create vhost-user" ctl create vhost-user socket vm.sock server
+# The router is the client, before and after the hypervisor is there, and the other way round.
+expect "delete vhost-user" ctl delete vhost-user "$port"
+expect "create vhost-user" ctl create vhost-user socket vm.sock
 expect "interface state" ctl set interface state "$port" up
 expect "interface address" ctl set interface ip address "$port" 10.0.3.1/24
-await 20 in_a ping -c 1 -W 1 10.0.3.2 || fail "the guest is not back with the new router: $(ctl show vhost-user)"
+expect "interface address" ctl set interface ip address "$port" 2001:db8:3::1/64
+guest_words=again
+boot two server=on,wait=off
+guest_finished two 60
+reach "host a does not reach the second guest"
+again
+reach "the second guest is not found by the new router"
+guest_stop "$guest_pid"
+await 10 down || fail "the link of a dead guest stays up: $(ctl show vhost-user)"
+
 expect "delete vhost-user" ctl delete vhost-user "$port"
 alive
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
-pass "$how; $(grep -a 'GUEST rate' "$work/one.log" | tr -d '\r' | sed 's/GUEST rate -c //' | paste -sd ';')"
+rates() { grep -a "GUEST $1" "$work/one.log" | tr -d '\r' | sed "s/GUEST $1 //; s/^-c //"; }
+pass "$guest_how; $(rates rate | paste -sd ';'); $(rates packets)"
