@@ -512,3 +512,45 @@ fn commands_say_what_is_there_and_what_is_wrong() {
     both_ways(&mut bed, &mut guest, 10, 18, Layout::Whole);
     bed.router.advance(Duration::from_secs(1));
 }
+
+/// Prints how long a guest waits from its kick until its packet is taken: of a router that looks all the time, of one that
+/// may sleep between close packets, and of one that has slept. For the README; nothing is judged.
+#[test]
+#[ignore = "a measurement: run it alone, with --nocapture, on a machine that has nothing else to do"]
+fn measures_how_long_a_kick_takes() {
+    for (mode, idle) in [
+        (RxMode::Polling, Duration::from_millis(20)),
+        (RxMode::Adaptive, Duration::from_micros(50)),
+        (RxMode::Adaptive, Duration::from_millis(20)),
+        (RxMode::Interrupt, Duration::from_millis(20)),
+    ] {
+        let mut bed = Bed::new(Role::Server);
+        bed.router.graph().add_worker(None).unwrap();
+        let mut guest = bed.guest(MODERN, 1);
+        bed.router.interfaces().place_queue(bed.end, 0, 1).unwrap();
+        bed.router.interfaces().set_rx_mode(bed.end, None, mode).unwrap();
+        let packet = bed.udp(1, false, 1, 18);
+        let mut times: Vec<Duration> = Vec::new();
+        for _ in 0..200 {
+            std::thread::sleep(idle);
+            guest.put(1, [0; 12], &packet, Layout::Whole);
+            let (given, used) = (guest.rings[1].given, guest.rings[1].used() + 2);
+            let begun = std::time::Instant::now();
+            guest.rings[1].kick();
+            while guest.memory.u16(used) != given {
+                assert!(begun.elapsed() < PATIENCE, "never taken");
+                std::hint::spin_loop();
+            }
+            times.push(begun.elapsed());
+            drop(bed.host.received());
+        }
+        times.sort();
+        let at = |percent: usize| times[times.len() * percent / 100].as_micros();
+        println!(
+            "{mode:?}, a packet every {idle:?}: median {} us, 90% {} us, 99% {} us",
+            at(50),
+            at(90),
+            at(99)
+        );
+    }
+}
