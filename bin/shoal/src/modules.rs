@@ -49,6 +49,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_af_xdp::MODULE),
     (Plugin, &shoal_tap::MODULE),
+    (Plugin, &shoal_vhost_user::MODULE),
     (Plugin, &shoal_memif::MODULE),
     // Loaded plugins name nodes and arcs of all modules.
     (Core, &shoal_plugin_host::MODULE),

@@ -1,8 +1,9 @@
-//! What drivers of the host's own interfaces share.
+//! What drivers share: of the host's own interfaces, and of rings in memory that another process has, too.
 //!
 //! - [`Link`], [`LinkWatch`]: what the kernel says about an interface, now and whenever it changes;
 //!   [`set_admin_state`], [`set_mtu`]; [`netlink::ask`] for everything else.
 //! - [`AddressWatch`]: the kernel's own addresses, likewise.
+//! - [`EventFd`], [`Listener`]: how one end of a shared ring wakes the other; how its peers come.
 //! - [`Intake`]: the way from received frames into the graph, counted and traced alike for all of them.
 //!
 //! What is not here: queues. How frames are read and sent is what makes a driver.
@@ -10,13 +11,17 @@
 
 mod addresses;
 mod error;
+mod event;
 mod facts;
 mod intake;
+mod listener;
 pub mod netlink;
 mod watch;
 
 pub use addresses::AddressWatch;
 pub use error::Error;
+pub use event::{EventFd, NoEventFd};
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use intake::{Intake, Layer, NotIp, Refused, packet};
+pub use listener::Listener;
 pub use watch::{LinkChange, LinkEvent, LinkWatch};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use shoal_buffer::FRAME_SIZE;
 
-use crate::event::EventFd;
 use crate::sys::{Desc, Regions, RingMemory};
+use shoal_link::EventFd;
 
 /// Most descriptors that are looked at before packets are handed on.
 const MOST_DESCS: usize = 1024;

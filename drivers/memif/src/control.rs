@@ -20,7 +20,7 @@ use crate::port::Port;
 use crate::proto::{Init, Message, Mode, VERSION};
 use crate::rx::{self, Layer, MemifRx, NODE};
 use crate::session::{self, Made, Ring};
-use crate::socket::{Listener, Place};
+use crate::socket::{self, Place};
 use crate::tx::{MemifTx, TxQueue};
 use crate::{Detail, Error, MemifInfo, RingInfo, SocketInfo};
 
@@ -215,7 +215,7 @@ impl Memifs {
         if role == Role::Slave || socket.listening.borrow().is_some() {
             return Ok(None);
         }
-        let listener = Rc::new(Listener::open(&socket.place)?);
+        let listener = Rc::new(socket::listen(&socket.place)?);
         let (close, closed) = channel(1);
         let (memifs, at, weak) = (Rc::downgrade(self), Rc::downgrade(socket), Rc::downgrade(&listener));
         processes.spawn_unlisted(session::listen_task(memifs, at, weak, closed, Rc::downgrade(processes)));

@@ -16,7 +16,6 @@ mod config;
 mod consumer;
 mod control;
 mod error;
-mod event;
 mod info;
 mod memif;
 mod port;
@@ -39,11 +38,11 @@ pub use config::{BUFFER_SIZE, CreateMemif, MOST_QUEUES, RING_SIZE, Role};
 pub use consumer::{Consumer, Found, Lie, Slots};
 pub use control::Memifs;
 pub use error::Error;
-pub use event::{EventFd, NoEventFd};
 pub use info::{Detail, MemifInfo, RingInfo, SocketInfo};
 pub use producer::{Producer, Refusal};
 pub use proto::{AddRing, Hello, Init, MESSAGE_BYTES, Malformed, Message, Mode, Secret, VERSION};
-pub use socket::{Link, LinkError, Listener, Place};
+pub use shoal_link::{EventFd, Listener, NoEventFd};
+pub use socket::{Link, LinkError, Place, listen};
 pub use sys::{Desc, Region, RegionError, Regions, RingMemory, RingPlace, RingPlaceError, ring_bytes};
 
 /// The module.

@@ -13,7 +13,8 @@ use crate::config::CreateMemif;
 use crate::port::Port;
 use crate::rx::Layer;
 use crate::session::Made;
-use crate::socket::{Listener, Place};
+use crate::socket::Place;
+use shoal_link::Listener;
 
 /// What keeps a listener, and ends the task that waits at it when it goes.
 pub(crate) type Listening = (Rc<Listener>, Sender<()>);

@@ -3,8 +3,8 @@
 use shoal_buffer::Packet;
 
 use crate::consumer::{Lie, Slots};
-use crate::event::EventFd;
 use crate::sys::{Desc, RingMemory};
+use shoal_link::EventFd;
 
 /// How many packets ahead memory is loaded.
 const AHEAD: u16 = 4;

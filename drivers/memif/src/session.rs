@@ -23,12 +23,12 @@ use shoal_graph::process::{Processes, Receiver};
 use crate::config::{CreateMemif, MOST_QUEUES};
 use crate::consumer::{Consumer, Slots};
 use crate::control::Memifs;
-use crate::event::EventFd;
 use crate::memif::{Memif, Socket};
 use crate::producer::Producer;
 use crate::proto::{AddRing, Hello, Init, Message, VERSION};
-use crate::socket::{Link, LinkError, Listener};
+use crate::socket::{Link, LinkError};
 use crate::sys::{Region, Regions, RingMemory, RingPlace, ring_bytes};
+use shoal_link::{EventFd, Listener};
 
 /// How long a peer may take for its next word until all is said.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -387,7 +387,8 @@ pub(crate) async fn listen_task(
     processes: Weak<Processes>,
 ) {
     loop {
-        let next = or(async { closed.recv().await.ok().and(None) }, Listener::accept(&listener)).await;
+        let peer = async { Some(Listener::accept(&listener).await?.and_then(Link::of)) };
+        let next = or(async { closed.recv().await.ok().and(None) }, peer).await;
         match (next, socket.upgrade()) {
             (Some(Ok(link)), Some(socket)) => {
                 let Some(seat) = memifs.upgrade().and_then(|memifs| memifs.seat(&socket)) else {

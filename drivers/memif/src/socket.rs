@@ -1,18 +1,16 @@
 //! Sockets of the control channel: their names, listening, connecting, and messages with descriptors.
 
-use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Weak;
-use std::task::{Context, Poll};
 
 use async_io::Async;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
+use shoal_link::Listener;
 use shoal_module::door::SocketFile;
 
 use crate::Error;
@@ -83,69 +81,27 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// A socket that slaves connect to.
-#[derive(Debug)]
-pub struct Listener {
-    socket: Async<OwnedFd>,
-    _file: Option<SocketFile>,
-}
-
-impl Listener {
-    /// Listens. A file is for its owner and group only, and replaces one that nobody listens on any more.
-    ///
-    /// # Errors
-    /// It is taken, or the system refuses.
-    pub fn open(place: &Place) -> Result<Self, Error> {
-        let (socket, file) = match place {
-            Place::Abstract(_) => {
-                let failed = |source| Error::Os { what: place.to_string(), source };
-                (listen(place).map_err(failed)?, None)
-            }
-            Place::File(path) => {
-                let at = |path: &Path| Place::File(path.to_owned());
-                let probe = |path: &Path| Link::connect(&at(path)).map(drop);
-                let (socket, file) = SocketFile::place(path, None, probe, |path| listen(&at(path)))?;
-                (socket, Some(file))
-            }
-        };
-        Ok(Listener { socket, _file: file })
-    }
-
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Link>> {
-        loop {
-            match rustix::net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(fd) => return Poll::Ready(Link::of(fd)),
-                Err(e) if e == rustix::io::Errno::AGAIN => match self.socket.poll_readable(cx) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                    Poll::Pending => return Poll::Pending,
-                },
-                Err(e) if e == rustix::io::Errno::INTR || e == rustix::io::Errno::CONNABORTED => {}
-                Err(e) => return Poll::Ready(Err(e.into())),
-            }
+/// Listens. A file is for its owner and group only, and replaces one that nobody listens on any more.
+///
+/// # Errors
+/// It is taken, or the system refuses.
+pub fn listen(place: &Place) -> Result<Listener, Error> {
+    let (socket, file) = match place {
+        Place::Abstract(_) => {
+            let failed = |source| Error::Os { what: place.to_string(), source };
+            (bind(place).map_err(failed)?, None)
         }
-    }
-
-    /// The next slave, as long as somebody else keeps the listener: whoever waits does not, so that it closes as soon as
-    /// it is not wanted any more.
-    ///
-    /// # Errors
-    /// The system refuses: too many open files, most likely.
-    pub async fn accept(listener: &Weak<Listener>) -> Option<io::Result<Link>> {
-        poll_fn(|cx| match listener.upgrade() {
-            Some(listener) => listener.poll_accept(cx).map(Some),
-            None => Poll::Ready(None),
-        })
-        .await
-    }
-
-    /// The descriptor's number, for display.
-    pub fn number(&self) -> i32 {
-        std::os::fd::AsRawFd::as_raw_fd(self.socket.get_ref())
-    }
+        Place::File(path) => {
+            let at = |path: &Path| Place::File(path.to_owned());
+            let probe = |path: &Path| Link::connect(&at(path)).map(drop);
+            let (socket, file) = SocketFile::place(path, None, probe, |path| bind(&at(path)))?;
+            (socket, Some(file))
+        }
+    };
+    Ok(Listener::new(socket, file))
 }
 
-fn listen(place: &Place) -> io::Result<Async<OwnedFd>> {
+fn bind(place: &Place) -> io::Result<Async<OwnedFd>> {
     let socket = new_socket()?;
     rustix::net::bind(&socket, &place.address()?)?;
     rustix::net::listen(&socket, BACKLOG)?;
@@ -174,7 +130,11 @@ pub enum LinkError {
 pub struct Link(Async<OwnedFd>);
 
 impl Link {
-    fn of(fd: OwnedFd) -> io::Result<Self> {
+    /// Of a peer that has come.
+    ///
+    /// # Errors
+    /// The system does not watch it.
+    pub fn of(fd: OwnedFd) -> io::Result<Self> {
         Ok(Link(Async::new_nonblocking(fd)?))
     }
 

@@ -139,7 +139,7 @@ fn errors_name_what_is_there() {
     assert!(path.exists());
     // One that nobody listens on any more.
     let stale = dir.path().join("stale");
-    let dead = shoal_memif::Listener::open(&shoal_memif::Place::File(dir.path().join("dead"))).unwrap();
+    let dead = shoal_memif::listen(&shoal_memif::Place::File(dir.path().join("dead"))).unwrap();
     std::fs::hard_link(dir.path().join("dead"), &stale).unwrap();
     drop(dead);
     assert!(stale.exists() && !dir.path().join("dead").exists());

@@ -40,7 +40,7 @@ fn bed(test: &str, role: Role) -> Bed {
     let host = router.pg(0);
     let name = socket_name(test);
     let place = Place::of(&name, std::path::Path::new("/")).unwrap();
-    let listener = (role == Role::Slave).then(|| std::rc::Rc::new(Listener::open(&place).unwrap()));
+    let listener = (role == Role::Slave).then(|| std::rc::Rc::new(shoal_memif::listen(&place).unwrap()));
     let create = CreateMemif { socket: 1, role, ring_size: SIZE.into(), ..CreateMemif::default() };
     let end = make(&mut router, &name, &create);
     address(&router, host.index(), &["10.1.0.1/24", "2001:db8:1::1/64"]);
@@ -340,7 +340,7 @@ fn become_master(bed: &mut Bed) -> Slave {
     bed.link = Some(loop {
         bed.router.advance(Duration::from_millis(100));
         if let Some(link) = block_on(poll_once(Listener::accept(&weak))) {
-            break link.unwrap().unwrap();
+            break Link::of(link.unwrap().unwrap()).unwrap();
         }
         assert!(Instant::now() < deadline, "nobody connects");
     });

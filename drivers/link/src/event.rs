@@ -1,4 +1,4 @@
-//! Eventfds: how one end wakes the other.
+//! Eventfds: how one end of a shared ring wakes the other, which may be a stranger's.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -25,11 +25,11 @@ impl EventFd {
         Ok(EventFd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// A peer's.
+    /// A peer's, which it has sent.
     ///
     /// # Errors
     /// It is something else, on which writing might take long.
-    pub(crate) fn of_peer(fd: OwnedFd) -> Result<Self, NoEventFd> {
+    pub fn of_peer(fd: OwnedFd) -> Result<Self, NoEventFd> {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
         if !link.is_ok_and(|to| to.as_os_str().as_encoded_bytes().starts_with(b"anon_inode:[eventfd")) {
             return Err(NoEventFd);
@@ -39,7 +39,11 @@ impl EventFd {
         Ok(event)
     }
 
-    pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
+    /// The same one once more.
+    ///
+    /// # Errors
+    /// Out of descriptors.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
         Ok(EventFd(self.0.try_clone()?))
     }
 
@@ -53,7 +57,7 @@ impl EventFd {
     }
 
     /// Wakes the other end. Full means that it is awake long since.
-    pub(crate) fn kick(&self) {
+    pub fn kick(&self) {
         // A peer that makes it blocking and full would stop this thread. One that does so between these two calls still
         // can; that it is full is looked at, too, so it must do both in the same instant.
         let mut poll = [PollFd::new(&self.0, PollFlags::OUT)];
@@ -65,7 +69,7 @@ impl EventFd {
     }
 
     /// Forgets that somebody wanted to wake this end.
-    pub(crate) fn drain(&self) {
+    pub fn drain(&self) {
         let mut count = [0; 8];
         // Never waits, whatever the peer has made of the descriptor.
         let read = rustix::io::preadv2(
@@ -79,7 +83,15 @@ impl EventFd {
         }
     }
 
-    pub(crate) fn raw(&self) -> RawFd {
+    /// As a descriptor.
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn raw(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }

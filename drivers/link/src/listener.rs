@@ -1,0 +1,61 @@
+//! Waiting for peers of a local socket.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::rc::Weak;
+use std::task::{Context, Poll};
+
+use async_io::Async;
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use shoal_module::door::SocketFile;
+
+/// A socket that peers connect to, and its file if it has one, which goes with it.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Async<OwnedFd>,
+    _file: Option<SocketFile>,
+}
+
+impl Listener {
+    /// Of a socket that listens and does not block.
+    #[must_use]
+    pub fn new(socket: Async<OwnedFd>, file: Option<SocketFile>) -> Self {
+        Listener { socket, _file: file }
+    }
+
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<OwnedFd>> {
+        loop {
+            match rustix::net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(fd) => return Poll::Ready(Ok(fd)),
+                Err(Errno::AGAIN) => match self.socket.poll_readable(cx) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Pending => return Poll::Pending,
+                },
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(e) => return Poll::Ready(Err(e.into())),
+            }
+        }
+    }
+
+    /// The next peer, as long as somebody else keeps the listener: whoever waits does not, so that it closes as soon as
+    /// it is not wanted any more.
+    ///
+    /// # Errors
+    /// The system refuses: too many open files, most likely.
+    pub async fn accept(listener: &Weak<Listener>) -> Option<io::Result<OwnedFd>> {
+        poll_fn(|cx| match listener.upgrade() {
+            Some(listener) => listener.poll_accept(cx).map(Some),
+            None => Poll::Ready(None),
+        })
+        .await
+    }
+
+    /// The descriptor's number, for display.
+    #[must_use]
+    pub fn number(&self) -> RawFd {
+        self.socket.get_ref().as_raw_fd()
+    }
+}
