@@ -100,6 +100,19 @@ int dpdk_next(uint16_t port) {
   return next < RTE_MAX_ETHPORTS ? next : -ENODEV;
 }
 
+// Whether a device is a virtual one: its drivers do not look at the MTU, and say they know nothing but Ethernet's own.
+static int is_virtual(const struct rte_eth_dev_info *info) {
+  return info->device != NULL && strcmp(rte_bus_name(rte_dev_bus(info->device)), "vdev") == 0;
+}
+
+// The largest MTU that `rte_eth_dev_configure` takes, which judges by the longest frame.
+static uint16_t largest_mtu(const struct rte_eth_dev_info *info) {
+  uint32_t most = info->max_mtu;
+  if (info->max_mtu == UINT16_MAX && info->max_rx_pktlen > RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN)
+    most = RTE_MIN(most, info->max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
+  return (uint16_t)most;
+}
+
 int dpdk_info(uint16_t port, struct dpdk_info *to) {
   struct port *p = port_of(port);
   struct rte_eth_dev_info info;
@@ -118,13 +131,15 @@ int dpdk_info(uint16_t port, struct dpdk_info *to) {
   snprintf(to->driver, sizeof to->driver, "%s", info.driver_name);
   if (rte_eth_macaddr_get(port, &mac) == 0)
     memcpy(to->mac, mac.addr_bytes, 6);
-  rte_eth_dev_get_mtu(port, &to->mtu);
+  to->mtu = p->mtu;
+  if (to->mtu == 0)
+    rte_eth_dev_get_mtu(port, &to->mtu);
   to->started = (uint8_t)p->started;
   to->multi_segs = p->config.multi_segs;
   to->max_rx_queues = info.max_rx_queues;
   to->max_tx_queues = info.max_tx_queues;
   to->min_mtu = info.min_mtu;
-  to->max_mtu = info.max_mtu;
+  to->max_mtu = is_virtual(&info) ? UINT16_MAX : largest_mtu(&info);
   to->rx_desc_min = info.rx_desc_lim.nb_min;
   to->rx_desc_max = info.rx_desc_lim.nb_max;
   to->tx_desc_min = info.tx_desc_lim.nb_min;
@@ -192,8 +207,8 @@ static int set_up(uint16_t port) {
     tx |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   // A frame of the MTU, with two VLAN tags, in one part or in several.
   uint32_t frame = (uint32_t)c->mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
-  int which = ORDINARY;
-  if (frame > SLOT) {
+  int which = c->jumbo ? JUMBO : ORDINARY;
+  if (frame > SLOT && !c->jumbo) {
     if (c->multi_segs && info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER)
       rx |= RTE_ETH_RX_OFFLOAD_SCATTER;
     else
@@ -203,7 +218,7 @@ static int set_up(uint16_t port) {
   tx &= info.tx_offload_capa;
   if ((error = need_pool(which, c->mbufs)) != 0)
     return error;
-  conf.rxmode.mtu = c->mtu;
+  conf.rxmode.mtu = is_virtual(&info) ? RTE_MIN(c->mtu, largest_mtu(&info)) : c->mtu;
   conf.rxmode.offloads = rx;
   conf.txmode.offloads = tx;
   uint64_t rss = (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
@@ -368,6 +383,7 @@ int dpdk_close(uint16_t port) {
   rte_eth_dev_callback_unregister(port, RTE_ETH_EVENT_INTR_RMV, removed, NULL);
   int error = rte_eth_dev_close(port);
   p->ours = 0;
+  p->mtu = 0;
   if (device != NULL) {
     int gone = rte_dev_remove(device);
     return error != 0 ? error : gone;

@@ -27,6 +27,7 @@ struct dpdk_config {
   uint16_t rx_desc, tx_desc; // 0: the driver's choice, or 1024
   uint16_t mtu;              // 0: what it has
   uint8_t multi_segs, tx_checksum, rx_checksum, tso;
+  uint8_t jumbo;             // parts of its packets are as large as they get, whatever the MTU
   uint32_t mbufs;            // of each pool, when it is made
 };
 

@@ -1,6 +1,7 @@
 //! What the router asks of the driver, decided.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shoal_plugin_sdk::{Burst, Driver, Level, Link, Opened, Setting, log};
@@ -120,6 +121,7 @@ impl State {
             Bus::system().bind(&address, stanza.uio_driver.as_deref())?;
             devargs = devargs.replacen(device, &address, 1);
         }
+        large_frames(&devargs)?;
         let port = sys::probe(&devargs).map_err(|why| match why {
             Err(why) => why,
             Ok(e) if e.is_exists() => format!("{device} is an interface already, expected another device"),
@@ -137,14 +139,20 @@ impl State {
         })?;
         let probed = Probed(Some(port));
         let settings = wanted.port.over(&stanza.default);
-        let opened = self.open_port(port, &settings, &stanza)?;
+        let opened = self.open_port(port, &settings, &stanza, large_frames(&devargs)?)?;
         probed.keep();
         Ok(opened)
     }
 
-    fn open_port(&mut self, port: u16, settings: &Port, stanza: &Stanza) -> Result<Opened, String> {
+    fn open_port(
+        &mut self,
+        port: u16,
+        settings: &Port,
+        stanza: &Stanza,
+        jumbo: bool,
+    ) -> Result<Opened, String> {
         let info = sys::info(port).map_err(|e| format!("port {port}: {e}"))?;
-        let setup = setup(&info, settings, stanza)?;
+        let setup = setup(&info, settings, stanza, jumbo)?;
         sys::configure(port, &setup).map_err(|e| {
             let (rx, tx) = (setup.rx_queues, setup.tx_queues);
             format!("{} cannot be set up with {rx} receive and {tx} transmit queues: {e}", info.device)
@@ -162,7 +170,7 @@ impl State {
             number: port.into(),
             name,
             kind: show::kind(&info),
-            mac: info.mac,
+            mac: if info.mac == [0; 6] { drawn_mac(port) } else { info.mac },
             mtu: info.mtu.into(),
             rx_workers: workers.collect(),
             tx_queues: setup.tx_queues.into(),
@@ -172,13 +180,22 @@ impl State {
     }
 }
 
+/// An address for a device that has none, as VPP draws them: locally administered, `02:fe` and four random bytes.
+fn drawn_mac(port: u16) -> [u8; 6] {
+    let [a, b, c, d, ..] = RandomState::new().hash_one(port).to_be_bytes();
+    let mac = [2, 0xfe, a, b, c, d];
+    // A ring needs to know no address.
+    let _ = sys::set_mac(port, mac);
+    mac
+}
+
 /// Transmit queues if nothing is said: one for each processor, up to eight. Threads share them if they are more.
 fn usual_tx_queues(info: &Info) -> u16 {
     let processors = sys::cpus().split(',').count().clamp(1, 8) as u16;
     processors.min(info.max_tx_queues).max(1)
 }
 
-fn setup(info: &Info, settings: &Port, stanza: &Stanza) -> Result<Setup, String> {
+fn setup(info: &Info, settings: &Port, stanza: &Stanza, jumbo: bool) -> Result<Setup, String> {
     let device = &info.device;
     let queues = |what: &str, asked: Option<u16>, most: u16, usual: u16| match asked {
         Some(n) if n > most => Err(format!("{device}: {what} {n}, expected 1 to {most}")),
@@ -205,8 +222,27 @@ fn setup(info: &Info, settings: &Port, stanza: &Stanza) -> Result<Setup, String>
         tx_checksum: tx_checksum.into(),
         rx_checksum: rx_checksum.into(),
         tso: tso.into(),
+        jumbo: jumbo.into(),
         mbufs: stanza.mbufs,
     })
+}
+
+/// Bytes of a part of a packet in the ordinary pool, and in the other.
+const ORDINARY: u32 = 2048;
+const JUMBO: u32 = 9728;
+
+/// Whether a device writes frames longer than an ordinary part of a packet without asking how much room there is: packet
+/// sockets do, up to their `framesz`.
+fn large_frames(devargs: &str) -> Result<bool, String> {
+    if !plain(devargs).starts_with("net_af_packet") {
+        return Ok(false);
+    }
+    let size = devargs.split(',').filter_map(|arg| arg.strip_prefix("framesz=")).next_back();
+    let Some(size) = size else { return Ok(false) };
+    match size.parse::<u32>() {
+        Ok(n) if n <= JUMBO => Ok(n > ORDINARY),
+        _ => Err(format!("{}: framesz {size}, expected at most {JUMBO}", plain(devargs))),
+    }
 }
 
 /// The largest packet that the jumbo pool's parts hold with its link layer.
@@ -250,7 +286,7 @@ impl Driver for Dpdk {
             Place::Found(port) => {
                 let port = *port;
                 let stanza = state.stanza.clone().unwrap_or_default();
-                state.open_port(port, &stanza.default.clone(), &stanza)
+                state.open_port(port, &stanza.default.clone(), &stanza, false)
             }
         }
     }
@@ -314,5 +350,37 @@ impl Driver for Dpdk {
 
     fn send(&self, burst: &mut Burst<'_>) {
         sys::send(burst);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packet_sockets_get_parts_as_large_as_their_frames() {
+        assert_eq!(large_frames("net_af_packet0,iface=a"), Ok(false));
+        assert_eq!(large_frames("net_af_packet0,iface=a,framesz=2048"), Ok(false));
+        assert_eq!(large_frames("net_af_packet0,iface=a,framesz=9728,blocksz=77824"), Ok(true));
+        assert!(large_frames("net_af_packet0,iface=a,framesz=16384").unwrap_err().contains("at most 9728"));
+        assert!(large_frames("net_af_packet0,iface=a,framesz=2048,framesz=x").is_err());
+        assert_eq!(large_frames("net_null0,framesz=99999"), Ok(false));
+    }
+
+    #[test]
+    fn queues_and_mtu_are_what_the_device_has() {
+        let info = Info { max_rx_queues: 2, max_tx_queues: 4, min_mtu: 68, max_mtu: 1500, ..Info::default() };
+        let of = |port: &Port| setup(&info, port, &Stanza::default(), false);
+        assert_eq!(of(&Port::default()).unwrap().rx_queues, 1);
+        let wrong = |port: Port, said: &str| {
+            let why = of(&port).unwrap_err();
+            assert!(why.contains(said), "{why}");
+        };
+        wrong(Port { rx_queues: Some(3), ..Port::default() }, "num-rx-queues 3, expected 1 to 2");
+        wrong(Port { tx_queues: Some(5), ..Port::default() }, "num-tx-queues 5, expected 1 to 4");
+        wrong(Port { mtu: Some(9000), ..Port::default() }, "68 to 1500, nearest 1500");
+        wrong(Port { tso: Some(true), ..Port::default() }, "expected tso off");
+        assert_eq!(check_mtu(&Info { max_mtu: u16::MAX, ..info.clone() }, 9000), Ok(9000));
     }
 }

@@ -20,13 +20,16 @@ fn free_huge_pages(root: &Path) -> u64 {
 
 /// The arguments for a stanza.
 pub(crate) fn arguments(stanza: &Stanza, cpus: &str, huge_pages: u64) -> Vec<String> {
-    let mut all: Vec<String> = ["shoal", "--in-memory"].map(str::to_owned).to_vec();
+    let ordinary = stanza.no_hugetlb || huge_pages == 0;
+    // Nothing is shared with other processes. What says so for huge pages is refused for ordinary ones.
+    let alone = if ordinary { "--no-shconf" } else { "--in-memory" };
+    let mut all: Vec<String> = ["shoal", alone].map(str::to_owned).to_vec();
     // One core of its own, which is the calling thread wherever it runs; the others ask for a number when they come.
     all.push(if cpus.is_empty() { "--lcores=0".to_owned() } else { format!("--lcores=0@({cpus})") });
     if !stanza.telemetry {
         all.push("--no-telemetry".to_owned());
     }
-    if stanza.no_hugetlb || huge_pages == 0 {
+    if ordinary {
         let asked = stanza.socket_mem.as_deref().map(|list| list.split(',').filter_map(|n| n.parse::<u32>().ok()).sum());
         let asked: Option<u32> = asked.filter(|n| *n > 0);
         all.extend(["--no-huge".to_owned(), "-m".to_owned(), asked.unwrap_or_else(|| megabytes(stanza)).to_string()]);
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn without_huge_pages_it_does_without() {
-        assert_eq!(of("no-pci", 0), "shoal --in-memory --lcores=0@(0,1) --no-telemetry --no-huge -m 206 --no-pci");
+        assert_eq!(of("no-pci", 0), "shoal --no-shconf --lcores=0@(0,1) --no-telemetry --no-huge -m 206 --no-pci");
         assert_eq!(of("no-pci", 5), "shoal --in-memory --lcores=0@(0,1) --no-telemetry --no-pci");
         assert!(of("no-pci no-hugetlb socket-mem 64,0", 5).contains("--no-huge -m 64 "));
         assert!(of("socket-mem 64,0 telemetry on", 5).ends_with("--lcores=0@(0,1) --socket-mem=64,0"));

@@ -53,6 +53,7 @@ pub(crate) struct Setup {
     pub(crate) tx_checksum: u8,
     pub(crate) rx_checksum: u8,
     pub(crate) tso: u8,
+    pub(crate) jumbo: u8,
     pub(crate) mbufs: u32,
 }
 

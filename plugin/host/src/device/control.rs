@@ -85,6 +85,8 @@ impl Devices {
         interfaces.subscribe(move |_, event| {
             let Some(devices) = weak.upgrade() else { return };
             match event {
+                // Not before the interface takes packets: a device may have some at once.
+                Event::Admin(index, true) => devices.run(index),
                 Event::Deleting(index) => devices.stop(index),
                 // Its queues are back and its nodes gone: nobody calls the plugin for it any more.
                 Event::Deleted(index) => devices.forget(index),
@@ -274,6 +276,13 @@ impl Devices {
         kept
     }
 
+    fn run(&self, index: SwIfIndex) {
+        if let Some(device) = self.of(index) {
+            device.port.set_running(true);
+            device.wake();
+        }
+    }
+
     fn stop(&self, index: SwIfIndex) {
         if let Some(device) = self.of(index) {
             device.port.stop();
@@ -387,10 +396,6 @@ impl Device for PluginDevice {
             return Err("its device has gone, detach it".into());
         }
         self.set(Setting::Admin(up))?;
-        self.port.set_running(up);
-        if up {
-            self.wake();
-        }
         self.look();
         Ok(())
     }
