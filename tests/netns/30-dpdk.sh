@@ -76,7 +76,7 @@ in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 # iperf WORDS: Mbit/s that arrived.
 iperf() {
-  in_a iperf3 -t 2 -J "$@" >"$work/iperf.json" 2>&1 || fail "iperf3 $*: $(head -c 400 "$work/iperf.json")"
+  in_a iperf3 -t 2 -J "$@" >"$work/iperf.json" 2>&1 || fail "iperf3 $*: $(grep '"error"' "$work/iperf.json" || head -c 400 "$work/iperf.json")"
   python3 - "$work/iperf.json" <<'PYTHON'
 import json, sys
 end = json.load(open(sys.argv[1]))["end"]
@@ -203,9 +203,9 @@ else:
         at += 16 + length
     # Redirects and advertisements of the router's own are not of the file.
     got = [g for g in got if g[:6] == far and g[23 if g[12:14] == b"\x08\x00" else 20] == 17]
+    all_ = [far + mac + struct.pack(">H", kind) + build(63, body) for (build, kind), body in packets()]
     for family in (b"\x08\x00", b"\x86\xdd"):
-        want = [far + mac + struct.pack(">H", kind) + build(63, body) for (build, kind), body in packets()]
-        want = [w for w in want if w[12:14] == family]
+        want = [w for w in all_ if w[12:14] == family]
         mine = [g for g in got if g[12:14] == family]
         if mine != want:
             sys.exit(f"{len(mine)} of {len(want)} packets, first difference at {next((i for i, (a, b) in enumerate(zip(mine, want)) if a != b), 'the end')}")
@@ -256,6 +256,13 @@ for to in 10.0.2.2 2001:db8:2::2; do
   all -c 20 -i 0.02 -W 1 "$to"
   all -c 20 -i 0.02 -W 1 -s 8900 -M 'do' "$to"
 done
+# With full rings and chains DPDK's device (22.11) sends packets that nobody gave it, so TCP gets buffers that hold all.
+expect "detach" ctl dpdk detach dm
+expect "attach" ctl dpdk attach "net_memif0,role=client,id=0,bsize=9728,socket=$work/run/dpdk.sock,socket-abstract=no" mtu 9000 name dm
+set_up dm 9
+expect "route" ctl ip route add 10.0.2.0/24 via 10.0.9.2 dm
+expect "route" ctl ip route add 2001:db8:2::/64 via 2001:db8:9::2 dm
+await 20 reaches || fail "host b does not answer by way of memif the second time: $(ctl show memif) $(ctl show interface)"
 memif=
 for to in 10.0.2.2 2001:db8:2::2; do
   for way in '' -R; do

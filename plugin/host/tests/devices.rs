@@ -186,7 +186,7 @@ fn what_is_changed_of_a_device_is_the_plugins_to_refuse() {
     interfaces.set_admin(second, false).unwrap();
     no(interfaces.set_admin(second, true), "its device has gone");
     lie(&router, 31);
-    assert_eq!(interfaces.info(first).unwrap().device, "");
+    assert_eq!(interfaces.info(first).unwrap().device, "its device has gone");
 }
 
 #[test]

@@ -424,7 +424,9 @@ impl Device for PluginDevice {
     fn describe(&self) -> String {
         let mut lines = self.port.driver.describe(self.port.number, false);
         if self.link.get().gone {
-            lines.push_str("\nits device has gone");
+            let end = if lines.is_empty() { "" } else { "\n" };
+            lines.push_str(end);
+            lines.push_str("its device has gone");
         }
         lines
     }
