@@ -8,8 +8,8 @@ const FILE: &str = "plugin/include/shoal_plugin.h";
 const TAIL: &str = include_str!("plugin_header_tail.h");
 
 const TYPES: [&str; 14] = [
-    "Packet", "Frame", "Host", "Counter", "Node", "Feature", "Text", "Slot", "Burst", "Device", "Link", "Driver",
-    "Command", "Plugin",
+    "Packet", "Frame", "Host", "Counter", "Node", "Feature", "Text", "Slot", "Burst", "Device", "Link",
+    "Driver", "Command", "Plugin",
 ];
 
 /// The header's text.

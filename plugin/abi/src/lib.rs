@@ -403,13 +403,12 @@ pub struct Driver {
     /// Tells of a device's link, some times a second.
     pub link: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, link: *mut Link) -> c_int>,
     /// Lines for `show hardware-interfaces`; with `detail` 1, those that only `detail` shows.
-    pub describe:
-        Option<unsafe extern "C" fn(context: *mut c_void, device: u32, detail: u32, text: *mut Text) -> c_int>,
+    pub describe: Option<
+        unsafe extern "C" fn(context: *mut c_void, device: u32, detail: u32, text: *mut Text) -> c_int,
+    >,
     /// Takes packets from a queue of the device and keeps them; returns how many slots `receive` needs for them, at
     /// most `SHOAL_FRAME_SIZE`; 0 when there are none.
-    pub poll: Option<
-        unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> u32,
-    >,
+    pub poll: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> u32>,
     /// Copies what `poll` has taken into slots: as many as `poll` said or, when buffers are short, fewer, or none; what
     /// does not fit is given up.
     pub receive: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,

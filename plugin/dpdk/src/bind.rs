@@ -66,7 +66,9 @@ impl Bus {
             None | Some("auto") => {
                 let found = HAND_OVER.into_iter().find(|d| self.has_driver(d));
                 found.ok_or_else(|| {
-                    format!("{address}: no driver hands devices to programs here, expected `modprobe vfio-pci'")
+                    format!(
+                        "{address}: no driver hands devices to programs here, expected `modprobe vfio-pci'"
+                    )
                 })?
             }
             Some(asked) if self.has_driver(asked) => asked,
@@ -134,7 +136,10 @@ mod tests {
         let why = bus.bind("0000:00:05.0", None).unwrap_err();
         assert!(why.contains("did not take uio_pci_generic, it has virtio-pci"), "{why}");
         let written = |name: &str| fs::read_to_string(root.join("devices/0000:00:05.0").join(name)).unwrap();
-        assert_eq!((written("driver_override").as_str(), written("driver/unbind").as_str()), ("uio_pci_generic", "0000:00:05.0"));
+        assert_eq!(
+            (written("driver_override").as_str(), written("driver/unbind").as_str()),
+            ("uio_pci_generic", "0000:00:05.0")
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

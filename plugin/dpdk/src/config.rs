@@ -269,8 +269,7 @@ fn workers(list: &str) -> Result<Vec<u16>, String> {
     let mut all = Vec::new();
     for part in list.split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to): (u16, u16) =
-            (from.parse().map_err(|_| wrong())?, to.parse().map_err(|_| wrong())?);
+        let (from, to): (u16, u16) = (from.parse().map_err(|_| wrong())?, to.parse().map_err(|_| wrong())?);
         if from > to || to > 62 {
             return Err(wrong());
         }
@@ -386,7 +385,9 @@ fn setting(reader: &mut Reader, key: &str, all: &mut Stanza) -> Result<(), Strin
             }
         }
         "decimal-interface-names" => all.decimal_names = true,
-        "socket-mem" => all.socket_mem = Some(reader.value(key, "megabytes of each NUMA node, such as 512,0")?),
+        "socket-mem" => {
+            all.socket_mem = Some(reader.value(key, "megabytes of each NUMA node, such as 512,0")?)
+        }
         "num-mbufs" => all.mbufs = reader.number(key, 1024, 16 << 20)?,
         "num-mem-channels" => eal_short(all, "-n", reader.number(key, 1, 32)?),
         "blacklist" | "block" => {
@@ -462,18 +463,29 @@ mod tests {
         assert_eq!(names, ["0000:00:05.0", "0000:02:00.1", "net_pcap0,rx_pcap=a b.pcap"]);
         let first = all.devices[0].port.over(&all.default);
         assert_eq!((first.rx_queues, first.tx_queues, first.rx_desc), (Some(4), Some(3), Some(512)));
-        assert_eq!((first.workers, first.tso, first.name.as_deref()), (vec![0, 2, 3], Some(false), Some("east")));
+        assert_eq!(
+            (first.workers, first.tso, first.name.as_deref()),
+            (vec![0, 2, 3], Some(false), Some("east"))
+        );
         assert_eq!(all.devices[1].port.over(&all.default).rx_queues, Some(2));
-        assert!(all.no_hugetlb && !all.no_pci && !all.telemetry && !all.offloads.multi_segs && all.offloads.tso);
+        assert!(
+            all.no_hugetlb && !all.no_pci && !all.telemetry && !all.offloads.multi_segs && all.offloads.tso
+        );
         assert_eq!((all.mbufs, all.socket_mem.as_deref()), (2048, Some("64,0")));
-        assert_eq!((all.blocked, all.eal), (vec!["0000:00:06.0".into()], vec!["--log-level=lib.eal:debug".into()]));
+        assert_eq!(
+            (all.blocked, all.eal),
+            (vec!["0000:00:06.0".into()], vec!["--log-level=lib.eal:debug".into()])
+        );
         assert_eq!(stanza("").unwrap(), Stanza::default());
     }
 
     #[test]
     fn wrong_words_are_named_with_the_nearest_right_one() {
         for (text, said) in [
-            ("dev 0000:00:05.0 { num-rx-quues 2 }", "dev 0000:00:05.0 has no setting `num-rx-quues', did you mean `num-rx-queues'?"),
+            (
+                "dev 0000:00:05.0 { num-rx-quues 2 }",
+                "dev 0000:00:05.0 has no setting `num-rx-quues', did you mean `num-rx-queues'?",
+            ),
             ("vdv net_null0", "did you mean `vdev'?"),
             ("elephant", "the stanza has no setting `elephant', expected one of dev, vdev"),
             ("dev", "dev needs an address"),
@@ -507,7 +519,9 @@ mod tests {
         assert_eq!(plain, block);
         assert_eq!((plain.device.as_str(), plain.port.rx_queues), ("net_null0,size=100", Some(2)));
         assert_eq!(attach("0000:00:05.0 devargs a=1,b=2").unwrap().device, "0000:00:05.0,a=1,b=2");
-        for (words, said) in [("", "it needs a device"), ("net_null0 { x", "has no setting `x'"), ("net_null0 }", "a brace")] {
+        for (words, said) in
+            [("", "it needs a device"), ("net_null0 { x", "has no setting `x'"), ("net_null0 }", "a brace")]
+        {
             let why = attach(words).unwrap_err();
             assert!(why.contains(said), "{words}: {why}");
         }

@@ -133,7 +133,9 @@ impl State {
                 }
             }
             Ok(e) if e.is_absent() => {
-                format!("{device} does not open: {e}; no driver of DPDK takes it, or the system lets none have it")
+                format!(
+                    "{device} does not open: {e}; no driver of DPDK takes it, or the system lets none have it"
+                )
             }
             Ok(e) => format!("{device} does not open: {e}"),
         })?;
@@ -214,7 +216,12 @@ fn setup(info: &Info, settings: &Port, stanza: &Stanza, jumbo: bool) -> Result<S
     }
     Ok(Setup {
         rx_queues: queues("num-rx-queues", settings.rx_queues, info.max_rx_queues.min(64), 1)?,
-        tx_queues: queues("num-tx-queues", settings.tx_queues, info.max_tx_queues.min(64), usual_tx_queues(info))?,
+        tx_queues: queues(
+            "num-tx-queues",
+            settings.tx_queues,
+            info.max_tx_queues.min(64),
+            usual_tx_queues(info),
+        )?,
         rx_desc: settings.rx_desc.unwrap_or(0),
         tx_desc: settings.tx_desc.unwrap_or(0),
         mtu: settings.mtu.unwrap_or(0),
@@ -326,7 +333,8 @@ impl Driver for Dpdk {
                 Setting::Mac(_) => "take another address",
                 Setting::Mtu(_) => "take another MTU",
             };
-            let driver = if e.is_unsupported() { format!(", as {} cannot", info.driver) } else { String::new() };
+            let driver =
+                if e.is_unsupported() { format!(", as {} cannot", info.driver) } else { String::new() };
             format!("{} does not {what}: {e}{driver}", info.device)
         })
     }

@@ -8,7 +8,7 @@ use crate::sys;
 /// Megabytes of ordinary memory, where there are no huge pages: pools, rings, and what drivers take.
 fn megabytes(stanza: &Stanza) -> u32 {
     // An ordinary packet has 2,432 bytes with its description, and a fourth as many have 10,000.
-    (u64::from(stanza.mbufs) * 5000 >> 20) as u32 + 128
+    ((u64::from(stanza.mbufs) * 5000) >> 20) as u32 + 128
 }
 
 /// Huge pages that nobody has yet, of any size.
@@ -30,9 +30,16 @@ pub(crate) fn arguments(stanza: &Stanza, cpus: &str, huge_pages: u64) -> Vec<Str
         all.push("--no-telemetry".to_owned());
     }
     if ordinary {
-        let asked = stanza.socket_mem.as_deref().map(|list| list.split(',').filter_map(|n| n.parse::<u32>().ok()).sum());
+        let asked = stanza
+            .socket_mem
+            .as_deref()
+            .map(|list| list.split(',').filter_map(|n| n.parse::<u32>().ok()).sum());
         let asked: Option<u32> = asked.filter(|n| *n > 0);
-        all.extend(["--no-huge".to_owned(), "-m".to_owned(), asked.unwrap_or_else(|| megabytes(stanza)).to_string()]);
+        all.extend([
+            "--no-huge".to_owned(),
+            "-m".to_owned(),
+            asked.unwrap_or_else(|| megabytes(stanza)).to_string(),
+        ]);
     } else if let Some(list) = &stanza.socket_mem {
         all.push(format!("--socket-mem={list}"));
     }
@@ -54,7 +61,8 @@ pub(crate) fn arguments(stanza: &Stanza, cpus: &str, huge_pages: u64) -> Vec<Str
 pub(crate) fn start(stanza: &Stanza) -> Result<Vec<String>, String> {
     let huge_pages = free_huge_pages(Path::new("/sys/kernel/mm/hugepages"));
     let arguments = arguments(stanza, &sys::cpus(), huge_pages);
-    sys::start(&arguments).map_err(|why| format!("the EAL does not start: {why}; it got {}", arguments.join(" ")))?;
+    sys::start(&arguments)
+        .map_err(|why| format!("the EAL does not start: {why}; it got {}", arguments.join(" ")))?;
     Ok(arguments)
 }
 
@@ -70,7 +78,10 @@ mod tests {
 
     #[test]
     fn without_huge_pages_it_does_without() {
-        assert_eq!(of("no-pci", 0), "shoal --no-shconf --lcores=0@(0,1) --no-telemetry --no-huge -m 206 --no-pci");
+        assert_eq!(
+            of("no-pci", 0),
+            "shoal --no-shconf --lcores=0@(0,1) --no-telemetry --no-huge -m 206 --no-pci"
+        );
         assert_eq!(of("no-pci", 5), "shoal --in-memory --lcores=0@(0,1) --no-telemetry --no-pci");
         assert!(of("no-pci no-hugetlb socket-mem 64,0", 5).contains("--no-huge -m 64 "));
         assert!(of("socket-mem 64,0 telemetry on", 5).ends_with("--lcores=0@(0,1) --socket-mem=64,0"));

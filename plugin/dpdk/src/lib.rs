@@ -20,19 +20,14 @@ use shoal_plugin_sdk::{Plugin, Words};
 /// The driver, with all it knows.
 static DPDK: control::Dpdk = control::Dpdk::new();
 
-#[allow(unsafe_code)]
-mod exported {
-    use super::{DPDK, Plugin, Words, show};
-
-    shoal_plugin_sdk::export!(
-        Plugin::new("dpdk", env!("CARGO_PKG_VERSION"), "Data Plane Development Kit (DPDK)")
-            .driver(&DPDK)
-            .command("show dpdk version", "Show DPDK's version and the EAL's arguments", Words::None, |_| {
-                Ok(show::version(&DPDK))
-            })
-            .command("show dpdk buffer", "Show DPDK's pools of packets", Words::None, |_| Ok(show::buffer()))
-            .command("show dpdk devices", "Show the ports that DPDK has", Words::None, |_| {
-                Ok(show::devices(&DPDK))
-            })
-    );
-}
+shoal_plugin_sdk::export!(
+    Plugin::new("dpdk", env!("CARGO_PKG_VERSION"), "Data Plane Development Kit (DPDK)")
+        .driver(&DPDK)
+        .command("show dpdk version", "Show DPDK's version and the EAL's arguments", Words::None, |_| {
+            Ok(show::version(&DPDK))
+        })
+        .command("show dpdk buffer", "Show DPDK's pools of packets", Words::None, |_| Ok(show::buffer()))
+        .command("show dpdk devices", "Show the ports that DPDK has", Words::None, |_| {
+            Ok(show::devices(&DPDK))
+        })
+);

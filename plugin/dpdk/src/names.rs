@@ -34,7 +34,9 @@ const GIGABIT: [&str; 5] = ["net_virtio", "net_vmxnet3", "net_e1000_em", "net_e1
 /// The interface's name of a port.
 pub(crate) fn name(info: &Info, decimal: bool) -> String {
     let Some((domain, bus, slot, function)) = pci(&info.device) else {
-        return info.device.replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "_");
+        return info
+            .device
+            .replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "_");
     };
     let kind = if VIRTUAL_FUNCTIONS.contains(&info.driver.as_str()) {
         "VirtualFunctionEthernet"

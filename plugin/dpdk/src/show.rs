@@ -40,7 +40,11 @@ pub(crate) fn version(dpdk: &Dpdk) -> String {
     let mut text = format!("DPDK Version:             {}\n", sys::version());
     match dpdk.arguments() {
         Some(arguments) => {
-            let _ = writeln!(text, "DPDK EAL init args:       {}", arguments.get(1..).unwrap_or_default().join(" "));
+            let _ = writeln!(
+                text,
+                "DPDK EAL init args:       {}",
+                arguments.get(1..).unwrap_or_default().join(" ")
+            );
         }
         None => text.push_str("DPDK EAL init args:       not started, as no device was asked for\n"),
     }
@@ -55,7 +59,10 @@ pub(crate) fn buffer() -> String {
             let _ = writeln!(text, "name=\"{}\"  of {} bytes, not needed yet", pool.name, pool.room);
         } else {
             let sys::Pool { name, room, size, free, used } = pool;
-            let _ = writeln!(text, "name=\"{name}\"  of {room} bytes, size = {size}, available = {free}, in use = {used}");
+            let _ = writeln!(
+                text,
+                "name=\"{name}\"  of {room} bytes, size = {size}, available = {free}, in use = {used}"
+            );
         }
     }
     text
@@ -100,7 +107,12 @@ pub(crate) fn port(port: u16) -> String {
     let _ = writeln!(text, "tx offload avail: {}", words(info.tx_capa, &TX));
     let _ = writeln!(text, "tx offload active: {}", words(info.tx_offloads, &TX));
     let software = |bits: u64| if info.tx_offloads & bits == bits { "device" } else { "router" };
-    let _ = writeln!(text, "checksums by the {}, large TCP packets cut by the {}", software(TX_CHECKSUM), software(TX_TSO));
+    let _ = writeln!(
+        text,
+        "checksums by the {}, large TCP packets cut by the {}",
+        software(TX_CHECKSUM),
+        software(TX_TSO)
+    );
     let _ = writeln!(text, "rss avail 0x{:x} active 0x{:x}", info.rss_capa, info.rss);
     let _ = write!(text, "usual name {}", names::name(&info, false));
     text

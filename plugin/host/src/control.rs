@@ -7,9 +7,9 @@ use std::rc::Rc;
 use shoal_graph::Graph;
 use shoal_module::{Control, InitError, LoadedPlugin, LoadedPlugins};
 
-use crate::device::{self, Devices};
 use crate::Refusal;
 use crate::check::check;
+use crate::device::{self, Devices};
 use crate::node::PluginNode;
 use crate::sys::{Driver, Library, PluginText};
 

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use shoal_plugin_abi as abi;
 
-use crate::log::c_string;
 use crate::command::{Answer, Words, describe_command};
 use crate::driver::{Driver, describe_driver};
+use crate::log::c_string;
 use crate::node::{Node, process, trace};
 
 /// What a plugin is made of.
@@ -149,7 +149,8 @@ impl Built {
 fn whole(plugin: Plugin) -> Whole {
     let name = c_string(plugin.name);
     let ((nodes, node_count), (features, feature_count)) = (array(plugin.nodes), array(plugin.features));
-    let ((drivers, driver_count), (commands, command_count)) = (array(plugin.drivers), array(plugin.commands));
+    let ((drivers, driver_count), (commands, command_count)) =
+        (array(plugin.drivers), array(plugin.commands));
     let descriptor: &'static abi::Plugin = Box::leak(Box::new(abi::Plugin {
         size: size_of::<abi::Plugin>() as u32,
         abi_major: abi::SHOAL_ABI_MAJOR,

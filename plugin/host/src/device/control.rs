@@ -128,8 +128,7 @@ impl Devices {
             let why = format!("it has {MOST} devices, which is the most");
             return Err(Error::Plugin(driver.code.name.clone(), why));
         }
-        let opened =
-            driver.code.attach(words).map_err(|why| Error::Plugin(driver.code.name.clone(), why))?;
+        let opened = driver.code.attach(words).map_err(|why| Error::Plugin(driver.code.name.clone(), why))?;
         self.enter(driver, opened, Some(words.to_owned()))
     }
 
@@ -204,17 +203,14 @@ impl Devices {
         made
     }
 
-    fn make(
-        &self,
-        driver: &OneDriver,
-        opened: NewDevice,
-        words: Option<String>,
-    ) -> Result<SwIfIndex, Error> {
+    fn make(&self, driver: &OneDriver, opened: NewDevice, words: Option<String>) -> Result<SwIfIndex, Error> {
         check(driver, &opened)?;
         let threads = self.interfaces.graph().threads().len();
         for worker in opened.rx_workers.iter().take(opened.rx_queues as usize).flatten() {
             if usize::from(*worker) + 1 >= threads {
-                return Err(InterfaceError::NoThread(usize::from(*worker) + 1, threads.saturating_sub(1)).into());
+                return Err(
+                    InterfaceError::NoThread(usize::from(*worker) + 1, threads.saturating_sub(1)).into()
+                );
             }
         }
         let NewDevice { checksum, tso, .. } = opened;
@@ -332,9 +328,10 @@ fn wrong(driver: &OneDriver, what: &'static str, found: String, expected: &'stat
 
 /// What a plugin says of a device it has opened.
 fn check(driver: &OneDriver, opened: &NewDevice) -> Result<(), Error> {
-    for (what, n) in
-        [("the number of receive queues", opened.rx_queues), ("the number of transmit queues", opened.tx_queues)]
-    {
+    for (what, n) in [
+        ("the number of receive queues", opened.rx_queues),
+        ("the number of transmit queues", opened.tx_queues),
+    ] {
         if !(1..=shoal_plugin_abi::SHOAL_MAX_QUEUES).contains(&n) {
             return Err(wrong(driver, what, n.to_string(), "1 to 64"));
         }

@@ -6,7 +6,9 @@ use shoal_module::{Control, Running};
 use super::Devices;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(devices), Ok(interfaces)) = (control.get::<Devices>(), control.get::<Interfaces>()) else { return };
+    let (Ok(devices), Ok(interfaces)) = (control.get::<Devices>(), control.get::<Interfaces>()) else {
+        return;
+    };
     for device in devices.list() {
         match device.words {
             Some(words) => {

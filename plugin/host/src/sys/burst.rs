@@ -110,8 +110,8 @@ impl Slots {
     }
 
     /// Packets to be sent, none yet.
-    pub(crate) fn batch<'a>(&'a mut self) -> Batch<'a> {
-        Batch { slots: &mut *self.0, at: 0, packets: 0, _bytes: PhantomData }
+    pub(crate) fn batch(&mut self) -> Batch<'_> {
+        Batch { slots: &mut self.0, at: 0, packets: 0, _bytes: PhantomData }
     }
 }
 

@@ -191,8 +191,7 @@ impl Driver {
 
     /// A device's link; `None` if the plugin does not say.
     pub(crate) fn link(&self, number: u32) -> Option<Link> {
-        let mut link =
-            abi::Link { size: size_of::<abi::Link>() as u32, up: 0, speed: 0, gone: 0, missed: 0 };
+        let mut link = abi::Link { size: size_of::<abi::Link>() as u32, up: 0, speed: 0, gone: 0, missed: 0 };
         // SAFETY: as above; a link is integers.
         let code = unsafe { (self.link)(self.context, number, &raw mut link) };
         let abi::Link { up, speed, gone, missed, .. } = link;

@@ -221,7 +221,8 @@ unsafe fn read_driver(p: *const abi::Driver) -> Result<Driver, Refusal> {
     let driver = unsafe { sized(p, "a driver") }?;
     // SAFETY: as above.
     let name = unsafe { name(driver.name, "a driver's name") }?;
-    let missing = |what: &str| Refusal::Missing(format!("the function `{what}' of driver `{name}'"), "a function");
+    let missing =
+        |what: &str| Refusal::Missing(format!("the function `{what}' of driver `{name}'"), "a function");
     Ok(Driver {
         context: driver.context,
         start: driver.start.ok_or_else(|| missing("start"))?,
@@ -248,7 +249,10 @@ unsafe fn read_command(p: *const abi::Command) -> Result<Operator, Refusal> {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if !path.split(' ').all(plain) {
         let what = format!("command `{path}'");
-        return Err(Refusal::Text { what, expected: "words of letters, digits and `-', with one blank between them" });
+        return Err(Refusal::Text {
+            what,
+            expected: "words of letters, digits and `-', with one blank between them",
+        });
     }
     let missing = || Refusal::Missing(format!("the function of command `{path}'"), "a function");
     Ok(Operator {
