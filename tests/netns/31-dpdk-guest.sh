@@ -34,11 +34,13 @@ guest_machine=("${guest_machine[@]/#pc,/q35,kernel-irqchip=split,}")
 [ "$guest_how" = KVM ] || guest_machine=("${guest_machine[@]/kernel-irqchip=split,/}")
 guest_image vfio_iommu_type1 vfio-pci -- "$work/parts/shoal:/bin/shoal" "$work/parts/shoalctl:/bin/shoalctl" "$work/parts/plugins:/plugins" \
   "${drivers[@]}" <<GUEST
-mkdir -p $pmds /tmp/run
+mkdir -p $pmds /tmp/run /var/run
 for driver in bus_pci bus_vdev mempool_ring net_virtio net_e1000 net_vmxnet3; do
   for file in /lib/x86_64-linux-gnu/librte_\$driver.so.*; do ln -s "\$file" "$pmds/\$(basename "\$file").0"; done
 done
 echo 100 >/proc/sys/vm/nr_hugepages
+# The emulated one remaps no interrupts.
+echo 1 >/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts
 shoal unix { nodaemon nosyslog runtime-dir /tmp/run } configuration { directory /tmp/lib } plugins { path /plugins } \
   dpdk { uio-driver vfio-pci num-mbufs 4096 dev 0000:00:05.0 dev 0000:00:06.0 { num-rx-desc 256 } } >/tmp/shoal.log 2>&1 &
 c() { shoalctl -s /tmp/run/cli.sock "\$@"; }
