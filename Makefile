@@ -15,6 +15,9 @@ setup: ## install what is missing (FULL=1: cargo-deny and cargo-fuzz too)
 build: setup ## build the router and its client
 	cargo build --locked --release -p shoal -p shoalctl
 
+dpdk: ## build dpdk_plugin.so into target/dpdk, where DPDK's headers are
+	@scripts/dpdk.sh
+
 demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
 	@scripts/in-namespace.sh scripts/demo.sh
 
@@ -55,4 +58,4 @@ check: lint ## all of it: lint, generated files up to date, test
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build demo test unit netns papi govpp bench power fuzz lint gen check install
+.PHONY: help setup build dpdk demo test unit netns papi govpp bench power fuzz lint gen check install

@@ -8,6 +8,8 @@ PATH="$PATH:$HOME/.cargo/bin"
 crates=("$@")
 if [ ${#crates[@]} -eq 0 ]; then
   for folder in $(sed -nE 's/^\| ([a-z]+\/[a-z0-9_]+)\/src.*/\1/p' UNSAFE.md | sort -u); do
+    # A workspace of its own.
+    ! grep -q '^\[workspace\]' "$folder/Cargo.toml" || continue
     crates+=("$(sed -nE 's/^name = "(.*)"/\1/p' "$folder/Cargo.toml" | head -n 1)")
   done
 fi

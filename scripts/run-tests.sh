@@ -90,6 +90,11 @@ stage_netns() {
   run netns-build 1800 cargo build --locked --release -p shoal -p shoalctl
   if [ "$code" -ne 0 ]; then count netns-build 0 1 0; return; fi
   count netns-build 1 0 0
+  # A workspace of its own, with tests of its own; the tests with hosts say themselves that they need it.
+  if pkg-config --exists libdpdk 2>/dev/null; then
+    run dpdk 900 sh -c 'cargo test --locked --manifest-path plugin/dpdk/Cargo.toml && scripts/dpdk.sh'
+    [ "$code" -eq 0 ] && count dpdk 1 0 0 || count dpdk 0 1 0
+  fi
   run netns 1200 scripts/in-namespace.sh tests/netns/run.sh
   if [ "$code" -eq 77 ]; then
     echo "SKIP netns: needs root or unprivileged user namespaces, this system allows neither" >>"$log"

@@ -11,7 +11,7 @@
 #define SHOAL_ABI_MAJOR 1
 
 // The ABI's minor version: it counts what was appended. A plugin of a later one is refused, of an earlier one not.
-#define SHOAL_ABI_MINOR 0
+#define SHOAL_ABI_MINOR 1
 
 // Most packets of a frame.
 #define SHOAL_FRAME_SIZE 256
@@ -48,6 +48,52 @@
 
 // `shoal_counter.severity`: ordinary life.
 #define SHOAL_INFO 2
+
+// Most receive queues, and most transmit queues, of a device. Since 1.1.
+#define SHOAL_MAX_QUEUES 64
+
+// Bytes of a name in a `shoal_device`, the zero at its end included. Since 1.1.
+#define SHOAL_NAME_SIZE 64
+
+// `shoal_device.rx_workers`: any thread. Since 1.1.
+#define SHOAL_ANY_WORKER 65535
+
+// `shoal_device.flags`: it completes layer-4 checksums on the way out. Since 1.1.
+#define SHOAL_DEVICE_CHECKSUM 1
+
+// `shoal_device.flags`: it cuts large TCP packets on the way out. Since 1.1.
+#define SHOAL_DEVICE_TSO 2
+
+// `shoal_slot.flags`: the packet goes on in the next slot. Since 1.1.
+#define SHOAL_SLOT_MORE 1
+
+// `shoal_slot.flags` of a packet's first slot: its layer-4 checksum was verified. Since 1.1.
+#define SHOAL_SLOT_CHECKSUM_GOOD 2
+
+// `shoal_slot.flags` of a packet's first slot: its layer-4 checksum holds the pseudo-header's sum only; it runs from
+// `checksum_start` and lies `checksum_offset` bytes behind that. Since 1.1.
+#define SHOAL_SLOT_CHECKSUM_LEFT 4
+
+// `shoal_slot.gso`: an ordinary packet. Since 1.1.
+#define SHOAL_GSO_NONE 0
+
+// `shoal_slot.gso`: TCP over IPv4, to be cut into pieces of `gso_size` bytes of payload. Since 1.1.
+#define SHOAL_GSO_TCP4 1
+
+// `shoal_slot.gso`: TCP over IPv6, likewise. Since 1.1.
+#define SHOAL_GSO_TCP6 4
+
+// `shoal_driver.set`: the device sends and receives (1) or does not (0). Since 1.1.
+#define SHOAL_SET_ADMIN 1
+
+// `shoal_driver.set`: frames for all stations (1) or for its own (0). Since 1.1.
+#define SHOAL_SET_PROMISCUOUS 2
+
+// `shoal_driver.set`: the largest packet without its Ethernet header. Since 1.1.
+#define SHOAL_SET_MTU 3
+
+// `shoal_driver.set`: the MAC address, its first byte being the highest of six. Since 1.1.
+#define SHOAL_SET_MAC 4
 
 // `shoal_host.log`: a level.
 #define SHOAL_LOG_ERR 3
@@ -185,6 +231,171 @@ struct shoal_feature {
   const char *const *after;
 };
 
+// Room for what a function answers: a message of failure, or what a command prints. Since 1.1.
+struct shoal_text {
+  // Bytes of this structure.
+  uint32_t size;
+  // Bytes at `bytes`.
+  uint32_t room;
+  // How many of them were written; 0 at first.
+  uint32_t length;
+  // Zero.
+  uint32_t reserved;
+  // UTF-8, without a zero at its end.
+  char *bytes;
+};
+
+// A place for bytes of a packet: the whole packet, or a part of it. 48 bytes in all of major version 1. Since 1.1.
+struct shoal_slot {
+  // The bytes. On receive `capacity` bytes of a buffer, to be written; on send `length` bytes, to be read.
+  uint8_t *bytes;
+  // Zero. A later version may name the buffer here, for devices that keep it.
+  uint64_t token;
+  // Bytes there are.
+  uint32_t capacity;
+  // Bytes that are the packet's: set by the plugin on receive, by the router on send.
+  uint32_t length;
+  // `SHOAL_SLOT_*`.
+  uint16_t flags;
+  // Of a packet's first slot: `SHOAL_GSO_*`.
+  uint16_t gso;
+  // Of a packet's first slot: bytes of payload in each piece.
+  uint16_t gso_size;
+  // Of a packet's first slot: bytes of all headers of a packet that is to be cut.
+  uint16_t header_length;
+  // Of a packet's first slot: where its checksum begins, from the packet's front.
+  uint16_t checksum_start;
+  // Of a packet's first slot: where it lies, from `checksum_start`.
+  uint16_t checksum_offset;
+  // Zero.
+  uint32_t reserved[3];
+};
+
+// Packets between the router and a queue of a device, on one thread. Since 1.1.
+struct shoal_burst {
+  // Bytes of this structure.
+  uint32_t size;
+  // The calling thread.
+  uint32_t thread;
+  // The device's number.
+  uint32_t device;
+  // The queue, from 0.
+  uint32_t queue;
+  // Slots, at most `SHOAL_FRAME_SIZE`.
+  uint32_t count;
+  // Receive: slots that were filled, from the first on. Send: packets that the device has taken, from the first on.
+  uint32_t used;
+  // Receive: packets that were lost for lack of slots. Send: of the packets taken, those the device refused for what
+  // they are.
+  uint32_t lost;
+  // Zero.
+  uint32_t reserved;
+  // The slots.
+  struct shoal_slot *slots;
+};
+
+// A device as it is when it becomes an interface. Since 1.1.
+struct shoal_device {
+  // Bytes of this structure.
+  uint32_t size;
+  // The plugin's number of it, which names it in all calls until `close`.
+  uint32_t number;
+  // `SHOAL_DEVICE_*`.
+  uint32_t flags;
+  // The largest packet without its Ethernet header.
+  uint32_t mtu;
+  // Receive queues, at most `SHOAL_MAX_QUEUES`.
+  uint32_t rx_queues;
+  // Transmit queues, at most `SHOAL_MAX_QUEUES`.
+  uint32_t tx_queues;
+  // The MAC address.
+  uint8_t mac[6];
+  // The worker that polls each receive queue, or `SHOAL_ANY_WORKER`.
+  uint16_t rx_workers[64];
+  // The interface's name: letters, digits, `-`, `_`, `.` and `/`. Ends with a zero.
+  char name[64];
+  // What it is: a line of `show hardware-interfaces`. Ends with a zero.
+  char kind[64];
+};
+
+// What a device says of its link. Since 1.1.
+struct shoal_link {
+  // Bytes of this structure.
+  uint32_t size;
+  // The other end is there: 1; else 0.
+  uint32_t up;
+  // Mbit/s; 0 when unknown.
+  uint32_t speed;
+  // The device has gone and does not come back: 1; else 0.
+  uint32_t gone;
+  // Packets that the device itself lost for lack of descriptors, since it was opened.
+  uint64_t missed;
+};
+
+// A kind of devices that a plugin brings. Since 1.1.
+//
+// Functions of the main thread: `start`, `open`, `attach`, `close`, `set`, `link`, `describe`. They return 0, or
+// something else and say why in `why`. Functions of all threads: `poll`, `receive`, `send`; calls for one queue do not
+// overlap, but those of other queues and of the main thread do. None but `start`, `open` and `attach` may wait long.
+struct shoal_driver {
+  // Bytes of this structure.
+  uint32_t size;
+  // Zero.
+  uint32_t reserved;
+  // Its name, which is the first word of its commands, the stanza of the start-up file with its settings, and in the
+  // name of its input node: letters, digits, `-` and `_`.
+  const char *name;
+  // Given to all functions.
+  void *context;
+  // Called once, when the graph is built. `settings` is the inside of the stanza, null when there is none; `count`
+  // is set to the number of devices to be opened.
+  int (*start)(void *context,
+               const char *settings,
+               size_t length,
+               uint32_t *count,
+               struct shoal_text *why);
+  // Opens a device of the start-up file, by its position among them.
+  int (*open)(void *context, uint32_t position, struct shoal_device *device, struct shoal_text *why);
+  // Opens a device that an operator names: `NAME attach WORDS`.
+  int (*attach)(void *context,
+                const char *words,
+                size_t length,
+                struct shoal_device *device,
+                struct shoal_text *why);
+  // Closes a device: its queues are not called any more.
+  void (*close)(void *context, uint32_t device);
+  // Changes a device while its queues are called: `SHOAL_SET_*`.
+  int (*set)(void *context, uint32_t device, uint32_t what, uint64_t value, struct shoal_text *why);
+  // Tells of a device's link, some times a second.
+  int (*link)(void *context, uint32_t device, struct shoal_link *link);
+  // Lines for `show hardware-interfaces`; with `detail` 1, those that only `detail` shows.
+  int (*describe)(void *context, uint32_t device, uint32_t detail, struct shoal_text *text);
+  // Takes packets from a queue of the device and keeps them; returns how many slots `receive` needs for them, at
+  // most `SHOAL_FRAME_SIZE`; 0 when there are none.
+  uint32_t (*poll)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
+  // Copies what `poll` has taken into slots: as many as `poll` said or, when buffers are short, fewer, or none; what
+  // does not fit is given up.
+  void (*receive)(void *context, struct shoal_burst *burst);
+  // Copies packets out of slots and sends them.
+  void (*send)(void *context, struct shoal_burst *burst);
+};
+
+// A command of the CLI. Since 1.1.
+struct shoal_command {
+  // Bytes of this structure.
+  uint32_t size;
+  // Whether words may follow: 1; else 0.
+  uint32_t words;
+  // Its words: `show example state`.
+  const char *path;
+  // One line of help.
+  const char *help;
+  // Given to `run`.
+  void *context;
+  // Does it, on the main thread: 0, and what is to be printed; or something else, and why not.
+  int (*run)(void *context, const char *words, size_t length, struct shoal_text *answer);
+};
+
 // What a plugin is. It and all it points to must stay as they are until the process ends.
 struct shoal_plugin {
   // Bytes of this structure.
@@ -210,6 +421,14 @@ struct shoal_plugin {
   const struct shoal_node *const *nodes;
   // Their features.
   const struct shoal_feature *const *features;
+  // Entries of `drivers`. A plugin of 1.0 ends before this.
+  uint32_t driver_count;
+  // Entries of `commands`. Since 1.1.
+  uint32_t command_count;
+  // Its drivers. Since 1.1.
+  const struct shoal_driver *const *drivers;
+  // Its commands. Since 1.1.
+  const struct shoal_command *const *commands;
 };
 
 /* The one function that a plugin exports. */

@@ -7,7 +7,10 @@ const SOURCE: &str = "plugin/abi/src/lib.rs";
 const FILE: &str = "plugin/include/shoal_plugin.h";
 const TAIL: &str = include_str!("plugin_header_tail.h");
 
-const TYPES: [&str; 7] = ["Packet", "Frame", "Host", "Counter", "Node", "Feature", "Plugin"];
+const TYPES: [&str; 14] = [
+    "Packet", "Frame", "Host", "Counter", "Node", "Feature", "Text", "Slot", "Burst", "Device", "Link",
+    "Driver", "Command", "Plugin",
+];
 
 /// The header's text.
 fn text() -> Result<String> {

@@ -21,6 +21,7 @@ const ISLANDS: &[&str] = &[
     "plugin/abi",
     "plugin/sdk",
     "plugin/host/src/sys",
+    "plugin/dpdk/src/sys",
     "lab",
 ];
 

@@ -14,7 +14,7 @@ use shoal_config::StartUp;
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
 use shoal_module::cli::WIRE;
-use shoal_module::{Control, ModuleList};
+use shoal_module::{Control, LoadedPlugins, ModuleList};
 use shoal_stats::Stats;
 
 use crate::console::Console;
@@ -130,7 +130,8 @@ impl Router {
             trying("worker", graph.add_worker(core.map(|c| c as usize)))?;
         }
         let arg_types = modules.iter().flat_map(|m| m.arg_types).chain(WIRE);
-        let cli = Cli::new(modules.iter().flat_map(|m| m.commands), arg_types);
+        let loaded = control.get::<LoadedPlugins>().map(|p| p.commands.clone()).unwrap_or_default();
+        let cli = Cli::new(modules.iter().flat_map(|m| m.commands).chain(loaded), arg_types);
         let cli = control.put(cli.map_err(|e| StartError(e.to_string()))?);
         shoal_module::start_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
         let listener = shoal_cli::server::listen(settings::cli(startup, gid).map_err(StartError)?);

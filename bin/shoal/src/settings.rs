@@ -62,6 +62,14 @@ pub fn exposure(startup: &StartUp) -> Option<String> {
     }
 }
 
+/// Whether a stanza is that of a plugin which will be loaded: `dpdk` of `dpdk_plugin.so`.
+fn has_reader(plugins: &shoal_config::Plugins, stanza: &str) -> bool {
+    let file = format!("{stanza}_plugin.so");
+    let usual = [std::path::PathBuf::from(shoal_plugin_host::DIRECTORY)];
+    let paths = if plugins.paths.is_empty() { &usual[..] } else { &plugins.paths };
+    plugins.enabled(&file) && paths.iter().any(|path| path.join(&file).is_file())
+}
+
 /// One line that names every setting that changes nothing.
 pub fn warning(startup: &StartUp) -> Option<String> {
     let cpu = &startup.cpu;
@@ -73,6 +81,8 @@ pub fn warning(startup: &StartUp) -> Option<String> {
         (startup.buffers.numa.keys().any(|node| *node != 0), "buffers numa (there is one pool)"),
     ];
     let mine: Vec<&str> = mine.iter().filter(|(given, _)| *given).map(|(_, what)| *what).collect();
+    let mut startup = startup.clone();
+    startup.no_effect.retain(|item| !has_reader(&startup.plugins, &item.what));
     match (startup.warning(), mine.is_empty()) {
         (theirs, true) => theirs,
         (None, false) => Some(format!("start-up settings without effect here: {}", mine.join(", "))),

@@ -43,9 +43,12 @@ pub enum Body {
     Keys(&'static [Key]),
     /// One value and no braces, as in `heapsize 2G`.
     Value(Kind),
-    /// Anything with balanced braces; nothing of it is looked at.
+    /// Anything with balanced braces; nothing of it is looked at. Its words are kept under [`TEXT`].
     Anything,
 }
+
+/// The key under which the inside of a section of [`Body::Anything`] is kept, once for each time it stands in the file.
+pub const TEXT: &str = "";
 
 /// One setting of a section.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::cli::Command;
+
 /// A plugin that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedPlugin {
@@ -16,7 +18,7 @@ pub struct LoadedPlugin {
 }
 
 /// The plugins of this router; whoever loads them puts it on the shelf.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct LoadedPlugins {
     /// Where they were looked for.
     pub paths: Vec<PathBuf>,
@@ -24,4 +26,6 @@ pub struct LoadedPlugins {
     pub plugins: Vec<LoadedPlugin>,
     /// A line for each file that is no plugin of this router.
     pub refused: Vec<String>,
+    /// Commands that they bring.
+    pub commands: Vec<&'static Command>,
 }

@@ -10,7 +10,7 @@ use crate::parse::{Item, Items};
 use crate::report::{Problem, did_you_mean, quoted};
 use crate::startup::NoEffect;
 use crate::value;
-use shoal_module::config::{At, Body, Effect, Key, Kind, Section, Setting, Settings, Value};
+use shoal_module::config::{At, Body, Effect, Key, Kind, Section, Setting, Settings, TEXT, Value};
 use std::collections::BTreeMap;
 
 /// A declared stanza, or one of VPP's that is accepted whole.
@@ -45,6 +45,44 @@ pub(crate) fn known(declared: &[&'static Section]) -> Known {
         known.insert(section.name, Stanza { body: section.body, effect: section.effect });
     }
     known
+}
+
+/// The inside of a stanza that is somebody else's to read, under the key [`shoal_module::config::TEXT`]: its words as
+/// they stood, line by line.
+fn kept(item: &Item) -> Settings {
+    let (mut text, mut line) = (String::new(), 0);
+    let (Item::Block(at, _) | Item::Word(Word { at, .. })) = item;
+    match item {
+        Item::Block(_, inner) => write_items(inner, &mut text, &mut line),
+        Item::Word(_) => write_items(&Items::from([item.clone()]), &mut text, &mut line),
+    }
+    let mut settings = Settings::default();
+    settings.push(Setting { key: TEXT, value: Value::Text(text), at: *at });
+    settings
+}
+
+fn write_items(items: &Items, text: &mut String, line: &mut usize) {
+    for item in items {
+        let (Item::Block(at, _) | Item::Word(Word { at, .. })) = item;
+        if !text.is_empty() {
+            text.push(if at.line == *line { ' ' } else { '\n' });
+        }
+        *line = at.line;
+        match item {
+            // Nested no deeper than the parser allows.
+            Item::Block(_, inner) => {
+                text.push('{');
+                write_items(inner, text, line);
+                text.push_str(" }");
+            }
+            Item::Word(word) if word.quoted => {
+                text.push('"');
+                text.push_str(&word.text.replace('\\', "\\\\").replace('"', "\\\""));
+                text.push('"');
+            }
+            Item::Word(word) => text.push_str(&word.text),
+        }
+    }
 }
 
 impl Check<'_> {
@@ -90,7 +128,7 @@ impl Check<'_> {
                 };
                 return self.problem(word.at, format!("{name} needs {wants}"));
             }
-            (Some(_), Body::Anything) => Settings::default(),
+            (Some(item), Body::Anything) => kept(&item),
             (Some(Item::Block(_, inner)), Body::Keys(keys)) => self.block(name, keys, inner),
             (Some(only), Body::Keys(keys)) => self.block(name, keys, Items::from([only])),
             (Some(Item::Word(v)), Body::Value(kind)) => self.single(name, kind, &v),

@@ -105,7 +105,7 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("dhcp", "DHCP client and proxy", NO_FEATURE),
     ("dma_intel", "Intel DMA engines", NO_DEVICE),
     ("dns", "DNS resolver", NO_FEATURE),
-    ("dpdk", "DPDK devices", NO_DEVICE),
+    ("dpdk", "DPDK devices", "dpdk_plugin.so reads it (docs/guide/dpdk.md)"),
     ("dslite", "DS-Lite", NO_FEATURE),
     ("elog", "event log", NO_FEATURE),
     ("ethernet", "Ethernet defaults", NO_FEATURE),

@@ -427,6 +427,16 @@ fn the_example_file_is_right_in_every_line() {
 
 /// docs/reference/startup.md is generated; this is what `make gen` writes.
 #[test]
+fn a_stanza_that_a_plugin_reads_is_kept_as_it_stood() {
+    let text = "dpdk {\n dev 0000:00:05.0 { name x\n num-rx-queues 2 }\n vdev \"a \\\"b\\\" }\" # no more\n}\ndpdk { no-pci }";
+    let startup = check(&[Source::file("f", text)], &[&DECLARED], &machine()).unwrap();
+    let section = startup.section("dpdk");
+    let kept: Vec<_> = section.all(shoal_module::config::TEXT).map(|s| format!("{:?}", s.value)).collect();
+    let first = "dev 0000:00:05.0 { name x\nnum-rx-queues 2 }\nvdev \"a \\\"b\\\" }\"";
+    assert_eq!(kept, [format!("Text({first:?})"), "Text(\"no-pci\")".to_owned()]);
+}
+
+#[test]
 fn the_reference_has_every_section_and_setting() {
     let page = markdown(&[]);
     for word in ["## unix", "`default data-size`", "`plugin NAME enable`", "| `dpdk` |", "from 1m to 1t"] {

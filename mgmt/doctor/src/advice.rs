@@ -145,7 +145,11 @@ fn dpdk_way(build: Build, ready: bool) -> Way {
 }
 
 fn later(build: Build) -> &'static str {
-    if build.dpdk { "in the start-up file: dpdk { dev ... }" } else { "later: not in this build" }
+    if build.dpdk {
+        "in the start-up file: dpdk { dev ... }"
+    } else {
+        "with dpdk_plugin.so, in the start-up file: dpdk { dev ... }"
+    }
 }
 
 /// The command line's words are split at white space and know comments and braces.

@@ -163,7 +163,7 @@ fn a_box_at_home_is_told_what_each_port_can() {
     assert_eq!(dpdk["now"], false);
     assert_eq!(
         dpdk["note"],
-        "later: not in this build; vfio-pci wants the IOMMU: off in the firmware, or missing"
+        "with dpdk_plugin.so, in the start-up file: dpdk { dev ... }; vfio-pci wants the IOMMU: off in the firmware, or missing"
     );
     assert_eq!(port(&report, "enp2s0")["state"], "left-alone");
     assert_eq!(finding(&report, "governor")["command"], "sudo shoal tune apply governor");

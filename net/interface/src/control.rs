@@ -94,8 +94,21 @@ pub trait Device {
         false
     }
 
+    /// Its receive queues are waited for in another way.
+    ///
+    /// # Errors
+    /// Why the device cannot, and what it can.
+    fn set_rx_mode(&self, _mode: RxMode) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Lines for `show hardware-interfaces`, without indentation.
     fn describe(&self) -> String {
+        String::new()
+    }
+
+    /// Further lines for `show hardware-interfaces detail`, such as the device's own counters.
+    fn detail(&self) -> String {
         String::new()
     }
 
@@ -454,6 +467,14 @@ impl Interfaces {
     /// There is no such interface.
     pub fn name(&self, index: SwIfIndex) -> Result<String, InterfaceError> {
         self.all.borrow().get(&index).map(|i| i.name.clone()).ok_or(InterfaceError::NoIndex(index))
+    }
+
+    /// The lines about an interface's device that are for who looks closely.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn detail(&self, index: SwIfIndex) -> Result<String, InterfaceError> {
+        Ok(self.device(index)?.1.detail())
     }
 
     /// Everything about an interface but its counters.

@@ -16,7 +16,8 @@ impl Interfaces {
         self.write_name(running, index, made_as);
     }
 
-    fn write_name(&self, running: &mut Running, index: SwIfIndex, made_as: &str) {
+    /// Names an interface as it is called now, if something else than a command makes it by another name.
+    pub fn write_name(&self, running: &mut Running, index: SwIfIndex, made_as: &str) {
         let Ok(name) = self.name(index) else { return };
         if name == made_as {
             return;

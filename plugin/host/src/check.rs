@@ -46,6 +46,17 @@ pub(crate) fn check(plugin: &PluginText, graph: &Graph) -> Result<Plan, Refusal>
             return Err(Refusal::Exists("counter", format!("{}: {name}", node.name)));
         }
     }
+    for (at, driver) in plugin.drivers.iter().enumerate() {
+        let twice = plugin.drivers.iter().take(at).any(|other| other.name == driver.name);
+        if twice || graph.node(&format!("{}-input", driver.name)).is_ok() {
+            return Err(Refusal::Exists("driver", driver.name.clone()));
+        }
+    }
+    for (at, command) in plugin.commands.iter().enumerate() {
+        if plugin.commands.iter().take(at).any(|other| other.path == command.path) {
+            return Err(Refusal::Exists("command", command.path.clone()));
+        }
+    }
     for (at, feature) in plugin.features.iter().enumerate() {
         if own(&feature.node) == 0 {
             let of = format!("a feature on arc `{}'", feature.arc);

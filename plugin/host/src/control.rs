@@ -9,8 +9,9 @@ use shoal_module::{Control, InitError, LoadedPlugin, LoadedPlugins};
 
 use crate::Refusal;
 use crate::check::check;
+use crate::device::{self, Devices};
 use crate::node::PluginNode;
-use crate::sys::{Library, PluginText};
+use crate::sys::{Driver, Library, PluginText};
 
 /// Where plugins lie unless the start-up file says otherwise.
 pub const DIRECTORY: &str = "/usr/lib/shoal/plugins";
@@ -42,6 +43,7 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let paths = if setup.paths.is_empty() { &usual[..] } else { &setup.paths };
     let mut all = LoadedPlugins { paths: paths.to_vec(), ..LoadedPlugins::default() };
     let mut names = BTreeMap::new();
+    let (mut drivers, mut commands) = (Vec::new(), Vec::new());
     for path in paths {
         let files = match libraries(path) {
             Ok(files) => files,
@@ -57,8 +59,10 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
             if wanted == Wanted::No {
                 continue;
             }
-            match load(&file, &graph, &mut names) {
-                Ok(PluginText { version, description, .. }) => {
+            match load(&file, &graph, &mut names, &drivers) {
+                Ok(PluginText { version, description, drivers: brought, commands: more, .. }) => {
+                    drivers.extend(brought);
+                    commands.extend(more);
                     tracing::info!("plugin {name} {version} is loaded from {}", file.display());
                     all.plugins.push(LoadedPlugin { name, version, description, path: file });
                 }
@@ -72,7 +76,21 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
             }
         }
     }
+    if !drivers.is_empty() || !commands.is_empty() {
+        let devices = control.put_rc(Devices::new(control, drivers, commands)?);
+        all.commands = device::commands(&devices);
+    }
     control.put(all);
+    Ok(())
+}
+
+/// Starts the drivers: the graph is built, and the workers are there.
+pub(crate) fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let Ok(devices) = control.get::<Devices>() else { return Ok(()) };
+    devices.start(control)?;
+    let processes = control.processes()?;
+    let watch = device::watch(Rc::downgrade(&processes), Rc::downgrade(&devices));
+    processes.spawn("plugin-devices", watch);
     Ok(())
 }
 
@@ -91,7 +109,12 @@ fn libraries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Loads one: all is checked before anything is added.
-fn load(file: &Path, graph: &Graph, names: &mut BTreeMap<String, PathBuf>) -> Result<PluginText, Refusal> {
+fn load(
+    file: &Path,
+    graph: &Graph,
+    names: &mut BTreeMap<String, PathBuf>,
+    drivers: &[Driver],
+) -> Result<PluginText, Refusal> {
     // With a folder in front, so that the system looks nowhere else.
     let file = std::fs::canonicalize(file).map_err(|e| Refusal::Open(e.to_string()))?;
     let plugin = Library::open(&file)?.describe()?;
@@ -99,6 +122,9 @@ fn load(file: &Path, graph: &Graph, names: &mut BTreeMap<String, PathBuf>) -> Re
         return Err(Refusal::Exists("plugin", format!("{} of {}", plugin.name, other.display())));
     }
     let plan = check(&plugin, graph)?;
+    if let Some(driver) = plugin.drivers.iter().find(|d| drivers.iter().any(|other| other.name == d.name)) {
+        return Err(Refusal::Exists("driver", driver.name.clone()));
+    }
     plugin.init()?;
     let mut added = Vec::new();
     for (planned, node) in plan.nodes.iter().zip(&plugin.nodes) {

@@ -142,8 +142,20 @@ static int init(const struct shoal_host *host) {
   return INIT;
 }
 
-static const struct shoal_plugin plugin = {sizeof plugin + EXTRA, MAJOR, MINOR, .name = NAME, .version = VERSION,
+#ifdef OLD
+#undef MINOR
+#define MINOR 0
+#define PLUGIN_SIZE offsetof(struct shoal_plugin, driver_count)
+#else
+#define PLUGIN_SIZE sizeof plugin
+#endif
+static const struct shoal_plugin plugin = {PLUGIN_SIZE + EXTRA, MAJOR, MINOR, .name = NAME, .version = VERSION,
     .description = "A test", .init = init, .nodes = NODE_LIST, .node_count = NODES, .features = features,
-    .feature_count = FEATURES};
+    .feature_count = FEATURES,
+#ifdef OLD
+    // A plugin of 1.0 ends before this: whatever stands there is not the router's business.
+    .driver_count = 77, .drivers = (const void *)1,
+#endif
+};
 
 __attribute__((visibility("default"))) const struct shoal_plugin *SYMBOL(void) { return RETURNED; }

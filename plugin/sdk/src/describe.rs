@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use shoal_plugin_abi as abi;
 
+use crate::command::{Answer, Words, describe_command};
+use crate::driver::{Driver, describe_driver};
 use crate::log::c_string;
 use crate::node::{Node, process, trace};
 
@@ -16,12 +18,16 @@ pub struct Plugin {
     start: fn() -> Result<(), String>,
     nodes: Vec<*const abi::Node>,
     features: Vec<*const abi::Feature>,
+    drivers: Vec<*const abi::Driver>,
+    commands: Vec<*const abi::Command>,
 }
 
 impl Plugin {
     /// A plugin without nodes: its name, its version, one line for `show plugins`.
     pub fn new(name: &'static str, version: &'static str, description: &'static str) -> Self {
-        Plugin { name, version, description, start: || Ok(()), nodes: Vec::new(), features: Vec::new() }
+        let start = || Ok(());
+        let (nodes, features, drivers, commands) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Plugin { name, version, description, start, nodes, features, drivers, commands }
     }
 
     /// What is done once on the main thread before the graph is built; an error is logged and refuses the plugin.
@@ -72,9 +78,23 @@ impl Plugin {
         }
         self
     }
+
+    /// Adds a driver, which the program keeps.
+    #[must_use]
+    pub fn driver<D: Driver>(mut self, driver: &'static D) -> Self {
+        self.drivers.push(leak(describe_driver(driver)));
+        self
+    }
+
+    /// Adds a command of the CLI, such as `show example state`; words may follow if it takes any.
+    #[must_use]
+    pub fn command(mut self, path: &str, help: &str, words: Words, run: Answer) -> Self {
+        self.commands.push(leak(describe_command((path, help), words, run)));
+        self
+    }
 }
 
-fn leak<T>(value: T) -> *const T {
+pub(crate) fn leak<T>(value: T) -> *const T {
     Box::leak(Box::new(value))
 }
 
@@ -129,6 +149,8 @@ impl Built {
 fn whole(plugin: Plugin) -> Whole {
     let name = c_string(plugin.name);
     let ((nodes, node_count), (features, feature_count)) = (array(plugin.nodes), array(plugin.features));
+    let ((drivers, driver_count), (commands, command_count)) =
+        (array(plugin.drivers), array(plugin.commands));
     let descriptor: &'static abi::Plugin = Box::leak(Box::new(abi::Plugin {
         size: size_of::<abi::Plugin>() as u32,
         abi_major: abi::SHOAL_ABI_MAJOR,
@@ -141,6 +163,10 @@ fn whole(plugin: Plugin) -> Whole {
         feature_count,
         nodes,
         features,
+        driver_count,
+        command_count,
+        drivers,
+        commands,
     }));
     Whole { descriptor, name, start: plugin.start }
 }

@@ -22,12 +22,16 @@
 //! The plugin's crate is a `cdylib`. It depends on this crate and on nothing of the router.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+mod command;
 mod describe;
+mod driver;
 mod log;
 mod node;
 mod packet;
 
+pub use command::{Answer, Words};
 pub use describe::{Built, Plugin};
+pub use driver::{Burst, Driver, Link, Opened, Setting};
 pub use log::{Level, log};
 pub use node::{Call, Counter, Feature, Next, Node};
 pub use packet::Packet;

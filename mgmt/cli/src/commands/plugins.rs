@@ -43,7 +43,7 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
         path: None,
     };
     let mut all: Vec<Plugin> = control.get::<ModuleList>()?.0.iter().map(module).collect();
-    let LoadedPlugins { paths, plugins, refused } =
+    let LoadedPlugins { paths, plugins, refused, .. } =
         control.get::<LoadedPlugins>().map(|p| (*p).clone()).unwrap_or_default();
     all.extend(plugins.into_iter().map(|p| Plugin {
         name: p.name,

@@ -21,7 +21,14 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;
     let brief = args.has("brief");
     let infos = chosen(&interfaces, args)?;
-    let devices = infos.into_iter().map(|i| Device::new(&interfaces, i)).collect::<Result<_, _>>()?;
+    let detail = args.has("detail") || args.has("verbose");
+    let device = |info: Info| {
+        let more = if detail { interfaces.detail(info.index)? } else { String::new() };
+        let mut device = Device::new(&interfaces, info)?;
+        device.lines.extend(more.lines().map(str::to_owned));
+        Ok::<_, CliError>(device)
+    };
+    let devices = infos.into_iter().map(device).collect::<Result<_, _>>()?;
     Ok(Output::view(Devices { brief, devices }))
 }
 

@@ -153,6 +153,7 @@ impl Interfaces {
         number: Option<u32>,
         mode: RxMode,
     ) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
         let ids: Vec<QueueId> = if let Some(number) = number {
             vec![self.queue_id(index, number)?]
         } else {
@@ -160,6 +161,7 @@ impl Interfaces {
             let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
             interface.queues.iter().map(|(_, id)| *id).collect()
         };
+        device.set_rx_mode(mode).map_err(|why| InterfaceError::NotPossible(name, why))?;
         ids.into_iter().try_for_each(|id| Ok(self.graph.set_queue_mode(id, mode)?))
     }
 

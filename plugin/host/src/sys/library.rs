@@ -1,13 +1,14 @@
 //! A library is opened, and what its plugin says of itself is copied out.
 
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use libloading::os::unix::{Library as Open, RTLD_LOCAL, RTLD_NOW};
 use shoal_graph::Severity;
 use shoal_plugin_abi as abi;
 
-use super::Code;
+use super::{Code, Driver, Operator};
 use crate::Refusal;
 
 /// Most nodes, features, next nodes of a node and names of a constraint.
@@ -27,6 +28,8 @@ pub(crate) struct PluginText {
     pub(crate) description: String,
     pub(crate) nodes: Vec<NodeText>,
     pub(crate) features: Vec<FeatureText>,
+    pub(crate) drivers: Vec<Driver>,
+    pub(crate) commands: Vec<Operator>,
     init: Option<unsafe extern "C" fn(*const abi::Host) -> c_int>,
 }
 
@@ -192,6 +195,76 @@ unsafe fn names(p: *const *const c_char, count: u32, what: &str) -> Result<Vec<S
     all.iter().map(|p| unsafe { name(*p, what) }).collect()
 }
 
+/// The descriptor of a plugin of any minor version, with zeros where it is shorter than ours.
+///
+/// # Safety
+/// `p` is aligned and points to a descriptor of that minor version.
+unsafe fn whole(p: *const abi::Plugin, minor: u16) -> Result<abi::Plugin, Refusal> {
+    let expected =
+        if minor == 0 { std::mem::offset_of!(abi::Plugin, driver_count) } else { size_of::<abi::Plugin>() };
+    // SAFETY: aligned, and every descriptor begins with its size.
+    let found = unsafe { p.cast::<u32>().read() };
+    if found as usize != expected {
+        return Err(Refusal::Size { what: "the descriptor".to_owned(), found, expected });
+    }
+    let mut plugin = MaybeUninit::<abi::Plugin>::zeroed();
+    // SAFETY: as many bytes as the descriptor says it has, which are not more than ours has.
+    unsafe { plugin.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(p.cast(), expected) };
+    // SAFETY: integers, pointers and an optional function, for all of which zero is a value; the rest is the plugin's.
+    Ok(unsafe { plugin.assume_init() })
+}
+
+/// # Safety
+/// As [`read_plugin`].
+unsafe fn read_driver(p: *const abi::Driver) -> Result<Driver, Refusal> {
+    // SAFETY: the caller's, of this and all that follows.
+    let driver = unsafe { sized(p, "a driver") }?;
+    // SAFETY: as above.
+    let name = unsafe { name(driver.name, "a driver's name") }?;
+    let missing =
+        |what: &str| Refusal::Missing(format!("the function `{what}' of driver `{name}'"), "a function");
+    Ok(Driver {
+        context: driver.context,
+        start: driver.start.ok_or_else(|| missing("start"))?,
+        open: driver.open.ok_or_else(|| missing("open"))?,
+        attach: driver.attach.ok_or_else(|| missing("attach"))?,
+        close: driver.close.ok_or_else(|| missing("close"))?,
+        set: driver.set.ok_or_else(|| missing("set"))?,
+        link: driver.link.ok_or_else(|| missing("link"))?,
+        describe: driver.describe.ok_or_else(|| missing("describe"))?,
+        poll: driver.poll.ok_or_else(|| missing("poll"))?,
+        receive: driver.receive.ok_or_else(|| missing("receive"))?,
+        send: driver.send.ok_or_else(|| missing("send"))?,
+        name,
+    })
+}
+
+/// # Safety
+/// As [`read_plugin`].
+unsafe fn read_command(p: *const abi::Command) -> Result<Operator, Refusal> {
+    // SAFETY: the caller's, of this and all that follows.
+    let command = unsafe { sized(p, "a command") }?;
+    // SAFETY: as above.
+    let path = unsafe { text(command.path, TEXT, "a command's words") }?;
+    let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !path.split(' ').all(plain) {
+        let what = format!("command `{path}'");
+        return Err(Refusal::Text {
+            what,
+            expected: "words of letters, digits and `-', with one blank between them",
+        });
+    }
+    let missing = || Refusal::Missing(format!("the function of command `{path}'"), "a function");
+    Ok(Operator {
+        context: command.context,
+        run: command.run.ok_or_else(missing)?,
+        words: command.words != 0,
+        // SAFETY: as above.
+        help: unsafe { text(command.help, TEXT, "a command's help") }?,
+        path,
+    })
+}
+
 /// # Safety
 /// `p` is null or points to what the header says of `struct shoal_plugin`; so do all pointers in it.
 unsafe fn read_plugin(p: *const abi::Plugin) -> Result<PluginText, Refusal> {
@@ -205,12 +278,14 @@ unsafe fn read_plugin(p: *const abi::Plugin) -> Result<PluginText, Refusal> {
         return Err(Refusal::Abi(major, minor));
     }
     // SAFETY: the caller's, of this and all that follows.
-    let plugin = unsafe { sized(p, "the descriptor") }?;
+    let plugin = unsafe { whole(p, minor) }?;
     // SAFETY: as above.
-    let (nodes, features) = unsafe {
+    let (nodes, features, drivers, commands) = unsafe {
         (
             list(plugin.nodes, plugin.node_count, "the list of nodes")?,
             list(plugin.features, plugin.feature_count, "the list of features")?,
+            list(plugin.drivers, plugin.driver_count, "the list of drivers")?,
+            list(plugin.commands, plugin.command_count, "the list of commands")?,
         )
     };
     Ok(PluginText {
@@ -224,6 +299,10 @@ unsafe fn read_plugin(p: *const abi::Plugin) -> Result<PluginText, Refusal> {
         nodes: nodes.iter().map(|p| unsafe { read_node(*p) }).collect::<Result<_, _>>()?,
         // SAFETY: as above.
         features: features.iter().map(|p| unsafe { read_feature(*p) }).collect::<Result<_, _>>()?,
+        // SAFETY: as above.
+        drivers: drivers.iter().map(|p| unsafe { read_driver(*p) }).collect::<Result<_, _>>()?,
+        // SAFETY: as above.
+        commands: commands.iter().map(|p| unsafe { read_command(*p) }).collect::<Result<_, _>>()?,
         init: plugin.init,
     })
 }

@@ -4,11 +4,15 @@
 //! the header promises is the plugin's part of the contract, which nobody can check.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+mod burst;
 mod call;
+mod driver;
 mod host;
 mod library;
 
+pub(crate) use burst::{Batch, Filled, Slots};
 pub(crate) use call::{Call, Decision, process};
+pub(crate) use driver::{Driver, Link, NewDevice, Operator, Setting};
 pub(crate) use library::{FeatureText, Library, MAX_COUNTERS, PluginText};
 
 use shoal_plugin_abi as abi;

@@ -66,10 +66,15 @@ pub fn examples(folder: &Path) {
 
 /// A plugin from `tests/wrong.c` with some macros of its own.
 pub fn compile(folder: &Path, file: &str, defines: &[&str]) {
+    compile_from(folder, file, "wrong.c", defines);
+}
+
+/// A plugin from a source of the tests with some macros of its own.
+pub fn compile_from(folder: &Path, file: &str, source: &str, defines: &[&str]) {
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-O1", "-w", "-fPIC", "-shared", "-fvisibility=hidden"]);
     cc.arg("-I").arg(root().join("plugin/include")).arg("-o").arg(folder.join(file));
     cc.args(defines.iter().map(|d| format!("-D{d}")));
-    cc.arg(root().join("plugin/host/tests/wrong.c"));
+    cc.arg(root().join("plugin/host/tests").join(source));
     run(cc);
 }

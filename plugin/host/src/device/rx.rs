@@ -1,0 +1,213 @@
+//! `NAME-input` of a driver NAME: packets that a plugin copies into buffers.
+//! **NAME-input** -> ethernet-input | a superpath, as the interface says
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_buffer::{Buffer, Cache, DATA_SIZE, Frame};
+use shoal_derive::ErrorCounters;
+use shoal_graph::{FrameCx, NodeIndex, RxQueue};
+use shoal_interface::SwIfIndex;
+use shoal_link::{Intake, Layer, NotIp};
+use shoal_vnet::{SegmentList, VnetHdr};
+
+use super::port::Port;
+use crate::sys::{Driver, Filled, Slots};
+
+/// Why a packet does not come in.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// no buffer free
+    NoBuffer,
+    /// the plugin gave a length that is none
+    BadLength,
+    /// checksum or segment offsets do not fit the packet
+    BadOffload,
+    /// the plugin ended in the middle of a packet
+    Unfinished,
+    /// received on an interface that is down
+    AdminDown,
+}
+
+/// One receive queue of one device.
+pub(crate) struct DeviceRx {
+    port: Arc<Port>,
+    number: u32,
+    slots: Slots,
+    /// Empty buffers on their way to the plugin; none between two polls.
+    empty: Box<Frame>,
+    /// Of what the device says it has missed, what was counted: by its first queue, whose thread owns the counter.
+    missed: u64,
+}
+
+/// A packet in the making.
+#[derive(Default)]
+struct Open {
+    head: Option<Buffer>,
+    vnet: VnetHdr,
+    wrong: Option<Error>,
+}
+
+impl DeviceRx {
+    pub(crate) fn new(port: Arc<Port>, number: u32) -> Self {
+        DeviceRx { port, number, slots: Slots::new(), empty: Box::new(Frame::new()), missed: 0 }
+    }
+
+    /// Packets that the plugin has, as many as there are buffers for.
+    fn receive(&mut self, cx: &mut FrameCx<'_>, wanted: usize) -> usize {
+        let interface = self.port.index();
+        let mut intake = Intake::begin(cx, &self.port.interfaces, interface, Layer::Ethernet);
+        cx.cache().alloc(&mut self.empty, wanted);
+        let place = (self.port.number, self.number, cx.thread());
+        let memory = cx.memory();
+        let (used, lost) = self.slots.receive(&self.port.driver, place, &mut self.empty, memory);
+        refuse(cx, interface, Error::NoBuffer, lost);
+        let (mut open, mut taken, mut at) = (Open::default(), 0, 0);
+        let tokens = self.empty.drain();
+        for buffer in tokens {
+            let filled = if at < used { self.slots.filled(at) } else { None };
+            at += 1;
+            let Some(filled) = filled else {
+                cx.cache().free(buffer);
+                continue;
+            };
+            open.add(cx.cache(), buffer, &filled);
+            if filled.more {
+                continue;
+            }
+            taken += 1;
+            let up = intake.is_up();
+            match std::mem::take(&mut open).close(cx.cache(), interface, up) {
+                Ok(mut buffer) => {
+                    if intake.is_traced() {
+                        let mut pkt = cx.cache().packet(&mut buffer);
+                        let trace = Trace {
+                            driver: Arc::clone(&self.port.driver),
+                            interface,
+                            queue: self.number,
+                            next: intake.next(),
+                            len: pkt.len(),
+                            vnet: filled.vnet,
+                        };
+                        cx.begin_trace(&mut pkt, trace);
+                    }
+                    // Every packet has a link layer here: none comes back.
+                    if let Err(NotIp(buffer)) = intake.take(cx, buffer) {
+                        cx.cache().free(buffer);
+                    }
+                }
+                Err(error) => refuse(cx, interface, error, 1),
+            }
+        }
+        if let Some(buffer) = open.head {
+            cx.cache().free(buffer);
+            refuse(cx, interface, Error::Unfinished, 1);
+        }
+        intake.finish(cx);
+        taken
+    }
+}
+
+impl Open {
+    /// Adds a buffer that the plugin says it has filled.
+    #[inline]
+    fn add(&mut self, cache: &Cache, mut buffer: Buffer, filled: &Filled) {
+        let first = self.head.is_none();
+        if first {
+            self.vnet = filled.vnet;
+        }
+        let length = filled.length;
+        if length == 0 || length > DATA_SIZE || cache.packet(&mut buffer).put(length).is_none() {
+            self.wrong = Some(Error::BadLength);
+        }
+        match &mut self.head {
+            None => self.head = Some(buffer),
+            // A walk along the chain; a frame of 9,000 bytes has five segments.
+            Some(head) => cache.packet(head).append_segment(buffer),
+        }
+    }
+
+    /// The packet with what it owes.
+    #[inline]
+    fn close(self, cache: &mut Cache, interface: SwIfIndex, up: bool) -> Result<Buffer, Error> {
+        let Some(mut head) = self.head else { return Err(Error::BadLength) };
+        let wrong = if up { self.wrong } else { Some(Error::AdminDown) };
+        let owes = wrong.map_or_else(|| owe(cache, &mut head, self.vnet), Err);
+        cache.packet(&mut head).meta_mut().rx = interface;
+        match owes {
+            Ok(()) => Ok(head),
+            Err(error) => {
+                cache.free(head);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes what a packet owes into its metadata, if that can be.
+#[inline]
+fn owe(cache: &Cache, buffer: &mut Buffer, vnet: VnetHdr) -> Result<(), Error> {
+    if vnet.flags == 0 && vnet.gso_type == 0 {
+        return Ok(());
+    }
+    let mut pkt = cache.packet(buffer);
+    let segments = SegmentList::of(&pkt).ok_or(Error::BadOffload)?;
+    let offload = vnet.validate(segments.as_slice()).map_err(|_| Error::BadOffload)?;
+    offload.store(&mut pkt).map_err(|_| Error::BadOffload)
+}
+
+fn refuse(cx: &FrameCx<'_>, interface: SwIfIndex, error: Error, n: u64) {
+    if n == 0 {
+        return;
+    }
+    let (thread, at) = (cx.thread(), interface.0 as usize);
+    match error {
+        Error::NoBuffer => cx.counters().rx_no_buf.add(thread, at, n),
+        Error::AdminDown => {}
+        _ => cx.counters().rx_error.add(thread, at, n),
+    }
+    cx.count(error, n);
+}
+
+impl RxQueue for DeviceRx {
+    fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        if !self.port.is_running() {
+            return 0;
+        }
+        let missed = self.port.missed.load(Ordering::Relaxed);
+        if self.number == 0 && missed > self.missed {
+            cx.counters().rx_miss.add(cx.thread(), self.port.index().0 as usize, missed - self.missed);
+            self.missed = missed;
+        }
+        match self.port.driver.poll((self.port.number, self.number, cx.thread())) {
+            0 => 0,
+            wanted => self.receive(cx, wanted),
+        }
+    }
+
+    fn is_parked(&self) -> bool {
+        !self.port.is_running()
+    }
+}
+
+/// What `show trace` says of a received packet.
+struct Trace {
+    driver: Arc<Driver>,
+    interface: SwIfIndex,
+    queue: u32,
+    next: NodeIndex,
+    len: usize,
+    vnet: VnetHdr,
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trace { driver, interface, queue, next, len, vnet } = self;
+        let (driver, next) = (&driver.name, next.number());
+        write!(f, "{driver}: hw_if_index {interface} rx queue {queue} next-index {next} len {len}")?;
+        let (start, offset) = (vnet.csum_start.get(), vnet.csum_offset.get());
+        write!(f, "\n  checksum flags 0x{:02x} gso_type 0x{:02x} ", vnet.flags, vnet.gso_type)?;
+        write!(f, "gso_size {} csum_start {start} csum_offset {offset}", vnet.gso_size.get())
+    }
+}

@@ -1,0 +1,214 @@
+//! A driver's functions of the main thread, and an operator's commands.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use shoal_plugin_abi as abi;
+use shoal_wire::MacAddress;
+
+use super::library::printable;
+
+/// Most bytes that a function of a plugin answers.
+const ROOM: usize = 64 << 10;
+
+const _: () = assert!(abi::SHOAL_MAX_QUEUES == 64 && abi::SHOAL_NAME_SIZE == 64);
+
+type Say = unsafe extern "C" fn(*mut c_void, u32, u32, *mut abi::Text) -> c_int;
+type OpenAt = unsafe extern "C" fn(*mut c_void, u32, *mut abi::Device, *mut abi::Text) -> c_int;
+type OpenNamed =
+    unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut abi::Device, *mut abi::Text) -> c_int;
+type Start = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut u32, *mut abi::Text) -> c_int;
+type Set = unsafe extern "C" fn(*mut c_void, u32, u32, u64, *mut abi::Text) -> c_int;
+
+/// A kind of devices.
+#[derive(Debug, Clone)]
+pub(crate) struct Driver {
+    pub(crate) name: String,
+    pub(super) context: *mut c_void,
+    pub(super) start: Start,
+    pub(super) open: OpenAt,
+    pub(super) attach: OpenNamed,
+    pub(super) close: unsafe extern "C" fn(*mut c_void, u32),
+    pub(super) set: Set,
+    pub(super) link: unsafe extern "C" fn(*mut c_void, u32, *mut abi::Link) -> c_int,
+    pub(super) describe: Say,
+    pub(super) poll: unsafe extern "C" fn(*mut c_void, u32, u32, u32) -> u32,
+    pub(super) receive: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
+    pub(super) send: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
+}
+
+// SAFETY: the ABI says which functions are called from which threads, and that they get the same context.
+unsafe impl Send for Driver {}
+// SAFETY: as above.
+unsafe impl Sync for Driver {}
+
+/// A command of the CLI.
+#[derive(Debug, Clone)]
+pub(crate) struct Operator {
+    pub(crate) path: String,
+    pub(crate) help: String,
+    /// Whether words may follow.
+    pub(crate) words: bool,
+    pub(super) context: *mut c_void,
+    pub(super) run: unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut abi::Text) -> c_int,
+}
+
+/// What is changed of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    Admin(bool),
+    Promiscuous(bool),
+    Mtu(u32),
+    Mac(MacAddress),
+}
+
+/// A device that a plugin has opened: numbers nobody has looked at yet.
+#[derive(Debug, Clone)]
+pub(crate) struct NewDevice {
+    pub(crate) number: u32,
+    pub(crate) checksum: bool,
+    pub(crate) tso: bool,
+    pub(crate) mtu: u32,
+    pub(crate) rx_queues: u32,
+    pub(crate) tx_queues: u32,
+    pub(crate) mac: MacAddress,
+    pub(crate) rx_workers: Vec<Option<u16>>,
+    pub(crate) name: String,
+    pub(crate) kind: String,
+}
+
+/// A device's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Link {
+    pub(crate) up: bool,
+    /// Mbit/s; 0 when unknown.
+    pub(crate) speed: u32,
+    pub(crate) gone: bool,
+    pub(crate) missed: u64,
+}
+
+/// Calls a function that answers with text: what it returned, and the text.
+fn answered(call: impl FnOnce(*mut abi::Text) -> c_int) -> (c_int, String) {
+    let mut bytes = vec![0u8; ROOM];
+    let mut text = abi::Text {
+        size: size_of::<abi::Text>() as u32,
+        room: ROOM as u32,
+        length: 0,
+        reserved: 0,
+        bytes: bytes.as_mut_ptr().cast(),
+    };
+    let code = call(&raw mut text);
+    (code, printable(bytes.get(..text.length as usize).unwrap_or_default()))
+}
+
+/// A function that succeeds with a text or fails with one, which is one line.
+fn tried(call: impl FnOnce(*mut abi::Text) -> c_int) -> Result<String, String> {
+    match answered(call) {
+        (0, text) => Ok(text),
+        (code, text) if text.is_empty() => Err(format!("the plugin's function returned {code}, expected 0")),
+        (_, text) => Err(text.replace('\n', " ")),
+    }
+}
+
+/// A text in an array that a zero ends.
+fn name(bytes: &[c_char]) -> String {
+    let bytes: Vec<u8> = bytes.iter().map(|c| c.cast_unsigned()).take_while(|c| *c != 0).collect();
+    printable(&bytes)
+}
+
+fn device(open: impl FnOnce(*mut abi::Device, *mut abi::Text) -> c_int) -> Result<NewDevice, String> {
+    let mut opened = abi::Device {
+        size: size_of::<abi::Device>() as u32,
+        number: 0,
+        flags: 0,
+        mtu: 0,
+        rx_queues: 0,
+        tx_queues: 0,
+        mac: [0; 6],
+        rx_workers: [abi::SHOAL_ANY_WORKER; 64],
+        name: [0; 64],
+        kind: [0; 64],
+    };
+    let shown = &raw mut opened;
+    tried(|why| open(shown, why))?;
+    let has = |flag| opened.flags & flag != 0;
+    Ok(NewDevice {
+        number: opened.number,
+        checksum: has(abi::SHOAL_DEVICE_CHECKSUM),
+        tso: has(abi::SHOAL_DEVICE_CHECKSUM) && has(abi::SHOAL_DEVICE_TSO),
+        mtu: opened.mtu,
+        rx_queues: opened.rx_queues,
+        tx_queues: opened.tx_queues,
+        mac: MacAddress(opened.mac),
+        rx_workers: opened.rx_workers.iter().map(|w| (*w != abi::SHOAL_ANY_WORKER).then_some(*w)).collect(),
+        name: name(&opened.name),
+        kind: name(&opened.kind),
+    })
+}
+
+impl Driver {
+    /// Starts the driver; tells how many devices of the start-up file are to be opened.
+    pub(crate) fn start(&self, settings: Option<&str>) -> Result<u32, String> {
+        let (text, length) = settings.map_or((std::ptr::null(), 0), |s| (s.as_ptr().cast(), s.len()));
+        let mut count = 0;
+        let shown = &raw mut count;
+        // SAFETY: the plugin's function for this context, on the main thread; the text is as long as is told, and all
+        // of it lives until the call ends.
+        tried(|why| unsafe { (self.start)(self.context, text, length, shown, why) })?;
+        Ok(count)
+    }
+
+    /// Opens a device of the start-up file.
+    pub(crate) fn open(&self, position: u32) -> Result<NewDevice, String> {
+        // SAFETY: as above; a device is integers, whatever is written there.
+        device(|shown, why| unsafe { (self.open)(self.context, position, shown, why) })
+    }
+
+    /// Opens a device that an operator names.
+    pub(crate) fn attach(&self, words: &str) -> Result<NewDevice, String> {
+        // SAFETY: as above.
+        device(|shown, why| unsafe {
+            (self.attach)(self.context, words.as_ptr().cast(), words.len(), shown, why)
+        })
+    }
+
+    /// Closes a device.
+    pub(crate) fn close(&self, number: u32) {
+        // SAFETY: the plugin's function for this context, on the main thread.
+        unsafe { (self.close)(self.context, number) };
+    }
+
+    /// Changes a device.
+    pub(crate) fn set(&self, number: u32, setting: Setting) -> Result<(), String> {
+        let (what, value) = match setting {
+            Setting::Admin(up) => (abi::SHOAL_SET_ADMIN, up.into()),
+            Setting::Promiscuous(on) => (abi::SHOAL_SET_PROMISCUOUS, on.into()),
+            Setting::Mtu(mtu) => (abi::SHOAL_SET_MTU, mtu.into()),
+            Setting::Mac(mac) => (abi::SHOAL_SET_MAC, mac.to_u64()),
+        };
+        // SAFETY: as above.
+        tried(|why| unsafe { (self.set)(self.context, number, what, value, why) }).map(drop)
+    }
+
+    /// A device's link; `None` if the plugin does not say.
+    pub(crate) fn link(&self, number: u32) -> Option<Link> {
+        let mut link = abi::Link { size: size_of::<abi::Link>() as u32, up: 0, speed: 0, gone: 0, missed: 0 };
+        // SAFETY: as above; a link is integers.
+        let code = unsafe { (self.link)(self.context, number, &raw mut link) };
+        let abi::Link { up, speed, gone, missed, .. } = link;
+        (code == 0).then_some(Link { up: up != 0, speed, gone: gone != 0, missed })
+    }
+
+    /// Lines about a device; or those that are for who looks closely.
+    pub(crate) fn describe(&self, number: u32, detail: bool) -> String {
+        // SAFETY: as above.
+        answered(|text| unsafe { (self.describe)(self.context, number, detail.into(), text) }).1
+    }
+}
+
+impl Operator {
+    /// Runs the command with the words that follow it.
+    pub(crate) fn run(&self, words: &str) -> Result<String, String> {
+        // SAFETY: the plugin's function for this context, on the main thread; the text is as long as is told.
+        tried(|text| unsafe { (self.run)(self.context, words.as_ptr().cast(), words.len(), text) })
+    }
+}
