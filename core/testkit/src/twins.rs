@@ -110,7 +110,8 @@ impl Twins {
             let most = *rng.pick(&[1, 4, 40, 300]);
             let packets = 1 + rng.below(most);
             // One frame of which most packets are one: the first, the last, and the one in the middle are.
-            let often = (packets <= 256 && rng.one_in(4)).then(|| (self.packet)(&mut rng, &plain.ports[0], 0));
+            let often =
+                (packets <= 256 && rng.one_in(4)).then(|| (self.packet)(&mut rng, &plain.ports[0], 0));
             for n in 0..packets {
                 // Mostly from one port, so that frames are long.
                 let rx = if often.is_some() || rng.one_in(2) { 0 } else { rng.below(plain.ports.len()) };
