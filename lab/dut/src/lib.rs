@@ -1,0 +1,1 @@
+//! Devices under test: started, checked, reset, taken away.

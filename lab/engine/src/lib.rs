@@ -1,0 +1,1 @@
+//! Sends streams at exact times, accounts for each frame that comes back.

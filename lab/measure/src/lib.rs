@@ -1,0 +1,1 @@
+//! The tests: searches, formulas and statistics of the RFCs.

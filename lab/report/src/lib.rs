@@ -1,0 +1,1 @@
+//! A results folder, and the page that explains it.

@@ -1,0 +1,1 @@
+//! siitperf's configuration file, command lines and output.

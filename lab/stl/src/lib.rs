@@ -1,0 +1,1 @@
+//! Profiles written for TRex's STL API, as streams.
