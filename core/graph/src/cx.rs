@@ -327,6 +327,22 @@ impl<'a> FrameCx<'a> {
         self.lane.recycle(frame);
     }
 
+    /// Frees the packets of a frame that have no byte.
+    #[cold]
+    pub fn free_empty(&mut self, frame: &mut Frame) {
+        let mut kept = self.blank();
+        for mut buffer in frame.drain() {
+            let empty = self.cache().packet(&mut buffer).is_empty();
+            if empty {
+                self.cache().free(buffer);
+            } else if let Err(buffer) = kept.push(buffer) {
+                self.cache().free(buffer);
+            }
+        }
+        frame.append(&mut kept);
+        self.recycle(kept);
+    }
+
     /// Sends one packet along an edge.
     #[inline(always)]
     pub fn send(&mut self, edge: Edge, buffer: Buffer) {

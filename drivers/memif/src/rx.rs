@@ -136,7 +136,7 @@ impl RxQueue for MemifRx {
         consumer.release(&self.found);
         let lost = (wanted - got) + filled.failed;
         if filled.failed > 0 {
-            weed(cx, &mut frame);
+            cx.free_empty(&mut frame);
         }
         if lost > 0 {
             self.count_lost(cx, lost, Error::NoBuffer);
@@ -256,22 +256,6 @@ fn fill_parts(cache: &mut Cache, mut pkt: Packet<'_>, regions: &Regions, parts: 
         pkt.append_segment(last);
     }
     Some(bytes)
-}
-
-/// Takes empty packets out of a frame.
-#[cold]
-fn weed(cx: &mut FrameCx<'_>, frame: &mut Frame) {
-    let mut kept = cx.blank();
-    for mut buffer in frame.drain() {
-        let empty = cx.cache().packet(&mut buffer).is_empty();
-        if empty {
-            cx.cache().free(buffer);
-        } else if let Err(buffer) = kept.push(buffer) {
-            cx.cache().free(buffer);
-        }
-    }
-    frame.append(&mut kept);
-    cx.recycle(kept);
 }
 
 /// Sends IPv4 and IPv6 each to its own node. `lost` counts what is neither.

@@ -118,7 +118,7 @@ impl RxQueue for VhostRx {
         let filled = fill(cx.cache(), &mut frame, queue, &self.found, interface);
         queue.release(&self.found);
         if filled.lost > 0 {
-            weed(cx, &mut frame);
+            cx.free_empty(&mut frame);
         }
         let down = if self.enabled { Error::AdminDown } else { Error::NotEnabled };
         for (lost, why) in [
@@ -274,20 +274,4 @@ fn fill_chain(cache: &mut Cache, mut pkt: Packet<'_>, reader: &mut Reader<'_>, l
         pkt.append_segment(tail);
     }
     Some(())
-}
-
-/// Takes empty packets out of a frame.
-#[cold]
-fn weed(cx: &mut FrameCx<'_>, frame: &mut Frame) {
-    let mut kept = cx.blank();
-    for mut buffer in frame.drain() {
-        let empty = cx.cache().packet(&mut buffer).is_empty();
-        if empty {
-            cx.cache().free(buffer);
-        } else if let Err(buffer) = kept.push(buffer) {
-            cx.cache().free(buffer);
-        }
-    }
-    frame.append(&mut kept);
-    cx.recycle(kept);
 }
