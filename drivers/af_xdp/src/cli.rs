@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
@@ -131,15 +131,9 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::text(format!("{}\n", control.get::<Interfaces>()?.name(index)?)))
 }
 
-fn interface(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
-    match args.opt::<InterfaceArg>("interface")? {
-        Some(InterfaceArg(index)) => Ok(Some(index)),
-        None => Ok(args.opt::<u32>("index")?.map(SwIfIndex)),
-    }
-}
-
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which interface?"))?;
+    let index =
+        InterfaceArg::optional(args)?.ok_or_else(|| CliError::argument("interface", "which interface?"))?;
     control.get::<XdpInterfaces>()?.delete(index)?;
     Ok(Output::none())
 }
@@ -151,7 +145,7 @@ fn set_pinhole(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let all = control.get::<XdpInterfaces>()?.list(interface(args)?)?;
+    let all = control.get::<XdpInterfaces>()?.list(InterfaceArg::optional(args)?)?;
     Ok(Output::view(Shown(all.into_iter().map(Row::from).collect())))
 }
 

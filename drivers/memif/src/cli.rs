@@ -1,6 +1,6 @@
 //! Commands.
 
-use shoal_interface::{InterfaceArg, SwIfIndex};
+use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
@@ -93,15 +93,9 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-fn interface(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
-    match args.opt::<InterfaceArg>("interface")? {
-        Some(InterfaceArg(index)) => Ok(Some(index)),
-        None => Ok(args.opt::<u32>("index")?.map(SwIfIndex)),
-    }
-}
-
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which memif?"))?;
+    let index =
+        InterfaceArg::optional(args)?.ok_or_else(|| CliError::argument("interface", "which memif?"))?;
     control.get::<Memifs>()?.delete(index)?;
     Ok(Output::none())
 }
@@ -109,7 +103,7 @@ fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let memifs = control.get::<Memifs>()?;
     let detail = if args.has("descriptors") { Detail::Descriptors } else { Detail::Brief };
-    let only = interface(args)?;
+    let only = InterfaceArg::optional(args)?;
     let sockets = if only.is_none() { memifs.sockets() } else { Vec::new() };
     Ok(Output::view(Shown::new(sockets, memifs.list(only, detail)?)))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use serde::Serialize;
-use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 use shoal_wire::{Ip4Prefix, Ip6Prefix, MacAddress};
@@ -118,21 +118,14 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::text(format!("{}\n", control.get::<Interfaces>()?.name(index)?)))
 }
 
-fn interface(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
-    match args.opt::<InterfaceArg>("interface")? {
-        Some(InterfaceArg(index)) => Ok(Some(index)),
-        None => Ok(args.opt::<u32>("index")?.map(SwIfIndex)),
-    }
-}
-
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which TAP?"))?;
+    let index = InterfaceArg::optional(args)?.ok_or_else(|| CliError::argument("interface", "which TAP?"))?;
     control.get::<Taps>()?.delete(index)?;
     Ok(Output::none())
 }
 
 fn set_offload(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which TAP?"))?;
+    let index = InterfaceArg::optional(args)?.ok_or_else(|| CliError::argument("interface", "which TAP?"))?;
     let taps = control.get::<Taps>()?;
     let offload = if args.has("gso-enable") {
         Offload::Gso
@@ -152,7 +145,7 @@ fn set_offload(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let taps = control.get::<Taps>()?.list(interface(args)?)?;
+    let taps = control.get::<Taps>()?.list(InterfaceArg::optional(args)?)?;
     Ok(Output::view(Shown(taps.into_iter().map(Row::from).collect())))
 }
 

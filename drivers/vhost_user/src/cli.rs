@@ -1,6 +1,6 @@
 //! Commands.
 
-use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
@@ -63,22 +63,16 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::text(format!("{}\n", control.get::<Interfaces>()?.name(index)?)))
 }
 
-fn interface(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
-    match args.opt::<InterfaceArg>("interface")? {
-        Some(InterfaceArg(index)) => Ok(Some(index)),
-        None => Ok(args.opt::<u32>("index")?.map(SwIfIndex)),
-    }
-}
-
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let index = interface(args)?.ok_or_else(|| CliError::argument("interface", "which interface?"))?;
+    let index =
+        InterfaceArg::optional(args)?.ok_or_else(|| CliError::argument("interface", "which interface?"))?;
     control.get::<Vhosts>()?.delete(index)?;
     Ok(Output::none())
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let detail = if args.has("descriptors") { Detail::Descriptors } else { Detail::Brief };
-    let all = control.get::<Vhosts>()?.list(interface(args)?, detail)?;
+    let all = control.get::<Vhosts>()?.list(InterfaceArg::optional(args)?, detail)?;
     let interfaces = control.get::<Interfaces>()?;
     let queues = all.iter().map(|info| interfaces.queues(info.index).unwrap_or_default()).collect();
     let sending = all.iter().map(|info| interfaces.tx_queues(info.index).unwrap_or_default()).collect();

@@ -2,7 +2,7 @@
 
 use shoal_buffer::SwIfIndex;
 use shoal_module::Control;
-use shoal_module::cli::{Expected, FromArg};
+use shoal_module::cli::{Args, CliError, Expected, FromArg};
 
 use crate::Interfaces;
 
@@ -17,5 +17,19 @@ impl FromArg for InterfaceArg {
             .by_name(text)
             .map(InterfaceArg)
             .ok_or_else(|| Expected::new("the name of an interface").nearest(interfaces.nearest_name(text)))
+    }
+}
+
+impl InterfaceArg {
+    /// What a command names by its argument `interface` or, as a number, by `index`; `None` if by neither.
+    ///
+    /// # Errors
+    ///
+    /// There is no interface of that name.
+    pub fn optional(args: &Args) -> Result<Option<SwIfIndex>, CliError> {
+        match args.opt::<InterfaceArg>("interface")? {
+            Some(InterfaceArg(index)) => Ok(Some(index)),
+            None => Ok(args.opt::<u32>("index")?.map(SwIfIndex)),
+        }
     }
 }
