@@ -1,9 +1,7 @@
 //! One transmit queue, and who pays what packets still owe: the kernel, or the router itself.
 
 use shoal_buffer::{Flags, Packet};
-use shoal_vnet::{
-    MOST_PIECES, Offload, SegmentList, Segments, VnetHdr, complete_checksum, ethernet_payload, owed,
-};
+use shoal_vnet::{Offload, SegmentList, Segments, VnetHdr, complete_checksum, ethernet_payload, owed};
 
 use crate::queue::{TX_BATCH, TxOffload};
 use crate::{TxQueue, TxRefused, TxReport};
@@ -106,8 +104,8 @@ impl Cutter {
         };
         let pieces = Offload::load(pkt)
             .zip(net)
-            .and_then(|(offload, net)| Segments::new(list.as_slice(), &offload, net).ok().flatten())
-            .filter(|p| p.count() <= MOST_PIECES && p.max_len() <= STORE);
+            .and_then(|(offload, net)| Segments::bounded(list.as_slice(), &offload, net))
+            .filter(|p| p.max_len() <= STORE);
         let Some(mut pieces) = pieces else {
             sum.report.invalid += 1;
             return;

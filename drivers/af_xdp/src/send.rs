@@ -1,9 +1,7 @@
 //! One transmit queue, and what packets still owe: nobody behind it completes checksums or cuts.
 
 use shoal_buffer::{Cache, Flags, Packet};
-use shoal_vnet::{
-    MOST_PIECES, Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload,
-};
+use shoal_vnet::{Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload};
 
 use crate::sys::queue::{CHUNK, Kick, TxRefused, XskTx};
 
@@ -65,8 +63,7 @@ impl Sender {
         let list = SegmentList::of(pkt);
         let pieces = list.as_ref().and_then(|list| {
             let (offload, net) = Offload::load(pkt).zip(ethernet_payload(pkt.data()))?;
-            let pieces = Segments::new(list.as_slice(), &offload, net).ok().flatten()?;
-            Some(pieces).filter(|p| p.count() <= MOST_PIECES)
+            Segments::bounded(list.as_slice(), &offload, net)
         });
         let Some(mut pieces) = pieces else {
             sum.invalid += 1;

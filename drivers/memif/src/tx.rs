@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use shoal_buffer::{Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NoNext};
-use shoal_vnet::{MOST_PIECES, Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
+use shoal_vnet::{Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
 
 use crate::port::Port;
 use crate::producer::{Producer, Refusal};
@@ -92,8 +92,8 @@ impl TxQueue {
         };
         let pieces = Offload::load(pkt)
             .zip(net)
-            .and_then(|(offload, net)| Segments::new(list.as_slice(), &offload, net).ok().flatten())
-            .filter(|p| p.count() <= MOST_PIECES && p.max_len() <= STORE);
+            .and_then(|(offload, net)| Segments::bounded(list.as_slice(), &offload, net))
+            .filter(|p| p.max_len() <= STORE);
         let mut pieces = pieces.ok_or(Error::Invalid)?;
         while let Some(piece) = pieces.next_into(&mut self.store) {
             let len = piece.map_err(|_| Error::Invalid)?;

@@ -9,8 +9,8 @@ use shoal_buffer::{Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NoNext};
 use shoal_vnet::{
-    Front, MOST_PIECES, Offload as Owed, PieceError, SegmentList, Segments, VnetHdr, coalesce,
-    complete_checksum, ethernet_payload, owed,
+    Front, Offload as Owed, PieceError, SegmentList, Segments, VnetHdr, coalesce, complete_checksum,
+    ethernet_payload, owed,
 };
 
 use crate::port::Port;
@@ -138,10 +138,8 @@ impl TapTx {
         }
         let list = SegmentList::of(pkt).ok_or(Error::TooManySegments)?;
         let net = if self.port.mode == Mode::Tap { ethernet_payload(pkt.data()) } else { Some(0) };
-        let pieces = Owed::load(pkt)
-            .zip(net)
-            .and_then(|(owed, net)| Segments::new(list.as_slice(), &owed, net).ok().flatten())
-            .filter(|pieces| pieces.count() <= MOST_PIECES);
+        let pieces =
+            Owed::load(pkt).zip(net).and_then(|(owed, net)| Segments::bounded(list.as_slice(), &owed, net));
         let mut pieces = pieces.ok_or(Error::Invalid)?;
         while let Some(piece) = pieces.next_packet(cx.cache(), pkt.current()) {
             let mut piece = piece.map_err(|error| match error {

@@ -19,8 +19,6 @@ use crate::queue::{Refusal, Sender};
 
 /// Bytes for one piece of a superframe.
 const STORE: usize = 64 << 10;
-/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
-const MOST_PIECES: usize = 1024;
 /// A packet that owes nothing.
 const PLAIN: [u8; 10] = [0; 10];
 
@@ -109,8 +107,8 @@ impl TxQueue {
     fn send_pieces(&mut self, pkt: &Packet<'_>, offload: &Offload) -> Result<(), Error> {
         let list = SegmentList::of(pkt).ok_or(Error::TooLong)?;
         let pieces = ethernet_payload(pkt.data())
-            .and_then(|net| Segments::new(list.as_slice(), offload, net).ok().flatten())
-            .filter(|p| p.count() <= MOST_PIECES && p.max_len() <= STORE);
+            .and_then(|net| Segments::bounded(list.as_slice(), offload, net))
+            .filter(|p| p.max_len() <= STORE);
         let mut pieces = pieces.ok_or(Error::Invalid)?;
         while let Some(piece) = pieces.next_into(&mut self.store) {
             let len = piece.map_err(|_| Error::Invalid)?;

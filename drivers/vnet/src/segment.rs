@@ -59,6 +59,12 @@ impl<'a> Segments<'a> {
         Ok(Some(Self { segs, gso, head, net: net_offset, transport, len, at: header_len, index: 0 }))
     }
 
+    /// As [`new`](Self::new), for senders: `None` too if the headers are not as promised, or more than
+    /// [`MOST_PIECES`] would come out.
+    pub fn bounded(segs: &'a [&'a [u8]], offload: &Offload, net_offset: usize) -> Option<Self> {
+        Self::new(segs, offload, net_offset).ok().flatten().filter(|pieces| pieces.count() <= MOST_PIECES)
+    }
+
     /// How many segments will come out, at least one.
     pub fn count(&self) -> usize {
         (self.len - usize::from(self.gso.header_len)).div_ceil(usize::from(self.gso.size.get())).max(1)

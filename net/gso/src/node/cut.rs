@@ -7,7 +7,7 @@ use shoal_buffer::{Buffer, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Edge, FrameCx, FrameNode};
 use shoal_interface::{IfFlags, IfTable};
-use shoal_vnet::{MOST_PIECES, Offload, PieceError, SegmentList, Segments};
+use shoal_vnet::{Offload, PieceError, SegmentList, Segments};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +89,9 @@ impl<const IP6: bool> Cut<IP6> {
         let (front, meta) = (pkt.current(), pkt.meta());
         let pieces = Offload::load(pkt).and_then(|offload| {
             let net = usize::try_from(i32::from(meta.l3) - i32::from(front)).ok()?;
-            Segments::new(list.as_slice(), &offload, net).ok().flatten()
+            Segments::bounded(list.as_slice(), &offload, net)
         });
-        let Some(mut pieces) = pieces.filter(|pieces| pieces.count() <= MOST_PIECES) else {
+        let Some(mut pieces) = pieces else {
             return Fate::Dropped(Error::Invalid);
         };
         let (len, count) = (pkt.len(), pieces.count());

@@ -16,8 +16,6 @@ use crate::sys::Batch;
 
 /// Packets whose views are held at a time.
 const BATCH: usize = 64;
-/// Most pieces of one superframe: 64 KiB cut for the least MTU of IPv4 hosts (RFC 1122, 3.3.3: 576 bytes) are 123.
-const MOST_PIECES: usize = 1024;
 
 /// Why a packet is not sent.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +118,8 @@ impl DeviceTx {
         };
         let pieces = Offload::load(pkt)
             .zip(ethernet_payload(pkt.data()))
-            .and_then(|(offload, net)| Segments::new(list.as_slice(), &offload, net).ok().flatten())
-            .filter(|p| p.count() <= MOST_PIECES && p.max_len() <= tx.store.len());
+            .and_then(|(offload, net)| Segments::bounded(list.as_slice(), &offload, net))
+            .filter(|p| p.max_len() <= tx.store.len());
         let Some(mut pieces) = pieces else {
             sum.invalid += 1;
             return;
