@@ -9,6 +9,7 @@ use shoal_graph::clock::tsc_hz;
 
 use crate::Result;
 use crate::control_loop::Pace;
+use crate::memory::{LineCost, line_costs};
 
 /// What ran the benchmark.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub struct Machine {
     /// Free hugepages at the beginning. Without any, buffers lie in transparent ones, where the kernel has some to give.
     #[serde(default)]
     pub hugepages: u64,
+    /// What a cache line costs, by the size of the memory it is in.
+    #[serde(default)]
+    pub memory: Vec<LineCost>,
     /// Load averages of one minute at the beginning and at the end.
     pub load_before: f64,
     pub load_after: f64,
@@ -46,6 +50,7 @@ impl Machine {
             revision: std::env::var("SHOAL_REVISION").ok().filter(|r| !r.is_empty()),
             hugepages: free_hugepages(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
             load_before: load(),
+            memory: line_costs(),
             ..Machine::default()
         }
     }

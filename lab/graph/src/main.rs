@@ -16,6 +16,7 @@ mod control_loop;
 mod full_table;
 mod instructions;
 mod machine;
+mod memory;
 mod meter;
 mod report;
 mod results;

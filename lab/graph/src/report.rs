@@ -112,6 +112,11 @@ pub fn tail(results: &Results) -> String {
         m.control.chain,
         m.control.wide
     );
+    if !m.memory.is_empty() {
+        let among: Vec<_> = m.memory.iter().map(|c| c.megabytes.to_string()).collect();
+        let costs: Vec<_> = m.memory.iter().map(|c| format!("{:.1}", c.clocks)).collect();
+        let _ = writeln!(text, "a cache line among {} MB: {} clocks", among.join(", "), costs.join(", "));
+    }
     if m.load_after.max(m.load_before) > 1.5 {
         text += "The machine was busy: compare ratios to the ruler and instructions rather than clocks.\n";
     }

@@ -1,4 +1,4 @@
-//! The unsafe island: performance counters of the kernel, requests to valgrind.
+//! The unsafe island: performance counters of the kernel, large pages, requests to valgrind.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -29,6 +29,19 @@ const EXCLUDE_HV: u64 = 1 << 6;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
 const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
+
+/// Asks the kernel to put `memory` on large pages; without them, it is as before.
+pub fn advise_huge(memory: &mut [u64]) {
+    const HUGE: usize = 2 << 20;
+    let at = memory.as_mut_ptr().addr();
+    let (start, end) = (at.next_multiple_of(HUGE), (at + size_of_val(memory)) / HUGE * HUGE);
+    if start < end {
+        // SAFETY: the whole pages from `start` to `end` are within `memory`, and the advice changes no contents.
+        unsafe {
+            libc::madvise(memory.as_mut_ptr().byte_add(start - at).cast(), end - start, libc::MADV_HUGEPAGE)
+        };
+    }
+}
 
 /// The processor's count of instructions of the calling thread in user mode.
 #[derive(Debug)]
