@@ -11,49 +11,8 @@ use std::time::Duration;
 
 use shoal_af_xdp::{BusyPoll, Copying, CreateXdp, Queues, XdpMode};
 use shoal_interface::{IfFlags, MtuLayer};
+use support::hosts::{Hosts, PATIENCE};
 use support::*;
-
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Hosts `a` (10.9.0.1) and `b` (10.9.0.2), each on a veth whose other end, `ra` and `rb`, is in `r`.
-struct Hosts {
-    a: Namespace,
-    b: Namespace,
-    r: Namespace,
-}
-
-impl Hosts {
-    fn new(tag: &str) -> Self {
-        let [a, b, r] = ["a", "b", "r"].map(|end| Namespace::new(&format!("x{tag}{end}")).unwrap());
-        let hosts = Hosts { a, b, r };
-        hosts.wire(&hosts.a, "ra", "1");
-        hosts.wire(&hosts.b, "rb", "2");
-        hosts
-    }
-
-    fn wire(&self, host: &Namespace, end: &str, last: &str) {
-        let peer = format!("type veth peer name eth0 numtxqueues 2 numrxqueues 2 netns {}", host.name());
-        self.r.ip(&format!("link add {end} numrxqueues 2 numtxqueues 2 {peer}"));
-        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", self.r.name()));
-        host.ip(&format!("link set eth0 address 02:00:00:00:00:0{last}"));
-        host.ip(&format!("address add 10.9.0.{last}/24 dev eth0"));
-        host.ip(&format!("address add 2001:db8:9::{last}/64 dev eth0 nodad"));
-        host.ip("link set eth0 up");
-    }
-
-    fn ping(&self, count: u32) -> bool {
-        pings(&self.a, count, "10.9.0.2")
-    }
-
-    fn ping6(&self, count: u32) -> bool {
-        pings(&self.a, count, "2001:db8:9::2")
-    }
-
-    /// Both families, a while after everything is up.
-    fn reach_each_other(&self) -> bool {
-        wait_for(PATIENCE, || self.ping(1)) && wait_for(PATIENCE, || self.ping6(1))
-    }
-}
 
 fn plain() -> CreateXdp {
     CreateXdp::default()
@@ -224,45 +183,6 @@ fn the_kernels_interface_vanishes_under_traffic_and_comes_back() {
     let info = router.on(move |r| r.interfaces.info(b).unwrap());
     println!("{}", info.device);
     assert!(info.device.contains("vanished 3"), "{}", info.device);
-    router.end();
-}
-
-#[test]
-fn interfaces_are_deleted_and_made_again_under_load() {
-    if !can_run("interfaces_are_deleted_and_made_again_under_load") {
-        return;
-    }
-    let hosts = Hosts::new("d");
-    let router = start(&hosts.r);
-    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
-    router.on(|r| r.graph.add_worker(None).unwrap());
-    assert!(hosts.reach_each_other());
-    let stop = Arc::new(AtomicBool::new(false));
-    let (ns, halt) = (hosts.a.name().to_owned(), Arc::clone(&stop));
-    let flood = std::thread::spawn(move || {
-        while !halt.load(Ordering::Relaxed) {
-            let ping = ["netns", "exec", &ns, "ping", "-q", "-f", "-c", "2000", "-w", "1", "10.9.0.2"];
-            Command::new("ip").args(ping).output().unwrap();
-        }
-    });
-    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let mut ends = [a, b];
-    let mut before = None;
-    for round in 0..15 {
-        ends = router.on(move |r| {
-            for end in ends {
-                xdps(r).delete(end).unwrap();
-            }
-            connect(r, ["ra", "rb"], &plain())
-        });
-        assert!(wait_for(PATIENCE, || hosts.ping(1)), "round {round}");
-        if round == 3 {
-            before = Some(descriptors());
-        }
-    }
-    stop.store(true, Ordering::Relaxed);
-    flood.join().unwrap();
-    assert!(before.is_some_and(|n| descriptors() <= n + 4), "{before:?} descriptors, now {}", descriptors());
     router.end();
 }
 

@@ -1,6 +1,8 @@
 //! A router with two AF_XDP interfaces.
 #![allow(dead_code)]
 
+pub mod hosts;
+
 use std::rc::Rc;
 
 use shoal_af_xdp::{CreateXdp, XdpInterfaces};
