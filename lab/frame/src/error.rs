@@ -129,4 +129,48 @@ impl FrameError {
         }
         Err(FrameError::Option { what: what.to_owned(), value, min, max, nearest: value.clamp(min, max) })
     }
+
+    /// A name that is not among `known`; the nearest is the one with the fewest edits.
+    pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> FrameError {
+        FrameError::Name {
+            what: what.to_owned(),
+            name: name.to_owned(),
+            nearest: nearest(name, known).to_owned(),
+        }
+    }
+}
+
+/// The one of `known` that takes the fewest insertions, removals and replacements to get from `name` (Levenshtein's distance).
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
+    known.iter().copied().min_by_key(|other| distance(name, other)).unwrap_or("")
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, to) in row.iter_mut().skip(1).zip(b.chars()) {
+            let replaced = diagonal + usize::from(!from.eq_ignore_ascii_case(&to));
+            diagonal = *cell;
+            left = replaced.min(diagonal + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_the_one_with_the_fewest_edits() {
+        assert_eq!(nearest("imix:bensh", &["imix:bench", "imix:classic", "imix:csit"]), "imix:bench");
+        assert_eq!(nearest("ROUTING", &["fragment", "routing"]), "routing");
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
 }

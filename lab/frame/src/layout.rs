@@ -162,7 +162,9 @@ impl Layout {
         if self.has_pseudo_header() {
             // RFC 768, RFC 8200 section 8.1: addresses, protocol, length.
             total += sum::of(frame.get(self.addresses()).unwrap_or_default());
-            total += u64::from(self.protocol) + (self.end - self.l4) as u64;
+            // The header's byte, not the one that was read: it may be among those that change.
+            let own = frame.get(self.ip + 9).copied().filter(|_| self.is_ip4);
+            total += u64::from(own.unwrap_or(self.protocol)) + (self.end - self.l4) as u64;
         }
         if let Some(own) = self.l4_checksum().and_then(|at| word(frame, at)) {
             total += sum::difference(u64::from(own), 0, 0);

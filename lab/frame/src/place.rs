@@ -1,5 +1,7 @@
 //! A place of a frame that changes, made ready for the hot path.
 
+use std::ops::Range;
+
 use shoal_lab_plan::{Digit, Write};
 
 use crate::error::FrameError;
@@ -11,6 +13,8 @@ use crate::sum;
 pub(crate) struct Place {
     offset: usize,
     width: u8,
+    /// The first frame has zeros here and nothing else writes here: what is written is what changes.
+    alone: bool,
     digit: Option<Digit>,
     add: u64,
     shift: i8,
@@ -78,6 +82,7 @@ impl Place {
         Place {
             offset,
             width,
+            alone: false,
             digit: write.digit,
             add: write.add as u64,
             shift: write.shift,
@@ -90,45 +95,83 @@ impl Place {
         }
     }
 
+    /// Makes the places that fill their whole field, and share it with no other, ready for the short way: their bytes in the
+    /// first frame become zeros.
+    pub(crate) fn prepare(changes: &mut [&mut Place], frame: &mut [u8]) {
+        for i in 0..changes.len() {
+            let Some(place) = changes.get(i) else { continue };
+            let bytes = place.bytes();
+            let shared = changes.iter().enumerate().any(|(j, other)| {
+                let others = other.bytes();
+                j != i && others.start < bytes.end && bytes.start < others.end
+            });
+            if place.mask != u64::MAX >> (64 - 8 * u32::from(place.width)) || shared {
+                continue;
+            }
+            if let (Some(place), Some(field)) = (changes.get_mut(i), frame.get_mut(bytes)) {
+                place.alone = true;
+                field.fill(0);
+            }
+        }
+    }
+
     /// Writes `value` into `frame`, and adds to the two sums what that changes in them.
     #[inline]
     pub(crate) fn write(&self, value: u64, frame: &mut [u8], ip4: &mut u64, l4: &mut u64) {
-        let value = match self.digit {
+        let mut value = value;
+        if let Some(Digit { divide, of }) = self.digit {
             // A digit's divisor and length were checked to be at least 1.
-            Some(Digit { divide, of }) => (value / divide.max(1)) % of.max(1),
-            None => value,
-        };
-        let value = value.wrapping_add(self.add);
-        let value = if self.shift >= 0 {
-            value.checked_shl(u32::from(self.shift.unsigned_abs())).unwrap_or(0)
+            value = (value / divide.max(1)) % of.max(1);
+        }
+        value = value.wrapping_add(self.add);
+        if self.shift != 0 {
+            value = shifted(value, self.shift);
+        }
+        value = (value >> self.drop) & self.mask;
+        let difference = if self.alone {
+            match self.width {
+                1 => put(frame, self.offset, [value as u8]),
+                2 => put(frame, self.offset, (value as u16).to_be_bytes()),
+                4 => put(frame, self.offset, (value as u32).to_be_bytes()),
+                _ => put(frame, self.offset, value.to_be_bytes()),
+            }
+            sum::weigh(value, self.weight)
         } else {
-            value.checked_shr(u32::from(self.shift.unsigned_abs())).unwrap_or(0)
+            let (old, new) = change(frame, self.offset, self.width, self.mask, value);
+            sum::difference(old, new, self.weight)
         };
-        let value = (value >> self.drop) & self.mask;
-        let keep = !self.mask;
-        let (old, new) = match self.width {
-            1 => change::<1>(frame, self.offset, keep, value),
-            2 => change::<2>(frame, self.offset, keep, value),
-            4 => change::<4>(frame, self.offset, keep, value),
-            _ => change::<8>(frame, self.offset, keep, value),
-        };
-        let difference = sum::difference(old, new, self.weight);
         *ip4 += difference & self.in_ip4;
         *l4 += difference & self.in_l4;
     }
+
+    fn bytes(&self) -> Range<usize> {
+        self.offset..self.offset + usize::from(self.width)
+    }
 }
 
-/// Sets the bits of a field that are not kept; gives the field's old and new value.
+/// `value` shifted left, right if `by` is negative; nothing is left of it after 64 bits.
+fn shifted(value: u64, by: i8) -> u64 {
+    let bits = u32::from(by.unsigned_abs());
+    if by > 0 { value.checked_shl(bits) } else { value.checked_shr(bits) }.unwrap_or(0)
+}
+
 #[inline]
-fn change<const WIDTH: usize>(frame: &mut [u8], offset: usize, keep: u64, value: u64) -> (u64, u64) {
-    let Some(field) = frame.get_mut(offset..offset + WIDTH) else { return (0, 0) };
-    let mut eight = [0; 8];
-    let (_, low) = eight.split_at_mut(8 - WIDTH);
-    low.copy_from_slice(field);
-    let old = u64::from_be_bytes(eight);
-    let new = (old & keep) | value;
-    let bytes = new.to_be_bytes();
-    field.copy_from_slice(bytes.split_at(8 - WIDTH).1);
+fn put<const WIDTH: usize>(frame: &mut [u8], offset: usize, bytes: [u8; WIDTH]) {
+    if let Some(field) = frame.get_mut(offset..offset + WIDTH) {
+        field.copy_from_slice(&bytes);
+    }
+}
+
+/// Sets the bits of a field that `mask` has; gives the field's old and new value.
+fn change(frame: &mut [u8], offset: usize, width: u8, mask: u64, value: u64) -> (u64, u64) {
+    let Some(field) = frame.get_mut(offset..offset + usize::from(width)) else { return (0, 0) };
+    let old = field.iter().fold(0, |old, byte| old << 8 | u64::from(*byte));
+    let new = (old & !mask) | value;
+    let mut rest = new;
+    for byte in field.iter_mut().rev() {
+        *byte = rest as u8;
+        rest >>= 8;
+    }
     (old, new)
 }
 

@@ -16,7 +16,7 @@ use crate::tag::{self, LAST_SEQUENCE, LAST_STREAM, MAGIC, SIGNED_LEN, Signature}
 /// Writes the frames of one stream in order.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The first frame, with the tag for sequence 0.
+    /// The first frame, with the tag for sequence 0, and zeros where a change fills its field alone.
     frame: Vec<u8>,
     changes: Vec<(Cursor, Vec<Place>)>,
     /// Where the sequence number of a signed tag is written.
@@ -89,6 +89,8 @@ impl Program {
             }
             Tag::Plain { .. } | Tag::None => None,
         };
+        let mut places: Vec<&mut Place> = changes.iter_mut().flat_map(|(_, places)| places).collect();
+        Place::prepare(&mut places, &mut frame);
         let ip4 = layout.zip(ip4_at).map(|(l, at)| (at, l.ip4_sum(&frame)));
         let l4 = layout.zip(l4_at).map(|(l, at)| (at, l.l4_sum(&frame)));
         let for_zero = layout.map_or(0, |l| l.l4_result(0xffff));

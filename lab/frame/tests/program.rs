@@ -1,4 +1,5 @@
 //! What a program writes.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may fail this way")]
 
 mod support;
 
