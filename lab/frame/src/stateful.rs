@@ -1,7 +1,7 @@
 //! RFC 9693's traffic through a stateful NAT.
 //!
-//! In phase 1 the initiator at the left sends each tuple exactly once, in order or in an order that looks random; the
-//! responder at the right learns them as they come out of the NAT. In phase 2 the initiator sends from the same tuples, and
+//! In phase 1 the initiator (at the left, as a rule) sends each tuple exactly once, in order or in an order that looks random; the
+//! responder learns them as they come out of the NAT. In phase 2 the initiator sends from the same tuples, and
 //! the responder answers with those it has learnt.
 
 use std::time::Duration;
@@ -12,15 +12,17 @@ use shoal_lab_plan::{
 
 use crate::error::FrameError;
 use crate::layout::Layout;
-use crate::traffic::{FIXED_PORTS, Traffic};
+use crate::traffic::{FIXED_PORTS, Traffic, of};
 use crate::variation::{End, Field, address_byte};
 
 /// The traffic of a stateful test. Everything but what tuples are made of comes from [`traffic`](Self::traffic).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatefulTraffic {
-    /// Sizes, addresses, form. Tuples are all combinations of the ports that the left sends and of both sides' hosts; of
+    /// Sizes, addresses, form. Tuples are all combinations of the ports that the initiator sends and of both sides' hosts; of
     /// fields that have an order only the range counts, those without one stay fixed.
     pub traffic: Traffic,
+    /// Who begins; the other side learns and answers.
+    pub initiator: Side,
 }
 
 /// A field of a tuple.
@@ -33,7 +35,7 @@ struct Part {
 impl StatefulTraffic {
     /// How many different tuples there are.
     pub fn tuples(&self) -> u64 {
-        let [ports, _] = self.traffic.ports;
+        let ports = of(&self.traffic.ports, self.initiator);
         let hosts: u64 = self.traffic.hosts.iter().flatten().map(|h| h.field.count()).product();
         ports.source.count() * ports.destination.count() * hosts
     }
@@ -52,31 +54,31 @@ impl StatefulTraffic {
                 nearest: "use a permutation".to_owned(),
             });
         }
-        let mut stream = self.initiator("preliminary", frames, order)?;
+        let mut stream = self.of_initiator("preliminary", frames, order)?;
         let after = Duration::ZERO;
         stream.pace = Pace::Bursts { frames, bursts: 1, rate: Some(rate), gap: Duration::ZERO, after };
         Ok(stream)
     }
 
-    /// Phase 2, forward: frames of the first `frames` tuples in any order, again and again.
+    /// Phase 2, from the initiator: frames of the first `frames` tuples in any order, again and again.
     ///
     /// # Errors
     ///
     /// As [`preliminary`](Self::preliminary).
-    pub fn forward(&self, frames: u64, rate: Rate, order: Order) -> Result<Stream, FrameError> {
-        let mut stream = self.initiator("forward", frames, order)?;
+    pub fn again(&self, frames: u64, rate: Rate, order: Order) -> Result<Stream, FrameError> {
+        let mut stream = self.of_initiator("again", frames, order)?;
         stream.pace = Pace::Steady { rate, after: Duration::ZERO };
         stream.stamps = self.traffic.stamps;
         Ok(stream)
     }
 
-    /// Phase 2, reverse: answers to what the right side has learnt, chosen in `order`.
+    /// Phase 2, from the responder: answers to what it has learnt, chosen in `order`.
     ///
     /// # Errors
     ///
     /// What [`Traffic::streams`] refuses.
-    pub fn reverse(&self, rate: Rate, order: Order) -> Result<Stream, FrameError> {
-        let mut stream = self.bare("reverse", Side::Right)?;
+    pub fn answers(&self, rate: Rate, order: Order) -> Result<Stream, FrameError> {
+        let mut stream = self.bare("answers", self.initiator.other())?;
         stream.pace = Pace::Steady { rate, after: Duration::ZERO };
         stream.stamps = self.traffic.stamps;
         stream.answers = Some(Answers { order });
@@ -89,7 +91,7 @@ impl StatefulTraffic {
     ///
     /// What [`Traffic::streams`] refuses.
     pub fn validation(&self, tuples: u64, rate: Rate) -> Result<Stream, FrameError> {
-        let mut stream = self.reverse(rate, Order::Rising)?;
+        let mut stream = self.answers(rate, Order::Rising)?;
         "validation".clone_into(&mut stream.name);
         stream.stamps = Stamps::None;
         let (gap, after) = (Duration::ZERO, Duration::ZERO);
@@ -97,8 +99,8 @@ impl StatefulTraffic {
         Ok(stream)
     }
 
-    fn initiator(&self, name: &str, frames: u64, order: Order) -> Result<Stream, FrameError> {
-        let mut stream = self.bare(name, Side::Left)?;
+    fn of_initiator(&self, name: &str, frames: u64, order: Order) -> Result<Stream, FrameError> {
+        let mut stream = self.bare(name, self.initiator)?;
         FrameError::within("the number of preliminary frames", frames, 1, self.tuples())?;
         let Some(layout) = Layout::of(&stream.frame) else { return Ok(stream) };
         let mut divide = 1;
@@ -119,7 +121,7 @@ impl StatefulTraffic {
     }
 
     fn parts(&self, layout: &Layout) -> Vec<Part> {
-        let [ports, _] = &self.traffic.ports;
+        let ports = of(&self.traffic.ports, self.initiator);
         let mut parts = Vec::new();
         let mut push = |offset, field: Field| {
             if field.order.is_some() {
@@ -128,8 +130,8 @@ impl StatefulTraffic {
         };
         push(layout.l4, ports.source);
         push(layout.l4 + 2, ports.destination);
-        for (hosts, end) in self.traffic.hosts.iter().zip([End::Source, End::Destination]) {
-            if let Some(hosts) = hosts {
+        for (side, end) in [(self.initiator, End::Source), (self.initiator.other(), End::Destination)] {
+            if let Some(hosts) = of(&self.traffic.hosts, side) {
                 push(address_byte(layout, end, hosts.offset4, hosts.offset6), hosts.field);
             }
         }
@@ -139,10 +141,7 @@ impl StatefulTraffic {
     /// A stream in which nothing varies yet.
     fn bare(&self, name: &str, from: Side) -> Result<Stream, FrameError> {
         self.traffic.check()?;
-        let family = match from {
-            Side::Left => self.traffic.families[0],
-            Side::Right => self.traffic.families[1],
-        };
+        let family = *of(&self.traffic.families, from);
         let (frame, tag) = self.traffic.first(from, family, FIXED_PORTS)?;
         Ok(Stream {
             name: name.to_owned(),

@@ -79,6 +79,9 @@ pub struct Traffic {
     pub direction: Direction,
     /// The test network's addresses.
     pub addresses: Addresses,
+    /// Where foreground frames of each side go instead of to the other tester port's address: where the device translates,
+    /// the address by which that port is known on this side.
+    pub destinations: [Option<IpAddr>; 2],
     /// Ethernet addresses.
     pub macs: Macs,
     /// UDP ports of what each side sends.
@@ -95,7 +98,7 @@ pub struct Traffic {
     pub extensions: Vec<Extension>,
     /// If set, so many random MACs at each side, 1 to 65,536: for bridges (RFC 4814).
     pub random_macs: Option<u32>,
-    /// Whose delay is measured, of the foreground.
+    /// Whose delay is measured: of each direction's first stream, which is the foreground if there is any.
     pub stamps: Stamps,
 }
 
@@ -109,6 +112,7 @@ impl Traffic {
             form: Form::Own,
             direction: Direction::Both,
             addresses,
+            destinations: [None; 2],
             macs,
             ports: [Ports::default(); 2],
             networks: [1; 2],
@@ -135,14 +139,15 @@ impl Traffic {
             let family = of(&self.families, *from);
             let rate_here = if self.broadcast { rate.share(99, 100) } else { rate };
             let Background { n, m } = self.background.unwrap_or(Background { n: 1, m: 1 });
+            let first = streams.len();
             if m > 0 {
-                let mut stream = self.stream(way.to_owned(), *from, *family, rate_here.share(m, n))?;
-                stream.stamps = self.stamps;
-                streams.push(stream);
+                streams.push(self.stream(way.to_owned(), *from, *family, rate_here.share(m, n))?);
             }
             if m < n {
-                let name = format!("{way} background");
-                streams.push(self.stream(name, *from, Family::Ip6, rate_here.share(n - m, n))?);
+                streams.push(self.background(way, *from, rate_here.share(n - m, n))?);
+            }
+            if let Some(stream) = streams.get_mut(first) {
+                stream.stamps = self.stamps;
             }
             if self.broadcast {
                 streams.push(self.broadcast(way, *from, *family, rate.share(1, 100))?);
@@ -192,6 +197,17 @@ impl Traffic {
         }
     }
 
+    /// Where frames of `from` go.
+    fn destination(&self, from: Side, family: Family) -> IpAddr {
+        of(&self.destinations, from).unwrap_or_else(|| self.tester(from.other(), family))
+    }
+
+    /// IPv6 frames to the tester's own address at the other side, whatever the foreground is.
+    fn background(&self, way: &str, from: Side, rate: Rate) -> Result<Stream, FrameError> {
+        let untranslated = Traffic { destinations: [None; 2], ..self.clone() };
+        untranslated.stream(format!("{way} background"), from, Family::Ip6, rate)
+    }
+
     /// The frame that each stream begins with, and its tag.
     pub(crate) fn first(
         &self,
@@ -212,7 +228,7 @@ impl Traffic {
         let payload: Vec<u8> = MAGIC.into_iter().chain((0..=u8::MAX).cycle()).take(length).collect();
         let frame = Packet {
             macs: (self.macs.destination(from), self.macs.source(from)),
-            ends: (self.tester(from, family), self.tester(from.other(), family)),
+            ends: (self.tester(from, family), self.destination(from, family)),
             ttl: TTL,
             id: 0,
             extensions,
@@ -271,14 +287,7 @@ impl Traffic {
             Family::Ip6 => (IpAddr::from([0xff02, 0, 0, 0, 0, 0, 0, 1_u16]), [0x33, 0x33, 0, 0, 0, 1]),
         };
         all.macs.device = [Some(mac); 2];
-        let receiver = match from {
-            Side::Left => &mut all.addresses.right,
-            Side::Right => &mut all.addresses.left,
-        };
-        match other {
-            IpAddr::V4(address) => receiver.tester4 = address,
-            IpAddr::V6(address) => receiver.tester6 = address,
-        }
+        all.destinations = [Some(other); 2];
         let mut stream = all.stream(format!("{way} broadcast"), from, family, rate)?;
         // Nothing of a broadcast varies: not its destination, nor the rest, so that it is the same for each receiver.
         stream.changes.clear();

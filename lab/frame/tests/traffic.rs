@@ -230,7 +230,7 @@ fn stateful(sources: (u16, u16), destinations: (u16, u16), hosts: Option<(u16, u
     };
     traffic.hosts[0] =
         hosts.map(|h| Hosts { field: Field::varying(Order::Rising, h), offset4: 2, offset6: 14 });
-    StatefulTraffic { traffic }
+    StatefulTraffic { traffic, initiator: Side::Left }
 }
 
 proptest! {
@@ -273,8 +273,8 @@ fn phase_two_uses_the_same_tuples_and_answers_what_was_learnt() {
         frames(stream, count).iter().map(|f| (port(f, 34), port(f, 36))).collect::<HashSet<_>>()
     };
     let preliminary = tuples(&traffic.preliminary(50, rate, Order::Permutation).unwrap(), 50);
-    assert_eq!(tuples(&traffic.forward(50, rate, Order::Random).unwrap(), 2000), preliminary);
-    let reverse = traffic.reverse(rate, Order::Random).unwrap();
+    assert_eq!(tuples(&traffic.again(50, rate, Order::Random).unwrap(), 2000), preliminary);
+    let reverse = traffic.answers(rate, Order::Random).unwrap();
     assert_eq!((reverse.from, reverse.answers.map(|a| a.order)), (Side::Right, Some(Order::Random)));
     let validation = traffic.validation(50, rate).unwrap();
     assert!(matches!(validation.pace, Pace::Bursts { frames: 50, .. }));
@@ -339,4 +339,26 @@ fn the_smallest_and_largest_frames_can_be_made() {
         let made = streams(&Traffic { form, ..traffic(family, size) });
         assert_eq!(made[0].frame.len() as u32 + 4, size);
     }
+}
+
+#[test]
+fn a_translating_devices_other_side_is_addressed_as_this_side_knows_it() {
+    let mut t = traffic(Family::Ip4, 128);
+    t.families = [Family::Ip6, Family::Ip4];
+    t.background = Some(Background { n: 2, m: 1 });
+    t.destinations = [Some("2001:2:0:1000::2".parse().unwrap()), Some("198.18.0.9".parse().unwrap())];
+    let streams = streams(&t);
+    let to = |index: usize| Tuple::of(&streams[index].frame).unwrap().destination.to_string();
+    assert_eq!([to(0), to(1), to(2)], ["2001:2:0:1000::2", "2001:2:0:8000::2", "198.18.0.9"]);
+}
+
+#[test]
+fn a_stateful_test_may_begin_at_the_right() {
+    let mut traffic = stateful((1, 10), (1, 10), None);
+    traffic.initiator = Side::Right;
+    traffic.traffic.ports.swap(0, 1);
+    assert_eq!(traffic.tuples(), 100);
+    let rate = Rate::per_second(10);
+    assert_eq!(traffic.preliminary(100, rate, Order::Rising).unwrap().from, Side::Right);
+    assert_eq!(traffic.answers(rate, Order::Rising).unwrap().from, Side::Left);
 }
