@@ -1,0 +1,451 @@
+//! Runs trials: numbers them, watches them, tries disturbed ones again, keeps every one.
+
+use std::time::Duration;
+
+use shoal_lab_plan::{
+    Outcome, Sample, Side, Stream, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
+};
+
+use crate::case::{judge, judge_rate};
+use crate::search::Search;
+use crate::{Case, Conduct, Estimate, Journal, Marks, MeasureError, Offer, Progress, Time, Traffic};
+
+/// While the device is overloaded on purpose, loss says nothing of stalls: only one as long as this disturbs such a trial.
+pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
+
+/// A rest is cut into pieces of this length, so that an interruption is noticed.
+const REST_PIECE: Duration = Duration::from_millis(100);
+
+/// What one trial is to be, beyond what [`Conduct`] says of all.
+#[derive(Clone, Debug)]
+pub struct Shot {
+    /// What is sent.
+    pub streams: Vec<Stream>,
+    /// Frames a second and direction, for the record.
+    pub rate: f64,
+    /// How long is sent.
+    pub duration: Duration,
+    /// The search's bracket before this trial.
+    pub bracket: Option<(u64, u64)>,
+    /// The share of frames that may be lost, 0 to 1; 0 is strict.
+    pub most_loss: f64,
+    /// Loss is intended: see [`OVERLOAD_STALL`].
+    pub overload: bool,
+    /// Length of a sample, if there are to be some.
+    pub sample_every: Option<Duration>,
+    /// A later frame counts as lost.
+    pub frame_timeout: Option<Duration>,
+    /// How long is waited for frames; none: as the conduct says.
+    pub timeout: Option<Duration>,
+    /// Look at every frame.
+    pub verify_all: bool,
+    /// Tuples to learn.
+    pub learn: Option<(Side, u32)>,
+    /// The trial changes the device's state for later ones: it is really run even if an earlier record has it.
+    pub stateful: bool,
+}
+
+impl Shot {
+    /// `streams` for `duration`, without loss.
+    pub fn new(streams: Vec<Stream>, rate: f64, duration: Duration) -> Shot {
+        Shot {
+            streams,
+            rate,
+            duration,
+            bracket: None,
+            most_loss: 0.0,
+            overload: false,
+            sample_every: None,
+            frame_timeout: None,
+            timeout: None,
+            verify_all: false,
+            learn: None,
+            stateful: false,
+        }
+    }
+
+    /// The same, with loss intended.
+    pub fn overloaded(mut self) -> Shot {
+        self.overload = true;
+        self
+    }
+}
+
+/// Something that is to be done while a trial is under way.
+pub struct Deed<'d> {
+    /// When, since the trial's start.
+    pub at: Duration,
+    /// What. It is called from the loop that sends and receives: it must return at once (wake another thread).
+    pub act: &'d mut dyn FnMut(),
+}
+
+/// What a trial showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// What it means.
+    pub verdict: Verdict,
+    /// No more was lost than may be.
+    pub passed: bool,
+    /// The numbers.
+    pub outcome: Outcome,
+}
+
+impl Shown {
+    /// Whether the tester itself, not the device, could do no more.
+    pub fn is_tester_limit(&self) -> bool {
+        match self.verdict {
+            Verdict::TesterLimit(_) => true,
+            Verdict::Invalid(_) => self.outcome.ports.iter().any(|p| p.lost_receiving > 0),
+            _ => false,
+        }
+    }
+
+    /// Frames a second and active direction that arrived, by the time that sending took.
+    pub fn received_rate(&self) -> f64 {
+        let counts = Side::BOTH.map(|side| self.outcome.direction(side));
+        let active = counts.iter().filter(|c| c.requested > 0).count().max(1) as f64;
+        let received: u64 = counts.iter().map(|c| c.received).sum();
+        let seconds = self.outcome.took.max(self.outcome.planned).as_secs_f64();
+        if seconds > 0.0 { received as f64 / active / seconds } else { 0.0 }
+    }
+}
+
+/// Runs trials over one tester for one [`Case`].
+pub struct Runner<'a> {
+    tester: &'a mut dyn Tester,
+    journal: &'a mut dyn Journal,
+    time: &'a mut dyn Time,
+    /// What is the same for all trials.
+    pub case: Case,
+    /// How trials are run.
+    pub conduct: Conduct,
+    /// Frames a second and direction that the tester reaches without a device, with the same traffic (lab.md 3.4).
+    pub self_test: Option<u64>,
+    recorded: Vec<TrialLine>,
+    trials: u16,
+    test: String,
+    run: u32,
+    runs: u32,
+    step: u32,
+    cap: Option<u64>,
+    marks: Marks,
+}
+
+impl<'a> Runner<'a> {
+    /// # Errors
+    ///
+    /// Settings that no trial can be made of.
+    pub fn new(
+        tester: &'a mut dyn Tester,
+        journal: &'a mut dyn Journal,
+        time: &'a mut dyn Time,
+        case: Case,
+        conduct: Conduct,
+    ) -> Result<Self, MeasureError> {
+        conduct.checked()?;
+        Ok(Runner {
+            tester,
+            journal,
+            time,
+            case,
+            conduct,
+            self_test: None,
+            recorded: Vec::new(),
+            trials: 0,
+            test: String::new(),
+            run: 1,
+            runs: 1,
+            step: 0,
+            cap: None,
+            marks: Marks::default(),
+        })
+    }
+
+    /// Trials of an earlier, interrupted campaign. Searches are deterministic: where the same test, device, case, run, step
+    /// and rate comes again, its trial is taken from here and neither run nor recorded anew.
+    pub fn resume(&mut self, recorded: Vec<TrialLine>) {
+        self.recorded = recorded;
+    }
+
+    /// What is known of the tester.
+    pub fn facts(&self) -> TesterFacts {
+        self.tester.facts()
+    }
+
+    /// The highest rate worth trying: what the tester reaches, or its link carries, or it was found to be unable to exceed.
+    pub fn most_rate(&self, size: u32) -> u64 {
+        let link = self.facts().link.most_frames(size);
+        let ceiling = self.self_test.map_or(link, |s| s.min(link));
+        self.cap.map_or(ceiling, |cap| cap.min(ceiling)).max(1)
+    }
+
+    /// The rate that the tester was found unable to keep, if there is one: no search tries more.
+    pub fn cap(&self) -> Option<u64> {
+        self.cap
+    }
+
+    /// Notes that the tester cannot keep `rate`.
+    pub fn limit(&mut self, rate: u64) {
+        self.cap = Some(self.cap.map_or(rate, |c| c.min(rate)));
+        self.marks.tester = true;
+    }
+
+    /// Says which test and run the next trials are of. Steps begin at 1 again.
+    pub fn begin(&mut self, test: &str, run: u32, runs: u32) {
+        if self.test != test {
+            self.test = test.into();
+            self.cap = None;
+        }
+        (self.run, self.runs, self.step) = (run, runs, 0);
+        if run == 1 {
+            self.marks = Marks::default();
+        }
+    }
+
+    /// Another case from here on: what was found out about the tester under the last one is forgotten.
+    pub fn change(&mut self, case: Case, self_test: Option<u64>) {
+        (self.case, self.self_test) = (case, self_test);
+        (self.cap, self.marks) = (None, Marks::default());
+        self.test.clear();
+    }
+
+    /// A row of this case with the marks that follow from how it was measured.
+    pub fn row(&self, metric: &str, unit: &str, values: Vec<f64>) -> SummaryRow {
+        let mut row = self.case.row(&self.test, metric, unit, values);
+        judge(&mut row, &self.case, &self.conduct, &self.facts(), self.marks);
+        row
+    }
+
+    /// The same for a rate in frames a second and direction: it is compared with the self-test.
+    pub fn rate_row(&self, metric: &str, values: Vec<f64>) -> SummaryRow {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let mut row = self.row(metric, "fps/dir", values);
+        judge_rate(&mut row, most, self.self_test);
+        row
+    }
+
+    /// What went wrong since the test began.
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// Tells people something.
+    pub fn remark(&mut self, text: &str) {
+        self.journal.remark(text);
+    }
+
+    /// Waits, unless interrupted.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::Interrupted`].
+    pub fn wait(&mut self, length: Duration) -> Result<(), MeasureError> {
+        let mut left = length;
+        while !left.is_zero() {
+            let piece = left.min(REST_PIECE);
+            self.time.rest(piece);
+            left -= piece;
+            let now = Progress {
+                test: &self.test,
+                run: self.run,
+                runs: self.runs,
+                step: self.step,
+                rate: 0.0,
+                bracket: None,
+                so_far: None,
+            };
+            if !self.journal.progress(&now) {
+                return Err(MeasureError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a trial, again if it was disturbed or invalid, up to [`Conduct::retries`] times; all are recorded.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be run, or recorded, or was interrupted.
+    pub fn trial(&mut self, shot: &Shot) -> Result<Shown, MeasureError> {
+        self.trial_with(shot, None)
+    }
+
+    /// The same with something to be done meanwhile; at each try anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`trial`](Self::trial).
+    pub fn trial_with(&mut self, shot: &Shot, mut deed: Option<Deed<'_>>) -> Result<Shown, MeasureError> {
+        self.step += 1;
+        let mut shown = self.attempt(shot, &mut deed)?;
+        for _ in 0..self.conduct.retries {
+            let again = matches!(shown.verdict, Verdict::Disturbed(_) | Verdict::Invalid(_)) && !shown.passed;
+            if !again || shown.is_tester_limit() {
+                break;
+            }
+            shown = self.attempt(shot, &mut deed)?;
+        }
+        if !shown.passed {
+            match shown.verdict {
+                Verdict::Disturbed(_) => self.marks.disturbed = true,
+                Verdict::Invalid(_) => self.marks.invalid = true,
+                _ => {}
+            }
+        }
+        Ok(shown)
+    }
+
+    fn attempt(&mut self, shot: &Shot, deed: &mut Option<Deed<'_>>) -> Result<Shown, MeasureError> {
+        if let Some(line) = self.recalled(shot) {
+            return Ok(shown(shot, line.verdict, line.outcome));
+        }
+        if self.trials > 0 {
+            self.wait(self.conduct.rest)?;
+        }
+        self.trials = self.trials.checked_add(1).unwrap_or(1);
+        let trial = self.made(shot);
+        let began = self.time.now();
+        let ring = self.tester.facts().smallest_ring;
+        let mut watching = Watching {
+            journal: self.journal,
+            now: Progress {
+                test: &self.test,
+                run: self.run,
+                runs: self.runs,
+                step: self.step,
+                rate: shot.rate,
+                bracket: shot.bracket,
+                so_far: None,
+            },
+            deed: deed.as_mut(),
+        };
+        let outcome = self.tester.run(&trial, &mut watching)?;
+        let shown = shown(shot, Verdict::of(&trial, &outcome, ring), outcome);
+        let line = self.line(shot, &shown, began);
+        self.journal.trial(&line)?;
+        Ok(shown)
+    }
+
+    fn made(&self, shot: &Shot) -> Trial {
+        let c = &self.conduct;
+        let overload = shot.overload.then_some(OVERLOAD_STALL);
+        Trial {
+            id: self.trials,
+            streams: shot.streams.clone(),
+            duration: shot.duration,
+            timeout: shot.timeout.unwrap_or(c.timeout),
+            start_delay: c.start_delay,
+            burst: c.burst,
+            verify: if shot.verify_all { Verify::All } else { c.verify },
+            frame_timeout: shot.frame_timeout,
+            tolerance: c.tolerance,
+            most_stall: c.most_stall.or(overload),
+            sample_every: shot.sample_every,
+            learn: shot.learn,
+            seed: c.seed.wrapping_add(u64::from(self.run) - 1),
+        }
+    }
+
+    fn line(&self, shot: &Shot, shown: &Shown, began: f64) -> TrialLine {
+        let rate = shot.rate as u64;
+        let bracket = shot.bracket.map(|(low, high)| match (&shown.verdict, shown.passed) {
+            (_, true) => (rate, high),
+            (Verdict::Disturbed(_), false) => (low, high),
+            (_, false) => (low, rate),
+        });
+        TrialLine {
+            test: self.test.clone(),
+            dut: self.case.dut.clone(),
+            case: self.case.spoken(),
+            run: self.run,
+            step: self.step,
+            rate: shot.rate,
+            bracket,
+            verdict: shown.verdict.clone(),
+            outcome: shown.outcome.clone(),
+            began,
+        }
+    }
+
+    fn recalled(&mut self, shot: &Shot) -> Option<TrialLine> {
+        if shot.stateful || self.recorded.is_empty() {
+            return None;
+        }
+        let case = self.case.spoken();
+        let at = self.recorded.iter().position(|line| {
+            line.test == self.test
+                && line.dut == self.case.dut
+                && line.case == case
+                && (line.run, line.step) == (self.run, self.step)
+                && (line.rate - shot.rate).abs() < 1e-6 * shot.rate.max(1.0)
+        })?;
+        Some(self.recorded.remove(at))
+    }
+
+    /// After a trial in which nothing arrived in some direction: asks slowly whether the device answers at all.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::Silent`] if it does not: no search of hours will find anything then.
+    pub fn expect_answer(&mut self, traffic: &dyn Traffic, shown: &Shown) -> Result<(), MeasureError> {
+        if silent_side(&shown.outcome).is_none() {
+            return Ok(());
+        }
+        let rate = shown.outcome.direction(Side::Left).requested.clamp(1, 100);
+        let streams = traffic.streams(&Offer::steady(rate))?;
+        let duration = Duration::from_secs(1);
+        let asked = self.trial(&Shot::new(streams, rate as f64, duration).overloaded())?;
+        match silent_side(&asked.outcome) {
+            None => Ok(()),
+            Some((where_to, sent)) => Err(MeasureError::Silent { sent, rate, where_to }),
+        }
+    }
+
+    /// What a search takes, under this conduct.
+    pub fn search_estimate(&self, search: &Search) -> Estimate {
+        let trials = u64::from(search.precision.trials(search.most));
+        Estimate::of(&self.conduct, trials, search.duration)
+    }
+}
+
+/// A direction in which frames were sent and none arrived.
+fn silent_side(outcome: &Outcome) -> Option<(&'static str, u64)> {
+    let [left, right] = Side::BOTH.map(|side| outcome.direction(side));
+    let (forward, reverse) = (left.sent > 0 && left.received == 0, right.sent > 0 && right.received == 0);
+    let nothing = left.received + right.received == 0 && left.sent + right.sent > 0;
+    match (nothing, forward, reverse) {
+        (true, ..) => Some(("anywhere", left.sent + right.sent)),
+        (_, true, _) => Some(("on the right", left.sent)),
+        (_, _, true) => Some(("on the left", right.sent)),
+        _ => None,
+    }
+}
+
+fn shown(shot: &Shot, verdict: Verdict, outcome: Outcome) -> Shown {
+    let within = shot.most_loss > 0.0 && outcome.loss() <= shot.most_loss;
+    let passed = match verdict {
+        Verdict::Pass => true,
+        Verdict::Fail(_) | Verdict::Disturbed(_) => within,
+        Verdict::TesterLimit(_) | Verdict::Invalid(_) => false,
+    };
+    Shown { verdict, passed, outcome }
+}
+
+/// Passes progress on, and does the deed once when its time has come.
+struct Watching<'w, 'd> {
+    journal: &'w mut dyn Journal,
+    now: Progress<'w>,
+    deed: Option<&'w mut Deed<'d>>,
+}
+
+impl Watch for Watching<'_, '_> {
+    fn progress(&mut self, so_far: &Sample) -> bool {
+        self.journal.progress(&Progress { so_far: Some(so_far), ..self.now })
+    }
+
+    fn at(&mut self, since_start: Duration) {
+        if let Some(deed) = self.deed.take_if(|d| since_start >= d.at) {
+            (deed.act)();
+        }
+    }
+}
