@@ -145,12 +145,25 @@ pub struct Write {
     pub shift: i8,
     /// Only these bits are written; the others stay as in the first frame.
     pub mask: u64,
+    /// If set, not the value itself but this digit of it is taken, before all else. So one variable counts through all
+    /// combinations of several fields, in order or permuted.
+    #[serde(default)]
+    pub digit: Option<Digit>,
+}
+
+/// A digit of a number in mixed radix: `(value / divide) % of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digit {
+    /// Product of the lengths of the fields before it; never 0.
+    pub divide: u64,
+    /// Length of this field: how many values it takes; never 0.
+    pub of: u64,
 }
 
 impl Write {
     /// All bits of `width` bytes at `offset`.
     pub const fn whole(offset: u16, width: u8) -> Self {
-        Write { offset, width, add: 0, shift: 0, mask: u64::MAX }
+        Write { offset, width, add: 0, shift: 0, mask: u64::MAX, digit: None }
     }
 }
 
