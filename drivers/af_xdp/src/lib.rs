@@ -6,6 +6,7 @@
 //!
 //! - `asm`, `program`: the program, assembled here; `filter`: with its maps, which change while frames pass.
 //! - `sys`: the sockets' rings and `bpf(2)`.
+//! - [`XdpSockets`]: an interface's frames without a router.
 //! - `rx`, `tx`, `send`: the nodes; `open_checksum`: what local senders leave undone.
 #![deny(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod queues;
 mod running;
 mod rx;
 mod send;
+mod sockets;
 #[allow(unsafe_code)]
 mod sys;
 mod tx;
@@ -43,6 +45,7 @@ pub use config::{CreateXdp, Mac, Queues};
 pub use control::{XdpInfo, XdpInterfaces};
 pub use error::Error;
 pub use filter::FilterCounts;
+pub use sockets::{Sent, XdpSockets};
 pub use sys::{BusyPoll, Copying, XdpMode, XskConfig, XskStats};
 
 /// The module.

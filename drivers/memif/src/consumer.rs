@@ -174,6 +174,13 @@ impl Consumer {
         &self.event
     }
 
+    /// Descriptors that the last look found with packets, those that were found and not yet given back included. As many as
+    /// the ring has: the peer could not put in what it had then.
+    #[inline(always)]
+    pub fn waiting(&self) -> u16 {
+        self.seen.wrapping_sub(self.next)
+    }
+
     /// How far the peer says it has come.
     #[inline(always)]
     fn theirs(&self) -> u16 {

@@ -1,0 +1,115 @@
+//! Trials over the kernel's interfaces, in a namespace of their own. They need root and are skipped by name without.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use shoal_lab_engine::{Engine, MachineClock, PacketPort, TapPort, Transport, XdpPort, attach};
+use shoal_lab_plan::*;
+use shoal_testkit::netns::{Namespace, can_run};
+use support::*;
+
+fn veth(word: &str) -> (Namespace, PathBuf) {
+    let namespace = Namespace::new(word).unwrap();
+    namespace.ip("link add left type veth peer name right");
+    for end in ["left", "right"] {
+        // Nothing of the kernel's own on the wire.
+        namespace.run(&["sysctl", "-qw", &format!("net.ipv6.conf.{end}.disable_ipv6=1")]).unwrap();
+        namespace.ip(&format!("link set {end} up"));
+    }
+    let path = Path::new("/run/netns").join(namespace.name());
+    (namespace, path)
+}
+
+fn all_arrive(mut tester: impl Tester) {
+    for (id, (fps, size)) in [(1_009, 64), (5_003, 1518)].into_iter().enumerate() {
+        let mut trial = trial(id as u16 + 1, both(size, fps), ms(500));
+        trial.streams.iter_mut().for_each(|s| s.stamps = Stamps::All);
+        (trial.timeout, trial.start_delay) = (ms(300), ms(20));
+        let outcome = tester.run(&trial, &mut Unwatched).unwrap();
+        for stream in &outcome.streams {
+            let Counts { sent, received, duplicates, corrupt, stray, lost_sending, .. } = stream.counts;
+            assert_eq!((sent, received, duplicates), (fps / 2, fps / 2, 0), "{:?}", stream.counts);
+            assert_eq!((corrupt, stray, lost_sending), (0, 0, 0));
+            assert!(stream.delays.as_ref().unwrap().min > 0);
+        }
+        assert!(outcome.ports.iter().all(|p| p.lost_receiving == 0 && p.stale == 0), "{:?}", outcome.ports);
+    }
+}
+
+fn engine<T: Transport>(left: T, right: T) -> Engine<T, MachineClock> {
+    Engine::new(left, right, MachineClock::calibrated())
+}
+
+#[test]
+fn all_frames_arrive_over_a_veth_pair_by_af_packet() {
+    if !can_run("all_frames_arrive_over_a_veth_pair_by_af_packet", &[]) {
+        return;
+    }
+    let (_namespace, path) = veth("sllengine-p");
+    let open = |name| PacketPort::open(Some(&path), name).unwrap();
+    all_arrive(engine(open("left"), open("right")));
+}
+
+#[test]
+fn all_frames_arrive_over_a_veth_pair_by_af_xdp() {
+    if !can_run("all_frames_arrive_over_a_veth_pair_by_af_xdp", &[]) {
+        return;
+    }
+    let (_namespace, path) = veth("sllengine-x");
+    let open = |name| XdpPort::open(Some(&path), name).unwrap();
+    all_arrive(engine(open("left"), open("right")));
+}
+
+#[test]
+fn all_frames_arrive_over_two_taps_that_a_bridge_joins() {
+    if !can_run("all_frames_arrive_over_two_taps_that_a_bridge_joins", &["/dev/net/tun"]) {
+        return;
+    }
+    let namespace = Namespace::new("sllengine-t").unwrap();
+    let path = Path::new("/run/netns").join(namespace.name());
+    if let Err(reason) = namespace.run(&["ip", "link", "add", "bridge", "type", "bridge"]) {
+        shoal_testkit::netns::skipped(format_args!("no bridge: {reason}"));
+        return;
+    }
+    let ports = ["left", "right"].map(|name| TapPort::open(Some(&path), name).unwrap());
+    for name in ["left", "right", "bridge"] {
+        namespace.run(&["sysctl", "-qw", &format!("net.ipv6.conf.{name}.disable_ipv6=1")]).unwrap();
+    }
+    namespace.ip("link set bridge up type bridge mcast_snooping 0");
+    namespace.ip("link set left master bridge");
+    namespace.ip("link set right master bridge");
+    let [left, right] = ports;
+    all_arrive(engine(left, right));
+}
+
+#[test]
+fn a_device_is_attached_to_by_its_ports_and_wrong_ports_say_why() {
+    if !can_run("a_device_is_attached_to_by_its_ports_and_wrong_ports_say_why", &[]) {
+        return;
+    }
+    let (namespace, path) = veth("sllengine-a");
+    let clock = MachineClock::calibrated();
+    let port = |name: &str, transport: &str| Port {
+        attachment: Attachment::Interface {
+            namespace: Some(path.clone()),
+            name: name.into(),
+            transport: transport.into(),
+        },
+        mac: None,
+    };
+    let attached = |left, right| attach(&Ports { left, right }, &clock, Link::default());
+    let tester = attached(port("left", "af-packet"), port("right", "af-packet")).unwrap();
+    assert_eq!((tester.facts().transport.as_str(), tester.facts().most_frame), ("af-packet", 1526));
+    drop(tester);
+    let error = |left, right| attached(left, right).map(drop).unwrap_err().to_string();
+    assert!(error(port("left", "pcap"), port("right", "pcap")).contains("there are af-packet and af-xdp"));
+    assert!(error(port("left", "af-xdp"), port("right", "af-packet")).contains("of one kind"));
+    assert!(error(port("nowhere", "af-packet"), port("right", "af-packet")).contains("nowhere"));
+    namespace.ip("link set left down");
+    assert!(error(port("left", "af-packet"), port("right", "af-packet")).contains("is down"));
+    let missing = Path::new("/run/netns/sllengine-missing");
+    let error = PacketPort::open(Some(missing), "left").map(drop).unwrap_err().to_string();
+    assert!(error.contains("sllengine-missing"), "{error}");
+}
