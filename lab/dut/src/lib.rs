@@ -1,1 +1,26 @@
 //! Devices under test: started, checked, reset, taken away.
+#![forbid(unsafe_code)]
+
+mod cleaner;
+mod error;
+mod interface_counters;
+mod kernel;
+mod leftover;
+mod line;
+mod linux;
+mod probe;
+mod proc_stat;
+mod process;
+mod program;
+mod registry;
+mod routes;
+mod settings;
+mod softnet;
+mod stand;
+mod wire;
+mod wires;
+
+pub use error::SetupError;
+pub use leftover::{Swept, sweep};
+pub use registry::{KNOWN, Known, UnknownDevice, device, devices};
+pub use settings::{Cores, Settings};
