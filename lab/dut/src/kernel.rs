@@ -145,7 +145,7 @@ pub(crate) fn nat_rules(role: Role, nat: &Nat) -> (&'static str, &'static str, S
     match role {
         Role::Iptables => (
             "rules.iptables",
-            "iptables-restore -w",
+            "iptables-restore",
             format!(
                 "*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o right -j SNAT --to-source {pool}\nCOMMIT\n"
             ),

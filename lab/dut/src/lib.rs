@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cleaner;
+mod dpdk;
 mod error;
 mod interface_counters;
 mod kernel;
@@ -15,8 +16,12 @@ mod program;
 mod registry;
 mod routes;
 mod settings;
+mod shoal;
+mod shoal_config;
 mod softnet;
 mod stand;
+mod testpmd;
+mod user_space;
 mod wire;
 mod wires;
 

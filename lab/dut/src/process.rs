@@ -50,6 +50,11 @@ impl Process {
         Undo::Process { pid, started: proc_stat::started(pid).unwrap_or(0) }
     }
 
+    /// What it is called in errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its id.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -114,13 +119,15 @@ impl Process {
     /// Whether it ends by itself in this time, for one that was told to in its own words.
     pub fn gone_within(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
-        while Instant::now() < until {
+        loop {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return true;
             }
+            if Instant::now() >= until {
+                return false;
+            }
             thread::sleep(Duration::from_millis(5));
         }
-        false
     }
 
     /// Kills it with its children.

@@ -7,6 +7,9 @@ use crate::error::SetupError;
 use crate::kernel::Role;
 use crate::linux::Linux;
 use crate::settings::Settings;
+use crate::shoal::Shoal;
+use crate::testpmd::Testpmd;
+use crate::user_space::UserSpace;
 use crate::wire::Wire;
 
 /// A device that the lab knows, whether it is installed or not.
@@ -24,6 +27,7 @@ const ALL_OF_THEM: &[&str] = &["route", "cross-connect", "bridge", "snat"];
 
 /// All of them.
 pub const KNOWN: &[Known] = &[
+    Known { name: "shoal", what: "this project's router", forwardings: &["route"] },
     Known {
         name: "linux-route",
         what: "this kernel's IPv4 and IPv6 routing, in a namespace",
@@ -59,6 +63,9 @@ pub struct UnknownDevice {
 pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, UnknownDevice> {
     let settings = settings.clone();
     Ok(match name {
+        "shoal" => Box::new(UserSpace::new(Shoal, settings)),
+        "testpmd-io" => Box::new(UserSpace::new(Testpmd::Io, settings)),
+        "testpmd-mac" => Box::new(UserSpace::new(Testpmd::Mac, settings)),
         "linux-route" => Box::new(Linux::new(Role::Route, settings)),
         "linux-bridge" => Box::new(Linux::new(Role::Bridge, settings)),
         "linux-nft" => Box::new(Linux::new(Role::Nft, settings)),

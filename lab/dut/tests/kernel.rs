@@ -186,7 +186,11 @@ fn what_a_killed_lab_left_is_gone_after_the_next_start() {
     let name = format!("{}-4194400-0d", lab.prefix());
     ip_raw(&["netns", "add", &name]);
     let mut sleeper =
-        std::process::Command::new("ip").args(["netns", "exec", &name, "sleep", "600"]).spawn().unwrap();
+        std::process::Command::new("ip").args(["netns", "exec", &name, "sleep", "60"]).spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while ip_raw(&["netns", "pids", &name]).trim().is_empty() {
+        assert!(std::time::Instant::now() < until, "nothing runs there");
+    }
     let mut device = lab.device("wire");
     device.start(&scenario(Forwarding::Route), "af-packet").unwrap();
     assert!(!std::path::Path::new("/run/netns").join(&name).exists());

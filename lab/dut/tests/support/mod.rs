@@ -46,6 +46,10 @@ impl Lab {
         device(name, &self.settings).unwrap()
     }
 
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub fn prefix(&self) -> &str {
         &self.settings.prefix
     }
