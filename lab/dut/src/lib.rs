@@ -9,6 +9,7 @@ mod kernel;
 mod leftover;
 mod line;
 mod linux;
+mod ovs;
 mod probe;
 mod proc_stat;
 mod process;

@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::error::SetupError;
 use crate::kernel::Role;
 use crate::linux::Linux;
+use crate::ovs::Ovs;
 use crate::settings::Settings;
 use crate::shoal::Shoal;
 use crate::testpmd::Testpmd;
@@ -70,6 +71,8 @@ pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, Unknow
         "linux-bridge" => Box::new(Linux::new(Role::Bridge, settings)),
         "linux-nft" => Box::new(Linux::new(Role::Nft, settings)),
         "linux-iptables" => Box::new(Linux::new(Role::Iptables, settings)),
+        "ovs" => Box::new(UserSpace::new(Ovs::Netdev, settings)),
+        "ovs-dpdk" => Box::new(UserSpace::new(Ovs::Dpdk, settings)),
         "wire" => Box::new(Wire::new(settings)),
         _ => {
             let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();

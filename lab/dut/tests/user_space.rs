@@ -79,6 +79,32 @@ fn testpmd_forwards_over_af_packet_as_it_is() {
     );
 }
 
+#[test]
+fn open_vswitch_cross_connects() {
+    on_wires("open_vswitch_cross_connects", "ovs", "af-packet", Forwarding::CrossConnect, &ALL);
+}
+
+#[test]
+fn open_vswitch_bridges() {
+    on_wires("open_vswitch_bridges", "ovs", "af-packet", Forwarding::Bridge, &[]);
+}
+
+#[test]
+fn open_vswitch_with_dpdk_cross_connects() {
+    on_wires(
+        "open_vswitch_with_dpdk_cross_connects",
+        "ovs-dpdk",
+        "af-packet",
+        Forwarding::CrossConnect,
+        &[Reset::Restart],
+    );
+}
+
+#[test]
+fn open_vswitch_with_dpdk_listens_for_memifs() {
+    by_memif("open_vswitch_with_dpdk_listens_for_memifs", "ovs-dpdk", Forwarding::CrossConnect);
+}
+
 /// A program that listens for memifs: its socket is there, also after each new beginning, and gone at the end.
 fn by_memif(test: &str, name: &str, forwarding: Forwarding) {
     let Some(lab) = Lab::begin(test) else { return };
