@@ -1,0 +1,187 @@
+//! All devices by name.
+
+use shoal_lab_plan::{Device, DeviceError};
+use thiserror::Error;
+
+use crate::error::SetupError;
+use crate::kernel::Role;
+use crate::linux::Linux;
+use crate::ovs::Ovs;
+use crate::settings::Settings;
+use crate::shoal::Shoal;
+use crate::testpmd::Testpmd;
+use crate::user_space::UserSpace;
+use crate::wire::Wire;
+
+/// A device that the lab knows, whether it is installed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// As users write it.
+    pub name: &'static str,
+    /// What it is, for `shoal-lab list duts`.
+    pub what: &'static str,
+    /// What it can do, in the words of [`Forwarding::name`](shoal_lab_plan::Forwarding::name).
+    pub forwardings: &'static [&'static str],
+}
+
+const ALL_OF_THEM: &[&str] = &["route", "cross-connect", "bridge", "snat"];
+
+/// All of them.
+pub const KNOWN: &[Known] = &[
+    Known { name: "shoal", what: "this project's router", forwardings: &["route"] },
+    Known {
+        name: "linux-route",
+        what: "this kernel's IPv4 and IPv6 routing, in a namespace",
+        forwardings: &["route"],
+    },
+    Known { name: "linux-bridge", what: "this kernel's bridge", forwardings: &["bridge"] },
+    Known { name: "linux-nft", what: "this kernel's source NAT, by nftables", forwardings: &["snat"] },
+    Known { name: "linux-iptables", what: "this kernel's source NAT, by iptables", forwardings: &["snat"] },
+    Known {
+        name: "wire",
+        what: "no device: the tester's ports joined, for self-tests",
+        forwardings: ALL_OF_THEM,
+    },
+];
+
+/// No device has this name.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("no device is called '{name}'; the nearest is '{nearest}', all are: {all}")]
+pub struct UnknownDevice {
+    /// What was asked for.
+    pub name: String,
+    /// The name most like it.
+    pub nearest: &'static str,
+    /// All names.
+    pub all: String,
+}
+
+/// The device of this name, not started.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, UnknownDevice> {
+    let settings = settings.clone();
+    Ok(match name {
+        "shoal" => Box::new(UserSpace::new(Shoal, settings)),
+        "testpmd-io" => Box::new(UserSpace::new(Testpmd::Io, settings)),
+        "testpmd-mac" => Box::new(UserSpace::new(Testpmd::Mac, settings)),
+        "linux-route" => Box::new(Linux::new(Role::Route, settings)),
+        "linux-bridge" => Box::new(Linux::new(Role::Bridge, settings)),
+        "linux-nft" => Box::new(Linux::new(Role::Nft, settings)),
+        "linux-iptables" => Box::new(Linux::new(Role::Iptables, settings)),
+        "ovs" => Box::new(UserSpace::new(Ovs::Netdev, settings)),
+        "ovs-dpdk" => Box::new(UserSpace::new(Ovs::Dpdk, settings)),
+        "wire" => Box::new(Wire::new(settings)),
+        _ => {
+            let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+            return Err(UnknownDevice {
+                name: name.to_owned(),
+                nearest: KNOWN.iter().map(|k| k.name).min_by_key(|k| distance(name, k)).unwrap_or_default(),
+                all: names.join(", "),
+            });
+        }
+    })
+}
+
+/// All devices, in the order of [`KNOWN`].
+pub fn devices(settings: &Settings) -> Vec<Box<dyn Device>> {
+    KNOWN.iter().filter_map(|known| device(known.name, settings).ok()).collect()
+}
+
+/// An error if the device cannot be measured over this wire.
+pub(crate) fn check_transport(device: &dyn Device, transport: &str) -> Result<(), DeviceError> {
+    let able = device.transports();
+    if able.contains(&transport) {
+        return Ok(());
+    }
+    Err(DeviceError::Cannot {
+        device: device.name().to_owned(),
+        what: format!("be measured over '{transport}', only over {}", able.join(", ")),
+    })
+}
+
+/// For `map_err` behind the set-up of the device of this name.
+pub(crate) fn not_started(device: &str) -> impl FnOnce(SetupError) -> DeviceError + use<> {
+    let device = device.to_owned();
+    move |why| DeviceError::Start { device, reason: why.to_string() }
+}
+
+/// How many letters have to be put in, taken out or exchanged to make one word of the other (Levenshtein's distance).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (y, above) in b.iter().zip(row.iter().skip(1)) {
+            left = (left + 1).min(above + 1).min(corner + usize::from(x != *y));
+            corner = *above;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use shoal_lab_plan::{Forwarding, Nat};
+
+    use super::*;
+    use crate::routes::tests::scenario;
+
+    #[test]
+    fn every_known_name_is_a_device_of_that_name() {
+        let names: HashSet<&str> = KNOWN.iter().map(|k| k.name).collect();
+        assert_eq!(names.len(), KNOWN.len());
+        for known in KNOWN {
+            assert_eq!(device(known.name, &Settings::default()).unwrap().name(), known.name);
+        }
+        assert_eq!(devices(&Settings::default()).len(), KNOWN.len());
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        let Err(error) = device("linux-rout", &Settings::default()) else { panic!("there is such a device") };
+        assert_eq!(error.nearest, "linux-route");
+        assert!(
+            error
+                .to_string()
+                .starts_with("no device is called 'linux-rout'; the nearest is 'linux-route', all are: ")
+        );
+    }
+
+    #[test]
+    fn what_is_not_among_its_forwardings_no_device_offers() {
+        let nat = Nat { first: [203, 0, 113, 1].into(), last: [203, 0, 113, 9].into() };
+        for forwarding in
+            [Forwarding::Route, Forwarding::CrossConnect, Forwarding::Bridge, Forwarding::Snat(nat)]
+        {
+            for known in KNOWN.iter().filter(|k| !k.forwardings.contains(&forwarding.name())) {
+                let mut scenario = scenario();
+                scenario.forwarding = forwarding.clone();
+                let reason =
+                    device(known.name, &Settings::default()).unwrap().available(&scenario).unwrap_err();
+                assert!(reason.contains(forwarding.name()), "{}: {reason}", known.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_wire_is_refused_with_those_that_go() {
+        let device = device("wire", &Settings::default()).unwrap();
+        assert!(check_transport(&*device, "af-xdp").is_ok());
+        let error = check_transport(&*device, "memif").unwrap_err().to_string();
+        assert_eq!(error, "wire cannot be measured over 'memif', only over af-packet, af-xdp");
+    }
+
+    #[test]
+    fn distance_counts_letters() {
+        assert_eq!((distance("", "abc"), distance("abc", "abc"), distance("vpp", "ovs")), (3, 0, 3));
+    }
+}
