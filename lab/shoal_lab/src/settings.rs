@@ -244,6 +244,15 @@ impl Settings {
         if !(1..=256).contains(&self.traffic.networks) {
             return range("traffic.networks", &self.traffic.networks, "1 to 256");
         }
+        for (key, value, known) in [
+            ("traffic.frame", &self.traffic.frame, "own or siitperf"),
+            ("traffic.source_ports", &self.traffic.source_ports, "fixed, rising, falling or random"),
+            ("traffic.destination_ports", &self.traffic.destination_ports, "fixed, rising, falling or random"),
+        ] {
+            if !known.split([' ', ',']).any(|word| word == value) || value == "or" || value.is_empty() {
+                return range(key, value, known);
+            }
+        }
         if !(1_000_000..=1_000_000_000_000).contains(&self.link.rate) {
             return range("link.rate", &self.link.rate, "1000000 to 1000000000000 bits a second");
         }
@@ -284,6 +293,7 @@ mod tests {
         assert!(unknown.contains("brust") && unknown.contains("burst") && unknown.contains("line 2"), "{unknown}");
         assert!(message("[tester]\nburst = 0\n").contains("1 to 256"));
         assert!(message("[link]\nrate = 5\n").contains("link.rate"));
+        assert!(message("[traffic]\nsource_ports = \"rndom\"\n").contains("fixed, rising, falling or random"));
         assert!(message("[tester\n").contains("line 1"));
         assert!(Loaded::new(Some(Path::new("/nowhere/x.toml"))).is_err());
     }

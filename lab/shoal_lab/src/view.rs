@@ -112,14 +112,16 @@ impl View {
         }
     }
 
-    /// Ten times a second while frames flow; `false` when someone wants it to end.
-    pub fn progress(&mut self, so_far: &Sample) -> bool {
-        let step = so_far.at.saturating_sub(self.state.last.at).as_secs_f64();
-        let total = |sample: &Sample| sample.received.iter().sum::<u64>();
-        if step > 0.0 && so_far.at > self.state.last.at {
-            let frames = total(so_far).saturating_sub(total(&self.state.last));
-            self.state.received.push((frames as f64 / step) as u64);
-            self.state.last = *so_far;
+    /// Ten times a second; nothing of frames while resting. `false` when someone wants it to end.
+    pub fn progress(&mut self, so_far: Option<&Sample>) -> bool {
+        if let Some(sample) = so_far {
+            let step = sample.at.saturating_sub(self.state.last.at).as_secs_f64();
+            let total = |sample: &Sample| sample.received.iter().sum::<u64>();
+            if step > 0.0 {
+                let frames = total(sample).saturating_sub(total(&self.state.last));
+                self.state.received.push((frames as f64 / step) as u64);
+                self.state.last = *sample;
+            }
         }
         if let Shown::Screen(screen) = &mut self.shown {
             if screen.wants_to_end() {

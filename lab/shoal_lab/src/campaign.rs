@@ -1,0 +1,493 @@
+//! A campaign: cases one after the other, each with its device and its test, into one results folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use shoal_lab_engine::MachineClock;
+use shoal_lab_measure as measure;
+use shoal_lab_measure::{Assertion, Conduct, Estimate, MeasureError, Runner, Traffic, WallTime};
+use shoal_lab_plan::{DeviceError, SummaryRow, TrialLine, Trust};
+use shoal_lab_report as report;
+use shoal_lab_report::{Check, CheckOutcome, DeviceRecord, Folder, Host, Page, Record, Results};
+
+use crate::cases::Case;
+use crate::catalogue::{self, Known};
+use crate::exit::Exit;
+use crate::gates;
+use crate::journal::Kept;
+use crate::resets;
+use crate::settings::Settings;
+use crate::stand::{Stand, StandError, dut_settings};
+use crate::traffic::CaseTraffic;
+use crate::view::View;
+
+/// All that a campaign is, so that an interrupted one can go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Campaign {
+    /// What the folder is called, after the date.
+    pub name: String,
+    /// Program and arguments, as they were typed.
+    pub command: Vec<String>,
+    /// In order.
+    pub cases: Vec<Case>,
+    /// How trials are run.
+    pub conduct: Conduct,
+    /// The preset's name.
+    pub preset: String,
+    /// The upper end of searches, in frames a second and direction; none: the self-test's.
+    pub ceiling: Option<u64>,
+    /// What must hold at the end.
+    pub assertions: Vec<String>,
+    /// Settings.
+    pub settings: Settings,
+}
+
+/// The file in the results folder that holds the campaign.
+const FILE: &str = "campaign.json";
+
+/// Packages whose versions belong into the record.
+const PACKAGES: [&str; 5] = ["dpdk", "openvswitch-switch", "nftables", "iptables", "iproute2"];
+
+/// What came of a campaign.
+pub struct Ended {
+    /// The results folder.
+    pub folder: PathBuf,
+    /// How it ended.
+    pub exit: Exit,
+    /// All rows.
+    pub rows: Vec<SummaryRow>,
+    /// What was asserted, and the gates.
+    pub checks: Vec<Check>,
+}
+
+impl Campaign {
+    /// How long it will take, if nothing is disturbed and the tester reaches `most`.
+    pub fn estimate(&self, most: u64) -> Estimate {
+        let mut whole = Estimate::default();
+        for case in &self.cases {
+            let conduct = &self.conduct;
+            let most = self.ceiling.unwrap_or(most);
+            let rate = case.rate.unwrap_or(most / 2).max(1);
+            let known = Known { rate, throughput: rate, most, ceiling: self.ceiling };
+            let entry = catalogue::find(&case.test);
+            if entry.is_ok_and(|e| e.needs_rate) && case.rate.is_none() {
+                let once = Conduct { runs: 1, ..conduct.clone() };
+                whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
+            }
+            whole = whole
+                + catalogue::make(case, conduct, known)
+                    .map_or_else(|| Estimate::of(conduct, 28, conduct.duration), |test| test.estimate(conduct, most));
+            // Starting a device and making sure that it forwards.
+            whole = whole + Estimate { trials: 1, time: Duration::from_secs(2) };
+        }
+        whole
+    }
+
+    /// Reads the campaign of a results folder.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let file = folder.join(FILE);
+        let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))
+    }
+
+    /// Measures into a new folder below `results`.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be written.
+    pub fn run(&self, results: &Path, view: &mut View) -> Result<Ended, report::ReportError> {
+        let record = Record {
+            name: self.name.clone(),
+            began: now(),
+            command: self.command.clone(),
+            commit: option_env!("SHOAL_REVISION").unwrap_or_default().to_owned(),
+            preset: self.preset.clone(),
+            seeds: BTreeMap::from([("traffic".to_owned(), self.settings.traffic.seed)]),
+            host: Host::read(&PACKAGES),
+            ..Record::default()
+        };
+        let folder = Folder::create(results, &record)?;
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        report::write_whole(&folder.path().join(FILE), &text)?;
+        self.go(folder, record, Vec::new(), view)
+    }
+
+    /// Goes on in a folder that an interrupted campaign left.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read or written.
+    pub fn resume(&self, path: &Path, view: &mut View) -> Result<Ended, report::ReportError> {
+        let earlier = Results::read(path)?;
+        let mut record = earlier.record;
+        (record.ended, record.devices, record.self_tests) = (None, Vec::new(), Vec::new());
+        self.go(Folder::open(path)?, record, earlier.trials, view)
+    }
+
+    fn go(
+        &self,
+        mut folder: Folder,
+        record: Record,
+        recorded: Vec<TrialLine>,
+        view: &mut View,
+    ) -> Result<Ended, report::ReportError> {
+        pin(&self.settings);
+        let mut under_way = UnderWay {
+            campaign: self,
+            clock: MachineClock::calibrated(),
+            record,
+            recorded,
+            rows: Vec::new(),
+            checks: Vec::new(),
+            worst: Exit::Nothing,
+            ceilings: BTreeMap::new(),
+            throughputs: BTreeMap::new(),
+            stand: None,
+        };
+        let of = self.cases.len();
+        for (case, number) in self.cases.iter().zip(1..) {
+            view.case(&case.test, &format!("{}, ip{} {} {}", case.dut, case.ip.name(), case.frames.name(), case.direction.name()), number, of);
+            let ended = under_way.case(case, &mut folder, view);
+            folder.summary(&under_way.record, &under_way.rows)?;
+            folder.record(&under_way.record)?;
+            if let Err(stop) = ended {
+                view.note(&stop.words);
+                under_way.worsen(stop.exit);
+                if stop.exit == Exit::Interrupted {
+                    break;
+                }
+            }
+        }
+        under_way.leave();
+        under_way.assertions();
+        under_way.record.ended = (under_way.worst != Exit::Interrupted).then(now);
+        folder.record(&under_way.record)?;
+        folder.summary(&under_way.record, &under_way.rows)?;
+        let path = folder.path().to_owned();
+        write_page(&[path.clone()], &path.join("report.html"))?;
+        Ok(Ended { folder: path, exit: under_way.worst, rows: under_way.rows, checks: under_way.checks })
+    }
+}
+
+/// Why a case ended without its result.
+struct Stop {
+    words: String,
+    exit: Exit,
+}
+
+impl Stop {
+    fn of(case: &Case, error: &MeasureError) -> Stop {
+        let exit = match error {
+            MeasureError::Interrupted => Exit::Interrupted,
+            MeasureError::Silent { .. } | MeasureError::Device(_) => Exit::Device,
+            MeasureError::Tester(_) => Exit::Tester,
+            MeasureError::Untrusted(_) => Exit::Untrusted,
+            _ => Exit::Usage,
+        };
+        Stop { words: format!("{} {}: {error}", case.test, case.dut), exit }
+    }
+
+    fn of_stand(case: &Case, error: &StandError) -> Stop {
+        let exit = match error {
+            StandError::Skipped(_) | StandError::Device(DeviceError::Unavailable(_)) => Exit::Nothing,
+            StandError::Unknown(_) | StandError::Traffic(_) => Exit::Usage,
+            StandError::Device(_) => Exit::Device,
+            StandError::Engine(_) | StandError::Tester(_) => Exit::Tester,
+        };
+        Stop { words: format!("{}: {error}", case.dut), exit }
+    }
+}
+
+/// What tells apart cases that share a self-test or a throughput.
+type Like = (String, String, String, String, u16, String);
+
+/// A campaign while it runs.
+struct UnderWay<'c> {
+    campaign: &'c Campaign,
+    clock: MachineClock,
+    record: Record,
+    recorded: Vec<TrialLine>,
+    rows: Vec<SummaryRow>,
+    checks: Vec<Check>,
+    worst: Exit,
+    /// The self-test's rate by wire, IP, frames and direction.
+    ceilings: BTreeMap<(String, String, String, String), u64>,
+    /// Throughputs found in this campaign.
+    throughputs: BTreeMap<Like, u64>,
+    stand: Option<Stand>,
+}
+
+impl UnderWay<'_> {
+    fn worsen(&mut self, exit: Exit) {
+        // That something was measured outweighs that something else was skipped; otherwise the graver counts.
+        self.worst = match (self.worst, exit) {
+            (worst, Exit::Nothing) => worst,
+            (Exit::Nothing, new) => new,
+            (worst, new) => worst.max(new),
+        };
+    }
+
+    fn case(&mut self, case: &Case, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
+        if view.interrupted() {
+            return Err(Stop { words: "interrupted".into(), exit: Exit::Interrupted });
+        }
+        let settings = &self.campaign.settings;
+        self.change_stand(case)?;
+        let Some(mut stand) = self.stand.take() else {
+            return Err(Stop { words: format!("{}: no device", case.dut), exit: Exit::Device });
+        };
+        let done = self.on_stand(case, &mut stand, folder, view);
+        self.note_device(case, &mut stand, None);
+        self.stand = Some(stand);
+        let _ = settings;
+        done
+    }
+
+    /// Keeps the device if it is set up as this case needs it; else another is started.
+    fn change_stand(&mut self, case: &Case) -> Result<(), Stop> {
+        let settings = &self.campaign.settings;
+        let wanted = crate::stand::scenario(case, settings);
+        let same = self.stand.as_ref().is_some_and(|s| {
+            s.device.as_ref().is_some_and(|d| d.name() == case.dut)
+                && s.scenario == wanted
+                && case.transport.as_ref().is_none_or(|t| *t == s.transport)
+        });
+        if same {
+            return Ok(());
+        }
+        self.leave();
+        match Stand::open(case, settings, &self.clock) {
+            Ok(stand) => {
+                self.stand = Some(stand);
+                Ok(())
+            }
+            Err(error) => {
+                let skipped = DeviceRecord {
+                    name: case.dut.clone(),
+                    skipped: Some(error.to_string().trim_start_matches("skipped: ").to_owned()),
+                    ..DeviceRecord::default()
+                };
+                if !self.record.devices.iter().any(|d| d.name == case.dut) {
+                    self.record.devices.push(skipped);
+                }
+                Err(Stop::of_stand(case, &error))
+            }
+        }
+    }
+
+    /// Takes the device away.
+    fn leave(&mut self) {
+        self.stand = None;
+    }
+
+    fn note_device(&mut self, case: &Case, stand: &mut Stand, _error: Option<&str>) {
+        let Some(device) = &mut stand.device else { return };
+        let counters = device.counters().unwrap_or_default();
+        let described = device.describe();
+        match self.record.devices.iter_mut().find(|d| d.name == case.dut && d.transport == stand.transport) {
+            Some(known) => (known.counters_after, known.described) = (counters, described),
+            None => self.record.devices.push(DeviceRecord {
+                name: case.dut.clone(),
+                skipped: None,
+                transport: stand.transport.clone(),
+                described,
+                counters_before: Vec::new(),
+                counters_after: counters,
+            }),
+        }
+    }
+
+    fn on_stand(&mut self, case: &Case, stand: &mut Stand, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
+        let campaign = self.campaign;
+        let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), &campaign.settings)
+            .map_err(|e| Stop { words: format!("{}: {e}", case.frames.name()), exit: Exit::Usage })?;
+        let self_test = self.ceiling(case, &stand.transport, folder, view)?;
+        stand.ready(&traffic, &case.dut).map_err(|e| Stop::of_stand(case, &e))?;
+        let version = stand.device.as_ref().map(|d| d.describe().version).unwrap_or_default();
+        let cores = dut_settings(&campaign.settings).cores;
+        let told = measure::Case {
+            dut: case.dut.clone(),
+            version,
+            transport: stand.transport.clone(),
+            workers: case.workers,
+            scenario: case.forwarding.clone(),
+            ip: case.ip.name().into(),
+            frame: case.frames.name(),
+            direction: case.direction.name().into(),
+            variant: case.variant(),
+            shared_core: cores.shares(case.workers),
+        };
+        let cpu = stand.device.as_mut().and_then(|d| d.cpu_time());
+        let mut kept = Kept::new(folder, view);
+        let mut time = WallTime;
+        let Stand { tester, device, scenario, ports, .. } = stand;
+        let mut runner = Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
+            .map_err(|e| Stop::of(case, &e))?;
+        runner.self_test = Some(self_test);
+        runner.resume(self.recorded.clone());
+        let most = runner.most_rate(traffic.size());
+        let known = self.known(case, &mut runner, &traffic, most).map_err(|e| Stop::of(case, &e))?;
+        let measured = match (catalogue::make(case, &campaign.conduct, known), case.test.as_str()) {
+            (Some(test), _) => test.run(&mut runner, &traffic),
+            (None, "reset") => resets::run(&mut runner, &traffic, device, known.rate),
+            (None, _) => {
+                let gates = gates::run(&mut runner, case, scenario, ports.as_ref(), &campaign.settings);
+                gates.map(|(report, checks)| {
+                    self.checks.extend(checks);
+                    report
+                })
+            }
+        };
+        drop(runner);
+        let delivered = kept.delivered;
+        let mut report = measured.map_err(|e| Stop::of(case, &e))?;
+        let cpu = cpu.zip(device.as_mut().and_then(|d| d.cpu_time())).map(|(from, to)| to.saturating_sub(from));
+        report.rows.extend(cpu.filter(|_| delivered > 0).map(|used| cpu_row(&told, &case.test, used, delivered)));
+        self.worsen(Exit::Done);
+        if self.checks.iter().any(|c| matches!(c.outcome, CheckOutcome::Failed(_))) {
+            self.worsen(Exit::Failed);
+        }
+        if report.rows.iter().any(|r| r.trust.contains(&Trust::Invalid)) {
+            self.worsen(Exit::Untrusted);
+        }
+        self.rows.extend(report.rows);
+        match report.ended {
+            Some(error) => Err(Stop::of(case, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The rate that a test is run at: what was asked for, or a part of the throughput, which is found now if it is not known.
+    fn known(
+        &mut self,
+        case: &Case,
+        runner: &mut Runner<'_>,
+        traffic: &CaseTraffic,
+        most: u64,
+    ) -> Result<Known, MeasureError> {
+        let ceiling = self.campaign.ceiling;
+        let needs = catalogue::find(&case.test).is_ok_and(|e| e.needs_rate);
+        let throughput = match (case.rate, needs) {
+            (Some(rate), _) => rate,
+            (None, false) => most,
+            (None, true) => self.throughput(case, runner, traffic)?,
+        };
+        let rate = case.percent.map_or(throughput, |p| throughput * u64::from(p) / 100).max(1);
+        Ok(Known { rate, throughput, most, ceiling })
+    }
+
+    fn throughput(
+        &mut self,
+        case: &Case,
+        runner: &mut Runner<'_>,
+        traffic: &CaseTraffic,
+    ) -> Result<u64, MeasureError> {
+        let like = (
+            case.dut.clone(),
+            case.ip.name().to_owned(),
+            case.frames.name(),
+            case.direction.name().to_owned(),
+            case.workers,
+            format!("{:?} {} {}", case.flows, case.routes, runner.case.transport),
+        );
+        if let Some(known) = self.throughputs.get(&like) {
+            return Ok(*known);
+        }
+        let conduct = runner.conduct.clone();
+        runner.conduct.runs = 1;
+        let found = measure::Throughput { most: self.campaign.ceiling, ..measure::Throughput::default() }
+            .measure_as("throughput for the rate", runner, traffic);
+        runner.conduct = conduct;
+        let rate = found?.median() as u64;
+        if rate == 0 {
+            return Err(MeasureError::Untrusted("no rate was found at which nothing is lost; give one with --rate".into()));
+        }
+        runner.remark(&format!("{}: measured at or relative to {rate} fps/dir, the throughput found first", case.test));
+        self.throughputs.insert(like, rate);
+        Ok(rate)
+    }
+
+    /// What the tester reaches over this wire with these frames, without a device.
+    fn ceiling(&mut self, case: &Case, transport: &str, folder: &mut Folder, view: &mut View) -> Result<u64, Stop> {
+        let like = (transport.to_owned(), case.ip.name().to_owned(), case.frames.name(), case.direction.name().to_owned());
+        if let Some(known) = self.ceilings.get(&like) {
+            return Ok(*known);
+        }
+        let (found, measured) = crate::selftest::measure(
+            case,
+            transport,
+            &self.campaign.conduct,
+            &self.campaign.settings,
+            &self.clock,
+            self.campaign.ceiling,
+            &mut Kept::new(folder, view),
+        )
+        .map_err(|error| match error {
+            StandError::Traffic(MeasureError::Interrupted) => Stop { words: "interrupted".into(), exit: Exit::Interrupted },
+            other => Stop { words: format!("self-test over {transport}: {other}"), exit: Exit::Tester },
+        })?;
+        view.note(&format!("self-test over {transport}: {} fps/dir, delay {:.1} us", found.rate, found.floor));
+        self.record.self_tests.push(measured);
+        self.ceilings.insert(like, found.rate);
+        Ok(found.rate)
+    }
+
+    fn assertions(&mut self) {
+        for text in &self.campaign.assertions {
+            let outcome = match Assertion::parse(text).and_then(|a| a.check(&self.rows)) {
+                Err(error) => CheckOutcome::Error(error.to_string()),
+                Ok(checked) => {
+                    let failed: Vec<String> = checked.iter().filter(|c| !c.holds).map(ToString::to_string).collect();
+                    let held: Vec<String> = checked.iter().map(ToString::to_string).collect();
+                    if failed.is_empty() { CheckOutcome::Passed(held.join("; ")) } else { CheckOutcome::Failed(failed.join("; ")) }
+                }
+            };
+            if !matches!(outcome, CheckOutcome::Passed(_)) {
+                self.worsen(Exit::Failed);
+            }
+            self.checks.push(Check { suite: "assertions".into(), name: text.clone(), outcome, seconds: 0.0 });
+        }
+    }
+}
+
+/// The device's processor time for each million frames that it delivered. It is no energy and never called so.
+fn cpu_row(case: &measure::Case, test: &str, microseconds: u64, delivered: u64) -> SummaryRow {
+    let seconds = microseconds as f64 / 1e6 / (delivered as f64 / 1e6);
+    let mut row = case.row(test, "CPU time", "s/Mframe", vec![seconds]);
+    row.note = "of all trials of the test together, waits included".into();
+    row
+}
+
+/// Makes the page of these folders.
+///
+/// # Errors
+///
+/// If they cannot be read, or the page not be written.
+pub fn write_page(folders: &[PathBuf], page: &Path) -> Result<(), report::ReportError> {
+    let results = folders.iter().map(|f| Results::read(f)).collect::<Result<Vec<_>, _>>()?;
+    let html = Page { results, bench: None, made: now() }.html()?;
+    report::write_whole(page, &html)
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+/// The tester's thread stays on its processor; where that cannot be, it runs where the kernel puts it.
+fn pin(settings: &Settings) {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    use nix::unistd::Pid;
+    let cores = dut_settings(settings).cores;
+    let core = usize::try_from(settings.tester.core).ok().or(cores.tester.first().copied());
+    let mut set = CpuSet::new();
+    if core.is_some_and(|core| set.set(core).is_ok()) {
+        let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}

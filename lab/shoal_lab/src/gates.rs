@@ -1,0 +1,54 @@
+//! Is every frame right: of all sizes and both families, at a rate that every device carries.
+
+use shoal_lab_measure::{Gate, Gates, MeasureError, Report, Runner};
+use shoal_lab_plan::{Ports, Scenario};
+use shoal_lab_report::{Check, CheckOutcome};
+
+use crate::cases::{Case, Frames, Ip};
+use crate::settings::Settings;
+use crate::traffic::CaseTraffic;
+
+/// RFC 2544's sizes, and the smallest that both families have.
+const SIZES: [u32; 8] = [64, 84, 128, 256, 512, 1024, 1280, 1518];
+
+/// Sends through all gates.
+///
+/// # Errors
+///
+/// If a trial cannot be run. A wrong frame is no error but a check that fails.
+pub fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    scenario: &Scenario,
+    ports: Option<&Ports>,
+    settings: &Settings,
+) -> Result<(Report, Vec<Check>), MeasureError> {
+    let mut gates = Vec::new();
+    for ip in [Ip::Four, Ip::Six] {
+        // An IPv6 frame of 64 bytes does not hold the headers and the tag.
+        for size in SIZES.into_iter().filter(|size| ip == Ip::Four || *size >= 84) {
+            let name = format!("ip{} {size} B {}", ip.name(), case.direction.name());
+            let case = Case { ip, frames: Frames::Size(size), ..case.clone() };
+            let traffic = CaseTraffic::new(&case, scenario, ports, settings)
+                .map_err(|e| MeasureError::Traffic(e.to_string()))?;
+            gates.push(Gate { name, traffic: Box::new(traffic) });
+        }
+    }
+    let gates = Gates::of(gates);
+    let results = gates.run(runner)?;
+    let rows = gates.rows(runner, &results);
+    let checks = results
+        .into_iter()
+        .map(|result| Check {
+            suite: format!("gates {}", case.dut),
+            outcome: if result.passed() {
+                CheckOutcome::Passed(format!("{} frames", result.frames))
+            } else {
+                CheckOutcome::Failed(result.wrong.join("; "))
+            },
+            name: result.name,
+            seconds: gates.duration.as_secs_f64(),
+        })
+        .collect();
+    Ok((Report { rows, ended: None }, checks))
+}

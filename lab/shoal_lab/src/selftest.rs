@@ -1,0 +1,68 @@
+//! What the tester itself can do: its ports joined, without a device.
+
+use shoal_lab_engine::MachineClock;
+use shoal_lab_measure as measure;
+use shoal_lab_measure::{Conduct, Journal, Runner, Traffic, WallTime};
+use shoal_lab_report as report;
+
+use crate::cases::Case;
+use crate::settings::Settings;
+use crate::stand::{Stand, StandError};
+use crate::traffic::CaseTraffic;
+
+/// What a tester on a virtual wire is never asked for: more than any reaches.
+const MOST: u64 = 40_000_000;
+
+/// Measures over joined ports, with the frames of `case`.
+///
+/// # Errors
+///
+/// If the ports cannot be joined, or a trial cannot be run.
+pub fn measure(
+    case: &Case,
+    transport: &str,
+    conduct: &Conduct,
+    settings: &Settings,
+    clock: &MachineClock,
+    ceiling: Option<u64>,
+    journal: &mut dyn Journal,
+) -> Result<(measure::SelfTest, report::SelfTest), StandError> {
+    let mut stand = Stand::joined(case, transport, settings, clock)?;
+    let traffic = CaseTraffic::new(case, &stand.scenario, None, settings)
+        .map_err(|e| measure::MeasureError::Traffic(e.to_string()))?;
+    stand.ready(&traffic, "the tester")?;
+    let told = measure::Case {
+        dut: "loopback".into(),
+        transport: transport.into(),
+        workers: 1,
+        scenario: "wire".into(),
+        ip: case.ip.name().into(),
+        frame: case.frames.name(),
+        direction: case.direction.name().into(),
+        ..measure::Case::default()
+    };
+    let link = settings.link.link();
+    // Short trials and one percent: it says where the tester ends, no more.
+    let conduct = Conduct {
+        runs: 1,
+        duration: conduct.duration.min(std::time::Duration::from_secs(1)),
+        precision: measure::Precision::Relative(0.02),
+        loss_verification: 2,
+        ..conduct.clone()
+    };
+    let mut time = WallTime;
+    let mut runner = Runner::new(stand.tester.as_mut(), journal, &mut time, told, conduct)?;
+    let most = ceiling.unwrap_or_else(|| link.most_frames(traffic.size())).min(MOST);
+    let found = measure::SelfTest::measure(&mut runner, &traffic, most)?;
+    let record = report::SelfTest {
+        transport: transport.into(),
+        link,
+        frame: case.frames.name(),
+        most: found.rate as f64,
+        floor_us: Some(found.floor),
+        floor_p999_us: Some(found.floor_p999),
+        longest_stall_us: Some(found.longest_stall),
+        clock_ppm: None,
+    };
+    Ok((found, record))
+}

@@ -1,0 +1,182 @@
+//! A device and the tester at its ports.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use shoal_lab_dut as dut;
+use shoal_lab_engine::{Engine, EngineError, MachineClock, MemifPort, attach};
+use shoal_lab_measure::{MeasureError, Offer, Traffic};
+use shoal_lab_plan::{
+    Addresses, Attachment, Device, DeviceError, Forwarding, Nat, Outcome, Port, Ports, Scenario, Side, Tester,
+    TesterError, Trial, Unwatched,
+};
+use thiserror::Error;
+
+use crate::cases::{Case, Frames};
+use crate::settings::Settings;
+
+/// A device and the tester at its ports. Both are taken away when this is dropped.
+pub struct Stand {
+    /// The device; none where the tester's ports are joined.
+    pub device: Option<Box<dyn Device>>,
+    /// Its ports.
+    pub ports: Option<Ports>,
+    /// Sends and receives.
+    pub tester: Box<dyn Tester>,
+    /// What the device does.
+    pub scenario: Scenario,
+    /// The wire.
+    pub transport: String,
+}
+
+/// Why there is no stand.
+#[derive(Debug, Error)]
+pub enum StandError {
+    /// No device has this name.
+    #[error(transparent)]
+    Unknown(#[from] dut::UnknownDevice),
+    /// It cannot be measured here; the reason.
+    #[error("skipped: {0}")]
+    Skipped(String),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The tester failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The first trial failed.
+    #[error(transparent)]
+    Tester(#[from] TesterError),
+    /// The first trial could not be made.
+    #[error(transparent)]
+    Traffic(#[from] MeasureError),
+}
+
+/// How long a device may take until it forwards.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Stand {
+    /// Starts `case`'s device and attaches to its ports.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be; nothing is left then.
+    pub fn open(case: &Case, settings: &Settings, clock: &MachineClock) -> Result<Self, StandError> {
+        let scenario = scenario(case, settings);
+        let mut device = dut::device(&case.dut, &dut_settings(settings))?;
+        device.available(&scenario).map_err(StandError::Skipped)?;
+        let able = device.transports();
+        let best = able.first().copied().unwrap_or("af-packet").to_owned();
+        let transport = case.transport.clone().unwrap_or(best);
+        let ports = device.start(&scenario, &transport)?;
+        // From here on the device is stopped when `device` is dropped.
+        let tester = attach(&ports, clock, settings.link.link())?;
+        Ok(Stand { device: Some(device), ports: Some(ports), tester, scenario, transport })
+    }
+
+    /// The tester's ports joined over this wire, without a device.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be.
+    pub fn joined(case: &Case, transport: &str, settings: &Settings, clock: &MachineClock) -> Result<Self, StandError> {
+        if transport == "memif" {
+            let [left, right] = MemifPort::pair().map_err(EngineError::from)?;
+            let tester = Engine::new(left, right, clock.clone()).with_link(settings.link.link());
+            return Ok(Stand {
+                device: None,
+                ports: None,
+                tester: Box::new(tester),
+                scenario: scenario(case, settings),
+                transport: transport.into(),
+            });
+        }
+        let wire = Case { dut: "wire".into(), transport: Some(transport.into()), ..case.clone() };
+        Self::open(&wire, settings, clock)
+    }
+
+    /// Sends a few frames until they come back: routes, neighbours and links may take a moment.
+    ///
+    /// # Errors
+    ///
+    /// If none come back in time.
+    pub fn ready(&mut self, traffic: &dyn Traffic, name: &str) -> Result<(), StandError> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let outcome = self.probe(traffic)?;
+            let silent: Vec<&str> = traffic
+                .sides()
+                .into_iter()
+                .filter(|side| outcome.direction(*side).received == 0)
+                .map(|side| if side == Side::Left { "from left to right" } else { "from right to left" })
+                .collect();
+            if silent.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let reason = format!("no frame came through {} in {} s", silent.join(" and "), PATIENCE.as_secs());
+                return Err(DeviceError::Silent { device: name.into(), reason }.into());
+            }
+        }
+    }
+
+    fn probe(&mut self, traffic: &dyn Traffic) -> Result<Outcome, StandError> {
+        let streams = traffic.streams(&Offer::steady(500))?;
+        let mut trial = Trial::new(u16::MAX, streams, Duration::from_millis(100));
+        trial.timeout = Duration::from_millis(200);
+        trial.start_delay = Duration::from_millis(10);
+        Ok(self.tester.run(&trial, &mut Unwatched)?)
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.stop();
+        }
+    }
+}
+
+/// What the device of a case does.
+pub fn scenario(case: &Case, settings: &Settings) -> Scenario {
+    let mut addresses = Addresses::default();
+    if case.test == "thesis" || matches!(&case.frames, Frames::Named(name) if !name.starts_with("imix:")) {
+        // T-Rex's clients and servers.
+        addresses.left.behind4.push(([16, 0, 0, 0].into(), 8));
+        addresses.right.behind4.push(([48, 0, 0, 0].into(), 8));
+    }
+    let forwarding = match case.forwarding.as_str() {
+        "cross-connect" => Forwarding::CrossConnect,
+        "bridge" => Forwarding::Bridge,
+        "snat" => Forwarding::Snat(Nat { first: [198, 19, 0, 3].into(), last: [198, 19, 0, 254].into() }),
+        _ => Forwarding::Route,
+    };
+    let largest = match &case.frames {
+        Frames::Size(size) => *size,
+        Frames::Named(_) => 1518,
+    };
+    Scenario {
+        forwarding,
+        addresses,
+        networks: settings.traffic.networks,
+        routes: case.routes,
+        workers: case.workers,
+        mtu: largest.saturating_sub(18).clamp(1500, 9198) as u16,
+    }
+}
+
+/// Settings of devices.
+pub fn dut_settings(settings: &Settings) -> dut::Settings {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let shoal = (settings.dut.shoal.as_path() != Path::new("")).then(|| settings.dut.shoal.clone());
+    dut::Settings { cores: dut::Cores::of_machine(count), shoal, ..dut::Settings::default() }
+}
+
+/// How the tester's ports are told in the record.
+pub fn port_name(port: &Port) -> String {
+    match &port.attachment {
+        Attachment::Memif { socket, id } => format!("memif {} id {id}", socket.display()),
+        Attachment::Interface { name, transport, .. } => format!("{transport} {name}"),
+        Attachment::Tap { name, .. } => format!("tap {name}"),
+    }
+}
