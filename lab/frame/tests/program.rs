@@ -87,6 +87,27 @@ proptest! {
     }
 
     #[test]
+    fn any_stream_is_written_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..100), kind in 0..4_usize, tag in 0..3_usize, offset in 0_u16..110,
+        changes in prop::collection::vec(any_change(0..110), 0..4), cut in 0_usize..100, frames: u64,
+    ) {
+        let mut frame = [udp4(30), udp6(30), bytes.clone(), udp4(60)][kind].clone();
+        for (to, from) in frame.iter_mut().skip(12 + cut).zip(&bytes) {
+            *to = *from;
+        }
+        let tag = [Tag::Signed { offset }, Tag::Plain { offset }, Tag::None][tag];
+        let sent = stream(frame.clone(), tag, changes);
+        let recogniser = Recogniser::new(&trial(1, vec![sent.clone()]));
+        if let Ok(mut program) = Program::new(&sent, 0, 1, 1) {
+            for sequence in [0, 1, frames, frames.wrapping_add(1), u64::MAX] {
+                let frame = written(&mut program, sequence);
+                recogniser.look(&frame);
+                let _ = recogniser.check(&frame, 0);
+            }
+        }
+    }
+
+    #[test]
     fn a_frame_is_the_same_whether_gone_to_or_written_in_order(
         changes in prop::collection::vec(any_change(60..84), 1..4), at in 0_u64..200,
     ) {
