@@ -19,7 +19,7 @@ fn any_change(places: std::ops::Range<u16>) -> impl Strategy<Value = Change> {
     let order =
         prop_oneof![Just(Order::Rising), Just(Order::Falling), Just(Order::Random), Just(Order::Permutation)];
     let width = prop_oneof![Just(1_u8), Just(2), Just(4), Just(8)];
-    let write = (places, width, any::<i64>(), -9_i8..9, any::<u64>()).prop_map(
+    let write = (places, width, any::<i64>(), -9_i8..9, prop_oneof![Just(u64::MAX), any::<u64>()]).prop_map(
         |(offset, width, add, shift, mask)| Write { add, shift, mask, ..Write::whole(offset, width) },
     );
     (order, any::<u32>(), any::<u32>(), 1_u64..1000, any::<u64>(), prop::collection::vec(write, 1..3))
