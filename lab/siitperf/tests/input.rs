@@ -26,7 +26,7 @@ fn a_file_as_people_write_it_is_read() {
     assert_eq!(conf.virt6[1].to_string(), "2001:2:0:1000::2");
     assert_eq!(conf.virt4[0].to_string(), "198.18.0.2");
     assert_eq!(conf.mac_tester[1], [2, 0, 0, 0, 0, 2]);
-    assert_eq!(conf.mac_dut[1], [0xa0, 0x36, 0x9f, 0xc5, 0xe6, 0x5a]);
+    assert_eq!(conf.mac_dut[1], [2, 11, 12, 13, 14, 15]);
     assert!(!conf.promisc);
     assert_eq!(conf.notes.len(), 5);
 }
