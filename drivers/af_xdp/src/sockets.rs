@@ -48,13 +48,7 @@ impl XdpSockets {
         // Promiscuous, as whoever has another MAC address: frames for all stations are wanted.
         let (attached, halves, _) = queues::open(link, &filter, config, Queues::All, true)?;
         let pinhole = Pinhole::default();
-        filter.apply(&Wanted {
-            take: true,
-            own_mac: None,
-            kernel_mac,
-            pinhole: &pinhole,
-            addresses: &[],
-        })?;
+        filter.apply(&Wanted { take: true, own_mac: None, kernel_mac, pinhole: &pinhole, addresses: &[] })?;
         let (rx, tx) = halves.into_iter().unzip();
         Ok(XdpSockets { rx, tx, turn: 0, attached, _filter: filter })
     }

@@ -99,8 +99,7 @@ impl Account {
         if let Some(before) = self.last
             && since_start.saturating_sub(before) > self.silence.to - self.silence.from
         {
-            self.silence =
-                Silence { from: before, to: since_start, first: expected, last: sequence };
+            self.silence = Silence { from: before, to: since_start, first: expected, last: sequence };
         }
         self.last = Some(since_start);
         self.received(length);

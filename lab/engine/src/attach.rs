@@ -1,5 +1,7 @@
 //! From a device's ports to a tester.
 
+use std::path::Path;
+
 use shoal_lab_plan::{Attachment, Link, Ports, Tester};
 
 use crate::clock::MachineClock;
@@ -13,37 +15,50 @@ use crate::port::{InterfaceError, MemifPort, PacketPort, TapPort, Transport, Xdp
 ///
 /// A port cannot be attached to, or they are of different kinds.
 pub fn attach(ports: &Ports, clock: &MachineClock, link: Link) -> Result<Box<dyn Tester>, EngineError> {
-    let (left, right) = (&ports.left.attachment, &ports.right.attachment);
-    match (left, right) {
-        (Attachment::Memif { socket: a, id: i }, Attachment::Memif { socket: b, id: j }) => {
-            Ok(tester(MemifPort::attach(a, *i)?, MemifPort::attach(b, *j)?, clock, link))
+    let both = [&ports.left.attachment, &ports.right.attachment];
+    match both {
+        [Attachment::Memif { socket: left, id }, Attachment::Memif { socket: right, id: other }] => {
+            Ok(tester([MemifPort::attach(left, *id)?, MemifPort::attach(right, *other)?], clock, link))
         }
-        (
-            Attachment::Interface { namespace: m, name: a, transport: s },
-            Attachment::Interface { namespace: n, name: b, transport: t },
-        ) if s == t => match s.as_str() {
-            "af-packet" => Ok(tester(
-                PacketPort::open(m.as_deref(), a)?,
-                PacketPort::open(n.as_deref(), b)?,
-                clock,
-                link,
-            )),
-            "af-xdp" => {
-                Ok(tester(XdpPort::open(m.as_deref(), a)?, XdpPort::open(n.as_deref(), b)?, clock, link))
+        [Attachment::Interface { transport, name, .. }, Attachment::Interface { transport: other, .. }]
+            if transport == other =>
+        {
+            match transport.as_str() {
+                "af-packet" => Ok(tester(open(both, PacketPort::open)?, clock, link)),
+                "af-xdp" => Ok(tester(open(both, XdpPort::open)?, clock, link)),
+                unknown => {
+                    let (name, asked) = (name.clone(), unknown.to_owned());
+                    Err(InterfaceError::Transport { name, asked }.into())
+                }
             }
-            other => {
-                let (name, asked) = (a.clone(), other.to_owned());
-                Err(InterfaceError::Transport { name, asked }.into())
-            }
-        },
-        (Attachment::Tap { namespace: m, name: a }, Attachment::Tap { namespace: n, name: b }) => {
-            Ok(tester(TapPort::open(m.as_deref(), a)?, TapPort::open(n.as_deref(), b)?, clock, link))
         }
-        _ => Err(EngineError::Mixed { left: kind(left), right: kind(right) }),
+        [Attachment::Tap { .. }, Attachment::Tap { .. }] => {
+            Ok(tester(open(both, TapPort::open)?, clock, link))
+        }
+        [left, right] => Err(EngineError::Mixed { left: kind(left), right: kind(right) }),
     }
 }
 
-fn tester<T: Transport + 'static>(left: T, right: T, clock: &MachineClock, link: Link) -> Box<dyn Tester> {
+/// Opens both interfaces by name, in their namespaces.
+fn open<T>(
+    both: [&Attachment; 2],
+    by: impl Fn(Option<&Path>, &str) -> Result<T, InterfaceError>,
+) -> Result<[T; 2], EngineError> {
+    let one = |attachment: &Attachment| match attachment {
+        Attachment::Interface { namespace, name, .. } | Attachment::Tap { namespace, name } => {
+            by(namespace.as_deref(), name).map_err(EngineError::from)
+        }
+        Attachment::Memif { .. } => Err(EngineError::Mixed { left: "memif", right: "interface" }),
+    };
+    let [left, right] = both;
+    Ok([one(left)?, one(right)?])
+}
+
+fn tester<T: Transport + 'static>(
+    [left, right]: [T; 2],
+    clock: &MachineClock,
+    link: Link,
+) -> Box<dyn Tester> {
     Box::new(Engine::new(left, right, clock.clone()).with_link(link))
 }
 

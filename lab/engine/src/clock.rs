@@ -67,7 +67,9 @@ pub struct ClockCheck {
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ClockError {
     /// Two calibrations differ.
-    #[error("the counter ran {ppm:.1} ppm off its calibration over {seconds:.3} s, at most 50 ppm are bearable")]
+    #[error(
+        "the counter ran {ppm:.1} ppm off its calibration over {seconds:.3} s, at most 50 ppm are bearable"
+    )]
     Drift {
         /// Parts in a million.
         ppm: f64,
@@ -133,7 +135,7 @@ impl Clock for MachineClock {
             Source::Kernel => raw_nanoseconds(),
         };
         let since = ticks.saturating_sub(self.first.ticks);
-        (u128::from(since) * u128::from(self.multiplier) >> SHIFT) as u64
+        ((u128::from(since) * u128::from(self.multiplier)) >> SHIFT) as u64
     }
 
     #[inline]
@@ -152,7 +154,7 @@ impl Clock for MachineClock {
         let from = if long { *since } else { self.first };
         let span = now.raw.saturating_sub(from.raw);
         let ticks = now.ticks.saturating_sub(from.ticks);
-        let told = (u128::from(ticks) * u128::from(self.multiplier) >> SHIFT) as f64;
+        let told = ((u128::from(ticks) * u128::from(self.multiplier)) >> SHIFT) as f64;
         let ppm = if span == 0 { 0.0 } else { (told / span as f64 - 1.0) * 1e6 };
         if ppm.abs() > MOST_DRIFT_PPM && span >= CALIBRATION.as_nanos() as u64 {
             return Err(ClockError::Drift { ppm, seconds: span as f64 / 1e9 });
@@ -267,7 +269,9 @@ mod tests {
 
     #[test]
     fn a_counter_is_used_only_if_each_processor_promises_that_it_is_even() {
-        assert!(flags_say_even("flags\t\t: fpu constant_tsc nonstop_tsc\nflags : constant_tsc nonstop_tsc sse\n"));
+        assert!(flags_say_even(
+            "flags\t\t: fpu constant_tsc nonstop_tsc\nflags : constant_tsc nonstop_tsc sse\n"
+        ));
         assert!(!flags_say_even("flags : constant_tsc nonstop_tsc\nflags : constant_tsc\n"));
         assert!(!flags_say_even("flags : constant_tsc_not nonstop_tsc\n"));
         assert!(!flags_say_even(""));

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use shoal_lab_frame::Program;
-use shoal_lab_plan::{
-    FCS, Learnt, Link, Outcome, Side, Tester, TesterError, TesterFacts, Trial, Watch,
-};
+use shoal_lab_plan::{FCS, Learnt, Link, Outcome, Side, Tester, TesterError, TesterFacts, Trial, Watch};
 
 use crate::account::Account;
 use crate::clock::{Clock, ClockCheck, SimulatedClock};
@@ -19,6 +17,7 @@ use crate::reception::{Learning, Reception, is_stateful};
 use crate::run::{Run, pieces};
 use crate::sending::{Sender, Sending};
 use crate::sequence::Sequences;
+use crate::sides::{at, at_mut};
 use crate::steal;
 use crate::synthetic::{Behaviour, SyntheticPort, Told};
 use crate::timeline::{Timeline, nanoseconds};
@@ -153,7 +152,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             samples: pieces(&samples),
             learnt,
         };
-        blame(&mut outcome, [after[0].since(drops[0]), after[1].since(drops[1])]);
+        blame(&mut outcome, Side::BOTH.map(|side| at(&after, side).since(*at(&drops, side))));
         Ok(outcome)
     }
 
@@ -175,7 +174,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             let (least, most) = (LEAST_FRAME, self.ports.iter().map(T::most_frame).min().unwrap_or(0));
             let length = stream.frame.len();
             if !(least..=most).contains(&length) {
-                let name = self.ports.get(stream.from.index()).map(T::name).unwrap_or_default();
+                let name = at(&self.ports, stream.from).name();
                 let fcs = FCS as usize;
                 let (size, least, most) = (length + fcs, least + fcs, most + fcs);
                 return Err(EngineError::Size { stream: stream.name.clone(), size, port: name, least, most });
@@ -191,9 +190,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             again.push(program.clone());
             let answers = stream.answers.map(|answers| answers.order);
             let sender = Sender { stream: index, timeline: timeline.clone(), program, answers };
-            if let Some(senders) = senders.get_mut(stream.from.index()) {
-                senders.push(sender);
-            }
+            at_mut(&mut senders, stream.from).push(sender);
         }
         let [left, right] = senders;
         let sendings =
@@ -206,8 +203,12 @@ impl<T: Transport, C: Clock> Engine<T, C> {
         let is_timed = trial.frame_timeout.is_some();
         let streams = trial.streams.iter().zip(timelines);
         let bytes = streams.map(|(stream, timeline)| {
-            Sequences::bytes(timeline.total())
-                .saturating_add(Meter::bytes(stream, timeline, patience(trial), is_timed))
+            Sequences::bytes(timeline.total()).saturating_add(Meter::bytes(
+                stream,
+                timeline,
+                patience(trial),
+                is_timed,
+            ))
         });
         let needed = bytes.fold(0, u64::saturating_add);
         let needed = needed.saturating_add(trial.learn.map_or(0, |(_, most)| FlowTable::bytes(most)));
@@ -300,7 +301,7 @@ fn blame(outcome: &mut Outcome, drops: [Drops; 2]) {
         // A full ring is no loss by itself. Where frames are missing, they may have met it: then it is not the device's.
         let arriving = outcome.direction(side.other());
         let met = drops.full.min(arriving.lost());
-        outcome.ports[side.index()].lost_receiving = drops.receiving + met;
+        at_mut(&mut outcome.ports, side).lost_receiving = drops.receiving + met;
         // The kernel does not say of which stream a frame was: by far most often there is one.
         let stream = outcome.streams.iter_mut().find(|stream| stream.from == Some(side));
         if let Some(stream) = stream {

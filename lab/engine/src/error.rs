@@ -44,7 +44,9 @@ pub enum EngineError {
         most: usize,
     },
     /// More tags than frames that could carry them.
-    #[error("stream '{stream}': {asked} tags, but {most} frames are sent after tagging begins; ask for at most that")]
+    #[error(
+        "stream '{stream}': {asked} tags, but {most} frames are sent after tagging begins; ask for at most that"
+    )]
     Tags {
         /// Its name.
         stream: String,
@@ -60,7 +62,9 @@ pub enum EngineError {
         stream: String,
     },
     /// Not enough memory is allowed.
-    #[error("{frames} frames need {needed} MiB to be accounted for, {allowed} MiB are allowed: at most {most} frames fit")]
+    #[error(
+        "{frames} frames need {needed} MiB to be accounted for, {allowed} MiB are allowed: at most {most} frames fit"
+    )]
     Memory {
         /// Frames of the trial.
         frames: u64,
@@ -109,7 +113,9 @@ impl From<EngineError> for TesterError {
         match error {
             EngineError::Interrupted => TesterError::Interrupted,
             EngineError::Port { port, source } => TesterError::Port { port, reason: source.to_string() },
-            EngineError::Interface(e) => TesterError::Port { port: "interface".into(), reason: e.to_string() },
+            EngineError::Interface(e) => {
+                TesterError::Port { port: "interface".into(), reason: e.to_string() }
+            }
             EngineError::Memif(e) => TesterError::Port { port: "memif".into(), reason: e.to_string() },
             EngineError::Clock(e) => TesterError::Clock(e.to_string()),
             other => TesterError::Impossible(other.to_string()),

@@ -129,7 +129,9 @@ impl FlowTable {
             let before = translated_of(flow);
             if before.is_some_and(|before| before != *translated) {
                 learnt.not_stable += 1;
-                note(learnt, || format!("{} became {}, then {}", show(original), show_some(before), show(translated)));
+                note(learnt, || {
+                    format!("{} became {}, then {}", show(original), show_some(before), show(translated))
+                });
             }
             return;
         }
@@ -137,11 +139,14 @@ impl FlowTable {
             return;
         }
         let flow = self.flows.len() as u32;
-        let (place, other) = self.by_translated.find(translated, |flow| translated_of(flow) == Some(*translated));
+        let (place, other) =
+            self.by_translated.find(translated, |flow| translated_of(flow) == Some(*translated));
         if let Some(other) = other {
             learnt.not_unique += 1;
             let other = original_of(other);
-            note(learnt, || format!("{} and {} became {}", show_some(other), show(original), show(translated)));
+            note(learnt, || {
+                format!("{} and {} became {}", show_some(other), show(original), show(translated))
+            });
         } else {
             self.by_translated.put(place, flow);
         }
@@ -172,7 +177,7 @@ impl FlowTable {
             Order::Rising => turn,
             Order::Falling => count - 1 - turn,
             // A product's upper half: the share that any flow has too much is below 2^-40.
-            Order::Random => (u128::from(mix(sequence ^ mix(self.seed))) * u128::from(count) >> 64) as u64,
+            Order::Random => ((u128::from(mix(sequence ^ mix(self.seed))) * u128::from(count)) >> 64) as u64,
             Order::Permutation => self.permuted.get(turn as usize).copied().map_or(turn, u64::from),
         };
         self.flows.get(flow as usize)

@@ -33,6 +33,7 @@ mod run;
 mod self_test;
 mod sending;
 mod sequence;
+mod sides;
 mod steal;
 mod synthetic;
 mod timeline;

@@ -315,9 +315,7 @@ fn tags(
                 u128::from(i) * u128::from(rate.frames) * u128::from(span)
                     / (u128::from(rate.seconds.max(1)) * 1_000_000_000 * u128::from(count))
             }
-            Pace::Steps { .. } | Pace::Bursts { .. } => {
-                u128::from(i) * u128::from(room) / u128::from(count)
-            }
+            Pace::Steps { .. } | Pace::Bursts { .. } => u128::from(i) * u128::from(room) / u128::from(count),
         };
         first + offset as u64
     };

@@ -32,7 +32,7 @@ fn meter(pace: Pace, stamps: Stamps, seconds: u64) -> Result<Meter, TooManyTags>
 #[test]
 fn tags_are_where_the_specification_says() {
     // Frame after*r + floor(i * r * (D - after) / count): 60 s of 120 s at 101 fps, 500 tags.
-    let stamps = Stamps::Even { after: Duration::from_secs(60), count: 500 };
+    let stamps = Stamps::Even { after: Duration::from_mins(1), count: 500 };
     let tags = meter(steady(101), stamps, 120).unwrap().tags.unwrap().sequences;
     let wanted: Vec<u64> = (0..500).map(|i| 101 * 60 + i * 101 * 60 / 500).collect();
     assert_eq!(tags, wanted);

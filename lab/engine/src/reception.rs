@@ -5,6 +5,7 @@ use shoal_lab_plan::{Learnt, Order, Side, Tally, Trial, Verify};
 
 use crate::account::Account;
 use crate::flow::FlowTable;
+use crate::sides::{at, at_mut};
 
 /// One frame in so many is looked at whole.
 const SOME: u32 = 64;
@@ -109,8 +110,8 @@ impl Reception {
     /// A frame came at `side`, at `now` of the clock.
     #[inline]
     pub(crate) fn take(&mut self, side: Side, frame: &[u8], now: u64, since_start: u64) {
-        let Some(recogniser) = self.recognisers.get(side.index()) else { return };
-        let tally = &mut self.tallies[side.index()];
+        let recogniser = at(&self.recognisers, side);
+        let tally = at_mut(&mut self.tallies, side);
         let (stream, sequence, from) = match recogniser.look(frame) {
             Look::Signed { trial, .. } if trial != self.trial => {
                 tally.stale += 1;
@@ -150,16 +151,14 @@ impl Reception {
             return;
         }
         let is_new = match sequence {
-            Some(sequence) if account.is_numbered() => {
-                account.came(sequence, frame.len(), now, since_start)
-            }
+            Some(sequence) if account.is_numbered() => account.came(sequence, frame.len(), now, since_start),
             Some(_) | None => {
                 account.came_unnumbered(frame.len(), since_start);
                 true
             }
         };
         if is_new {
-            let sum = &mut self.flowed[side.other().index()];
+            let sum = at_mut(&mut self.flowed, side.other());
             sum.received += 1;
             sum.bytes += frame.len() as u64 + u64::from(shoal_lab_plan::FCS);
         }

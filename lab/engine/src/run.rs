@@ -193,7 +193,10 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
 
     /// Enters what was added since the last sample. Until here they are sums.
     fn close_sample(&mut self, at: &mut Moments, since: u64) {
-        if self.trial.sample_every.is_some() && since > at.sampled && self.samples.len() < self.samples.capacity() {
+        if self.trial.sample_every.is_some()
+            && since > at.sampled
+            && self.samples.len() < self.samples.capacity()
+        {
             at.sampled = since;
             self.samples.push(self.totals(since));
         }

@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use shoal_lab_plan::{
-    Delays, Lateness, Pace, Rate, Stall, Stamps, Stream, Trial, Verdict, Verify, Watch,
-};
+use shoal_lab_plan::{Delays, Lateness, Pace, Rate, Stall, Stamps, Stream, Trial, Verdict, Verify, Watch};
 
 use crate::clock::{Clock, ClockCheck};
 use crate::engine::Engine;

@@ -9,6 +9,7 @@ use crate::flow::FlowTable;
 use crate::looks::Looks;
 use crate::port::{PortError, Transport};
 use crate::reception::Reception;
+use crate::sides::at_mut;
 use crate::timeline::{NEVER, Timeline};
 
 /// Frames that may be with a port and not yet accepted; no port keeps as many.
@@ -137,14 +138,7 @@ impl Sending {
     }
 
     /// The port took the next `count` frames.
-    fn accept(
-        &mut self,
-        count: usize,
-        now: u64,
-        start: u64,
-        reception: &mut Reception,
-        looks: &mut Looks,
-    ) {
+    fn accept(&mut self, count: usize, now: u64, start: u64, reception: &mut Reception, looks: &mut Looks) {
         let since_start = now.saturating_sub(start);
         looks.burst(count as u32);
         for _ in 0..count {
@@ -153,7 +147,7 @@ impl Sending {
             if let Some(account) = reception.accounts.get_mut(stream) {
                 account.sent(sequence, now);
             }
-            reception.flowed[self.side.index()].sent += 1;
+            at_mut(&mut reception.flowed, self.side).sent += 1;
         }
         self.last = Some(since_start);
     }

@@ -114,7 +114,9 @@ mod tests {
             b in 0u64..310,
         ) {
             let mut all = Sequences::new(300);
-            came.iter().for_each(|n| { all.take(*n); });
+            for n in &came {
+                all.take(*n);
+            }
             let missing: BTreeSet<_> = (0..300).filter(|n| !came.contains(n)).collect();
             let within = missing.iter().filter(|n| (a..b).contains(*n)).count() as u64;
             prop_assert_eq!(all.missing(a, b), within);

@@ -339,8 +339,7 @@ mod tests {
     #[test]
     fn bursts_have_their_gap_between_the_end_of_one_and_the_start_of_the_next() {
         let (gap, after) = (Duration::from_micros(10), Duration::from_micros(1));
-        let pace =
-            Pace::Bursts { frames: 2, bursts: 2, rate: Some(Rate::per_second(1_000_000)), gap, after };
+        let pace = Pace::Bursts { frames: 2, bursts: 2, rate: Some(Rate::per_second(1_000_000)), gap, after };
         let mut line = Timeline::new(&pace, Duration::from_secs(1));
         assert_eq!(moments(&mut line), [1_000, 2_000, 13_000, 14_000]);
         assert_eq!(line.due(2), Some(13_000));

@@ -5,9 +5,7 @@ mod support;
 
 use std::path::Path;
 
-use shoal_lab_engine::{
-    Clock as _, Engine, MachineClock, MemifPort, SelfTest, Transport as _, self_test,
-};
+use shoal_lab_engine::{Clock as _, Engine, MachineClock, MemifPort, SelfTest, Transport as _, self_test};
 use shoal_lab_plan::*;
 use support::*;
 
@@ -25,7 +23,8 @@ fn quick(mut trial: Trial) -> Trial {
 #[test]
 fn all_frames_of_a_second_arrive_at_odd_rates_and_sizes() {
     let mut engine = engine();
-    for (id, (fps, size)) in [(997, 64), (20_011, 1518), (50_021, 84), (3_001, 9000)].into_iter().enumerate() {
+    for (id, (fps, size)) in [(997, 64), (20_011, 1518), (50_021, 84), (3_001, 9000)].into_iter().enumerate()
+    {
         let mut trial = quick(trial(id as u16 + 1, both(size, fps), ms(1000)));
         trial.streams.iter_mut().for_each(|s| s.stamps = Stamps::All);
         let outcome = engine.trial(&trial, &mut Unwatched).unwrap();
@@ -83,6 +82,67 @@ fn a_socket_without_a_master_is_an_error_with_its_name() {
     let error = MemifPort::attach(&socket, 0).map(drop).unwrap_err().to_string();
     assert!(error.contains("none.sock"), "{error}");
     assert!(MemifPort::attach(Path::new(&"x".repeat(200)), 0).is_err());
+}
+
+/// A socket that slaves connect to.
+fn listen(path: &Path) -> std::os::fd::OwnedFd {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+    let _ = std::fs::remove_file(path);
+    let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    listen(&socket, 4).unwrap();
+    socket
+}
+
+#[test]
+fn a_device_that_begins_anew_is_attached_to_again_and_the_time_between_is_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("device.sock");
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let path = socket.clone();
+    // A device that forwards nothing, goes away with its connection when it is told, and comes back.
+    let device = std::thread::spawn(move || {
+        let listening = listen(&path);
+        ready.send(()).unwrap();
+        let port = MemifPort::serve(rustix::net::accept(&listening).unwrap(), 3).unwrap();
+        stopped.recv().unwrap();
+        drop((port, listening));
+        let listening = listen(&path);
+        let port = MemifPort::serve(rustix::net::accept(&listening).unwrap(), 3).unwrap();
+        stopped.recv().unwrap();
+        drop(port);
+    });
+    is_ready.recv().unwrap();
+    let left = MemifPort::attach(&socket, 3).unwrap();
+    let [right, _kept] = MemifPort::pair().unwrap();
+    struct Resetter(std::sync::mpsc::Sender<()>, bool);
+    impl Watch for Resetter {
+        fn progress(&mut self, so_far: &Sample) -> bool {
+            if so_far.at > ms(100) && !std::mem::replace(&mut self.1, true) {
+                self.0.send(()).unwrap();
+            }
+            true
+        }
+    }
+    let mut engine = Engine::new(left, right, MachineClock::calibrated());
+    let trial = quick(trial(1, vec![stream(Side::Left, 64, 1000)], ms(1500)));
+    let mut watch = Resetter(stop, false);
+    let outcome = engine.trial(&trial, &mut watch).unwrap();
+    let counts = outcome.streams[0].counts;
+    assert_eq!((counts.sent, counts.received), (1500, 0));
+    assert!(counts.lost_sending > 0 && counts.lost_sending < 1400, "{counts:?}");
+    watch.0.send(()).unwrap();
+    device.join().unwrap();
+}
+
+#[test]
+fn a_master_that_never_answers_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("mute.sock");
+    let _listening = listen(&socket);
+    let error = MemifPort::attach(&socket, 0).map(drop).unwrap_err().to_string();
+    assert!(error.contains("not answered for 3 s, where hello"), "{error}");
 }
 
 #[test]

@@ -55,8 +55,7 @@ fn a_table_that_is_full_shows_as_flows_that_are_never_answered() {
     let mut engine = engine(4000, None);
     let mut trial = phase_one(1, 5000, Order::Rising);
     // Each tuple twice: what is lost is by flow, not by frame.
-    trial.streams[0].pace =
-        Pace::Steady { rate: Rate::per_second(10_000), after: std::time::Duration::ZERO };
+    trial.streams[0].pace = Pace::Steady { rate: Rate::per_second(10_000), after: std::time::Duration::ZERO };
     let outcome = engine.trial(&trial, &mut Unwatched).unwrap();
     let learnt = outcome.learnt.unwrap();
     assert_eq!((learnt.tuples, learnt.never_answered, learnt.not_stable), (4000, 1000, 0));

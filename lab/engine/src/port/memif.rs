@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use shoal_memif::{Found, Place, Refusal};
 
-use super::memif_words::{MemifEnd, MemifError, LONGEST, RING_FRAMES};
+use super::memif_words::{LONGEST, MemifEnd, MemifError, RING_FRAMES};
 use super::{Drops, Flushed, PortError, Received, Transport};
 
 /// Between two tries to get a peer back.
@@ -58,6 +58,15 @@ impl MemifPort {
         Ok(MemifPort::new(end, name, Return::Connect { place, id, coming: None }))
     }
 
+    /// Is the master of the slave that has connected to `socket` and wants interface `id`.
+    ///
+    /// # Errors
+    ///
+    /// It goes away, wants something else, or does not answer in time.
+    pub fn serve(socket: OwnedFd, id: u32) -> Result<MemifPort, MemifError> {
+        Ok(MemifPort::new(MemifEnd::master(socket, id)?, format!("memif id {id}, master"), Return::Never))
+    }
+
     /// A slave and its master in this process, joined: what one sends the other receives.
     ///
     /// # Errors
@@ -74,7 +83,8 @@ impl MemifPort {
             .map_err(failed)?;
         let socket = rustix::net::accept(&listening).map_err(|e| failed(e.into()))?;
         let master = MemifEnd::master(socket, 0)?;
-        let slave = slave.join().map_err(|_| failed(std::io::Error::other("the slave's thread panicked")))??;
+        let slave =
+            slave.join().map_err(|_| failed(std::io::Error::other("the slave's thread panicked")))??;
         let port = |end, side: &str| MemifPort::new(end, format!("memif pair, {side}"), Return::Never);
         Ok([port(slave, "slave"), port(master, "master")])
     }

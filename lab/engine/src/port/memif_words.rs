@@ -105,9 +105,8 @@ impl MemifEnd {
     /// Whether the peer is still there.
     pub(super) fn is_alive(&self) -> bool {
         match block_on(poll_once(self.link.receive())) {
-            None => true,
             Some(Ok((Message::Disconnect { .. }, _)) | Err(_)) => false,
-            Some(Ok(_)) => true,
+            None | Some(Ok(_)) => true,
         }
     }
 

@@ -51,7 +51,8 @@ impl TapPort {
         };
         let (tap, queues) = Tap::create(&config)?;
         let link = run_in(namespace, || Ok(Link::by_name(name)?))?;
-        let none = || InterfaceError::Transport { name: name.to_owned(), asked: "tap without a queue".into() };
+        let none =
+            || InterfaceError::Transport { name: name.to_owned(), asked: "tap without a queue".into() };
         let queue = queues.into_iter().next().ok_or_else(none)?;
         Ok(TapPort {
             queue,

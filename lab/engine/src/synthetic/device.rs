@@ -5,6 +5,7 @@ use shoal_lab_plan::Side;
 use super::behaviour::{Behaviour, Told};
 use super::nat::Nat;
 use super::path::{Leavings, Server};
+use crate::sides::{at, at_mut};
 use crate::timeline::nanoseconds;
 
 /// A device with two ports.
@@ -63,13 +64,7 @@ impl Device {
     }
 
     /// A frame of `length` bytes that `write` makes comes in at `side`.
-    pub(super) fn take(
-        &mut self,
-        side: Side,
-        now: u64,
-        length: usize,
-        write: &mut impl FnMut(&mut [u8]),
-    ) {
+    pub(super) fn take(&mut self, side: Side, now: u64, length: usize, write: &mut impl FnMut(&mut [u8])) {
         let mut frame = std::mem::take(&mut self.incoming);
         frame.clear();
         frame.resize(length, 0);
@@ -80,7 +75,8 @@ impl Device {
 
     fn forward(&mut self, side: Side, now: u64, frame: &mut [u8]) {
         let does = &self.behaviour;
-        let (Some(told), Some(chance)) = (self.told.get_mut(side.index()), self.chances.get_mut(side.index()))
+        let (Some(told), Some(chance)) =
+            (self.told.get_mut(side.index()), self.chances.get_mut(side.index()))
         else {
             return;
         };
@@ -108,8 +104,7 @@ impl Device {
             told.untranslated += 1;
             return;
         }
-        let server = self.servers.get_mut(side.index());
-        let Some(done) = server.and_then(|server| server.serve(now, self.origin)) else {
+        let Some(done) = at_mut(&mut self.servers, side).serve(now, self.origin) else {
             told.overrun += 1;
             return;
         };
@@ -129,34 +124,26 @@ impl Device {
         told.looped += u64::from(is_looped);
         told.duplicated += u64::from(is_twice);
         let out = if is_looped { side } else { side.other() };
-        if let Some(leavings) = self.leavings.get_mut(out.index()) {
-            leavings.add(frame, moment, (!is_looped).then_some(place));
-            if is_twice {
-                leavings.add(frame, moment, None);
-            }
+        let leavings = at_mut(&mut self.leavings, out);
+        leavings.add(frame, moment, (!is_looped).then_some(place));
+        if is_twice {
+            leavings.add(frame, moment, None);
         }
     }
 
     /// Gives up to `most` frames that go out at `side` by `now` to `give`.
-    pub(super) fn give(
-        &mut self,
-        side: Side,
-        now: u64,
-        most: usize,
-        give: &mut impl FnMut(&[u8]),
-    ) -> usize {
-        let Some(leavings) = self.leavings.get_mut(side.index()) else { return 0 };
+    pub(super) fn give(&mut self, side: Side, now: u64, most: usize, give: &mut impl FnMut(&[u8])) -> usize {
+        let leavings = at_mut(&mut self.leavings, side);
         for count in 0..most {
             let Some((is_first, is_reordered)) = leavings.leave(now, &mut *give) else { return count };
-            if let Some(told) = self.told.get_mut(side.other().index()) {
-                told.delivered += u64::from(is_first);
-                told.reordered += u64::from(is_reordered);
-            }
+            let told = at_mut(&mut self.told, side.other());
+            told.delivered += u64::from(is_first);
+            told.reordered += u64::from(is_reordered);
         }
         most
     }
 
     pub(super) fn next_moment(&self, side: Side) -> Option<u64> {
-        self.leavings.get(side.index())?.next_moment()
+        at(&self.leavings, side).next_moment()
     }
 }
