@@ -7,7 +7,7 @@ pub fn watt_hours(samples: &[PowerSample]) -> f64 {
     let joules: f64 = samples
         .iter()
         .zip(samples.iter().skip(1))
-        .map(|(a, b)| (a.watts + b.watts) / 2.0 * (b.at - a.at))
+        .map(|(a, b)| f64::midpoint(a.watts, b.watts) * (b.at - a.at))
         .sum();
     joules / 3600.0
 }
