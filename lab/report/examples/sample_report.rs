@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use shoal_lab_plan::{Described, Link, Outcome, Sample, SummaryRow, TrialLine, Trust, Verdict};
 use shoal_lab_report::{
-    Bench, DeviceRecord, Folder, HistogramOf, Host, Page, Record, Results, SampleLine, SelfTest, compare, compare_page,
-    write_whole,
+    Bench, DeviceRecord, Folder, HistogramOf, Host, Page, Record, Results, SampleLine, SelfTest, compare,
+    compare_page, write_whole,
 };
 
 const BEGAN: f64 = 1_795_392_000.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/sample-report"), PathBuf::from);
+    let folder =
+        std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/sample-report"), PathBuf::from);
     let path = campaign(&folder, "sample", 1.0)?;
     let later = campaign(&folder, "sample-later", 0.97)?;
     let bench: Bench = serde_json::from_str(BENCH)?;
@@ -38,11 +39,17 @@ fn campaign(folder: &Path, name: &str, factor: f64) -> Result<PathBuf, Box<dyn E
     for sample in ramp() {
         out.sample(&sample)?;
     }
-    for (dut, base, tail) in [("loopback", 1.8, 1.0), ("shoal", 4.6, 2.2), ("testpmd-mac", 3.9, 1.7), ("linux-route", 21.0, 6.0)] {
+    for (dut, base, tail) in
+        [("loopback", 1.8, 1.0), ("shoal", 4.6, 2.2), ("testpmd-mac", 3.9, 1.7), ("linux-route", 21.0, 6.0)]
+    {
         let of = HistogramOf {
             test: "latency".into(),
             dut: dut.into(),
-            case: if dut == "loopback" { String::new() } else { "IPv4 64 B, both directions, half the throughput".into() },
+            case: if dut == "loopback" {
+                String::new()
+            } else {
+                "IPv4 64 B, both directions, half the throughput".into()
+            },
             run: 1,
         };
         out.histogram(&of, &delays(base, tail))?;
@@ -76,12 +83,18 @@ fn record(name: &str) -> Record {
         counters_after: vec![("rx".into(), 18_446_744_073)],
         ..DeviceRecord::default()
     };
-    let skipped = |name: &str, why: &str| DeviceRecord { name: name.into(), skipped: Some(why.into()), ..DeviceRecord::default() };
+    let skipped = |name: &str, why: &str| DeviceRecord {
+        name: name.into(),
+        skipped: Some(why.into()),
+        ..DeviceRecord::default()
+    };
     Record {
         name: name.into(),
         began: BEGAN,
         ended: Some(BEGAN + 3600.0),
-        command: ["shoal-lab", "suite", "paper", "--preset", "quick", "--note", "it's a sample"].map(String::from).to_vec(),
+        command: ["shoal-lab", "suite", "paper", "--preset", "quick", "--note", "it's a sample"]
+            .map(String::from)
+            .to_vec(),
         commit: "7a57c67".into(),
         preset: "quick".into(),
         seeds: [("ports".to_owned(), 42)].into(),
@@ -151,16 +164,20 @@ fn rows(f: f64) -> Vec<SummaryRow> {
     let mut two = row("shoal", "memif", "4", "64", runs(6_100_000.0 * f, 0.03, 5), &[Trust::SharedCore]);
     two.workers = 2;
     rows.push(two);
-    for (dut, transport, tl, wcl, pdv) in
-        [("shoal", "memif", 4.61, 18.4, 14.9), ("testpmd-mac", "memif", 3.93, 14.2, 11.0), ("linux-route", "af-packet", 21.4, 133.0, 117.0)]
-    {
+    for (dut, transport, tl, wcl, pdv) in [
+        ("shoal", "memif", 4.61, 18.4, 14.9),
+        ("testpmd-mac", "memif", 3.93, 14.2, 11.0),
+        ("linux-route", "af-packet", 21.4, 133.0, 117.0),
+    ] {
         for (metric, value) in [("TL", tl), ("WCL", wcl), ("PDV", pdv)] {
             let values = (0..20).map(|k| value * (1.0 + 0.02 * f64::from(k % 5))).collect();
             let mut r = row(dut, transport, "4", "64", values, &[]);
-            (r.test, r.metric, r.unit, r.variant) = ("latency".into(), metric.into(), "us".into(), "50 %".into());
+            (r.test, r.metric, r.unit, r.variant) =
+                ("latency".into(), metric.into(), "us".into(), "50 %".into());
             rows.push(r);
         }
-        let mut cpu = row(dut, transport, "4", "64", vec![if transport == "memif" { 0.29 } else { 5.8 }], &[]);
+        let mut cpu =
+            row(dut, transport, "4", "64", vec![if transport == "memif" { 0.29 } else { 5.8 }], &[]);
         (cpu.test, cpu.metric, cpu.unit) =
             ("energy".into(), "cpu_seconds_per_million_packets".into(), "s/Mpkt".into());
         rows.push(cpu);
@@ -171,7 +188,11 @@ fn rows(f: f64) -> Vec<SummaryRow> {
 
 fn curves() -> Vec<SummaryRow> {
     let mut rows = Vec::new();
-    for (dut, transport, most) in [("shoal", "memif", 3_420_000.0), ("testpmd-mac", "memif", 7_010_000.0), ("linux-route", "af-packet", 152_000.0)] {
+    for (dut, transport, most) in [
+        ("shoal", "memif", 3_420_000.0),
+        ("testpmd-mac", "memif", 7_010_000.0),
+        ("linux-route", "af-packet", 152_000.0),
+    ] {
         let mut r = row(dut, transport, "4", "64", Vec::new(), &[]);
         (r.test, r.metric) = ("loss".into(), "loss".into());
         r.axes = Some(("offered, frames a second".into(), "received, frames a second".into()));
@@ -244,7 +265,16 @@ fn trials() -> Vec<TrialLine> {
             step: k % 12 + 1,
             rate: 3e6,
             bracket: Some((0, 7_590_000)),
-            verdict: verdicts.get(if k % 17 == 3 { 2 } else if k % 29 == 5 { 3 } else { k as usize % 2 }).cloned().unwrap_or(Verdict::Pass),
+            verdict: verdicts
+                .get(if k % 17 == 3 {
+                    2
+                } else if k % 29 == 5 {
+                    3
+                } else {
+                    k as usize % 2
+                })
+                .cloned()
+                .unwrap_or(Verdict::Pass),
             outcome: Outcome::default(),
             began: BEGAN + f64::from(k),
         })

@@ -116,7 +116,11 @@ mod tests {
         };
         vec![
             check("gates", "64 B IPv4", CheckOutcome::Passed("1000 of 1000".into())),
-            check("assertions", "throughput_median>=200k", CheckOutcome::Failed("it is 150k <& \"low\"".into())),
+            check(
+                "assertions",
+                "throughput_median>=200k",
+                CheckOutcome::Failed("it is 150k <& \"low\"".into()),
+            ),
             check("gates", "vpp # 1\nok 9", CheckOutcome::Skipped("no vpp".into())),
             check("gates", "x", CheckOutcome::Error("died".into())),
         ]
@@ -125,18 +129,25 @@ mod tests {
     #[test]
     fn junit_counts_failures_errors_and_skips_and_escapes() {
         let xml = junit("ci", &checks()).unwrap();
-        assert!(xml.contains(r#"tests="4" failures="1" errors="1""#), "{xml}");
-        assert!(xml.contains("throughput_median&gt;=200k") && xml.contains("&lt;&amp; &quot;low&quot;"), "{xml}");
+        assert!(xml.contains(r#"tests="4" skipped="1" failures="1" errors="1""#), "{xml}");
+        assert!(
+            xml.contains("throughput_median&gt;=200k") && xml.contains("&lt;&amp; &quot;low&quot;"),
+            "{xml}"
+        );
         assert!(xml.contains("<skipped message=\"no vpp\""), "{xml}");
     }
 
     #[test]
     fn tap_has_a_line_a_check_whatever_its_name() {
         let tap = tap(&checks());
-        let results: Vec<&str> = tap.lines().filter(|l| l.starts_with("ok") || l.starts_with("not ok")).collect();
+        let results: Vec<&str> =
+            tap.lines().filter(|l| l.starts_with("ok") || l.starts_with("not ok")).collect();
         assert_eq!(results.len(), 4, "{tap}");
         assert!(tap.starts_with("TAP version 13\n1..4\nok 1 - gates: 64 B IPv4\n# 1000 of 1000\n"), "{tap}");
-        assert!(tap.contains("not ok 2 - assertions") && tap.contains("vpp \\# 1 ok 9 # SKIP no vpp"), "{tap}");
+        assert!(
+            tap.contains("not ok 2 - assertions") && tap.contains("vpp \\# 1 ok 9 # SKIP no vpp"),
+            "{tap}"
+        );
     }
 
     #[test]

@@ -81,11 +81,20 @@ pub fn compare(a: &Results, b: &Results) -> Comparison {
     found
 }
 
-fn key(row: &SummaryRow) -> [&str; 10] {
-    [
-        &row.test, &row.dut, &row.transport, &row.scenario, &row.ip, &row.frame, &row.direction, &row.variant,
-        &row.metric, &row.unit,
-    ]
+fn key(row: &SummaryRow) -> ([&str; 10], u16) {
+    let names = [
+        &row.test,
+        &row.dut,
+        &row.transport,
+        &row.scenario,
+        &row.ip,
+        &row.frame,
+        &row.direction,
+        &row.variant,
+        &row.metric,
+        &row.unit,
+    ];
+    (names.map(String::as_str), row.workers)
 }
 
 fn what(row: &SummaryRow) -> String {

@@ -37,7 +37,9 @@ pub enum ReportError {
         reason: String,
     },
     /// A folder is not one of results.
-    #[error("{0} has neither record.json nor trials.jsonl; a results folder is named like results/2026-01-31-paper")]
+    #[error(
+        "{0} has neither record.json nor trials.jsonl; a results folder is named like results/2026-01-31-paper"
+    )]
     NoResults(PathBuf),
     /// The published figures that are built in cannot be read.
     #[error("published figures, {file} row {row}: {reason}")]

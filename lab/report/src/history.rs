@@ -48,9 +48,17 @@ pub fn append_history(folder: &Path, results: &Results) -> Result<PathBuf, Repor
     for row in &results.rows {
         let Some(median) = median_of(&row.values) else { continue };
         let tests = &results.record.self_tests;
-        let alone = tests.iter().find(|t| t.transport == row.transport && t.frame == row.frame && t.most > 0.0);
+        let alone =
+            tests.iter().find(|t| t.transport == row.transport && t.frame == row.frame && t.most > 0.0);
         let what = [
-            &row.test, &row.dut, &row.transport, &row.scenario, &row.ip, &row.frame, &row.direction, &row.variant,
+            &row.test,
+            &row.dut,
+            &row.transport,
+            &row.scenario,
+            &row.ip,
+            &row.frame,
+            &row.direction,
+            &row.variant,
             &row.metric,
         ]
         .map(String::as_str)

@@ -28,7 +28,7 @@ pub use history::{HistoryLine, append_history, history_file, read_history};
 pub use page::{Bench, BenchScenario, Page, compare_page};
 pub use published::{Erratum, Family, Figure, Match, Published, Shape, family_of, shapes};
 pub use results::{
-    DeviceRecord, Folder, Histogram, HistogramOf, Host, PercentilePoint, Record, Results, SampleLine, SelfTest,
-    SummaryEntry, read_hgrm, write_hgrm, write_whole,
+    DeviceRecord, Folder, Histogram, HistogramOf, Host, PercentilePoint, Record, Results, SampleLine,
+    SelfTest, SummaryEntry, read_hgrm, write_hgrm, write_whole,
 };
 pub use statistics::{Statistics, mann_whitney};

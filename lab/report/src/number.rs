@@ -49,7 +49,9 @@ pub fn digits_or_none(value: Option<f64>) -> String {
 /// With the unit's habits: rates get prefixes, times and shares do not.
 pub fn in_unit(value: f64, unit: &str) -> String {
     match unit {
-        u if u.starts_with("fps") || u.starts_with("pps") || u.contains("/Wh") || u.contains("bit/s") => si(value),
+        u if u.starts_with("fps") || u.starts_with("pps") || u.contains("/Wh") || u.contains("bit/s") => {
+            si(value)
+        }
         "" | "1/s" | "entries" | "frames" | "count" => si(value),
         _ => digits(value),
     }

@@ -123,7 +123,13 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let mut u = 0.0_f64;
     for x in &a {
         for y in &b {
-            u += if x > y { 1.0 } else if x < y { 0.0 } else { 0.5 };
+            u += if x > y {
+                1.0
+            } else if x < y {
+                0.0
+            } else {
+                0.5
+            };
         }
     }
     let mut all = [a, b].concat();

@@ -40,7 +40,9 @@ pub const fn meaning(trust: Trust) -> &'static str {
         Trust::Disturbed => {
             "Something else took the processor during trials, more often than they could be tried again."
         }
-        Trust::Invalid => "Some trials were invalid: frames were lost by the tester, corrupt, or of an earlier trial.",
+        Trust::Invalid => {
+            "Some trials were invalid: frames were lost by the tester, corrupt, or of an earlier trial."
+        }
         Trust::VirtualLink => {
             "The wire has no speed of its own (memif, veth, TAP); \u{201c}line rate\u{201d} is a nominal number."
         }

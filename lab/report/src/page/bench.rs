@@ -96,7 +96,8 @@ fn figure(bench: &Bench) -> Option<Figure> {
         axis: Axis::fitting("clocks a packet", &values)?,
         groups,
     };
-    let mut table = Table::new(&["scenario", "node", "clocks at least", "clocks, median", "instructions", "disturbed"]);
+    let mut table =
+        Table::new(&["scenario", "node", "clocks at least", "clocks, median", "instructions", "disturbed"]);
     for s in &bench.scenarios {
         let disturbed = || Cell::text(if s.disturbed { "yes" } else { "no" });
         table.rows.push(vec![

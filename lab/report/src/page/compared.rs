@@ -10,7 +10,18 @@ use crate::number;
 /// A page of its own.
 pub fn compare_page(comparison: &Comparison) -> String {
     let mut table = Table::new(&[
-        "result", "unit", "first", "second", "change %", "difference", "95 % from", "to", "p", "n first", "n second", "judgement",
+        "result",
+        "unit",
+        "first",
+        "second",
+        "change %",
+        "difference",
+        "95 % from",
+        "to",
+        "p",
+        "n first",
+        "n second",
+        "judgement",
     ]);
     for d in &comparison.differences {
         let number = |value| Cell::number(value, &d.unit);
@@ -54,7 +65,14 @@ pub fn compare_page(comparison: &Comparison) -> String {
             "more",
             "Result by result",
             "",
-            &Figure { title: "Medians".into(), lead: "Second less first.".into(), notes, table, ..Figure::default() }.html()
+            &Figure {
+                title: "Medians".into(),
+                lead: "Second less first.".into(),
+                notes,
+                table,
+                ..Figure::default()
+            }
+            .html()
         )
     );
     shell::document(&format!("{} -> {}", comparison.a, comparison.b), &body)

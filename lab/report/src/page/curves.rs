@@ -67,7 +67,12 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
     let ys: Vec<f64> = points().map(|p| p.1).collect();
     if is_load {
         let most = xs.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
-        let ideal = Series { name: "nothing lost".into(), dashed: true, points: vec![(0.0, 0.0), (most, most)], ..Series::default() };
+        let ideal = Series {
+            name: "nothing lost".into(),
+            dashed: true,
+            points: vec![(0.0, 0.0), (most, most)],
+            ..Series::default()
+        };
         series.insert(0, ideal);
     }
     let x = if is_load {
@@ -81,9 +86,13 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
     } else {
         Axis::fitting(&y_label, &ys)?
     };
-    let lines = Lines { title: title.clone(), description: describe(view, group, &x_label, &y_label), x, y, series };
-    let mut notes: Vec<String> =
-        group.iter().filter(|p| !p.row.note.is_empty()).map(|p| format!("{}: {}", view.who(p), p.row.note)).collect();
+    let lines =
+        Lines { title: title.clone(), description: describe(view, group, &x_label, &y_label), x, y, series };
+    let mut notes: Vec<String> = group
+        .iter()
+        .filter(|p| !p.row.note.is_empty())
+        .map(|p| format!("{}: {}", view.who(p), p.row.note))
+        .collect();
     notes.dedup();
     Some(Figure {
         title,

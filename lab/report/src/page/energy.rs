@@ -42,18 +42,27 @@ pub fn section(view: &View<'_>) -> String {
     }
     for group in &groups {
         let what = group.first().map_or_else(String::new, |p| format!("{} ({})", p.row.metric, p.row.note));
-        content.push_str(&figure(view, group, &what, "More is better for packets and bytes a watt-hour.").map(|f| f.html()).unwrap_or_default());
+        content.push_str(
+            &figure(view, group, &what, "More is better for packets and bytes a watt-hour.")
+                .map(|f| f.html())
+                .unwrap_or_default(),
+        );
     }
     for group in view.grouped(is_cpu, |r| vec![r.unit.clone()]) {
         let lead = "Processor time that the device used for a million delivered packets: less is better. This is not energy. \
                     A device that polls uses its whole processor whatever the load, so its figure shrinks with the rate.";
-        content.push_str(&figure(view, &group, "CPU seconds a million packets", lead).map(|f| f.html()).unwrap_or_default());
+        content.push_str(
+            &figure(view, &group, "CPU seconds a million packets", lead)
+                .map(|f| f.html())
+                .unwrap_or_default(),
+        );
     }
     wrap("energy", "What it costs", "", &content)
 }
 
 fn figure(view: &View<'_>, group: &[Placed<'_>], title: &str, lead: &str) -> Option<Figure> {
-    let all: Vec<(&Placed<'_>, Statistics)> = group.iter().map(|p| (p, Statistics::of(&p.row.values))).collect();
+    let all: Vec<(&Placed<'_>, Statistics)> =
+        group.iter().map(|p| (p, Statistics::of(&p.row.values))).collect();
     let values: Vec<f64> = all.iter().filter_map(|(_, s)| s.median).collect();
     let unit = group.first()?.row.unit.clone();
     let mut groups: Vec<BarGroup> = Vec::new();

@@ -52,7 +52,10 @@ impl Figure {
         if self.plot.is_empty() {
             let _ = write!(out, "{table}<p class=\"tools\">{link}</p>");
         } else {
-            let _ = write!(out, "<details><summary>Figures</summary>{table}<p class=\"tools\">{link}</p></details>");
+            let _ = write!(
+                out,
+                "<details><summary>Figures</summary>{table}<p class=\"tools\">{link}</p></details>"
+            );
         }
         if !self.command.is_empty() {
             let _ = write!(
@@ -71,6 +74,7 @@ pub fn section(id: &str, heading: &str, lead: &str, content: &str) -> String {
     if content.is_empty() {
         return String::new();
     }
-    let lead = if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>", escape(lead)) };
+    let lead =
+        if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>", escape(lead)) };
     format!("<section id=\"{id}\"><h2>{}</h2>{lead}{content}</section>", escape(heading))
 }

@@ -93,11 +93,11 @@ fn percentiles(view: &View<'_>, results: &Results, test: &str, case: &str) -> Op
         colour: view.colour(&h.of.dut),
         dashed,
         marked: false,
-        points: h.points.iter().map(|p| (p.share.min(0.99999), p.us)).collect(),
+        points: drawn(h),
     };
     let mut series: Vec<Series> = chosen.iter().map(|h| line(h, h.of.dut.clone(), false)).collect();
     series.extend(floors.iter().map(|h| line(h, "loopback, no device".into(), true)));
-    let all: Vec<f64> = chosen.iter().chain(&floors).flat_map(|h| h.points.iter().map(|p| p.us)).collect();
+    let all: Vec<f64> = chosen.iter().chain(&floors).flat_map(|h| drawn(h)).map(|p| p.1).collect();
     let title = format!("Percentiles of delay, {test}: {case}");
     let lines = Lines {
         title: title.clone(),
@@ -125,10 +125,19 @@ fn percentiles(view: &View<'_>, results: &Results, test: &str, case: &str) -> Op
             .into(),
         legend: lines.legend(),
         plot: lines.svg(),
+        notes: vec![describe(&chosen) + "."],
         table,
         command: command_of(results),
         ..Figure::default()
     })
+}
+
+/// Points up to the last nine that the axis has; the largest value has no place on it and is told in words.
+fn drawn(h: &Histogram) -> Vec<(f64, f64)> {
+    let all = || h.points.iter().map(|p| (p.share.min(0.99999), p.us));
+    let within: Vec<_> =
+        h.points.iter().zip(all()).filter(|(p, _)| p.share <= 0.99999).map(|(_, at)| at).collect();
+    if within.is_empty() { all().collect() } else { within }
 }
 
 fn describe(chosen: &[&Histogram]) -> String {

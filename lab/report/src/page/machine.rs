@@ -78,7 +78,10 @@ fn facts(results: &Results) -> Table {
         ("huge pages", joined(&host.hugepages)),
         ("memory", format!("{} KiB", host.memory_kib)),
         ("load", host.load.iter().map(|l| number::digits(*l)).collect::<Vec<_>>().join(" ")),
-        ("steal since start", host.steal.map_or_else(String::new, |s| format!("{} %", number::digits(100.0 * s)))),
+        (
+            "steal since start",
+            host.steal.map_or_else(String::new, |s| format!("{} %", number::digits(100.0 * s))),
+        ),
         ("mitigations", joined(&host.mitigations)),
         ("packages", joined(&host.packages)),
         ("flags", host.flags.join(" ")),
@@ -95,7 +98,13 @@ fn facts(results: &Results) -> Table {
 
 fn self_tests(results: &Results) -> Table {
     let mut table = Table::new(&[
-        "wire", "frame", "frames/s, direction", "floor \u{b5}s", "floor p99.9 \u{b5}s", "longest stall \u{b5}s", "clocks apart ppm",
+        "wire",
+        "frame",
+        "frames/s, direction",
+        "floor \u{b5}s",
+        "floor p99.9 \u{b5}s",
+        "longest stall \u{b5}s",
+        "clocks apart ppm",
     ]);
     for t in &results.record.self_tests {
         table.rows.push(vec![
@@ -117,7 +126,10 @@ fn counters(device: &crate::results::DeviceRecord) -> Table {
         let before = device.counters_before.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         table.rows.push(vec![
             Cell::text(name),
-            Cell::Number(before.map(|b| b as f64), before.map_or_else(|| number::NONE.into(), |b| b.to_string())),
+            Cell::Number(
+                before.map(|b| b as f64),
+                before.map_or_else(|| number::NONE.into(), |b| b.to_string()),
+            ),
             Cell::Number(Some(*after as f64), after.to_string()),
         ]);
     }
@@ -130,7 +142,11 @@ const MOST_TRIALS: usize = 2_000_000;
 fn downloads(results: &Results) -> String {
     let mut out = String::from("<p class=\"tools\">Raw data: ");
     let mut link = |name: &str, kind: &str, text: &str| {
-        let _ = write!(out, "<a class=\"get\" download=\"{name}\" href=\"{}\">{name}</a> ", data_link(kind, text));
+        let _ = write!(
+            out,
+            "<a class=\"get\" download=\"{name}\" href=\"{}\">{name}</a> ",
+            data_link(kind, text)
+        );
     };
     link("summary.csv", "text/csv", &csv_of(&results.record, &results.rows));
     if let Ok(json) = serde_json::to_string_pretty(&results.record) {
@@ -144,7 +160,9 @@ fn downloads(results: &Results) -> String {
     }
     out.push_str("</p>");
     if !fits {
-        out.push_str("<p class=\"note\">trials.jsonl is too long for a page and stays in the results folder.</p>");
+        out.push_str(
+            "<p class=\"note\">trials.jsonl is too long for a page and stays in the results folder.</p>",
+        );
     }
     out
 }

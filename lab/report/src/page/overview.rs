@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use shoal_lab_plan::{Trust, Verdict};
 
-use super::view::{View, frame_label};
+use super::view::{View, circumstances, frame_label};
 use super::{badge, escape};
 use crate::number;
 use crate::results::Results;
@@ -39,8 +39,16 @@ fn meta(view: &View<'_>, made: f64) -> String {
         .iter()
         .filter(|r| r.record.began > 0.0)
         .map(|r| {
-            let commit = if r.record.commit.is_empty() { String::new() } else { format!(", revision {}", r.record.commit) };
-            let preset = if r.record.preset.is_empty() { String::new() } else { format!(", preset {}", r.record.preset) };
+            let commit = if r.record.commit.is_empty() {
+                String::new()
+            } else {
+                format!(", revision {}", r.record.commit)
+            };
+            let preset = if r.record.preset.is_empty() {
+                String::new()
+            } else {
+                format!(", preset {}", r.record.preset)
+            };
             format!("measured {}{preset}{commit}", number::date_and_time(r.record.began))
         })
         .collect();
@@ -94,7 +102,7 @@ fn machine_sentence(results: &Results) -> Option<String> {
 fn fastest(view: &View<'_>) -> Vec<String> {
     let groups = view.grouped(
         |r| r.metric == "throughput" && r.unit == "fps/dir" && !r.values.is_empty(),
-        |r| vec![r.scenario.clone(), r.ip.clone(), r.transport.clone()],
+        |r| [&r.scenario, &r.ip, &r.direction, &r.transport].map(Clone::clone).to_vec(),
     );
     let mut out = Vec::new();
     for group in groups.iter().take(6) {
@@ -111,10 +119,8 @@ fn fastest(view: &View<'_>) -> Vec<String> {
             format!(" (from {} to {} in {} runs)", number::si(low), number::si(high), s.n)
         });
         out.push(format!(
-            "Highest throughput, {} IPv{} over {}: <strong>{}</strong> with {bound}<strong>{}</strong> frames a second and direction of {}{spread}.",
-            escape(&row.scenario),
-            escape(&row.ip),
-            escape(if row.transport.is_empty() { "an unknown wire" } else { &row.transport }),
+            "Highest throughput, {}: <strong>{}</strong> with {bound}<strong>{}</strong> frames a second and direction of {}{spread}.",
+            escape(&circumstances(row)),
             escape(&view.who(placed)),
             number::si(median),
             escape(&frame_label(&row.frame)),
@@ -143,7 +149,8 @@ fn trust(view: &View<'_>) -> String {
     if !marks.is_empty() {
         out.push_str("<dl>");
         for mark in &marks {
-            let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", badge::badges(&[*mark]), escape(badge::meaning(*mark)));
+            let _ =
+                write!(out, "<dt>{}</dt><dd>{}</dd>", badge::badges(&[*mark]), escape(badge::meaning(*mark)));
         }
         out.push_str("</dl>");
     }
@@ -184,12 +191,21 @@ fn missing(view: &View<'_>) -> String {
     for results in view.results {
         for device in &results.record.devices {
             if let Some(why) = &device.skipped {
-                let _ = write!(items, "<li><strong>{}</strong>: skipped, {}</li>", escape(&device.name), escape(why));
+                let _ = write!(
+                    items,
+                    "<li><strong>{}</strong>: skipped, {}</li>",
+                    escape(&device.name),
+                    escape(why)
+                );
             }
         }
         for remark in results.warnings.iter().chain(&results.record.notes) {
             let _ = write!(items, "<li>{}</li>", escape(remark));
         }
     }
-    if items.is_empty() { String::new() } else { format!("<h3>Not measured, and remarks</h3><ul>{items}</ul>") }
+    if items.is_empty() {
+        String::new()
+    } else {
+        format!("<h3>Not measured, and remarks</h3><ul>{items}</ul>")
+    }
 }

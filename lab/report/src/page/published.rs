@@ -64,7 +64,12 @@ fn beside(view: &View<'_>) -> Option<Figure> {
             for erratum in &found.errata {
                 let note = format!(
                     "Source {}, table {}: {}. Printed: {}; used: {}. {}.",
-                    erratum.seed, erratum.table, erratum.place, erratum.as_printed, erratum.used, erratum.reason
+                    erratum.seed,
+                    erratum.table,
+                    erratum.place,
+                    erratum.as_printed,
+                    erratum.used,
+                    erratum.reason
                 );
                 if !notes.contains(&note) {
                     notes.push(note);
@@ -90,7 +95,14 @@ fn row(view: &View<'_>, placed: &Placed<'_>, found: &Match<'_>) -> Vec<Cell> {
     let theirs = figure.per_ghz_and_core();
     let ratio = ours_normal.zip(theirs).filter(|(_, t)| *t > 0.0).map(|(o, t)| o / t);
     let errata: Vec<String> = found.errata.iter().map(|e| e.place.clone()).collect();
-    let what = format!("{} IPv{}, {}, {}, {} workers", row.scenario, row.ip, frame_label(&row.frame), row.direction, row.workers);
+    let what = format!(
+        "{} IPv{}, {}, {}, workers: {}",
+        row.scenario,
+        row.ip,
+        frame_label(&row.frame),
+        row.direction,
+        row.workers
+    );
     vec![
         Cell::text(view.who(placed)),
         Cell::text(what),

@@ -53,7 +53,8 @@ pub fn section(view: &View<'_>) -> String {
 }
 
 fn tracks<'a>(results: &'a Results, test: &str, case: &str) -> Vec<Track<'a>> {
-    let here: Vec<&SampleLine> = results.samples.iter().filter(|s| s.test == test && s.case == case).collect();
+    let here: Vec<&SampleLine> =
+        results.samples.iter().filter(|s| s.test == test && s.case == case).collect();
     let mut tracks: Vec<Track<'a>> = Vec::new();
     for sample in &here {
         if tracks.iter().any(|t| t.dut == sample.dut) {

@@ -37,7 +37,11 @@ impl Growth<'_> {
 pub fn section(view: &View<'_>) -> String {
     let groups = view.grouped(
         |r| r.metric == "throughput" && r.workers > 0,
-        |r| [&r.test, &r.transport, &r.scenario, &r.ip, &r.frame, &r.direction, &r.variant].map(Clone::clone).to_vec(),
+        |r| {
+            [&r.test, &r.transport, &r.scenario, &r.ip, &r.frame, &r.direction, &r.variant]
+                .map(Clone::clone)
+                .to_vec()
+        },
     );
     let content: String = groups.iter().filter_map(|g| figure(view, g)).map(|f| f.html()).collect();
     wrap(
@@ -54,8 +58,12 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
         growths.iter().filter(|g| g.by_workers.len() > 1 && g.at(1).is_some_and(|p| p > 0.0)).collect();
     let first = growing.first()?.who.row;
     let most = growing.iter().flat_map(|g| &g.by_workers).map(|(w, _)| *w).max().unwrap_or(1);
-    let mut series =
-        vec![Series { name: "perfect".into(), dashed: true, points: vec![(1.0, 1.0), (f64::from(most), 1.0)], ..Series::default() }];
+    let mut series = vec![Series {
+        name: "perfect".into(),
+        dashed: true,
+        points: vec![(1.0, 1.0), (f64::from(most), 1.0)],
+        ..Series::default()
+    }];
     let mut table = Table::new(&["device", "workers", "throughput", "S(n)", "P(n)/P(n/2)", "a core"]);
     let mut described = Vec::new();
     for growth in &growing {
@@ -78,7 +86,13 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
         if let Some((workers, s)) = points.last() {
             described.push(format!("{name}: {} with {workers} workers", number::digits(*s)));
         }
-        series.push(Series { name, colour: view.colour(&growth.who.row.dut), marked: true, points, ..Series::default() });
+        series.push(Series {
+            name,
+            colour: view.colour(&growth.who.row.dut),
+            marked: true,
+            points,
+            ..Series::default()
+        });
     }
     let title = format!("S(n): {}, {}", frame_label(&first.frame), circumstances(first));
     let mut x = Axis::over("workers", Scale::Linear, [0.0, f64::from(most)].into_iter())?;
@@ -88,7 +102,9 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
     let lines = Lines { title: title.clone(), description: described.join("; "), x, y, series };
     let mut notes = Vec::new();
     if group.iter().any(|p| p.row.trust.contains(&Trust::SharedCore)) {
-        notes.push("Points where the tester had to share a core with the device are not a measurement.".to_owned());
+        notes.push(
+            "Points where the tester had to share a core with the device are not a measurement.".to_owned(),
+        );
     }
     Some(Figure {
         title,
@@ -106,9 +122,7 @@ fn growths<'a>(group: &[Placed<'a>]) -> Vec<Growth<'a>> {
     let mut growths: Vec<Growth<'a>> = Vec::new();
     for placed in group {
         let Some(median) = median_of(&placed.row.values) else { continue };
-        let same = |g: &&mut Growth<'a>| {
-            g.who.row.dut == placed.row.dut && std::ptr::eq(g.who.of, placed.of)
-        };
+        let same = |g: &&mut Growth<'a>| g.who.row.dut == placed.row.dut && std::ptr::eq(g.who.of, placed.of);
         if let Some(growth) = growths.iter_mut().find(same) {
             growth.by_workers.push((placed.row.workers, median));
         } else {

@@ -15,6 +15,9 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+/// Characters from which a text gets a wide column.
+const LONG: usize = 36;
+
 /// A cell.
 #[derive(Clone, Debug)]
 pub enum Cell {
@@ -38,6 +41,14 @@ impl Cell {
         Cell::Number(value, shown)
     }
 
+    fn is_empty(&self) -> bool {
+        match self {
+            Cell::Text(text) => text.is_empty(),
+            Cell::Markup(html, _) => html.is_empty(),
+            Cell::Number(value, shown) => value.is_none() && (shown.is_empty() || shown == number::NONE),
+        }
+    }
+
     /// A count.
     pub fn count(n: usize) -> Self {
         Cell::Number(Some(n as f64), n.to_string())
@@ -52,21 +63,30 @@ impl Table {
 
     /// As HTML, with a caption for those who do not see where it stands.
     pub fn html(&self, caption: &str) -> String {
-        let numeric = |column: usize| {
-            self.rows.iter().any(|r| matches!(r.get(column), Some(Cell::Number(..))))
+        let cells = |column: usize| self.rows.iter().filter_map(move |r| r.get(column));
+        let class = |column: usize| {
+            if cells(column).any(|c| matches!(c, Cell::Number(..))) {
+                " class=\"num\""
+            } else if cells(column).any(|c| matches!(c, Cell::Text(text) if text.chars().count() > LONG)) {
+                " class=\"long\""
+            } else {
+                ""
+            }
         };
-        let class = |column: usize| if numeric(column) { " class=\"num\"" } else { "" };
+        // A column that nobody filled is left out here; CSV has it.
+        let shown: Vec<bool> = (0..self.head.len()).map(|at| cells(at).any(|c| !c.is_empty())).collect();
+        let is_shown = |at: usize| shown.get(at).copied().unwrap_or(true);
         let mut out = format!(
             "<div class=\"scroll\"><table><caption class=\"unseen\">{}</caption><thead><tr>",
             escape(caption)
         );
-        for (at, head) in self.head.iter().enumerate() {
+        for (at, head) in self.head.iter().enumerate().filter(|(at, _)| is_shown(*at)) {
             let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(at), escape(head));
         }
         out.push_str("</tr></thead><tbody>");
         for row in &self.rows {
             out.push_str("<tr>");
-            for (at, cell) in row.iter().enumerate() {
+            for (at, cell) in row.iter().enumerate().filter(|(at, _)| is_shown(*at)) {
                 let shown = match cell {
                     Cell::Text(text) => escape(text),
                     Cell::Markup(html, _) => html.clone(),

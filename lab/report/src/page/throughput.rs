@@ -18,7 +18,9 @@ pub fn is_rate(row: &SummaryRow) -> bool {
 /// Bars of all rates: one plot for each test, wire, scenario and direction. Different wires never share an axis.
 pub fn section(view: &View<'_>) -> String {
     let groups = view.grouped(is_rate, |r| {
-        [&r.test, &r.metric, &r.unit, &r.transport, &r.scenario, &r.ip, &r.direction].map(Clone::clone).to_vec()
+        [&r.test, &r.metric, &r.unit, &r.transport, &r.scenario, &r.ip, &r.direction]
+            .map(Clone::clone)
+            .to_vec()
     });
     let content: String = groups.iter().filter_map(|g| figure(view, g)).map(|f| f.html()).collect();
     wrap(
@@ -34,8 +36,13 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
     let first = group.first()?;
     let statistics: Vec<(&Placed<'_>, Statistics)> =
         group.iter().map(|p| (p, Statistics::of(&p.row.values))).collect();
-    let values: Vec<f64> =
+    let mut values: Vec<f64> =
         statistics.iter().flat_map(|(_, s)| [s.min, s.median, s.max]).flatten().collect();
+    // The tester's own limit is shown where it is not far beyond the bars.
+    let most = values.iter().copied().fold(0.0, f64::max);
+    values.extend(
+        group.iter().filter_map(|p| p.self_test()).map(|t| t.most).filter(|limit| *limit < 1.5 * most),
+    );
     let axis = Axis::fitting(&axis_label(first.row), &values)?;
     let log = axis.scale == crate::plot::Scale::Log;
     let title = format!("{}: {}", metric_title(first.row), circumstances(first.row));
@@ -121,7 +128,9 @@ fn bar_groups(view: &View<'_>, all: &[(&Placed<'_>, Statistics)]) -> Vec<BarGrou
 fn bar(view: &View<'_>, placed: &Placed<'_>, s: &Statistics) -> Bar {
     let bound = if badge::is_at_least(&placed.row.trust) { "\u{2265} " } else { "" };
     let text = match s.median {
-        Some(median) => format!("{bound}{} (n\u{202f}=\u{202f}{})", number::in_unit(median, &placed.row.unit), s.n),
+        Some(median) => {
+            format!("{bound}{} (n\u{202f}=\u{202f}{})", number::in_unit(median, &placed.row.unit), s.n)
+        }
         None => "no figure".into(),
     };
     Bar {
@@ -153,8 +162,27 @@ fn describe(view: &View<'_>, all: &[(&Placed<'_>, Statistics)]) -> String {
 /// A table of results with all that is said of their runs.
 pub fn table(view: &View<'_>, group: &[Placed<'_>]) -> Table {
     let mut table = Table::new(&[
-        "device", "version", "wire", "workers", "frame", "variant", "metric", "unit", "n", "median", "min", "max",
-        "mean", "sd", "dispersion %", "95 % from", "to", "% of line", "% of tester", "trust", "note",
+        "device",
+        "version",
+        "wire",
+        "workers",
+        "frame",
+        "variant",
+        "metric",
+        "unit",
+        "n",
+        "median",
+        "min",
+        "max",
+        "mean",
+        "sd",
+        "dispersion %",
+        "95 % from",
+        "to",
+        "% of line",
+        "% of tester",
+        "trust",
+        "note",
     ]);
     for placed in group {
         let row = placed.row;

@@ -25,7 +25,7 @@ pub struct BarGroup {
     pub label: String,
     /// From top to bottom.
     pub bars: Vec<Bar>,
-    /// Lines across the group: value, what it is, and class (`line-rate`, `tester`). Those beyond the axis are left out.
+    /// Lines across the group: value, what it is, and class (`line-rate`, `tester`). Those beyond the axis are only told.
     pub lines: Vec<(f64, String, &'static str)>,
 }
 
@@ -97,15 +97,16 @@ impl Bars {
 
     fn group(&self, out: &mut String, group: &BarGroup, top: f64) {
         let bottom = top + HEAD + group.bars.len() as f64 * STEP;
+        let remarks: Vec<&str> = group.lines.iter().map(|(_, what, _)| what.as_str()).collect();
+        let remarks = remarks.join("  \u{b7}  ");
         let _ = write!(
             out,
-            "<text class=\"group\" x=\"0\" y=\"{:.1}\">{}</text>",
+            "<text class=\"group\" x=\"0\" y=\"{0:.1}\">{1}</text>\
+             <text class=\"tick\" x=\"{WIDTH}\" y=\"{0:.1}\" text-anchor=\"end\">{2}</text>",
             top + 18.0,
-            escape(&group.label)
+            escape(&group.label),
+            escape(&remarks)
         );
-        for (at, bar) in group.bars.iter().enumerate() {
-            self.bar(out, bar, top + HEAD + at as f64 * STEP);
-        }
         for (value, what, class) in &group.lines {
             if !value.is_finite() || *value > self.axis.to || *value < self.axis.from {
                 continue;
@@ -115,9 +116,12 @@ impl Bars {
                 out,
                 "<line class=\"limit {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom:.1}\">\
                  <title>{}</title></line>",
-                top + HEAD - 6.0,
+                top + HEAD - 4.0,
                 escape(what)
             );
+        }
+        for (at, bar) in group.bars.iter().enumerate() {
+            self.bar(out, bar, top + HEAD + at as f64 * STEP);
         }
     }
 

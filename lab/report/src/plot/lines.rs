@@ -38,7 +38,7 @@ pub struct Series {
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 68.0;
-const RIGHT: f64 = 24.0;
+const RIGHT: f64 = 36.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 52.0;
 

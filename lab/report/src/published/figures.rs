@@ -110,7 +110,9 @@ impl Erratum {
         }
         let kinds = [("standard deviation", "stdev"), ("dispersion", "dispersion"), ("minimum", "min")];
         let kind = kinds.iter().find(|(word, _)| place.contains(word));
-        kind.is_none_or(|(_, metric)| figure.metric.contains(metric) || !figure.metric.starts_with("throughput_"))
+        kind.is_none_or(|(_, metric)| {
+            figure.metric.contains(metric) || !figure.metric.starts_with("throughput_")
+        })
     }
 
     /// `2.8 / 2.9`, `III, IV`, `2.11-2.14`, or a table's name.

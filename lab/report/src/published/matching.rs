@@ -75,7 +75,9 @@ fn same_frame(published: &str, ours: &str) -> bool {
 
 fn same_metric(figure: &Figure, row: &SummaryRow) -> bool {
     match row.metric.as_str() {
-        "throughput" => matches!(figure.metric.as_str(), "throughput_median" | "forwarding_rate" | "throughput"),
+        "throughput" => {
+            matches!(figure.metric.as_str(), "throughput_median" | "forwarding_rate" | "throughput")
+        }
         "max_pps" | "ok_pps" | "MRR" | "NDR" | "PDR" => {
             matches!(figure.metric.as_str(), "forwarding_rate" | "throughput_median")
         }

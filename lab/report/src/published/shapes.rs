@@ -30,8 +30,10 @@ const NAT_TO_PLAIN: (&str, &str) = ("0.54", "004, VPP, single flow");
 
 /// Shapes that throughput rows of one campaign show.
 pub fn shapes(rows: &[SummaryRow]) -> Vec<Shape> {
-    let rows: Vec<&SummaryRow> =
-        rows.iter().filter(|r| r.metric == "throughput" && median_of(&r.values).is_some_and(|m| m > 0.0)).collect();
+    let rows: Vec<&SummaryRow> = rows
+        .iter()
+        .filter(|r| r.metric == "throughput" && median_of(&r.values).is_some_and(|m| m > 0.0))
+        .collect();
     let mut found = Vec::new();
     for a in &rows {
         for b in &rows {
@@ -51,11 +53,21 @@ fn ratio(a: &SummaryRow, b: &SummaryRow) -> Option<Shape> {
         && (&a.frame, &a.ip) == (&b.frame, &b.ip)
         && (a.workers, b.workers) == (1, 1)
     {
-        let known = if a.ip == "6" { VECTOR_TO_LINUX_6 } else { VECTOR_TO_LINUX_4 };
+        let known = match (a.ip.as_str(), a.frame.as_str()) {
+            ("4", "64") => VECTOR_TO_LINUX_4,
+            ("6", "84") => VECTOR_TO_LINUX_6,
+            _ => ("none for this frame", ""),
+        };
         (format!("{} / {}, {} IPv{}, {} B, one core", a.dut, b.dut, a.scenario, a.ip, a.frame), known)
-    } else if same_device && same_way && a.workers == b.workers && a.ip == "6" && b.ip == "4" && smallest(a, b) {
+    } else if same_device
+        && same_way
+        && a.workers == b.workers
+        && a.ip == "6"
+        && b.ip == "4"
+        && smallest(a, b)
+    {
         let known = if fa == Family::Vector { SIX_TO_FOUR_VECTOR } else { SIX_TO_FOUR_LINUX };
-        (format!("{}: IPv6 {} B / IPv4 {} B, {} workers", a.dut, a.frame, b.frame, a.workers), known)
+        (format!("{}: IPv6 {} B / IPv4 {} B, workers: {}", a.dut, a.frame, b.frame, a.workers), known)
     } else if same_device
         && same_way
         && fa == Family::Vector

@@ -153,7 +153,9 @@ impl Appended {
     fn open(path: PathBuf) -> Result<Self, ReportError> {
         let fail = |e| ReportError::write(&path, e);
         let file = OpenOptions::new().create(true).read(true).append(true).open(&path).map_err(fail)?;
-        let text = fs::read(&path).map_err(fail)?;
+        // A device or pipe has no length, and no half line to mend.
+        let is_file = file.metadata().map_err(fail)?.is_file();
+        let text = if is_file { fs::read(&path).map_err(fail)? } else { Vec::new() };
         let length = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1) as u64;
         if length < text.len() as u64 {
             file.set_len(length).map_err(fail)?;

@@ -46,10 +46,16 @@ pub struct PercentilePoint {
 /// The text of `counts`: value in nanoseconds and how often, rising.
 pub fn write(of: &HistogramOf, counts: &[(u64, u64)]) -> String {
     let mut text = String::new();
-    for (name, value) in [("Test", &of.test), ("Dut", &of.dut), ("Case", &of.case), ("Run", &of.run.to_string())] {
+    for (name, value) in
+        [("Test", &of.test), ("Dut", &of.dut), ("Case", &of.case), ("Run", &of.run.to_string())]
+    {
         let _ = writeln!(text, "#[{name} = {}]", value.replace(['\n', '\r'], " "));
     }
-    let _ = writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+    let _ = writeln!(
+        text,
+        "{:>12} {:>14} {:>10} {:>14}\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
     let total: u64 = counts.iter().map(|(_, n)| n).sum();
     let mut level = 0.0_f64;
     let mut sum = 0;

@@ -67,9 +67,8 @@ impl Host {
 
     /// Reads `/proc` and `/sys` under `root`.
     pub fn read_at(root: &Path) -> Self {
-        let text = |path: &str| {
-            fs::read_to_string(root.join(path)).map(|t| t.trim().to_owned()).unwrap_or_default()
-        };
+        let text =
+            |path: &str| fs::read_to_string(root.join(path)).map(|t| t.trim().to_owned()).unwrap_or_default();
         let cpuinfo = text("proc/cpuinfo");
         let of_cpu = |key: &str| {
             cpuinfo
@@ -130,7 +129,8 @@ impl Host {
 
 /// `@ 2.60GHz` of the name is the nominal clock; else what it runs at now.
 fn clock(name: &str, mhz: &str) -> Option<f64> {
-    let named = name.split('@').nth(1).and_then(|c| c.trim().strip_suffix("GHz")).and_then(|c| c.parse().ok());
+    let named =
+        name.split('@').nth(1).and_then(|c| c.trim().strip_suffix("GHz")).and_then(|c| c.parse().ok());
     named.or_else(|| mhz.parse::<f64>().ok().map(|mhz| (mhz / 10.0).round() / 100.0))
 }
 
@@ -158,7 +158,8 @@ fn hugepages(root: &Path) -> BTreeMap<String, String> {
     let mut found = count;
     for entry in all {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let number = |file: &str| fs::read_to_string(entry.path().join(file)).unwrap_or_default().trim().to_owned();
+        let number =
+            |file: &str| fs::read_to_string(entry.path().join(file)).unwrap_or_default().trim().to_owned();
         found.insert(name, format!("{}, {} free", number("nr_hugepages"), number("free_hugepages")));
     }
     found
@@ -171,8 +172,13 @@ fn memory(meminfo: &str) -> u64 {
 
 /// The eighth number of `/proc/stat`'s first line as a share of the first eight.
 fn steal(stat: &str) -> Option<f64> {
-    let numbers: Vec<f64> =
-        stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let numbers: Vec<f64> = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_whitespace()
+        .filter_map(|n| n.parse().ok())
+        .collect();
     let total: f64 = numbers.iter().take(8).sum();
     (total > 0.0).then_some(())?;
     numbers.get(7).map(|stolen| stolen / total)
