@@ -19,7 +19,9 @@ class Thesis:
         padding = "x" * max(0, size - 4 - len(headers))
         vm = STLScVmRaw(
             [
-                STLVmFlowVar(name="src", min_value=first, max_value=increase_ip(first, 65534), size=4, op="inc"),
+                STLVmFlowVar(
+                    name="src", min_value=first, max_value=increase_ip(first, 65534), size=4, op="inc"
+                ),
                 STLVmWrFlowVar(fv_name="src", pkt_offset="IP.src"),
                 STLVmFixChecksumHw(l3_offset="IP", l4_offset="UDP", l4_type=CTRexVmInsFixHwCs.L4_TYPE_UDP),
             ],

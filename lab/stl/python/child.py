@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -30,8 +31,10 @@ def main() -> int:
         text = json.dumps({"error": fault(reason, request.path), "network": network})
     out.write(text.encode() + b"\n")
     out.flush()
+    for said in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            said.flush()
     # A thread that the profile has left behind must not keep the process.
-    sys.stderr.flush()
     os._exit(0)
 
 

@@ -28,7 +28,7 @@ class Unsupported(Exception):
         self.why = why
 
 
-class NoAttribute(Unsupported, AttributeError):
+class NoAttribute(Unsupported, AttributeError):  # type: ignore[misc]
     """An attribute that is not there; `hasattr` can ask for it."""
 
 

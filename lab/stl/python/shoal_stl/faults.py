@@ -8,7 +8,7 @@ import os
 import re
 import traceback
 from types import TracebackType
-from typing import Any, Optional
+from typing import Any
 
 from . import api, errors
 from .layers import LAYERS
@@ -18,14 +18,15 @@ NO_SCAPY = "; if it is a layer of Scapy's, install Scapy for the Python that run
 
 
 def nearest(name: str, known: list[str]) -> list[str]:
-    """Up to three of `known` that look like `name`, the best first; without any such, a few known ones if they are few."""
+    """Up to three of `known` that look like `name`, the best first; if none does, all of them where they are few."""
     lower = {each.lower(): each for each in known}
-    found = difflib.get_close_matches(name.lower().rpartition(".")[2], list(lower), n=3, cutoff=0.5)
+    wanted = name.lower().rpartition(".")[2].rpartition("(")[2].rstrip("=)")
+    found = difflib.get_close_matches(wanted, list(lower), n=3, cutoff=0.5)
     found = found or difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
     return [lower[each] for each in found] or (known if len(known) <= 12 else [])
 
 
-def place(trace: Optional[TracebackType], profile: str) -> dict[str, Any]:
+def place(trace: TracebackType | None, profile: str) -> dict[str, Any]:
     """The last line of the profile, or of a file beside it, that was running."""
     folder = os.path.dirname(profile)
     frames = traceback.extract_tb(trace)
@@ -75,12 +76,16 @@ def _of_names(reason: BaseException) -> dict[str, Any]:
             return _named("unsupported", name, known, f"{name} is not known{NO_SCAPY}")
     if isinstance(reason, ImportError):
         if found := re.search(r"cannot import name '(\w+)' from '(trex\S*)'", text):
-            return _named("unsupported", found[1], known, f"{found[1]} is not among the names of {found[2]} that are supported")
+            return _named(
+                "unsupported", found[1], known, f"{found[1]} is not among the names of {found[2]} that are supported"
+            )
         module = reason.name or ""
         if module.split(".")[0] in ("trex", "trex_stl_lib"):
             return _named("unsupported", module, list(api.MODULES), f"module {module} is not supported")
         if module.split(".")[0] == "scapy":
-            return _named("unsupported", module, list(LAYERS), f"the profile imports {module}, and Scapy is not installed")
+            return _named(
+                "unsupported", module, list(LAYERS), f"the profile imports {module}, and Scapy is not installed"
+            )
     if isinstance(reason, TypeError) and (
         found := re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
     ):
@@ -96,9 +101,5 @@ def _of_argument(reason: BaseException, called: str, argument: str) -> dict[str,
     target = api.STL.get(owner)
     if target is None:
         return {}
-    known = [name for name in inspect.signature(target).parameters if name not in ("self", "args", "kwargs")]
-    if "kwargs" in inspect.signature(target).parameters or owner == "STLTXMode":
-        known += ["pps", "bps_L1", "bps_L2", "percentage"]
-    return _named("unsupported", f"{owner}({argument}=)", known, f"{owner} takes no {argument}") | {
-        "nearest": nearest(argument, known)
-    }
+    known = [name for name in inspect.signature(target).parameters if name not in ("args", "kwargs")]
+    return _named("unsupported", f"{owner}({argument}=)", known, f"{owner} takes no {argument}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 from . import instructions as ins
 from .errors import STLError, Unsupported, check_type
@@ -15,8 +15,8 @@ class STLScVmRaw:
 
     def __init__(
         self,
-        list_of_commands: Optional[Sequence[Instruction]] = None,
-        cache_size: Optional[int] = None,
+        list_of_commands: Sequence[Instruction] | None = None,
+        cache_size: int | None = None,
     ) -> None:
         self.commands: list[Instruction] = []
         self.cache_size = 0
@@ -54,15 +54,15 @@ class STLVM(STLScVmRaw):
     def var(
         self,
         name: str,
-        min_value: Optional[Number],
-        max_value: Optional[Number],
+        min_value: Number | None,
+        max_value: Number | None,
         size: int,
         op: str,
         step: int = 1,
-        init_value: Optional[Number] = None,
-        value_list: Optional[Sequence[Number]] = None,
+        init_value: Number | None = None,
+        value_list: Sequence[Number] | None = None,
         split_to_cores: bool = True,
-        next_var: Optional[str] = None,
+        next_var: str | None = None,
     ) -> None:
         """A variable."""
         self.add_cmd(
@@ -76,17 +76,15 @@ class STLVM(STLScVmRaw):
         fv_name: str,
         size: int,
         limit: int,
-        seed: Optional[int],
-        min_value: Optional[Number] = None,
-        max_value: Optional[Number] = None,
+        seed: int | None,
+        min_value: Number | None = None,
+        max_value: Number | None = None,
         split_to_cores: bool = True,
-        next_var: Optional[str] = None,
+        next_var: str | None = None,
     ) -> None:
         """A variable with the same random values again and again."""
         self.add_cmd(
-            ins.STLVmFlowVarRepeatableRandom(
-                fv_name, size, limit, seed, min_value, max_value, split_to_cores, next_var
-            )
+            ins.STLVmFlowVarRepeatableRandom(fv_name, size, limit, seed, min_value, max_value, split_to_cores, next_var)
         )
 
     def tuple_var(
@@ -155,8 +153,8 @@ def _is_big(byte_order: str) -> bool:
 
 
 def STLIPRange(  # noqa: N802 - the STL API's own name
-    src: Optional[dict[str, Any]] = None,
-    dst: Optional[dict[str, Any]] = None,
+    src: dict[str, Any] | None = None,
+    dst: dict[str, Any] | None = None,
     fix_chksum: bool = True,
 ) -> STLVM:
     """A program that lets the IPv4 addresses rise; each range is `{"start": ..., "end": ..., "step": ...}`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 from . import offsets
 from .addresses import ip_number
@@ -40,20 +40,20 @@ def _number(what: str, value: Number) -> int:
 
 
 class STLVmFlowVar(Instruction):
-    """A variable that changes from frame to frame. With `next_var`, the next one changes when this one has gone round."""
+    """A variable that changes from frame to frame; with `next_var`, another changes when this one has gone round."""
 
     def __init__(
         self,
         name: str,
-        init_value: Optional[Number] = None,
-        min_value: Optional[Number] = 0,
-        max_value: Optional[Number] = 255,
+        init_value: Number | None = None,
+        min_value: Number | None = 0,
+        max_value: Number | None = 255,
         size: int = 4,
         step: int = 1,
         op: str = "inc",
-        value_list: Optional[Sequence[Number]] = None,
+        value_list: Sequence[Number] | None = None,
         split_to_cores: bool = True,
-        next_var: Optional[str] = None,
+        next_var: str | None = None,
     ) -> None:
         check_type("name", name, str)
         _one_of("size", size, SIZES)
@@ -63,7 +63,7 @@ class STLVmFlowVar(Instruction):
             raise STLError(f"step of {name} is {step}; the smallest is 1")
         self.name, self.size, self.op, self.next_var = name, size, op, next_var
         self.split_to_cores = split_to_cores
-        self.values: Optional[list[int]] = None
+        self.values: list[int] | None = None
         if value_list is not None:
             if not value_list:
                 raise STLError(f"value_list of {name} is empty; it needs a value at least")
@@ -105,11 +105,11 @@ class STLVmFlowVarRepeatableRandom(Instruction):
         name: str,
         size: int = 4,
         limit: int = 100,
-        seed: Optional[int] = None,
-        min_value: Optional[Number] = 0,
-        max_value: Optional[Number] = None,
+        seed: int | None = None,
+        min_value: Number | None = 0,
+        max_value: Number | None = None,
         split_to_cores: bool = True,
-        next_var: Optional[str] = None,
+        next_var: str | None = None,
     ) -> None:
         check_type("name", name, str)
         check_type("limit", limit, int)

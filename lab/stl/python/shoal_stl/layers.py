@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar, Optional
+from typing import Any, ClassVar
 
 from .checksum import internet_checksum, with_pseudo_header
 from .errors import CTRexPacketBuildException
@@ -13,7 +13,7 @@ ETHERTYPES = {"IP": 0x0800, "IPv6": 0x86DD, "Dot1Q": 0x8100}
 PROTOCOLS = {"ICMP": 1, "IP": 4, "TCP": 6, "UDP": 17, "IPv6": 41}
 
 
-def ethertype_of(layer: Optional[Layer]) -> int:
+def ethertype_of(layer: Layer | None) -> int:
     """What a header says that `layer` follows; loopback (0x9000) before bytes without a structure, as Scapy does."""
     return ETHERTYPES.get(type(layer).__name__, 0x9000)
 
@@ -213,6 +213,4 @@ def flag_bits(text: str, known: dict[str, int]) -> int:
     return bits
 
 
-LAYERS: dict[str, type[Layer]] = {
-    each.__name__: each for each in (Ether, Dot1Q, IP, IPv6, UDP, TCP, ICMP, Raw)
-}
+LAYERS: dict[str, type[Layer]] = {each.__name__: each for each in (Ether, Dot1Q, IP, IPv6, UDP, TCP, ICMP, Raw)}

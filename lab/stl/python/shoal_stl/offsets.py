@@ -1,6 +1,6 @@
 """Where fields lie: `IP.src`, `UDP.sport`, `IP:1.src` (the second IP header), `802|1Q.vlan`.
 
-A field that shares its bytes with others (a VLAN's number, IP's flags) is at the first byte of the group.
+A field that shares bytes with others (a VLAN's number, IP's flags) is at the byte with its first bit.
 The same questions are asked of the lab's own layers and of Scapy's, hence by what both have: `fields_desc`, `payload`.
 """
 
@@ -78,14 +78,12 @@ def _own_field(layer: Layer, name: str) -> int:
         if isinstance(layer, Raw) and name == "load":
             return 0
         raise Unsupported(f"{type(layer).__name__}.{name}", names, f"{type(layer).__name__} has no field {name}")
-    bits = group = 0
+    bits = 0
     for field in layer.fields_desc:
-        if bits % 8 == 0:
-            group = bits
         if field is wanted:
             break
         bits += field.bits
-    return group // 8
+    return bits // 8
 
 
 def _scapy_field(layer: Any, name: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Optional
+from typing import Any, ClassVar
 
 from . import addresses
 from .errors import CTRexPacketBuildException, NoAttribute, Unsupported
@@ -48,7 +48,7 @@ class Layer:
     aliases: ClassVar[dict[str, str]] = {}
 
     fields: dict[str, Any]
-    payload: Optional[Layer]
+    payload: Layer | None
 
     def __init__(self, *wrong: object, **given: Any) -> None:
         object.__setattr__(self, "fields", {})
@@ -63,7 +63,7 @@ class Layer:
     # Fields.
 
     @classmethod
-    def field(cls, name: str) -> Optional[Field]:
+    def field(cls, name: str) -> Field | None:
         """The field of that name, if the layer has it."""
         name = cls.aliases.get(name, name)
         return next((field for field in cls.fields_desc if field.name == name), None)
@@ -76,9 +76,7 @@ class Layer:
         field = self.field(key)
         if field is None:
             names = [each.name for each in self.fields_desc]
-            raise Unsupported(
-                f"{type(self).__name__}.{key}", names, f"{type(self).__name__} has no field {key}"
-            )
+            raise Unsupported(f"{type(self).__name__}.{key}", names, f"{type(self).__name__} has no field {key}")
         value = self.convert(field, value)
         if value is not None:
             field.number(value)
@@ -94,7 +92,7 @@ class Layer:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        layer: Optional[Layer] = self
+        layer: Layer | None = self
         while layer is not None:
             if layer.field(name) is not None:
                 return layer.getfieldval(name)
@@ -106,7 +104,7 @@ class Layer:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        layer: Optional[Layer] = self
+        layer: Layer | None = self
         while layer is not None:
             if layer.field(name) is not None:
                 layer._set(name, value)
@@ -129,7 +127,7 @@ class Layer:
     def layers(self) -> list[Layer]:
         """This layer and those behind it."""
         found: list[Layer] = []
-        layer: Optional[Layer] = self
+        layer: Layer | None = self
         while layer is not None:
             found.append(layer)
             layer = layer.payload
@@ -146,7 +144,7 @@ class Layer:
     def __mul__(self, times: object) -> Any:
         raise Unsupported(f"{type(self).__name__} *", ["/"], "packets cannot be multiplied; join layers with /")
 
-    def getlayer(self, kind: Any, nb: int = 1) -> Optional[Layer]:
+    def getlayer(self, kind: Any, nb: int = 1) -> Layer | None:
         """The `nb`th layer of a class, or of a name."""
         for layer in self.layers():
             if layer.answers_to(kind):
@@ -204,7 +202,7 @@ class Layer:
             number, bits = number << field.bits | raw, bits + field.bits
         return self.close(number.to_bytes(bits // 8, "big"), body, before)
 
-    def build(self, before: Optional[list[Layer]] = None) -> bytes:
+    def build(self, before: list[Layer] | None = None) -> bytes:
         """All bytes from this layer on; `before` are the layers in front of it."""
         before = before or []
         body = self.payload.build([*before, self]) if self.payload is not None else b""

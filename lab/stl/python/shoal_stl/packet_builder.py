@@ -7,7 +7,7 @@ import copy
 import os
 import struct
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any
 
 from . import offsets
 from .errors import CTRexPacketBuildException, STLError, check_type
@@ -25,8 +25,8 @@ class STLPktBuilder:
     def __init__(
         self,
         pkt: Any = None,
-        pkt_buffer: Optional[bytes] = None,
-        vm: Union[STLScVmRaw, Sequence[Instruction], None] = None,
+        pkt_buffer: bytes | None = None,
+        vm: STLScVmRaw | Sequence[Instruction] | None = None,
         path_relative_to_profile: bool = False,
         build_raw: bool = False,
         remove_fcs: bool = True,
@@ -86,7 +86,9 @@ def first_of_pcap(path: str) -> bytes:
             head = file.read(24 + 16)
             order = next((o for o in "<>" if len(head) == 40 and struct.unpack(o + "I", head[:4])[0] in PCAP_MAGIC), "")
             if not order:
-                raise STLError(f"{path} is no pcap file with a frame in it; pcapng is not read: convert it by editcap -F pcap")
+                raise STLError(
+                    f"{path} is no pcap file with a frame in it; pcapng is not read: convert it by editcap -F pcap"
+                )
             length = struct.unpack(order + "I", head[32:36])[0]
             frame = file.read(min(length, 1 << 16))
     except OSError as reason:

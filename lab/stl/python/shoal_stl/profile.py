@@ -33,10 +33,11 @@ def answer(request: Request) -> dict[str, Any]:
     sandbox.refuse_sockets_and_processes()
     random.seed(request.seed)
     packet_builder.profile_folder = os.path.dirname(request.path)
-    made = streams_of(request)
+    made, swallowed = streams_of(request)
     return {
         "streams": [{**stream.to_json(), "shoal": stream.packet.shape()} for stream in made],
         "layers": layers,
+        "swallowed": swallowed,
     }
 
 
@@ -53,9 +54,9 @@ def install_names(source: str, path: str) -> str:
     return f"scapy {version}"
 
 
-def streams_of(request: Request) -> list[streams.STLStream]:
-    """Calls `register().get_streams(...)`."""
-    argparse.ArgumentParser.error = _refuse_tunable  # type: ignore[method-assign]
+def streams_of(request: Request) -> tuple[list[streams.STLStream], list[str]]:
+    """Calls `register().get_streams(...)`. Behind the streams: tunables that only its `**kwargs` took."""
+    argparse.ArgumentParser.error = _refuse_tunable  # type: ignore[method-assign, assignment]
     sys.path.insert(0, os.path.dirname(request.path))
     spec = importlib.util.spec_from_file_location("stl_profile", request.path)
     if spec is None or spec.loader is None:
@@ -69,13 +70,13 @@ def streams_of(request: Request) -> list[streams.STLStream]:
     get_streams = getattr(register(), "get_streams", None)
     if not callable(get_streams):
         raise STLError("what register() returns has no get_streams(direction, port_id, ...)")
-    given = tunables.arguments(get_streams, request.tunables, request.direction, request.port_id)
+    given, swallowed = tunables.arguments(get_streams, request.tunables, request.direction, request.port_id)
     made = get_streams(**given)
     if isinstance(made, streams.STLProfile):
-        return made.get_streams()
+        return made.get_streams(), swallowed
     if made is None:
         raise STLError("get_streams returned None; it should return a list of STLStream")
-    return streams.STLProfile(made).get_streams()
+    return streams.STLProfile(made).get_streams(), swallowed
 
 
 def _refuse_tunable(parser: argparse.ArgumentParser, message: str) -> NoReturn:

@@ -6,13 +6,15 @@ import ast
 import builtins
 import importlib
 import logging
-from typing import Any, Optional
+from typing import Any
 
 
 def names_missing(source: str, path: str, known: set[str]) -> set[str]:
     """Modules of Scapy that the profile imports, and names that look like layers and that nothing in it defines."""
     tree = ast.parse(source, path)
-    used, defined, imported = set(), set(dir(builtins)) | known, set()
+    used: set[str] = set()
+    imported: set[str] = set()
+    defined = set(dir(builtins)) | known
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
@@ -39,7 +41,7 @@ def names_missing(source: str, path: str, known: set[str]) -> set[str]:
     return layers | imported
 
 
-def scapy_names() -> Optional[tuple[str, dict[str, Any]]]:
+def scapy_names() -> tuple[str, dict[str, Any]] | None:
     """Scapy's version and names, if it is installed."""
     logging.getLogger("scapy").setLevel(logging.ERROR)
     try:
@@ -62,6 +64,7 @@ def keep_from_looking_up(scapy: Any) -> None:
     for layer, values in defaults.items():
         for field in layer.fields_desc:
             if field.name in values:
-                field.default = values[field.name]
+                # A field whose value is shown bold is inside another object.
+                getattr(field, "fld", field).default = values[field.name]
         for cache in ("class_default_fields", "class_default_fields_ref"):
             getattr(scapy.Packet, cache, {}).pop(layer, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from typing import Any, Optional, Union
+from typing import Any
 
 from .errors import NoAttribute, STLError, Unsupported, check_type
 from .layers import IP, Ether
@@ -23,11 +24,17 @@ class STLTXMode:
 
     def __init__(
         self,
-        pps: Optional[float] = None,
-        bps_L1: Optional[float] = None,  # noqa: N803 - the STL API's own names
-        bps_L2: Optional[float] = None,  # noqa: N803
-        percentage: Optional[float] = None,
+        pps: float | None = None,
+        bps_L1: float | None = None,  # noqa: N803 - the STL API's own names
+        bps_L2: float | None = None,  # noqa: N803
+        percentage: float | None = None,
+        **wrong: object,
     ) -> None:
+        for name in wrong:
+            kind = type(self)
+            own = [each for each in inspect.signature(kind).parameters if each not in ("kwargs", "wrong")]
+            known = [*own, *(unit for unit in RATES if unit not in own)]
+            raise Unsupported(f"{kind.__name__}({name}=)", known, f"{kind.__name__} takes no {name}")
         rates = dict(zip(RATES, (pps, bps_L1, bps_L2, percentage)))
         given = {unit: value for unit, value in rates.items() if value is not None} or {"pps": 1.0}
         if len(given) > 1:
@@ -116,19 +123,19 @@ class STLStream:
 
     def __init__(
         self,
-        name: Union[str, int, None] = None,
-        packet: Optional[STLPktBuilder] = None,
-        mode: Optional[STLTXMode] = None,
+        name: str | int | None = None,
+        packet: STLPktBuilder | None = None,
+        mode: STLTXMode | None = None,
         enabled: bool = True,
         self_start: bool = True,
         isg: float = 0.0,
-        flow_stats: Optional[STLFlowStats] = None,
-        next: Union[str, int, None] = None,  # noqa: A002 - the STL API's own name
-        stream_id: Optional[int] = None,
+        flow_stats: STLFlowStats | None = None,
+        next: str | int | None = None,  # noqa: A002 - the STL API's own name
+        stream_id: int | None = None,
         action_count: int = 0,
         random_seed: int = 0,
-        mac_src_override_by_pkt: Optional[bool] = None,
-        mac_dst_override_mode: Optional[int] = None,
+        mac_src_override_by_pkt: bool | None = None,
+        mac_dst_override_mode: int | None = None,
         dummy_stream: bool = False,
         start_paused: bool = False,
         core_id: int = -1,
@@ -170,7 +177,7 @@ class STLStream:
         if random_seed:
             self.fields["random_seed"] = random_seed & 0xFFFFFFFF
 
-    def get_name(self) -> Union[str, int, None]:
+    def get_name(self) -> str | int | None:
         """The stream's name."""
         return self.name
 
@@ -195,7 +202,7 @@ class STLStream:
 class STLProfile:
     """A list of streams."""
 
-    def __init__(self, streams: Union[STLStream, list[STLStream], None] = None) -> None:
+    def __init__(self, streams: STLStream | list[STLStream] | None = None) -> None:
         given = streams if isinstance(streams, (list, tuple)) else [streams] if streams is not None else []
         for stream in given:
             if not isinstance(stream, STLStream):
@@ -216,6 +223,4 @@ class STLProfile:
     @staticmethod
     def load_pcap(*_args: object, **_kwargs: object) -> STLProfile:
         """Not offered: a capture's frames would be a stream each."""
-        raise Unsupported(
-            "STLProfile.load_pcap", ["STLPktBuilder(pkt='file.pcap')"], "whole captures are not replayed"
-        )
+        raise Unsupported("STLProfile.load_pcap", ["STLPktBuilder(pkt='file.pcap')"], "whole captures are not replayed")

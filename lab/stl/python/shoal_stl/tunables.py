@@ -6,14 +6,14 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any
 
 from .errors import BadTunable
 
 TAKEN_BY_TREX = ("direction", "port_id", "tunables")
 
 
-def value_of(text: str) -> Union[int, float, str]:
+def value_of(text: str) -> int | float | str:
     """A number if it reads as one, else the text."""
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
@@ -55,17 +55,23 @@ def _pairs_of_options(words: list[str]) -> dict[str, str]:
     return pairs
 
 
-def arguments(get_streams: Callable[..., Any], text: str, direction: int, port_id: int) -> dict[str, Any]:
+def arguments(
+    get_streams: Callable[..., Any], text: str, direction: int, port_id: int
+) -> tuple[dict[str, Any], list[str]]:
     """What `get_streams` is called with: of direction, port and tunables, what its signature takes.
 
+    Behind it, the tunables that only a `**kwargs` takes, where the profile may overlook them.
     Raises `BadTunable` for a tunable that it has no place for.
     """
     words, pairs = read(text)
     parameters = inspect.signature(get_streams).parameters.values()
     takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    named = {each.name for each in parameters if each.kind not in (
-        inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY
-    )}
+    named = {
+        each.name
+        for each in parameters
+        if each.kind
+        not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
+    }
     given: dict[str, Any] = {"direction": direction, "port_id": port_id}
     by_list = "tunables" in named
     by_pairs = {key: value for key, value in pairs.items() if key in named or (takes_any and not by_list)}
@@ -81,4 +87,5 @@ def arguments(get_streams: Callable[..., Any], text: str, direction: int, port_i
         for key in pairs:
             if key not in named:
                 raise BadTunable(key, known, f"the profile has no tunable {key}")
-    return {key: value for key, value in given.items() if key in named or takes_any}
+    swallowed = [key for key in by_pairs if key not in named]
+    return {key: value for key, value in given.items() if key in named or takes_any}, swallowed
