@@ -10,6 +10,8 @@
 //! header that should follow changes. What is sent otherwise than by TRex is a note: lengths that stand for others, a
 //! frame without room for the lab's tag.
 //!
+//! A profile has addresses of its own, and the device under test needs routes for them: [`networks`] tells which.
+//!
 //! The frames come from a small packet layer of our own, in Python beside the profile. Where a profile names a layer that
 //! it lacks, and Scapy is installed, the child imports Scapy; no part of it is ours, and it stays in that process.
 #![forbid(unsafe_code)]
@@ -23,6 +25,7 @@ mod fraction;
 mod frame;
 mod header;
 mod load;
+mod networks;
 mod pace;
 mod port_rate;
 mod program;
@@ -37,6 +40,7 @@ pub use child::Limits;
 pub use convert::{Converted, MOST_STREAMS, Macs, Sending, convert};
 pub use error::{Fault, FaultKind, ProfileError};
 pub use load::{Load, Loaded, load};
+pub use networks::{Networks, networks};
 pub use port_rate::PortRate;
 pub use shipped::PROFILES;
 pub use sides::{Direction, both_sides};

@@ -272,7 +272,7 @@ impl Reader {
         }
         field.written = field.written.min(at);
         if big {
-            field.writes.push(Write { offset, width, add, shift, mask });
+            field.writes.push(Write { add, shift, mask, ..Write::whole(offset, width) });
             return Ok(());
         }
         // The plan's writes are big-endian: little-endian is written byte by byte, each shifted to its place.
@@ -280,7 +280,7 @@ impl Reader {
             let mask = mask >> (8 * byte) & 0xFF;
             if mask != 0 {
                 let shift = shift - 8 * byte as i8;
-                field.writes.push(Write { offset: offset + u16::from(byte), width: 1, add, shift, mask });
+                field.writes.push(Write { add, shift, mask, ..Write::whole(offset + u16::from(byte), 1) });
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use profile::{hex, how, sending, streams};
 use shoal_lab_plan::{Order, Pace, Rate, Side, Stamps, Stream, Tag, Write};
-use shoal_lab_stl::{Direction, PROFILES, both_sides, load};
+use shoal_lab_stl::{Direction, Networks, PROFILES, both_sides, load, networks};
 
 /// 42 bytes of headers, then `x` up to the length without FCS.
 fn assert_frame(stream: &Stream, headers: &str, length: usize) {
@@ -243,4 +243,18 @@ fn all_profiles_that_come_with_the_lab_load_and_their_names_are_told() {
     }
     let said = load(Path::new("bensh"), Side::Left, &how("")).unwrap_err().to_string();
     assert!(said.contains("\"bensh\"") && said.contains("bench, imix, thesis"), "{said}");
+}
+
+#[test]
+fn the_networks_that_a_device_needs_routes_for_are_told() {
+    let made =
+        both_sides(Path::new("bench"), Direction::Both, &how("size=imix,vm=var2"), &sending()).unwrap();
+    let found = networks(&made.streams);
+    let left = ("16.0.0.0".parse().unwrap(), "16.0.255.255".parse().unwrap());
+    let right = ("48.0.0.0".parse().unwrap(), "48.0.255.255".parse().unwrap());
+    let forward = Networks { from: Side::Left, sources: left, destinations: right };
+    let reverse = Networks { from: Side::Right, sources: right, destinations: left };
+    assert_eq!(found, [forward, reverse]);
+    let heavy = networks(&streams("thesis", Side::Left, ""));
+    assert_eq!(heavy[0].sources, ("10.0.0.1".parse().unwrap(), "10.0.0.255".parse().unwrap()));
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use profile::{converted, converted_with, listing, sending, written};
 use shoal_lab_plan::{Order, Pace, Rate, Side, Stamps, Tag, Variable, Write};
-use shoal_lab_stl::{Loaded, PortRate, convert};
+use shoal_lab_stl::{Loaded, PortRate, convert, networks};
 
 /// One stream whose field program is told.
 fn program(vm: &str) -> String {
@@ -116,7 +116,7 @@ fn writes_are_shifted_masked_and_little_endian() {
          STLVmFixChecksumHw('IP', 'UDP', CTRexVmInsFixHwCs.L4_TYPE_UDP)]",
     ));
     let stream = &made.unwrap().streams[0];
-    let masked = Write { offset: 15, width: 1, add: 0, shift: 2, mask: 0x3C };
+    let masked = Write { shift: 2, mask: 0x3C, ..Write::whole(15, 1) };
     assert_eq!(stream.changes[0].writes, [masked]);
     let bytes: Vec<_> = (0..4).map(|i| (52 + i, 1, 5, -8 * i as i8, 0xFF)).collect();
     let found: Vec<_> =
@@ -415,4 +415,19 @@ fn the_first_frame_of_a_capture_is_taken() {
     assert!(profile.fault("").message.contains("ends within"));
     profile.beside("a.pcap", b"no capture");
     assert!(profile.fault("").message.contains("no pcap file"));
+}
+
+#[test]
+fn the_networks_of_ipv6_are_told_and_what_is_not_ip_has_none() {
+    let made = converted(
+        "STLStream(packet=STLPktBuilder(pkt=Ether()/IPv6(src='2001:2::1', dst='2001:2:0:8000::1')/UDP()/('x'*20), \
+         vm=[STLVmFlowVar('a', size=2, min_value=1, max_value=9), STLVmWrFlowVar('a', 'IPv6.dst', offset_fixup=14), \
+         STLVmFixChecksumHw('IPv6', 'UDP', 11)])), STLStream(packet=STLPktBuilder(pkt=Ether()/('x'*60)))",
+    )
+    .unwrap();
+    let found = networks(&made.streams);
+    assert_eq!(found.len(), 1);
+    let to = ("2001:2:0:8000::1".parse().unwrap(), "2001:2:0:8000::9".parse().unwrap());
+    assert_eq!(found[0].destinations, to);
+    assert!(made.streams[0].checksums.l4);
 }
