@@ -16,6 +16,7 @@ pub(crate) const FILES: &[(&str, &str)] = &embedded![
     "shoal_stl/addresses.py",
     "shoal_stl/api.py",
     "shoal_stl/checksum.py",
+    "shoal_stl/dissect.py",
     "shoal_stl/errors.py",
     "shoal_stl/faults.py",
     "shoal_stl/field_program.py",

@@ -431,3 +431,15 @@ fn the_networks_of_ipv6_are_told_and_what_is_not_ip_has_none() {
     assert_eq!(found[0].destinations, to);
     assert!(made.streams[0].checksums.l4);
 }
+
+#[test]
+fn fields_of_a_frame_that_was_given_as_bytes_have_names_too() {
+    let made = converted(
+        "STLStream(packet=STLPktBuilder(pkt_buffer=bytes(Ether()/Dot1Q()/IP()/IP()/UDP()/(30*'x')), \
+         vm=STLScVmRaw([STLVmFlowVar('a', size=2), STLVmWrFlowVar('a', 'IP:1.id'), STLVmWrFlowVar('a', '802|1Q.vlan'), \
+         STLVmWrFlowVar('a', 'UDP.dport'), STLVmFixIpv4('IP')], split_by_field='a')))",
+    )
+    .unwrap();
+    let offsets: Vec<_> = made.streams[0].changes[0].writes.iter().map(|w| w.offset).collect();
+    assert_eq!(offsets, [18 + 20 + 4, 14, 18 + 40 + 2]);
+}

@@ -17,7 +17,10 @@ class STLScVmRaw:
         self,
         list_of_commands: Sequence[Instruction] | None = None,
         cache_size: int | None = None,
+        split_by_field: str | None = None,
     ) -> None:
+        # How TRex deals a variable out to its cores does not matter here: values come in the order of one core.
+        del split_by_field
         self.commands: list[Instruction] = []
         self.cache_size = 0
         for command in list_of_commands or []:
@@ -50,6 +53,9 @@ class STLVM(STLScVmRaw):
 
     def __init__(self) -> None:
         super().__init__()
+
+    def split_by_field(self, field: str) -> None:
+        """Nothing: values come in the order of one core."""
 
     def var(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import dissect
 from .errors import CTRexPacketBuildException, Unsupported
 from .packet import Layer, Raw
 
@@ -25,6 +26,8 @@ def layers_of(packet: Any) -> list[Any]:
 
 def starts_of(packet: Any) -> list[tuple[Any, int]]:
     """Each layer and where it begins, in bytes from the frame's start."""
+    if isinstance(packet, bytes):
+        return dissect.starts_of(packet)
     whole = len(bytes(packet))
     return [(layer, whole - len(bytes(layer))) for layer in layers_of(packet)]
 
@@ -55,8 +58,6 @@ def field_offset(packet: Any, text: str) -> int:
 
 
 def _layer(packet: Any, text: str) -> tuple[Any, int]:
-    if packet is None:
-        raise CTRexPacketBuildException(-11, f"{text!r} names a layer, but the packet was given as bytes; use a number")
     name, _, index = text.replace("|", ".").partition(":")
     if index and not index.isdigit():
         raise CTRexPacketBuildException(-11, f"{text!r} names no layer; IP and IP:1 do")

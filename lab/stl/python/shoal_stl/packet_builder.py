@@ -52,7 +52,7 @@ class STLPktBuilder:
             program = STLScVmRaw(vm)
         else:
             raise CTRexPacketBuildException(-14, f"vm is {vm!r}; it should be STLScVmRaw, STLVM or a list")
-        self.vm = copy.deepcopy(program).compiled(self.pkt)
+        self.vm = copy.deepcopy(program).compiled(self.pkt if self.pkt is not None else self.raw)
 
     def given_macs(self) -> tuple[bool, bool]:
         """Whether the profile says source and destination MAC itself."""
