@@ -1,0 +1,48 @@
+//! The profiles that come with the lab.
+
+use std::path::{Path, PathBuf};
+
+use crate::ProfileError;
+
+/// Each profile's name, what it sends, and its text.
+pub const PROFILES: &[(&str, &str, &str)] = &[
+    (
+        "bench",
+        "the eight load tests: size=N|imix, vm=none|var1|var2|random|tuple|size|cached",
+        include_str!("../profiles/bench.py"),
+    ),
+    ("imix", "three sizes: mix=classic|csit|bench", include_str!("../profiles/imix.py")),
+    (
+        "thesis",
+        "a heavy and a latency stream: size=N, cache=N, latency_pps=N",
+        include_str!("../profiles/thesis.py"),
+    ),
+    ("udp_1pkt", "one frame of 64 bytes", include_str!("../profiles/udp_1pkt.py")),
+    ("udp_burst", "bursts in a chain: --frames N --rate N", include_str!("../profiles/udp_burst.py")),
+];
+
+/// The file to run: the user's, or a copy in `folder` of the lab's profile of that name.
+pub(crate) fn resolve(path: &Path, folder: &Path) -> Result<PathBuf, ProfileError> {
+    let unreadable = |reason: String| ProfileError::Unreadable { path: path.to_owned(), reason };
+    let name = path.to_string_lossy();
+    let is_name = !path.exists() && path.components().count() == 1 && path.extension().is_none();
+    if path.is_file() {
+        std::fs::File::open(path).map_err(|reason| unreadable(reason.to_string()))?;
+        return std::path::absolute(path).map_err(|reason| unreadable(reason.to_string()));
+    }
+    if !is_name {
+        return Err(unreadable(
+            if path.exists() { "is no file" } else { "there is no such file" }.to_owned(),
+        ));
+    }
+    let Some((_, _, text)) = PROFILES.iter().find(|(known, _, _)| *known == name) else {
+        let known = PROFILES.iter().map(|(known, _, _)| *known).collect();
+        return Err(ProfileError::NoProfile { wrong: name.into_owned(), known });
+    };
+    // A folder of its own: the profile's imports must not meet the shim's files.
+    let copy = folder.join("profile");
+    std::fs::create_dir_all(&copy).map_err(|reason| unreadable(reason.to_string()))?;
+    let copy = copy.join(format!("{name}.py"));
+    std::fs::write(&copy, text).map_err(|reason| unreadable(reason.to_string()))?;
+    Ok(copy)
+}
