@@ -15,7 +15,7 @@ use crate::stand::Stand;
 use crate::wires::{Kind, Wires, device_mac};
 
 /// A device that is a program.
-pub(crate) trait Adapter {
+pub(crate) trait Adapter: Send {
     /// As users write it.
     fn name(&self) -> &'static str;
     /// As [`Device::available`].

@@ -9,7 +9,7 @@ use crate::Scenario;
 
 /// A device under test, as its adapter handles it. Everything it starts ends with [`stop`](Self::stop), and when it is
 /// dropped.
-pub trait Device {
+pub trait Device: Send {
     /// As users write it: `shoal`, `linux-route`, `testpmd-mac`.
     fn name(&self) -> &str;
 

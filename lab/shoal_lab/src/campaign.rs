@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Assertion, Conduct, Estimate, MeasureError, Runner, Traffic, WallTime};
+use shoal_lab_measure::{Assertion, Conduct, Estimate, MeasureError, Runner, Test as _, Traffic, WallTime};
 use shoal_lab_plan::{DeviceError, SummaryRow, TrialLine, Trust};
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, CheckOutcome, DeviceRecord, Folder, Host, Page, Record, Results};
@@ -18,6 +18,7 @@ use crate::catalogue::{self, Known};
 use crate::exit::Exit;
 use crate::gates;
 use crate::journal::Kept;
+use crate::profile;
 use crate::resets;
 use crate::settings::Settings;
 use crate::stand::{Stand, StandError, dut_settings};
@@ -238,15 +239,13 @@ impl UnderWay<'_> {
         if view.interrupted() {
             return Err(Stop { words: "interrupted".into(), exit: Exit::Interrupted });
         }
-        let settings = &self.campaign.settings;
         self.change_stand(case)?;
         let Some(mut stand) = self.stand.take() else {
             return Err(Stop { words: format!("{}: no device", case.dut), exit: Exit::Device });
         };
         let done = self.on_stand(case, &mut stand, folder, view);
-        self.note_device(case, &mut stand, None);
+        self.note_device(case, &mut stand);
         self.stand = Some(stand);
-        let _ = settings;
         done
     }
 
@@ -287,7 +286,7 @@ impl UnderWay<'_> {
         self.stand = None;
     }
 
-    fn note_device(&mut self, case: &Case, stand: &mut Stand, _error: Option<&str>) {
+    fn note_device(&mut self, case: &Case, stand: &mut Stand) {
         let Some(device) = &mut stand.device else { return };
         let counters = device.counters().unwrap_or_default();
         let described = device.describe();
@@ -306,9 +305,19 @@ impl UnderWay<'_> {
 
     fn on_stand(&mut self, case: &Case, stand: &mut Stand, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
         let campaign = self.campaign;
-        let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), &campaign.settings)
-            .map_err(|e| Stop { words: format!("{}: {e}", case.frames.name()), exit: Exit::Usage })?;
-        let self_test = self.ceiling(case, &stand.transport, folder, view)?;
+        let traffic = CaseTraffic::new(
+            case,
+            &stand.scenario,
+            stand.ports.as_ref(),
+            &campaign.settings,
+            campaign.conduct.duration,
+        )
+        .map_err(|e| Stop::of(case, &e))?;
+        // A profile has its own rates: nothing is searched for that the tester could bound.
+        let self_test = match case.profile {
+            Some(_) => None,
+            None => Some(self.ceiling(case, &stand.transport, folder, view)?),
+        };
         stand.ready(&traffic, &case.dut).map_err(|e| Stop::of_stand(case, &e))?;
         let version = stand.device.as_ref().map(|d| d.describe().version).unwrap_or_default();
         let cores = dut_settings(&campaign.settings).cores;
@@ -330,12 +339,13 @@ impl UnderWay<'_> {
         let Stand { tester, device, scenario, ports, .. } = stand;
         let mut runner = Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
             .map_err(|e| Stop::of(case, &e))?;
-        runner.self_test = Some(self_test);
+        runner.self_test = self_test;
         runner.resume(self.recorded.clone());
         let most = runner.most_rate(traffic.size());
         let known = self.known(case, &mut runner, &traffic, most).map_err(|e| Stop::of(case, &e))?;
         let measured = match (catalogue::make(case, &campaign.conduct, known), case.test.as_str()) {
             (Some(test), _) => test.run(&mut runner, &traffic),
+            (None, "stl") => profile::AsIs.run(&mut runner, &traffic),
             (None, "reset") => resets::run(&mut runner, &traffic, device, known.rate),
             (None, _) => {
                 let gates = gates::run(&mut runner, case, scenario, ports.as_ref(), &campaign.settings);

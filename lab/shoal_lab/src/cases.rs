@@ -8,6 +8,7 @@ use shoal_lab_plan::{Verify, SMALLEST};
 use thiserror::Error;
 
 use crate::args::Common;
+use crate::profile::Profile;
 use crate::settings::Settings;
 
 /// Which IP a case sends.
@@ -102,12 +103,19 @@ pub struct Case {
     pub rate: Option<u64>,
     /// A share of that rate in percent: latency at 10, 50 and 90.
     pub percent: Option<u8>,
+    /// What is sent instead of frames of a size: a TRex profile.
+    #[serde(default)]
+    pub profile: Option<Profile>,
 }
 
 impl Case {
     /// What tells it apart beyond the columns of the summary.
     pub fn variant(&self) -> String {
         let mut parts = Vec::new();
+        if let Some(profile) = &self.profile {
+            parts.push(profile.path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+            parts.extend(Some(profile.tunables.clone()).filter(|t| !t.is_empty()));
+        }
         parts.extend(self.percent.map(|p| format!("{p} %")));
         parts.extend(self.flows.map(|n| format!("flows={n}")));
         if self.routes > 0 {
@@ -207,6 +215,7 @@ pub fn expand(test: &str, common: &Common, defaults: &Defaults<'_>) -> Result<Ve
                                     routes: u32::try_from(routes).unwrap_or(u32::MAX),
                                     rate: defaults.rate,
                                     percent,
+                                    profile: None,
                                 });
                             }
                         }
@@ -272,7 +281,8 @@ fn direction(text: &str) -> Result<Direction, CaseError> {
 }
 
 /// Mixes and load tests that traffic can be made of.
-pub const NAMED: [&str; 6] = ["imix:bench", "imix:classic", "imix:csit", "var2-1514b", "var2-imix", "var2-64b"];
+pub const NAMED: [&str; 7] =
+    ["imix:bench", "imix:classic", "imix:csit", "var2-1514b", "var2-imix", "var2-64b", "64b"];
 
 /// The largest frame there is a use for, with FCS: RFC 8219's.
 const LARGEST: u32 = 9216;

@@ -29,8 +29,7 @@ pub fn run(
         for size in SIZES.into_iter().filter(|size| ip == Ip::Four || *size >= 84) {
             let name = format!("ip{} {size} B {}", ip.name(), case.direction.name());
             let case = Case { ip, frames: Frames::Size(size), ..case.clone() };
-            let traffic = CaseTraffic::new(&case, scenario, ports, settings)
-                .map_err(|e| MeasureError::Traffic(e.to_string()))?;
+            let traffic = CaseTraffic::new(&case, scenario, ports, settings, runner.conduct.duration)?;
             gates.push(Gate { name, traffic: Box::new(traffic) });
         }
     }

@@ -28,8 +28,7 @@ pub fn measure(
     journal: &mut dyn Journal,
 ) -> Result<(measure::SelfTest, report::SelfTest), StandError> {
     let mut stand = Stand::joined(case, transport, settings, clock)?;
-    let traffic = CaseTraffic::new(case, &stand.scenario, None, settings)
-        .map_err(|e| measure::MeasureError::Traffic(e.to_string()))?;
+    let traffic = CaseTraffic::new(case, &stand.scenario, None, settings, conduct.duration)?;
     stand.ready(&traffic, "the tester")?;
     let told = measure::Case {
         dut: "loopback".into(),

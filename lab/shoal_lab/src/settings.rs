@@ -22,6 +22,18 @@ pub struct Settings {
     pub dut: Dut,
     /// Where energy is measured.
     pub energy: Energy,
+    /// The tester's ports for siitperf's programs, which set up no device.
+    pub ports: Ports,
+}
+
+/// The tester's ports where the lab sets up no device: `memif SOCKET ID`, `af-packet NAME`, `af-xdp NAME`, `tap NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ports {
+    /// The left one.
+    pub left: String,
+    /// The right one.
+    pub right: String,
 }
 
 /// The tester.
@@ -231,7 +243,10 @@ impl Loaded {
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), SettingsError> {
+    /// # Errors
+    ///
+    /// A value that no measurement can be made with.
+    pub fn check(&self) -> Result<(), SettingsError> {
         let range = |key, value: &dyn ToString, range| {
             Err(SettingsError::Range { key, value: value.to_string(), range })
         };

@@ -7,12 +7,13 @@ use shoal_lab_dut as dut;
 use shoal_lab_engine::{Engine, EngineError, MachineClock, MemifPort, attach};
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
 use shoal_lab_plan::{
-    Addresses, Attachment, Device, DeviceError, Forwarding, Nat, Outcome, Port, Ports, Scenario, Side, Tester,
+    Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Scenario, Side, Tester,
     TesterError, Trial, Unwatched,
 };
 use thiserror::Error;
 
 use crate::cases::{Case, Frames};
+use crate::profile;
 use crate::settings::Settings;
 
 /// A device and the tester at its ports. Both are taken away when this is dropped.
@@ -155,14 +156,16 @@ pub fn scenario(case: &Case, settings: &Settings) -> Scenario {
         Frames::Size(size) => *size,
         Frames::Named(_) => 1518,
     };
-    Scenario {
+    let mut scenario = Scenario {
         forwarding,
         addresses,
         networks: settings.traffic.networks,
         routes: case.routes,
         workers: case.workers,
         mtu: largest.saturating_sub(18).clamp(1500, 9198) as u16,
-    }
+    };
+    profile::add_routes(case, &mut scenario);
+    scenario
 }
 
 /// Settings of devices.
@@ -170,13 +173,4 @@ pub fn dut_settings(settings: &Settings) -> dut::Settings {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let shoal = (settings.dut.shoal.as_path() != Path::new("")).then(|| settings.dut.shoal.clone());
     dut::Settings { cores: dut::Cores::of_machine(count), shoal, ..dut::Settings::default() }
-}
-
-/// How the tester's ports are told in the record.
-pub fn port_name(port: &Port) -> String {
-    match &port.attachment {
-        Attachment::Memif { socket, id } => format!("memif {} id {id}", socket.display()),
-        Attachment::Interface { name, transport, .. } => format!("{transport} {name}"),
-        Attachment::Tap { name, .. } => format!("tap {name}"),
-    }
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
-use shoal_lab_plan::{Family, Order, Pace, Ports as DevicePorts, Rate, Scenario, Side, Stamps, Stream};
+use shoal_lab_plan::{FCS, Family, Order, Pace, Ports as DevicePorts, Rate, SMALLEST, Scenario, Side, Stamps, Stream};
 
 use crate::cases::{Case, Direction, Frames, Ip};
+use crate::profile;
 use crate::settings::Settings;
 
 /// A case's traffic.
@@ -23,6 +24,8 @@ enum Kind {
     Load(frame::LoadTraffic),
     /// The thesis's two streams.
     Thesis(frame::ThesisTraffic),
+    /// A profile's, at its own pace.
+    Profile(Vec<Stream>),
 }
 
 impl CaseTraffic {
@@ -36,7 +39,18 @@ impl CaseTraffic {
         scenario: &Scenario,
         ports: Option<&DevicePorts>,
         settings: &Settings,
-    ) -> Result<Self, frame::FrameError> {
+        duration: Duration,
+    ) -> Result<Self, MeasureError> {
+        Self::made(case, scenario, ports, settings, duration).map_err(MeasureError::Traffic)
+    }
+
+    fn made(
+        case: &Case,
+        scenario: &Scenario,
+        ports: Option<&DevicePorts>,
+        settings: &Settings,
+        duration: Duration,
+    ) -> Result<Self, String> {
         let mac = |side: Side| {
             ports.and_then(|p| if side == Side::Left { p.left.mac } else { p.right.mac })
         };
@@ -47,7 +61,13 @@ impl CaseTraffic {
             Direction::Both => frame::Direction::Both,
         };
         let sides = direction.sides().to_vec();
-        let rfc = |size: u32| rfc(case, size, scenario, macs, direction, settings);
+        if let Some(profile) = &case.profile {
+            let made = profile::streams(profile, case.direction, Some(macs), settings.link.link(), duration)?;
+            let size = made.streams.first().map_or(64, |s| s.frame.len() as u32 + FCS);
+            return Ok(CaseTraffic { kind: Kind::Profile(made.streams), size, sides });
+        }
+        let words = |error: frame::FrameError| error.to_string();
+        let rfc = |size: u32| rfc(case, size, scenario, macs, direction, settings).map_err(words);
         let (kind, size) = match (&case.frames, case.test.as_str()) {
             (Frames::Size(size), "thesis") => {
                 let thesis = frame::ThesisTraffic {
@@ -61,14 +81,15 @@ impl CaseTraffic {
             }
             (Frames::Size(size), _) => (Kind::Rfc(vec![(1, rfc(*size)?)]), *size),
             (Frames::Named(name), _) if name.starts_with("imix:") => {
-                let mix: frame::Mix = name.parse()?;
-                let parts = mix.parts.iter().map(|(share, size)| Ok((*share, rfc((*size).max(64))?)));
-                let parts = parts.collect::<Result<Vec<_>, frame::FrameError>>()?;
+                let mix: frame::Mix = name.parse().map_err(words)?;
+                // The smallest frames of `imix:bench` are padded by a NIC.
+                let parts = mix.parts.iter().map(|(share, size)| Ok((*share, rfc((*size).max(SMALLEST))?)));
+                let parts = parts.collect::<Result<Vec<_>, String>>()?;
                 (Kind::Rfc(parts), mix.mean().round() as u32)
             }
             (Frames::Named(name), _) => {
-                let test: frame::LoadTest = name.parse()?;
-                let mix: frame::Mix = "imix:bench".parse()?;
+                let test: frame::LoadTest = name.parse().map_err(words)?;
+                let mix: frame::Mix = "imix:bench".parse().map_err(words)?;
                 let size = match test {
                     frame::LoadTest::Var2Large => 1514,
                     frame::LoadTest::Var2Imix => mix.mean().round() as u32,
@@ -87,6 +108,7 @@ impl CaseTraffic {
         match &self.kind {
             Kind::Load(load) => load.streams(one),
             Kind::Thesis(thesis) => thesis.streams(one),
+            Kind::Profile(streams) => Ok(streams.clone()),
             Kind::Rfc(parts) => {
                 let whole: u64 = parts.iter().map(|p| p.0).sum();
                 let mut streams = Vec::new();
@@ -102,6 +124,9 @@ impl CaseTraffic {
 impl Traffic for CaseTraffic {
     fn streams(&self, offer: &Offer) -> Result<Vec<Stream>, MeasureError> {
         let mut streams = self.shares().map_err(|e| MeasureError::Traffic(e.to_string()))?;
+        if matches!(self.kind, Kind::Profile(_)) {
+            return Ok(streams);
+        }
         let is_thesis = matches!(self.kind, Kind::Thesis(_));
         let mut stamped = [false; 2];
         for stream in &mut streams {
@@ -218,6 +243,7 @@ mod tests {
             routes: 0,
             rate: None,
             percent: None,
+            profile: None,
         }
     }
 
@@ -241,7 +267,7 @@ mod tests {
     }
 
     fn traffic(case: &Case) -> CaseTraffic {
-        CaseTraffic::new(case, &scenario(), None, &Settings::default()).unwrap()
+        CaseTraffic::new(case, &scenario(), None, &Settings::default(), Duration::from_secs(1)).unwrap()
     }
 
     #[test]

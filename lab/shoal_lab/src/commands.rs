@@ -1,0 +1,455 @@
+//! What the commands do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use shoal_lab_measure::{Conduct, Offer, Traffic, spoken};
+use shoal_lab_report as report;
+use shoal_lab_report::{Check, CheckOutcome, Results, Statistics, junit};
+use shoal_lab_siitperf::Program;
+
+use crate::args::{Cli, Command, Common, ConfigCommand, Run, Selftest, Siitperf, Suite};
+use crate::campaign::{Campaign, Ended, write_page};
+use crate::cases::{Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
+use crate::catalogue;
+use crate::doctor;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::list;
+use crate::profile::Profile;
+use crate::revisions;
+use crate::selftest;
+use crate::settings::{Loaded, Settings};
+use crate::siitperf;
+use crate::stand::{dut_settings, scenario};
+use crate::suites;
+use crate::traffic::CaseTraffic;
+use crate::view::{View, short};
+
+/// Does what was typed.
+pub fn run(cli: Cli) -> Exit {
+    let loaded = match Loaded::new(cli.config.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => return usage(&error),
+    };
+    let interrupt = match Interrupt::install() {
+        Ok(interrupt) => interrupt,
+        Err(error) => return usage(&error),
+    };
+    let lab = Lab { settings: loaded.settings.clone(), results: cli.results, json: cli.json, interrupt };
+    match cli.command {
+        None => lab.demonstration(),
+        Some(Command::Doctor) => lab.doctor(),
+        Some(Command::Selftest(wanted)) => lab.selftest(&wanted),
+        Some(Command::List { what }) => {
+            print!("{}", list::list(what, &lab.settings, lab.json));
+            Exit::Done
+        }
+        Some(Command::Run(run)) => lab.run(&run),
+        Some(Command::Suite(suite)) => lab.suite(&suite),
+        Some(Command::Report { results, output }) => page(&results, output),
+        Some(Command::Compare { a, b }) => compare(&a, &b, lab.json),
+        Some(Command::Show { results }) => show(&results, lab.json),
+        Some(Command::Resume { results }) => lab.resume(&results),
+        Some(Command::Config { command: ConfigCommand::Show { origin } }) => {
+            print!("{}", loaded.show(origin));
+            Exit::Done
+        }
+        Some(Command::SiitperfTp(args)) => lab.siitperf(Program::Tp, &args),
+        Some(Command::SiitperfLat(args)) => lab.siitperf(Program::Lat, &args),
+        Some(Command::SiitperfPdv(args)) => lab.siitperf(Program::Pdv, &args),
+    }
+}
+
+/// What all commands share.
+struct Lab {
+    settings: Settings,
+    results: PathBuf,
+    json: bool,
+    interrupt: Interrupt,
+}
+
+/// What the tester is taken to reach when a time is estimated before it was tried.
+const GUESS: u64 = 4_000_000;
+
+impl Lab {
+    fn doctor(&self) -> Exit {
+        let mut findings = doctor::machine(Path::new("/"));
+        findings.extend(list::devices(&self.settings));
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+        } else {
+            print!("{}", doctor::text(&findings));
+            println!("\nnext: shoal-lab selftest, or shoal-lab alone for a demonstration");
+        }
+        Exit::Done
+    }
+
+    /// Doctor, then every device that is there, in about a minute.
+    fn demonstration(&self) -> Exit {
+        self.doctor();
+        let duts: Vec<String> = list::devices(&self.settings)
+            .into_iter()
+            .filter(|f| f.state == doctor::State::Fine && f.detail.contains("route"))
+            .filter_map(|f| f.what.strip_prefix("device ").map(ToOwned::to_owned))
+            .filter(|name| name != "wire")
+            .collect();
+        if duts.is_empty() {
+            eprintln!("no device can be measured here: see above");
+            return Exit::Nothing;
+        }
+        let common = Common { dut: duts, yes: true, name: Some("demonstration".into()), ..Common::default() };
+        let mut cases = Vec::new();
+        for (test, percents) in [("throughput", &[][..]), ("latency", &[50][..])] {
+            match expand(test, &common, &Defaults { percents, ..Defaults::default() }) {
+                Ok(more) => cases.extend(more),
+                Err(error) => return usage(&error),
+            }
+        }
+        let duts = common.dut.clone();
+        cases.sort_by_key(|case| duts.iter().position(|d| *d == case.dut));
+        let conduct = Conduct {
+            duration: Duration::from_millis(300),
+            runs: 3,
+            precision: shoal_lab_measure::Precision::Relative(0.03),
+            timeout: Duration::from_millis(50),
+            start_delay: Duration::from_millis(20),
+            rest: Duration::from_millis(20),
+            ..shoal_lab_measure::Preset::Quick.conduct()
+        };
+        self.measure(&common, cases, conduct, "demonstration")
+    }
+
+    fn run(&self, run: &Run) -> Exit {
+        if run.test == "stl" {
+            return self.profile(run);
+        }
+        let entry = match catalogue::find(&run.test) {
+            Ok(entry) => entry,
+            Err(error) => return usage(&error),
+        };
+        let eight = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
+        let sizes: &[&str] = if entry.name == "loadtest" { &eight } else { &["64"] };
+        let defaults = Defaults { sizes, flows: &run.flows, routes: &run.routes, rate: run.rate, ..Defaults::default() };
+        match expand(entry.name, &run.common, &defaults).and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
+            Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, entry.name),
+            Err(error) => usage(&error),
+        }
+    }
+
+    /// A TRex profile, as it is.
+    fn profile(&self, run: &Run) -> Exit {
+        let Some(path) = run.profile.clone() else {
+            return usage(&"run stl needs a profile: a file, or one of `shoal-lab list profiles'");
+        };
+        let profile = Profile {
+            path,
+            tunables: run.tunables.clone().unwrap_or_default(),
+            port_rate: run.port_rate.clone(),
+        };
+        let cases = expand("stl", &run.common, &Defaults::default()).map(|mut cases| {
+            for case in &mut cases {
+                case.profile = Some(profile.clone());
+            }
+            cases
+        });
+        match cases.and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
+            Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, "stl"),
+            Err(error) => usage(&error),
+        }
+    }
+
+    fn suite(&self, suite: &Suite) -> Exit {
+        let mut common = suite.common.clone();
+        if suite.suite == "ci" && common.preset.is_none() {
+            common.preset = Some("ci".into());
+        }
+        let cases = suites::cases(&suite.suite, &common);
+        let (cases, conduct) = match cases.and_then(|c| Ok((c, conduct(&common, &self.settings)?))) {
+            Ok(both) => both,
+            Err(error) => return usage(&error),
+        };
+        let first = cases.iter().find(|c| c.test == "mrr").cloned();
+        let exit = self.measure(&common, cases, conduct.clone(), &suite.suite);
+        match (&suite.base, first) {
+            (Some(base), Some(case)) if exit <= Exit::Failed && !common.dry_run => {
+                exit.max(self.against(&case, base, &conduct))
+            }
+            _ => exit,
+        }
+    }
+
+    /// Two builds in turns.
+    fn against(&self, case: &Case, base: &Path, conduct: &Conduct) -> Exit {
+        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::from_secs(60));
+        match revisions::compare(case, base, conduct, &self.settings, &mut view) {
+            Ok((_, check)) => {
+                print_checks(std::slice::from_ref(&check));
+                if matches!(check.outcome, CheckOutcome::Failed(_)) { Exit::Failed } else { Exit::Done }
+            }
+            Err(error) => {
+                eprintln!("{}: {error}", base.display());
+                Exit::Device
+            }
+        }
+    }
+
+    fn measure(&self, common: &Common, cases: Vec<Case>, conduct: Conduct, name: &str) -> Exit {
+        let mut settings = self.settings.clone();
+        if let Some(form) = &common.frame {
+            settings.traffic.frame.clone_from(form);
+            if let Err(error) = settings.check() {
+                return usage(&error);
+            }
+        }
+        let campaign = Campaign {
+            name: common.name.clone().unwrap_or_else(|| name.into()),
+            command: std::env::args().collect(),
+            cases,
+            conduct,
+            preset: common.preset.clone().unwrap_or_else(|| settings.test.preset.clone()),
+            ceiling: common.max,
+            assertions: common.assertions.clone(),
+            settings,
+        };
+        let estimate = campaign.estimate(GUESS);
+        if common.dry_run {
+            return dry_run(&campaign, estimate.time);
+        }
+        if let Some(budget) = budget(common, &campaign.settings)
+            && let Err(error) = estimate.within(budget)
+        {
+            return usage(&error);
+        }
+        let mut view = View::new(common.plain, self.json, self.interrupt.clone(), estimate.time);
+        view.note(&format!("{} results, about {}", campaign.cases.len(), spoken(estimate.time)));
+        let ended = campaign.run(&self.results, &mut view);
+        view.close();
+        self.finish(ended, common.junit.as_deref())
+    }
+
+    fn resume(&self, folder: &Path) -> Exit {
+        let campaign = match Campaign::read(folder) {
+            Ok(campaign) => campaign,
+            Err(error) => return usage(&error),
+        };
+        let mut view = View::new(false, self.json, self.interrupt.clone(), campaign.estimate(GUESS).time);
+        let ended = campaign.resume(folder, &mut view);
+        view.close();
+        self.finish(ended, None)
+    }
+
+    fn finish(&self, ended: Result<Ended, report::ReportError>, junit_file: Option<&Path>) -> Exit {
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => return usage(&error),
+        };
+        if !self.json {
+            print_rows(&ended.rows);
+            print_checks(&ended.checks);
+        }
+        if let Some(file) = junit_file {
+            let written = junit("shoal-lab", &ended.checks).and_then(|text| report::write_whole(file, &text));
+            if let Err(error) = written {
+                return usage(&error);
+            }
+        }
+        let page = ended.folder.join("report.html");
+        if self.json {
+            let told = serde_json::json!({ "end": {
+                "folder": ended.folder, "report": page, "exit": ended.exit as u8, "rows": ended.rows, "checks": ended.checks,
+            }});
+            println!("{told}");
+        } else {
+            println!("\nresults: {}\nreport:  {}", ended.folder.display(), page.display());
+        }
+        ended.exit
+    }
+
+    fn selftest(&self, wanted: &Selftest) -> Exit {
+        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::ZERO);
+        let clock = shoal_lab_engine::MachineClock::calibrated();
+        let quick = shoal_lab_measure::Preset::Quick.conduct();
+        let conduct = Conduct { duration: wanted.duration, rest: Duration::from_millis(20), ..quick };
+        let mut worst = Exit::Done;
+        for transport in &wanted.transport {
+            for &size in &wanted.size {
+                let case = Case {
+                    test: "selftest".into(),
+                    dut: "wire".into(),
+                    transport: Some(transport.clone()),
+                    forwarding: "route".into(),
+                    ip: Ip::Four,
+                    frames: Frames::Size(size),
+                    direction: Direction::Both,
+                    workers: 1,
+                    flows: None,
+                    routes: 0,
+                    rate: None,
+                    percent: None,
+                    profile: None,
+                };
+                view.case("selftest", &format!("{transport}, {size} B"), 1, 1);
+                let mut journal = revisions::Shown(&mut view);
+                let found =
+                    selftest::measure(&case, transport, &conduct, &self.settings, &clock, None, &mut journal);
+                match found {
+                    Ok((found, _)) => println!(
+                        "{transport}, {size} B: {}fps/dir without loss; delay {:.1} us, 99.9th percentile {:.1} us; \
+                         {} stalls, the longest {:.0} us",
+                        short(found.rate as f64),
+                        found.floor,
+                        found.floor_p999,
+                        found.stalls,
+                        found.longest_stall
+                    ),
+                    Err(error) => {
+                        eprintln!("{transport}: {error}");
+                        worst = Exit::Tester;
+                    }
+                }
+            }
+        }
+        worst
+    }
+
+    fn siitperf(&self, program: Program, args: &Siitperf) -> Exit {
+        siitperf::siitperf(program, &args.arguments, &self.settings, &self.interrupt)
+    }
+}
+
+/// Prints what would be done.
+fn dry_run(campaign: &Campaign, time: Duration) -> Exit {
+    println!("{} results, about {}", campaign.cases.len(), spoken(time));
+    for (case, number) in campaign.cases.iter().zip(1..) {
+        let scenario = scenario(case, &campaign.settings);
+        println!(
+            "\n[{number}] {}: {} ({}), ip{} {} {}, {} worker(s) {}",
+            case.test, case.dut, case.forwarding, case.ip.name(), case.frames.name(), case.direction.name(), case.workers,
+            case.variant()
+        );
+        match shoal_lab_dut::device(&case.dut, &dut_settings(&campaign.settings)) {
+            Err(error) => println!("  {error}"),
+            Ok(device) => {
+                if let Err(reason) = device.available(&scenario) {
+                    println!("  skipped: {reason}");
+                }
+                let best = device.transports();
+                println!("  wire: {}", case.transport.as_deref().or(best.first().copied()).unwrap_or("none"));
+                for command in device.describe().commands {
+                    println!("  $ {command}");
+                }
+            }
+        }
+        let duration = campaign.conduct.duration;
+        match CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
+            .and_then(|traffic| traffic.streams(&Offer::steady(1)))
+        {
+            Err(error) => println!("  frames: {error}"),
+            Ok(streams) => {
+                for stream in streams {
+                    println!("  {} ({} B with FCS): {}", stream.name, stream.frame.len() + 4, hex(&stream.frame));
+                }
+            }
+        }
+    }
+    Exit::Done
+}
+
+/// The start of a frame: headers and tag.
+fn hex(frame: &[u8]) -> String {
+    let shown: Vec<String> = frame.iter().take(80).map(|b| format!("{b:02x}")).collect();
+    let more = if frame.len() > 80 { " ..." } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
+
+fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
+    println!("\n{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {:>9}  ", "device", "wire", "frames", "way", "variant", "metric", "median", "spread");
+    for row in rows.iter().filter(|r| r.test != "gates") {
+        let stats = Statistics::of(&row.values);
+        let (Some(median), Some(min), Some(max)) = (stats.median, stats.min, stats.max) else { continue };
+        let spread = if median > 0.0 && row.values.len() > 1 {
+            format!("{:.1} %", 100.0 * (max - min) / median)
+        } else {
+            String::new()
+        };
+        println!(
+            "{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {spread:>9}  {}",
+            row.dut,
+            row.transport.replace("af-packet", "packet"),
+            format!("ip{} {}", row.ip, row.frame),
+            row.direction,
+            row.variant,
+            row.metric,
+            format!("{}{}", short(median), row.unit),
+            row.note
+        );
+    }
+}
+
+fn print_checks(checks: &[Check]) {
+    for check in checks {
+        let (word, text) = match &check.outcome {
+            CheckOutcome::Passed(text) => ("ok", text),
+            CheckOutcome::Failed(text) => ("FAIL", text),
+            CheckOutcome::Skipped(text) => ("SKIP", text),
+            CheckOutcome::Error(text) => ("ERROR", text),
+        };
+        println!("{word} {}: {}: {text}", check.suite, check.name);
+    }
+}
+
+fn page(results: &[PathBuf], output: Option<PathBuf>) -> Exit {
+    let output = output.or_else(|| results.first().map(|f| f.join("report.html")));
+    let Some(output) = output else { return Exit::Usage };
+    match write_page(results, &output) {
+        Ok(()) => {
+            println!("report: {}", output.display());
+            Exit::Done
+        }
+        Err(error) => usage(&error),
+    }
+}
+
+fn show(folder: &Path, json: bool) -> Exit {
+    match Results::read(folder) {
+        Ok(results) if json => {
+            println!("{}", serde_json::json!({ "record": results.record, "rows": results.rows }));
+            Exit::Done
+        }
+        Ok(results) => {
+            println!("{}: {}", results.record.name, results.record.command.join(" "));
+            print_rows(&results.rows);
+            for warning in &results.warnings {
+                println!("{warning}");
+            }
+            Exit::Done
+        }
+        Err(error) => usage(&error),
+    }
+}
+
+fn compare(a: &Path, b: &Path, json: bool) -> Exit {
+    let (a, b) = match (Results::read(a), Results::read(b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(error), _) | (_, Err(error)) => return usage(&error),
+    };
+    let comparison = report::compare(&a, &b);
+    if json {
+        println!("{}", serde_json::to_string_pretty(&comparison).unwrap_or_default());
+    } else {
+        print!("{}", comparison.text());
+    }
+    Exit::Done
+}
+
+fn usage(error: &dyn std::fmt::Display) -> Exit {
+    eprintln!("shoal-lab: {error}");
+    Exit::Usage
+}
+
+impl From<CaseError> for String {
+    fn from(error: CaseError) -> Self {
+        error.to_string()
+    }
+}

@@ -1,0 +1,131 @@
+//! Sets of tests by name.
+
+use crate::args::Common;
+use crate::cases::{Case, CaseError, Defaults, expand};
+
+/// A set of tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// As users write it.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+/// All of them.
+pub const SUITES: [Suite; 6] = [
+    Suite { name: "quick", about: "every device that is there: gates, throughput, delay" },
+    Suite { name: "ci", about: "under five minutes: gates, and what arrives at the highest load, against a base" },
+    Suite { name: "paper", about: "IPv4 with 64 and IPv6 with 84 bytes, both directions, random ports: router against kernel" },
+    Suite { name: "blog", about: "T-Rex's eight load tests" },
+    Suite { name: "thesis", about: "a heavy and a latency stream; 64, 889 and 1518 bytes, one and both directions" },
+    Suite { name: "nat", about: "source NAT: a heavy stream through the kernel's, both kinds" },
+];
+
+/// The cases of a suite. What the command line says goes before what the suite would take.
+///
+/// # Errors
+///
+/// An unknown suite, or words that make no sense.
+pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
+    let routers = ["shoal", "linux-route"];
+    let quick = ["shoal", "testpmd-mac", "linux-route"];
+    let mut all = Vec::new();
+    let mut add = |test: &str, common: &Common, defaults: Defaults<'_>| -> Result<(), CaseError> {
+        all.extend(expand(test, common, &defaults)?);
+        Ok(())
+    };
+    match name {
+        "quick" => {
+            add("gates", common, Defaults { duts: &quick, ..Defaults::default() })?;
+            add("throughput", common, Defaults { duts: &quick, ..Defaults::default() })?;
+            add("latency", common, Defaults { duts: &quick, percents: &[50], ..Defaults::default() })?;
+        }
+        "ci" => {
+            add("gates", common, Defaults::default())?;
+            add("mrr", common, Defaults { ip: &["4", "6"], sizes: &["84"], ..Defaults::default() })?;
+        }
+        "paper" => {
+            // The paper's frames carry 18 bytes each: 64 with IPv4, 84 with IPv6.
+            let ip4 = Common { ip: vec!["4".into()], ..common.clone() };
+            let ip6 = Common { ip: vec!["6".into()], ..common.clone() };
+            let wanted = |family| common.ip.is_empty() || common.ip.iter().any(|ip| ip == family);
+            for test in ["throughput", "latency"] {
+                let percents: &[u8] = if test == "latency" { &[10, 50, 90] } else { &[] };
+                let defaults = Defaults { duts: &routers, percents, ..Defaults::default() };
+                if wanted("4") {
+                    add(test, &ip4, Defaults { sizes: &["64"], ..defaults.clone() })?;
+                }
+                if wanted("6") {
+                    add(test, &ip6, Defaults { sizes: &["84"], ..defaults })?;
+                }
+            }
+        }
+        "blog" => {
+            let sizes = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
+            for direction in ["fwd", "bi"] {
+                if common.direction.as_deref().is_none_or(|d| d == direction) {
+                    add("loadtest", common, Defaults { sizes: &sizes, direction, ..Defaults::default() })?;
+                }
+            }
+        }
+        "thesis" => {
+            for direction in ["fwd", "bi"] {
+                if common.direction.as_deref().is_none_or(|d| d == direction) {
+                    let sizes = ["64", "889", "1518"];
+                    add("thesis", common, Defaults { duts: &routers, sizes: &sizes, direction, ..Defaults::default() })?;
+                }
+            }
+        }
+        "nat" => {
+            let duts = ["linux-nft", "linux-iptables"];
+            let defaults =
+                Defaults { duts: &duts, forwarding: "snat", direction: "fwd", flows: &[1000], ..Defaults::default() };
+            add("throughput", common, defaults.clone())?;
+            add("mrr", common, defaults)?;
+        }
+        _ => {
+            let names = SUITES.map(|s| s.name);
+            let hint = format!("there are {}; the nearest is {}", names.join(", "), shoal_lab_measure::nearest(name, names));
+            return Err(CaseError::Word { what: "suite", value: name.into(), hint });
+        }
+    }
+    // Devices outermost, so that each is started as seldom as possible.
+    let mut order: Vec<String> = Vec::new();
+    for case in &all {
+        if !order.contains(&case.dut) {
+            order.push(case.dut.clone());
+        }
+    }
+    all.sort_by_key(|case| order.iter().position(|d| *d == case.dut));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_suite_has_cases_and_starts_no_device_twice() {
+        for suite in SUITES {
+            let cases = cases(suite.name, &Common::default()).unwrap();
+            assert!(!cases.is_empty(), "{}", suite.name);
+            let mut duts: Vec<&str> = cases.iter().map(|c| c.dut.as_str()).collect();
+            duts.dedup();
+            let mut once = duts.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), duts.len(), "{}: {duts:?}", suite.name);
+        }
+    }
+
+    #[test]
+    fn the_eight_load_tests_are_eight() {
+        assert_eq!(cases("blog", &Common::default()).unwrap().len(), 8);
+    }
+
+    #[test]
+    fn an_unknown_suite_names_the_nearest() {
+        assert!(cases("papper", &Common::default()).unwrap_err().to_string().contains("the nearest is paper"));
+    }
+}
