@@ -145,7 +145,7 @@ impl Test for BackToBack {
     }
 
     fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
-        let trials = u64::from(Precision::Absolute(1).trials(self.most_frames()));
+        let trials = conduct.search_trials(Precision::Absolute(1), self.most_frames());
         Estimate::of(conduct, trials, self.longest / 4).times(self.repetitions)
     }
 

@@ -95,29 +95,19 @@ pub fn note(row: &mut SummaryRow, words: &str) {
     row.note.push_str(words);
 }
 
-/// What went wrong in the trials of a result, and what bounded it.
+/// What was noticed in the trials of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Trials stayed disturbed beyond their retries.
     pub disturbed: bool,
     /// Trials stayed invalid beyond their retries.
     pub invalid: bool,
-    /// The tester set the figure.
+    /// In trials that were no steps of a search, the tester could not keep the rate.
     pub tester: bool,
-    /// The search reached its upper end.
-    pub ceiling: bool,
-}
-
-impl Marks {
-    /// Both.
-    pub fn and(self, other: Marks) -> Marks {
-        Marks {
-            disturbed: self.disturbed || other.disturbed,
-            invalid: self.invalid || other.invalid,
-            tester: self.tester || other.tester,
-            ceiling: self.ceiling || other.ceiling,
-        }
-    }
+    /// Frames that came more than once.
+    pub duplicates: u64,
+    /// Frames that came after a later one.
+    pub reordered: u64,
 }
 
 /// Marks that follow from how it was measured: few runs, short trials, virtual links, shared processors; and from `marks`.
@@ -144,11 +134,12 @@ pub fn judge(row: &mut SummaryRow, case: &Case, conduct: &Conduct, facts: &Teste
     }
     if marks.tester {
         mark(row, Trust::TesterBound);
-        note(row, "at least (tester limit)");
+        note(row, "the tester could not keep the rate in some trials");
     }
-    if marks.ceiling {
-        mark(row, Trust::Ceiling);
-        note(row, "at least (upper end of the search)");
+    for (count, what) in [(marks.duplicates, "duplicated"), (marks.reordered, "reordered")] {
+        if count > 0 {
+            note(row, &format!("{count} frames {what}"));
+        }
     }
 }
 

@@ -103,6 +103,13 @@ fn the_self_test_gives_the_testers_ceiling_and_floor() {
 }
 
 #[test]
+fn a_rate_that_the_tester_cannot_keep_marks_the_latency() {
+    let mut model = Model { tester_most: 50_000, ..Model::default() };
+    let report = run(&mut model, strict(1), |r| SECONDS.run(r, &both(64))).unwrap();
+    assert!(report.rows[0].trust.contains(&shoal_lab_plan::Trust::TesterBound));
+}
+
+#[test]
 fn the_thesis_tells_heavy_and_latency_loss_apart() {
     let traffic = TrafficFrom {
         size: 1518,

@@ -49,6 +49,10 @@ pub struct Model {
     pub disturbed: BTreeSet<usize>,
     /// Numbers of trials with frames of an earlier one.
     pub stale: BTreeSet<usize>,
+    /// Each stream has so many frames twice, corrupt, and translated to another's tuple.
+    pub twice: u64,
+    pub corrupt: u64,
+    pub not_unique: u64,
     /// From this trial on nothing is answered.
     pub dies_at: usize,
     /// Only this side is not answered.
@@ -77,6 +81,9 @@ impl Default for Model {
             tester_most: u64::MAX,
             disturbed: BTreeSet::new(),
             stale: BTreeSet::new(),
+            twice: 0,
+            corrupt: 0,
+            not_unique: 0,
             dies_at: usize::MAX,
             deaf: None,
             interrupted_at: usize::MAX,
@@ -218,6 +225,8 @@ impl Model {
             requested: flow.sent,
             sent: flow.sent,
             received,
+            duplicates: self.twice,
+            corrupt: self.corrupt,
             bytes: received * u64::from(size),
             ..Counts::default()
         };
@@ -363,8 +372,11 @@ impl Tester for Model {
         if self.stale.contains(&number) {
             outcome.ports[0].stale = 3;
         }
-        outcome.learnt =
-            trial.learn.map(|_| Learnt { tuples: self.memory.borrow().entries, ..Learnt::default() });
+        outcome.learnt = trial.learn.map(|_| Learnt {
+            tuples: self.memory.borrow().entries,
+            not_unique: self.not_unique,
+            ..Learnt::default()
+        });
         outcome.streams = streams;
         Ok(outcome)
     }

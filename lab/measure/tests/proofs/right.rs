@@ -40,6 +40,12 @@ fn a_single_lost_frame_fails_its_gate_and_the_others_are_still_tried() {
 }
 
 #[test]
+fn duplicates_and_corrupt_frames_fail_gates() {
+    let (results, _) = gates(&mut Model { twice: 2, corrupt: 1, ..Model::of(10_000) });
+    assert!(results.iter().all(|r| r.wrong == ["4 duplicated", "2 corrupt"]), "{results:?}");
+}
+
+#[test]
 fn a_silent_device_fails_all_gates() {
     let (results, _) = gates(&mut Model { dies_at: 1, ..Model::of(10_000) });
     assert!(results.iter().all(|r| r.wrong == ["1000 lost"]), "{results:?}");

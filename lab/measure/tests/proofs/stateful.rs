@@ -78,6 +78,18 @@ fn a_nat_that_refuses_all_ends_early_with_an_error() {
 }
 
 #[test]
+fn translations_that_are_not_unique_fail_and_are_told() {
+    let (model, mut clear) = nat(100_000, 250_000);
+    let mut model = Model { not_unique: 4, ..model };
+    let row = run(&mut model, strict(1), |r| {
+        let result = setup(10_000, None).measure(r, &Connections, &mut clear).unwrap();
+        setup(10_000, None).row(r, &result)
+    });
+    assert_eq!(row.values, [0.0]);
+    assert!(row.note.contains("4 translations were not unique"), "{}", row.note);
+}
+
+#[test]
 fn throughput_runs_over_connections_that_were_made() {
     let (mut model, mut clear) = nat(100_000, 250_000);
     let value = run(&mut model, strict(1), |r| {

@@ -251,3 +251,32 @@ fn the_papers_campaign_is_estimated_as_it_took() {
     let error = estimate.within(hour).unwrap_err().to_string();
     assert!(error.contains("9 h 27 min") && error.contains("1 h 0 min"), "{error}");
 }
+
+#[test]
+fn a_tester_limit_far_above_the_device_leaves_a_plain_result() {
+    let mut model = Model { tester_most: 1_000_000, ..Model::of(300_000) };
+    let test = Throughput { most: Some(8_000_000), ..Throughput::default() };
+    let (report, kept) = over(&mut model, strict(2), |r| test.run(r, &both(64)).unwrap());
+    let row = &report.rows[0];
+    assert_eq!(row.values, [300_000.0; 2]);
+    assert!(!row.trust.contains(&Trust::TesterBound) && row.note.is_empty(), "{row:?}");
+    assert!(!kept.remarks.is_empty(), "people are told of the limit");
+}
+
+#[test]
+fn a_device_that_corrupts_all_ends_the_search_with_an_error() {
+    let mut model = Model { corrupt: 5, ..Model::of(700) };
+    let test = Throughput { most: Some(8_000_000), ..Throughput::default() };
+    let error = run(&mut model, strict(20), |r| test.measure(r, &both(64))).unwrap_err().to_string();
+    assert_eq!(error, "no trial could be trusted: even at 100 fps 10 frames arrived corrupt");
+    assert_eq!(model.trials.len(), 6, "one step and one slow trial, each with two retries");
+}
+
+#[test]
+fn duplicates_repair_nothing_and_are_told() {
+    let mut model = Model { twice: 9, ..Model::of(700) };
+    let test = Throughput { most: Some(1_024), ..Throughput::default() };
+    let report = run(&mut model, strict(1), |r| test.run(r, &both(64))).unwrap();
+    assert_eq!(report.rows[0].values, [700.0]);
+    assert!(report.rows[0].note.contains("180 frames duplicated"), "{}", report.rows[0].note);
+}
