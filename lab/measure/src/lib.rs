@@ -23,6 +23,11 @@
 //! campaign goes on where it ended.
 #![forbid(unsafe_code)]
 
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod assertion;
 mod back_to_back;
 mod case;

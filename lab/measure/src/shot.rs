@@ -7,7 +7,7 @@ use shoal_lab_plan::{Outcome, Side, Stream, Verdict};
 /// While the device is overloaded on purpose, loss says nothing of stalls: only one as long as this disturbs such a trial.
 pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
 
-/// What one trial is to be, beyond what [`Conduct`] says of all.
+/// What one trial is to be, beyond what [`Conduct`](crate::Conduct) says of all.
 #[derive(Clone, Debug)]
 pub struct Shot {
     /// What is sent.
