@@ -185,9 +185,10 @@ impl<'a> Runner<'a> {
     pub fn trial_with(&mut self, shot: &Shot, mut deed: Option<Deed<'_>>) -> Result<Shown, MeasureError> {
         self.step += 1;
         let mut shown = self.attempt(shot, &mut deed)?;
-        for _ in 0..self.conduct.retries {
-            let again = matches!(shown.verdict, Verdict::Disturbed(_) | Verdict::Invalid(_)) && !shown.passed;
-            if !again || shown.is_tester_limit() {
+        // What changed the device's state cannot simply be done again: its test has to undo it first.
+        let retries = if shot.stateful { 0 } else { self.conduct.retries };
+        for _ in 0..retries {
+            if !shown.is_doubtful() {
                 break;
             }
             shown = self.attempt(shot, &mut deed)?;
@@ -309,8 +310,8 @@ impl<'a> Runner<'a> {
     ///
     /// [`MeasureError::Silent`] or [`MeasureError::Untrusted`] if it does not: no search of hours will find anything then.
     pub fn expect_answer(&mut self, traffic: &dyn Traffic, shown: &Shown) -> Result<(), MeasureError> {
-        let doubtful = matches!(shown.verdict, Verdict::Invalid(_)) && !shown.is_tester_limit();
-        if !doubtful && silent_side(&shown.outcome).is_none() {
+        let wrong = shown.is_doubtful() && matches!(shown.verdict, Verdict::Invalid(_));
+        if !wrong && silent_side(&shown.outcome).is_none() {
             return Ok(());
         }
         let rate = shown.outcome.direction(Side::Left).requested.clamp(1, 100);

@@ -32,7 +32,8 @@ pub struct Shot {
     pub verify_all: bool,
     /// Tuples to learn.
     pub learn: Option<(Side, u32)>,
-    /// The trial changes the device's state for later ones: it is really run even if an earlier record has it.
+    /// The trial changes the device's state for later ones: it is really run even if an earlier record has it, and the runner
+    /// does not try it again.
     pub stateful: bool,
 }
 
@@ -100,6 +101,12 @@ impl Shown {
             Verdict::Invalid(_) => self.outcome.ports.iter().any(|p| p.lost_receiving > 0),
             _ => false,
         }
+    }
+
+    /// Whether it says nothing of the device, being disturbed or invalid, and should be tried again.
+    pub fn is_doubtful(&self) -> bool {
+        let doubtful = matches!(self.verdict, Verdict::Disturbed(_) | Verdict::Invalid(_));
+        doubtful && !self.passed && !self.is_tester_limit()
     }
 
     /// Frames a second and active direction that arrived, by the time that sending took.

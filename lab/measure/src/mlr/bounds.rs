@@ -159,6 +159,15 @@ mod tests {
     }
 
     #[test]
+    fn good_short_trials_make_up_for_bad_ones_by_the_exceed_ratio() {
+        let target = Target { exceed_ratio: 0.5, ..Goal::rfc2544().targets()[2] };
+        let short = |seconds, loss_ratio| LoadTrial { duration: Duration::from_secs(seconds), loss_ratio };
+        // 40 s are more than half of 60 s; of them 20 s are made up for.
+        assert_eq!(classify(&[short(40, 0.5)], &target), Class::Upper);
+        assert_eq!(classify(&[short(40, 0.5), short(20, 0.0)], &target), Class::Undecided);
+    }
+
+    #[test]
     fn throughput_is_conditional_on_the_loss_that_is_not_exceeded() {
         assert_eq!(conditional_throughput(1000, &trials(11, 10), &csit()), 1000.0);
         let lossy: Vec<LoadTrial> = (0..21)

@@ -95,14 +95,22 @@ impl Setup {
             value: tuples.to_string(),
             nearest: format!("a state table has at most {}", u32::MAX),
         })?;
-        device.clear()?;
-        runner.wait(runner.conduct.settle)?;
         let shot = Shot {
             learn: Some((Side::Right, most)),
             stateful: true,
             ..Shot::new(traffic.fill(tuples, rate)?, rate as f64, Self::filling(tuples, rate)).overloaded()
         };
-        runner.trial(&shot)
+        // A second filling of a table that is already full would prove nothing: it is emptied before each try.
+        let mut tries = 0;
+        loop {
+            device.clear()?;
+            runner.wait(runner.conduct.settle)?;
+            let shown = runner.trial(&shot)?;
+            tries += 1;
+            if !shown.is_doubtful() || tries > runner.conduct.retries {
+                return Ok(shown);
+            }
+        }
     }
 
     /// Whether each tuple arrived and was learnt rightly.

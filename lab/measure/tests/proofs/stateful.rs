@@ -104,6 +104,30 @@ fn throughput_runs_over_connections_that_were_made() {
 }
 
 #[test]
+fn a_disturbed_filling_is_tried_again_on_an_empty_table() {
+    let (model, mut clear) = nat(100_000, 250_000);
+    let mut model = Model { disturbed: [1, 2].into(), ..model };
+    let memory = model.memory.clone();
+    run(&mut model, strict(1), |r| {
+        Established::make(r, &Connections, &mut clear, 10_000, 100_000, Duration::ZERO).map(|_| ())
+    })
+    .unwrap();
+    assert_eq!((model.trials.len(), memory.borrow().cleared, memory.borrow().entries), (3, 3, 10_000));
+}
+
+#[test]
+fn disturbed_learning_is_tried_again_on_an_empty_table() {
+    let (model, mut clear) = nat(8_192, 50_000);
+    let mut model = Model { disturbed: [1].into(), ..model };
+    let memory = model.memory.clone();
+    let test = Learning::Capacity { most: 15, rate: 10_000 };
+    let found = run(&mut model, strict(1), |r| test.measure(r, &Addresses, &mut clear)).unwrap();
+    assert_eq!((found.values[0].value, found.values[0].bound), (15, Bound::Ceiling));
+    // Four values are tried, each learnt and asked for, and the first is learnt twice.
+    assert_eq!((model.trials.len(), memory.borrow().cleared), (9, 5));
+}
+
+#[test]
 fn connections_that_cannot_be_made_fail_as_siitperf_says() {
     let (mut model, mut clear) = nat(5_000, 250_000);
     let error = run(&mut model, strict(1), |r| {
