@@ -1,8 +1,8 @@
 //! What is the same for all trials of a result, and the rows made of it.
 
-use shoal_lab_plan::{SummaryRow, TesterFacts, Trust};
+use std::time::Duration;
 
-use crate::Conduct;
+use shoal_lab_plan::{SummaryRow, TesterFacts, Trust};
 
 /// What is the same for all trials of a result. Words are those of [`SummaryRow`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +104,8 @@ pub struct Marks {
     pub invalid: bool,
     /// In trials that were no steps of a search, the tester could not keep the rate.
     pub tester: bool,
+    /// The shortest trial that frames flowed in steadily; bursts and fillings are as long as they have to be.
+    pub shortest: Option<Duration>,
     /// Frames that came more than once.
     pub duplicates: u64,
     /// Frames that came after a later one.
@@ -111,13 +113,13 @@ pub struct Marks {
 }
 
 /// Marks that follow from how it was measured: few runs, short trials, virtual links, shared processors; and from `marks`.
-pub fn judge(row: &mut SummaryRow, case: &Case, conduct: &Conduct, facts: &TesterFacts, marks: Marks) {
+pub fn judge(row: &mut SummaryRow, case: &Case, facts: &TesterFacts, marks: Marks) {
     // RFC 8219 7: at least 20 repetitions.
     if row.values.len() < 20 {
         mark(row, Trust::FewRuns);
     }
     // RFC 2544 24: at least 60 seconds.
-    if conduct.duration.as_secs_f64() < 60.0 {
+    if marks.shortest.is_some_and(|length| length < Duration::from_mins(1)) {
         mark(row, Trust::ShortTrials);
     }
     if facts.link.is_virtual {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_lab_plan::{
-    Outcome, Sample, Side, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
+    Outcome, Pace, Sample, Side, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
 };
 
 use crate::case::{judge, judge_rate};
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
     /// A row of this case with the marks that follow from how it was measured.
     pub fn row(&self, metric: &str, unit: &str, values: Vec<f64>) -> SummaryRow {
         let mut row = self.case.row(&self.test, metric, unit, values);
-        judge(&mut row, &self.case, &self.conduct, &self.facts(), self.marks);
+        judge(&mut row, &self.case, &self.facts(), self.marks);
         row
     }
 
@@ -202,6 +202,11 @@ impl<'a> Runner<'a> {
         for counts in Side::BOTH.map(|side| shown.outcome.direction(side)) {
             self.marks.duplicates += counts.duplicates;
             self.marks.reordered += counts.reordered;
+        }
+        let flows = shot.streams.iter().any(|s| !matches!(s.pace, Pace::Bursts { .. }));
+        if flows && !shot.stateful {
+            let shortest = self.marks.shortest.map_or(shot.duration, |s| s.min(shot.duration));
+            self.marks.shortest = Some(shortest);
         }
         if shown.passed {
             return;
@@ -317,7 +322,10 @@ impl<'a> Runner<'a> {
         let rate = shown.outcome.direction(Side::Left).requested.clamp(1, 100);
         let streams = traffic.streams(&Offer::steady(rate))?;
         let duration = Duration::from_secs(1);
+        let shortest = self.marks.shortest;
         let asked = self.trial(&Shot::new(streams, rate as f64, duration).overloaded())?;
+        // This one gives no result, and so does not make one short.
+        self.marks.shortest = shortest;
         if let Some((where_to, sent)) = silent_side(&asked.outcome) {
             return Err(MeasureError::Silent { sent, rate, where_to });
         }

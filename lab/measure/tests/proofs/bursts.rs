@@ -36,6 +36,9 @@ fn the_longest_burst_is_told_when_no_burst_is_lost() {
     };
     let report = run(&mut Model::default(), strict(1), |r| test.run(r, &forward(64))).unwrap();
     assert_eq!(report.rows[0].values, [1_000.0]);
+    assert_eq!(report.rows[1].values, [1_000.0]);
+    assert!((report.rows[2].values[0] - 100.0).abs() < 1e-9, "{:?}", report.rows[2]);
+    assert!(!report.rows[0].trust.contains(&Trust::ShortTrials), "a burst is as short as it is");
     assert!(report.rows[0].trust.contains(&Trust::Ceiling));
 }
 

@@ -7,6 +7,8 @@ use shoal_lab_measure::{
     Throughput,
 };
 
+use shoal_lab_plan::Trust;
+
 use crate::model::Model;
 use crate::support::*;
 
@@ -64,6 +66,14 @@ fn the_maximum_receive_rate_is_the_capacity_for_each_direction() {
     let report = run(&mut Model::of(3_000_000), strict(1), |r| test.run(r, &both(64))).unwrap();
     assert_eq!(report.rows[0].values, [3_000_000.0; 10]);
     assert_eq!(report.rows[0].unit, "fps/dir");
+}
+
+#[test]
+fn trials_of_a_second_are_short_however_long_others_would_be() {
+    let long = shoal_lab_measure::Preset::Strict.conduct();
+    let test = Mrr { rate: Some(10_000_000), trials: 20, ..Mrr::default() };
+    let report = run(&mut Model::of(3_000_000), long, |r| test.run(r, &both(64))).unwrap();
+    assert_eq!(report.rows[0].trust, [Trust::ShortTrials]);
 }
 
 #[test]
