@@ -1,8 +1,8 @@
 //! What is the same for all trials of a result, and the rows made of it.
 
-use shoal_lab_plan::{SummaryRow, TesterFacts, Trust};
+use std::time::Duration;
 
-use crate::Conduct;
+use shoal_lab_plan::{SummaryRow, TesterFacts, Trust};
 
 /// What is the same for all trials of a result. Words are those of [`SummaryRow`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,39 +95,31 @@ pub fn note(row: &mut SummaryRow, words: &str) {
     row.note.push_str(words);
 }
 
-/// What went wrong in the trials of a result, and what bounded it.
+/// What was noticed in the trials of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Trials stayed disturbed beyond their retries.
     pub disturbed: bool,
     /// Trials stayed invalid beyond their retries.
     pub invalid: bool,
-    /// The tester set the figure.
+    /// In trials that were no steps of a search, the tester could not keep the rate.
     pub tester: bool,
-    /// The search reached its upper end.
-    pub ceiling: bool,
-}
-
-impl Marks {
-    /// Both.
-    pub fn and(self, other: Marks) -> Marks {
-        Marks {
-            disturbed: self.disturbed || other.disturbed,
-            invalid: self.invalid || other.invalid,
-            tester: self.tester || other.tester,
-            ceiling: self.ceiling || other.ceiling,
-        }
-    }
+    /// The shortest trial that frames flowed in steadily; bursts and fillings are as long as they have to be.
+    pub shortest: Option<Duration>,
+    /// Frames that came more than once.
+    pub duplicates: u64,
+    /// Frames that came after a later one.
+    pub reordered: u64,
 }
 
 /// Marks that follow from how it was measured: few runs, short trials, virtual links, shared processors; and from `marks`.
-pub fn judge(row: &mut SummaryRow, case: &Case, conduct: &Conduct, facts: &TesterFacts, marks: Marks) {
+pub fn judge(row: &mut SummaryRow, case: &Case, facts: &TesterFacts, marks: Marks) {
     // RFC 8219 7: at least 20 repetitions.
     if row.values.len() < 20 {
         mark(row, Trust::FewRuns);
     }
     // RFC 2544 24: at least 60 seconds.
-    if conduct.duration.as_secs_f64() < 60.0 {
+    if marks.shortest.is_some_and(|length| length < Duration::from_mins(1)) {
         mark(row, Trust::ShortTrials);
     }
     if facts.link.is_virtual {
@@ -144,11 +136,12 @@ pub fn judge(row: &mut SummaryRow, case: &Case, conduct: &Conduct, facts: &Teste
     }
     if marks.tester {
         mark(row, Trust::TesterBound);
-        note(row, "at least (tester limit)");
+        note(row, "the tester could not keep the rate in some trials");
     }
-    if marks.ceiling {
-        mark(row, Trust::Ceiling);
-        note(row, "at least (upper end of the search)");
+    for (count, what) in [(marks.duplicates, "duplicated"), (marks.reordered, "reordered")] {
+        if count > 0 {
+            note(row, &format!("{count} frames {what}"));
+        }
     }
 }
 

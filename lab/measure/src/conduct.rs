@@ -100,6 +100,12 @@ impl Conduct {
         self.start_delay + duration + self.timeout + self.rest
     }
 
+    /// Trials of a search from 0 to `most`: about half its steps fail and are verified.
+    pub fn search_trials(&self, precision: Precision, most: u64) -> u64 {
+        let steps = u64::from(precision.trials(most));
+        steps + (steps * u64::from(self.loss_verification)).div_ceil(2)
+    }
+
     /// # Errors
     ///
     /// Settings that no trial can be made of.

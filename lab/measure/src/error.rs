@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn times_are_spoken_as_people_do() {
-        assert_eq!(spoken(Duration::from_secs(34_080)), "9 h 28 min");
-        assert_eq!(spoken(Duration::from_secs(250)), "4 min 10 s");
+        assert_eq!(spoken(Duration::from_mins(568)), "9 h 28 min");
+        assert_eq!(spoken(Duration::from_millis(250_400)), "4 min 10 s");
         assert_eq!(spoken(Duration::from_millis(11_600)), "12 s");
     }
 }

@@ -23,6 +23,11 @@
 //! campaign goes on where it ended.
 #![forbid(unsafe_code)]
 
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod assertion;
 mod back_to_back;
 mod case;
@@ -49,6 +54,7 @@ mod runner;
 pub mod scaling;
 mod search;
 mod self_test;
+mod shot;
 mod soak;
 pub mod statistics;
 mod sweep;
@@ -79,9 +85,10 @@ pub use recovery::{Recovery, RecoveryRun};
 pub use repeat::{Repeated, Report, Test, repeat};
 pub use reset::{ResetRun, ResetTest, Resets};
 pub use revisions::{Comparison, ComparisonResult, Judgement, Revision};
-pub use runner::{Deed, OVERLOAD_STALL, Runner, Shot, Shown};
+pub use runner::Runner;
 pub use search::{Answer, Bound, Found, Search, bisect};
 pub use self_test::SelfTest;
+pub use shot::{Deed, OVERLOAD_STALL, Shot, Shown};
 pub use soak::{Soak, SoakResult};
 pub use sweep::Sweep;
 pub use switching::Learning;

@@ -189,6 +189,7 @@ impl Test for LoadTest {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these figures are exact")]
 mod tests {
     use super::*;
 

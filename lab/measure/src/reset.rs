@@ -6,8 +6,7 @@ use serde::Serialize;
 use shoal_lab_plan::{Counts, DeviceError, Gap, Reset, Side, SummaryRow};
 
 use crate::case::note;
-use crate::runner::Deed;
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Runner, Shot, Traffic, repeat};
+use crate::{Conduct, Deed, Estimate, MeasureError, Offer, Repeated, Runner, Shot, Traffic, repeat};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq)]

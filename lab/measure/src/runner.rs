@@ -3,112 +3,17 @@
 use std::time::Duration;
 
 use shoal_lab_plan::{
-    Outcome, Sample, Side, Stream, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
+    Outcome, Pace, Sample, Side, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
 };
 
 use crate::case::{judge, judge_rate};
-use crate::search::Search;
-use crate::{Case, Conduct, Estimate, Journal, Marks, MeasureError, Offer, Progress, Time, Traffic};
-
-/// While the device is overloaded on purpose, loss says nothing of stalls: only one as long as this disturbs such a trial.
-pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
+use crate::{
+    Case, Conduct, Deed, Journal, Marks, MeasureError, OVERLOAD_STALL, Offer, Progress, Shot, Shown, Time,
+    Traffic,
+};
 
 /// A rest is cut into pieces of this length, so that an interruption is noticed.
 const REST_PIECE: Duration = Duration::from_millis(100);
-
-/// What one trial is to be, beyond what [`Conduct`] says of all.
-#[derive(Clone, Debug)]
-pub struct Shot {
-    /// What is sent.
-    pub streams: Vec<Stream>,
-    /// Frames a second and direction, for the record.
-    pub rate: f64,
-    /// How long is sent.
-    pub duration: Duration,
-    /// The search's bracket before this trial.
-    pub bracket: Option<(u64, u64)>,
-    /// The share of frames that may be lost, 0 to 1; 0 is strict.
-    pub most_loss: f64,
-    /// Loss is intended: see [`OVERLOAD_STALL`].
-    pub overload: bool,
-    /// Length of a sample, if there are to be some.
-    pub sample_every: Option<Duration>,
-    /// A later frame counts as lost.
-    pub frame_timeout: Option<Duration>,
-    /// How long is waited for frames; none: as the conduct says.
-    pub timeout: Option<Duration>,
-    /// Look at every frame.
-    pub verify_all: bool,
-    /// Tuples to learn.
-    pub learn: Option<(Side, u32)>,
-    /// The trial changes the device's state for later ones: it is really run even if an earlier record has it.
-    pub stateful: bool,
-}
-
-impl Shot {
-    /// `streams` for `duration`, without loss.
-    pub fn new(streams: Vec<Stream>, rate: f64, duration: Duration) -> Shot {
-        Shot {
-            streams,
-            rate,
-            duration,
-            bracket: None,
-            most_loss: 0.0,
-            overload: false,
-            sample_every: None,
-            frame_timeout: None,
-            timeout: None,
-            verify_all: false,
-            learn: None,
-            stateful: false,
-        }
-    }
-
-    /// The same, with loss intended.
-    pub fn overloaded(mut self) -> Shot {
-        self.overload = true;
-        self
-    }
-}
-
-/// Something that is to be done while a trial is under way.
-pub struct Deed<'d> {
-    /// When, since the trial's start.
-    pub at: Duration,
-    /// What. It is called from the loop that sends and receives: it must return at once (wake another thread).
-    pub act: &'d mut dyn FnMut(),
-}
-
-/// What a trial showed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
-    /// What it means.
-    pub verdict: Verdict,
-    /// No more was lost than may be.
-    pub passed: bool,
-    /// The numbers.
-    pub outcome: Outcome,
-}
-
-impl Shown {
-    /// Whether the tester itself, not the device, could do no more.
-    pub fn is_tester_limit(&self) -> bool {
-        match self.verdict {
-            Verdict::TesterLimit(_) => true,
-            Verdict::Invalid(_) => self.outcome.ports.iter().any(|p| p.lost_receiving > 0),
-            _ => false,
-        }
-    }
-
-    /// Frames a second and active direction that arrived, by the time that sending took.
-    pub fn received_rate(&self) -> f64 {
-        let counts = Side::BOTH.map(|side| self.outcome.direction(side));
-        let active = counts.iter().filter(|c| c.requested > 0).count().max(1) as f64;
-        let received: u64 = counts.iter().map(|c| c.received).sum();
-        let seconds = self.outcome.took.max(self.outcome.planned).as_secs_f64();
-        if seconds > 0.0 { received as f64 / active / seconds } else { 0.0 }
-    }
-}
 
 /// Runs trials over one tester for one [`Case`].
 pub struct Runner<'a> {
@@ -186,8 +91,10 @@ impl<'a> Runner<'a> {
 
     /// Notes that the tester cannot keep `rate`.
     pub fn limit(&mut self, rate: u64) {
-        self.cap = Some(self.cap.map_or(rate, |c| c.min(rate)));
-        self.marks.tester = true;
+        if self.cap.is_none_or(|cap| rate < cap) {
+            self.cap = Some(rate);
+            self.journal.remark(&format!("the tester cannot keep {rate} fps: no more is tried from here on"));
+        }
     }
 
     /// Says which test and run the next trials are of. Steps begin at 1 again.
@@ -212,7 +119,7 @@ impl<'a> Runner<'a> {
     /// A row of this case with the marks that follow from how it was measured.
     pub fn row(&self, metric: &str, unit: &str, values: Vec<f64>) -> SummaryRow {
         let mut row = self.case.row(&self.test, metric, unit, values);
-        judge(&mut row, &self.case, &self.conduct, &self.facts(), self.marks);
+        judge(&mut row, &self.case, &self.facts(), self.marks);
         row
     }
 
@@ -278,26 +185,45 @@ impl<'a> Runner<'a> {
     pub fn trial_with(&mut self, shot: &Shot, mut deed: Option<Deed<'_>>) -> Result<Shown, MeasureError> {
         self.step += 1;
         let mut shown = self.attempt(shot, &mut deed)?;
-        for _ in 0..self.conduct.retries {
-            let again = matches!(shown.verdict, Verdict::Disturbed(_) | Verdict::Invalid(_)) && !shown.passed;
-            if !again || shown.is_tester_limit() {
+        // What changed the device's state cannot simply be done again: its test has to undo it first.
+        let retries = if shot.stateful { 0 } else { self.conduct.retries };
+        for _ in 0..retries {
+            if !shown.is_doubtful() {
                 break;
             }
             shown = self.attempt(shot, &mut deed)?;
         }
-        if !shown.passed {
-            match shown.verdict {
-                Verdict::Disturbed(_) => self.marks.disturbed = true,
-                Verdict::Invalid(_) => self.marks.invalid = true,
-                _ => {}
-            }
-        }
+        self.judge(shot, &shown);
         Ok(shown)
+    }
+
+    /// Keeps in mind what a result has to be marked with.
+    fn judge(&mut self, shot: &Shot, shown: &Shown) {
+        for counts in Side::BOTH.map(|side| shown.outcome.direction(side)) {
+            self.marks.duplicates += counts.duplicates;
+            self.marks.reordered += counts.reordered;
+        }
+        let flows = shot.streams.iter().any(|s| !matches!(s.pace, Pace::Bursts { .. }));
+        if flows && !shot.stateful {
+            let shortest = self.marks.shortest.map_or(shot.duration, |s| s.min(shot.duration));
+            self.marks.shortest = Some(shortest);
+        }
+        if shown.passed {
+            return;
+        }
+        match shown.verdict {
+            Verdict::Disturbed(_) => self.marks.disturbed = true,
+            Verdict::Invalid(_) => self.marks.invalid = true,
+            // A search finds its way around such a rate, and overloads may be less than was wished; others did not offer
+            // what they say.
+            Verdict::TesterLimit(_) if shot.bracket.is_none() && !shot.overload => self.marks.tester = true,
+            _ => {}
+        }
     }
 
     fn attempt(&mut self, shot: &Shot, deed: &mut Option<Deed<'_>>) -> Result<Shown, MeasureError> {
         if let Some(line) = self.recalled(shot) {
-            return Ok(shown(shot, line.verdict, line.outcome));
+            return Ok(Shown::of(shot, line.verdict, line.outcome));
         }
         if self.trials > 0 {
             self.wait(self.conduct.rest)?;
@@ -320,7 +246,7 @@ impl<'a> Runner<'a> {
             deed: deed.as_mut(),
         };
         let outcome = self.tester.run(&trial, &mut watching)?;
-        let shown = shown(shot, Verdict::of(&trial, &outcome, ring), outcome);
+        let shown = Shown::of(shot, Verdict::of(&trial, &outcome, ring), outcome);
         let line = self.line(shot, &shown, began);
         self.journal.trial(&line)?;
         Ok(shown)
@@ -382,29 +308,31 @@ impl<'a> Runner<'a> {
         Some(self.recorded.remove(at))
     }
 
-    /// After a trial in which nothing arrived in some direction: asks slowly whether the device answers at all.
+    /// After a trial in which nothing arrived in some direction, or that was invalid in spite of its retries: asks slowly
+    /// whether the device answers at all, and rightly.
     ///
     /// # Errors
     ///
-    /// [`MeasureError::Silent`] if it does not: no search of hours will find anything then.
+    /// [`MeasureError::Silent`] or [`MeasureError::Untrusted`] if it does not: no search of hours will find anything then.
     pub fn expect_answer(&mut self, traffic: &dyn Traffic, shown: &Shown) -> Result<(), MeasureError> {
-        if silent_side(&shown.outcome).is_none() {
+        let wrong = shown.is_doubtful() && matches!(shown.verdict, Verdict::Invalid(_));
+        if !wrong && silent_side(&shown.outcome).is_none() {
             return Ok(());
         }
         let rate = shown.outcome.direction(Side::Left).requested.clamp(1, 100);
         let streams = traffic.streams(&Offer::steady(rate))?;
         let duration = Duration::from_secs(1);
+        let shortest = self.marks.shortest;
         let asked = self.trial(&Shot::new(streams, rate as f64, duration).overloaded())?;
-        match silent_side(&asked.outcome) {
-            None => Ok(()),
-            Some((where_to, sent)) => Err(MeasureError::Silent { sent, rate, where_to }),
+        // This one gives no result, and so does not make one short.
+        self.marks.shortest = shortest;
+        if let Some((where_to, sent)) = silent_side(&asked.outcome) {
+            return Err(MeasureError::Silent { sent, rate, where_to });
         }
-    }
-
-    /// What a search takes, under this conduct.
-    pub fn search_estimate(&self, search: &Search) -> Estimate {
-        let trials = u64::from(search.precision.trials(search.most));
-        Estimate::of(&self.conduct, trials, search.duration)
+        match asked.verdict {
+            Verdict::Invalid(why) => Err(MeasureError::Untrusted(format!("even at {rate} fps {why}"))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -419,16 +347,6 @@ fn silent_side(outcome: &Outcome) -> Option<(&'static str, u64)> {
         (_, _, true) => Some(("on the left", right.sent)),
         _ => None,
     }
-}
-
-fn shown(shot: &Shot, verdict: Verdict, outcome: Outcome) -> Shown {
-    let within = shot.most_loss > 0.0 && outcome.loss() <= shot.most_loss;
-    let passed = match verdict {
-        Verdict::Pass => true,
-        Verdict::Fail(_) | Verdict::Disturbed(_) => within,
-        Verdict::TesterLimit(_) | Verdict::Invalid(_) => false,
-    };
-    Shown { verdict, passed, outcome }
 }
 
 /// Passes progress on, and does the deed once when its time has come.

@@ -28,7 +28,7 @@ pub struct SelfTest {
 impl SelfTest {
     /// How long it will take.
     pub fn estimate(conduct: &Conduct, most: u64) -> Estimate {
-        Estimate::of(conduct, u64::from(conduct.precision.trials(most)) + 1, conduct.duration)
+        Estimate::of(conduct, conduct.search_trials(conduct.precision, most) + 1, conduct.duration)
     }
 
     /// Measures over joined ports, up to `most` frames a second and direction.

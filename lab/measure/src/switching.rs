@@ -80,8 +80,16 @@ impl Learning {
                     Learning::Capacity { rate, .. } => (value as u32, rate),
                     Learning::Rate { addresses, .. } => (addresses, value),
                 };
-                forget()?;
-                ask(runner, traffic, addresses, rate, bracket)
+                let mut tries = 0;
+                loop {
+                    forget()?;
+                    tries += 1;
+                    match ask(runner, traffic, addresses, rate, bracket)? {
+                        Some(answer) => return Ok(answer),
+                        None if tries > runner.conduct.retries => return Ok(Answer::Fail),
+                        None => {}
+                    }
+                }
             })
         })
     }
@@ -102,14 +110,14 @@ impl Learning {
     }
 }
 
-/// Learns, waits, and asks: no frame to a learnt address may be flooded.
+/// Learns, waits, and asks: no frame to a learnt address may be flooded. `None`: learning was disturbed and says nothing.
 fn ask(
     runner: &mut Runner<'_>,
     traffic: &dyn LearningTraffic,
     addresses: u32,
     rate: u64,
     bracket: (u64, u64),
-) -> Result<Answer, MeasureError> {
+) -> Result<Option<Answer>, MeasureError> {
     let teaching = Shot {
         bracket: Some(bracket),
         stateful: true,
@@ -118,7 +126,10 @@ fn ask(
     };
     let taught = runner.trial(&teaching)?;
     if taught.is_tester_limit() {
-        return Ok(Answer::Limit);
+        return Ok(Some(Answer::Limit));
+    }
+    if taught.is_doubtful() {
+        return Ok(None);
     }
     runner.wait(runner.conduct.settle)?;
     let streams = traffic.ask(addresses, ASKING)?;
@@ -128,7 +139,7 @@ fn ask(
     };
     let asked = runner.trial(&asking)?;
     let flooded: u64 = asked.outcome.streams.iter().filter(|s| !s.expected).map(|s| s.counts.received).sum();
-    Ok(if flooded == 0 { Answer::Pass } else { Answer::Fail })
+    Ok(Some(if flooded == 0 { Answer::Pass } else { Answer::Fail }))
 }
 
 fn time(frames: u64, rate: u64) -> Duration {

@@ -118,7 +118,7 @@ impl Test for Throughput {
     }
 
     fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
-        let trials = u64::from(conduct.precision.trials(self.most.unwrap_or(most)));
+        let trials = conduct.search_trials(conduct.precision, self.most.unwrap_or(most));
         Estimate::of(conduct, trials, conduct.duration).times(conduct.runs)
     }
 

@@ -119,6 +119,7 @@ impl Loads {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these figures are exact")]
 mod tests {
     use super::super::Goal;
     use super::*;
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn rfc_2544_is_decided_by_one_trial() {
         let target = Goal::rfc2544().targets()[2];
-        let minute = |loss_ratio| [LoadTrial { duration: Duration::from_secs(60), loss_ratio }];
+        let minute = |loss_ratio| [LoadTrial { duration: Duration::from_mins(1), loss_ratio }];
         assert_eq!(classify(&minute(0.0), &target), Class::Lower);
         assert_eq!(classify(&minute(1e-9), &target), Class::Upper);
     }
@@ -155,6 +156,15 @@ mod tests {
         let short = |loss_ratio| [LoadTrial { duration: Duration::from_secs(1), loss_ratio }];
         assert_eq!(classify(&short(0.0), &target), Class::Undecided);
         assert_eq!(classify(&short(0.5), &target), Class::Upper);
+    }
+
+    #[test]
+    fn good_short_trials_make_up_for_bad_ones_by_the_exceed_ratio() {
+        let target = Target { exceed_ratio: 0.5, ..Goal::rfc2544().targets()[2] };
+        let short = |seconds, loss_ratio| LoadTrial { duration: Duration::from_secs(seconds), loss_ratio };
+        // 40 s are more than half of 60 s; of them 20 s are made up for.
+        assert_eq!(classify(&[short(40, 0.5)], &target), Class::Upper);
+        assert_eq!(classify(&[short(40, 0.5), short(20, 0.0)], &target), Class::Undecided);
     }
 
     #[test]

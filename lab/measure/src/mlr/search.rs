@@ -205,6 +205,11 @@ impl MlrSearch {
                     mark(&mut row, Trust::Ceiling);
                     note(&mut row, "at least (largest load)");
                 }
+                let limited = |cap: u64| result.upper.is_none_or(|upper| upper >= cap);
+                if runner.cap().is_some_and(limited) {
+                    mark(&mut row, Trust::TesterBound);
+                    note(&mut row, "at least (tester limit)");
+                }
                 if !result.reached {
                     note(&mut row, "the time was up before the bounds were near enough");
                 }
