@@ -13,6 +13,7 @@ use shoal_lab_plan::{
 use crate::error::FrameError;
 use crate::extension::Extension;
 use crate::layout::Layout;
+use crate::mix::Mix;
 use crate::packet::{Macs, Packet, payload_of};
 use crate::tag::{MAGIC, PLAIN_LEN, SIGNED_LEN};
 use crate::variation::{self, End, Hosts, Ports, address_byte};
@@ -154,6 +155,23 @@ impl Traffic {
             }
         }
         Ok(streams)
+    }
+
+    /// The streams of frames of several sizes, in the mix's exact shares of `rate`; the traffic's own sizes do not count.
+    ///
+    /// # Errors
+    ///
+    /// As [`streams`](Self::streams).
+    pub fn mixed(&self, mix: &Mix, rate: Rate) -> Result<Vec<Stream>, FrameError> {
+        let mut all = Vec::new();
+        for (share, size) in &mix.parts {
+            let one = Traffic { size4: *size, size6: *size, ..self.clone() };
+            for mut stream in one.streams(rate.share(*share, mix.whole()))? {
+                stream.name = format!("{} {size} B", stream.name);
+                all.push(stream);
+            }
+        }
+        Ok(all)
     }
 
     pub(crate) fn check(&self) -> Result<(), FrameError> {

@@ -19,7 +19,7 @@ fn any_change(places: std::ops::Range<u16>) -> impl Strategy<Value = Change> {
     let order =
         prop_oneof![Just(Order::Rising), Just(Order::Falling), Just(Order::Random), Just(Order::Permutation)];
     let width = prop_oneof![Just(1_u8), Just(2), Just(4), Just(8)];
-    let write = (places, width, any::<i64>(), -9_i8..9, any::<u64>()).prop_map(
+    let write = (places, width, any::<i64>(), -9_i8..9, prop_oneof![Just(u64::MAX), any::<u64>()]).prop_map(
         |(offset, width, add, shift, mask)| Write { add, shift, mask, ..Write::whole(offset, width) },
     );
     (order, any::<u32>(), any::<u32>(), 1_u64..1000, any::<u64>(), prop::collection::vec(write, 1..3))
@@ -84,6 +84,27 @@ proptest! {
         let recogniser = Recogniser::new(&trial);
         prop_assert_eq!(recogniser.look(&frame), Look::Signed { trial: id, stream: 0, from: sent.from, sequence });
         prop_assert_eq!(recogniser.check(&frame, 0), Ok(()));
+    }
+
+    #[test]
+    fn any_stream_is_written_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..100), kind in 0..4_usize, tag in 0..3_usize, offset in 0_u16..110,
+        changes in prop::collection::vec(any_change(0..110), 0..4), cut in 0_usize..100, frames: u64,
+    ) {
+        let mut frame = [udp4(30), udp6(30), bytes.clone(), udp4(60)][kind].clone();
+        for (to, from) in frame.iter_mut().skip(12 + cut).zip(&bytes) {
+            *to = *from;
+        }
+        let tag = [Tag::Signed { offset }, Tag::Plain { offset }, Tag::None][tag];
+        let sent = stream(frame.clone(), tag, changes);
+        let recogniser = Recogniser::new(&trial(1, vec![sent.clone()]));
+        if let Ok(mut program) = Program::new(&sent, 0, 1, 1) {
+            for sequence in [0, 1, frames, frames.wrapping_add(1), u64::MAX] {
+                let frame = written(&mut program, sequence);
+                recogniser.look(&frame);
+                let _ = recogniser.check(&frame, 0);
+            }
+        }
     }
 
     #[test]

@@ -238,4 +238,22 @@ fn a_frame_of_the_other_family_is_left_alone() {
     fragment[20] = 0x20;
     assert!(!retuple(&mut fragment, &tuple4(1, 2, (3, 4))));
     assert_eq!(Tuple::of(&fragment), None);
+    // Nor is a later fragment read: what stands behind its header are no ports.
+    let mut later = udp4(18);
+    later[21] = 1;
+    assert_eq!(Tuple::of(&later), None);
+}
+
+#[test]
+fn a_udp_checksum_that_comes_to_zero_is_all_ones() {
+    let mut frame = first(&stream(udp4(18), SIGNED4, Vec::new()), 0, 7);
+    let mut ones = 0;
+    for port in 0..=u16::MAX {
+        assert!(retuple(&mut frame, &tuple4(1, 2, (port, 4))));
+        assert_ne!(frame[40..42], [0, 0], "port {port}");
+        assert_eq!(udp_checksums(&frame).0, udp_checksums(&frame).1, "port {port}");
+        ones += u32::from(frame[40..42] == [255, 255]);
+    }
+    // Of all 65,536 sums one or two come to zero.
+    assert!((1..=2).contains(&ones), "{ones}");
 }

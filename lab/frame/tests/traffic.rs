@@ -203,6 +203,23 @@ fn mixes_are_split_in_their_exact_shares_and_start_one_after_another() {
 }
 
 #[test]
+fn any_traffic_can_have_a_mix_of_sizes() {
+    let t = traffic(Family::Ip4, 64);
+    let streams = t.mixed(&"imix:csit".parse().unwrap(), Rate::per_second(4800)).unwrap();
+    let shares: Vec<_> =
+        streams.iter().map(|s| (s.name.as_str(), s.frame.len(), in_ten_seconds(s))).collect();
+    let expected = [
+        ("forward 64 B", 60, 28_000),
+        ("reverse 64 B", 60, 28_000),
+        ("forward 570 B", 566, 16_000),
+        ("reverse 570 B", 566, 16_000),
+        ("forward 1518 B", 1514, 4000),
+        ("reverse 1518 B", 1514, 4000),
+    ];
+    assert_eq!(shares, expected);
+}
+
+#[test]
 fn udp_checksums_of_a_load_test_are_right_if_asked_for() {
     for (fix_l4, right) in [(false, 1), (true, 300)] {
         let load = LoadTraffic {

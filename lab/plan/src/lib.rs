@@ -25,7 +25,9 @@ pub use outcome::{Counts, Delays, Gap, Lateness, Learnt, Outcome, Sample, Stall,
 pub use rate::{Layer, Link, PER_FRAME_ON_WIRE, Rate};
 pub use record::{SummaryRow, TrialLine};
 pub use scenario::{Addresses, Family, Forwarding, Nat, Scenario, SideAddresses};
-pub use stream::{Answers, Change, Checksums, Digit, Order, Pace, Side, Stamps, Step, Stream, Tag, Variable, Write};
+pub use stream::{
+    Answers, Change, Checksums, Digit, Order, Pace, Side, Stamps, Step, Stream, Tag, Variable, Write,
+};
 pub use tester::{Tester, TesterError, TesterFacts, Unwatched, Watch};
 pub use trial::{FCS, SMALLEST, Trial, Verify};
 pub use verdict::{Trust, Verdict};

@@ -177,10 +177,10 @@ impl FromStr for Conf {
             }
             let entry = Entry { line: number, key, value: words.next() };
             conf.set(&entry)?;
-            if let Some(more) = words.next() {
-                return Err(
-                    entry.wrong(&format!("`{more}` behind it belongs to a comment: put `#` before it"))
-                );
+            if words.next().is_some() {
+                // The original reads one value and does not look further, so files that work there may have more.
+                conf.notes
+                    .push(format!("line {number}: what stands behind the value of `{key}` has no effect"));
             }
         }
         conf.whole()?;

@@ -96,12 +96,10 @@ impl Run<'_> {
         let wanted = self.args.stateful.map_or(0, |s| s.entries);
         let found = outcome.learnt.as_ref().map_or(0, |l| l.tuples);
         if found < wanted {
-            self.line(&format!(
-                "Error: Failed to fill state table (valid entries: {found}, state table size: {wanted})!"
-            ));
+            self.line(&format!("Error: Failed to fill state table: {found} of {wanted} entries."));
             return Some(1);
         }
-        self.line("Info: Preliminary phase finished.");
+        self.line("Info: The state table is filled.");
         None
     }
 
@@ -144,11 +142,9 @@ impl Run<'_> {
     /// The original's rule: one look at the end. Nothing else of that direction is printed if it took too long.
     fn sent_in_time(&mut self, name: &str, trial: &Trial, outcome: &Outcome) -> bool {
         let (took, limit) = (outcome.took.as_secs_f64(), outcome.planned.as_secs_f64() * trial.tolerance);
-        self.line(&format!("Info: {name} sender's sending took {took:.10} seconds."));
+        self.line(&format!("Info: {name} sending took {took:.10} s."));
         if took > limit {
-            self.line(&format!(
-                "{name} sending exceeded the {limit:.10} seconds limit, the test is invalid."
-            ));
+            self.line(&format!("{name} sending took longer than {limit:.10} s: the test is invalid."));
         }
         took <= limit
     }

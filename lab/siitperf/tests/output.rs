@@ -82,6 +82,40 @@ fn variation_is_the_999th_of_1000_less_the_smallest() {
 }
 
 #[test]
+fn variation_is_never_less_than_nothing_although_bins_are_coarse() {
+    let mut tester = StandIn::new();
+    // Three digits: a delay of 10,004 ns lies in a bin of 10,000.
+    tester.delays = Delays {
+        count: 1000,
+        min: 10_004,
+        max: 10_004,
+        histogram: vec![(10_000, 1000)],
+        ..Delays::default()
+    };
+    let done = finish(Program::Pdv, "84 1000 1 2000 2 2 0", CONF, &mut tester);
+    assert_eq!(awk(&done.text, "Reverse PDV", 3), ["0.000000"], "{}", done.text);
+}
+
+#[test]
+fn a_scripts_binary_search_ends_at_the_last_rate_without_loss() {
+    let (mut low, mut high) = (0_u64, 8_000_000);
+    while high - low > 1 {
+        let rate = u64::midpoint(low, high);
+        let mut tester = StandIn::new();
+        tester.lose = u64::from(rate > 1_374_999);
+        let done = finish(Program::Tp, &format!("84 {rate} 60 2000 2 2"), CONF, &mut tester);
+        let all = (60 * rate).to_string();
+        let both = ["Forward", "Reverse"].map(|way| awk(&done.text, &format!("{way} frames received:"), 4));
+        if both.iter().all(|received| *received == [all.as_str()]) {
+            low = rate;
+        } else {
+            high = rate;
+        }
+    }
+    assert_eq!(low, 1_374_999);
+}
+
+#[test]
 fn with_a_frame_timeout_counts_are_printed_and_no_variation() {
     let mut tester = StandIn::new();
     let done = finish(Program::Pdv, "84 1000 1 2000 2 2 10", CONF, &mut tester);

@@ -26,7 +26,7 @@ IPv4-R-Virt 0.0.0.0
 MAC-L-Tester 02:00:00:00:00:01
 MAC-R-Tester 02:00:00:00:00:02#close
 MAC-L-DUT 02:00:00:00:00:0a
-MAC-R-DUT A0:36:9F:C5:E6:5A
+MAC-R-DUT 02:0B:0C:0D:0E:0F
 Forward 1
 Reverse 1
 Promisc 0
