@@ -45,7 +45,6 @@ struct Prepared {
     sendings: [Sending; 2],
     accounts: Vec<Account>,
     again: Vec<Program>,
-    frames: u64,
 }
 
 impl<T: Transport, C: Clock> Engine<T, C> {
@@ -92,7 +91,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
     /// As there.
     pub fn trial(&mut self, trial: &Trial, watch: &mut dyn Watch) -> Result<Outcome, EngineError> {
         let prepared = self.prepare(trial)?;
-        let Prepared { timelines, sendings, accounts, again, frames } = prepared;
+        let Prepared { timelines, sendings, accounts, again } = prepared;
         let learning = self.learning(trial, again)?;
         let (begins, ends) = extents(&timelines, trial.duration);
         let samples = match trial.sample_every {
@@ -110,7 +109,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             reception: Reception::new(trial, accounts, learning),
             looks: Looks::new(),
             samples: Vec::with_capacity(samples),
-            end: ends.unwrap_or(begins).max(if frames == 0 { 0 } else { nanoseconds(trial.duration) }),
+            end: ends.unwrap_or(begins).max(nanoseconds(trial.duration)),
         };
         let drops = drops_of(run.ports)?;
         let (reading, stolen, begun) = (self.clock.read(), steal::stolen_ticks(), self.clock.now());
@@ -166,7 +165,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
         }
         let timelines: Vec<_> =
             trial.streams.iter().map(|stream| Timeline::new(&stream.pace, trial.duration)).collect();
-        let frames = self.check_memory(trial, &timelines)?;
+        self.check_memory(trial, &timelines)?;
         let (mut accounts, mut again) = (Vec::new(), Vec::new());
         let mut senders = [Vec::new(), Vec::new()];
         let (patience, duration) = (patience(trial), nanoseconds(trial.duration));
@@ -195,11 +194,11 @@ impl<T: Transport, C: Clock> Engine<T, C> {
         let [left, right] = senders;
         let sendings =
             [Sending::new(Side::Left, left, trial.burst), Sending::new(Side::Right, right, trial.burst)];
-        Ok(Prepared { timelines, sendings, accounts, again, frames })
+        Ok(Prepared { timelines, sendings, accounts, again })
     }
 
-    /// Refuses what would need more memory than is allowed; the trial's frames otherwise.
-    fn check_memory(&self, trial: &Trial, timelines: &[Timeline]) -> Result<u64, EngineError> {
+    /// Refuses what would need more memory than is allowed.
+    fn check_memory(&self, trial: &Trial, timelines: &[Timeline]) -> Result<(), EngineError> {
         let is_timed = trial.frame_timeout.is_some();
         let streams = trial.streams.iter().zip(timelines);
         let bytes = streams.map(|(stream, timeline)| {
@@ -218,7 +217,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
             return Err(EngineError::Memory { frames, needed: mib(needed), allowed: mib(self.memory), most });
         }
-        Ok(frames)
+        Ok(())
     }
 
     /// The flows of a stateful trial: new ones if it learns, those of the trial before if it answers.

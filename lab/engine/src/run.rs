@@ -70,12 +70,12 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
                 at.last = since.saturating_add(nanoseconds(self.trial.timeout));
             }
             self.sample(&mut at, since);
+            if since >= at.last {
+                break;
+            }
             if since >= at.told + PROGRESS {
                 at.told = since;
                 self.tell(watch, since)?;
-            }
-            if since >= at.last {
-                break;
             }
             if !busy {
                 let next = self.next_moment(&at).saturating_add(start);

@@ -15,6 +15,9 @@ use super::{Drops, Flushed, PortError, Received, Transport};
 /// Between two tries to get a peer back.
 const AGAIN: Duration = Duration::from_millis(5);
 
+/// Refusals in a row after which it is asked whether the peer lives: a system call.
+const LOOK_AFTER: u32 = 256;
+
 /// How a peer that went away is got back.
 enum Return {
     /// It is not: there is no socket to ask at.
@@ -42,6 +45,8 @@ pub struct MemifPort {
     kept: Option<usize>,
     accepted: usize,
     refused: u64,
+    /// Refusals in a row.
+    waiting: u32,
     drops: Drops,
 }
 
@@ -101,6 +106,7 @@ impl MemifPort {
             kept: None,
             accepted: 0,
             refused: 0,
+            waiting: 0,
             drops: Drops::default(),
         }
     }
@@ -110,10 +116,15 @@ impl MemifPort {
     fn put(&mut self, length: usize) -> Result<bool, PortError> {
         let frame = self.outgoing.get(..length).unwrap_or_default();
         match self.end.as_mut().map(|end| end.tx.send_parts(std::iter::once(frame))) {
-            Some(Ok(())) => {}
+            Some(Ok(())) => self.waiting = 0,
             Some(Err(Refusal::Full)) => {
                 self.kept = Some(length);
                 self.refused += 1;
+                self.waiting += 1;
+                // A peer that has died does not keep up either, and the frames that are due meanwhile must not wait for it.
+                if self.waiting.is_multiple_of(LOOK_AFTER) {
+                    self.tend();
+                }
                 return Ok(false);
             }
             Some(Err(Refusal::TooLong)) => return Err(PortError::TooLong { length, most: LONGEST }),
@@ -191,6 +202,10 @@ impl Transport for MemifPort {
 
     #[inline]
     fn receive(&mut self, most: usize, take: &mut impl FnMut(Received<'_>)) -> Result<usize, PortError> {
+        if self.end.is_none() {
+            // At each look, so that the end of a reset is seen when it comes.
+            self.tend();
+        }
         let Some(end) = &mut self.end else { return Ok(0) };
         let mut count = 0;
         while count < most {
