@@ -23,6 +23,8 @@ mod softnet;
 mod stand;
 mod testpmd;
 mod user_space;
+mod vpp;
+mod vpp_config;
 mod wire;
 mod wires;
 

@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::shoal::Shoal;
 use crate::testpmd::Testpmd;
 use crate::user_space::UserSpace;
+use crate::vpp::Vpp;
 use crate::wire::Wire;
 
 /// A device that the lab knows, whether it is installed or not.
@@ -73,6 +74,7 @@ pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, Unknow
         "linux-iptables" => Box::new(Linux::new(Role::Iptables, settings)),
         "ovs" => Box::new(UserSpace::new(Ovs::Netdev, settings)),
         "ovs-dpdk" => Box::new(UserSpace::new(Ovs::Dpdk, settings)),
+        "vpp" => Box::new(UserSpace::new(Vpp, settings)),
         "wire" => Box::new(Wire::new(settings)),
         _ => {
             let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
