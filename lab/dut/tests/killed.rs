@@ -46,6 +46,13 @@ fn await_that(what: &str, done: impl Fn() -> bool) {
 /// Kills a lab and starts another: what is left in between is what only the journal knows of.
 fn killed(test: &str, words: &[&str]) {
     let Some(lab) = Lab::begin(test) else { return };
+    if !example().exists() {
+        println!(
+            "SKIP {test}: {} is not built; `cargo test` without `--test` builds it",
+            example().display()
+        );
+        return;
+    }
     let Some(mut other) = other_lab(&lab, words) else {
         println!("SKIP {test}: {} does not start here", words[0]);
         return;

@@ -208,3 +208,46 @@ fn a_daemon_that_refuses_its_start_up_file_is_an_error_with_its_words() {
     assert!(matches!(&error, DeviceError::Start { reason, .. } if reason.contains("ended (code")), "{error}");
     lab.left_nothing();
 }
+
+/// Frames through memifs, by the load generator of the memif driver: `cargo build -p shoal-memif --example blast`, its path
+/// in BLAST, then `cargo test -p shoal-lab-dut -- --ignored`.
+#[test]
+#[ignore = "needs BLAST, drivers/memif/examples/blast.rs built by hand, and two processors"]
+fn shoal_forwards_between_memifs() {
+    let test = "shoal_forwards_between_memifs";
+    let Some(lab) = Lab::begin(test) else { return };
+    let Some(blast) = std::env::var_os("BLAST") else {
+        println!("SKIP {test}: BLAST is not set");
+        return;
+    };
+    let mut scenario = scenario(Forwarding::Route);
+    // The generator's own addresses.
+    for (n, side) in [&mut scenario.addresses.left, &mut scenario.addresses.right].into_iter().enumerate() {
+        side.device4 = [10, 0, n as u8, 1].into();
+        side.tester4 = [10, 0, n as u8, 2].into();
+        side.device6 = format!("2001:db8:{n}::1").parse().unwrap();
+        side.tester6 = format!("2001:db8:{n}::2").parse().unwrap();
+    }
+    let Some(mut device) = ready(&lab, test, "shoal", &scenario) else { return };
+    let ports = device.start(&scenario, "memif").unwrap();
+    let Attachment::Memif { socket, .. } = &ports.left.attachment else { panic!("{ports:?}") };
+    for family in ["ip4", "ip6"] {
+        let before = count(&mut *device, "right tx packets");
+        let out = std::process::Command::new("taskset")
+            .args(["-c", "1"])
+            .arg(&blast)
+            .arg(socket)
+            .args(["02:00:00:00:0d:01", family, "1"])
+            .output()
+            .unwrap();
+        println!(
+            "{family}: {}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
+        assert!(count(&mut *device, "right tx packets") > before, "{:?}", device.counters());
+    }
+    println!("{:?}, CPU time {:?} us", device.counters().unwrap(), device.cpu_time());
+    drop(device);
+    lab.left_nothing();
+}
