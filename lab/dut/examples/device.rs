@@ -3,7 +3,7 @@
 //!   cargo run -p shoal-lab-dut --example device -- linux-route af-packet [FORWARDING]
 //!
 //! FORWARDING is `route`, `cross-connect`, `bridge` or `snat` (behind 203.0.113.1-9); what the device can do if it is left out.
-//! PREFIX and FOLDER in the environment are the settings of those names.
+//! PREFIX and FOLDER in the environment are the settings of those names, ROUTES is how many more routes of each family.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to people")]
 
 use std::env;
@@ -31,7 +31,7 @@ fn run() -> Result<(), String> {
         forwarding,
         addresses: Addresses::default(),
         networks: 1,
-        routes: 0,
+        routes: env::var("ROUTES").ok().and_then(|n| n.parse().ok()).unwrap_or(0),
         workers: 1,
         mtu: 1500,
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shoal_lab_plan::{Device, Forwarding};
+use shoal_lab_plan::Forwarding;
 use support::*;
 
 /// `examples/device.rs`, which cargo builds with the tests.
@@ -54,7 +54,7 @@ fn killed(test: &str, words: &[&str]) {
         return;
     }
     let Some(mut other) = other_lab(&lab, words) else {
-        println!("SKIP {test}: {} does not start here", words[0]);
+        println!("SKIP {test}: {words:?} does not start here");
         return;
     };
     let theirs = format!("{}-{}-", lab.prefix(), other.id());
