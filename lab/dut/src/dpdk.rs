@@ -18,6 +18,16 @@ pub(crate) fn memory(prefix: &str) -> String {
     )
 }
 
+/// The same for Open vSwitch, which adds words of its own.
+pub(crate) fn memory_of_switch(prefix: &str) -> String {
+    let pages = if huge_pages_free() {
+        String::new()
+    } else {
+        format!("--no-huge --legacy-mem --file-prefix {prefix} ")
+    };
+    format!("{pages}-m {MEGABYTES} --no-pci --no-telemetry")
+}
+
 /// What a killed program with this prefix leaves.
 pub(crate) fn leftovers(prefix: &str) -> Vec<Undo> {
     let mut all = vec![Undo::Path(PathBuf::from("/var/run/dpdk").join(prefix))];

@@ -82,7 +82,7 @@ impl Adapter for Ovs {
         }
     }
 
-    fn rewrites(&self) -> bool {
+    fn rewrites(&self, _: &Scenario) -> bool {
         false
     }
 
@@ -127,7 +127,10 @@ impl Adapter for Ovs {
         let bridge = format!(
             "--timeout=20 add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev fail_mode=secure other-config:disable-in-band=true"
         );
-        ground.stand.run(&vsctl(&folder, &bridge).limit(STARTED))?;
+        let made = ground.stand.run(&vsctl(&folder, &bridge).limit(STARTED));
+        // It waits for the switch: if that has ended, why it did is the better answer.
+        switch.alive()?;
+        made?;
         for side in Side::BOTH {
             let mut line = vsctl(&folder, &format!("--timeout=20 add-port {BRIDGE} {}", name(side)));
             if *self == Ovs::Dpdk {
@@ -137,13 +140,14 @@ impl Adapter for Ovs {
             }
             ground.stand.run(&line.limit(STARTED))?;
         }
+        check(&folder)?;
         for flow in flows(&ground.scenario.forwarding) {
             let line = ofctl(&folder, &format!("add-flow {BRIDGE} {flow}"));
             ground.stand.run(&line)?;
         }
         switch.alive()?;
         ground.processes.push(switch);
-        check(&folder)
+        Ok(())
     }
 
     fn counters(&self, ground: &mut Ground) -> Result<Vec<(String, u64)>, SetupError> {
@@ -196,10 +200,11 @@ fn ofctl(folder: &Path, words: &str) -> Line {
 fn dpdk_settings(ground: &Ground) -> Vec<String> {
     let mask =
         |cores: &[usize]| format!("{:#x}", cores.iter().fold(0_u128, |mask, core| mask | 1 << (core % 128)));
-    let memory = dpdk::memory(ground.stand.name()).replace("--log-level=lib.eal:3", "");
+    // It adds --in-memory, which leaves no files; with ordinary memory DPDK refuses that, unless the older kind is asked for.
+    let memory = dpdk::memory_of_switch(ground.stand.name());
     vec![
         "other_config:dpdk-init=true".to_owned(),
-        format!("other_config:dpdk-extra=\"{}\"", memory.trim()),
+        format!("other_config:dpdk-extra=\"{memory}\""),
         format!("other_config:dpdk-lcore-mask={}", mask(&[ground.stand.settings.cores.main])),
         format!("other_config:pmd-cpu-mask={}", mask(&ground.workers())),
     ]

@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::shoal::Shoal;
 use crate::testpmd::Testpmd;
 use crate::user_space::UserSpace;
+use crate::vpp::Vpp;
 use crate::wire::Wire;
 
 /// A device that the lab knows, whether it is installed or not.
@@ -37,6 +38,27 @@ pub const KNOWN: &[Known] = &[
     Known { name: "linux-bridge", what: "this kernel's bridge", forwardings: &["bridge"] },
     Known { name: "linux-nft", what: "this kernel's source NAT, by nftables", forwardings: &["snat"] },
     Known { name: "linux-iptables", what: "this kernel's source NAT, by iptables", forwardings: &["snat"] },
+    Known {
+        name: "testpmd-io",
+        what: "DPDK's test program, frames as they are",
+        forwardings: &["cross-connect", "bridge"],
+    },
+    Known {
+        name: "testpmd-mac",
+        what: "DPDK's test program, MACs rewritten",
+        forwardings: &["route", "cross-connect"],
+    },
+    Known {
+        name: "ovs",
+        what: "Open vSwitch in user space, with the kernel's interfaces",
+        forwardings: &["cross-connect", "bridge"],
+    },
+    Known {
+        name: "ovs-dpdk",
+        what: "Open vSwitch in user space, with DPDK's devices",
+        forwardings: &["cross-connect", "bridge"],
+    },
+    Known { name: "vpp", what: "FD.io VPP", forwardings: ALL_OF_THEM },
     Known {
         name: "wire",
         what: "no device: the tester's ports joined, for self-tests",
@@ -73,6 +95,7 @@ pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, Unknow
         "linux-iptables" => Box::new(Linux::new(Role::Iptables, settings)),
         "ovs" => Box::new(UserSpace::new(Ovs::Netdev, settings)),
         "ovs-dpdk" => Box::new(UserSpace::new(Ovs::Dpdk, settings)),
+        "vpp" => Box::new(UserSpace::new(Vpp, settings)),
         "wire" => Box::new(Wire::new(settings)),
         _ => {
             let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
@@ -143,6 +166,25 @@ mod tests {
             assert_eq!(device(known.name, &Settings::default()).unwrap().name(), known.name);
         }
         assert_eq!(devices(&Settings::default()).len(), KNOWN.len());
+    }
+
+    #[test]
+    fn the_readme_has_each_device_with_its_wires() {
+        let readme = include_str!("../README.md");
+        let rows: Vec<&str> =
+            readme.lines().filter(|l| l.starts_with("| `") && !l.contains(".rs`")).collect();
+        let names: Vec<&str> = rows.iter().filter_map(|l| l.split('`').nth(1)).collect();
+        assert_eq!(names, KNOWN.iter().map(|k| k.name).collect::<Vec<_>>());
+        for (row, known) in rows.iter().zip(KNOWN) {
+            let wires = row.split('|').nth(3).unwrap().trim();
+            if wires != "the same" {
+                assert_eq!(
+                    wires,
+                    device(known.name, &Settings::default()).unwrap().transports().join(", "),
+                    "{row}"
+                );
+            }
+        }
     }
 
     #[test]

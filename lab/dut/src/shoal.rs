@@ -46,7 +46,7 @@ impl Adapter for Shoal {
         vec!["memif", "af-xdp", "af-packet"]
     }
 
-    fn rewrites(&self) -> bool {
+    fn rewrites(&self, _: &Scenario) -> bool {
         true
     }
 

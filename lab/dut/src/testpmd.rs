@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use shoal_lab_plan::{Forwarding, Scenario, Side};
 
-use crate::cleaner::Undo;
 use crate::dpdk;
 use crate::error::SetupError;
 use crate::line::Line;
 use crate::program::need;
 use crate::routes::side;
 use crate::settings::Settings;
-use crate::stand::Stand;
 use crate::user_space::{Adapter, Ground};
 use crate::wires::{device_mac, mac, name};
 
@@ -56,7 +54,7 @@ impl Adapter for Testpmd {
         vec!["memif", "af-packet"]
     }
 
-    fn rewrites(&self) -> bool {
+    fn rewrites(&self, _: &Scenario) -> bool {
         *self == Testpmd::Mac
     }
 
@@ -67,7 +65,9 @@ impl Adapter for Testpmd {
     fn launch(&self, ground: &mut Ground) -> Result<(), SetupError> {
         let before = ground.stand.path("testpmd.log");
         let begin = std::fs::metadata(&before).map_or(0, |m| m.len() as usize);
-        clean_up(&mut ground.stand)?;
+        for undo in dpdk::leftovers(ground.stand.name()) {
+            ground.stand.undo(undo)?;
+        }
         let line = Line::words(format!("{} {}", ground.inside(&ground.cores()), arguments(*self, ground)));
         let mut process = ground.stand.start("testpmd", &line)?;
         let log = ground.stand.path("testpmd.log");
@@ -119,18 +119,6 @@ impl Adapter for Testpmd {
         // net_memif knows no such thing: it would say "not supported" and nothing would happen.
         ground.flap_wire()
     }
-}
-
-/// What is left when it is killed: its folder of run-time files, and its files in huge pages.
-fn clean_up(stand: &mut Stand) -> Result<(), SetupError> {
-    for undo in dpdk::leftovers(stand.name()) {
-        stand.undo(undo)?;
-    }
-    let socket = stand.path("memif.sock");
-    stand.undo(Undo::Path(socket.clone()))?;
-    // One that was killed leaves its socket, and would not start on it again.
-    let _ = std::fs::remove_file(socket);
-    Ok(())
 }
 
 /// The program and its arguments.

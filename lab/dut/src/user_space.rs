@@ -1,6 +1,7 @@
 //! What devices have in common that are programs: ground to stand on, processes on their processors, wires where they
 //! are not attached to by memif, and starting anew. What differs is the adapter's.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use shoal_lab_plan::{Attachment, Described, Device, DeviceError, Port, Ports, Reset, Scenario, Side};
@@ -23,7 +24,7 @@ pub(crate) trait Adapter: Send {
     /// As [`Device::transports`].
     fn transports(&self) -> Vec<&'static str>;
     /// Whether its ports have MACs of their own, as a router's.
-    fn rewrites(&self) -> bool;
+    fn rewrites(&self, scenario: &Scenario) -> bool;
     /// Program and version.
     fn version(&self, settings: &Settings) -> String;
     /// Writes what it is configured by and starts its processes; all is done when it returns. It is called again for each
@@ -137,7 +138,7 @@ impl<A: Adapter> UserSpace<A> {
         ));
         self.adapter.launch(&mut ground)?;
         if let Some(wires) = ground.wires.clone() {
-            probe(&mut ground.stand, &wires, scenario, self.adapter.rewrites())?;
+            probe(&mut ground.stand, &wires, scenario, self.adapter.rewrites(scenario))?;
         }
         Ok(ground)
     }
@@ -171,6 +172,8 @@ impl<A: Adapter> UserSpace<A> {
             self.adapter.farewell(ground);
             end(ground);
         }
+        // One that was killed leaves its socket, and DPDK's programs do not start on it again.
+        let _ = fs::remove_file(ground.stand.path("memif.sock"));
         let ended = begun.elapsed();
         self.adapter.launch(ground)?;
         let took = begun.elapsed();
@@ -205,7 +208,7 @@ impl<A: Adapter> Device for UserSpace<A> {
             crate::stand::need_namespaces().map_err(DeviceError::Unavailable)?;
         }
         let ground = self.set_up(scenario, transport).map_err(not_started(self.adapter.name()))?;
-        let ports = ground.ports(self.adapter.rewrites());
+        let ports = ground.ports(self.adapter.rewrites(scenario));
         self.running = Some(ground);
         Ok(ports)
     }

@@ -1,6 +1,13 @@
 //! Devices that are programs, really started, probed, reset and taken away. Each is skipped where it is not installed;
 //! Shoal's daemon is the one that `SHOAL` names, or that of `target/release`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be set up fails"
+)]
+
 mod support;
 
 use std::path::Path;
@@ -117,7 +124,7 @@ fn by_memif(test: &str, name: &str, forwarding: Forwarding) {
         panic!("{ports:?}")
     };
     assert_eq!(socket, same);
-    assert!(socket.as_os_str().len() < 108, "{socket:?}");
+    assert!(socket.as_os_str().len() < 108, "{}", socket.display());
     assert_eq!(count(&mut *device, "left rx packets"), 0);
     for kind in [Reset::Restart, Reset::Crash] {
         device.reset(kind).unwrap();
@@ -199,5 +206,48 @@ fn a_daemon_that_refuses_its_start_up_file_is_an_error_with_its_words() {
     }
     let error = device.start(&scenario, "memif").unwrap_err();
     assert!(matches!(&error, DeviceError::Start { reason, .. } if reason.contains("ended (code")), "{error}");
+    lab.left_nothing();
+}
+
+/// Frames through memifs, by the load generator of the memif driver: `cargo build -p shoal-memif --example blast`, its path
+/// in BLAST, then `cargo test -p shoal-lab-dut -- --ignored`.
+#[test]
+#[ignore = "needs BLAST, drivers/memif/examples/blast.rs built by hand, and two processors"]
+fn shoal_forwards_between_memifs() {
+    let test = "shoal_forwards_between_memifs";
+    let Some(lab) = Lab::begin(test) else { return };
+    let Some(blast) = std::env::var_os("BLAST") else {
+        println!("SKIP {test}: BLAST is not set");
+        return;
+    };
+    let mut scenario = scenario(Forwarding::Route);
+    // The generator's own addresses.
+    for (n, side) in [&mut scenario.addresses.left, &mut scenario.addresses.right].into_iter().enumerate() {
+        side.device4 = [10, 0, n as u8, 1].into();
+        side.tester4 = [10, 0, n as u8, 2].into();
+        side.device6 = format!("2001:db8:{n}::1").parse().unwrap();
+        side.tester6 = format!("2001:db8:{n}::2").parse().unwrap();
+    }
+    let Some(mut device) = ready(&lab, test, "shoal", &scenario) else { return };
+    let ports = device.start(&scenario, "memif").unwrap();
+    let Attachment::Memif { socket, .. } = &ports.left.attachment else { panic!("{ports:?}") };
+    for family in ["ip4", "ip6"] {
+        let before = count(&mut *device, "right tx packets");
+        let out = std::process::Command::new("taskset")
+            .args(["-c", "1"])
+            .arg(&blast)
+            .arg(socket)
+            .args(["02:00:00:00:0d:01", family, "1"])
+            .output()
+            .unwrap();
+        println!(
+            "{family}: {}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
+        assert!(count(&mut *device, "right tx packets") > before, "{:?}", device.counters());
+    }
+    println!("{:?}, CPU time {:?} us", device.counters().unwrap(), device.cpu_time());
+    drop(device);
     lab.left_nothing();
 }
