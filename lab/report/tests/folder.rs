@@ -1,4 +1,5 @@
 //! Results folders: written, interrupted, full, read again.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod support;
 
@@ -22,9 +23,15 @@ fn what_is_written_is_read_again() {
         folder.trial(t).unwrap();
     }
     let sample = Sample { at: Duration::from_millis(1500), sent: [3, 4], received: [2, 1], bytes: [128, 64] };
-    let line = SampleLine::of("loadtest", "shoal, the \"router\"", "64b", 1, &sample);
+    let line = SampleLine::of("loadtest", "shoal, the \"router\"", "memif", "64b", 1, &sample);
     folder.sample(&line).unwrap();
-    let of = HistogramOf { test: "latency".into(), dut: "shoal".into(), case: "64 B".into(), run: 1 };
+    let of = HistogramOf {
+        test: "latency".into(),
+        dut: "shoal".into(),
+        transport: "memif".into(),
+        case: "64 B".into(),
+        run: 1,
+    };
     folder.histogram(&of, &[(1000, 5), (2000, 5)]).unwrap();
     folder.device_output("shoal", "ready\n").unwrap();
     let rows = vec![row("shoal", around(1e6, 20)), row("linux-route", Vec::new())];

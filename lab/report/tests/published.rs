@@ -1,4 +1,5 @@
 //! The published figures and what of them stands beside ours.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod support;
 

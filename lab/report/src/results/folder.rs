@@ -94,7 +94,9 @@ impl Folder {
     ///
     /// If they cannot be written.
     pub fn histogram(&self, of: &HistogramOf, counts: &[(u64, u64)]) -> Result<PathBuf, ReportError> {
-        let name = [of.test.as_str(), &of.dut, &of.case, &of.run.to_string()].map(file_word).join("_");
+        let name = [of.test.as_str(), &of.dut, &of.transport, &of.case, &of.run.to_string()]
+            .map(file_word)
+            .join("_");
         let file = self.path.join("hist").join(format!("{name}.hgrm"));
         write_whole(&file, &hgrm::write(of, counts))?;
         Ok(file)
