@@ -36,7 +36,7 @@ fn shape_figure(view: &View<'_>) -> Option<Figure> {
     }
     (!table.rows.is_empty()).then(|| Figure {
         title: "Shapes".into(),
-        lead: "Ratios of two figures that were measured on one machine.".into(),
+        lead: "Ratios of two figures that were measured on one machine, and how far runs are apart.".into(),
         table,
         ..Figure::default()
     })
