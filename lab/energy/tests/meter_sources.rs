@@ -1,4 +1,5 @@
 //! Whole readings of the sources that need no network.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
 use std::thread;

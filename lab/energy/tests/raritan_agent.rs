@@ -1,5 +1,6 @@
 //! The Raritan source against a real SNMP agent (net-snmp's snmpd with a script behind it) and against a socket that
 //! answers nonsense.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};

@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let later = campaign(&folder, "sample-later", 0.97)?;
     let bench: Bench = serde_json::from_str(BENCH)?;
     let results = Results::read(&path)?;
-    let page = Page { results: vec![results.clone()], bench: Some(bench), made: BEGAN + 4000.0 };
+    let page =
+        Page { results: vec![results.clone()], bench: Some(bench), made: BEGAN + 4000.0, ..Page::default() };
     write_whole(&folder.join("report.html"), &page.html()?)?;
     let comparison = compare(&results, &Results::read(&later)?);
     print!("{}", comparison.text());
@@ -39,12 +40,17 @@ fn campaign(folder: &Path, name: &str, factor: f64) -> Result<PathBuf, Box<dyn E
     for sample in ramp() {
         out.sample(&sample)?;
     }
-    for (dut, base, tail) in
-        [("loopback", 1.8, 1.0), ("shoal", 4.6, 2.2), ("testpmd-mac", 3.9, 1.7), ("linux-route", 21.0, 6.0)]
-    {
+    for (dut, transport, base, tail) in [
+        ("loopback", "memif", 1.8, 1.0),
+        ("shoal", "memif", 4.6, 2.2),
+        ("testpmd-mac", "memif", 3.9, 1.7),
+        ("loopback", "af-packet", 11.0, 1.4),
+        ("linux-route", "af-packet", 21.0, 6.0),
+    ] {
         let of = HistogramOf {
             test: "latency".into(),
             dut: dut.into(),
+            transport: transport.into(),
             case: if dut == "loopback" {
                 String::new()
             } else {
@@ -243,7 +249,7 @@ fn ramp() -> Vec<SampleLine> {
                 received: [received as u64, 0],
                 bytes: [received as u64 * 64, 0],
             };
-            samples.push(SampleLine::of("loadtest", dut, "64b, forward only, memif", 1, &sample));
+            samples.push(SampleLine::of("loadtest", dut, "memif", "64b, forward only", 1, &sample));
         }
     }
     samples

@@ -101,11 +101,11 @@ fn what(row: &SummaryRow) -> String {
     let parts = [
         row.dut.clone(),
         row.test.clone(),
-        row.metric.clone(),
+        if row.metric == row.test { String::new() } else { row.metric.clone() },
         format!("{} IPv{}", row.scenario, row.ip),
         row.frame.clone(),
         row.direction.clone(),
-        format!("{} workers", row.workers),
+        format!("workers: {}", row.workers),
         row.transport.clone(),
         row.variant.clone(),
     ];

@@ -113,28 +113,28 @@ impl SplitMix {
 
 /// Two-sided p of the Mann-Whitney U test. Up to 400 pairs and without ties the exact distribution is used, else the
 /// normal approximation with correction for ties and continuity. `None` if a side has no value.
-pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
-    let (a, b) = (sorted(a), sorted(b));
-    let (m, n) = (a.len(), b.len());
+pub fn mann_whitney(left: &[f64], right: &[f64]) -> Option<f64> {
+    let (left, right) = (sorted(left), sorted(right));
+    let (m, n) = (left.len(), right.len());
     if m == 0 || n == 0 {
         return None;
     }
     let pairs = m * n;
     let mut u = 0.0_f64;
-    for x in &a {
-        for y in &b {
-            u += if x > y {
+    for mine in &left {
+        for other in &right {
+            u += if mine > other {
                 1.0
-            } else if x < y {
+            } else if mine < other {
                 0.0
             } else {
                 0.5
             };
         }
     }
-    let mut all = [a, b].concat();
+    let mut all = [left, right].concat();
     all.sort_by(f64::total_cmp);
-    let ties: Vec<f64> = all.chunk_by(|x, y| x == y).map(|c| c.len() as f64).collect();
+    let ties: Vec<f64> = all.chunk_by(|x, y| x.total_cmp(y).is_eq()).map(|c| c.len() as f64).collect();
     let tied = ties.iter().any(|t| *t > 1.0);
     if !tied && pairs <= 400 {
         return Some(exact_p(m, n, u.min(pairs as f64 - u) as usize));
@@ -185,7 +185,6 @@ fn upper_tail(z: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "exact values are expected")]
 mod tests {
     use super::*;
 

@@ -1,4 +1,5 @@
 //! Two campaigns side by side, and a machine's history.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod support;
 

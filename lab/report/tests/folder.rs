@@ -1,4 +1,5 @@
 //! Results folders: written, interrupted, full, read again.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use shoal_lab_plan::{Sample, Verdict};
+use shoal_lab_plan::{Delays, Sample, Verdict};
 use shoal_lab_report::{Folder, HistogramOf, Page, ReportError, Results, SampleLine};
 use support::{around, record, row, trial};
 
@@ -22,9 +23,15 @@ fn what_is_written_is_read_again() {
         folder.trial(t).unwrap();
     }
     let sample = Sample { at: Duration::from_millis(1500), sent: [3, 4], received: [2, 1], bytes: [128, 64] };
-    let line = SampleLine::of("loadtest", "shoal, the \"router\"", "64b", 1, &sample);
+    let line = SampleLine::of("loadtest", "shoal, the \"router\"", "memif", "64b", 1, &sample);
     folder.sample(&line).unwrap();
-    let of = HistogramOf { test: "latency".into(), dut: "shoal".into(), case: "64 B".into(), run: 1 };
+    let of = HistogramOf {
+        test: "latency".into(),
+        dut: "shoal".into(),
+        transport: "memif".into(),
+        case: "64 B".into(),
+        run: 1,
+    };
     folder.histogram(&of, &[(1000, 5), (2000, 5)]).unwrap();
     folder.device_output("shoal", "ready\n").unwrap();
     let rows = vec![row("shoal", around(1e6, 20)), row("linux-route", Vec::new())];
@@ -122,9 +129,25 @@ fn numbers_that_json_has_not_do_not_spoil_a_folder() {
     let mut bad = row("shoal", vec![1.0, f64::NAN, f64::INFINITY]);
     bad.curve = vec![(1.0, f64::NAN), (1.0, 2.0)];
     folder.summary(&record("x"), &[bad]).unwrap();
+    let mut odd = record("x");
+    (odd.self_tests[0].most, odd.self_tests[0].floor_us, odd.host.clock_ghz) =
+        (f64::NAN, Some(f64::NAN), Some(f64::NAN));
+    odd.host.load = vec![f64::INFINITY];
+    folder.record(&odd).unwrap();
     let read = Results::read(folder.path()).unwrap();
     assert_eq!((read.trials.len(), read.rows[0].values.as_slice()), (1, &[1.0][..]));
     assert_eq!(read.rows[0].curve, [(1.0, 2.0)]);
+}
+
+#[test]
+fn delays_of_tags_become_a_histogram_without_the_lost() {
+    let here = tempfile::tempdir().unwrap();
+    let folder = Folder::create(here.path(), &record("x")).unwrap();
+    let delays = Delays { tags: vec![Some(3000), None, Some(1000), Some(3000)], ..Delays::default() };
+    folder.delays(&HistogramOf { dut: "shoal".into(), ..HistogramOf::default() }, &delays).unwrap();
+    let read = Results::read(folder.path()).unwrap();
+    let last = read.histograms[0].points.last().unwrap();
+    assert_eq!((last.count, last.us), (3, 3.0));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The page: whatever goes in, a document comes out that a parser accepts and that needs nothing from elsewhere.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod support;
 
@@ -7,8 +8,8 @@ use std::process::Command;
 
 use shoal_lab_plan::{Described, Trust};
 use shoal_lab_report::{
-    Bench, DeviceRecord, Histogram, HistogramOf, Page, PercentilePoint, Results, SampleLine, compare,
-    compare_page,
+    Bench, DeviceRecord, Histogram, HistogramOf, Page, PercentilePoint, Results, SampleLine, append_history,
+    compare, compare_page, history_file, read_history,
 };
 use support::{around, record, results, row};
 
@@ -113,7 +114,13 @@ fn names_that_try_to_be_markup_are_only_names() {
         counters_after,
         ..DeviceRecord::default()
     });
-    let of = HistogramOf { test: evil.into(), dut: evil.into(), case: evil.into(), run: 1 };
+    let of = HistogramOf {
+        test: evil.into(),
+        dut: evil.into(),
+        transport: evil.into(),
+        case: evil.into(),
+        run: 1,
+    };
     let points = vec![
         PercentilePoint { us: 1.0, share: 0.0, count: 1 },
         PercentilePoint { us: 2.0, share: 1.0, count: 2 },
@@ -200,6 +207,20 @@ fn every_plot_has_its_figures_its_download_and_its_command() {
     assert!(page.contains("data:text/csv;charset=utf-8,device%2C"));
     assert!(page.contains("<pre><code>shoal-lab run throughput</code></pre>"));
     assert!(page.contains("3000002"), "all digits are in what is taken away");
+}
+
+#[test]
+fn other_days_of_the_machine_are_drawn_beside_each_other() {
+    let here = tempfile::tempdir().unwrap();
+    for (day, median) in [(0.0, 1e6), (1.0, 1.1e6)] {
+        let mut campaign = results("x", vec![row("shoal", around(median, 5))]);
+        campaign.record.began += day * 86_400.0;
+        append_history(here.path(), &campaign).unwrap();
+    }
+    let history = read_history(&history_file(here.path(), "")).unwrap();
+    let page = Page { history, ..Page::default() }.html().unwrap();
+    checked(&page);
+    assert!(page.contains("days since 2026-11-23") && page.contains("2026-11-24"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::number;
 pub fn compare_page(comparison: &Comparison) -> String {
     let mut table = Table::new(&[
         "result",
+        "judgement",
         "unit",
         "first",
         "second",
@@ -21,12 +22,12 @@ pub fn compare_page(comparison: &Comparison) -> String {
         "p",
         "n first",
         "n second",
-        "judgement",
     ]);
     for d in &comparison.differences {
         let number = |value| Cell::number(value, &d.unit);
         table.rows.push(vec![
             Cell::text(&d.what),
+            Cell::text(d.judgement()),
             Cell::text(&d.unit),
             number(d.a),
             number(d.b),
@@ -37,7 +38,6 @@ pub fn compare_page(comparison: &Comparison) -> String {
             Cell::Number(d.p, d.p.map_or_else(|| number::NONE.into(), |p| format!("{p:.4}"))),
             Cell::count(d.n.0),
             Cell::count(d.n.1),
-            Cell::text(d.judgement()),
         ]);
     }
     let differing = comparison.differences.iter().filter(|d| d.judgement() == "differs").count();

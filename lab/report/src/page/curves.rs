@@ -4,7 +4,7 @@ use shoal_lab_plan::SummaryRow;
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{Placed, View, circumstances, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Series};
 
@@ -108,7 +108,7 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
         plot: lines.svg(),
         notes,
         table: table(view, group, &x_label, &y_label),
-        command: view.command(group),
+        command: commands(group),
     })
 }
 

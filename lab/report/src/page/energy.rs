@@ -1,4 +1,4 @@
-//! Energy where it was measured, CPU seconds where it was not; never on one axis.
+//! Energy where it was measured, CPU seconds where it was not; never on one axis, and neither are different wires.
 
 use shoal_lab_energy::metric;
 use shoal_lab_plan::SummaryRow;
@@ -6,7 +6,7 @@ use shoal_lab_plan::SummaryRow;
 use super::escape;
 use super::figure::{Figure, section as wrap};
 use super::throughput;
-use super::view::{Placed, View, circumstances, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
 use crate::number;
 use crate::plot::{Axis, Bar, BarGroup, Bars};
 use crate::statistics::Statistics;
@@ -35,24 +35,27 @@ pub fn section(view: &View<'_>) -> String {
     if view.results.iter().all(|r| r.rows.is_empty()) {
         return String::new();
     }
-    let groups = view.grouped(is_energy, |r| vec![r.metric.clone(), r.unit.clone(), r.note.clone()]);
+    let groups = view
+        .grouped(is_energy, |r| vec![r.metric.clone(), r.unit.clone(), r.note.clone(), r.transport.clone()]);
     let mut content = String::new();
     if groups.is_empty() {
         content.push_str("<p>Energy: <strong>not measured</strong>, no meter was configured.</p>");
     }
     for group in &groups {
-        let what = group.first().map_or_else(String::new, |p| format!("{} ({})", p.row.metric, p.row.note));
+        let what = group.first().map_or_else(String::new, |p| {
+            format!("{} ({}), over {}", p.row.metric, p.row.note, p.row.transport)
+        });
         content.push_str(
             &figure(view, group, &what, "More is better for packets and bytes a watt-hour.")
                 .map(|f| f.html())
                 .unwrap_or_default(),
         );
     }
-    for group in view.grouped(is_cpu, |r| vec![r.unit.clone()]) {
+    for group in view.grouped(is_cpu, |r| vec![r.unit.clone(), r.transport.clone()]) {
         let lead = "Processor time that the device used for a million delivered packets: less is better. This is not energy. \
                     A device that polls uses its whole processor whatever the load, so its figure shrinks with the rate.";
         content.push_str(
-            &figure(view, &group, "CPU seconds a million packets", lead)
+            &figure(view, &group, &format!("CPU seconds a million packets, over {}", wire(&group)), lead)
                 .map(|f| f.html())
                 .unwrap_or_default(),
         );
@@ -101,9 +104,13 @@ fn figure(view: &View<'_>, group: &[Placed<'_>], title: &str, lead: &str) -> Opt
         trust: trust_of(group),
         plot: bars.svg(),
         table: throughput::table(view, group),
-        command: view.command(group),
+        command: commands(group),
         ..Figure::default()
     })
+}
+
+fn wire<'a>(group: &[Placed<'a>]) -> &'a str {
+    group.first().map_or("", |p| p.row.transport.as_str())
 }
 
 /// What the meter of a campaign was, for its facts.

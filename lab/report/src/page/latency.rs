@@ -5,10 +5,10 @@ use shoal_lab_plan::SummaryRow;
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
 use super::throughput;
-use super::view::{LOOPBACK, View, command_of, trust_of};
+use super::view::{LOOPBACK, View, command_of, commands, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Scale, Series};
-use crate::results::{Histogram, Results};
+use crate::results::{Histogram, HistogramOf, Results};
 
 /// Whether it is a time, and no rate.
 pub fn is_time(row: &SummaryRow) -> bool {
@@ -19,14 +19,14 @@ pub fn is_time(row: &SummaryRow) -> bool {
 pub fn section(view: &View<'_>) -> String {
     let mut content = String::new();
     for results in view.results {
-        let mut cases: Vec<(&str, &str)> = Vec::new();
+        let mut cases: Vec<&HistogramOf> = Vec::new();
         for h in results.histograms.iter().filter(|h| h.of.dut != LOOPBACK) {
-            if !cases.contains(&(&h.of.test, &h.of.case)) {
-                cases.push((&h.of.test, &h.of.case));
+            if !cases.iter().any(|c| shares_plot(c, &h.of)) {
+                cases.push(&h.of);
             }
         }
-        for (test, case) in cases {
-            content.push_str(&percentiles(view, results, test, case).map(|f| f.html()).unwrap_or_default());
+        for of in cases {
+            content.push_str(&percentiles(view, results, of).map(|f| f.html()).unwrap_or_default());
         }
     }
     for group in view.grouped(is_time, |r| vec![r.test.clone()]) {
@@ -45,7 +45,7 @@ pub fn section(view: &View<'_>) -> String {
             trust: trust_of(&group),
             notes,
             table: throughput::table(view, &group),
-            command: view.command(&group),
+            command: commands(&group),
             ..Figure::default()
         };
         content.push_str(&figure.html());
@@ -77,8 +77,12 @@ fn floors(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn percentiles(view: &View<'_>, results: &Results, test: &str, case: &str) -> Option<Figure> {
-    let is_here = |h: &&Histogram| h.of.test == test && h.of.case == case && h.of.dut != LOOPBACK;
+fn shares_plot(a: &HistogramOf, b: &HistogramOf) -> bool {
+    (&a.test, &a.transport, &a.case) == (&b.test, &b.transport, &b.case)
+}
+
+fn percentiles(view: &View<'_>, results: &Results, of: &HistogramOf) -> Option<Figure> {
+    let is_here = |h: &&Histogram| shares_plot(&h.of, of) && h.of.dut != LOOPBACK;
     let mut chosen: Vec<&Histogram> = Vec::new();
     for h in results.histograms.iter().filter(is_here) {
         // Of several runs the first; all are in the folder.
@@ -87,7 +91,9 @@ fn percentiles(view: &View<'_>, results: &Results, test: &str, case: &str) -> Op
         }
     }
     let floors = results.histograms.iter().filter(|h| h.of.dut == LOOPBACK);
-    let floors: Vec<&Histogram> = floors.filter(|h| h.of.case.is_empty() || h.of.case == case).collect();
+    let floors: Vec<&Histogram> = floors
+        .filter(|h| h.of.transport == of.transport && (h.of.case.is_empty() || h.of.case == of.case))
+        .collect();
     let line = |h: &&Histogram, name: String, dashed| Series {
         name,
         colour: view.colour(&h.of.dut),
@@ -98,7 +104,8 @@ fn percentiles(view: &View<'_>, results: &Results, test: &str, case: &str) -> Op
     let mut series: Vec<Series> = chosen.iter().map(|h| line(h, h.of.dut.clone(), false)).collect();
     series.extend(floors.iter().map(|h| line(h, "loopback, no device".into(), true)));
     let all: Vec<f64> = chosen.iter().chain(&floors).flat_map(|h| drawn(h)).map(|p| p.1).collect();
-    let title = format!("Percentiles of delay, {test}: {case}");
+    let wire = if of.transport.is_empty() { String::new() } else { format!(", over {}", of.transport) };
+    let title = format!("Percentiles of delay, {}: {}{wire}", of.test, of.case);
     let lines = Lines {
         title: title.clone(),
         description: describe(&chosen),

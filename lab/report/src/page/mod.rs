@@ -11,6 +11,7 @@ mod curves;
 mod energy;
 mod escape;
 mod figure;
+mod history;
 mod latency;
 mod machine;
 mod overview;
@@ -27,6 +28,7 @@ pub use compared::compare_page;
 pub use escape::{data_link, escape, shell_word};
 
 use crate::ReportError;
+use crate::history::HistoryLine;
 use crate::published::Published;
 use crate::results::Results;
 use view::View;
@@ -38,6 +40,8 @@ pub struct Page {
     pub results: Vec<Results>,
     /// Clocks a packet by node, from `make bench`.
     pub bench: Option<Bench>,
+    /// What this machine gave on other days, from [`read_history`](crate::read_history); for looking at, no gate.
+    pub history: Vec<HistoryLine>,
     /// Seconds since 1970: when the page is made.
     pub made: f64,
 }
@@ -62,6 +66,7 @@ impl Page {
             energy::section(&view),
             bench::section(self.bench.as_ref()),
             published::section(&view),
+            history::section(&self.history),
             throughput::rest(&view),
             machine::section(&view),
         ] {

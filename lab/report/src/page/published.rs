@@ -36,7 +36,7 @@ fn shape_figure(view: &View<'_>) -> Option<Figure> {
     }
     (!table.rows.is_empty()).then(|| Figure {
         title: "Shapes".into(),
-        lead: "Ratios of two figures that were measured on one machine.".into(),
+        lead: "Ratios of two figures that were measured on one machine, and how far runs are apart.".into(),
         table,
         ..Figure::default()
     })
@@ -61,6 +61,15 @@ fn beside(view: &View<'_>) -> Option<Figure> {
     for placed in view.rows().filter(|p| is_rate(p.row)) {
         for found in view.published.beside(placed.row) {
             table.rows.push(row(view, &placed, &found));
+            if placed.row.frame.starts_with("imix") {
+                let note = format!(
+                    "The mixes differ: ours is {}, the source\u{2019}s tables imply 362 to 368 bytes a frame.",
+                    placed.row.frame
+                );
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
             for erratum in &found.errata {
                 let note = format!(
                     "Source {}, table {}: {}. Printed: {}; used: {}. {}.",

@@ -27,19 +27,40 @@ struct Track<'a> {
     pieces: Vec<Piece>,
 }
 
+/// What shares a plot.
+#[derive(Clone, Copy, PartialEq)]
+struct Case<'a> {
+    test: &'a str,
+    transport: &'a str,
+    circumstances: &'a str,
+}
+
+impl Case<'_> {
+    fn has(&self, s: &SampleLine) -> bool {
+        s.test == self.test && s.case == self.circumstances && s.transport == self.transport
+    }
+
+    fn title(&self, what: &str) -> String {
+        let wire =
+            if self.transport.is_empty() { String::new() } else { format!(", over {}", self.transport) };
+        format!("{}{what}: {}{wire}", self.test, self.circumstances)
+    }
+}
+
 /// For each sampled case the rates over time and the loss over time.
 pub fn section(view: &View<'_>) -> String {
     let mut content = String::new();
     for results in view.results {
-        let mut cases: Vec<(&str, &str)> = Vec::new();
+        let mut cases: Vec<Case<'_>> = Vec::new();
         for sample in &results.samples {
-            if !cases.contains(&(&sample.test, &sample.case)) {
-                cases.push((&sample.test, &sample.case));
+            let case = Case { test: &sample.test, transport: &sample.transport, circumstances: &sample.case };
+            if !cases.contains(&case) {
+                cases.push(case);
             }
         }
-        for (test, case) in cases {
-            let tracks = tracks(results, test, case);
-            for figure in [rates(view, results, test, case, &tracks), losses(view, test, case, &tracks)] {
+        for case in cases {
+            let tracks = tracks(results, case);
+            for figure in [rates(view, results, case, &tracks), losses(view, case, &tracks)] {
                 content.push_str(&figure.map(|f| f.html()).unwrap_or_default());
             }
         }
@@ -52,9 +73,8 @@ pub fn section(view: &View<'_>) -> String {
     )
 }
 
-fn tracks<'a>(results: &'a Results, test: &str, case: &str) -> Vec<Track<'a>> {
-    let here: Vec<&SampleLine> =
-        results.samples.iter().filter(|s| s.test == test && s.case == case).collect();
+fn tracks<'a>(results: &'a Results, case: Case<'_>) -> Vec<Track<'a>> {
+    let here: Vec<&SampleLine> = results.samples.iter().filter(|s| case.has(s)).collect();
     let mut tracks: Vec<Track<'a>> = Vec::new();
     for sample in &here {
         if tracks.iter().any(|t| t.dut == sample.dut) {
@@ -81,7 +101,7 @@ fn tracks<'a>(results: &'a Results, test: &str, case: &str) -> Vec<Track<'a>> {
     tracks
 }
 
-fn rates(view: &View<'_>, results: &Results, test: &str, case: &str, tracks: &[Track<'_>]) -> Option<Figure> {
+fn rates(view: &View<'_>, results: &Results, case: Case<'_>, tracks: &[Track<'_>]) -> Option<Figure> {
     let all = || tracks.iter().flat_map(|t| &t.pieces);
     let mut series = Vec::new();
     for track in tracks {
@@ -96,7 +116,7 @@ fn rates(view: &View<'_>, results: &Results, test: &str, case: &str, tracks: &[T
         series.push(line("sent", true, |p| p.sent));
         series.push(line("received", false, |p| p.received));
     }
-    let title = format!("{test}: {case}");
+    let title = case.title("");
     let peaks: Vec<String> = tracks
         .iter()
         .map(|t| {
@@ -135,12 +155,12 @@ fn rates(view: &View<'_>, results: &Results, test: &str, case: &str, tracks: &[T
     })
 }
 
-fn losses(view: &View<'_>, test: &str, case: &str, tracks: &[Track<'_>]) -> Option<Figure> {
+fn losses(view: &View<'_>, case: Case<'_>, tracks: &[Track<'_>]) -> Option<Figure> {
     let all = || tracks.iter().flat_map(|t| &t.pieces);
     if all().all(|p| p.lost_percent() <= 0.0) {
         return None;
     }
-    let title = format!("{test}, loss: {case}");
+    let title = case.title(", loss");
     let series = tracks
         .iter()
         .map(|t| Series {

@@ -4,7 +4,7 @@ use shoal_lab_plan::Trust;
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{Placed, View, circumstances, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Scale, Series};
 use crate::statistics::median_of;
@@ -97,6 +97,7 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
     let title = format!("S(n): {}, {}", frame_label(&first.frame), circumstances(first));
     let mut x = Axis::over("workers", Scale::Linear, [0.0, f64::from(most)].into_iter())?;
     x.to = f64::from(most) + 0.3;
+    x.whole = true;
     let values = series.iter().flat_map(|s| s.points.iter().map(|p| p.1));
     let y = Axis::over("S(n)", Scale::Linear, values.collect::<Vec<_>>().into_iter())?;
     let lines = Lines { title: title.clone(), description: described.join("; "), x, y, series };
@@ -114,7 +115,7 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
         plot: lines.svg(),
         notes,
         table,
-        command: view.command(group),
+        command: commands(group),
     })
 }
 

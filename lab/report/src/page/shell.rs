@@ -1,12 +1,14 @@
 //! The document around the content: head, style, script, contents list.
 
+use std::fmt::Write as _;
+
 use super::escape;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Sections that the list of contents knows, in the page's order.
-const CONTENTS: [(&str, &str); 12] = [
+const CONTENTS: [(&str, &str); 13] = [
     ("summary", "In short"),
     ("throughput", "Throughput"),
     ("curves", "Load and loss"),
@@ -17,17 +19,19 @@ const CONTENTS: [(&str, &str); 12] = [
     ("energy", "What it costs"),
     ("clocks", "Clocks a packet"),
     ("published", "Published"),
+    ("history", "Other days"),
     ("more", "More results"),
     ("machine", "Machine"),
 ];
 
 /// A whole document. Its policy forbids to load anything from anywhere.
 pub fn document(title: &str, body: &str) -> String {
-    let links: String = CONTENTS
-        .iter()
-        .filter(|(id, _)| body.contains(&format!("<section id=\"{id}\">")))
-        .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
-        .collect();
+    let mut links = String::new();
+    for (id, name) in CONTENTS {
+        if body.contains(&format!("<section id=\"{id}\">")) {
+            let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
+        }
+    }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \

@@ -68,7 +68,12 @@ impl Table {
             if cells(column).any(|c| matches!(c, Cell::Number(..))) {
                 " class=\"num\""
             } else if cells(column).any(|c| matches!(c, Cell::Text(text) if text.chars().count() > LONG)) {
-                " class=\"long\""
+                let longest = cells(column)
+                    .map(|c| if let Cell::Text(text) = c { text.chars().count() } else { 0 })
+                    .max();
+                if longest > Some(2 * LONG) { " class=\"long longer\"" } else { " class=\"long\"" }
+            } else if cells(column).any(|c| matches!(c, Cell::Markup(..))) {
+                " class=\"marks\""
             } else {
                 ""
             }

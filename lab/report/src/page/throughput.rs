@@ -4,7 +4,7 @@ use shoal_lab_plan::SummaryRow;
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{Placed, View, circumstances, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
 use super::{badge, energy, latency};
 use crate::number;
 use crate::plot::{Axis, Bar, BarGroup, Bars};
@@ -77,7 +77,7 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
         plot: bars.svg(),
         notes,
         table: table(view, group),
-        command: view.command(group),
+        command: commands(group),
     })
 }
 
@@ -229,7 +229,7 @@ pub fn rest(view: &View<'_>) -> String {
             title: group.first().map_or_else(String::new, |p| p.row.test.clone()),
             trust: trust_of(group),
             table: table(view, group),
-            command: view.command(group),
+            command: commands(group),
             ..Figure::default()
         })
         .map(|f| f.html())

@@ -1,6 +1,7 @@
 //! All folders as one: whose colour is what, which rows belong together.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use shoal_lab_plan::{Link, SummaryRow, Trust};
 
@@ -77,25 +78,25 @@ impl<'a> View<'a> {
     pub fn who(&self, placed: &Placed<'_>) -> String {
         let mut name = placed.row.dut.clone();
         if placed.row.workers > 1 {
-            name.push_str(&format!(" \u{d7}{}", placed.row.workers));
+            let _ = write!(name, " \u{d7}{}", placed.row.workers);
         }
         if self.results.len() > 1 {
-            name.push_str(&format!(" [{}]", placed.of.record.name));
+            let _ = write!(name, " [{}]", placed.of.record.name);
         }
         name
     }
+}
 
-    /// The command that repeats what is in `group`.
-    pub fn command(&self, group: &[Placed<'_>]) -> String {
-        let mut found: Vec<String> = Vec::new();
-        for placed in group {
-            let command = command_of(placed.of);
-            if !command.is_empty() && !found.contains(&command) {
-                found.push(command);
-            }
+/// The commands that repeat what is in `group`.
+pub fn commands(group: &[Placed<'_>]) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for placed in group {
+        let command = command_of(placed.of);
+        if !command.is_empty() && !found.contains(&command) {
+            found.push(command);
         }
-        found.join("\n")
     }
+    found.join("\n")
 }
 
 /// The name of the tester without a device.

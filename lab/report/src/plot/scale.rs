@@ -25,6 +25,8 @@ pub struct Axis {
     pub from: f64,
     /// The largest.
     pub to: f64,
+    /// Ticks stand at whole numbers only: workers.
+    pub whole: bool,
 }
 
 /// Five nines, in halves of the way to 1 by tenths.
@@ -56,7 +58,7 @@ impl Axis {
                 }
             }
         };
-        Some(Axis { label: label.into(), scale, from, to })
+        Some(Axis { label: label.into(), scale, from, to, whole: false })
     }
 
     /// Logarithmic if the values above 0 are more than a factor of 20 apart and there are none of 0; else linear.
@@ -84,7 +86,11 @@ impl Axis {
     /// Values with their labels, at most ten.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
-            Scale::Linear => linear_ticks(self.from, self.to),
+            Scale::Linear => {
+                let mut ticks = linear_ticks(self.from, self.to);
+                ticks.retain(|(v, _)| !self.whole || v.fract().abs() < 1e-9);
+                ticks
+            }
             Scale::Log => log_ticks(self.from, self.to),
             Scale::Nines => [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999]
                 .into_iter()

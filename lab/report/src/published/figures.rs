@@ -142,9 +142,8 @@ impl Figure {
         let value = self.number()?;
         match self.unit.as_str() {
             "fps/dir" => Some(value),
-            "Mpps/dir" => Some(value * 1e6),
             "Mpps total" if self.direction == "bi" => Some(value * 1e6 / 2.0),
-            "Mpps total" => Some(value * 1e6),
+            "Mpps/dir" | "Mpps total" => Some(value * 1e6),
             _ => None,
         }
     }

@@ -3,14 +3,14 @@
 use shoal_lab_plan::SummaryRow;
 
 use super::{Family, family_of};
-use crate::statistics::median_of;
+use crate::statistics::{Statistics, median_of};
 
 /// A shape: ours, and what was published.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// What is divided by what, for people.
     pub what: String,
-    /// Ours; two measured figures' ratio.
+    /// Ours; two measured figures' ratio, or a dispersion in percent.
     pub ours: f64,
     /// What was published, with its conditions.
     pub published: &'static str,
@@ -26,6 +26,7 @@ const VECTOR_TO_LINUX_6: (&str, &str) = ("8.9 (1.2 GHz), 8.6 (3.2 GHz)", "000/00
 const SIX_TO_FOUR_VECTOR: (&str, &str) = ("0.89 to 0.92", "000/002, VPP, 1 worker on the card's node");
 const SIX_TO_FOUR_LINUX: (&str, &str) = ("0.96 to 0.98", "000/002, Linux, 1 core");
 const TWO_WORKERS: (&str, &str) = ("2.00 to 2.04", "000/002, VPP");
+const DISPERSION: (&str, &str) = ("below 1", "000/002, VPP, isolated cores, 20 runs");
 const NAT_TO_PLAIN: (&str, &str) = ("0.54", "004, VPP, single flow");
 
 /// Shapes that throughput rows of one campaign show.
@@ -40,7 +41,22 @@ pub fn shapes(rows: &[SummaryRow]) -> Vec<Shape> {
             found.extend(ratio(a, b));
         }
     }
+    found.extend(rows.iter().filter_map(|row| dispersion(row)));
     found
+}
+
+/// How far apart the runs are, in percent of their median.
+fn dispersion(row: &SummaryRow) -> Option<Shape> {
+    if family_of(&row.dut, &row.scenario) != Some(Family::Vector) {
+        return None;
+    }
+    let what = format!(
+        "{}: dispersion in %, {} IPv{}, {} B, workers: {}",
+        row.dut, row.scenario, row.ip, row.frame, row.workers
+    );
+    let ours = Statistics::of(&row.values).dispersion?;
+    let (published, source) = DISPERSION;
+    Some(Shape { what, ours, published, source, caution: caution(row, row) })
 }
 
 fn ratio(a: &SummaryRow, b: &SummaryRow) -> Option<Shape> {

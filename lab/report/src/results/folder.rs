@@ -1,11 +1,12 @@
 //! Writing: each thing as soon as it is known, so that a power cut costs one line.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use shoal_lab_plan::{SummaryRow, TrialLine, Verdict};
+use shoal_lab_plan::{Delays, SummaryRow, TrialLine, Verdict};
 
 use super::{HistogramOf, Record, SampleLine, SummaryEntry, hgrm, summary};
 use crate::ReportError;
@@ -85,7 +86,13 @@ impl Folder {
     ///
     /// If it cannot be written; the old one is still there then.
     pub fn record(&self, record: &Record) -> Result<(), ReportError> {
-        write_whole(&self.path.join("record.json"), &json("the record", record, true)?)
+        let mut record = record.clone();
+        // As in trials: JSON has no NaN, and what has one could not be read again.
+        for value in record.host.load.iter_mut().chain([&mut record.began]) {
+            mend(value);
+        }
+        record.self_tests.iter_mut().for_each(|test| mend(&mut test.most));
+        write_whole(&self.path.join("record.json"), &json("the record", &record, true)?)
     }
 
     /// Writes delays (nanoseconds and how often, rising) into `hist/`.
@@ -94,10 +101,28 @@ impl Folder {
     ///
     /// If they cannot be written.
     pub fn histogram(&self, of: &HistogramOf, counts: &[(u64, u64)]) -> Result<PathBuf, ReportError> {
-        let name = [of.test.as_str(), &of.dut, &of.case, &of.run.to_string()].map(file_word).join("_");
+        let name = [of.test.as_str(), &of.dut, &of.transport, &of.case, &of.run.to_string()]
+            .map(file_word)
+            .join("_");
         let file = self.path.join("hist").join(format!("{name}.hgrm"));
         write_whole(&file, &hgrm::write(of, counts))?;
         Ok(file)
+    }
+
+    /// As [`histogram`](Self::histogram), of a stream's delays: all frames', or the tagged ones' that arrived.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn delays(&self, of: &HistogramOf, delays: &Delays) -> Result<PathBuf, ReportError> {
+        if !delays.histogram.is_empty() {
+            return self.histogram(of, &delays.histogram);
+        }
+        let mut counts = BTreeMap::new();
+        for delay in delays.tags.iter().flatten() {
+            *counts.entry(*delay).or_insert(0_u64) += 1;
+        }
+        self.histogram(of, &counts.into_iter().collect::<Vec<_>>())
     }
 
     /// Writes what a device printed into `device/`.
@@ -123,11 +148,6 @@ impl Folder {
 
 /// JSON has no NaN, and a line with one could not be read again: what is not finite becomes 0.
 fn finite(mut trial: TrialLine) -> TrialLine {
-    let mend = |v: &mut f64| {
-        if !v.is_finite() {
-            *v = 0.0;
-        }
-    };
     mend(&mut trial.rate);
     mend(&mut trial.began);
     mend(&mut trial.outcome.stolen);
@@ -140,6 +160,12 @@ fn finite(mut trial: TrialLine) -> TrialLine {
         mend(&mut delays.trex_average);
     }
     trial
+}
+
+fn mend(value: &mut f64) {
+    if !value.is_finite() {
+        *value = 0.0;
+    }
 }
 
 /// A file of lines that is only appended to.

@@ -17,6 +17,8 @@ pub struct HistogramOf {
     pub test: String,
     /// The device; `loopback` for the floor.
     pub dut: String,
+    /// The wire: delays over different wires do not share a plot.
+    pub transport: String,
     /// As in [`TrialLine::case`](shoal_lab_plan::TrialLine).
     pub case: String,
     /// Which repetition, from 1.
@@ -46,9 +48,13 @@ pub struct PercentilePoint {
 /// The text of `counts`: value in nanoseconds and how often, rising.
 pub fn write(of: &HistogramOf, counts: &[(u64, u64)]) -> String {
     let mut text = String::new();
-    for (name, value) in
-        [("Test", &of.test), ("Dut", &of.dut), ("Case", &of.case), ("Run", &of.run.to_string())]
-    {
+    for (name, value) in [
+        ("Test", &of.test),
+        ("Dut", &of.dut),
+        ("Wire", &of.transport),
+        ("Case", &of.case),
+        ("Run", &of.run.to_string()),
+    ] {
         let _ = writeln!(text, "#[{name} = {}]", value.replace(['\n', '\r'], " "));
     }
     let _ = writeln!(
@@ -108,6 +114,7 @@ pub fn read(text: &str) -> Histogram {
                 match name {
                     "Test" => histogram.of.test = value.into(),
                     "Dut" => histogram.of.dut = value.into(),
+                    "Wire" => histogram.of.transport = value.into(),
                     "Case" => histogram.of.case = value.into(),
                     "Run" => histogram.of.run = value.parse().unwrap_or(0),
                     _ => {}
@@ -131,7 +138,13 @@ mod tests {
     use super::*;
 
     fn of() -> HistogramOf {
-        HistogramOf { test: "latency".into(), dut: "shoal".into(), case: "ip4 64 B bi".into(), run: 3 }
+        HistogramOf {
+            test: "latency".into(),
+            dut: "shoal".into(),
+            transport: "memif".into(),
+            case: "ip4 64 B bi".into(),
+            run: 3,
+        }
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct SampleLine {
     pub test: String,
     /// The device.
     pub dut: String,
+    /// The wire: rates over different wires do not share a plot.
+    pub transport: String,
     /// As in [`TrialLine::case`](shoal_lab_plan::TrialLine).
     pub case: String,
     /// Which repetition, from 1.
@@ -106,13 +108,14 @@ pub struct SampleLine {
 
 impl SampleLine {
     /// Of an engine's sample.
-    pub fn of(test: &str, dut: &str, case: &str, run: u32, sample: &Sample) -> Self {
+    pub fn of(test: &str, dut: &str, transport: &str, case: &str, run: u32, sample: &Sample) -> Self {
         let [sent_left, sent_right] = sample.sent;
         let [received_left, received_right] = sample.received;
         let [bytes_left, bytes_right] = sample.bytes;
         SampleLine {
             test: test.into(),
             dut: dut.into(),
+            transport: transport.into(),
             case: case.into(),
             run,
             at: sample.at.as_secs_f64(),
