@@ -198,7 +198,7 @@ fn sum(bytes: &[u8], start: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// Frames that Scapy 2.7 made, with their protocol and where their payload begins.
+    /// Frames that Scapy 2.8 made, with their protocol and where their payload begins.
     const FRAMES: [(&str, u8, usize); 7] = [
         (
             "02000000000202000000000186dd60000000000b1140200100020000000000000000000000012001000200008000000000000000\
