@@ -193,3 +193,89 @@ fn sum(bytes: &[u8], start: u64) -> u16 {
     }
     sum as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames that Scapy 2.8 made, with their protocol and where their payload begins.
+    const FRAMES: [(&str, u8, usize); 7] = [
+        (
+            "02000000000202000000000186dd60000000000b1140200100020000000000000000000000012001000200008000000000000000\
+             00010009000a000b6c586f6464",
+            17,
+            62,
+        ),
+        (
+            "02000000000202000000000186dd6000000000180640200100020000000000000000000000012001000200008000000000000000\
+             00010009000a00000000000000005002200004df00006576656e",
+            6,
+            74,
+        ),
+        (
+            "0200000000020200000000018100000508004500002d0001000040063ac910000001300000010014005000000000000000006002\
+             2000bfbf0000020405b478",
+            6,
+            62,
+        ),
+        (
+            "02000000000202000000000186dd60000000000b3a40200100020000000000000000000000012001000200008000000000000000\
+             00018000fb4700030004616263",
+            58,
+            62,
+        ),
+        ("02000000000202000000000108004500001f0001000040013adc10000001300000010800339600030004616263", 1, 42),
+        (
+            "02000000000202000000000186dd600000000013004020010002000000000000000000000001200100020000800000000000\
+             00000001110001040000000000350035000b7b03616263",
+            17,
+            70,
+        ),
+        ("02000000000202000000000108004500001e0001000040116abb010203040506070800350035000affffef5c", 17, 42),
+    ];
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn checksums_are_those_that_scapy_makes() {
+        for (hex, protocol, payload) in FRAMES {
+            let right = bytes(hex);
+            let headers = Headers::of(&right);
+            let segment = headers.l4.clone().unwrap();
+            assert_eq!((segment.protocol, headers.payload.start), (protocol, payload), "{hex}");
+            assert!(headers.l4_is_right(&right), "{hex}");
+            let mut made = right.clone();
+            made[segment.checksum] ^= 0x55;
+            assert!(!headers.l4_is_right(&made), "{hex}");
+            headers.fix_l4(&mut made);
+            assert_eq!(made, right);
+            if let Some(header) = headers.ip4_checksum() {
+                made[header.start] ^= 0x55;
+                assert!(!headers.ip4_is_right(&made));
+                headers.fix_ip4(&mut made);
+                assert_eq!(made, right);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_the_bytes_are_the_parts_lie_within_them() {
+        for (hex, _, _) in FRAMES {
+            let whole = bytes(hex);
+            for length in 0..whole.len() {
+                for at in 0..length {
+                    let mut cut = whole[..length].to_vec();
+                    cut[at] ^= 0xFF;
+                    let headers = Headers::of(&cut);
+                    assert!(headers.payload.end <= length, "{headers:?}");
+                    assert!(headers.l4.as_ref().is_none_or(|s| s.checksum + 2 <= s.bytes.end), "{headers:?}");
+                    headers.fix_l4(&mut cut);
+                    headers.fix_ip4(&mut cut);
+                    assert_eq!(cut.len(), length);
+                }
+            }
+        }
+    }
+}

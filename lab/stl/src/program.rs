@@ -253,7 +253,13 @@ impl Reader {
             } => (name, *pkt_offset, *pkt_cast_size, *mask, *shift, *add_value, *is_big_endian),
             _ => return Ok(()),
         };
-        let end = offset + i64::from(width);
+        if !matches!(width, 1 | 2 | 4 | 8) {
+            return Err(format!("variable {name} is written {width} bytes wide; it can be 1, 2, 4 or 8"));
+        }
+        if !(-63..=63).contains(&shift) {
+            return Err(format!("variable {name} is shifted by {shift}; it can be by -63 to 63"));
+        }
+        let end = offset.saturating_add(i64::from(width));
         let fits = u16::try_from(offset).ok().filter(|_| end <= self.length as i64);
         let Some(offset) = fits else {
             return Err(format!(

@@ -24,20 +24,19 @@ pub const PROFILES: &[(&str, &str, &str)] = &[
 /// The file to run: the user's, or a copy in `folder` of the lab's profile of that name.
 pub(crate) fn resolve(path: &Path, folder: &Path) -> Result<PathBuf, ProfileError> {
     let unreadable = |reason: String| ProfileError::Unreadable { path: path.to_owned(), reason };
-    let name = path.to_string_lossy();
-    let is_name = !path.exists() && path.components().count() == 1 && path.extension().is_none();
     if path.is_file() {
         std::fs::File::open(path).map_err(|reason| unreadable(reason.to_string()))?;
         return std::path::absolute(path).map_err(|reason| unreadable(reason.to_string()));
     }
-    if !is_name {
-        return Err(unreadable(
-            if path.exists() { "is no file" } else { "there is no such file" }.to_owned(),
-        ));
-    }
+    let name = path.to_string_lossy();
     let Some((_, _, text)) = PROFILES.iter().find(|(known, _, _)| *known == name) else {
         let known = PROFILES.iter().map(|(known, _, _)| *known).collect();
-        return Err(ProfileError::NoProfile { wrong: name.into_owned(), known });
+        let is_name = path.components().count() == 1 && path.extension().is_none();
+        return Err(match path.exists() {
+            true => unreadable("is no file".to_owned()),
+            false if is_name => ProfileError::NoProfile { wrong: name.into_owned(), known },
+            false => unreadable("there is no such file".to_owned()),
+        });
     };
     // A folder of its own: the profile's imports must not meet the shim's files.
     let copy = folder.join("profile");

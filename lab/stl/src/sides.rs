@@ -20,6 +20,17 @@ pub enum Direction {
 
 /// Loads the profile at `path`, or the lab's own of that name, once for each side that sends, and converts its streams.
 ///
+/// ```no_run
+/// use shoal_lab_stl::{Direction, Load, Sending, both_sides};
+///
+/// let how = Load { tunables: "size=64,vm=var2".into(), ..Load::default() };
+/// let mut sending = Sending::new(std::time::Duration::from_secs(60));
+/// sending.port_rate = Some("10gbpsl1".parse()?);
+/// let made = both_sides("bench".as_ref(), Direction::Both, &how, &sending)?;
+/// println!("{} streams; {:?}", made.streams.len(), made.notes);
+/// # Ok::<(), shoal_lab_stl::ProfileError>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`load`] and [`convert`].

@@ -90,6 +90,7 @@ fn values_that_the_api_refuses_are_told_with_what_would_do() {
         ("STLStream(mode=STLTXCont(pps=0))", "above 0"),
         ("STLStream(mode=STLTXCont(pps='1'))", "int or float"),
         ("STLStream(isg=-1)", "0 or more"),
+        ("STLStream(action_count=-1)", "0 or more"),
         ("STLStream(mode=STLTXCont(), next='b')", "burst mode"),
         ("STLStream(packet=frame)", "STLPktBuilder"),
         ("STLVmFlowVar('a', min_value=5, max_value=4)", "exchange"),

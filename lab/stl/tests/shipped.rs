@@ -1,4 +1,4 @@
-//! The lab's own profiles, both sides. The frames were made by Scapy 2.7 from the same layers, not by the code under test.
+//! The lab's own profiles, both sides. The frames were made by Scapy 2.8 from the same layers, not by the code under test.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

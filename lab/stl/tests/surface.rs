@@ -443,3 +443,13 @@ fn fields_of_a_frame_that_was_given_as_bytes_have_names_too() {
     let offsets: Vec<_> = made.streams[0].changes[0].writes.iter().map(|w| w.offset).collect();
     assert_eq!(offsets, [18 + 20 + 4, 14, 18 + 40 + 2]);
 }
+
+#[test]
+fn a_profile_that_rolls_dice_rolls_the_same_ones_each_time() {
+    let profile = listing("STLStream(mode=STLTXCont(pps=random.randint(1, 10**9)))");
+    let first = profile.load("").unwrap();
+    assert_eq!(first.to_json(), profile.load("").unwrap().to_json());
+    let other = shoal_lab_stl::Load { seed: 2, ..profile::how("") };
+    let second = shoal_lab_stl::load(&profile.path, Side::Left, &other).unwrap();
+    assert_ne!(first.to_json(), second.to_json());
+}

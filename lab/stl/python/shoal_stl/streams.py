@@ -149,6 +149,8 @@ class STLStream:
         check_type("enabled", enabled, bool)
         check_type("self_start", self_start, bool)
         check_type("action_count", action_count, int)
+        if action_count < 0:
+            raise STLError(f"action_count is {action_count}; it should be 0 or more")
         check_type("random_seed", random_seed, int)
         if isinstance(mode, STLTXCont) and next is not None:
             raise STLError(f"a continuous stream never ends, so {next!r} cannot be next; give it a burst mode")
