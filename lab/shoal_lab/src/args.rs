@@ -182,6 +182,9 @@ pub struct Common {
     /// fwd, rev or bi.
     #[arg(long)]
     pub direction: Option<String>,
+    /// What the device does: route, cross-connect, bridge, snat.
+    #[arg(long, default_value = "route", value_parser = ["route", "cross-connect", "bridge", "snat"])]
+    pub forwarding: String,
     /// Workers of the device, several with commas.
     #[arg(long, value_delimiter = ',')]
     pub workers: Vec<u16>,
@@ -241,9 +244,12 @@ pub struct Siitperf {
 /// A time: `10`, `500ms`, `2s`, `30m`, `9h`.
 fn seconds(text: &str) -> Result<Duration, String> {
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let (number, unit) =
-        units.iter().find_map(|(name, unit)| text.strip_suffix(name).map(|n| (n, *unit))).unwrap_or((text, 1.0));
-    let value: f64 = number.trim().parse().map_err(|_| format!("`{text}' is no time; such as 2s, 500ms or 30m"))?;
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| text.strip_suffix(name).map(|n| (n, *unit)))
+        .unwrap_or((text, 1.0));
+    let value: f64 =
+        number.trim().parse().map_err(|_| format!("`{text}' is no time; such as 2s, 500ms or 30m"))?;
     if !(0.0..=1e7).contains(&value) {
         return Err(format!("{text}: must be between 0 and 10,000,000"));
     }
@@ -253,13 +259,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A number of things: `200000`, `200k`, `1.5M`.
 fn count(text: &str) -> Result<u64, String> {
     let units = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9)];
-    let (number, unit) =
-        units.iter().find_map(|(name, unit)| text.strip_suffix(name).map(|n| (n, *unit))).unwrap_or((text, 1.0));
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| text.strip_suffix(name).map(|n| (n, *unit)))
+        .unwrap_or((text, 1.0));
     let number = number.replace('_', "");
     if unit == 1.0 {
         return number.parse().map_err(|_| format!("`{text}' is no number; such as 200000, 200k or 1.5M"));
     }
-    let value: f64 = number.parse().map_err(|_| format!("`{text}' is no number; such as 200000, 200k or 1.5M"))?;
+    let value: f64 =
+        number.parse().map_err(|_| format!("`{text}' is no number; such as 200000, 200k or 1.5M"))?;
     if !(0.0..=1e9).contains(&value) {
         return Err(format!("{text}: must be between 0 and 1000000000 of its unit"));
     }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use shoal_lab_energy as energy;
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
+use shoal_lab_measure::scaling::{WorkerRates, scaling_rows};
 use shoal_lab_measure::{Assertion, Conduct, Estimate, MeasureError, Runner, Test as _, Traffic, WallTime};
 use shoal_lab_plan::{DeviceError, SummaryRow, TrialLine, Trust};
 use shoal_lab_report as report;
@@ -15,9 +17,11 @@ use shoal_lab_report::{Check, CheckOutcome, DeviceRecord, Folder, Host, Page, Re
 
 use crate::cases::Case;
 use crate::catalogue::{self, Known};
+use crate::energy::{self as meter, Running};
 use crate::exit::Exit;
 use crate::gates;
 use crate::journal::Kept;
+use crate::nat;
 use crate::profile;
 use crate::resets;
 use crate::settings::Settings;
@@ -79,8 +83,10 @@ impl Campaign {
                 whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
             }
             whole = whole
-                + catalogue::make(case, conduct, known)
-                    .map_or_else(|| Estimate::of(conduct, 28, conduct.duration), |test| test.estimate(conduct, most));
+                + catalogue::make(case, conduct, known).map_or_else(
+                    || Estimate::of(conduct, 28, conduct.duration),
+                    |test| test.estimate(conduct, most),
+                );
             // Starting a device and making sure that it forwards.
             whole = whole + Estimate { trials: 1, time: Duration::from_secs(2) };
         }
@@ -154,7 +160,18 @@ impl Campaign {
         };
         let of = self.cases.len();
         for (case, number) in self.cases.iter().zip(1..) {
-            view.case(&case.test, &format!("{}, ip{} {} {}", case.dut, case.ip.name(), case.frames.name(), case.direction.name()), number, of);
+            view.case(
+                &case.test,
+                &format!(
+                    "{}, ip{} {} {}",
+                    case.dut,
+                    case.ip.name(),
+                    case.frames.name(),
+                    case.direction.name()
+                ),
+                number,
+                of,
+            );
             let ended = under_way.case(case, &mut folder, view);
             folder.summary(&under_way.record, &under_way.rows)?;
             folder.record(&under_way.record)?;
@@ -167,6 +184,7 @@ impl Campaign {
             }
         }
         under_way.leave();
+        under_way.scaling();
         under_way.assertions();
         under_way.record.ended = (under_way.worst != Exit::Interrupted).then(now);
         folder.record(&under_way.record)?;
@@ -303,7 +321,13 @@ impl UnderWay<'_> {
         }
     }
 
-    fn on_stand(&mut self, case: &Case, stand: &mut Stand, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
+    fn on_stand(
+        &mut self,
+        case: &Case,
+        stand: &mut Stand,
+        folder: &mut Folder,
+        view: &mut View,
+    ) -> Result<(), Stop> {
         let campaign = self.campaign;
         let traffic = CaseTraffic::new(
             case,
@@ -333,12 +357,23 @@ impl UnderWay<'_> {
             variant: case.variant(),
             shared_core: cores.shares(case.workers),
         };
+        // A meter that does not answer is told once and costs no measurement.
+        let meter = meter::source(&campaign.settings.energy.source)
+            .and_then(|source| Running::start(&source).map_err(|e| e.to_string()));
+        let meter = match meter {
+            Ok(meter) => Some(meter),
+            Err(error) => {
+                view.note(&error);
+                None
+            }
+        };
         let cpu = stand.device.as_mut().and_then(|d| d.cpu_time());
-        let mut kept = Kept::new(folder, view);
+        let mut kept = Kept::new(folder, view, &told.transport);
         let mut time = WallTime;
         let Stand { tester, device, scenario, ports, .. } = stand;
-        let mut runner = Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
-            .map_err(|e| Stop::of(case, &e))?;
+        let mut runner =
+            Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
+                .map_err(|e| Stop::of(case, &e))?;
         runner.self_test = self_test;
         runner.resume(self.recorded.clone());
         let most = runner.most_rate(traffic.size());
@@ -346,6 +381,9 @@ impl UnderWay<'_> {
         let measured = match (catalogue::make(case, &campaign.conduct, known), case.test.as_str()) {
             (Some(test), _) => test.run(&mut runner, &traffic),
             (None, "stl") => profile::AsIs.run(&mut runner, &traffic),
+            (None, test) if nat::is_nat(test) => {
+                nat::run(&mut runner, case, (scenario, ports.as_ref()), &campaign.settings, device, known)
+            }
             (None, "reset") => resets::run(&mut runner, &traffic, device, known.rate),
             (None, _) => {
                 let gates = gates::run(&mut runner, case, scenario, ports.as_ref(), &campaign.settings);
@@ -356,10 +394,12 @@ impl UnderWay<'_> {
             }
         };
         drop(runner);
-        let delivered = kept.delivered;
+        let (delivered, bytes) = (kept.delivered, kept.bytes);
         let mut report = measured.map_err(|e| Stop::of(case, &e))?;
-        let cpu = cpu.zip(device.as_mut().and_then(|d| d.cpu_time())).map(|(from, to)| to.saturating_sub(from));
-        report.rows.extend(cpu.filter(|_| delivered > 0).map(|used| cpu_row(&told, &case.test, used, delivered)));
+        let cpu =
+            cpu.zip(device.as_mut().and_then(|d| d.cpu_time())).map(|(from, to)| to.saturating_sub(from));
+        report.rows.extend(cpu.and_then(|used| cpu_row(&told, &case.test, used, delivered)));
+        report.rows.extend(meter.into_iter().flat_map(|m| m.rows(&told, &case.test, delivered, bytes)));
         self.worsen(Exit::Done);
         if self.checks.iter().any(|c| matches!(c.outcome, CheckOutcome::Failed(_))) {
             self.worsen(Exit::Failed);
@@ -417,16 +457,32 @@ impl UnderWay<'_> {
         runner.conduct = conduct;
         let rate = found?.median() as u64;
         if rate == 0 {
-            return Err(MeasureError::Untrusted("no rate was found at which nothing is lost; give one with --rate".into()));
+            return Err(MeasureError::Untrusted(
+                "no rate was found at which nothing is lost; give one with --rate".into(),
+            ));
         }
-        runner.remark(&format!("{}: measured at or relative to {rate} fps/dir, the throughput found first", case.test));
+        runner.remark(&format!(
+            "{}: measured at or relative to {rate} fps/dir, the throughput found first",
+            case.test
+        ));
         self.throughputs.insert(like, rate);
         Ok(rate)
     }
 
     /// What the tester reaches over this wire with these frames, without a device.
-    fn ceiling(&mut self, case: &Case, transport: &str, folder: &mut Folder, view: &mut View) -> Result<u64, Stop> {
-        let like = (transport.to_owned(), case.ip.name().to_owned(), case.frames.name(), case.direction.name().to_owned());
+    fn ceiling(
+        &mut self,
+        case: &Case,
+        transport: &str,
+        folder: &mut Folder,
+        view: &mut View,
+    ) -> Result<u64, Stop> {
+        let like = (
+            transport.to_owned(),
+            case.ip.name().to_owned(),
+            case.frames.name(),
+            case.direction.name().to_owned(),
+        );
         if let Some(known) = self.ceilings.get(&like) {
             return Ok(*known);
         }
@@ -437,16 +493,59 @@ impl UnderWay<'_> {
             &self.campaign.settings,
             &self.clock,
             self.campaign.ceiling,
-            &mut Kept::new(folder, view),
+            &mut Kept::new(folder, view, transport),
         )
         .map_err(|error| match error {
-            StandError::Traffic(MeasureError::Interrupted) => Stop { words: "interrupted".into(), exit: Exit::Interrupted },
+            StandError::Traffic(MeasureError::Interrupted) => {
+                Stop { words: "interrupted".into(), exit: Exit::Interrupted }
+            }
             other => Stop { words: format!("self-test over {transport}: {other}"), exit: Exit::Tester },
         })?;
-        view.note(&format!("self-test over {transport}: {} fps/dir, delay {:.1} us", found.rate, found.floor));
+        view.note(&format!(
+            "self-test over {transport}: {} fps/dir, delay {:.1} us",
+            found.rate, found.floor
+        ));
         self.record.self_tests.push(measured);
         self.ceilings.insert(like, found.rate);
         Ok(found.rate)
+    }
+
+    /// What more workers gave, where throughput was measured with several numbers of them.
+    fn scaling(&mut self) {
+        let like = |row: &SummaryRow| {
+            let SummaryRow { dut, transport, ip, frame, direction, variant, .. } = row;
+            [dut, transport, ip, frame, direction, variant].map(Clone::clone)
+        };
+        let mut groups: BTreeMap<[String; 6], Vec<&SummaryRow>> = BTreeMap::new();
+        for row in self.rows.iter().filter(|r| r.test == "throughput" && r.metric == "throughput") {
+            groups.entry(like(row)).or_default().push(row);
+        }
+        let mut more = Vec::new();
+        for rows in groups.values().filter(|rows| rows.len() > 1) {
+            let measured: Vec<WorkerRates> = rows
+                .iter()
+                .map(|row| WorkerRates {
+                    workers: row.workers,
+                    rates: row.values.clone(),
+                    shared_core: row.trust.contains(&Trust::SharedCore),
+                })
+                .collect();
+            let Some(first) = rows.first() else { continue };
+            let case = measure::Case {
+                dut: first.dut.clone(),
+                version: first.version.clone(),
+                transport: first.transport.clone(),
+                workers: first.workers,
+                scenario: first.scenario.clone(),
+                ip: first.ip.clone(),
+                frame: first.frame.clone(),
+                direction: first.direction.clone(),
+                variant: first.variant.clone(),
+                shared_core: false,
+            };
+            more.extend(scaling_rows(&case, &measured));
+        }
+        self.rows.extend(more);
     }
 
     fn assertions(&mut self) {
@@ -454,9 +553,14 @@ impl UnderWay<'_> {
             let outcome = match Assertion::parse(text).and_then(|a| a.check(&self.rows)) {
                 Err(error) => CheckOutcome::Error(error.to_string()),
                 Ok(checked) => {
-                    let failed: Vec<String> = checked.iter().filter(|c| !c.holds).map(ToString::to_string).collect();
+                    let failed: Vec<String> =
+                        checked.iter().filter(|c| !c.holds).map(ToString::to_string).collect();
                     let held: Vec<String> = checked.iter().map(ToString::to_string).collect();
-                    if failed.is_empty() { CheckOutcome::Passed(held.join("; ")) } else { CheckOutcome::Failed(failed.join("; ")) }
+                    if failed.is_empty() {
+                        CheckOutcome::Passed(held.join("; "))
+                    } else {
+                        CheckOutcome::Failed(failed.join("; "))
+                    }
                 }
             };
             if !matches!(outcome, CheckOutcome::Passed(_)) {
@@ -468,11 +572,12 @@ impl UnderWay<'_> {
 }
 
 /// The device's processor time for each million frames that it delivered. It is no energy and never called so.
-fn cpu_row(case: &measure::Case, test: &str, microseconds: u64, delivered: u64) -> SummaryRow {
-    let seconds = microseconds as f64 / 1e6 / (delivered as f64 / 1e6);
-    let mut row = case.row(test, "CPU time", "s/Mframe", vec![seconds]);
+fn cpu_row(case: &measure::Case, test: &str, microseconds: u64, delivered: u64) -> Option<SummaryRow> {
+    let (metric, unit) = energy::metric::CPU_SECONDS;
+    let seconds = energy::cpu_seconds_per_million(microseconds, delivered)?;
+    let mut row = case.row(test, metric, unit, vec![seconds]);
     row.note = "of all trials of the test together, waits included".into();
-    row
+    Some(row)
 }
 
 /// Makes the page of these folders.
@@ -482,7 +587,9 @@ fn cpu_row(case: &measure::Case, test: &str, microseconds: u64, delivered: u64) 
 /// If they cannot be read, or the page not be written.
 pub fn write_page(folders: &[PathBuf], page: &Path) -> Result<(), report::ReportError> {
     let results = folders.iter().map(|f| Results::read(f)).collect::<Result<Vec<_>, _>>()?;
-    let html = Page { results, bench: None, made: now() }.html()?;
+    // `make bench` leaves its figures there.
+    let bench = report::Bench::read(Path::new("target/bench.json")).ok();
+    let html = Page { results, bench, history: Vec::new(), made: now() }.html()?;
     report::write_whole(page, &html)
 }
 

@@ -10,12 +10,14 @@ use shoal_lab_siitperf::Program;
 
 use crate::args::{Cli, Command, Common, ConfigCommand, Run, Selftest, Siitperf, Suite};
 use crate::campaign::{Campaign, Ended, write_page};
-use crate::cases::{Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
+use crate::cases::{BEARABLE, Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
 use crate::catalogue;
 use crate::doctor;
+use crate::energy;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::list;
+use crate::nat;
 use crate::profile::Profile;
 use crate::revisions;
 use crate::selftest;
@@ -115,6 +117,7 @@ impl Lab {
             timeout: Duration::from_millis(50),
             start_delay: Duration::from_millis(20),
             rest: Duration::from_millis(20),
+            tolerance: 1.0 + BEARABLE / 0.3,
             ..shoal_lab_measure::Preset::Quick.conduct()
         };
         self.measure(&common, cases, conduct, "demonstration")
@@ -130,8 +133,23 @@ impl Lab {
         };
         let eight = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
         let sizes: &[&str] = if entry.name == "loadtest" { &eight } else { &["64"] };
-        let defaults = Defaults { sizes, flows: &run.flows, routes: &run.routes, rate: run.rate, ..Defaults::default() };
-        match expand(entry.name, &run.common, &defaults).and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
+        let is_nat = nat::is_nat(entry.name);
+        let duts: &[&str] = if is_nat { &["linux-nft"] } else { &["shoal"] };
+        let (forwarding, direction) =
+            if is_nat { ("snat", "fwd") } else { (run.common.forwarding.as_str(), "bi") };
+        let defaults = Defaults {
+            duts,
+            forwarding,
+            direction,
+            sizes,
+            flows: &run.flows,
+            routes: &run.routes,
+            rate: run.rate,
+            ..Defaults::default()
+        };
+        match expand(entry.name, &run.common, &defaults)
+            .and_then(|c| Ok((c, conduct(&run.common, &self.settings)?)))
+        {
             Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, entry.name),
             Err(error) => usage(&error),
         }
@@ -201,6 +219,12 @@ impl Lab {
             if let Err(error) = settings.check() {
                 return usage(&error);
             }
+        }
+        if let Some(source) = &common.energy {
+            settings.energy.source.clone_from(source);
+        }
+        if let Err(error) = energy::source(&settings.energy.source) {
+            return usage(&error);
         }
         let campaign = Campaign {
             name: common.name.clone().unwrap_or_else(|| name.into()),
@@ -325,7 +349,13 @@ fn dry_run(campaign: &Campaign, time: Duration) -> Exit {
         let scenario = scenario(case, &campaign.settings);
         println!(
             "\n[{number}] {}: {} ({}), ip{} {} {}, {} worker(s) {}",
-            case.test, case.dut, case.forwarding, case.ip.name(), case.frames.name(), case.direction.name(), case.workers,
+            case.test,
+            case.dut,
+            case.forwarding,
+            case.ip.name(),
+            case.frames.name(),
+            case.direction.name(),
+            case.workers,
             case.variant()
         );
         match shoal_lab_dut::device(&case.dut, &dut_settings(&campaign.settings)) {
@@ -348,7 +378,12 @@ fn dry_run(campaign: &Campaign, time: Duration) -> Exit {
             Err(error) => println!("  frames: {error}"),
             Ok(streams) => {
                 for stream in streams {
-                    println!("  {} ({} B with FCS): {}", stream.name, stream.frame.len() + 4, hex(&stream.frame));
+                    println!(
+                        "  {} ({} B with FCS): {}",
+                        stream.name,
+                        stream.frame.len() + 4,
+                        hex(&stream.frame)
+                    );
                 }
             }
         }
@@ -364,7 +399,10 @@ fn hex(frame: &[u8]) -> String {
 }
 
 fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
-    println!("\n{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {:>9}  ", "device", "wire", "frames", "way", "variant", "metric", "median", "spread");
+    println!(
+        "\n{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {:>9}  ",
+        "device", "wire", "frames", "way", "variant", "metric", "median", "spread"
+    );
     for row in rows.iter().filter(|r| r.test != "gates") {
         let stats = Statistics::of(&row.values);
         let (Some(median), Some(min), Some(max)) = (stats.median, stats.min, stats.max) else { continue };
@@ -381,9 +419,18 @@ fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
             row.direction,
             row.variant,
             row.metric,
-            format!("{}{}", short(median), row.unit),
+            in_unit(median, &row.unit),
             row.note
         );
+    }
+}
+
+/// Three digits, times in the unit that fits.
+fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "us" if value >= 1e6 => format!("{}s", short(value / 1e6)),
+        "us" if value >= 1e3 => format!("{}ms", short(value / 1e3)),
+        _ => format!("{}{unit}", short(value)),
     }
 }
 

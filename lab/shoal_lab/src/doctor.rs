@@ -41,7 +41,10 @@ pub fn machine(root: &Path) -> Vec<Finding> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     vec![
         processors(&read("proc/cpuinfo"), &read("proc/cmdline")),
-        clock(&read("proc/cpuinfo"), &read("sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        clock(
+            &read("proc/cpuinfo"),
+            &read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        ),
         stolen(&read("proc/stat")),
         governor(&read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         hugepages(&read("proc/meminfo")),
@@ -79,7 +82,8 @@ pub fn text(findings: &[Finding]) -> String {
 
 fn processors(cpuinfo: &str, cmdline: &str) -> Finding {
     let count = cpuinfo.lines().filter(|l| l.starts_with("processor")).count();
-    let isolated = cmdline.split_whitespace().any(|w| w.starts_with("isolcpus=") || w.starts_with("nohz_full="));
+    let isolated =
+        cmdline.split_whitespace().any(|w| w.starts_with("isolcpus=") || w.starts_with("nohz_full="));
     match (count, isolated) {
         (0 | 1, _) => Finding::new(
             "processors",
@@ -104,12 +108,23 @@ fn processors(cpuinfo: &str, cmdline: &str) -> Finding {
 }
 
 fn clock(cpuinfo: &str, source: &str) -> Finding {
-    let has = |flag| cpuinfo.lines().any(|l| l.starts_with("flags") && l.split_whitespace().any(|f| f == flag));
+    let has =
+        |flag| cpuinfo.lines().any(|l| l.starts_with("flags") && l.split_whitespace().any(|f| f == flag));
     let source = source.trim();
     if has("constant_tsc") && has("nonstop_tsc") {
-        Finding::new("clock", State::Fine, format!("the processor's, constant and never stopping; kernel: {source}"), None)
+        Finding::new(
+            "clock",
+            State::Fine,
+            format!("the processor's, constant and never stopping; kernel: {source}"),
+            None,
+        )
     } else {
-        Finding::new("clock", State::Limits, format!("the kernel's ({source}): each look at it costs a call"), None)
+        Finding::new(
+            "clock",
+            State::Limits,
+            format!("the kernel's ({source}): each look at it costs a call"),
+            None,
+        )
     }
 }
 
@@ -141,12 +156,20 @@ fn governor(governor: &str) -> Finding {
 }
 
 fn hugepages(meminfo: &str) -> Finding {
-    let free = meminfo.lines().find_map(|l| l.strip_prefix("HugePages_Free:")?.trim().parse::<u64>().ok()).unwrap_or(0);
+    let free = meminfo
+        .lines()
+        .find_map(|l| l.strip_prefix("HugePages_Free:")?.trim().parse::<u64>().ok())
+        .unwrap_or(0);
     if free > 0 {
         Finding::new("hugepages", State::Fine, format!("{free} free"), None)
     } else {
         let next = Some("sysctl vm.nr_hugepages=256");
-        Finding::new("hugepages", State::Limits, "none reserved; devices use ordinary or transparent ones", next)
+        Finding::new(
+            "hugepages",
+            State::Limits,
+            "none reserved; devices use ordinary or transparent ones",
+            next,
+        )
     }
 }
 
@@ -168,13 +191,19 @@ fn privilege(status: &str) -> Finding {
 
 fn meter(root: &Path) -> Finding {
     let folder: PathBuf = root.join("sys/class/powercap");
-    let rapl = std::fs::read_dir(folder)
-        .is_ok_and(|mut entries| entries.any(|e| e.is_ok_and(|e| e.file_name().to_string_lossy().contains("rapl"))));
+    let rapl = std::fs::read_dir(folder).is_ok_and(|mut entries| {
+        entries.any(|e| e.is_ok_and(|e| e.file_name().to_string_lossy().contains("rapl")))
+    });
     if rapl {
         Finding::new("energy", State::Fine, "the processor's own meter: --energy rapl", None)
     } else {
         let next = Some("--energy command:PROGRAM or snmp-raritan:HOST/OUTLET, if there is a meter");
-        Finding::new("energy", State::Limits, "no meter: CPU time is told instead, and never called energy", next)
+        Finding::new(
+            "energy",
+            State::Limits,
+            "no meter: CPU time is told instead, and never called energy",
+            next,
+        )
     }
 }
 

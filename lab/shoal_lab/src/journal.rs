@@ -15,14 +15,18 @@ pub struct Kept<'a> {
     pub folder: &'a mut Folder,
     /// The screen.
     pub view: &'a mut View,
+    /// The wire.
+    pub transport: String,
     /// Frames that arrived in all trials since this was made.
     pub delivered: u64,
+    /// Their bytes, with FCS.
+    pub bytes: u64,
 }
 
 impl<'a> Kept<'a> {
     /// Nothing delivered yet.
-    pub fn new(folder: &'a mut Folder, view: &'a mut View) -> Self {
-        Kept { folder, view, delivered: 0 }
+    pub fn new(folder: &'a mut Folder, view: &'a mut View, transport: &str) -> Self {
+        Kept { folder, view, transport: transport.into(), delivered: 0, bytes: 0 }
     }
 }
 
@@ -31,7 +35,7 @@ impl Journal for Kept<'_> {
         let other = |error: shoal_lab_report::ReportError| io::Error::other(error.to_string());
         self.folder.trial(line).map_err(other)?;
         for sample in &line.outcome.samples {
-            let sample = SampleLine::of(&line.test, &line.dut, &line.case, line.run, sample);
+            let sample = SampleLine::of(&line.test, &line.dut, &self.transport, &line.case, line.run, sample);
             self.folder.sample(&sample).map_err(other)?;
         }
         let counts = delays(line);
@@ -39,12 +43,14 @@ impl Journal for Kept<'_> {
             let of = HistogramOf {
                 test: line.test.clone(),
                 dut: line.dut.clone(),
+                transport: self.transport.clone(),
                 case: line.case.clone(),
                 run: line.run,
             };
             self.folder.histogram(&of, &counts).map_err(other)?;
         }
         self.delivered += line.outcome.streams.iter().map(|s| s.counts.received).sum::<u64>();
+        self.bytes += line.outcome.streams.iter().map(|s| s.counts.bytes).sum::<u64>();
         self.view.trial(line);
         Ok(())
     }

@@ -29,7 +29,8 @@ pub fn list(what: Listed, settings: &Settings, as_json: bool) -> String {
         Listed::Figures => figures(),
     };
     if as_json {
-        let all: Vec<Value> = rows.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
+        let all: Vec<Value> =
+            rows.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
         return format!("{}\n", Value::Array(all));
     }
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or_default();
@@ -60,16 +61,15 @@ pub fn devices(settings: &Settings) -> Vec<Finding> {
 fn as_scenario(forwarding: &str, settings: &Settings) -> Scenario {
     let cases = expand("gates", &Common::default(), &Defaults { forwarding, ..Defaults::default() });
     let case: Option<Case> = cases.ok().and_then(|c| c.into_iter().next());
-    case.map_or_else(
-        || unreachable!("the defaults are a case"),
-        |case| scenario(&case, settings),
-    )
+    case.map_or_else(|| unreachable!("the defaults are a case"), |case| scenario(&case, settings))
 }
 
 fn profiles() -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
         NAMED.iter().map(|name| ((*name).to_owned(), "frames by this name: --size".to_owned())).collect();
-    all.extend(stl::PROFILES.iter().map(|(name, about, _)| ((*name).to_owned(), format!("TRex profile: {about}"))));
+    all.extend(
+        stl::PROFILES.iter().map(|(name, about, _)| ((*name).to_owned(), format!("TRex profile: {about}"))),
+    );
     all
 }
 

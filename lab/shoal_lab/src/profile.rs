@@ -43,8 +43,8 @@ pub fn streams(
         sending.port_rate = Some(rate.parse().map_err(|e| format!("--port-rate {rate}: {e}"))?);
     }
     if let Some(macs) = macs {
-        sending.macs =
-            Side::BOTH.map(|side| stl::Macs { source: macs.source(side), destination: macs.destination(side) });
+        sending.macs = Side::BOTH
+            .map(|side| stl::Macs { source: macs.source(side), destination: macs.destination(side) });
     }
     let direction = match direction {
         Direction::Forward => stl::Direction::Forward,
@@ -59,7 +59,9 @@ pub fn streams(
 /// streams are wanted.
 pub fn add_routes(case: &Case, scenario: &mut Scenario) {
     let Some(profile) = &case.profile else { return };
-    let Ok(made) = streams(profile, case.direction, None, Link::default(), Duration::from_secs(1)) else { return };
+    let Ok(made) = streams(profile, case.direction, None, Link::default(), Duration::from_secs(1)) else {
+        return;
+    };
     for network in stl::networks(&made.streams) {
         let behind = match network.from {
             Side::Left => &mut scenario.addresses.right,
@@ -107,11 +109,19 @@ impl Test for AsIs {
         })?;
         let seconds = duration.as_secs_f64();
         let mut rows = Vec::new();
-        let names: Vec<String> =
-            shown.values.first().map(|s| s.outcome.streams.iter().map(|s| s.name.clone()).collect()).unwrap_or_default();
+        let names: Vec<String> = shown
+            .values
+            .first()
+            .map(|s| s.outcome.streams.iter().map(|s| s.name.clone()).collect())
+            .unwrap_or_default();
         for (index, name) in names.iter().enumerate() {
             let of = |number: &dyn Fn(&shoal_lab_plan::StreamOutcome) -> f64| {
-                shown.values.iter().filter_map(|s| s.outcome.streams.get(index)).map(number).collect::<Vec<f64>>()
+                shown
+                    .values
+                    .iter()
+                    .filter_map(|s| s.outcome.streams.get(index))
+                    .map(number)
+                    .collect::<Vec<f64>>()
             };
             let mut add = |metric: &str, unit: &str, values: Vec<f64>| {
                 let mut row = runner.row(metric, unit, values);
@@ -121,7 +131,8 @@ impl Test for AsIs {
             add("sent", "fps", of(&|s| s.counts.sent as f64 / seconds));
             add("received", "fps", of(&|s| s.counts.received as f64 / seconds));
             add("loss", "%", of(&|s| 100.0 * s.counts.loss()));
-            let is_measured = shown.values.iter().any(|s| s.outcome.streams.get(index).is_some_and(|s| s.delays.is_some()));
+            let is_measured =
+                shown.values.iter().any(|s| s.outcome.streams.get(index).is_some_and(|s| s.delays.is_some()));
             if is_measured {
                 add("mean latency", "us", of(&|s| s.delays.as_ref().map_or(0.0, |d| d.mean / 1e3)));
                 add("max latency", "us", of(&|s| s.delays.as_ref().map_or(0.0, |d| d.max as f64 / 1e3)));

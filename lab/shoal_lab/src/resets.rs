@@ -8,7 +8,8 @@ use shoal_lab_measure::{MeasureError, Report, ResetTest, Resets, Runner, Traffic
 use shoal_lab_plan::{Device, DeviceError, Reset};
 
 /// The ways that are tried, each a result of its own. Those a device cannot do are told.
-const KINDS: [(Reset, &str); 3] = [(Reset::Restart, "restart"), (Reset::Crash, "crash"), (Reset::Flap, "flap")];
+const KINDS: [(Reset, &str); 3] =
+    [(Reset::Restart, "restart"), (Reset::Crash, "crash"), (Reset::Flap, "flap")];
 
 /// Measures each way of beginning anew.
 ///
@@ -29,7 +30,8 @@ pub fn run(
     let result = each_kind(runner, traffic, &mut beside, rate);
     let _ = beside.finish();
     // The thread that reset it has ended, so nobody else has it.
-    *device = Arc::try_unwrap(beside.device).ok().map(|d| d.into_inner().unwrap_or_else(PoisonError::into_inner));
+    *device =
+        Arc::try_unwrap(beside.device).ok().map(|d| d.into_inner().unwrap_or_else(PoisonError::into_inner));
     result
 }
 
@@ -44,10 +46,13 @@ fn each_kind(
     for (kind, name) in KINDS {
         let duration = runner.conduct.duration.max(Duration::from_secs(5));
         let test = ResetTest { rate, kind, at: duration / 5, duration };
-        runner.case.variant = if case.variant.is_empty() { name.into() } else { format!("{}, {name}", case.variant) };
+        runner.case.variant =
+            if case.variant.is_empty() { name.into() } else { format!("{}, {name}", case.variant) };
         match test.measure(runner, traffic, beside) {
             Ok(runs) => report.rows.extend(test.rows(runner, &runs)),
-            Err(MeasureError::Device(error @ DeviceError::Cannot { .. })) => runner.remark(&error.to_string()),
+            Err(MeasureError::Device(error @ DeviceError::Cannot { .. })) => {
+                runner.remark(&error.to_string())
+            }
             Err(error) if report.rows.is_empty() => return Err(error),
             Err(error) => {
                 report.ended = Some(error);
@@ -83,7 +88,10 @@ impl Resets for Beside {
     fn finish(&mut self) -> Result<(), DeviceError> {
         let Some(thread) = self.under_way.take() else { return Ok(()) };
         thread.join().unwrap_or_else(|_| {
-            Err(DeviceError::Died { device: "the device".into(), reason: "its reset did not come to an end".into() })
+            Err(DeviceError::Died {
+                device: "the device".into(),
+                reason: "its reset did not come to an end".into(),
+            })
         })
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Comparison, ComparisonResult, Conduct, Judgement, MeasureError, Revision, Runner, Traffic, WallTime};
+use shoal_lab_measure::{
+    Comparison, ComparisonResult, Conduct, Judgement, MeasureError, Revision, Runner, Traffic, WallTime,
+};
 use shoal_lab_plan::{DeviceError, TrialLine};
 use shoal_lab_report::{Check, CheckOutcome};
 
@@ -68,11 +70,21 @@ pub fn compare(
 }
 
 /// What one build forwards at the highest load, for a second.
-fn one(case: &Case, conduct: &Conduct, settings: &Settings, clock: &MachineClock, view: &mut View) -> Result<f64, StandError> {
+fn one(
+    case: &Case,
+    conduct: &Conduct,
+    settings: &Settings,
+    clock: &MachineClock,
+    view: &mut View,
+) -> Result<f64, StandError> {
     let mut stand = Stand::open(case, settings, clock)?;
     let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), settings, conduct.duration)?;
     stand.ready(&traffic, &case.dut)?;
-    let told = measure::Case { dut: case.dut.clone(), transport: stand.transport.clone(), ..measure::Case::default() };
+    let told = measure::Case {
+        dut: case.dut.clone(),
+        transport: stand.transport.clone(),
+        ..measure::Case::default()
+    };
     let (mut journal, mut time) = (Shown(view), WallTime);
     let mut runner = Runner::new(stand.tester.as_mut(), &mut journal, &mut time, told, conduct.clone())?;
     let most = runner.most_rate(traffic.size());

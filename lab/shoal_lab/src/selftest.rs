@@ -5,7 +5,7 @@ use shoal_lab_measure as measure;
 use shoal_lab_measure::{Conduct, Journal, Runner, Traffic, WallTime};
 use shoal_lab_report as report;
 
-use crate::cases::Case;
+use crate::cases::{BEARABLE, Case};
 use crate::settings::Settings;
 use crate::stand::{Stand, StandError};
 use crate::traffic::CaseTraffic;
@@ -47,6 +47,7 @@ pub fn measure(
         duration: conduct.duration.min(std::time::Duration::from_secs(1)),
         precision: measure::Precision::Relative(0.02),
         loss_verification: 2,
+        tolerance: conduct.tolerance.max(1.0 + BEARABLE / conduct.duration.as_secs_f64().min(1.0)),
         ..conduct.clone()
     };
     let mut time = WallTime;

@@ -262,7 +262,11 @@ impl Settings {
         for (key, value, known) in [
             ("traffic.frame", &self.traffic.frame, "own or siitperf"),
             ("traffic.source_ports", &self.traffic.source_ports, "fixed, rising, falling or random"),
-            ("traffic.destination_ports", &self.traffic.destination_ports, "fixed, rising, falling or random"),
+            (
+                "traffic.destination_ports",
+                &self.traffic.destination_ports,
+                "fixed, rising, falling or random",
+            ),
         ] {
             if !known.split([' ', ',']).any(|word| word == value) || value == "or" || value.is_empty() {
                 return range(key, value, known);
@@ -305,10 +309,15 @@ mod tests {
     fn wrong_settings_are_named() {
         let message = |text| load(text).unwrap_err().to_string();
         let unknown = message("[tester]\nbrust = 8\n");
-        assert!(unknown.contains("brust") && unknown.contains("burst") && unknown.contains("line 2"), "{unknown}");
+        assert!(
+            unknown.contains("brust") && unknown.contains("burst") && unknown.contains("line 2"),
+            "{unknown}"
+        );
         assert!(message("[tester]\nburst = 0\n").contains("1 to 256"));
         assert!(message("[link]\nrate = 5\n").contains("link.rate"));
-        assert!(message("[traffic]\nsource_ports = \"rndom\"\n").contains("fixed, rising, falling or random"));
+        assert!(
+            message("[traffic]\nsource_ports = \"rndom\"\n").contains("fixed, rising, falling or random")
+        );
         assert!(message("[tester\n").contains("line 1"));
         assert!(Loaded::new(Some(Path::new("/nowhere/x.toml"))).is_err());
     }

@@ -73,11 +73,9 @@ fn port(side: &str, text: &str) -> Result<Port, String> {
             let id = id.parse().map_err(|_| format!("ports.{side}: `{id}' is no memif id; such as 0"))?;
             Attachment::Memif { socket: PathBuf::from(socket), id }
         }
-        [transport @ ("af-packet" | "af-xdp"), name] => Attachment::Interface {
-            namespace: None,
-            name: (*name).into(),
-            transport: (*transport).into(),
-        },
+        [transport @ ("af-packet" | "af-xdp"), name] => {
+            Attachment::Interface { namespace: None, name: (*name).into(), transport: (*transport).into() }
+        }
         ["tap", name] => Attachment::Tap { namespace: None, name: (*name).into() },
         _ => {
             return Err(format!(

@@ -7,8 +7,8 @@ use shoal_lab_dut as dut;
 use shoal_lab_engine::{Engine, EngineError, MachineClock, MemifPort, attach};
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
 use shoal_lab_plan::{
-    Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Scenario, Side, Tester,
-    TesterError, Trial, Unwatched,
+    Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Scenario, Side, Tester, TesterError,
+    Trial, Unwatched,
 };
 use thiserror::Error;
 
@@ -80,7 +80,12 @@ impl Stand {
     /// # Errors
     ///
     /// If that cannot be.
-    pub fn joined(case: &Case, transport: &str, settings: &Settings, clock: &MachineClock) -> Result<Self, StandError> {
+    pub fn joined(
+        case: &Case,
+        transport: &str,
+        settings: &Settings,
+        clock: &MachineClock,
+    ) -> Result<Self, StandError> {
         if transport == "memif" {
             let [left, right] = MemifPort::pair().map_err(EngineError::from)?;
             let tester = Engine::new(left, right, clock.clone()).with_link(settings.link.link());
@@ -115,7 +120,8 @@ impl Stand {
                 return Ok(());
             }
             if Instant::now() >= end {
-                let reason = format!("no frame came through {} in {} s", silent.join(" and "), PATIENCE.as_secs());
+                let reason =
+                    format!("no frame came through {} in {} s", silent.join(" and "), PATIENCE.as_secs());
                 return Err(DeviceError::Silent { device: name.into(), reason }.into());
             }
         }

@@ -15,11 +15,20 @@ pub struct Suite {
 /// All of them.
 pub const SUITES: [Suite; 6] = [
     Suite { name: "quick", about: "every device that is there: gates, throughput, delay" },
-    Suite { name: "ci", about: "under five minutes: gates, and what arrives at the highest load, against a base" },
-    Suite { name: "paper", about: "IPv4 with 64 and IPv6 with 84 bytes, both directions, random ports: router against kernel" },
+    Suite {
+        name: "ci",
+        about: "under five minutes: gates, and what arrives at the highest load, against a base",
+    },
+    Suite {
+        name: "paper",
+        about: "IPv4 with 64 and IPv6 with 84 bytes, both directions, random ports: router against kernel",
+    },
     Suite { name: "blog", about: "T-Rex's eight load tests" },
-    Suite { name: "thesis", about: "a heavy and a latency stream; 64, 889 and 1518 bytes, one and both directions" },
-    Suite { name: "nat", about: "source NAT: a heavy stream through the kernel's, both kinds" },
+    Suite {
+        name: "thesis",
+        about: "a heavy and a latency stream; 64, 889 and 1518 bytes, one and both directions",
+    },
+    Suite { name: "nat", about: "source NAT: one way, making, using and ending connections (RFC 9693)" },
 ];
 
 /// The cases of a suite. What the command line says goes before what the suite would take.
@@ -73,20 +82,34 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
             for direction in ["fwd", "bi"] {
                 if common.direction.as_deref().is_none_or(|d| d == direction) {
                     let sizes = ["64", "889", "1518"];
-                    add("thesis", common, Defaults { duts: &routers, sizes: &sizes, direction, ..Defaults::default() })?;
+                    add(
+                        "thesis",
+                        common,
+                        Defaults { duts: &routers, sizes: &sizes, direction, ..Defaults::default() },
+                    )?;
                 }
             }
         }
         "nat" => {
             let duts = ["linux-nft", "linux-iptables"];
-            let defaults =
-                Defaults { duts: &duts, forwarding: "snat", direction: "fwd", flows: &[1000], ..Defaults::default() };
-            add("throughput", common, defaults.clone())?;
-            add("mrr", common, defaults)?;
+            let defaults = Defaults {
+                duts: &duts,
+                forwarding: "snat",
+                direction: "fwd",
+                flows: &[4000],
+                ..Defaults::default()
+            };
+            for test in ["throughput", "nat-setup-rate", "nat-throughput", "nat-teardown"] {
+                add(test, common, defaults.clone())?;
+            }
         }
         _ => {
             let names = SUITES.map(|s| s.name);
-            let hint = format!("there are {}; the nearest is {}", names.join(", "), shoal_lab_measure::nearest(name, names));
+            let hint = format!(
+                "there are {}; the nearest is {}",
+                names.join(", "),
+                shoal_lab_measure::nearest(name, names)
+            );
             return Err(CaseError::Word { what: "suite", value: name.into(), hint });
         }
     }
@@ -126,6 +149,8 @@ mod tests {
 
     #[test]
     fn an_unknown_suite_names_the_nearest() {
-        assert!(cases("papper", &Common::default()).unwrap_err().to_string().contains("the nearest is paper"));
+        assert!(
+            cases("papper", &Common::default()).unwrap_err().to_string().contains("the nearest is paper")
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
-use shoal_lab_plan::{FCS, Family, Order, Pace, Ports as DevicePorts, Rate, SMALLEST, Scenario, Side, Stamps, Stream};
+use shoal_lab_plan::{
+    FCS, Family, Order, Pace, Ports as DevicePorts, Rate, SMALLEST, Scenario, Side, Stamps, Stream,
+};
 
 use crate::cases::{Case, Direction, Frames, Ip};
 use crate::profile;
@@ -51,9 +53,7 @@ impl CaseTraffic {
         settings: &Settings,
         duration: Duration,
     ) -> Result<Self, String> {
-        let mac = |side: Side| {
-            ports.and_then(|p| if side == Side::Left { p.left.mac } else { p.right.mac })
-        };
+        let mac = |side: Side| ports.and_then(|p| if side == Side::Left { p.left.mac } else { p.right.mac });
         let macs = frame::Macs::new(&scenario.addresses, mac(Side::Left), mac(Side::Right));
         let direction = match case.direction {
             Direction::Forward => frame::Direction::Forward,
@@ -168,6 +168,27 @@ fn later(pace: Pace, gap: Duration) -> Pace {
 
 fn form(settings: &Settings) -> frame::Form {
     if settings.traffic.frame == "siitperf" { frame::Form::Plain } else { frame::Form::Own }
+}
+
+/// RFC 2544's frames of a case with a size, for tests that arrange them themselves.
+///
+/// # Errors
+///
+/// Frames that cannot be.
+pub fn rfc2544(
+    case: &Case,
+    scenario: &Scenario,
+    ports: Option<&DevicePorts>,
+    settings: &Settings,
+) -> Result<frame::Traffic, MeasureError> {
+    let (left, right) = (ports.and_then(|p| p.left.mac), ports.and_then(|p| p.right.mac));
+    let macs = frame::Macs::new(&scenario.addresses, left, right);
+    let size = match &case.frames {
+        Frames::Size(size) => *size,
+        Frames::Named(_) => SMALLEST,
+    };
+    rfc(case, size, scenario, macs, frame::Direction::Both, settings)
+        .map_err(|e| MeasureError::Traffic(e.to_string()))
 }
 
 fn rfc(

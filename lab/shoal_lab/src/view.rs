@@ -86,7 +86,10 @@ impl View {
         self.state.best = None;
         match &mut self.shown {
             Shown::Lines(lines) => lines.case(&self.state),
-            Shown::Json => print_json("case", &serde_json::json!({ "test": test, "case": case, "number": number, "of": of })),
+            Shown::Json => print_json(
+                "case",
+                &serde_json::json!({ "test": test, "case": case, "number": number, "of": of }),
+            ),
             Shown::Screen(screen) => screen.draw(&self.state),
         }
     }
@@ -103,11 +106,14 @@ impl View {
         self.state.last = Sample::default();
         match &mut self.shown {
             Shown::Lines(lines) => lines.trial(&row),
-            Shown::Json => print_json("trial", &serde_json::json!({
-                "test": line.test, "dut": line.dut, "case": line.case, "run": line.run, "step": line.step,
-                "rate": line.rate, "verdict": line.verdict, "bracket": line.bracket,
-                "sent": row.sent, "received": row.received,
-            })),
+            Shown::Json => print_json(
+                "trial",
+                &serde_json::json!({
+                    "test": line.test, "dut": line.dut, "case": line.case, "run": line.run, "step": line.step,
+                    "rate": line.rate, "verdict": line.verdict, "bracket": line.bracket,
+                    "sent": row.sent, "received": row.received,
+                }),
+            ),
             Shown::Screen(screen) => screen.draw(&self.state),
         }
     }
@@ -253,9 +259,14 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_and_a_unit() {
-        for (value, text) in
-            [(0.0, "0.00 "), (64.0, "64.0 "), (999.4, "999 "), (999.6, "1.00 k"), (4_712_345.0, "4.71 M"), (14.88e9, "14.9 G")]
-        {
+        for (value, text) in [
+            (0.0, "0.00 "),
+            (64.0, "64.0 "),
+            (999.4, "999 "),
+            (999.6, "1.00 k"),
+            (4_712_345.0, "4.71 M"),
+            (14.88e9, "14.9 G"),
+        ] {
             assert_eq!(short(value), text);
         }
     }

@@ -17,7 +17,10 @@ impl Lines {
 
     pub(super) fn trial(&mut self, row: &TrialRow) {
         if !self.headed {
-            println!("{:>4} {:>4} {:>10} {:>12} {:>12}  {:<22} verdict", "run", "step", "fps/dir", "sent", "lost", "bracket");
+            println!(
+                "{:>4} {:>4} {:>10} {:>12} {:>12}  {:<22} verdict",
+                "run", "step", "fps/dir", "sent", "lost", "bracket"
+            );
             self.headed = true;
         }
         let bracket = row.bracket.map_or(String::new(), |(low, high)| format!("[{low}, {high}]"));

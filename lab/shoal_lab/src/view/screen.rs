@@ -33,7 +33,8 @@ impl Screen {
     pub(super) fn wants_to_end(&mut self) -> bool {
         while event::poll(Duration::ZERO).unwrap_or(false) {
             if let Ok(Event::Key(key)) = event::read() {
-                let control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+                let control_c =
+                    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
                 self.ending |= control_c || key.code == KeyCode::Char('q');
             }
         }
@@ -60,7 +61,12 @@ fn draw(frame: &mut Frame<'_>, state: &State) {
 
     let best = state.best.map_or_else(|| "none yet".into(), |best| format!("{}fps/dir", short(best)));
     let title = vec![
-        Line::from(vec!["shoal-lab  ".bold(), state.test.clone().cyan().bold(), "  ".into(), state.case.clone().into()]),
+        Line::from(vec![
+            "shoal-lab  ".bold(),
+            state.test.clone().cyan().bold(),
+            "  ".into(),
+            state.case.clone().into(),
+        ]),
         Line::from(format!("best without loss: {best}")),
     ];
     frame.render_widget(Paragraph::new(title), head);
@@ -68,7 +74,10 @@ fn draw(frame: &mut Frame<'_>, state: &State) {
     let spent = state.began.elapsed().as_secs_f64();
     let all = state.estimate.as_secs_f64().max(spent).max(1.0);
     let label = format!("case {} of {}, {} left", state.cases.0, state.cases.1, time(state.left()));
-    frame.render_widget(Gauge::default().ratio((spent / all).clamp(0.0, 1.0)).label(label).gauge_style(Color::Blue), bar);
+    frame.render_widget(
+        Gauge::default().ratio((spent / all).clamp(0.0, 1.0)).label(label).gauge_style(Color::Blue),
+        bar,
+    );
 
     let now = state.received.last().copied().unwrap_or_default();
     let block = Block::bordered().title(format!(" received: {}fps ", short(now as f64)));
@@ -77,7 +86,8 @@ fn draw(frame: &mut Frame<'_>, state: &State) {
     frame.render_widget(Sparkline::default().data(recent).style(Color::Cyan).block(block), rate);
 
     frame.render_widget(trials(&state.trials), table);
-    let said: Vec<Line<'_>> = state.notes.iter().rev().take(5).rev().map(|n| Line::from(n.as_str())).collect();
+    let said: Vec<Line<'_>> =
+        state.notes.iter().rev().take(5).rev().map(|n| Line::from(n.as_str())).collect();
     frame.render_widget(Paragraph::new(said), notes);
     frame.render_widget(Paragraph::new("q: end; what was measured is kept".dim()), foot);
 }
@@ -144,7 +154,15 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(110, 30)).unwrap();
         terminal.draw(|frame| draw(frame, &state())).unwrap();
         let text = terminal.backend().to_string();
-        for part in ["throughput", "shoal, ip4 64 B bi", "case 1 of 3", "4.71 M", "690", "lost 0.01 %", "4000000 .. 4712345"] {
+        for part in [
+            "throughput",
+            "shoal, ip4 64 B bi",
+            "case 1 of 3",
+            "4.71 M",
+            "690",
+            "lost 0.01 %",
+            "4000000 .. 4712345",
+        ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
     }
