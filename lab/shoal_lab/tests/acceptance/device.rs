@@ -17,7 +17,7 @@ pub fn longest_burst(c: u64, q: u64, rate: u64) -> u64 {
 /// The highest steady rate at which nothing is lost in `time`: the first at which the burst is too long, less one.
 pub fn throughput(c: u64, q: u64, time: Duration) -> u64 {
     let frames = |rate: u64| (rate as f64 * time.as_secs_f64()) as u64;
-    (c..).find(|rate| frames(rate + 1) > longest_burst(c, q, rate + 1)).unwrap()
+    (c..10 * c).find(|rate| frames(rate + 1) > longest_burst(c, q, rate + 1)).unwrap()
 }
 
 /// Frames lost of a steady rate above the capacity: what is beyond it, less what the queue holds at the end. Within one frame.
