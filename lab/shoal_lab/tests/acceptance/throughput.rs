@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use shoal_lab_frame::Direction;
+use shoal_lab_frame::{Background, Direction, Form, Mix};
 use shoal_lab_measure::{Bound, Conduct, NdrBench, Precision, Throughput};
-use shoal_lab_plan::Family;
+use shoal_lab_plan::{Family, Rate};
 
 use crate::device;
 use crate::stage::*;
@@ -51,6 +51,35 @@ fn it_is_the_same_for_each_family_size_and_direction() {
             assert_eq!(streams.len(), direction.sides().len());
             assert!(streams.iter().all(|s| s.counts.bytes == s.counts.received * u64::from(size)));
         }
+    }
+}
+
+#[test]
+fn siitperfs_plain_frames_find_the_same() {
+    for (family, size) in [(Family::Ip4, 64), (Family::Ip6, 84)] {
+        let mut plain = rfc2544(family, size, Direction::Both);
+        plain.form = Form::Plain;
+        let plain = Real::of(plain.streams(Rate::per_second(1)).unwrap(), size, Direction::Both);
+        let found = run(device::of(3_457, 2), strict(), |r| up_to(8_000).measure(r, &plain)).unwrap();
+        assert_eq!(found.values, [3_457.0]);
+    }
+}
+
+#[test]
+fn a_mix_and_background_count_all_their_streams() {
+    let mix: Mix = "imix:classic".parse().unwrap();
+    let one = Rate::per_second(1);
+    let mixed = rfc2544(Family::Ip4, 64, Direction::Both).mixed(&mix, one).unwrap();
+    let mut background = rfc2544(Family::Ip4, 84, Direction::Both);
+    background.background = Some(Background { n: 5, m: 3 });
+    let background = background.streams(one).unwrap();
+    for (streams, size, count) in [(mixed, 362, 6), (background, 84, 4)] {
+        assert_eq!(streams.len(), count);
+        let traffic = Real::of(streams, size, Direction::Both);
+        let found = run(device::of(3_001, 10), strict(), |r| up_to(8_000).measure(r, &traffic)).unwrap();
+        // Frames of several streams come together now and then; the queue holds them, and some of the overload.
+        let most = device::throughput(3_001, 10, seconds(2));
+        assert!((3_001.0..=most as f64 + 1.0).contains(&found.values[0]), "{size} {:?}", found.values);
     }
 }
 
