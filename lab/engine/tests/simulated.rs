@@ -170,6 +170,9 @@ fn jitter_is_uniform_where_the_device_makes_it_so() {
     assert!((delays.mean - 125_000.0).abs() < 250.0, "{}", delays.mean);
     assert_eq!(outcome.streams[0].counts.reordered, told[0].reordered);
     assert!(told[0].reordered > 10_000);
+    // RFC 3393: all neighbours, also those that overtook each other.
+    assert_eq!(delays.variation.iter().map(|(_, n)| n).sum::<u64>(), 99_999);
+    assert!(delays.variation.first().unwrap().0 < -48_000 && delays.variation.last().unwrap().0 > 48_000);
 }
 
 #[test]
