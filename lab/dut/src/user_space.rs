@@ -162,7 +162,7 @@ impl<A: Adapter> UserSpace<A> {
         if let Reset::Workers(workers) = kind {
             ground.scenario.workers = workers;
             if let Some(wires) = &ground.wires {
-                wires.place(&mut ground.stand, workers)?;
+                wires.place(&mut ground.stand, workers);
             }
         }
         if kind == Reset::Crash {

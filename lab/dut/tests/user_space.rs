@@ -107,11 +107,6 @@ fn open_vswitch_with_dpdk_cross_connects() {
     );
 }
 
-#[test]
-fn open_vswitch_with_dpdk_listens_for_memifs() {
-    by_memif("open_vswitch_with_dpdk_listens_for_memifs", "ovs-dpdk", Forwarding::CrossConnect);
-}
-
 /// A program that listens for memifs: its socket is there, also after each new beginning, and gone at the end.
 fn by_memif(test: &str, name: &str, forwarding: Forwarding) {
     let Some(lab) = Lab::begin(test) else { return };
