@@ -598,7 +598,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
 }
 
-/// The tester's thread stays on its processor; where that cannot be, it runs where the kernel puts it.
+/// The tester's thread stays on its processor and goes before others; where that cannot be, it runs as the kernel has it.
 fn pin(settings: &Settings) {
     use nix::sched::{CpuSet, sched_setaffinity};
     use nix::unistd::Pid;
@@ -608,4 +608,5 @@ fn pin(settings: &Settings) {
     if core.is_some_and(|core| set.set(core).is_ok()) {
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
+    let _ = rustix::process::setpriority_process(None, -20);
 }
