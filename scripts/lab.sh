@@ -7,6 +7,4 @@ PATH="$PATH:$HOME/.cargo/bin"
 SHOAL_REVISION=$(git describe --always --dirty 2>/dev/null || true)
 export SHOAL_REVISION
 cargo build --locked --quiet --release -p shoal-lab
-# Root makes its namespaces itself, and can measure ports of this host; others get a user namespace.
-if [ "$(id -u)" -eq 0 ]; then exec target/release/shoal-lab "$@"; fi
 exec scripts/in-namespace.sh target/release/shoal-lab "$@"

@@ -44,6 +44,13 @@ impl Verdict {
             return Verdict::Invalid(format!("{stale} frames of an earlier trial arrived"));
         }
         if outcome.took.as_secs_f64() > outcome.planned.as_secs_f64() * trial.tolerance {
+            // A wire with back-pressure (memif, a full ring) loses nothing: it refuses. Where it did, the device was slow and
+            // not the tester, which had frames to give; those that came too late are as good as lost on a wire without.
+            let refused: u64 = Side::BOTH.into_iter().map(|side| outcome.direction(side).retries).sum();
+            if refused > 0 {
+                let late = 1.0 - outcome.planned.as_secs_f64() / outcome.took.as_secs_f64();
+                return Verdict::Fail(outcome.loss().max(late));
+            }
             return Verdict::TesterLimit(format!(
                 "sending took {:.6} s instead of {:.6} s",
                 outcome.took.as_secs_f64(),
@@ -147,6 +154,14 @@ mod tests {
         assert!(matches!(Verdict::of(&trial(), &slow, 256), Verdict::TesterLimit(_)));
         slow.took = Duration::from_micros(1_000_010);
         assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Pass);
+    }
+
+    #[test]
+    fn a_device_that_takes_no_more_is_slow_and_not_the_tester() {
+        let mut slow = outcome(1000, 1000);
+        slow.took = Duration::from_secs(2);
+        slow.streams[0].counts.retries = 7;
+        assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Fail(0.5));
     }
 
     #[test]
