@@ -51,6 +51,13 @@ impl Verdict {
                 let late = 1.0 - outcome.planned.as_secs_f64() / outcome.took.as_secs_f64();
                 return Verdict::Fail(outcome.loss().max(late));
             }
+            let over = outcome.took.saturating_sub(outcome.planned);
+            if outcome.longest_stall >= over {
+                return Verdict::Disturbed(format!(
+                    "the tester stood still for {:.0} us and did not make up for it",
+                    outcome.longest_stall.as_secs_f64() * 1e6
+                ));
+            }
             return Verdict::TesterLimit(format!(
                 "sending took {:.6} s instead of {:.6} s",
                 outcome.took.as_secs_f64(),
@@ -152,6 +159,8 @@ mod tests {
         let mut slow = outcome(1000, 1000);
         slow.took = Duration::from_micros(1_000_011);
         assert!(matches!(Verdict::of(&trial(), &slow, 256), Verdict::TesterLimit(_)));
+        slow.longest_stall = Duration::from_micros(11);
+        assert!(matches!(Verdict::of(&trial(), &slow, 256), Verdict::Disturbed(_)));
         slow.took = Duration::from_micros(1_000_010);
         assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Pass);
     }
