@@ -193,7 +193,7 @@ impl<'a> Runner<'a> {
         for _ in 0..retries {
             // What the tester did in its self-test it can do: that it could not this time was something else's doing.
             let reached = self.self_test.is_some_and(|most| shot.rate <= SURE * most as f64);
-            if !shown.is_doubtful() && !(shown.is_tester_limit() && reached) {
+            if !(shown.is_doubtful() || shown.is_tester_limit() && reached) {
                 break;
             }
             shown = self.attempt(shot, &mut deed)?;

@@ -19,7 +19,8 @@ fn run(results: &Path, arguments: &str) -> (i32, String) {
 }
 
 fn ended(output: Output) -> (i32, String) {
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.code().unwrap_or(-1), text)
 }
 
@@ -137,11 +138,14 @@ fn the_kernel_passes_the_gates_and_nothing_is_left() {
     let results = tempfile::tempdir().unwrap();
     let junit = results.path().join("junit.xml");
     let into = results.path().join("r");
-    let child = lab(&into, &format!("run gates --dut linux-route --preset quick --plain --junit {}", junit.display()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = lab(
+        &into,
+        &format!("run gates --dut linux-route --preset quick --plain --junit {}", junit.display()),
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
     let pid = child.id();
     let (code, text) = ended(child.wait_with_output().unwrap());
     assert_eq!(code, 0, "{text}");
@@ -149,7 +153,8 @@ fn the_kernel_passes_the_gates_and_nothing_is_left() {
     let junit = std::fs::read_to_string(junit).unwrap();
     assert!(junit.contains("failures=\"0\"") && junit.contains("ip6 1518 B bi"), "{junit}");
     let folder = folder_of(&into);
-    for file in ["record.json", "trials.jsonl", "summary.csv", "summary.json", "report.html", "campaign.json"] {
+    for file in ["record.json", "trials.jsonl", "summary.csv", "summary.json", "report.html", "campaign.json"]
+    {
         assert!(folder.join(file).exists(), "{file}");
     }
     let (code, text) = run(&into, &format!("show {}", folder.display()));
@@ -163,7 +168,10 @@ fn the_router_passes_the_gates_over_memif() {
     let results = tempfile::tempdir().unwrap();
     let (code, text) = run(results.path(), "run gates --dut shoal --transport memif --preset quick --plain");
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("ok gates shoal: ip4 64 B bi") && text.contains("ok gates shoal: ip6 1518 B bi"), "{text}");
+    assert!(
+        text.contains("ok gates shoal: ip4 64 B bi") && text.contains("ok gates shoal: ip6 1518 B bi"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -220,8 +228,7 @@ fn a_device_that_is_not_there_is_skipped_with_its_reason() {
     let config = results.path().join("lab.toml");
     std::fs::write(&config, "[dut]\nshoal = \"/nowhere/shoal\"\n").unwrap();
     let into = results.path().join("r");
-    let (code, text) =
-        run(&into, &format!("--config {} run gates --dut shoal --plain", config.display()));
+    let (code, text) = run(&into, &format!("--config {} run gates --dut shoal --plain", config.display()));
     assert_eq!(code, 6, "{text}");
     assert!(text.contains("/nowhere/shoal"), "{text}");
 }
