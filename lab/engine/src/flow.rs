@@ -154,6 +154,22 @@ impl FlowTable {
         self.flows.push(Flow { original: *original, translated: *translated });
     }
 
+    /// A frame that was sent with `original` came with `translated` after all was learnt; whether that is what the flow
+    /// became before. Flows that were not learnt may become anything.
+    pub(crate) fn is_stable(&self, original: &Tuple, translated: &Tuple, learnt: &mut Learnt) -> bool {
+        let is_it = |flow: u32| self.flows.get(flow as usize).is_some_and(|f| f.original == *original);
+        let (_, known) = self.by_original.find(original, is_it);
+        let before = known.and_then(|flow| self.flows.get(flow as usize)).map(|f| f.translated);
+        if before.is_none_or(|before| before == *translated) {
+            return true;
+        }
+        learnt.not_stable += 1;
+        note(learnt, || {
+            format!("{} became {}, then {}", show(original), show_some(before), show(translated))
+        });
+        false
+    }
+
     /// Whether a frame of this flow has come.
     pub(crate) fn has(&self, original: &Tuple) -> bool {
         let is_it = |flow: u32| self.flows.get(flow as usize).is_some_and(|f| f.original == *original);
@@ -253,6 +269,15 @@ mod tests {
         table.learn(&tuple(1), &tuple(50), &mut learnt);
         table.learn(&tuple(2), &tuple(50), &mut learnt);
         assert_eq!((learnt.not_stable, learnt.not_unique), (1, 1));
+    }
+
+    #[test]
+    fn a_flow_that_becomes_another_later_is_found() {
+        let (table, mut learnt) = (table(3), Learnt::default());
+        assert!(table.is_stable(&tuple(1), &tuple(100_001), &mut learnt));
+        assert!(table.is_stable(&tuple(7), &tuple(9), &mut learnt), "it was never learnt");
+        assert!(!table.is_stable(&tuple(1), &tuple(100_002), &mut learnt));
+        assert_eq!((learnt.not_stable, learnt.examples.len()), (1, 1));
     }
 
     #[test]

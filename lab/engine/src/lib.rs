@@ -47,4 +47,4 @@ pub use port::{
     Received, TapPort, Transport, XdpPort,
 };
 pub use self_test::{Ceiling, SelfTest, self_test};
-pub use synthetic::{Behaviour, NatFault, NatTable, Stalls, SyntheticPort, Told};
+pub use synthetic::{Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told};

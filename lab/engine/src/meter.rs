@@ -23,7 +23,10 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST, 3).unwrap_or_else(|_| unreachable!("constant bounds"))
 }
 
-/// Moments at which frames were sent, by sequence.
+/// In a [`Ring`]: the frame has come, and the rest is its delay.
+const CAME: u64 = 1 << 63;
+
+/// Moments at which frames were sent, by sequence; of frames that came, their delays.
 #[derive(Debug)]
 struct Ring {
     moments: Vec<u64>,
@@ -48,13 +51,34 @@ impl Ring {
         self.next = sequence + 1;
     }
 
-    /// When a frame was sent; none if so many were sent since that it is not known any more.
+    /// What is known of a frame; nothing if so many were sent since that it was forgotten.
     #[inline]
-    fn moment(&self, sequence: u64) -> Option<u64> {
+    fn slot(&self, sequence: u64) -> Option<u64> {
         if self.next.saturating_sub(sequence) > self.moments.len() as u64 {
             return None;
         }
         self.moments.get((sequence & self.mask) as usize).copied()
+    }
+
+    /// When a frame that has not come was sent.
+    #[inline]
+    fn moment(&self, sequence: u64) -> Option<u64> {
+        self.slot(sequence).filter(|slot| slot & CAME == 0)
+    }
+
+    /// A frame came.
+    #[inline]
+    fn came(&mut self, sequence: u64, delay: u64) {
+        if let Some(slot) = self.moments.get_mut((sequence & self.mask) as usize) {
+            *slot = delay | CAME;
+        }
+    }
+
+    /// The delay of a frame that has come.
+    #[inline]
+    fn delay(&self, sequence: u64) -> Option<u64> {
+        let slot = self.slot(sequence).filter(|slot| sequence < self.next && *slot != NEVER)?;
+        (slot & CAME != 0).then_some(slot & !CAME)
     }
 }
 
@@ -111,8 +135,6 @@ pub(crate) struct Meter {
     negative: u64,
     jitter: Jitter,
     average: WindowedAverage,
-    /// Number and delay of the frame that came last.
-    previous: Option<(u64, u64)>,
 }
 
 /// Tags that do not fit the stream.
@@ -171,7 +193,6 @@ impl Meter {
             negative: 0,
             jitter: Jitter::default(),
             average: WindowedAverage::default(),
-            previous: None,
         }))
     }
 
@@ -226,20 +247,25 @@ impl Meter {
         self.sum += u128::from(delay);
         self.jitter.add(delay);
         self.average.add(since_start, delay);
-        let Some(histograms) = &mut self.histograms else { return };
+        let (Some(histograms), Some(ring)) = (&mut self.histograms, &mut self.ring) else { return };
         let [delays, rises, falls] = &mut **histograms;
         delays.saturating_record(delay);
-        // RFC 3393's selection: neighbours, with nothing lost between them.
-        if let Some((before, last)) = self.previous
-            && before + 1 == sequence
-        {
-            if delay >= last {
-                rises.saturating_record(delay - last);
+        ring.came(sequence, delay);
+        let mut differ = |before: u64, after: u64| {
+            if after >= before {
+                rises.saturating_record(after - before);
             } else {
-                falls.saturating_record(last - delay);
+                falls.saturating_record(before - after);
             }
+        };
+        // RFC 3393's selection: neighbours in the order of sending, with nothing lost between them. Whichever of the two comes
+        // last finds the other; were only those taken that arrive one after the other, large differences would be missing.
+        if let Some(before) = sequence.checked_sub(1).and_then(|before| ring.delay(before)) {
+            differ(before, delay);
         }
-        self.previous = Some((sequence, delay));
+        if let Some(after) = ring.delay(sequence + 1) {
+            differ(delay, after);
+        }
     }
 
     /// What came of it; none if only ages were asked for. `uncertainty` is that of the whole engine.

@@ -55,7 +55,9 @@ impl Learning {
             self.table.learn(&original, &arrived, &mut self.learnt);
             return self.learnt.not_unique + self.learnt.not_stable == wrong;
         }
-        true
+        // Frames of the initiator over what was learnt before.
+        let original = sequence.and_then(|sequence| self.original(stream, sequence));
+        original.is_none_or(|original| self.table.is_stable(&original, &arrived, &mut self.learnt))
     }
 
     /// Flows of stream `stream` whose frames were sent and of which none came.

@@ -146,8 +146,11 @@ impl LoadTest {
 /// Reads the seconds of a ramp.
 pub fn evaluate(samples: &[Sample], link: Link, ports: usize) -> LoadRun {
     let mut before = 0.0;
+    // While late frames are waited for nothing is sent and nothing can be lost: these are no seconds of the ramp.
+    let sending = samples.iter().rposition(|s| s.sent != [0, 0]).map_or(0, |last| last + 1);
     let seconds: Vec<Second> = samples
         .iter()
+        .take(sending)
         .filter_map(|sample| {
             let at = sample.at.as_secs_f64();
             let length = at - before;
@@ -212,6 +215,14 @@ mod tests {
         assert_eq!((run.ok_rate, run.max_rate), (3_900.0, 4_100.0));
         let clean = evaluate(&samples[..1], Link::default(), 1);
         assert_eq!(clean.ok_rate, 1_000.0);
+    }
+
+    #[test]
+    fn seconds_after_the_last_frame_was_sent_do_not_make_it_ok() {
+        let samples = [sample(1, 1_000, 1_000), sample(2, 3_000, 2_000), sample(3, 4_000, 2_400)];
+        let drained = [samples.as_slice(), &[sample(4, 0, 3), sample(5, 0, 0)]].concat();
+        let run = evaluate(&drained, Link::default(), 1);
+        assert_eq!((run.ok_rate, run.max_rate, run.seconds.len()), (2_000.0, 2_400.0, 3));
     }
 
     #[test]

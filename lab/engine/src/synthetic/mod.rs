@@ -10,4 +10,4 @@ mod path;
 mod port;
 
 pub use behaviour::{Behaviour, NatFault, NatTable, Stalls, Told};
-pub use port::SyntheticPort;
+pub use port::{Control, SyntheticPort};

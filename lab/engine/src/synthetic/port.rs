@@ -24,7 +24,33 @@ pub struct SyntheticPort<C> {
     written: usize,
 }
 
+/// Changes a device while an engine has its ports: a NAT is emptied between trials, a device dies in the middle of one.
+#[derive(Clone, Debug)]
+pub struct Control(Rc<RefCell<Device>>);
+
+impl Control {
+    /// As [`SyntheticPort::told`].
+    pub fn told(&self) -> [Told; 2] {
+        self.0.borrow().told()
+    }
+
+    /// As [`SyntheticPort::behave`].
+    pub fn behave(&self, behaviour: Behaviour) {
+        self.0.borrow_mut().behave(behaviour);
+    }
+
+    /// As [`SyntheticPort::flush_nat`].
+    pub fn flush_nat(&self) {
+        self.0.borrow_mut().flush_nat();
+    }
+}
+
 impl<C: Clock> SyntheticPort<C> {
+    /// What changes the device when an engine has the ports.
+    pub fn control(&self) -> Control {
+        Control(Rc::clone(&self.device))
+    }
+
     /// Both ports of one device.
     pub fn pair(behaviour: Behaviour, clock: C) -> [SyntheticPort<C>; 2] {
         let device = Rc::new(RefCell::new(Device::new(behaviour)));

@@ -35,7 +35,7 @@ pub struct SetupFound {
     pub bound: Bound,
     /// Connections of the check over which no answer came back; 0 also without a check.
     pub unanswered: u64,
-    /// What was wrong with what was learnt: the worst filling, or the last that passed.
+    /// What was wrong with what was learnt: the worst filling, or the last that passed; and with answers in the check.
     pub wrong: Wrong,
 }
 
@@ -175,7 +175,12 @@ impl Setup {
             Ok::<_, MeasureError>(Answer::Fail)
         })?;
         let unanswered = match self.check {
-            Some(alpha) if found.value > 0 => self.validate(runner, traffic, device, found.value, alpha)?,
+            Some(alpha) if found.value > 0 => {
+                let (unanswered, restored) = self.validate(runner, traffic, device, found.value, alpha)?;
+                wrong.not_restored += restored.not_restored;
+                wrong.examples.extend(restored.examples);
+                unanswered
+            }
             _ => 0,
         };
         Ok(SetupFound { rate: found.value, bound: found.bound, unanswered, wrong })
@@ -194,7 +199,9 @@ impl Setup {
         Ok(())
     }
 
-    /// RFC 9693 4.4.1: the table is filled at the rate found, and the responder sends over each connection once.
+    /// RFC 9693 4.4.1: the table is filled at the rate found, and the responder sends over each connection once. Each of
+    /// these frames is looked at: an answer that comes back to another flow is no answer. How many did not come back, and
+    /// what was wrong with those that did.
     fn validate(
         &self,
         runner: &mut Runner<'_>,
@@ -202,16 +209,18 @@ impl Setup {
         device: &mut dyn Sessions,
         rate: u64,
         alpha: f64,
-    ) -> Result<u64, MeasureError> {
+    ) -> Result<(u64, Wrong), MeasureError> {
         Self::fill(runner, traffic, device, self.tuples, rate)?;
         let slower = ((rate as f64 * alpha) as u64).max(1);
         let streams = traffic.check(self.tuples, slower)?;
         let shot = Shot {
             stateful: true,
+            verify_all: true,
             ..Shot::new(streams, slower as f64, Self::filling(self.tuples, slower)).overloaded()
         };
         let shown = runner.trial(&shot)?;
-        Ok(self.tuples.saturating_sub(shown.outcome.direction(Side::Right).received))
+        let wrong = Wrong::of(shown.outcome.learnt.as_ref());
+        Ok((self.tuples.saturating_sub(shown.outcome.direction(Side::Right).received), wrong))
     }
 
     /// The summary's row of a result.
