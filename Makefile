@@ -7,7 +7,7 @@ DESTDIR ?=
 S ?= 60
 
 help: ## print this
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (FULL=1: cargo-deny and cargo-fuzz too)
 	@scripts/setup.sh
@@ -39,6 +39,12 @@ govpp: build ## a GoVPP program, with bindings generated from share/api
 bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
 	@scripts/bench.sh $(ARGS)
 
+lab: build ## measure routers by the RFCs: doctor, a demonstration, a report (ARGS="suite paper")
+	@scripts/lab.sh $(ARGS)
+
+lab-proof: setup ## prove that the lab measures right: what is too slow for `make test`, and MLRsearch's own library beside ours
+	@scripts/lab-proof.sh
+
 power: build ## what the router takes of a processor at each load (RATES="0 1000" EACH=5)
 	@scripts/in-namespace.sh scripts/power.sh
 
@@ -58,4 +64,4 @@ check: lint ## all of it: lint, generated files up to date, test
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build dpdk demo test unit netns papi govpp bench power fuzz lint gen check install
+.PHONY: help setup build dpdk demo test unit netns papi govpp bench lab lab-proof power fuzz lint gen check install

@@ -55,7 +55,6 @@ mod vpp_config;
 mod wire;
 mod wires;
 
-pub use error::SetupError;
 pub use leftover::{Swept, sweep};
 pub use registry::{KNOWN, Known, UnknownDevice, device, devices};
 pub use settings::{Cores, Settings};

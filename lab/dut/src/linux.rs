@@ -196,7 +196,7 @@ impl Running {
                 Ok(())
             }
             Reset::Workers(workers) => {
-                self.wires.place(&mut self.stand, workers)?;
+                self.wires.place(&mut self.stand, workers);
                 self.workers = workers;
                 Ok(())
             }

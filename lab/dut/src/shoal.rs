@@ -99,6 +99,22 @@ impl Adapter for Shoal {
         Ok(all)
     }
 
+    /// Workers come and go while packets flow; new ones are given ports, those of the ones that go move by themselves.
+    fn change_workers(&self, ground: &mut Ground, before: usize) -> Option<Result<(), SetupError>> {
+        let cores = ground.workers();
+        let mut all: Vec<String> =
+            cores.iter().skip(before).map(|core| format!("create worker cpu {core}")).collect();
+        all.extend((cores.len()..before).rev().map(|worker| format!("delete worker {worker}")));
+        for (n, name) in attach(ground).names.iter().enumerate() {
+            all.push(format!("set interface rx-placement {name} worker {}", n % cores.len()));
+        }
+        let told = all.iter().try_for_each(|words| {
+            let line = client(ground, words)?;
+            ground.stand.run(&line).map(drop)
+        });
+        Some(told)
+    }
+
     fn flap(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
         let [left, _] = attach(ground).names;
         let set = |ground: &mut Ground, state: &str| {

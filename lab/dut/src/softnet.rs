@@ -66,7 +66,7 @@ pub(crate) fn placement(
     } else if at_device * 10 >= frames * 9 {
         "the device forwards on its own"
     } else {
-        "NOT split as wanted: the device forwards on the tester's processor"
+        "NOT split as wanted: the kernel works for the device on the tester's processor"
     };
     format!(
         "softirq: of {frames} forwarded frames, processor {} (device) received {at_device}, processor {} (tester) {at_tester}: {judged}",
@@ -105,7 +105,7 @@ mod tests {
         after.get_mut(&1).unwrap().processed += 2000;
         assert!(
             placement(&before, &after, &[0], &[1], 1000)
-                .ends_with("NOT split as wanted: the device forwards on the tester's processor")
+                .ends_with("NOT split as wanted: the kernel works for the device on the tester's processor")
         );
         after.get_mut(&0).unwrap().processed += 1000;
         assert!(placement(&before, &after, &[0], &[1], 1000).ends_with("the device forwards on its own"));

@@ -34,6 +34,10 @@ pub(crate) trait Adapter: Send {
     fn farewell(&self, _ground: &mut Ground) {}
     /// Its counters.
     fn counters(&self, ground: &mut Ground) -> Result<Vec<(String, u64)>, SetupError>;
+    /// As many workers as the ground's scenario says now, instead of `before`, while it runs; `None`: it has to be restarted.
+    fn change_workers(&self, _ground: &mut Ground, _before: usize) -> Option<Result<(), SetupError>> {
+        None
+    }
     /// The left port down and up; `None`: it cannot do that.
     fn flap(&self, _ground: &mut Ground) -> Option<Result<(), SetupError>> {
         None
@@ -157,14 +161,20 @@ impl<A: Adapter> UserSpace<A> {
 
     fn again(&mut self, kind: Reset) -> Result<(), SetupError> {
         let Some(ground) = self.running.as_mut() else { return Ok(()) };
-        self.spent += used(ground);
         let begun = Instant::now();
         if let Reset::Workers(workers) = kind {
+            let before = ground.workers().len();
             ground.scenario.workers = workers;
             if let Some(wires) = &ground.wires {
-                wires.place(&mut ground.stand, workers)?;
+                wires.place(&mut ground.stand, workers);
+            }
+            if let Some(done) = self.adapter.change_workers(ground, before) {
+                let took = begun.elapsed().as_secs_f64();
+                ground.stand.note(format!("{kind:?}: from {before} while it runs, in {took:.3} s"));
+                return done;
             }
         }
+        self.spent += used(ground);
         if kind == Reset::Crash {
             ground.processes.iter_mut().rev().for_each(Process::kill);
             ground.processes.clear();

@@ -8,9 +8,9 @@ use shoal_lab_plan::{Attachment, Described, Device, DeviceError, Port, Ports, Re
 use crate::error::SetupError;
 use crate::registry::{check_transport, not_started};
 use crate::routes::side;
-use crate::settings::{Settings, mask};
+use crate::settings::Settings;
 use crate::stand::{Namespace, Stand, need_namespaces};
-use crate::wires::{mac, name};
+use crate::wires::{mac, name, receive_on};
 
 /// The tester's ports joined.
 #[derive(Debug)]
@@ -44,11 +44,11 @@ impl Wire {
         stand.run(&at.ip(format!(
             "link add left address {left} mtu {mtu} type veth peer name right address {right} mtu {mtu}"
         )))?;
-        let tester = mask(&stand.settings.cores.tester);
+        let tester = stand.settings.cores.tester.clone();
         for end in Side::BOTH.map(name) {
             stand.run(&at.exec(format!("ethtool -K {end} gro off gso off tso off tx off rx off")))?;
             stand.run(&at.ip(format!("link set {end} up")))?;
-            stand.run(&at.shell(format!("echo {tester} > /sys/class/net/{end}/queues/rx-0/rps_cpus")))?;
+            receive_on(&mut stand, &at, end, &tester);
         }
         let port = |of: Side| Port {
             attachment: Attachment::Interface {

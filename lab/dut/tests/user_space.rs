@@ -60,6 +60,34 @@ fn shoal_forwards_over_af_packet() {
 }
 
 #[test]
+fn shoals_workers_come_and_go_while_it_runs() {
+    let test = "shoals_workers_come_and_go_while_it_runs";
+    let Some(lab) = Lab::begin(test) else { return };
+    let scenario = scenario(Forwarding::Route);
+    let Some(mut device) = ready(&lab, test, "shoal", &scenario) else { return };
+    device.start(&scenario, "memif").unwrap();
+    let pid = pid_of(&lab, "shoal");
+    // A thread of the daemon is a worker if its name says so.
+    let workers = || {
+        std::fs::read_dir(format!("/proc/{pid}/task"))
+            .unwrap()
+            .flatten()
+            .filter(|t| std::fs::read_to_string(t.path().join("comm")).is_ok_and(|name| name.contains("wk")))
+            .count()
+    };
+    for count in [1, 2, 1] {
+        if count != workers() {
+            device.reset(Reset::Workers(count as u16)).unwrap();
+        }
+        assert_eq!(workers(), count);
+    }
+    let told = device.describe();
+    assert_eq!(told.notes.iter().filter(|n| n.contains("while it runs")).count(), 2, "{:#?}", told.notes);
+    drop(device);
+    lab.left_nothing();
+}
+
+#[test]
 fn shoal_forwards_over_af_xdp() {
     on_wires("shoal_forwards_over_af_xdp", "shoal", "af-xdp", Forwarding::Route, &ALL);
 }
@@ -105,11 +133,6 @@ fn open_vswitch_with_dpdk_cross_connects() {
         Forwarding::CrossConnect,
         &[Reset::Restart],
     );
-}
-
-#[test]
-fn open_vswitch_with_dpdk_listens_for_memifs() {
-    by_memif("open_vswitch_with_dpdk_listens_for_memifs", "ovs-dpdk", Forwarding::CrossConnect);
 }
 
 /// A program that listens for memifs: its socket is there, also after each new beginning, and gone at the end.
@@ -186,7 +209,8 @@ fn pid_of(lab: &Lab, program: &str) -> i32 {
         .find(|pid: &i32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line);
-            line.starts_with(program) && line.contains(lab.prefix())
+            let own = line.split('\0').next().unwrap_or_default();
+            own.rsplit('/').next() == Some(program) && line.contains(lab.prefix())
         })
         .unwrap_or_else(|| panic!("{program} does not run"))
 }

@@ -6,8 +6,8 @@
 //!
 //! The parts, from the outside in:
 //!
-//! - [`attach`] makes an engine at a device's ports; [`Engine::simulated`] makes one around a device that does exactly what
-//!   it is told ([`Behaviour`]); [`self_test`] joins the ports and finds out what the tester itself can do.
+//! - [`attach()`] makes an engine at a device's ports; [`Engine::simulated`] makes one around a device that does exactly what
+//!   it is told ([`Behaviour`]); [`self_test()`] finds out what a tester whose ports are joined can do.
 //! - `run` is the loop: it looks at both ports, sends what is due, and never waits on a real clock. `sending` writes frames,
 //!   `reception` knows them again.
 //! - `timeline` says when each frame is due, in integers. `sequence` says which came, a bit for each; `account` puts a

@@ -5,12 +5,9 @@
 
 use std::time::Duration;
 
-use shoal_lab_plan::{Delays, Lateness, Pace, Rate, Stall, Stamps, Stream, Trial, Verdict, Verify, Watch};
-
-use crate::clock::{Clock, ClockCheck};
-use crate::engine::Engine;
-use crate::error::EngineError;
-use crate::port::Transport;
+use shoal_lab_plan::{
+    Delays, Lateness, Pace, Rate, Stall, Stamps, Stream, Tester, TesterError, Trial, Verdict, Verify, Watch,
+};
 
 /// How long a virtual machine may hold the last frame up without the rate being called too high.
 const BEARABLE: f64 = 0.001;
@@ -67,23 +64,22 @@ pub struct Ceiling {
     pub stalls: Vec<Stall>,
     /// How many there were.
     pub stall_count: u64,
-    /// How the clock ran.
-    pub clock: ClockCheck,
     /// Trials that were run.
     pub trials: u32,
 }
 
-/// Finds the ceiling of an engine whose ports are joined.
+/// Finds the ceiling of a tester whose ports are joined. Each of its trials also checks the clock: one that runs off ends the
+/// test.
 ///
 /// # Errors
 ///
 /// As of a trial.
-pub fn self_test<T: Transport, C: Clock>(
-    engine: &mut Engine<T, C>,
+pub fn self_test(
+    tester: &mut dyn Tester,
     test: &SelfTest,
     watch: &mut dyn Watch,
-) -> Result<Ceiling, EngineError> {
-    let mut search = Search { engine, test, trials: 0 };
+) -> Result<Ceiling, TesterError> {
+    let mut search = Search { tester, test, trials: 0 };
     // As fast as it goes: an upper end that is near.
     let most = test.most.max(1);
     let (passed, possible) = search.tries(most, watch)?;
@@ -93,7 +89,7 @@ pub fn self_test<T: Transport, C: Clock>(
         if search.tries(rate, watch)?.0 { low = rate } else { high = rate }
     }
     let trial = search.trial((low / 10).max(1), Stamps::All);
-    let outcome = search.engine.trial(&trial, watch)?;
+    let outcome = search.tester.run(&trial, watch)?;
     Ok(Ceiling {
         rate: low,
         is_more: low == most,
@@ -101,18 +97,17 @@ pub fn self_test<T: Transport, C: Clock>(
         lateness: outcome.lateness,
         stalls: outcome.stalls,
         stall_count: outcome.stall_count,
-        clock: search.engine.clock_check(),
         trials: search.trials,
     })
 }
 
-struct Search<'a, T, C> {
-    engine: &'a mut Engine<T, C>,
+struct Search<'a> {
+    tester: &'a mut dyn Tester,
     test: &'a SelfTest,
     trials: u32,
 }
 
-impl<T: Transport, C: Clock> Search<'_, T, C> {
+impl Search<'_> {
     fn trial(&mut self, rate: u64, stamps: Stamps) -> Trial {
         let id = self.test.first_id.wrapping_add(self.trials as u16);
         self.trials += 1;
@@ -131,12 +126,12 @@ impl<T: Transport, C: Clock> Search<'_, T, C> {
     }
 
     /// Whether a rate passes, and the rate that was really sent by each stream.
-    fn tries(&mut self, rate: u64, watch: &mut dyn Watch) -> Result<(bool, u64), EngineError> {
+    fn tries(&mut self, rate: u64, watch: &mut dyn Watch) -> Result<(bool, u64), TesterError> {
         let mut possible = 0;
         for _ in 0..=self.test.retries {
             let trial = self.trial(rate, Stamps::None);
-            let ring = self.engine.ports().iter().map(Transport::ring).min().unwrap_or(1);
-            let outcome = self.engine.trial(&trial, watch)?;
+            let ring = self.tester.facts().smallest_ring;
+            let outcome = self.tester.run(&trial, watch)?;
             let sent = outcome.streams.iter().map(|stream| stream.counts.sent).max().unwrap_or(0);
             possible = (sent as f64 / outcome.took.as_secs_f64().max(1e-6)) as u64;
             match Verdict::of(&trial, &outcome, ring) {

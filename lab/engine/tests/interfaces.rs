@@ -5,7 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use shoal_lab_engine::{Engine, MachineClock, PacketPort, TapPort, Transport, XdpPort, attach};
+use shoal_lab_engine::{
+    Engine, MachineClock, PacketPort, SelfTest, TapPort, Transport, XdpPort, attach, self_test,
+};
 use shoal_lab_plan::*;
 use shoal_testkit::netns::{Namespace, can_run};
 use support::*;
@@ -112,4 +114,26 @@ fn a_device_is_attached_to_by_its_ports_and_wrong_ports_say_why() {
     let missing = Path::new("/run/netns/sllengine-missing");
     let error = PacketPort::open(Some(missing), "left").map(drop).unwrap_err().to_string();
     assert!(error.contains("sllengine-missing"), "{error}");
+}
+
+/// By hand: `cargo test --release -p shoal-lab-engine --test interfaces -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes seconds and prints figures that mean something on an idle machine only"]
+fn the_ceiling_over_a_veth_pair_is_printed() {
+    if !can_run("the_ceiling_over_a_veth_pair_is_printed", &[]) {
+        return;
+    }
+    let (_namespace, path) = veth("sllengine-c");
+    let print = |tester: &mut dyn Tester| {
+        let mut test = SelfTest::quick(both(64, 1));
+        (test.most, test.error) = (2_000_000, 0.03);
+        let ceiling = self_test(tester, &test, &mut Unwatched).unwrap();
+        let floor = ceiling.floor.iter().map(|d| (d.min, d.mean as u64, d.uncertainty)).collect::<Vec<_>>();
+        assert!(ceiling.rate > 0);
+        eprintln!("{}: {} fps a side, floor {floor:?} ns", tester.facts().transport, ceiling.rate);
+    };
+    let packet = |name| PacketPort::open(Some(&path), name).unwrap();
+    print(&mut engine(packet("left"), packet("right")));
+    let xdp = |name| XdpPort::open(Some(&path), name).unwrap();
+    print(&mut engine(xdp("left"), xdp("right")));
 }

@@ -44,6 +44,20 @@ impl Verdict {
             return Verdict::Invalid(format!("{stale} frames of an earlier trial arrived"));
         }
         if outcome.took.as_secs_f64() > outcome.planned.as_secs_f64() * trial.tolerance {
+            // A wire with back-pressure (memif, a full ring) loses nothing: it refuses. Where it did, the device was slow and
+            // not the tester, which had frames to give; those that came too late are as good as lost on a wire without.
+            let refused: u64 = Side::BOTH.into_iter().map(|side| outcome.direction(side).retries).sum();
+            if refused > 0 {
+                let late = 1.0 - outcome.planned.as_secs_f64() / outcome.took.as_secs_f64();
+                return Verdict::Fail(outcome.loss().max(late));
+            }
+            let over = outcome.took.saturating_sub(outcome.planned);
+            if outcome.longest_stall >= over {
+                return Verdict::Disturbed(format!(
+                    "the tester stood still for {:.0} us and did not make up for it",
+                    outcome.longest_stall.as_secs_f64() * 1e6
+                ));
+            }
             return Verdict::TesterLimit(format!(
                 "sending took {:.6} s instead of {:.6} s",
                 outcome.took.as_secs_f64(),
@@ -145,8 +159,18 @@ mod tests {
         let mut slow = outcome(1000, 1000);
         slow.took = Duration::from_micros(1_000_011);
         assert!(matches!(Verdict::of(&trial(), &slow, 256), Verdict::TesterLimit(_)));
+        slow.longest_stall = Duration::from_micros(11);
+        assert!(matches!(Verdict::of(&trial(), &slow, 256), Verdict::Disturbed(_)));
         slow.took = Duration::from_micros(1_000_010);
         assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Pass);
+    }
+
+    #[test]
+    fn a_device_that_takes_no_more_is_slow_and_not_the_tester() {
+        let mut slow = outcome(1000, 1000);
+        slow.took = Duration::from_secs(2);
+        slow.streams[0].counts.retries = 7;
+        assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Fail(0.5));
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub struct Run {
 #[derive(Clone, Debug, Args)]
 pub struct Suite {
     /// quick, ci, paper, blog, thesis, nat.
-    pub suite: String,
+    pub name: String,
     /// What all runs of the lab know.
     #[command(flatten)]
     pub common: Common,
@@ -258,17 +258,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// A number of things: `200000`, `200k`, `1.5M`.
 fn count(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}' is no number; such as 200000, 200k or 1.5M");
+    let digits = text.replace('_', "");
     let units = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9)];
-    let (number, unit) = units
-        .iter()
-        .find_map(|(name, unit)| text.strip_suffix(name).map(|n| (n, *unit)))
-        .unwrap_or((text, 1.0));
-    let number = number.replace('_', "");
-    if unit == 1.0 {
-        return number.parse().map_err(|_| format!("`{text}' is no number; such as 200000, 200k or 1.5M"));
-    }
-    let value: f64 =
-        number.parse().map_err(|_| format!("`{text}' is no number; such as 200000, 200k or 1.5M"))?;
+    let with_unit = units.iter().find_map(|(name, unit)| digits.strip_suffix(name).map(|n| (n, *unit)));
+    // Without a unit it is a whole number, exact however large.
+    let Some((number, unit)) = with_unit else { return digits.parse().map_err(|_| wrong()) };
+    let value: f64 = number.parse().map_err(|_| wrong())?;
     if !(0.0..=1e9).contains(&value) {
         return Err(format!("{text}: must be between 0 and 1000000000 of its unit"));
     }
@@ -289,7 +285,7 @@ mod tests {
     #[test]
     fn times_and_counts_have_units() {
         assert_eq!(seconds("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(seconds("9h"), Ok(Duration::from_secs(32_400)));
+        assert_eq!(seconds("9h"), Ok(Duration::from_hours(9)));
         assert_eq!(seconds("2"), Ok(Duration::from_secs(2)));
         assert_eq!(count("1.5M"), Ok(1_500_000));
         assert_eq!(count("18446744073709551615"), Ok(u64::MAX));

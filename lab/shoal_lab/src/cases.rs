@@ -361,7 +361,7 @@ mod tests {
     fn what_is_said_goes_before_the_preset() {
         let common = Common { preset: Some("strict".into()), runs: Some(2), ..Common::default() };
         let conduct = conduct(&common, &Settings::default()).unwrap();
-        assert_eq!((conduct.runs, conduct.duration), (2, Duration::from_secs(60)));
+        assert_eq!((conduct.runs, conduct.duration), (2, Duration::from_mins(1)));
         let wrong = Common { preset: Some("stict".into()), ..Common::default() };
         assert!(super::conduct(&wrong, &Settings::default()).unwrap_err().to_string().contains("strict"));
     }

@@ -76,7 +76,7 @@ pub struct Known {
 
 /// The test of a case; none for those that need the device itself (`reset`) or no single traffic (`gates`).
 pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test>> {
-    let quick = conduct.duration < Duration::from_secs(60);
+    let quick = conduct.duration < Duration::from_mins(1);
     Some(match case.test.as_str() {
         "throughput" => Box::new(Throughput { most: known.ceiling, ..Throughput::default() }),
         "special-throughput" => Box::new(Throughput {

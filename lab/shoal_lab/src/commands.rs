@@ -179,16 +179,16 @@ impl Lab {
 
     fn suite(&self, suite: &Suite) -> Exit {
         let mut common = suite.common.clone();
-        if suite.suite == "ci" && common.preset.is_none() {
+        if suite.name == "ci" && common.preset.is_none() {
             common.preset = Some("ci".into());
         }
-        let cases = suites::cases(&suite.suite, &common);
+        let cases = suites::cases(&suite.name, &common);
         let (cases, conduct) = match cases.and_then(|c| Ok((c, conduct(&common, &self.settings)?))) {
             Ok(both) => both,
             Err(error) => return usage(&error),
         };
         let first = cases.iter().find(|c| c.test == "mrr").cloned();
-        let exit = self.measure(&common, cases, conduct.clone(), &suite.suite);
+        let exit = self.measure(&common, cases, conduct.clone(), &suite.name);
         match (&suite.base, first) {
             (Some(base), Some(case)) if exit <= Exit::Failed && !common.dry_run => {
                 exit.max(self.against(&case, base, &conduct))
@@ -199,7 +199,7 @@ impl Lab {
 
     /// Two builds in turns.
     fn against(&self, case: &Case, base: &Path, conduct: &Conduct) -> Exit {
-        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::from_secs(60));
+        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::from_mins(1));
         match revisions::compare(case, base, conduct, &self.settings, &mut view) {
             Ok((_, check)) => {
                 print_checks(std::slice::from_ref(&check));

@@ -26,6 +26,7 @@ mod siitperf;
 mod stand;
 mod suites;
 mod traffic;
+mod under_way;
 mod view;
 
 use std::process::ExitCode;

@@ -51,7 +51,7 @@ fn each_kind(
         match test.measure(runner, traffic, beside) {
             Ok(runs) => report.rows.extend(test.rows(runner, &runs)),
             Err(MeasureError::Device(error @ DeviceError::Cannot { .. })) => {
-                runner.remark(&error.to_string())
+                runner.remark(&error.to_string());
             }
             Err(error) if report.rows.is_empty() => return Err(error),
             Err(error) => {

@@ -1,5 +1,6 @@
 //! Settings, in a TOML file; each has a default, and `config show --origin` says where its value comes from.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -227,7 +228,7 @@ impl Loaded {
             }
             out += line;
             if let Some((key, _)) = line.split_once(" = ") {
-                out += &format!("  # {}", self.origin(&section, key));
+                let _ = write!(out, "  # {}", self.origin(&section, key));
             }
             out.push('\n');
         }
@@ -281,13 +282,11 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
 
     fn load(text: &str) -> Result<Loaded, SettingsError> {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
         Loaded::new(Some(file.path()))
     }
 

@@ -45,6 +45,8 @@ pub struct Model {
     pub delay: DelayOf,
     /// Highest rate the tester can send at.
     pub tester_most: u64,
+    /// Numbers of trials, from 1, in which the tester cannot keep any rate.
+    pub late: BTreeSet<usize>,
     /// Numbers of trials, from 1, that a stall disturbs.
     pub disturbed: BTreeSet<usize>,
     /// Numbers of trials with frames of an earlier one.
@@ -79,6 +81,7 @@ impl Default for Model {
             reset: Rc::default(),
             delay: Box::new(|_| Some(10_000)),
             tester_most: u64::MAX,
+            late: BTreeSet::new(),
             disturbed: BTreeSet::new(),
             stale: BTreeSet::new(),
             twice: 0,
@@ -362,6 +365,9 @@ impl Tester for Model {
         let rate = streams.iter().map(|s| s.counts.sent as f64 / seconds).fold(0.0, f64::max);
         if rate > self.tester_most as f64 * 1.000_1 {
             outcome.took = trial.duration.mul_f64(rate / self.tester_most as f64);
+        }
+        if self.late.contains(&number) {
+            outcome.took = trial.duration * 2;
         }
         if self.disturbed.contains(&number) {
             outcome.longest_stall = Duration::from_hours(1);

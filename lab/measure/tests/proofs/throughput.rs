@@ -264,6 +264,22 @@ fn a_tester_limit_far_above_the_device_leaves_a_plain_result() {
 }
 
 #[test]
+fn a_rate_that_the_self_test_reached_is_tried_again_before_it_is_a_limit() {
+    let value = |self_test| {
+        let mut model = Model { late: [1].into(), ..Model::of(700) };
+        let test = Throughput { most: Some(1_024), ..Throughput::default() };
+        let result = run(&mut model, strict(1), |r| {
+            r.self_test = self_test;
+            test.run(r, &both(64))
+        });
+        let row = result.unwrap().rows.remove(0);
+        (row.values[0], row.trust.contains(&Trust::TesterBound))
+    };
+    assert_eq!(value(Some(2_000)), (700.0, false));
+    assert_eq!(value(None), (511.0, true), "nothing is known of the tester: its limit is taken as one");
+}
+
+#[test]
 fn a_device_that_corrupts_all_ends_the_search_with_an_error() {
     let mut model = Model { corrupt: 5, ..Model::of(700) };
     let test = Throughput { most: Some(8_000_000), ..Throughput::default() };

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn state() -> State {
-        let mut state = State::new(Duration::from_secs(600));
+        let mut state = State::new(Duration::from_mins(10));
         state.test = "throughput".into();
         state.case = "shoal, ip4 64 B bi".into();
         state.cases = (1, 3);

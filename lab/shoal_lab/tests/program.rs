@@ -1,0 +1,234 @@
+//! The program as its users call it: what it prints, how it ends, what it leaves behind.
+// The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LAB: &str = env!("CARGO_BIN_EXE_shoal-lab");
+
+fn lab(results: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(LAB);
+    command.arg("--results").arg(results).args(arguments.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+fn run(results: &Path, arguments: &str) -> (i32, String) {
+    ended(lab(results, arguments).output().unwrap())
+}
+
+fn ended(output: Output) -> (i32, String) {
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.code().unwrap_or(-1), text)
+}
+
+/// Whether namespaces can be made; says why not.
+fn is_root(test: &str) -> bool {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        println!("SKIP {test}: needs root");
+    }
+    root
+}
+
+/// The router beside this program, if the workspace has been built whole.
+fn router(test: &str) -> Option<PathBuf> {
+    let shoal = Path::new(LAB).with_file_name("shoal");
+    let there = shoal.exists() && Path::new(LAB).with_file_name("shoalctl").exists();
+    if !there {
+        println!("SKIP {test}: {} is not built", shoal.display());
+    }
+    there.then_some(shoal)
+}
+
+/// Namespaces that a lab of this process's made and left.
+fn left_by(pid: u32) -> Vec<String> {
+    let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    names
+        .map(|n| n.file_name().to_string_lossy().into_owned())
+        .filter(|n| n.contains(&format!("-{pid}-")) || n.contains(&format!("{pid:x}")))
+        .filter(|n| n.starts_with("shoallab"))
+        .collect()
+}
+
+fn folder_of(results: &Path) -> PathBuf {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(results).unwrap().map(|f| f.unwrap().path()).collect();
+    folders.sort();
+    folders.pop().unwrap()
+}
+
+#[test]
+fn what_makes_no_sense_is_answered_with_what_would() {
+    let results = tempfile::tempdir().unwrap();
+    for (arguments, code, words) in [
+        ("run thruput", 2, "the nearest is throughput"),
+        ("run throughput --dut shaol --plain", 2, "shoal"),
+        ("run throughput --size 20", 2, "the nearest is 64"),
+        ("run throughput --size imix:clasic", 2, "imix:classic"),
+        ("run throughput --ip 5", 2, "4, 6"),
+        ("run throughput --preset fast", 2, "nearest"),
+        ("run throughput --duration tomorrow", 2, "2s, 500ms or 30m"),
+        ("run throughput --preset strict --budget 1m", 2, "--yes"),
+        ("run throughput --energy watts", 2, "must be none, rapl"),
+        ("run stl", 2, "needs a profile"),
+        ("suite papr", 2, "the nearest is paper"),
+        ("list everything", 2, "possible values"),
+        ("show /nowhere", 2, "/nowhere"),
+        ("resume /nowhere", 2, "/nowhere"),
+        ("report /nowhere", 2, "/nowhere"),
+    ] {
+        let (got, text) = run(results.path(), arguments);
+        assert_eq!(got, code, "{arguments}: {text}");
+        assert!(text.contains(words), "{arguments}: {text}");
+    }
+}
+
+#[test]
+fn settings_are_shown_and_wrong_ones_named() {
+    let results = tempfile::tempdir().unwrap();
+    let (code, text) = run(results.path(), "config show --origin");
+    assert!(code == 0 && text.contains("# default"), "{text}");
+    let file = results.path().join("lab.toml");
+    std::fs::write(&file, "[traffic]\nnetworks = 300\n").unwrap();
+    let (code, text) = run(results.path(), &format!("--config {} config show", file.display()));
+    assert!(code == 2 && text.contains("1 to 256"), "{code}: {text}");
+}
+
+#[test]
+fn a_dry_run_starts_nothing_and_tells_frames_and_time() {
+    let results = tempfile::tempdir().unwrap();
+    let (code, text) = run(results.path(), "suite paper --preset strict --dry-run");
+    assert_eq!(code, 0, "{text}");
+    // The first 12 bytes of a frame are addresses; then IPv4 and IPv6.
+    assert!(text.contains(" h ") && text.contains("08 00 45") && text.contains("86 dd 6"), "{text}");
+    assert_eq!(std::fs::read_dir(results.path()).unwrap().count(), 0, "a folder was made");
+}
+
+#[test]
+fn programs_get_lists_as_json() {
+    let results = tempfile::tempdir().unwrap();
+    for what in ["duts", "tests", "profiles", "figures", "suites"] {
+        let (code, text) = run(results.path(), &format!("--json list {what}"));
+        let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(code == 0 && all.as_array().is_some_and(|a| !a.is_empty()), "{what}: {text}");
+    }
+}
+
+#[test]
+fn siitperfs_programs_go_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("siitperf-tp");
+    std::os::unix::fs::symlink(LAB, &link).unwrap();
+    let arguments = ["84", "1000", "1", "100", "2", "2"];
+    let call = || ended(Command::new(&link).args(arguments).current_dir(folder.path()).output().unwrap());
+    let (code, text) = call();
+    assert!(code == 2 && text.contains("siitperf.conf"), "{code}: {text}");
+    std::fs::write(folder.path().join("siitperf.conf"), "IP-L-Vers 4\nIP-R-Vers 4\n").unwrap();
+    let (code, text) = call();
+    assert!(code == 4 && text.contains("ports.left"), "{code}: {text}");
+}
+
+#[test]
+fn the_kernel_passes_the_gates_and_nothing_is_left() {
+    if !is_root("the_kernel_passes_the_gates_and_nothing_is_left") {
+        return;
+    }
+    let results = tempfile::tempdir().unwrap();
+    let junit = results.path().join("junit.xml");
+    let into = results.path().join("r");
+    let child = lab(
+        &into,
+        &format!("run gates --dut linux-route --preset quick --plain --junit {}", junit.display()),
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let pid = child.id();
+    let (code, text) = ended(child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(left_by(pid), Vec::<String>::new());
+    let junit = std::fs::read_to_string(junit).unwrap();
+    assert!(junit.contains("failures=\"0\"") && junit.contains("ip6 1518 B bi"), "{junit}");
+    let folder = folder_of(&into);
+    for file in ["record.json", "trials.jsonl", "summary.csv", "summary.json", "report.html", "campaign.json"]
+    {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    let (code, text) = run(&into, &format!("show {}", folder.display()));
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn the_router_passes_the_gates_over_memif() {
+    const NAME: &str = "the_router_passes_the_gates_over_memif";
+    let (true, Some(_)) = (is_root(NAME), router(NAME)) else { return };
+    let results = tempfile::tempdir().unwrap();
+    let (code, text) = run(results.path(), "run gates --dut shoal --transport memif --preset quick --plain");
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("ok gates shoal: ip4 64 B bi") && text.contains("ok gates shoal: ip6 1518 B bi"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_is_kept_and_goes_on() {
+    if !is_root("an_interrupted_run_is_kept_and_goes_on") {
+        return;
+    }
+    let results = tempfile::tempdir().unwrap();
+    let arguments = "run mrr --dut linux-route --runs 4 --duration 1s --max 2000 --plain";
+    let child = lab(results.path(), arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let trials = || -> usize {
+        let folder = std::fs::read_dir(results.path()).ok().and_then(|mut f| f.next()?.ok());
+        let text = folder.and_then(|f| std::fs::read_to_string(f.path().join("trials.jsonl")).ok());
+        text.map_or(0, |t| t.lines().filter(|l| l.contains("\"test\":\"mrr\"")).count())
+    };
+    wait_until(|| trials() >= 2);
+    let code = interrupt(child);
+    assert_eq!(code, 130);
+    assert_eq!(left_by(pid), Vec::<String>::new());
+    let before = trials();
+    assert!((2..4).contains(&before), "{before}");
+    let folder = folder_of(results.path());
+    assert!(folder.join("report.html").exists());
+    let (code, text) = run(results.path(), &format!("resume {}", folder.display()));
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(trials(), 4, "only what was missing was measured: {text}");
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(90);
+    while !condition() {
+        assert!(Instant::now() < end, "not in 90 s");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn interrupt(mut child: Child) -> i32 {
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    child.wait().unwrap().code().unwrap_or(-1)
+}
+
+#[test]
+fn results_that_cannot_be_written_end_the_run() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (code, text) = run(&file.path().join("below-a-file"), "run gates --dut linux-route --plain");
+    assert_eq!(code, 2, "{text}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_skipped_with_its_reason() {
+    let results = tempfile::tempdir().unwrap();
+    let config = results.path().join("lab.toml");
+    std::fs::write(&config, "[dut]\nshoal = \"/nowhere/shoal\"\n").unwrap();
+    let into = results.path().join("r");
+    let (code, text) = run(&into, &format!("--config {} run gates --dut shoal --plain", config.display()));
+    assert_eq!(code, 6, "{text}");
+    assert!(text.contains("/nowhere/shoal"), "{text}");
+}
