@@ -7,7 +7,8 @@ PATH="$PATH:$HOME/.cargo/bin"
 PACKAGES=(build-essential pkg-config curl ca-certificates git libpcap-dev iproute2 iputils-ping iputils-arping
           traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind dpdk-dev libdpdk-dev librte-net-memif23
           librte-net-af-packet23 librte-net-null23 librte-net-pcap23 librte-net-ring23 librte-mempool-ring23
-          librte-net-virtio23 librte-net-e1000-23 librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4)
+          librte-net-virtio23 librte-net-e1000-23 librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4
+          nftables iptables conntrack)
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.1
 
