@@ -123,6 +123,24 @@ fn packet_generators_and_features_by_name() {
 }
 
 #[test]
+fn in_which_order_tables_were_made_is_not_told() {
+    let tables = ["ip table add 2", "ip table add 1"];
+    let ranges = [
+        "set arp proxy table-ID 2 start 10.1.0.1 end 10.1.0.9",
+        "set arp proxy table-ID 1 start 10.1.0.1 end 10.1.0.9",
+    ];
+    let shown = |lines: &[&str]| {
+        let mut router = router();
+        for line in lines {
+            router.cli(line).unwrap();
+        }
+        shown(&mut router)
+    };
+    let (one, other) = (shown(&[tables, ranges].concat()), shown(&[[tables[1], tables[0]], ranges].concat()));
+    assert_eq!(one, other);
+}
+
+#[test]
 fn addresses_and_tables() {
     same(&[
         "set ip flow-hash table 0 src dst symmetric",

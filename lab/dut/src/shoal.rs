@@ -53,7 +53,9 @@ impl Adapter for Shoal {
     fn version(&self, settings: &Settings) -> String {
         let Ok((daemon, _)) = programs(settings) else { return "shoal".to_owned() };
         let said = Line::words("").arg(daemon.to_string_lossy()).arg("--version").run().unwrap_or_default();
-        said.lines().next().unwrap_or("shoal").trim().to_owned()
+        // Who built it and where says nothing of what it is.
+        let line = said.lines().next().unwrap_or("shoal");
+        line.split(" built by").next().unwrap_or(line).trim().to_owned()
     }
 
     fn launch(&self, ground: &mut Ground) -> Result<(), SetupError> {

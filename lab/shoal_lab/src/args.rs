@@ -155,7 +155,8 @@ pub struct Run {
 #[derive(Clone, Debug, Args)]
 pub struct Suite {
     /// quick, ci, paper, blog, thesis, nat.
-    pub name: String,
+    #[arg(value_name = "SUITE")]
+    pub which: String,
     /// What all runs of the lab know.
     #[command(flatten)]
     pub common: Common,

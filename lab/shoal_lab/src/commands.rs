@@ -179,16 +179,16 @@ impl Lab {
 
     fn suite(&self, suite: &Suite) -> Exit {
         let mut common = suite.common.clone();
-        if suite.name == "ci" && common.preset.is_none() {
+        if suite.which == "ci" && common.preset.is_none() {
             common.preset = Some("ci".into());
         }
-        let cases = suites::cases(&suite.name, &common);
+        let cases = suites::cases(&suite.which, &common);
         let (cases, conduct) = match cases.and_then(|c| Ok((c, conduct(&common, &self.settings)?))) {
             Ok(both) => both,
             Err(error) => return usage(&error),
         };
         let first = cases.iter().find(|c| c.test == "mrr").cloned();
-        let exit = self.measure(&common, cases, conduct.clone(), &suite.name);
+        let exit = self.measure(&common, cases, conduct.clone(), &suite.which);
         match (&suite.base, first) {
             (Some(base), Some(case)) if exit <= Exit::Failed && !common.dry_run => {
                 exit.max(self.against(&case, base, &conduct))

@@ -10,7 +10,7 @@ use crate::plot::{Axis, Lines, Series};
 
 /// Curves of all tests but those of NAT.
 pub fn section(view: &View<'_>) -> String {
-    let content = figures(view, |r| !r.curve.is_empty() && !is_nat(r));
+    let content = figures(view, |r| !r.curve.is_empty() && !is_nat(r) && !is_percentiles(r));
     wrap("curves", "Load and loss", "", &content)
 }
 
@@ -24,6 +24,11 @@ pub fn nat_section(view: &View<'_>) -> String {
          overload: where flows were never answered, the notes say so.",
         &content,
     )
+}
+
+/// Percentiles of delays have a section of their own, drawn from the histograms.
+fn is_percentiles(row: &SummaryRow) -> bool {
+    row.axes.as_ref().is_some_and(|(x, _)| x == "percentile")
 }
 
 fn is_nat(row: &SummaryRow) -> bool {
