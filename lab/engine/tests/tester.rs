@@ -99,7 +99,7 @@ fn a_tester_that_is_held_up_at_the_end_is_told_from_a_device_that_loses() {
     let outcome = engine.trial(&trial, &mut AtEnd(clock)).unwrap();
     assert_eq!(outcome.direction(Side::Left).lost(), 0);
     assert!(outcome.took > ms(1000));
-    assert!(matches!(Verdict::of(&trial, &outcome, 1024), Verdict::TesterLimit(_)));
+    assert!(matches!(Verdict::of(&trial, &outcome, 1024), Verdict::Disturbed(_)));
 }
 
 #[test]
