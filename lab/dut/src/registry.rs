@@ -1,6 +1,6 @@
 //! All devices by name.
 
-use shoal_lab_plan::{Device, DeviceError};
+use shoal_lab_plan::{Device, DeviceError, nearest};
 use thiserror::Error;
 
 use crate::error::SetupError;
@@ -101,7 +101,7 @@ pub fn device(name: &str, settings: &Settings) -> Result<Box<dyn Device>, Unknow
             let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
             return Err(UnknownDevice {
                 name: name.to_owned(),
-                nearest: KNOWN.iter().map(|k| k.name).min_by_key(|k| distance(name, k)).unwrap_or_default(),
+                nearest: nearest(name, KNOWN.iter().map(|k| k.name)),
                 all: names.join(", "),
             });
         }
@@ -129,24 +129,6 @@ pub(crate) fn check_transport(device: &dyn Device, transport: &str) -> Result<()
 pub(crate) fn not_started(device: &str) -> impl FnOnce(SetupError) -> DeviceError + use<> {
     let device = device.to_owned();
     move |why| DeviceError::Start { device, reason: why.to_string() }
-}
-
-/// How many letters have to be put in, taken out or exchanged to make one word of the other (Levenshtein's distance).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (y, above) in b.iter().zip(row.iter().skip(1)) {
-            left = (left + 1).min(above + 1).min(corner + usize::from(x != *y));
-            corner = *above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -220,10 +202,5 @@ mod tests {
         assert!(check_transport(&*device, "af-xdp").is_ok());
         let error = check_transport(&*device, "memif").unwrap_err().to_string();
         assert_eq!(error, "wire cannot be measured over 'memif', only over af-packet, af-xdp");
-    }
-
-    #[test]
-    fn distance_counts_letters() {
-        assert_eq!((distance("", "abc"), distance("abc", "abc"), distance("vpp", "ovs")), (3, 0, 3));
     }
 }

@@ -1,5 +1,6 @@
 //! Why a stream's frames cannot be made.
 
+use shoal_lab_plan::distance;
 use thiserror::Error;
 
 /// Why a stream's frames cannot be made. Each message has the wrong value and the nearest that would do.
@@ -140,27 +141,10 @@ impl FrameError {
     }
 }
 
-/// The one of `known` that takes the fewest insertions, removals and replacements to get from `name` (Levenshtein's distance).
+/// The one of `known` that takes the fewest edits to get from `name`, whether letters are small or capital.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
-    known.iter().copied().min_by_key(|other| distance(name, other)).unwrap_or("")
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, to) in row.iter_mut().skip(1).zip(b.chars()) {
-            let replaced = diagonal + usize::from(!from.eq_ignore_ascii_case(&to));
-            diagonal = *cell;
-            left = replaced.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    let name = name.to_ascii_lowercase();
+    known.iter().copied().min_by_key(|other| distance(&name, &other.to_ascii_lowercase())).unwrap_or("")
 }
 
 #[cfg(test)]

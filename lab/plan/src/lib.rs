@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod nearest;
 mod outcome;
 mod rate;
 mod record;
@@ -21,6 +22,7 @@ mod trial;
 mod verdict;
 
 pub use device::{Attachment, Described, Device, DeviceError, Port, Ports, Reset};
+pub use nearest::{distance, nearest};
 pub use outcome::{Counts, Delays, Gap, Lateness, Learnt, Outcome, Sample, Stall, StreamOutcome, Tally};
 pub use rate::{Layer, Link, PER_FRAME_ON_WIRE, Rate};
 pub use record::{SummaryRow, TrialLine};

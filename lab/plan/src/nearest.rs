@@ -5,7 +5,8 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> &'a
     known.into_iter().min_by_key(|name| distance(wrong, name)).unwrap_or("")
 }
 
-fn distance(a: &str, b: &str) -> usize {
+/// How many letters have to be put in, taken out or exchanged to make one word of the other.
+pub fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut next = vec![i + 1];
@@ -25,6 +26,7 @@ mod tests {
     #[test]
     fn the_fewest_changes_win() {
         assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", "abc"), distance("vpp", "ovs")), (3, 0, 3));
         assert_eq!(nearest("thruput", ["latency", "throughput", "loss"]), "throughput");
         assert_eq!(nearest("x", []), "");
     }
