@@ -13,7 +13,7 @@ use shoal_lab_report::{Check, CheckOutcome};
 
 use crate::cases::Case;
 use crate::settings::Settings;
-use crate::stand::{Stand, StandError};
+use crate::stand::{Stand, StandError, scenario};
 use crate::traffic::CaseTraffic;
 use crate::view::View;
 
@@ -77,7 +77,7 @@ fn one(
     clock: &MachineClock,
     view: &mut View,
 ) -> Result<f64, StandError> {
-    let mut stand = Stand::open(case, settings, clock)?;
+    let mut stand = Stand::open(case, scenario(case, settings), settings, clock)?;
     let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), settings, conduct.duration)?;
     stand.ready(&traffic, &case.dut)?;
     let told = measure::Case {

@@ -57,13 +57,17 @@ pub enum StandError {
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Stand {
-    /// Starts `case`'s device and attaches to its ports.
+    /// Starts `case`'s device, set up for `scenario`, and attaches to its ports.
     ///
     /// # Errors
     ///
     /// If that cannot be; nothing is left then.
-    pub fn open(case: &Case, settings: &Settings, clock: &MachineClock) -> Result<Self, StandError> {
-        let scenario = scenario(case, settings);
+    pub fn open(
+        case: &Case,
+        scenario: Scenario,
+        settings: &Settings,
+        clock: &MachineClock,
+    ) -> Result<Self, StandError> {
         let mut device = dut::device(&case.dut, &dut_settings(settings))?;
         device.available(&scenario).map_err(StandError::Skipped)?;
         let able = device.transports();
@@ -98,7 +102,7 @@ impl Stand {
             });
         }
         let wire = Case { dut: "wire".into(), transport: Some(transport.into()), ..case.clone() };
-        Self::open(&wire, settings, clock)
+        Self::open(&wire, scenario(&wire, settings), settings, clock)
     }
 
     /// Sends a few frames until they come back: routes, neighbours and links may take a moment.

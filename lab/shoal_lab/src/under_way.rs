@@ -20,7 +20,7 @@ use crate::journal::Kept;
 use crate::nat;
 use crate::profile;
 use crate::resets;
-use crate::stand::{Stand, StandError, dut_settings};
+use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
 use crate::view::View;
 
@@ -99,7 +99,8 @@ impl UnderWay<'_> {
     /// Keeps the device if it is set up as this case needs it; else another is started.
     fn change_stand(&mut self, case: &Case) -> Result<(), Stop> {
         let settings = &self.campaign.settings;
-        let wanted = crate::stand::scenario(case, settings);
+        // Made once: a profile's routes take a Python process.
+        let wanted = scenario(case, settings);
         let same = self.stand.as_ref().is_some_and(|s| {
             s.device.as_ref().is_some_and(|d| d.name() == case.dut)
                 && s.scenario == wanted
@@ -109,7 +110,7 @@ impl UnderWay<'_> {
             return Ok(());
         }
         self.leave();
-        match Stand::open(case, settings, &self.clock) {
+        match Stand::open(case, wanted, settings, &self.clock) {
             Ok(stand) => {
                 self.stand = Some(stand);
                 Ok(())
