@@ -41,7 +41,13 @@ count() {
   if [ "$3" -gt 0 ]; then
     # Which failed and why, so that the end of the output is enough to know.
     while IFS= read -r line; do failures+=("$1: $line"); done \
-      < <(grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log" | grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 20)
+      < <(grep -aE '^test .* \.\.\. FAILED$' "$log"
+        # A test that expects a panic prints one, too; why one failed stands in the failures of its binary.
+        awk '/^test result: /{on=0} on; /^failures:$/{on=1}' "$log" >"$log.why"
+        [ -s "$log.why" ] || cp "$log" "$log.why"
+        grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log.why" |
+          grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 40
+        rm -f "$log.why")
     if [ -z "${V:-}" ]; then
       echo "-- $log, its end:"
       tail -n "${TAIL:-80}" "$log"

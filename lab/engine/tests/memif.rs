@@ -94,46 +94,58 @@ fn listen(path: &Path) -> std::os::fd::OwnedFd {
     socket
 }
 
-#[test]
-fn a_device_that_begins_anew_is_attached_to_again_and_the_time_between_is_loss() {
+/// A trial of 1.5 s with a device that forwards nothing, goes away after 0.1 s, and is back at once.
+fn through_a_reset() -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("device.sock");
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let (ready, is_ready) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel();
     let path = socket.clone();
-    // A device that forwards nothing, goes away with its connection when it is told, and comes back.
     let device = std::thread::spawn(move || {
         let listening = listen(&path);
-        ready.send(()).unwrap();
+        tell.send("listens").unwrap();
         let port = MemifPort::serve(rustix::net::accept(&listening).unwrap(), 3).unwrap();
         stopped.recv().unwrap();
         drop((port, listening));
+        tell.send("is gone").unwrap();
         let listening = listen(&path);
         let port = MemifPort::serve(rustix::net::accept(&listening).unwrap(), 3).unwrap();
         stopped.recv().unwrap();
         drop(port);
     });
-    is_ready.recv().unwrap();
+    assert_eq!(told.recv().unwrap(), "listens");
     let left = MemifPort::attach(&socket, 3).unwrap();
     let [right, _kept] = MemifPort::pair().unwrap();
-    struct Resetter(std::sync::mpsc::Sender<()>, bool);
+    struct Resetter {
+        stop: std::sync::mpsc::Sender<()>,
+        told: std::sync::mpsc::Receiver<&'static str>,
+        done: bool,
+    }
     impl Watch for Resetter {
         fn progress(&mut self, so_far: &Sample) -> bool {
-            if so_far.at > ms(100) && !std::mem::replace(&mut self.1, true) {
-                self.0.send(()).unwrap();
+            if so_far.at > ms(100) && !std::mem::replace(&mut self.done, true) {
+                self.stop.send(()).unwrap();
+                assert_eq!(self.told.recv().unwrap(), "is gone");
             }
             true
         }
     }
     let mut engine = Engine::new(left, right, MachineClock::calibrated());
     let trial = quick(trial(1, vec![stream(Side::Left, 64, 1000)], ms(1500)));
-    let mut watch = Resetter(stop, false);
+    let mut watch = Resetter { stop, told, done: false };
     let outcome = engine.trial(&trial, &mut watch).unwrap();
-    let counts = outcome.streams[0].counts;
+    watch.stop.send(()).unwrap();
+    device.join().unwrap();
+    outcome
+}
+
+#[test]
+fn a_device_that_begins_anew_is_attached_to_again_and_the_time_between_is_loss() {
+    // The port is looked at each 0.1 s: a machine that holds the tester up for longer hides the time between.
+    let outcome = (0..10).map(|_| through_a_reset()).find(|outcome| outcome.longest_stall < ms(200));
+    let counts = outcome.expect("ten trials, each held up by the machine for 0.2 s").streams[0].counts;
     assert_eq!((counts.sent, counts.received), (1500, 0));
     assert!(counts.lost_sending > 0 && counts.lost_sending < 1400, "{counts:?}");
-    watch.0.send(()).unwrap();
-    device.join().unwrap();
 }
 
 #[test]
