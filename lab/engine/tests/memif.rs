@@ -94,7 +94,7 @@ fn listen(path: &Path) -> std::os::fd::OwnedFd {
     socket
 }
 
-/// A trial of 1.5 s with a device that forwards nothing, goes away after 0.1 s, and is back at once.
+/// A trial of 1.5 s with a device that forwards nothing, goes away after 0.1 s, and is back 0.4 s later.
 fn through_a_reset() -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("device.sock");
@@ -108,6 +108,8 @@ fn through_a_reset() -> Outcome {
         stopped.recv().unwrap();
         drop((port, listening));
         tell.send("is gone").unwrap();
+        // Longer than the tester takes to see it: where it is back before, no frame meets an unplugged cable.
+        std::thread::sleep(ms(400));
         let listening = listen(&path);
         let port = MemifPort::serve(rustix::net::accept(&listening).unwrap(), 3).unwrap();
         stopped.recv().unwrap();
@@ -141,7 +143,7 @@ fn through_a_reset() -> Outcome {
 
 #[test]
 fn a_device_that_begins_anew_is_attached_to_again_and_the_time_between_is_loss() {
-    // The port is looked at each 0.1 s: a machine that holds the tester up for longer hides the time between.
+    // The port is looked at each 0.1 s: a machine that holds the tester up for longer can hide the time between.
     let outcome = (0..10).map(|_| through_a_reset()).find(|outcome| outcome.longest_stall < ms(200));
     let counts = outcome.expect("ten trials, each held up by the machine for 0.2 s").streams[0].counts;
     assert_eq!((counts.sent, counts.received), (1500, 0));
