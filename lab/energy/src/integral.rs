@@ -12,6 +12,30 @@ pub fn watt_hours(samples: &[PowerSample]) -> f64 {
     joules / 3600.0
 }
 
+/// Watt-hours within `windows` (from, to, in the samples' seconds), of power that runs straight from each sample to the next;
+/// or, if `means`, that is each sample's since the one before. What lies outside the samples counts as the nearest one's.
+pub fn watt_hours_within(samples: &[PowerSample], means: bool, windows: &[(f64, f64)]) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let joules = |from: f64, to: f64| -> f64 {
+        let outside =
+            (first.at.min(to) - from).max(0.0) * first.watts + (to - last.at.max(from)).max(0.0) * last.watts;
+        let inside = samples.iter().zip(samples.iter().skip(1)).map(|(a, b)| {
+            let (from, to, span) = (from.max(a.at), to.min(b.at), b.at - a.at);
+            if to <= from || span <= 0.0 {
+                return 0.0;
+            }
+            let power =
+                |at: f64| if means { b.watts } else { a.watts + (b.watts - a.watts) * (at - a.at) / span };
+            f64::midpoint(power(from), power(to)) * (to - from)
+        });
+        outside + inside.sum::<f64>()
+    };
+    Some(
+        windows.iter().filter(|(from, to)| to > from).map(|&(from, to)| joules(from, to)).sum::<f64>()
+            / 3600.0,
+    )
+}
+
 /// Joins neighbouring failed looks to gaps.
 #[derive(Debug, Default)]
 pub struct Gaps {
@@ -72,6 +96,25 @@ mod tests {
     fn one_look_or_none_is_no_energy() {
         assert_eq!(watt_hours(&[]), 0.0);
         assert_eq!(watt_hours(&[at(3.0, 99.0)]), 0.0);
+    }
+
+    #[test]
+    fn windows_take_their_part_of_a_ramp() {
+        let looks = [at(0.0, 0.0), at(10.0, 100.0)];
+        let joules = |windows: &[(f64, f64)]| watt_hours_within(&looks, false, windows).unwrap() * 3600.0;
+        assert!((joules(&[(0.0, 10.0)]) - 500.0).abs() < 1e-9);
+        assert!((joules(&[(2.0, 4.0), (6.0, 8.0)]) - 200.0).abs() < 1e-9);
+        // Before the first look and after the last nothing else is known than these.
+        assert!((joules(&[(-1.0, 0.0), (10.0, 12.0)]) - 200.0).abs() < 1e-9);
+        assert_eq!(joules(&[(5.0, 5.0), (7.0, 6.0)]), 0.0);
+        assert_eq!(watt_hours_within(&[], false, &[(0.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn means_hold_since_the_look_before() {
+        let looks = [at(0.0, 50.0), at(1.0, 10.0), at(3.0, 30.0)];
+        let joules = watt_hours_within(&looks, true, &[(0.5, 2.0)]).unwrap() * 3600.0;
+        assert!((joules - (5.0 + 30.0)).abs() < 1e-9, "{joules}");
     }
 
     #[test]

@@ -129,6 +129,12 @@ impl Account {
         self.is_numbered && self.sequences.missing(sequence, sequence + 1) == 1
     }
 
+    /// How many of the frames from number `from` up to, not including, `to` have not come where they should. None of a stream
+    /// whose frames are not expected, or have no numbers.
+    pub(crate) fn missing(&self, from: u64, to: u64) -> u64 {
+        if self.is_numbered && self.expected { self.sequences.missing(from, to) } else { 0 }
+    }
+
     /// Whether its frames have numbers.
     pub(crate) fn is_numbered(&self) -> bool {
         self.is_numbered

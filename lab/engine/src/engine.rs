@@ -109,6 +109,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             reception: Reception::new(trial, accounts, learning),
             looks: Looks::new(),
             samples: Vec::with_capacity(samples),
+            marks: Vec::with_capacity(samples * trial.streams.len()),
             end: ends.unwrap_or(begins).max(nanoseconds(trial.duration)),
         };
         let drops = drops_of(run.ports)?;
@@ -116,7 +117,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
         let ended = run.run(watch);
         let after = ended.and_then(|()| drops_of(run.ports));
         let spent = self.clock.now().saturating_sub(begun);
-        let Run { sendings, mut reception, looks, samples, .. } = run;
+        let Run { sendings, mut reception, looks, samples, marks, .. } = run;
         let learnt = settle(reception.learning.take(), &reception.accounts, trial, &mut self.flows);
         let after = after?;
         self.last_check = self.clock.check(&reading)?;
@@ -148,7 +149,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             stall_count,
             longest_stall,
             stolen,
-            samples: pieces(&samples),
+            samples: pieces(&samples, &marks, &reception.accounts),
             learnt,
         };
         blame(&mut outcome, Side::BOTH.map(|side| at(&after, side).since(*at(&drops, side))));

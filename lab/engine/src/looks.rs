@@ -18,7 +18,8 @@ pub(crate) struct Looks {
     lateness: Histogram<u64>,
     latest: u64,
     most_burst: u32,
-    passes: Histogram<u64>,
+    waits: Histogram<u64>,
+    calls: Histogram<u64>,
     stalls: Vec<Stall>,
     count: u64,
     longest: u64,
@@ -30,7 +31,8 @@ impl Looks {
             lateness: histogram(),
             latest: 0,
             most_burst: 0,
-            passes: histogram(),
+            waits: histogram(),
+            calls: histogram(),
             stalls: Vec::with_capacity(TOLD),
             count: 0,
             longest: 0,
@@ -53,11 +55,22 @@ impl Looks {
     /// From `at`, since the start, on nobody looked for `length` nanoseconds.
     #[inline]
     pub(crate) fn pass(&mut self, at: u64, length: u64) {
-        self.passes.saturating_record(length);
         self.longest = self.longest.max(length);
         if length > STALL {
             self.stall(at, length);
         }
+    }
+
+    /// Frames were found that may have lain there for `length` nanoseconds.
+    #[inline]
+    pub(crate) fn found(&mut self, length: u64) {
+        self.waits.saturating_record(length);
+    }
+
+    /// A port took `length` nanoseconds to take frames; they may have gone out at any moment of it.
+    #[inline]
+    pub(crate) fn call(&mut self, length: u64) {
+        self.calls.saturating_record(length);
     }
 
     #[cold]
@@ -82,9 +95,12 @@ impl Looks {
         }
     }
 
-    /// The 99th percentile of the time between two looks, in nanoseconds.
+    /// How far a delay may be wrong, in nanoseconds: the 99th percentiles of the time for which frames that were found may have
+    /// lain, and of the time that a port took to take frames. Looks that found nothing say nothing about a frame.
     pub(crate) fn uncertainty(&self) -> u64 {
-        self.passes.value_at_quantile(0.99).min(self.longest)
+        let p99 =
+            |of: &Histogram<u64>| if of.is_empty() { 0 } else { of.value_at_quantile(0.99).min(of.max()) };
+        p99(&self.waits) + p99(&self.calls)
     }
 
     /// The longest stalls in order of time, how many there were, and the longest pass.

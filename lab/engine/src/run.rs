@@ -1,19 +1,21 @@
 //! One trial from its first moment to its last: the loop that looks, sends, and waits.
 //!
-//! Each pass reads both ports, then sends what is due, at most a burst a port. A pass reads the clock four times and
-//! allocates nothing. On a real clock it never sleeps; on a simulated one it goes to the next moment at which anything can
-//! happen.
+//! Each pass reads both ports, then sends what is due, at most a burst a port. A pass reads the clock four times, and once more
+//! where frames are sent, and allocates nothing. On a real clock it never sleeps; on a simulated one it goes to the next moment
+//! at which anything can happen.
 
 use std::time::Duration;
 
 use shoal_lab_plan::{Sample, Side, Trial, Watch};
 
+use crate::account::Account;
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::looks::Looks;
 use crate::port::{PortError, Transport};
 use crate::reception::Reception;
 use crate::sending::Sending;
+use crate::sides::at_mut;
 use crate::timeline::{NEVER, nanoseconds};
 
 /// Frames that are taken from a port before the other one is looked at.
@@ -36,6 +38,8 @@ pub(crate) struct Run<'a, T, C> {
     pub(crate) reception: Reception,
     pub(crate) looks: Looks,
     pub(crate) samples: Vec<Sample>,
+    /// For each sample, the frames that each stream had sent by then.
+    pub(crate) marks: Vec<u64>,
     /// When the last frame's time ends, since the start.
     pub(crate) end: u64,
 }
@@ -59,9 +63,13 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
         loop {
             let now = self.clock.now();
             let since = now.saturating_sub(start);
-            self.looks.pass(since, now.saturating_sub(before));
+            let passed = now.saturating_sub(before);
+            self.looks.pass(since, passed);
             before = now;
             let mut busy = self.receive(start)?;
+            if busy {
+                self.looks.found(passed);
+            }
             busy |= self.send(start)?;
             if at.last == NEVER && self.sendings.iter().all(Sending::is_done) {
                 at.last = self.drain_until();
@@ -179,6 +187,7 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
             sent: [left.sent, right.sent],
             received: [left.received, right.received],
             bytes: [left.bytes, right.bytes],
+            lost: [0; 2],
         }
     }
 
@@ -199,6 +208,7 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
         {
             at.sampled = since;
             self.samples.push(self.totals(since));
+            self.marks.extend(self.reception.accounts.iter().map(|account| account.counts.sent));
         }
     }
 
@@ -210,21 +220,30 @@ impl<T: Transport, C: Clock> Run<'_, T, C> {
     }
 }
 
-/// Sums at each moment become what was added in each piece.
-pub(crate) fn pieces(sums: &[Sample]) -> Vec<Sample> {
+/// Sums at each moment become what was added in each piece; of the frames that were sent in it, those are lost that never came.
+/// `marks` are the frames that each account had sent at each moment.
+pub(crate) fn pieces(sums: &[Sample], marks: &[u64], accounts: &[Account]) -> Vec<Sample> {
     let mut before = Sample::default();
     let added = |now: [u64; 2], before: [u64; 2]| {
         let ([a, b], [c, d]) = (now, before);
         [a - c, b - d]
     };
+    let none = vec![0; accounts.len()];
+    let mut earlier = none.as_slice();
+    let mut later = marks.chunks_exact(accounts.len().max(1));
     let piece = |sum: &Sample| {
-        let piece = Sample {
+        let mut piece = Sample {
             at: sum.at,
             sent: added(sum.sent, before.sent),
             received: added(sum.received, before.received),
             bytes: added(sum.bytes, before.bytes),
+            lost: [0; 2],
         };
-        before = *sum;
+        let now = later.next().unwrap_or(earlier);
+        for (account, (from, to)) in accounts.iter().zip(earlier.iter().zip(now)) {
+            *at_mut(&mut piece.lost, account.arrives.other()) += account.missing(*from, *to);
+        }
+        (before, earlier) = (*sum, now);
         piece
     };
     sums.iter().map(piece).collect()

@@ -122,9 +122,12 @@ impl Sending {
         reception: &mut Reception,
         looks: &mut Looks,
     ) -> Result<(), PortError> {
+        let before = now();
         let flushed = port.flush()?;
         if flushed.accepted > 0 {
-            self.accept(flushed.accepted, now(), start, reception, looks);
+            let after = now();
+            looks.call(after.saturating_sub(before));
+            self.accept(flushed.accepted, after, start, reception, looks);
         }
         if flushed.refused > 0 {
             // Frames are taken in order, so what was refused is the first that is left, or the next.

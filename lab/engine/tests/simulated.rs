@@ -269,6 +269,23 @@ fn samples_add_up_to_what_was_sent_and_received() {
 }
 
 #[test]
+fn samples_tell_which_of_their_frames_never_came() {
+    let mut trial = trial(1, both(64, 1_000), ms(1000));
+    trial.sample_every = Some(ms(100));
+    let device = Behaviour { loss: 0.05, delay: ms(150), ..Behaviour::default() };
+    let (outcome, told) = run(device, &trial);
+    for side in [0, 1] {
+        let lost: u64 = outcome.samples.iter().map(|s| s.lost[side]).sum();
+        assert_eq!(lost, told[side].lost);
+        assert!(outcome.samples.iter().all(|s| s.lost[side] <= s.sent[side]));
+    }
+    // The frames under way at a sample's end are not lost.
+    trial.id = 2;
+    let (outcome, _) = run(Behaviour { delay: ms(150), ..Behaviour::default() }, &trial);
+    assert!(outcome.samples.iter().all(|s| s.lost == [0, 0]), "{:?}", outcome.samples);
+}
+
+#[test]
 fn frames_without_numbers_are_counted() {
     let mut plain = stream(Side::Left, 84, 1000);
     plain.tag = Tag::Plain { offset: 42 };

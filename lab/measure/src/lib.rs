@@ -87,7 +87,7 @@ pub use runner::Runner;
 pub use search::{Answer, Bound, Found, Search, bisect};
 pub use self_test::SelfTest;
 pub use shoal_lab_plan::nearest;
-pub use shot::{Deed, OVERLOAD_STALL, Shot, Shown};
+pub use shot::{Deed, NO_MATTER, OVERLOAD_STALL, Shot, Shown};
 pub use soak::{Soak, SoakResult};
 pub use sweep::Sweep;
 pub use switching::Learning;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use shoal_lab_plan::{SummaryRow, Trust};
 
 use crate::case::{mark, note};
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Conduct, Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat,
+};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +77,8 @@ pub fn once(
     rate: u64,
     duration: Duration,
 ) -> Result<MrrTrial, MeasureError> {
-    let shot = Shot::new(traffic.streams(&Offer::steady(rate))?, rate as f64, duration).overloaded();
+    let streams = traffic.streams(&Offer::steady(rate))?;
+    let shot = Shot { own_loss: NO_MATTER, ..Shot::new(streams, rate as f64, duration).overloaded() };
     let shown = runner.trial(&shot)?;
     runner.expect_answer(traffic, &shown)?;
     Ok(MrrTrial { received: shown.received_rate(), tester_limit: shown.is_tester_limit() })

@@ -7,7 +7,9 @@ use serde::Serialize;
 use shoal_lab_plan::{Layer, Link, Pace, Rate, Sample, Side, Stamps, Step, SummaryRow};
 
 use crate::case::{note, with_curve};
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Conduct, Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat,
+};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,6 +113,7 @@ impl LoadTest {
         let streams = traffic.streams(&self.offer(target))?;
         let shot = Shot {
             sample_every: Some(Duration::from_secs(1)),
+            own_loss: NO_MATTER,
             ..Shot::new(streams, target as f64, self.length()).overloaded()
         };
         let shown = runner.trial(&shot)?;
@@ -198,7 +201,13 @@ mod tests {
 
     fn sample(at: u64, sent: u64, received: u64) -> Sample {
         let at = Duration::from_secs(at);
-        Sample { at, sent: [sent, 0], received: [received, 0], bytes: [received * 64, 0] }
+        Sample {
+            at,
+            sent: [sent, 0],
+            received: [received, 0],
+            bytes: [received * 64, 0],
+            ..Sample::default()
+        }
     }
 
     #[test]

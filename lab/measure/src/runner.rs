@@ -271,6 +271,7 @@ impl<'a> Runner<'a> {
             frame_timeout: shot.frame_timeout,
             tolerance: c.tolerance,
             most_stall: c.most_stall.or(overload),
+            own_loss: shot.own_loss,
             sample_every: shot.sample_every,
             learn: shot.learn,
             seed: c.seed.wrapping_add(u64::from(self.run) - 1),

@@ -7,6 +7,9 @@ use shoal_lab_plan::{Outcome, Side, Stream, Verdict};
 /// While the device is overloaded on purpose, loss says nothing of stalls: only one as long as this disturbs such a trial.
 pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
 
+/// Of tests that ask how much arrives at a load that may be too high: less loss than this share says nothing, whoever lost it.
+pub const NO_MATTER: f64 = 1e-4;
+
 /// What one trial is to be, beyond what [`Conduct`](crate::Conduct) says of all.
 #[derive(Clone, Debug)]
 pub struct Shot {
@@ -22,6 +25,8 @@ pub struct Shot {
     pub most_loss: f64,
     /// Loss is intended: see [`OVERLOAD_STALL`].
     pub overload: bool,
+    /// See [`Trial::own_loss`](shoal_lab_plan::Trial).
+    pub own_loss: f64,
     /// Length of a sample, if there are to be some.
     pub sample_every: Option<Duration>,
     /// A later frame counts as lost.
@@ -47,6 +52,7 @@ impl Shot {
             bracket: None,
             most_loss: 0.0,
             overload: false,
+            own_loss: 0.0,
             sample_every: None,
             frame_timeout: None,
             timeout: None,

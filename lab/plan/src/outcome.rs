@@ -147,7 +147,8 @@ pub struct Delays {
     pub jitter: f64,
     /// T-Rex's average: half the last, half the window's mean, for each half second.
     pub trex_average: f64,
-    /// How long the tester could have left a frame lying: the 99th percentile of the time between two looks.
+    /// How long the tester could have left a frame lying, and how long its port took to take frames, at any moment of which they
+    /// may have gone out: the sum of both 99th percentiles.
     pub uncertainty: u64,
 }
 
@@ -193,6 +194,9 @@ pub struct Sample {
     pub received: [u64; 2],
     /// Bytes of the received, with FCS.
     pub bytes: [u64; 2],
+    /// Of those sent at left, right in this piece: never arrived. 0 while the trial runs, and for frames without numbers.
+    #[serde(default)]
+    pub lost: [u64; 2],
 }
 
 impl Outcome {

@@ -30,7 +30,7 @@ pub struct TrialLine {
 }
 
 /// One result: a row of `summary.csv`, with the columns of the published figures and what makes it trustworthy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {
     /// `throughput`, `latency`, `loadtest`.
     pub test: String,

@@ -34,6 +34,9 @@ pub struct Trial {
     pub tolerance: f64,
     /// A stall of the tester's that is longer disturbs the trial; none: as long as the smallest receive ring takes to fill.
     pub most_stall: Option<Duration>,
+    /// While no greater share of the frames is lost (0 to 1), it does not matter whether the tester lost some of them itself: for
+    /// tests that look for another magnitude. 0: it always matters.
+    pub own_loss: f64,
     /// Time of a [`Sample`](crate::Sample); none: no samples.
     pub sample_every: Option<Duration>,
     /// Tuples that this side learns from what arrives, at most; 0: none. What was learnt stays for later trials of the same
@@ -68,6 +71,7 @@ impl Trial {
             frame_timeout: None,
             tolerance: 1.000_01,
             most_stall: None,
+            own_loss: 0.0,
             sample_every: None,
             learn: None,
             seed: 1,

@@ -30,7 +30,7 @@ impl Verdict {
             corrupt += outcome.direction(side).corrupt;
             stray += outcome.direction(side).stray;
         }
-        if lost_here > 0 {
+        if lost_here > 0 && (trial.own_loss == 0.0 || outcome.loss() > trial.own_loss) {
             return Verdict::Invalid(format!("the tester lost {lost_here} frames on receiving"));
         }
         if corrupt > 0 {
@@ -171,6 +171,17 @@ mod tests {
         slow.took = Duration::from_secs(2);
         slow.streams[0].counts.retries = 7;
         assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Fail(0.5));
+    }
+
+    #[test]
+    fn what_the_tester_lost_matters_unless_so_little_is_lost_that_nobody_asks() {
+        let mut lost = outcome(1_000_000, 999_950);
+        lost.ports[1].lost_receiving = 3;
+        assert!(matches!(Verdict::of(&trial(), &lost, 1024), Verdict::Invalid(_)));
+        let lenient = Trial { own_loss: 1e-4, ..trial() };
+        assert!(matches!(Verdict::of(&lenient, &lost, 1024), Verdict::Fail(_)));
+        let strict = Trial { own_loss: 1e-5, ..trial() };
+        assert!(matches!(Verdict::of(&strict, &lost, 1024), Verdict::Invalid(_)));
     }
 
     #[test]

@@ -248,6 +248,7 @@ fn ramp() -> Vec<SampleLine> {
                 sent: [offered as u64, 0],
                 received: [received as u64, 0],
                 bytes: [received as u64 * 64, 0],
+                lost: [(offered - received) as u64, 0],
             };
             samples.push(SampleLine::of("loadtest", dut, "memif", "64b, forward only", 1, &sample));
         }

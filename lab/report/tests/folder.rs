@@ -22,7 +22,13 @@ fn what_is_written_is_read_again() {
     for t in &trials {
         folder.trial(t).unwrap();
     }
-    let sample = Sample { at: Duration::from_millis(1500), sent: [3, 4], received: [2, 1], bytes: [128, 64] };
+    let sample = Sample {
+        at: Duration::from_millis(1500),
+        sent: [3, 4],
+        received: [2, 1],
+        bytes: [128, 64],
+        lost: [1, 3],
+    };
     let line = SampleLine::of("loadtest", "shoal, the \"router\"", "memif", "64b", 1, &sample);
     folder.sample(&line).unwrap();
     let of = HistogramOf {

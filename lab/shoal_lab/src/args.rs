@@ -143,6 +143,9 @@ pub struct Run {
     /// Offered rate in frames a second and direction, for tests that need one; the throughput if left out.
     #[arg(long, value_parser = count)]
     pub rate: Option<u64>,
+    /// Shares of that rate in percent, several with commas: `latency --percent 10,50,90`.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub percent: Vec<u8>,
     /// Flows (source ports), for sweeps several with commas.
     #[arg(long, value_delimiter = ',', value_parser = count)]
     pub flows: Vec<u64>,

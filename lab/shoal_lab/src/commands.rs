@@ -145,8 +145,15 @@ impl Lab {
             flows: &run.flows,
             routes: &run.routes,
             rate: run.rate,
+            percents: &run.percent,
             ..Defaults::default()
         };
+        if !run.percent.is_empty() && !entry.needs_rate {
+            return usage(&format!(
+                "--percent: {} is not measured at a rate; latency, pdv, thesis and soak are",
+                entry.name
+            ));
+        }
         match expand(entry.name, &run.common, &defaults)
             .and_then(|c| Ok((c, conduct(&run.common, &self.settings)?)))
         {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use shoal_lab_measure::{Journal, Progress};
 use shoal_lab_plan::TrialLine;
@@ -21,12 +22,24 @@ pub struct Kept<'a> {
     pub delivered: u64,
     /// Their bytes, with FCS.
     pub bytes: u64,
+    /// When frames were sent: from and to, in seconds since 1970.
+    pub windows: Vec<(f64, f64)>,
+    /// How long a trial waits before it sends.
+    pub start_delay: Duration,
 }
 
 impl<'a> Kept<'a> {
     /// Nothing delivered yet.
     pub fn new(folder: &'a mut Folder, view: &'a mut View, transport: &str) -> Self {
-        Kept { folder, view, transport: transport.into(), delivered: 0, bytes: 0 }
+        Kept {
+            folder,
+            view,
+            transport: transport.into(),
+            delivered: 0,
+            bytes: 0,
+            windows: Vec::new(),
+            start_delay: Duration::ZERO,
+        }
     }
 }
 
@@ -49,6 +62,8 @@ impl Journal for Kept<'_> {
             };
             self.folder.histogram(&of, &counts).map_err(other)?;
         }
+        let from = line.began + self.start_delay.as_secs_f64();
+        self.windows.push((from, from + line.outcome.took.as_secs_f64()));
         self.delivered += line.outcome.streams.iter().map(|s| s.counts.received).sum::<u64>();
         self.bytes += line.outcome.streams.iter().map(|s| s.counts.bytes).sum::<u64>();
         self.view.trial(line);

@@ -1,6 +1,7 @@
 //! A campaign while it runs: which device stands, what is known so far, and how it will end.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use shoal_lab_energy as energy;
 use shoal_lab_engine::MachineClock;
@@ -52,6 +53,9 @@ impl Stop {
         Stop { words: format!("{}: {error}", case.dut), exit }
     }
 }
+
+/// The least and the most time that a meter is given to see a device at rest.
+const IDLE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
 /// What tells apart cases that share a self-test or a throughput.
 type Like = (String, String, String, String, u16, String);
@@ -189,8 +193,9 @@ impl UnderWay<'_> {
             shared_core: cores.shares(case.workers),
         };
         // A meter that does not answer is told once and costs no measurement.
+        let rest = campaign.conduct.duration.clamp(IDLE.0, IDLE.1);
         let meter = meter::source(&campaign.settings.energy.source)
-            .and_then(|source| Running::start(&source).map_err(|e| e.to_string()));
+            .and_then(|source| Running::start(&source, rest).map_err(|e| e.to_string()));
         let meter = match meter {
             Ok(meter) => Some(meter),
             Err(error) => {
@@ -200,13 +205,14 @@ impl UnderWay<'_> {
         };
         let cpu = stand.device.as_mut().and_then(|d| d.cpu_time());
         let mut kept = Kept::new(folder, view, &told.transport);
+        kept.start_delay = campaign.conduct.start_delay;
         let mut time = WallTime;
         let Stand { tester, device, scenario, ports, .. } = stand;
         let mut runner =
             Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
                 .map_err(|e| Stop::of(case, &e))?;
         runner.self_test = self_test;
-        runner.resume(self.recorded.clone());
+        runner.resume(self.recorded.iter().filter(|line| line.dut == case.dut).cloned().collect());
         let most = runner.most_rate(traffic.size());
         let known = self.known(case, &mut runner, &traffic, most).map_err(|e| Stop::of(case, &e))?;
         let measured = match (catalogue::make(case, &campaign.conduct, known), case.test.as_str()) {
@@ -225,12 +231,14 @@ impl UnderWay<'_> {
             }
         };
         drop(runner);
-        let (delivered, bytes) = (kept.delivered, kept.bytes);
+        let Kept { delivered, bytes, windows, .. } = kept;
         let mut report = measured.map_err(|e| Stop::of(case, &e))?;
         let cpu =
             cpu.zip(device.as_mut().and_then(|d| d.cpu_time())).map(|(from, to)| to.saturating_sub(from));
         report.rows.extend(cpu.and_then(|used| cpu_row(&told, &case.test, used, delivered)));
-        report.rows.extend(meter.into_iter().flat_map(|m| m.rows(&told, &case.test, delivered, bytes)));
+        report
+            .rows
+            .extend(meter.into_iter().flat_map(|m| m.rows(&told, &case.test, &windows, delivered, bytes)));
         self.worsen(Exit::Done);
         if self.checks.iter().any(|c| matches!(c.outcome, CheckOutcome::Failed(_))) {
             self.worsen(Exit::Failed);

@@ -326,6 +326,7 @@ impl Model {
                 let side = stream.from.index();
                 sample.sent[side] += sent.round() as u64;
                 sample.received[side] += received.round() as u64;
+                sample.lost[side] += (sent - received).round() as u64;
                 sample.bytes[side] += received.round() as u64 * (stream.frame.len() as u64 + 4);
             }
             samples.push(sample);

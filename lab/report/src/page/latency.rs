@@ -5,7 +5,7 @@ use shoal_lab_plan::SummaryRow;
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
 use super::throughput;
-use super::view::{LOOPBACK, View, command_of, commands, trust_of};
+use super::view::{LOOPBACK, View, commands, commands_of, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Scale, Series};
 use crate::results::{Histogram, HistogramOf, Results};
@@ -134,7 +134,7 @@ fn percentiles(view: &View<'_>, results: &Results, of: &HistogramOf) -> Option<F
         plot: lines.svg(),
         notes: vec![describe(&chosen) + "."],
         table,
-        command: command_of(results),
+        command: commands_of(results, &of.test, &of.transport),
         ..Figure::default()
     })
 }

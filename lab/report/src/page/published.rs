@@ -1,6 +1,7 @@
 //! Others' figures beside ours.
 
 use super::figure::{Figure, section as wrap};
+use super::published_delays;
 use super::table::{Cell, Table};
 use super::throughput::is_rate;
 use super::view::{Placed, View, frame_label};
@@ -12,6 +13,7 @@ use crate::statistics::median_of;
 pub fn section(view: &View<'_>) -> String {
     let mut content = shape_figure(view).map(|f| f.html()).unwrap_or_default();
     content.push_str(&beside(view).map(|f| f.html()).unwrap_or_default());
+    content.push_str(&published_delays::figure(view).map(|f| f.html()).unwrap_or_default());
     wrap(
         "published",
         "Beside published figures",

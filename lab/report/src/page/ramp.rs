@@ -2,7 +2,7 @@
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{View, command_of};
+use super::view::{View, commands_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Scale, Series};
 use crate::results::{Results, SampleLine};
@@ -150,7 +150,7 @@ fn rates(view: &View<'_>, results: &Results, case: Case<'_>, tracks: &[Track<'_>
         legend: lines.legend(),
         plot: lines.svg(),
         table,
-        command: command_of(results),
+        command: commands_of(results, case.test, case.transport),
         ..Figure::default()
     })
 }

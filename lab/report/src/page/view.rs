@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use shoal_lab_plan::{Link, SummaryRow, Trust};
 
-use super::shell_word;
+use super::{repeat, shell_word};
 use crate::published::Published;
 use crate::results::{Results, SelfTest};
 
@@ -90,13 +90,23 @@ impl<'a> View<'a> {
 /// The commands that repeat what is in `group`.
 pub fn commands(group: &[Placed<'_>]) -> String {
     let mut found: Vec<String> = Vec::new();
-    for placed in group {
-        let command = command_of(placed.of);
-        if !command.is_empty() && !found.contains(&command) {
-            found.push(command);
+    for results in group.iter().map(|placed| placed.of) {
+        let rows: Vec<&SummaryRow> =
+            group.iter().filter(|p| std::ptr::eq(p.of, results)).map(|placed| placed.row).collect();
+        for command in repeat::commands(&results.record.command, &rows) {
+            if !command.is_empty() && !found.contains(&command) {
+                found.push(command);
+            }
         }
     }
     found.join("\n")
+}
+
+/// The commands that repeat `test` over a wire, of what was sampled rather than summed up.
+pub fn commands_of(results: &Results, test: &str, transport: &str) -> String {
+    let rows: Vec<&SummaryRow> =
+        results.rows.iter().filter(|row| row.test == test && row.transport == transport).collect();
+    repeat::commands(&results.record.command, &rows).join("\n")
 }
 
 /// The name of the tester without a device.

@@ -8,5 +8,5 @@ mod matching;
 mod shapes;
 
 pub use figures::{Erratum, Figure, Published};
-pub use matching::{Family, Match, family_of};
+pub use matching::{Family, Match, family_of, scenario_of};
 pub use shapes::{Shape, shapes};

@@ -102,6 +102,12 @@ pub struct SampleLine {
     pub bytes_left: u64,
     /// Bytes of the arrived that were sent at the right, with FCS.
     pub bytes_right: u64,
+    /// Of those sent at the left in this piece, never arrived.
+    #[serde(default)]
+    pub lost_left: u64,
+    /// Of those sent at the right in this piece, never arrived.
+    #[serde(default)]
+    pub lost_right: u64,
     /// Power at the end of the piece, if measured.
     pub watts: Option<f64>,
 }
@@ -112,6 +118,7 @@ impl SampleLine {
         let [sent_left, sent_right] = sample.sent;
         let [received_left, received_right] = sample.received;
         let [bytes_left, bytes_right] = sample.bytes;
+        let [lost_left, lost_right] = sample.lost;
         SampleLine {
             test: test.into(),
             dut: dut.into(),
@@ -125,6 +132,8 @@ impl SampleLine {
             received_right,
             bytes_left,
             bytes_right,
+            lost_left,
+            lost_right,
             watts: None,
         }
     }
