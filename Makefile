@@ -36,8 +36,8 @@ papi: build ## vpp_papi, scapy and vppcfg against the router
 govpp: build ## a GoVPP program, with bindings generated from share/api
 	@scripts/govpp.sh
 
-bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5")
-	@scripts/bench.sh $(ARGS)
+bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5" BASE=before.json)
+	@BASE="$(BASE)" scripts/bench.sh $(ARGS)
 
 lab: build ## measure routers by the RFCs: doctor, a demonstration, a report (ARGS="suite paper")
 	@scripts/lab.sh $(ARGS)
@@ -57,9 +57,10 @@ lint: setup ## format, clippy, layers, unsafe, sizes, documents, licences, advis
 gen: setup ## write generated references anew
 	@scripts/gen.sh
 
-check: lint ## all of it: lint, generated files up to date, test
+check: lint build ## all of it: lint, generated files up to date, test, the lab's guard (BASE=older/shoal)
 	@scripts/gen.sh --check
 	@scripts/run-tests.sh unit netns papi govpp
+	@scripts/guard.sh $(if $(BASE),--base $(BASE))
 
 install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh

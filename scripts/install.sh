@@ -6,6 +6,14 @@ cd "$(dirname "$0")/.."
 bin=$DESTDIR$PREFIX/bin unit=$DESTDIR$PREFIX/lib/systemd/system etc=$DESTDIR/etc/shoal doc=$DESTDIR$PREFIX/share/doc/shoal
 install -d "$bin" "$unit" "$etc" "$doc"
 install -m 755 target/release/shoal target/release/shoalctl "$bin"
+# The lab, if it was built; siitperf's names lead to it.
+if [ -x target/release/shoal-lab ]; then
+  install -m 755 target/release/shoal-lab "$bin"
+  for name in siitperf-tp siitperf-lat siitperf-pdv; do ln -sf shoal-lab "$bin/$name"; done
+  [ ! -x target/bench/release/shoal-lab-graph ] || install -m 755 target/bench/release/shoal-lab-graph "$bin"
+else
+  echo "install: without shoal-lab; 'cargo build --locked --release -p shoal-lab' builds it, then install again"
+fi
 sed "s|@PREFIX@|$PREFIX|g" share/shoal.service >"$unit/shoal.service"
 chmod 644 "$unit/shoal.service"
 install -m 644 README.md CHANGELOG.md LICENSE docs/reference/*.md share/startup.conf "$doc"

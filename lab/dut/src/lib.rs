@@ -56,5 +56,6 @@ mod wire;
 mod wires;
 
 pub use leftover::{Swept, sweep};
+pub use program::{can_run, find};
 pub use registry::{KNOWN, Known, UnknownDevice, device, devices};
 pub use settings::{Cores, Settings};

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 const MORE: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// The program of this name: in `PATH`, then where the system's own are.
-pub(crate) fn find(name: &str) -> Option<PathBuf> {
+pub fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).chain(MORE.iter().map(PathBuf::from)).map(|f| f.join(name)).find(|p| can_run(p))
 }
 
 /// Whether it is a file that may be run.
-pub(crate) fn can_run(path: &Path) -> bool {
+pub fn can_run(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 

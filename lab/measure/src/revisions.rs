@@ -42,7 +42,8 @@ impl Default for Comparison {
 pub enum Judgement {
     /// Nothing worse was seen.
     Fine,
-    /// The change is probably slower, but not surely by as much as the limit.
+    /// The change is probably slower, but not surely by as much as the limit; or it looks slower than the limit, and the
+    /// interval is too wide to be sure of anything.
     Warning,
     /// It surely is.
     Slower,
@@ -113,15 +114,21 @@ impl Comparison {
         let none = || MeasureError::Untrusted("the base forwarded nothing".into());
         let interval = ratio_interval(&change, &base).ok_or_else(none)?;
         let ratio = median(&change).ok_or_else(none)? / median(&base).ok_or_else(none)?;
-        let judgement = if interval.is_below(self.limit) {
+        let judgement = self.judgement(ratio, interval);
+        let p = mann_whitney(&change, &base).unwrap_or(1.0);
+        Ok(ComparisonResult { base, change, ratio, interval, p, judgement, ended })
+    }
+
+    /// Slower only if the whole interval is below the limit (lab.md 4.7.3); a warning if it is below 1, or the ratio itself is
+    /// below the limit.
+    pub fn judgement(&self, ratio: f64, interval: Interval) -> Judgement {
+        if interval.is_below(self.limit) {
             Judgement::Slower
-        } else if interval.is_below(1.0) {
+        } else if interval.is_below(1.0) || ratio < self.limit {
             Judgement::Warning
         } else {
             Judgement::Fine
-        };
-        let p = mann_whitney(&change, &base).unwrap_or(1.0);
-        Ok(ComparisonResult { base, change, ratio, interval, p, judgement, ended })
+        }
     }
 
     /// The summary's row: the ratio and its interval.
@@ -174,6 +181,28 @@ mod tests {
     fn a_loss_of_a_third_is_seen_through_the_drift() {
         let result = drifting(0.66);
         assert_eq!(result.judgement, Judgement::Slower, "{result:?}");
+    }
+
+    #[test]
+    fn only_an_interval_that_is_wholly_below_the_limit_fails() {
+        let judged = |ratio, low, high| Comparison::default().judgement(ratio, Interval { low, high });
+        assert_eq!(judged(0.90, 0.88, 0.929), Judgement::Slower);
+        assert_eq!(judged(0.90, 0.88, 0.93), Judgement::Warning);
+        assert_eq!(judged(0.97, 0.95, 0.99), Judgement::Warning);
+        assert_eq!(judged(0.85, 0.60, 1.05), Judgement::Warning, "noise hides what looks like a loss");
+        assert_eq!(judged(0.99, 0.96, 1.01), Judgement::Fine);
+        assert_eq!(judged(1.20, 1.10, 1.30), Judgement::Fine);
+    }
+
+    #[test]
+    fn fixed_rates_give_the_same_judgement_on_any_machine() {
+        let judge = |change: [f64; 6]| {
+            let base = vec![100.0, 101.0, 99.0, 100.0, 102.0, 98.0];
+            Comparison::default().judge(base, change.into(), None).unwrap()
+        };
+        assert_eq!(judge([80.0, 81.0, 79.0, 80.0, 82.0, 78.0]).judgement, Judgement::Slower);
+        assert_eq!(judge([95.0, 96.0, 94.0, 95.0, 94.5, 95.5]).judgement, Judgement::Warning);
+        assert_eq!(judge([100.0, 101.5, 98.5, 100.5, 99.5, 102.0]).judgement, Judgement::Fine);
     }
 
     #[test]

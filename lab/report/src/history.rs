@@ -48,9 +48,8 @@ pub fn append_history(folder: &Path, results: &Results) -> Result<PathBuf, Repor
     for row in &results.rows {
         let Some(median) = median_of(&row.values) else { continue };
         let tests = &results.record.self_tests;
-        let alone =
-            tests.iter().find(|t| t.transport == row.transport && t.frame == row.frame && t.most > 0.0);
-        let what = [
+        let alone = tests.iter().find(|t| t.is_of(row) && t.most > 0.0);
+        let parts: Vec<&str> = [
             &row.test,
             &row.dut,
             &row.transport,
@@ -61,13 +60,15 @@ pub fn append_history(folder: &Path, results: &Results) -> Result<PathBuf, Repor
             &row.variant,
             &row.metric,
         ]
+        .into_iter()
         .map(String::as_str)
-        .join(" ");
+        .filter(|part| !part.is_empty())
+        .collect();
         let line = HistoryLine {
             began: if results.record.began.is_finite() { results.record.began } else { 0.0 },
             name: results.record.name.clone(),
             commit: results.record.commit.clone(),
-            what: format!("{what} {}", row.workers),
+            what: format!("{} {}", parts.join(" "), row.workers),
             unit: row.unit.clone(),
             median,
             of_self_test: alone.filter(|_| row.unit == "fps/dir").map(|t| median / t.most),
@@ -80,19 +81,26 @@ pub fn append_history(folder: &Path, results: &Results) -> Result<PathBuf, Repor
     }
     let fail = |e| ReportError::write(&file, e);
     fs::create_dir_all(folder).map_err(fail)?;
+    // Half a line that an interruption left ends here, so that it takes no whole one with it.
+    if fs::read(&file).is_ok_and(|bytes| bytes.last().is_some_and(|b| *b != b'\n')) {
+        text.insert(0, '\n');
+    }
     let mut out = OpenOptions::new().create(true).append(true).open(&file).map_err(fail)?;
     out.write_all(text.as_bytes()).map_err(fail)?;
     Ok(file)
 }
 
-/// Reads a history. Lines that are none (half of one, at the end) are left out.
+/// Reads a history. Lines that are none (half of one, where a write was torn) are left out.
 ///
 /// # Errors
 ///
 /// If there is a file and it cannot be read.
 pub fn read_history(file: &Path) -> Result<Vec<HistoryLine>, ReportError> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect()),
+    match fs::read(file) {
+        // A torn write may end within a letter.
+        Ok(bytes) => {
+            Ok(bytes.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok()).collect())
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(ReportError::read(file, e)),
     }

@@ -25,10 +25,10 @@ pub use check::{Check, CheckOutcome, junit, tap};
 pub use compare::{Comparison, Difference, compare};
 pub use error::ReportError;
 pub use history::{HistoryLine, append_history, history_file, read_history};
-pub use page::{Bench, BenchScenario, Page, compare_page};
+pub use page::{Page, compare_page};
 pub use published::{Erratum, Family, Figure, Match, Published, Shape, family_of, shapes};
 pub use results::{
-    DeviceRecord, Folder, Histogram, HistogramOf, Host, PercentilePoint, Record, Results, SampleLine,
-    SelfTest, SummaryEntry, read_hgrm, write_hgrm, write_whole,
+    Bench, BenchScenario, DeviceRecord, Folder, Histogram, HistogramOf, Host, PercentilePoint, Record,
+    Results, SampleLine, SelfTest, SummaryEntry, read_hgrm, write_hgrm, write_whole,
 };
 pub use statistics::{Statistics, mann_whitney};

@@ -67,3 +67,36 @@ fn a_history_grows_by_campaign_and_survives_a_half_line() {
     assert!((lines[0].of_self_test.unwrap() - 0.1).abs() < 1e-3, "{:?}", lines[0]);
     assert!(read_history(&here.path().join("none")).unwrap().is_empty());
 }
+
+#[test]
+fn a_torn_last_line_takes_no_later_campaign_with_it() {
+    let here = tempfile::tempdir().unwrap();
+    let mut a = results("first \u{e9}", vec![row("shoal", around(759_000.0, 5))]);
+    let file = append_history(here.path(), &a).unwrap();
+    // The power goes in the middle of a letter of two bytes.
+    let whole = std::fs::read(&file).unwrap();
+    let letter = whole.iter().position(|b| *b == 0xc3).unwrap();
+    std::fs::write(&file, [&whole[..], &whole[..=letter]].concat()).unwrap();
+    assert_eq!(read_history(&file).unwrap().len(), 1);
+    a.record.name = "second".into();
+    append_history(here.path(), &a).unwrap();
+    append_history(here.path(), &a).unwrap();
+    let names: Vec<String> = read_history(&file).unwrap().into_iter().map(|l| l.name).collect();
+    assert_eq!(names, ["first \u{e9}", "second", "second"]);
+}
+
+#[test]
+fn a_rate_is_told_as_a_share_of_the_self_test_with_the_same_ip() {
+    let here = tempfile::tempdir().unwrap();
+    let mut six = row("shoal", vec![500_000.0]);
+    six.ip = "6".into();
+    let mut a = results("a", vec![six]);
+    a.record.self_tests[0].ip = "4".into();
+    a.record.self_tests.push(shoal_lab_report::SelfTest {
+        ip: "6".into(),
+        most: 1e6,
+        ..a.record.self_tests[0].clone()
+    });
+    let file = append_history(here.path(), &a).unwrap();
+    assert_eq!(read_history(&file).unwrap()[0].of_self_test, Some(0.5));
+}

@@ -200,6 +200,20 @@ fn clocks_by_node_come_from_the_bench_file() {
 }
 
 #[test]
+fn a_folder_with_clocks_of_its_own_shows_those() {
+    let bench = |node: &str| -> Bench {
+        let text =
+            r#"{"scenarios":[{"name":"ip4-1","clocks_min":30.5,"clocks_median":31,"nodes":{"NODE":25.5}}]}"#;
+        serde_json::from_str(&text.replace("NODE", node)).unwrap()
+    };
+    let folder = Results { bench: Some(bench("ip4-superpath")), ..results("x", Vec::new()) };
+    let other = Some(bench("of-another-day"));
+    let page = Page { results: vec![folder], bench: other, ..Page::default() }.html().unwrap();
+    assert_eq!(checked(&page), 1);
+    assert!(page.contains("ip4-superpath") && !page.contains("of-another-day"));
+}
+
+#[test]
 fn every_plot_has_its_figures_its_download_and_its_command() {
     let page = html(vec![results("x", vec![row("shoal", around(3e6, 20))])]);
     checked(&page);

@@ -152,6 +152,12 @@ pub struct Run {
     /// Further routes in the device, for sweeps several with commas.
     #[arg(long, value_delimiter = ',', value_parser = count)]
     pub routes: Vec<u64>,
+    /// Scenarios of `replay`, several with commas: `ip4-1m`, `ip4-ecmp16`; `docs/bench.md` has all.
+    #[arg(long, value_delimiter = ',')]
+    pub scenario: Vec<String>,
+    /// For `replay` and `revisions`: what to compare with.
+    #[command(flatten)]
+    pub bases: Bases,
 }
 
 /// A suite.
@@ -163,9 +169,20 @@ pub struct Suite {
     /// What all runs of the lab know.
     #[command(flatten)]
     pub common: Common,
-    /// For `ci`: another build of the router to compare with, interleaved.
-    #[arg(long, value_name = "PROGRAM")]
+    /// For `ci`: what to compare with.
+    #[command(flatten)]
+    pub bases: Bases,
+}
+
+/// Another build to compare with, in turns.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Bases {
+    /// Another build to compare with, in turns: the router, or a folder or checkout that has it and its `shoal-lab-graph`.
+    #[arg(long, value_name = "PROGRAM|FOLDER")]
     pub base: Option<PathBuf>,
+    /// The other build's `shoal-lab-graph`; looked for beside the router if left out.
+    #[arg(long, value_name = "PROGRAM")]
+    pub base_replay: Option<PathBuf>,
 }
 
 /// What all runs of the lab know.
@@ -228,6 +245,9 @@ pub struct Common {
     /// Write the verdicts as JUnit.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// The program of replays, `shoal-lab-graph`; looked for in the checkout, beside this one and on the path if left out.
+    #[arg(long, value_name = "PROGRAM")]
+    pub replay: Option<PathBuf>,
     /// Where energy is measured: none, rapl, `command:PROGRAM`, `snmp-raritan:HOST/OUTLET`.
     #[arg(long)]
     pub energy: Option<String>,

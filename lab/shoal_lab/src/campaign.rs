@@ -16,6 +16,10 @@ use shoal_lab_report::{Check, Folder, Host, Page, Record, Results};
 use crate::cases::Case;
 use crate::catalogue::{self, Known};
 use crate::exit::Exit;
+use crate::gates;
+use crate::history;
+use crate::revisions;
+use crate::selftest;
 use crate::settings::Settings;
 use crate::stand::dut_settings;
 use crate::under_way::UnderWay;
@@ -38,6 +42,9 @@ pub struct Campaign {
     pub ceiling: Option<u64>,
     /// What must hold at the end.
     pub assertions: Vec<String>,
+    /// Whether its figures are added to the history of this machine.
+    #[serde(default)]
+    pub keeps_history: bool,
     /// Settings.
     pub settings: Settings,
 }
@@ -47,6 +54,9 @@ const FILE: &str = "campaign.json";
 
 /// Packages whose versions belong into the record.
 const PACKAGES: [&str; 5] = ["dpdk", "openvswitch-switch", "nftables", "iptables", "iproute2"];
+
+/// Starting a device and making sure that it forwards.
+const START: Estimate = Estimate { trials: 1, time: Duration::from_secs(2) };
 
 /// What came of a campaign.
 pub struct Ended {
@@ -64,8 +74,28 @@ impl Campaign {
     /// How long it will take, if nothing is disturbed and the tester reaches `most`.
     pub fn estimate(&self, most: u64) -> Estimate {
         let mut whole = Estimate::default();
+        let mut self_tested = Vec::new();
         for case in &self.cases {
             let conduct = &self.conduct;
+            if let Some(replay) = &case.replay {
+                whole = whole + replay.estimate(1 + u32::from(case.base.is_some()));
+                continue;
+            }
+            match case.test.as_str() {
+                revisions::TEST => whole = whole + revisions::estimate(conduct),
+                "gates" => whole = whole + gates::estimate(conduct) + START,
+                _ => {}
+            }
+            if [revisions::TEST, "gates"].contains(&case.test.as_str()) {
+                continue;
+            }
+            // The tester alone, once over each wire with the same frames.
+            let wire = case.transport.as_ref().unwrap_or(&case.dut);
+            let like = (wire, case.ip.name(), case.frames.name(), case.direction.name());
+            if case.profile.is_none() && !self_tested.contains(&like) {
+                whole = whole + selftest::estimate(conduct, most);
+                self_tested.push(like);
+            }
             let most = self.ceiling.unwrap_or(most);
             let rate = case.rate.unwrap_or(most / 2).max(1);
             let known = Known { rate, throughput: rate, most, ceiling: self.ceiling };
@@ -79,8 +109,7 @@ impl Campaign {
                     || Estimate::of(conduct, 28, conduct.duration),
                     |test| test.estimate(conduct, most),
                 );
-            // Starting a device and making sure that it forwards.
-            whole = whole + Estimate { trials: 1, time: Duration::from_secs(2) };
+            whole = whole + START;
         }
         whole
     }
@@ -152,18 +181,17 @@ impl Campaign {
         };
         let of = self.cases.len();
         for (case, number) in self.cases.iter().zip(1..) {
-            view.case(
-                &case.test,
-                &format!(
+            let what = match case.replay {
+                Some(_) => format!("{}, in one process", case.dut),
+                None => format!(
                     "{}, ip{} {} {}",
                     case.dut,
                     case.ip.name(),
                     case.frames.name(),
                     case.direction.name()
                 ),
-                number,
-                of,
-            );
+            };
+            view.case(&case.test, &what, number, of);
             let ended = under_way.case(case, &mut folder, view);
             folder.summary(&under_way.record, &under_way.rows)?;
             folder.record(&under_way.record)?;
@@ -182,8 +210,14 @@ impl Campaign {
         folder.record(&under_way.record)?;
         folder.summary(&under_way.record, &under_way.rows)?;
         let path = folder.path().to_owned();
+        if let (true, Exit::Done | Exit::Failed | Exit::Untrusted, Some(results)) =
+            (self.keeps_history, under_way.worst, path.parent())
+        {
+            history::append(results, &under_way.record, &under_way.rows)?;
+        }
         write_page(std::slice::from_ref(&path), &path.join("report.html"))?;
-        Ok(Ended { folder: path, exit: under_way.worst, rows: under_way.rows, checks: under_way.checks })
+        let exit = under_way.verdict();
+        Ok(Ended { folder: path, exit, rows: under_way.rows, checks: under_way.checks })
     }
 }
 
@@ -194,9 +228,10 @@ impl Campaign {
 /// If they cannot be read, or the page not be written.
 pub fn write_page(folders: &[PathBuf], page: &Path) -> Result<(), report::ReportError> {
     let results = folders.iter().map(|f| Results::read(f)).collect::<Result<Vec<_>, _>>()?;
-    // `make bench` leaves its figures there.
+    // `make bench` leaves its figures there. They are shown where no folder has any of its own.
     let bench = report::Bench::read(Path::new("target/bench.json")).ok();
-    let html = Page { results, bench, history: Vec::new(), made: now() }.html()?;
+    let history = history::of(&results)?;
+    let html = Page { results, bench, history, made: now() }.html()?;
     report::write_whole(page, &html)
 }
 

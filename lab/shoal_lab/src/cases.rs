@@ -1,5 +1,6 @@
 //! What is to be measured: the words of the command line made into cases, each of which gives one result.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use thiserror::Error;
 
 use crate::args::Common;
 use crate::profile::Profile;
+use crate::replay::Replay;
 use crate::settings::Settings;
 
 /// Which IP a case sends.
@@ -106,6 +108,12 @@ pub struct Case {
     /// What is sent instead of frames of a size: a TRex profile.
     #[serde(default)]
     pub profile: Option<Profile>,
+    /// What is replayed, of the test of this name.
+    #[serde(default)]
+    pub replay: Option<Replay>,
+    /// A program of another build to compare with, for tests that compare: the router, or that of replays.
+    #[serde(default)]
+    pub base: Option<PathBuf>,
 }
 
 impl Case {
@@ -230,6 +238,8 @@ pub fn expand(test: &str, common: &Common, defaults: &Defaults<'_>) -> Result<Ve
                                     rate: defaults.rate,
                                     percent,
                                     profile: None,
+                                    replay: None,
+                                    base: None,
                                 });
                             }
                         }

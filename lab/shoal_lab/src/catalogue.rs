@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// All tests, in the order in which one would read about them.
-pub const ENTRIES: [Entry; 21] = [
+pub const ENTRIES: [Entry; 23] = [
     entry("throughput", "highest rate without loss (RFC 2544 26.1)", false),
     entry("loss", "loss at each offered rate (RFC 2544 26.3)", false),
     entry("latency", "typical and worst delay (RFC 8219 7.2)", true),
@@ -43,6 +43,8 @@ pub const ENTRIES: [Entry; 21] = [
     entry("nat-teardown", "connections a second that a NAT forgets (RFC 9693 4.6)", false),
     entry("nat-capacity", "connections that a NAT holds (RFC 9693 4.7)", false),
     entry("gates", "is every frame right, of all sizes and both families", false),
+    entry("replay", "clocks and instructions a packet, by node, in one process: no ports, no root", false),
+    entry("revisions", "what arrives at the highest load, in turns with another build (--base)", false),
 ];
 
 const fn entry(name: &'static str, about: &'static str, needs_rate: bool) -> Entry {
@@ -74,7 +76,8 @@ pub struct Known {
     pub ceiling: Option<u64>,
 }
 
-/// The test of a case; none for those that need the device itself (`reset`) or no single traffic (`gates`).
+/// The test of a case; none for those that need the device itself (`reset`), two of them (`revisions`), no single traffic
+/// (`gates`) or no tester (`replay`).
 pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test>> {
     let quick = conduct.duration < Duration::from_mins(1);
     Some(match case.test.as_str() {
@@ -151,7 +154,8 @@ mod tests {
             let made = make(&cases[0], &conduct, known);
             assert_eq!(
                 made.is_none(),
-                ["reset", "gates"].contains(&entry.name) || entry.name.starts_with("nat-"),
+                ["reset", "gates", "replay", "revisions"].contains(&entry.name)
+                    || entry.name.starts_with("nat-"),
                 "{}",
                 entry.name
             );

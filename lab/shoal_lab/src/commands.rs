@@ -3,29 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_lab_measure::{Conduct, Offer, Traffic, spoken};
+use shoal_lab_measure::{Conduct, spoken};
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, CheckOutcome, Results, Statistics, junit};
 use shoal_lab_siitperf::Program;
 
 use crate::args::{Cli, Command, Common, ConfigCommand, Run, Selftest, Siitperf, Suite};
+use crate::bases::{self, Base};
 use crate::campaign::{Campaign, Ended, write_page};
 use crate::cases::{BEARABLE, Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
 use crate::catalogue;
 use crate::doctor;
+use crate::dry_run;
 use crate::energy;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::list;
 use crate::nat;
 use crate::profile::Profile;
+use crate::replay::{self, Replay};
 use crate::revisions;
 use crate::selftest;
 use crate::settings::{Loaded, Settings};
 use crate::siitperf;
-use crate::stand::{dut_settings, scenario};
 use crate::suites;
-use crate::traffic::CaseTraffic;
 use crate::view::{View, short};
 
 /// Does what was typed.
@@ -131,6 +132,19 @@ impl Lab {
             Ok(entry) => entry,
             Err(error) => return usage(&error),
         };
+        if entry.name == replay::TEST {
+            return self.replay(run);
+        }
+        let base = match bases::find(&run.bases) {
+            Ok(base) => base,
+            Err(error) => return usage(&error),
+        };
+        let compares = entry.name == revisions::TEST;
+        if compares != base.router.is_some() || (!compares && base.replay.is_some()) {
+            let words = "revisions needs another build of the router (--base), replay takes one of its own program \
+                         (--base-replay), and no other test compares builds";
+            return usage(&words);
+        }
         let eight = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
         let sizes: &[&str] = if entry.name == "loadtest" { &eight } else { &["64"] };
         let is_nat = nat::is_nat(entry.name);
@@ -157,7 +171,12 @@ impl Lab {
         match expand(entry.name, &run.common, &defaults)
             .and_then(|c| Ok((c, conduct(&run.common, &self.settings)?)))
         {
-            Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, entry.name),
+            Ok((mut cases, conduct)) => {
+                for case in &mut cases {
+                    case.base.clone_from(&base.router);
+                }
+                self.measure(&run.common, cases, conduct, entry.name)
+            }
             Err(error) => usage(&error),
         }
     }
@@ -184,39 +203,41 @@ impl Lab {
         }
     }
 
-    fn suite(&self, suite: &Suite) -> Exit {
-        let mut common = suite.common.clone();
-        if suite.which == "ci" && common.preset.is_none() {
-            common.preset = Some("ci".into());
-        }
-        let cases = suites::cases(&suite.which, &common);
-        let (cases, conduct) = match cases.and_then(|c| Ok((c, conduct(&common, &self.settings)?))) {
-            Ok(both) => both,
+    /// Vectors through the router's graph, in one process.
+    fn replay(&self, run: &Run) -> Exit {
+        let base = match bases::find(&run.bases) {
+            Ok(base) => base,
             Err(error) => return usage(&error),
         };
-        let first = cases.iter().find(|c| c.test == "mrr").cloned();
-        let exit = self.measure(&common, cases, conduct.clone(), &suite.which);
-        match (&suite.base, first) {
-            (Some(base), Some(case)) if exit <= Exit::Failed && !common.dry_run => {
-                exit.max(self.against(&case, base, &conduct))
-            }
-            _ => exit,
+        if run.bases.base.is_some() && base.replay.is_none() {
+            return usage(&"--base has no shoal-lab-graph beside it; name one with --base-replay");
+        }
+        let case = Replay::new(&run.common, &run.scenario).map(|replay| replay.case(base.replay));
+        match case.and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
+            Ok((case, conduct)) => self.measure(&run.common, vec![case], conduct, replay::TEST),
+            Err(error) => usage(&error),
         }
     }
 
-    /// Two builds in turns.
-    fn against(&self, case: &Case, base: &Path, conduct: &Conduct) -> Exit {
-        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::from_mins(1));
-        match revisions::compare(case, base, conduct, &self.settings, &mut view) {
-            Ok((_, check)) => {
-                print_checks(std::slice::from_ref(&check));
-                if matches!(check.outcome, CheckOutcome::Failed(_)) { Exit::Failed } else { Exit::Done }
-            }
-            Err(error) => {
-                eprintln!("{}: {error}", base.display());
-                Exit::Device
-            }
+    fn suite(&self, suite: &Suite) -> Exit {
+        let mut common = suite.common.clone();
+        if suite.which == suites::GUARD && common.preset.is_none() {
+            common.preset = Some("ci".into());
         }
+        let cases = suites::cases(&suite.which, &common);
+        let (mut cases, conduct) = match cases.and_then(|c| Ok((c, conduct(&common, &self.settings)?))) {
+            Ok(both) => both,
+            Err(error) => return usage(&error),
+        };
+        let base = match bases::find(&suite.bases) {
+            Ok(base) => base,
+            Err(error) => return usage(&error),
+        };
+        if base != Base::default() && suite.which != suites::GUARD {
+            return usage(&format!("suite {} compares no builds; {} does", suite.which, suites::GUARD));
+        }
+        suites::against(&mut cases, &base);
+        self.measure(&common, cases, conduct, &suite.which)
     }
 
     fn measure(&self, common: &Common, cases: Vec<Case>, conduct: Conduct, name: &str) -> Exit {
@@ -230,6 +251,9 @@ impl Lab {
         if let Some(source) = &common.energy {
             settings.energy.source.clone_from(source);
         }
+        if let Some(program) = &common.replay {
+            settings.dut.replay.clone_from(program);
+        }
         if let Err(error) = energy::source(&settings.energy.source) {
             return usage(&error);
         }
@@ -241,11 +265,13 @@ impl Lab {
             preset: common.preset.clone().unwrap_or_else(|| settings.test.preset.clone()),
             ceiling: common.max,
             assertions: common.assertions.clone(),
+            keeps_history: name == suites::GUARD,
             settings,
         };
         let estimate = campaign.estimate(GUESS);
         if common.dry_run {
-            return dry_run(&campaign, estimate.time);
+            dry_run::print(&campaign, estimate.time);
+            return Exit::Done;
         }
         if let Some(budget) = budget(common, &campaign.settings)
             && let Err(error) = estimate.within(budget)
@@ -319,6 +345,8 @@ impl Lab {
                     rate: None,
                     percent: None,
                     profile: None,
+                    replay: None,
+                    base: None,
                 };
                 view.case("selftest", &format!("{transport}, {size} B"), 1, 1);
                 let mut journal = revisions::Shown(&mut view);
@@ -349,65 +377,13 @@ impl Lab {
     }
 }
 
-/// Prints what would be done.
-fn dry_run(campaign: &Campaign, time: Duration) -> Exit {
-    println!("{} results, about {}", campaign.cases.len(), spoken(time));
-    for (case, number) in campaign.cases.iter().zip(1..) {
-        let scenario = scenario(case, &campaign.settings);
-        println!(
-            "\n[{number}] {}: {} ({}), ip{} {} {}, {} worker(s) {}",
-            case.test,
-            case.dut,
-            case.forwarding,
-            case.ip.name(),
-            case.frames.name(),
-            case.direction.name(),
-            case.workers,
-            case.variant()
-        );
-        match shoal_lab_dut::device(&case.dut, &dut_settings(&campaign.settings)) {
-            Err(error) => println!("  {error}"),
-            Ok(device) => {
-                if let Err(reason) = device.available(&scenario) {
-                    println!("  skipped: {reason}");
-                }
-                let best = device.transports();
-                println!("  wire: {}", case.transport.as_deref().or(best.first().copied()).unwrap_or("none"));
-                for command in device.describe().commands {
-                    println!("  $ {command}");
-                }
-            }
-        }
-        let duration = campaign.conduct.duration;
-        match CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
-            .and_then(|traffic| traffic.streams(&Offer::steady(1)))
-        {
-            Err(error) => println!("  frames: {error}"),
-            Ok(streams) => {
-                for stream in streams {
-                    println!(
-                        "  {} ({} B with FCS): {}",
-                        stream.name,
-                        stream.frame.len() + 4,
-                        hex(&stream.frame)
-                    );
-                }
-            }
-        }
-    }
-    Exit::Done
-}
-
-/// The start of a frame: headers and tag.
-fn hex(frame: &[u8]) -> String {
-    let shown: Vec<String> = frame.iter().take(80).map(|b| format!("{b:02x}")).collect();
-    let more = if frame.len() > 80 { " ..." } else { "" };
-    format!("{}{more}", shown.join(" "))
-}
-
 fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
+    let width = |of: fn(&shoal_lab_plan::SummaryRow) -> &str, least: usize| {
+        rows.iter().map(|row| of(row).len()).max().unwrap_or_default().clamp(least, 40)
+    };
+    let (variants, metrics) = (width(|r| &r.variant, 10), width(|r| &r.metric, 18));
     println!(
-        "\n{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {:>9}  ",
+        "\n{:<14} {:<10} {:<12} {:<4} {:<variants$} {:<metrics$} {:>20} {:>9}  ",
         "device", "wire", "frames", "way", "variant", "metric", "median", "spread"
     );
     for row in rows.iter().filter(|r| r.test != "gates") {
@@ -419,7 +395,7 @@ fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
             String::new()
         };
         println!(
-            "{:<14} {:<6} {:<12} {:<4} {:<10} {:<18} {:>14} {spread:>9}  {}",
+            "{:<14} {:<10} {:<12} {:<4} {:<variants$} {:<metrics$} {:>20} {spread:>9}  {}",
             row.dut,
             row.transport.replace("af-packet", "packet"),
             format!("ip{} {}", row.ip, row.frame),

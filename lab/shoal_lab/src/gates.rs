@@ -1,6 +1,6 @@
 //! Is every frame right: of all sizes and both families, at a rate that every device carries.
 
-use shoal_lab_measure::{Gate, Gates, MeasureError, Report, Runner};
+use shoal_lab_measure::{Conduct, Estimate, Gate, Gates, MeasureError, Report, Runner};
 use shoal_lab_plan::{Ports, Scenario};
 use shoal_lab_report::{Check, CheckOutcome};
 
@@ -10,6 +10,17 @@ use crate::traffic::CaseTraffic;
 
 /// RFC 2544's sizes, and the smallest that both families have.
 const SIZES: [u32; 8] = [64, 84, 128, 256, 512, 1024, 1280, 1518];
+
+/// The sizes that a family is sent with: an IPv6 frame of 64 bytes does not hold the headers and the tag.
+fn sizes(ip: Ip) -> impl Iterator<Item = u32> {
+    SIZES.into_iter().filter(move |size| ip == Ip::Four || *size >= 84)
+}
+
+/// How long they take.
+pub fn estimate(conduct: &Conduct) -> Estimate {
+    let gates = [Ip::Four, Ip::Six].into_iter().flat_map(sizes).count();
+    Estimate::of(conduct, gates as u64, Gates::of(Vec::new()).duration)
+}
 
 /// Sends through all gates.
 ///
@@ -25,8 +36,7 @@ pub fn run(
 ) -> Result<(Report, Vec<Check>), MeasureError> {
     let mut gates = Vec::new();
     for ip in [Ip::Four, Ip::Six] {
-        // An IPv6 frame of 64 bytes does not hold the headers and the tag.
-        for size in SIZES.into_iter().filter(|size| ip == Ip::Four || *size >= 84) {
+        for size in sizes(ip) {
             let name = format!("ip{} {size} B {}", ip.name(), case.direction.name());
             let case = Case { ip, frames: Frames::Size(size), ..case.clone() };
             let traffic = CaseTraffic::new(&case, scenario, ports, settings, runner.conduct.duration)?;

@@ -5,19 +5,23 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bases;
 mod campaign;
 mod cases;
 mod catalogue;
 mod commands;
 mod doctor;
+mod dry_run;
 mod energy;
 mod exit;
 mod gates;
+mod history;
 mod interrupt;
 mod journal;
 mod list;
 mod nat;
 mod profile;
+mod replay;
 mod resets;
 mod revisions;
 mod selftest;

@@ -3,21 +3,29 @@
 use std::path::Path;
 use std::time::Duration;
 
-use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
 use shoal_lab_measure::{
-    Comparison, ComparisonResult, Conduct, Judgement, MeasureError, Revision, Runner, Traffic, WallTime,
+    Comparison, ComparisonResult, Conduct, Estimate, Judgement, MeasureError, Mrr, MrrTrial, Revision,
+    Runner, Traffic, WallTime,
 };
-use shoal_lab_plan::{DeviceError, TrialLine};
-use shoal_lab_report::{Check, CheckOutcome};
+use shoal_lab_plan::{SummaryRow, TrialLine, Trust};
+use shoal_lab_report::{Check, CheckOutcome, Folder};
 
 use crate::cases::Case;
-use crate::settings::Settings;
-use crate::stand::{Stand, StandError, scenario};
+use crate::exit::Exit;
+use crate::journal::Kept;
+use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
+use crate::under_way::{Stop, UnderWay};
 use crate::view::View;
 
-/// Shows trials and keeps none: the two rates are the record.
+/// The test's name.
+pub const TEST: &str = "revisions";
+
+/// What starting a device takes, and making sure that it forwards.
+const START: Duration = Duration::from_millis(1_500);
+
+/// Shows trials and keeps none.
 pub struct Shown<'a>(pub &'a mut View);
 
 impl measure::Journal for Shown<'_> {
@@ -31,33 +39,97 @@ impl measure::Journal for Shown<'_> {
     }
 }
 
-/// Compares the router of the settings with `base`.
+/// How long it takes: each trial has a device of its own.
+pub fn estimate(conduct: &Conduct) -> Estimate {
+    let trials = Comparison::default().estimate(conduct);
+    Estimate { time: trials.time + START * trials.trials as u32, ..trials }
+}
+
+/// What one trial was.
+struct Turn {
+    trial: MrrTrial,
+    told: measure::Case,
+}
+
+/// Compares the router of the settings with the case's base: rows, and a check that fails if it surely is slower.
 ///
 /// # Errors
 ///
-/// If one of them cannot be measured at all.
-pub fn compare(
-    case: &Case,
-    base: &Path,
-    conduct: &Conduct,
-    settings: &Settings,
-    view: &mut View,
-) -> Result<(ComparisonResult, Check), MeasureError> {
-    let clock = MachineClock::calibrated();
-    let mut rate = |revision: Revision| {
-        let mut settings = settings.clone();
-        if revision == Revision::Base {
-            base.clone_into(&mut settings.dut.shoal);
-        }
-        one(case, conduct, &settings, &clock, view).map_err(|error| match error {
-            StandError::Traffic(error) => error,
-            StandError::Device(error) => error.into(),
-            other => DeviceError::Start { device: case.dut.clone(), reason: other.to_string() }.into(),
-        })
+/// If one of them cannot be measured, or someone wanted it to end; what was measured until then is kept.
+pub fn run(under: &mut UnderWay<'_>, case: &Case, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
+    let Some(base) = &case.base else {
+        let words = format!("{TEST}: needs another build to compare with: --base PROGRAM");
+        return Err(Stop { words, exit: Exit::Usage });
     };
-    let result = Comparison::default().measure(&mut rate)?;
+    if case.dut != "shoal" {
+        let words = format!("{TEST}: {} has no other build here; only shoal has", case.dut);
+        return Err(Stop { words, exit: Exit::Usage });
+    }
+    let comparison = Comparison::default();
+    let mut stopped = None;
+    let mut turns: Vec<(Revision, Turn)> = Vec::new();
+    let measured = comparison.measure(&mut |which| {
+        let at = turns.len() as u32 + 1;
+        one(under, case, (which, base), (at, comparison.rounds * 4), folder, view)
+            .map(|turn| {
+                let received = turn.trial.received;
+                turns.push((which, turn));
+                received
+            })
+            .map_err(|error| {
+                stopped = Some(match &error {
+                    StandError::Traffic(error) => Stop::of(case, error),
+                    other => Stop::of_stand(case, other),
+                });
+                MeasureError::Untrusted(error.to_string())
+            })
+    });
+    let result = match measured {
+        Ok(result) => result,
+        Err(error) => return Err(stopped.unwrap_or_else(|| Stop::of(case, &error))),
+    };
+    let bound = turns.iter().any(|(_, turn)| turn.trial.tester_limit);
+    let of = |which| {
+        turns.iter().find(|(w, _)| *w == which).map(|(_, turn)| turn.told.clone()).unwrap_or_default()
+    };
+    let (old, new) = (of(Revision::Base), of(Revision::Change));
+    under.record.notes.push(format!("{TEST}: in turns with {} ({})", base.display(), old.version));
+    under.rows.extend(rows(&comparison, &result, &old, &new, bound));
+    under.checks.push(judged(case, &result, bound));
+    under.settle();
+    stopped.map_or(Ok(()), Err)
+}
+
+fn rows(
+    comparison: &Comparison,
+    result: &ComparisonResult,
+    old: &measure::Case,
+    new: &measure::Case,
+    bound: bool,
+) -> Vec<SummaryRow> {
+    let rate =
+        |told: &measure::Case, values: &[f64]| told.row(TEST, "MRR in turns", "fps/dir", values.to_vec());
+    let without = measure::Case { variant: String::new(), ..new.clone() };
+    let mut rows = vec![comparison.row(&without, result), rate(old, &result.base), rate(new, &result.change)];
+    for row in &mut rows {
+        for trust in [Trust::VirtualLink, Trust::ShortTrials, Trust::FewRuns] {
+            measure::mark(row, trust);
+        }
+        if new.shared_core {
+            measure::mark(row, Trust::SharedCore);
+        }
+        if bound {
+            measure::mark(row, Trust::TesterBound);
+        }
+    }
+    rows
+}
+
+fn judged(case: &Case, result: &ComparisonResult, bound: bool) -> Check {
+    // Two builds of which neither was loaded fully look alike.
+    let bound = if bound { "; the tester could not offer more, so a difference may be hidden" } else { "" };
     let words = format!(
-        "{:.3} of the base's rate, 95 % between {:.3} and {:.3}, p {:.3}",
+        "{:.3} of the base's rate, 95 % between {:.3} and {:.3}, p {:.3}{bound}",
         result.ratio, result.interval.low, result.interval.high, result.p
     );
     let outcome = match result.judgement {
@@ -65,29 +137,47 @@ pub fn compare(
         Judgement::Fine => CheckOutcome::Passed(words),
         Judgement::Warning => CheckOutcome::Passed(format!("warning: {words}")),
     };
-    let check = Check { suite: "revisions".into(), name: case.frames.name(), outcome, seconds: 0.0 };
-    Ok((result, check))
+    let name = format!("ip{} {} {}", case.ip.name(), case.frames.name(), case.direction.name());
+    Check { suite: TEST.into(), name, outcome, seconds: 0.0 }
 }
 
-/// What one build forwards at the highest load, for a second.
+/// What one build forwards at the highest load, for a second. It is started for that and taken away again.
 fn one(
+    under: &UnderWay<'_>,
     case: &Case,
-    conduct: &Conduct,
-    settings: &Settings,
-    clock: &MachineClock,
+    (which, base): (Revision, &Path),
+    (at, of): (u32, u32),
+    folder: &mut Folder,
     view: &mut View,
-) -> Result<f64, StandError> {
-    let mut stand = Stand::open(case, scenario(case, settings), settings, clock)?;
-    let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), settings, conduct.duration)?;
+) -> Result<Turn, StandError> {
+    if view.interrupted() {
+        return Err(StandError::Traffic(MeasureError::Interrupted));
+    }
+    let mut settings = under.campaign.settings.clone();
+    if which == Revision::Base {
+        base.clone_into(&mut settings.dut.shoal);
+    }
+    let conduct = &under.campaign.conduct;
+    let mut stand = Stand::open(case, scenario(case, &settings), &settings, &under.clock)?;
+    let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), &settings, conduct.duration)?;
     stand.ready(&traffic, &case.dut)?;
     let told = measure::Case {
         dut: case.dut.clone(),
+        version: stand.device.as_ref().map(|d| d.describe().version).unwrap_or_default(),
         transport: stand.transport.clone(),
-        ..measure::Case::default()
+        workers: case.workers,
+        scenario: case.forwarding.clone(),
+        ip: case.ip.name().into(),
+        frame: case.frames.name(),
+        direction: case.direction.name().into(),
+        variant: if which == Revision::Base { "base" } else { "change" }.into(),
+        shared_core: dut_settings(&settings).cores.shares(case.workers),
     };
-    let (mut journal, mut time) = (Shown(view), WallTime);
-    let mut runner = Runner::new(stand.tester.as_mut(), &mut journal, &mut time, told, conduct.clone())?;
-    let most = runner.most_rate(traffic.size());
-    runner.begin("revisions", 1, 1);
-    Ok(measure::mrr::once(&mut runner, &traffic, most, Duration::from_secs(1))?.received)
+    let (mut kept, mut time) = (Kept::new(folder, view, &told.transport), WallTime);
+    let mut runner = Runner::new(stand.tester.as_mut(), &mut kept, &mut time, told.clone(), conduct.clone())?;
+    let most = under.campaign.ceiling.unwrap_or_else(|| runner.most_rate(traffic.size()));
+    runner.begin(TEST, at, of);
+    let duration = conduct.duration.min(Mrr::default().duration);
+    let trial = measure::mrr::once(&mut runner, &traffic, most, duration)?;
+    Ok(Turn { trial, told })
 }

@@ -2,7 +2,7 @@
 
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Conduct, Journal, Runner, Traffic, WallTime};
+use shoal_lab_measure::{Conduct, Estimate, Journal, Runner, Traffic, WallTime};
 use shoal_lab_report as report;
 
 use crate::cases::{BEARABLE, Case};
@@ -12,6 +12,23 @@ use crate::traffic::CaseTraffic;
 
 /// What a tester on a virtual wire is never asked for: more than any reaches.
 const MOST: u64 = 40_000_000;
+
+/// Short trials and two percent: it says where the tester ends, no more.
+fn short(conduct: &Conduct) -> Conduct {
+    Conduct {
+        runs: 1,
+        duration: conduct.duration.min(std::time::Duration::from_secs(1)),
+        precision: measure::Precision::Relative(0.02),
+        loss_verification: 2,
+        tolerance: conduct.tolerance.max(1.0 + BEARABLE / conduct.duration.as_secs_f64().min(1.0)),
+        ..conduct.clone()
+    }
+}
+
+/// How long it will take, if the tester reaches `most`.
+pub fn estimate(conduct: &Conduct, most: u64) -> Estimate {
+    measure::SelfTest::estimate(&short(conduct), most)
+}
 
 /// Measures over joined ports, with the frames of `case`.
 ///
@@ -41,15 +58,7 @@ pub fn measure(
         ..measure::Case::default()
     };
     let link = settings.link.link();
-    // Short trials and one percent: it says where the tester ends, no more.
-    let conduct = Conduct {
-        runs: 1,
-        duration: conduct.duration.min(std::time::Duration::from_secs(1)),
-        precision: measure::Precision::Relative(0.02),
-        loss_verification: 2,
-        tolerance: conduct.tolerance.max(1.0 + BEARABLE / conduct.duration.as_secs_f64().min(1.0)),
-        ..conduct.clone()
-    };
+    let conduct = short(conduct);
     let mut time = WallTime;
     let mut runner = Runner::new(stand.tester.as_mut(), journal, &mut time, told, conduct)?;
     // Somewhat more than what will be asked for, so that it is known to be within reach.
@@ -59,6 +68,7 @@ pub fn measure(
     let record = report::SelfTest {
         transport: transport.into(),
         link,
+        ip: case.ip.name().into(),
         frame: case.frames.name(),
         most: found.rate as f64,
         floor_us: Some(found.floor),

@@ -132,13 +132,15 @@ pub struct Dut {
     pub core: u32,
     /// The router; looked for beside this program, in the checkout and on the path if empty.
     pub shoal: PathBuf,
+    /// `shoal-lab-graph`, which replays; looked for in the checkout, beside this program and on the path if empty.
+    pub replay: PathBuf,
     /// FD.io VPP; on the path if empty.
     pub vpp: PathBuf,
 }
 
 impl Default for Dut {
     fn default() -> Self {
-        Dut { core: 0, shoal: PathBuf::new(), vpp: PathBuf::new() }
+        Dut { core: 0, shoal: PathBuf::new(), replay: PathBuf::new(), vpp: PathBuf::new() }
     }
 }
 

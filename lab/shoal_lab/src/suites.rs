@@ -1,7 +1,10 @@
 //! Sets of tests by name.
 
 use crate::args::Common;
+use crate::bases::Base;
 use crate::cases::{Case, CaseError, Defaults, expand};
+use crate::replay::Replay;
+use crate::revisions;
 
 /// A set of tests.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +20,7 @@ pub const SUITES: [Suite; 6] = [
     Suite { name: "quick", about: "every device that is there: gates, throughput, delay" },
     Suite {
         name: "ci",
-        about: "under five minutes: gates, and what arrives at the highest load, against a base",
+        about: "under five minutes: gates, clocks a packet, what arrives at the highest load; against a base",
     },
     Suite {
         name: "paper",
@@ -30,6 +33,9 @@ pub const SUITES: [Suite; 6] = [
     },
     Suite { name: "nat", about: "source NAT: one way, making, using and ending connections (RFC 9693)" },
 ];
+
+/// The suite that guards against regressions: it compares with a base, and its figures are kept as the machine's history.
+pub const GUARD: &str = "ci";
 
 /// The cases of a suite. What the command line says goes before what the suite would take.
 ///
@@ -53,6 +59,11 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
         "ci" => {
             add("gates", common, Defaults::default())?;
             add("mrr", common, Defaults { ip: &["4", "6"], sizes: &["84"], ..Defaults::default() })?;
+            // Lengths and repetitions that were typed are those of trials.
+            if common.dut.is_empty() || common.dut.iter().any(|dut| dut == "shoal") {
+                let replayed = Common { ip: common.ip.clone(), ..Common::default() };
+                all.push(Replay::new(&replayed, &[])?.case(None));
+            }
         }
         "paper" => {
             // The paper's frames carry 18 bytes each: 64 with IPv4, 84 with IPv6.
@@ -124,6 +135,17 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
     Ok(all)
 }
 
+/// Compares with another build what can be: the replay, and the router at the highest load, with the first such traffic.
+pub fn against(cases: &mut Vec<Case>, base: &Base) {
+    for case in cases.iter_mut().filter(|c| c.replay.is_some()) {
+        case.base.clone_from(&base.replay);
+    }
+    let first = cases.iter().find(|c| c.test == "mrr" && c.dut == "shoal").cloned();
+    if let (Some(case), Some(router)) = (first, &base.router) {
+        cases.push(Case { test: revisions::TEST.into(), base: Some(router.clone()), ..case });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +174,28 @@ mod tests {
         assert!(
             cases("papper", &Common::default()).unwrap_err().to_string().contains("the nearest is paper")
         );
+    }
+    #[test]
+    fn the_guard_compares_what_the_base_has() {
+        let all = |base: &Base| {
+            let mut cases = cases(GUARD, &Common::default()).unwrap();
+            against(&mut cases, base);
+            let compared = |c: &Case| c.base.is_some();
+            let named = |c: &Case| (c.test.clone(), compared(c));
+            cases.iter().map(named).collect::<Vec<_>>()
+        };
+        let tests = |of: &[(&str, bool)]| of.iter().map(|(t, b)| ((*t).to_owned(), *b)).collect::<Vec<_>>();
+        let alone = [("gates", false), ("mrr", false), ("mrr", false), ("replay", false)];
+        assert_eq!(all(&Base::default()), tests(&alone));
+        let both = Base { router: Some("old/shoal".into()), replay: Some("old/shoal-lab-graph".into()) };
+        let compared =
+            [("gates", false), ("mrr", false), ("mrr", false), ("replay", true), ("revisions", true)];
+        assert_eq!(all(&both), tests(&compared));
+    }
+
+    #[test]
+    fn a_guard_of_the_kernel_replays_nothing() {
+        let common = Common { dut: vec!["linux-route".into()], ..Common::default() };
+        assert!(cases(GUARD, &common).unwrap().iter().all(|c| c.replay.is_none()));
     }
 }

@@ -265,6 +265,8 @@ mod tests {
             rate: None,
             percent: None,
             profile: None,
+            replay: None,
+            base: None,
         }
     }
 

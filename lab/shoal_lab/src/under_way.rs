@@ -20,19 +20,22 @@ use crate::gates;
 use crate::journal::Kept;
 use crate::nat;
 use crate::profile;
+use crate::replay;
 use crate::resets;
+use crate::revisions;
 use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
 use crate::view::View;
 
 /// Why a case ended without its result.
+#[derive(Debug)]
 pub struct Stop {
     pub(crate) words: String,
     pub(crate) exit: Exit,
 }
 
 impl Stop {
-    fn of(case: &Case, error: &MeasureError) -> Stop {
+    pub(crate) fn of(case: &Case, error: &MeasureError) -> Stop {
         let exit = match error {
             MeasureError::Interrupted => Exit::Interrupted,
             MeasureError::Silent { .. } | MeasureError::Device(_) => Exit::Device,
@@ -43,7 +46,7 @@ impl Stop {
         Stop { words: format!("{} {}: {error}", case.test, case.dut), exit }
     }
 
-    fn of_stand(case: &Case, error: &StandError) -> Stop {
+    pub(crate) fn of_stand(case: &Case, error: &StandError) -> Stop {
         let exit = match error {
             StandError::Skipped(_) | StandError::Device(DeviceError::Unavailable(_)) => Exit::Nothing,
             StandError::Unknown(_) | StandError::Traffic(_) => Exit::Usage,
@@ -86,11 +89,39 @@ impl UnderWay<'_> {
         };
     }
 
+    /// Something was measured; what failed of it until now counts.
+    pub(crate) fn settle(&mut self) {
+        self.worsen(Exit::Done);
+        if self.checks.iter().any(|c| matches!(c.outcome, CheckOutcome::Failed(_))) {
+            self.worsen(Exit::Failed);
+        }
+    }
+
+    /// How it ended. A gate that failed is told also where figures are not to be trusted: it does not depend on speed.
+    pub(crate) fn verdict(&self) -> Exit {
+        let gate = |c: &Check| c.suite.starts_with("gates") && matches!(c.outcome, CheckOutcome::Failed(_));
+        match self.worst {
+            Exit::Untrusted if self.checks.iter().any(gate) => Exit::Failed,
+            worst => worst,
+        }
+    }
+
     pub(crate) fn case(&mut self, case: &Case, folder: &mut Folder, view: &mut View) -> Result<(), Stop> {
         if view.interrupted() {
             return Err(Stop { words: "interrupted".into(), exit: Exit::Interrupted });
         }
-        self.change_stand(case)?;
+        match case.test.as_str() {
+            replay::TEST => {
+                // A device that polls would take a processor from it.
+                self.leave();
+                return replay::run(self, case, folder, view);
+            }
+            revisions::TEST => {
+                self.leave();
+                return revisions::run(self, case, folder, view);
+            }
+            _ => self.change_stand(case)?,
+        }
         let Some(mut stand) = self.stand.take() else {
             return Err(Stop { words: format!("{}: no device", case.dut), exit: Exit::Device });
         };
@@ -239,10 +270,12 @@ impl UnderWay<'_> {
         report
             .rows
             .extend(meter.into_iter().flat_map(|m| m.rows(&told, &case.test, &windows, delivered, bytes)));
-        self.worsen(Exit::Done);
-        if self.checks.iter().any(|c| matches!(c.outcome, CheckOutcome::Failed(_))) {
-            self.worsen(Exit::Failed);
+        if case.test == "mrr" {
+            let shares: Vec<SummaryRow> =
+                report.rows.iter().filter_map(|r| of_self_test(r, self_test)).collect();
+            report.rows.extend(shares);
         }
+        self.settle();
         if report.rows.iter().any(|r| r.trust.contains(&Trust::Invalid)) {
             self.worsen(Exit::Untrusted);
         }
@@ -408,6 +441,20 @@ impl UnderWay<'_> {
             self.checks.push(Check { suite: "assertions".into(), name: text.clone(), outcome, seconds: 0.0 });
         }
     }
+}
+
+/// A rate as a share of what the tester reached alone over this wire, which cancels much of the host's drift (lab.md 4.7.4).
+fn of_self_test(row: &SummaryRow, self_test: Option<u64>) -> Option<SummaryRow> {
+    let alone = self_test.filter(|rate| *rate > 0 && row.unit == "fps/dir")? as f64;
+    Some(SummaryRow {
+        metric: format!("{} by the self-test", row.metric),
+        unit: "ratio".into(),
+        values: row.values.iter().map(|rate| rate / alone).collect(),
+        curve: Vec::new(),
+        axes: None,
+        note: format!("the tester alone: {alone:.0} fps/dir"),
+        ..row.clone()
+    })
 }
 
 /// The device's processor time for each million frames that it delivered. It is no energy and never called so.

@@ -150,6 +150,18 @@ impl View {
         }
     }
 
+    /// What happens now, where there are no trials to show.
+    pub fn doing(&mut self, text: &str) {
+        match &mut self.shown {
+            Shown::Lines(_) => println!("  {text}"),
+            Shown::Json => print_json("doing", &serde_json::json!({ "text": text })),
+            Shown::Screen(screen) => {
+                text.clone_into(&mut self.state.case);
+                screen.draw(&self.state);
+            }
+        }
+    }
+
     /// Whether someone wants it to end.
     pub fn interrupted(&self) -> bool {
         self.interrupt.wanted()

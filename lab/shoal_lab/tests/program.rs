@@ -74,6 +74,12 @@ fn what_makes_no_sense_is_answered_with_what_would() {
         ("run throughput --energy watts", 2, "must be none, rapl"),
         ("run stl", 2, "needs a profile"),
         ("suite papr", 2, "the nearest is paper"),
+        ("run replay --size 1518", 2, "frames of 64 bytes"),
+        ("run replay --base-replay /nowhere/graph", 2, "--base-replay /nowhere/graph is no program"),
+        ("run throughput --base /bin/sh", 2, "no other test compares builds"),
+        ("run revisions", 2, "needs another build"),
+        ("suite quick --base /bin/sh", 2, "suite quick compares no builds"),
+        ("suite ci --base /nowhere/shoal", 2, "/nowhere/shoal is no program"),
         ("list everything", 2, "possible values"),
         ("show /nowhere", 2, "/nowhere"),
         ("resume /nowhere", 2, "/nowhere"),
@@ -235,4 +241,98 @@ fn a_device_that_is_not_there_is_skipped_with_its_reason() {
     let (code, text) = run(&into, &format!("--config {} run gates --dut shoal --plain", config.display()));
     assert_eq!(code, 6, "{text}");
     assert!(text.contains("/nowhere/shoal"), "{text}");
+}
+
+/// A stand-in for the program of replays: it says so many clocks and instructions of each scenario it is asked for.
+fn stand_in(folder: &Path, name: &str, clocks: f64, instructions: f64) -> PathBuf {
+    let program = folder.join(name);
+    let script = format!(
+        r#"#!/bin/sh
+json=$2 all='{{"name":"ruler-fused","clocks_min":20,"clocks_median":21,"nodes":{{"fused":20}}}}'
+while [ $# -gt 0 ]; do
+  case $1=$2 in
+    --scenario=ip*)
+      echo "$2: 15 windows ..." >&2
+      all="$all,{{\"name\":\"$2\",\"clocks_min\":{clocks},\"clocks_median\":{clocks},\"instructions\":{instructions},
+        \"nodes\":{{\"$2-superpath\":{clocks}}}}}"
+      ;;
+  esac
+  shift
+done
+echo "{{\"instructions_by\":\"nobody\",\"scenarios\":[$all]}}" > "$json"
+"#
+    );
+    // Another process writes it: what this one has open, children of other tests have open for a moment, too, and a program
+    // that is open for writing cannot be started.
+    let write = r#"printf '%s' "$2" > "$1" && chmod 755 "$1""#;
+    let status = Command::new("sh").args(["-c", write, "sh"]).arg(&program).arg(script).status();
+    assert!(status.unwrap().success());
+    program
+}
+
+#[test]
+fn a_replay_needs_no_root_and_leaves_rows_and_a_plot_by_node() {
+    let results = tempfile::tempdir().unwrap();
+    let program = stand_in(results.path(), "graph", 30.0, 100.0);
+    let into = results.path().join("r");
+    let arguments = format!("run replay --runs 2 --ip 4 --plain --replay {}", program.display());
+    let (code, text) = run(&into, &arguments);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("change 2 of 2: ip4-1: 15 windows") && text.contains("clocks/packet"), "{text}");
+    let folder = folder_of(&into);
+    for file in ["bench.json", "replay/change-1.json", "replay/change-2.json", "summary.csv"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    let summary = std::fs::read_to_string(folder.join("summary.csv")).unwrap();
+    for row in
+        ["in-process; ip4-1,1,", ",ratio to the ruler,1.5,", ",instructions,100,", "ip4-1 ip4-1-superpath,"]
+    {
+        assert!(summary.contains(row), "{row}: {summary}");
+    }
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("Clocks a packet by node") && page.contains("ip4-1-nodes-superpath"));
+}
+
+#[test]
+fn a_replay_that_takes_more_than_its_base_fails() {
+    let results = tempfile::tempdir().unwrap();
+    let base = stand_in(results.path(), "base", 30.0, 100.0);
+    for (clocks, instructions, wanted) in [(30.3, 101.0, 0), (30.3, 106.0, 1), (33.0, 100.0, 1)] {
+        let program = stand_in(results.path(), "graph", clocks, instructions);
+        let junit = results.path().join("junit.xml");
+        let arguments = format!(
+            "run replay --runs 3 --plain --replay {} --base-replay {} --junit {}",
+            program.display(),
+            base.display(),
+            junit.display()
+        );
+        let (code, text) = run(&results.path().join("r"), &arguments);
+        assert_eq!(code, wanted, "{text}");
+        let failures = format!("failures=\"{}\"", 4 * wanted);
+        assert!(std::fs::read_to_string(junit).unwrap().contains(&failures), "{text}");
+    }
+}
+
+#[test]
+fn without_its_program_a_replay_is_skipped_with_what_builds_it() {
+    let results = tempfile::tempdir().unwrap();
+    let into = results.path().join("r");
+    let (code, text) = run(&into, "run replay --plain --replay /nowhere/graph");
+    assert_eq!(code, 6, "{text}");
+    assert!(text.contains("skipped: /nowhere/graph is no program") && text.contains("make bench"), "{text}");
+    let page = std::fs::read_to_string(folder_of(&into).join("report.html")).unwrap();
+    assert!(page.contains("/nowhere/graph is no program"));
+}
+
+#[test]
+fn a_base_that_fails_costs_the_comparison_and_not_the_figures() {
+    let results = tempfile::tempdir().unwrap();
+    let program = stand_in(results.path(), "graph", 30.0, 100.0);
+    let into = results.path().join("r");
+    let arguments =
+        format!("run replay --runs 2 --plain --replay {} --base-replay /bin/false", program.display());
+    let (code, text) = run(&into, &arguments);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("/bin/false ended with exit status: 1"), "{text}");
+    assert!(folder_of(&into).join("bench.json").exists());
 }

@@ -1,74 +1,41 @@
-//! Clocks a packet by node, as `make bench` finds them in one process.
-
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use serde::Deserialize;
-use serde_json::Value;
+//! Clocks a packet by node, measured in one process.
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use crate::ReportError;
+use super::view::{View, command_of};
 use crate::number;
 use crate::plot::{Axis, Bar, BarGroup, Bars};
-
-/// `target/bench.json`, as far as it is shown.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Bench {
-    /// Facts of the machine.
-    #[serde(default)]
-    pub machine: BTreeMap<String, Value>,
-    /// What was run.
-    pub scenarios: Vec<BenchScenario>,
-}
-
-/// A scenario.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct BenchScenario {
-    /// Its name.
-    pub name: String,
-    /// Clocks a packet, generation excluded, at least.
-    pub clocks_min: f64,
-    /// The same, median.
-    pub clocks_median: f64,
-    /// Instructions a packet, if they were counted.
-    #[serde(default)]
-    pub instructions: Option<f64>,
-    /// Clocks at least by node.
-    #[serde(default)]
-    pub nodes: BTreeMap<String, f64>,
-    /// Whether no window was undisturbed.
-    #[serde(default)]
-    pub disturbed: bool,
-}
+use crate::results::{Bench, BenchScenario};
 
 /// Scenarios whose nodes are drawn; all are in the table.
 const DRAWN: usize = 6;
 
-impl Bench {
-    /// Reads `target/bench.json`.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read or is something else.
-    pub fn read(path: &Path) -> Result<Self, ReportError> {
-        let text = std::fs::read_to_string(path).map_err(|e| ReportError::read(path, e))?;
-        serde_json::from_str(&text).map_err(|e| ReportError::content(path, e.line(), e))
+/// The section: what the folders have of it; if none has any, `other`, which `make bench` left.
+pub fn section(view: &View<'_>, other: Option<&Bench>) -> String {
+    let several = view.results.len() > 1;
+    let mut content: String = view
+        .results
+        .iter()
+        .filter_map(|r| Some((r, r.bench.as_ref()?)))
+        .filter_map(|(results, bench)| {
+            let title = if several { format!(" [{}]", results.record.name) } else { String::new() };
+            figure(bench, &title, command_of(results))
+        })
+        .map(|f| f.html())
+        .collect();
+    if content.is_empty() {
+        content =
+            other.and_then(|b| figure(b, "", "make bench".into())).map(|f| f.html()).unwrap_or_default();
     }
-}
-
-/// The section; nothing if there is no file.
-pub fn section(bench: Option<&Bench>) -> String {
-    let figure = bench.and_then(figure).map(|f| f.html()).unwrap_or_default();
     wrap(
         "clocks",
         "Clocks a packet",
         "Measured inside one process, without a wire: the least noisy sign of a change, and not a benchmark of the system.",
-        &figure,
+        &content,
     )
 }
 
-fn figure(bench: &Bench) -> Option<Figure> {
+fn figure(bench: &Bench, of: &str, command: String) -> Option<Figure> {
     let drawn: Vec<&BenchScenario> =
         bench.scenarios.iter().filter(|s| !s.nodes.is_empty()).take(DRAWN).collect();
     let values: Vec<f64> = drawn.iter().flat_map(|s| s.nodes.values().copied()).chain([0.0]).collect();
@@ -90,8 +57,9 @@ fn figure(bench: &Bench) -> Option<Figure> {
         .collect();
     let described: Vec<String> =
         bench.scenarios.iter().map(|s| format!("{}: {}", s.name, number::digits(s.clocks_min))).collect();
+    let title = format!("Clocks a packet by node{of}");
     let bars = Bars {
-        title: "Clocks a packet by node".into(),
+        title: title.clone(),
         description: format!("Clocks a packet in all, at least. {}.", described.join("; ")),
         axis: Axis::fitting("clocks a packet", &values)?,
         groups,
@@ -115,17 +83,20 @@ fn figure(bench: &Bench) -> Option<Figure> {
         }
     }
     let fact = |name: &str| bench.machine.get(name).map(|v| v.to_string().trim_matches('"').to_owned());
-    let facts: Vec<String> = ["processor", "revision", "target"]
+    let mut facts: Vec<String> = ["processor", "revision", "target"]
         .iter()
         .filter_map(|name| Some(format!("{name}: {}", fact(name)?)))
         .collect();
+    if !bench.instructions_by.is_empty() {
+        facts.push(format!("instructions by: {}", bench.instructions_by));
+    }
     Some(Figure {
-        title: "Clocks a packet by node".into(),
+        title,
         lead: "Fewer is better. Each bar is the least that a node took for one packet in any undisturbed window.".into(),
         plot: bars.svg(),
         notes: if facts.is_empty() { Vec::new() } else { vec![facts.join("; ") + "."] },
         table,
-        command: "make bench".into(),
+        command,
         ..Figure::default()
     })
 }

@@ -25,14 +25,13 @@ mod table;
 mod throughput;
 mod view;
 
-pub use bench::{Bench, BenchScenario};
 pub use compared::compare_page;
 pub use escape::{data_link, escape, shell_word};
 
 use crate::ReportError;
 use crate::history::HistoryLine;
 use crate::published::Published;
-use crate::results::Results;
+use crate::results::{Bench, Results};
 use view::View;
 
 /// What the page is made of.
@@ -40,7 +39,7 @@ use view::View;
 pub struct Page {
     /// Folders, in the order in which they are shown.
     pub results: Vec<Results>,
-    /// Clocks a packet by node, from `make bench`.
+    /// Clocks a packet by node, from `make bench`; shown if no folder has its own.
     pub bench: Option<Bench>,
     /// What this machine gave on other days, from [`read_history`](crate::read_history); for looking at, no gate.
     pub history: Vec<HistoryLine>,
@@ -66,7 +65,7 @@ impl Page {
             scaling::section(&view),
             curves::nat_section(&view),
             energy::section(&view),
-            bench::section(self.bench.as_ref()),
+            bench::section(&view, self.bench.as_ref()),
             published::section(&view),
             history::section(&self.history),
             throughput::rest(&view),

@@ -118,11 +118,9 @@ pub fn command_of(results: &Results) -> String {
 }
 
 impl Placed<'_> {
-    /// The self-test over the same wire with the same frame, else over the same wire.
+    /// The self-test over the same wire with the same frame.
     pub fn self_test(&self) -> Option<&SelfTest> {
-        let tests = &self.of.record.self_tests;
-        let same_wire = || tests.iter().filter(|t| t.transport == self.row.transport);
-        same_wire().find(|t| t.frame == self.row.frame)
+        self.of.record.self_tests.iter().find(|t| t.is_of(self.row))
     }
 
     /// The wire's speed.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use shoal_lab_plan::{Delays, SummaryRow, TrialLine, Verdict};
 
-use super::{HistogramOf, Record, SampleLine, SummaryEntry, hgrm, summary};
+use super::{Bench, HistogramOf, Record, SampleLine, SummaryEntry, hgrm, summary};
 use crate::ReportError;
 use crate::number;
 
@@ -132,6 +132,15 @@ impl Folder {
     /// If it cannot be written.
     pub fn device_output(&self, device: &str, output: &str) -> Result<(), ReportError> {
         write_whole(&self.path.join("device").join(file_word(device) + ".txt"), output)
+    }
+
+    /// Writes `bench.json`: clocks a packet by node.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn bench(&self, bench: &Bench) -> Result<(), ReportError> {
+        write_whole(&self.path.join("bench.json"), &(json("clocks a packet", bench, true)? + "\n"))
     }
 
     /// Writes `summary.csv` and `summary.json`.

@@ -9,8 +9,10 @@
 //!   summary.csv     one row a result, in the columns of the published figures and its statistics
 //!   summary.json    the same with each run's value and each curve's point
 //!   device/*.txt    what devices printed
+//!   bench.json      clocks a packet by node, of a replay; each of its runs is in replay/
 //! ```
 
+mod bench;
 mod folder;
 mod hgrm;
 mod host;
@@ -18,6 +20,7 @@ mod read;
 mod record;
 mod summary;
 
+pub use bench::{Bench, BenchScenario};
 pub use folder::{Folder, file_word, write_whole};
 pub use hgrm::{Histogram, HistogramOf, PercentilePoint, read as read_hgrm, write as write_hgrm};
 pub use host::Host;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_lab_plan::{SummaryRow, TrialLine, Trust, Verdict};
 
-use super::{Histogram, Record, SampleLine, SummaryEntry, hgrm};
+use super::{Bench, Histogram, Record, SampleLine, SummaryEntry, hgrm};
 use crate::ReportError;
 
 /// A results folder that was read.
@@ -24,6 +24,8 @@ pub struct Results {
     pub samples: Vec<SampleLine>,
     /// Delays.
     pub histograms: Vec<Histogram>,
+    /// Clocks a packet by node, if something was replayed.
+    pub bench: Option<Bench>,
     /// What was missing or damaged, for the reader of the report.
     pub warnings: Vec<String>,
 }
@@ -55,6 +57,8 @@ impl Results {
         results.read_samples(&path.join("samples.csv"))?;
         results.read_histograms(&path.join("hist"))?;
         results.read_summary(&path.join("summary.json"))?;
+        let bench = path.join("bench.json");
+        results.bench = bench.exists().then(|| Bench::read(&bench)).transpose()?;
         Ok(results)
     }
 

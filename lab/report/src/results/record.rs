@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use shoal_lab_plan::{Described, Link, Sample};
+use shoal_lab_plan::{Described, Link, Sample, SummaryRow};
 
 use super::Host;
 
@@ -61,6 +61,8 @@ pub struct SelfTest {
     pub transport: String,
     /// The wire's rate.
     pub link: Link,
+    /// `4` or `6`; empty in older records.
+    pub ip: String,
     /// With FCS, or a mix's name.
     pub frame: String,
     /// Frames a second and direction: the tester's limit.
@@ -73,6 +75,15 @@ pub struct SelfTest {
     pub longest_stall_us: Option<f64>,
     /// Difference of two clocks in parts of a million.
     pub clock_ppm: Option<f64>,
+}
+
+impl SelfTest {
+    /// Whether it is over the same wire with the same frames as a result.
+    pub fn is_of(&self, row: &SummaryRow) -> bool {
+        self.transport == row.transport
+            && self.frame == row.frame
+            && (self.ip.is_empty() || self.ip == row.ip)
+    }
 }
 
 /// A piece of time of a sampled trial: a row of `samples.csv`.

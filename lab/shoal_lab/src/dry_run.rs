@@ -1,0 +1,73 @@
+//! What would be done, without doing it: devices, their commands, frames, time.
+
+use std::time::Duration;
+
+use shoal_lab_measure::{Offer, Traffic, spoken};
+
+use crate::campaign::Campaign;
+use crate::cases::Case;
+use crate::replay;
+use crate::stand::{dut_settings, scenario};
+use crate::traffic::CaseTraffic;
+
+/// Prints it.
+pub fn print(campaign: &Campaign, time: Duration) {
+    println!("{} results, about {}", campaign.cases.len(), spoken(time));
+    for (case, number) in campaign.cases.iter().zip(1..) {
+        if case.replay.is_some() {
+            println!("\n[{number}] {}: {} in one process, without a wire", case.test, case.dut);
+            print!("{}", replay::dry_run(case, &campaign.settings.dut.replay));
+        } else {
+            println!(
+                "\n[{number}] {}: {} ({}), ip{} {} {}, {} worker(s) {}",
+                case.test,
+                case.dut,
+                case.forwarding,
+                case.ip.name(),
+                case.frames.name(),
+                case.direction.name(),
+                case.workers,
+                case.variant()
+            );
+            of_device(campaign, case);
+        }
+    }
+}
+
+fn of_device(campaign: &Campaign, case: &Case) {
+    let scenario = scenario(case, &campaign.settings);
+    match shoal_lab_dut::device(&case.dut, &dut_settings(&campaign.settings)) {
+        Err(error) => println!("  {error}"),
+        Ok(device) => {
+            if let Err(reason) = device.available(&scenario) {
+                println!("  skipped: {reason}");
+            }
+            let best = device.transports();
+            println!("  wire: {}", case.transport.as_deref().or(best.first().copied()).unwrap_or("none"));
+            if let Some(base) = &case.base {
+                println!("  in turns with {}", base.display());
+            }
+            for command in device.describe().commands {
+                println!("  $ {command}");
+            }
+        }
+    }
+    let duration = campaign.conduct.duration;
+    match CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
+        .and_then(|traffic| traffic.streams(&Offer::steady(1)))
+    {
+        Err(error) => println!("  frames: {error}"),
+        Ok(streams) => {
+            for stream in streams {
+                println!("  {} ({} B with FCS): {}", stream.name, stream.frame.len() + 4, hex(&stream.frame));
+            }
+        }
+    }
+}
+
+/// The start of a frame: headers and tag.
+fn hex(frame: &[u8]) -> String {
+    let shown: Vec<String> = frame.iter().take(80).map(|b| format!("{b:02x}")).collect();
+    let more = if frame.len() > 80 { " ..." } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
