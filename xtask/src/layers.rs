@@ -166,6 +166,8 @@ mod tests {
             ("plugin/host", "plugin/examples/rust", "dev"),
             ("core/testkit", "net/pg", "code"),
             ("lab/graph", "core/testkit", "code"),
+            // The tester sends by devices of the router's plugins, see docs/decisions/0009.
+            ("lab/engine", "plugin/host", "code"),
         ] {
             assert_eq!(arrow(from, to, kind), Vec::<String>::new(), "{from} -> {to}");
         }

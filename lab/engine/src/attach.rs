@@ -7,7 +7,7 @@ use shoal_lab_plan::{Attachment, Link, Ports, Tester};
 use crate::clock::MachineClock;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::port::{InterfaceError, MemifPort, PacketPort, TapPort, Transport, XdpPort};
+use crate::port::{DpdkPort, InterfaceError, MemifPort, PacketPort, TapPort, Transport, XdpPort};
 
 /// A tester at the two ports of a device, over whatever wire they say.
 ///
@@ -35,6 +35,10 @@ pub fn attach(ports: &Ports, clock: &MachineClock, link: Link) -> Result<Box<dyn
         [Attachment::Tap { .. }, Attachment::Tap { .. }] => {
             Ok(tester(open(both, TapPort::open)?, clock, link))
         }
+        [Attachment::Dpdk { namespace: left, words }, Attachment::Dpdk { namespace: right, words: others }] => {
+            let wanted = [(left.as_deref(), words.as_str()), (right.as_deref(), others.as_str())];
+            Ok(tester(DpdkPort::open(wanted)?, clock, link))
+        }
         [left, right] => Err(EngineError::Mixed { left: kind(left), right: kind(right) }),
     }
 }
@@ -48,7 +52,7 @@ fn open<T>(
         Attachment::Interface { namespace, name, .. } | Attachment::Tap { namespace, name } => {
             by(namespace.as_deref(), name).map_err(EngineError::from)
         }
-        Attachment::Memif { .. } => Err(EngineError::Mixed { left: "memif", right: "interface" }),
+        other => Err(EngineError::Mixed { left: kind(other), right: "interface" }),
     };
     let [left, right] = both;
     Ok([one(left)?, one(right)?])
@@ -68,5 +72,6 @@ fn kind(attachment: &Attachment) -> &'static str {
         Attachment::Interface { transport, .. } if transport == "af-xdp" => "af-xdp",
         Attachment::Interface { .. } => "af-packet",
         Attachment::Tap { .. } => "tap",
+        Attachment::Dpdk { .. } => "dpdk",
     }
 }

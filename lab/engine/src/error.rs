@@ -5,7 +5,7 @@ use shoal_lab_plan::TesterError;
 use thiserror::Error;
 
 use crate::clock::ClockError;
-use crate::port::{InterfaceError, MemifError, PortError, Transport};
+use crate::port::{DpdkError, InterfaceError, MemifError, PortError, Transport};
 
 /// Why a trial cannot be run, or a port not be attached to.
 #[derive(Debug, Error)]
@@ -97,6 +97,9 @@ pub enum EngineError {
     /// A memif cannot be attached to.
     #[error("memif: {0}")]
     Memif(#[from] MemifError),
+    /// A device of DPDK's cannot be attached to.
+    #[error(transparent)]
+    Dpdk(#[from] DpdkError),
     /// The clock cannot be trusted.
     #[error(transparent)]
     Clock(#[from] ClockError),
@@ -117,6 +120,7 @@ impl From<EngineError> for TesterError {
                 TesterError::Port { port: "interface".into(), reason: e.to_string() }
             }
             EngineError::Memif(e) => TesterError::Port { port: "memif".into(), reason: e.to_string() },
+            EngineError::Dpdk(e) => TesterError::Port { port: "dpdk".into(), reason: e.to_string() },
             EngineError::Clock(e) => TesterError::Clock(e.to_string()),
             other => TesterError::Impossible(other.to_string()),
         }

@@ -13,8 +13,8 @@
 //! - `timeline` says when each frame is due, in integers. `sequence` says which came, a bit for each; `account` puts a
 //!   stream's numbers together; `meter` has the delays, `jitter` T-Rex's two figures of them; `flow` is what a NAT made of
 //!   tuples; `looks` is what the tester knows of its own lateness.
-//! - [`Transport`] is a port: memif, AF_PACKET, AF_XDP, TAP, or synthetic. Rings are the drivers' own; parsing and checksums
-//!   are not the router's.
+//! - [`Transport`] is a port: memif, AF_PACKET, AF_XDP, TAP, DPDK by the router's plugin, or synthetic. Rings are the
+//!   drivers' own; parsing and checksums are not the router's.
 //! - [`Clock`] is the processor's counter, checked against the kernel, or simulated time.
 #![forbid(unsafe_code)]
 
@@ -43,8 +43,9 @@ pub use clock::{Clock, ClockCheck, ClockError, MachineClock, Reading, SimulatedC
 pub use engine::{Engine, MEMORY};
 pub use error::EngineError;
 pub use port::{
-    Drops, Flushed, InterfaceError, MEMIF_RING, MemifEnd, MemifError, MemifPort, PacketPort, PortError,
-    Received, TapPort, Transport, XdpPort,
+    DpdkError, DpdkPlugin, DpdkPort, DpdkSettings, Drops, Flushed, InterfaceError, MEMIF_RING, MemifEnd,
+    MemifError, MemifPort, PacketPort, PortError, Received, TapPort, Transport, XdpPort, dpdk_plugin,
+    dpdk_settings,
 };
 pub use self_test::{Ceiling, SelfTest, self_test};
 pub use synthetic::{Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told};

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use shoal_lab_engine::{
     Engine, MachineClock, PacketPort, SelfTest, TapPort, Transport, XdpPort, attach, self_test,
@@ -11,34 +11,6 @@ use shoal_lab_engine::{
 use shoal_lab_plan::*;
 use shoal_testkit::netns::{Namespace, can_run};
 use support::*;
-
-fn veth(word: &str) -> (Namespace, PathBuf) {
-    let namespace = Namespace::new(word).unwrap();
-    namespace.ip("link add left type veth peer name right");
-    for end in ["left", "right"] {
-        // Nothing of the kernel's own on the wire.
-        namespace.run(&["sysctl", "-qw", &format!("net.ipv6.conf.{end}.disable_ipv6=1")]).unwrap();
-        namespace.ip(&format!("link set {end} up"));
-    }
-    let path = Path::new("/run/netns").join(namespace.name());
-    (namespace, path)
-}
-
-fn all_arrive(mut tester: impl Tester) {
-    for (id, (fps, size)) in [(1_009, 64), (5_003, 1518)].into_iter().enumerate() {
-        let mut trial = trial(id as u16 + 1, both(size, fps), ms(500));
-        trial.streams.iter_mut().for_each(|s| s.stamps = Stamps::All);
-        (trial.timeout, trial.start_delay) = (ms(300), ms(20));
-        let outcome = tester.run(&trial, &mut Unwatched).unwrap();
-        for stream in &outcome.streams {
-            let Counts { sent, received, duplicates, corrupt, stray, lost_sending, .. } = stream.counts;
-            assert_eq!((sent, received, duplicates), (fps / 2, fps / 2, 0), "{:?}", stream.counts);
-            assert_eq!((corrupt, stray, lost_sending), (0, 0, 0));
-            assert!(stream.delays.as_ref().unwrap().min > 0);
-        }
-        assert!(outcome.ports.iter().all(|p| p.lost_receiving == 0 && p.stale == 0), "{:?}", outcome.ports);
-    }
-}
 
 fn engine<T: Transport>(left: T, right: T) -> Engine<T, MachineClock> {
     Engine::new(left, right, MachineClock::calibrated())

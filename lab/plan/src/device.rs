@@ -117,6 +117,13 @@ pub enum Attachment {
         /// Its name.
         name: String,
     },
+    /// A device of DPDK's, which the tester opens by the router's DPDK plugin.
+    Dpdk {
+        /// The namespace it is opened in, for devices that are made of an interface (`net_af_packet`).
+        namespace: Option<PathBuf>,
+        /// As behind the router's `dpdk attach`: `0000:03:00.0`, `net_af_packet0,iface=left mtu 1500`.
+        words: String,
+    },
 }
 
 /// What was done to have a device run.

@@ -6,10 +6,13 @@
 //!
 //! [`Devices`] makes interfaces of the devices of plugins' drivers.
 //!
+//! [`BareDriver`] is for programs that are no router and want only a driver's devices.
+//!
 //! The router's side of the C ABI is unsafe and lies in `sys`; a plugin runs with the router's rights, and what is
 //! checked are its mistakes.
 #![deny(unsafe_code)]
 
+mod bare;
 mod check;
 mod control;
 mod device;
@@ -18,9 +21,11 @@ mod refusal;
 #[allow(unsafe_code)]
 mod sys;
 
+pub use bare::{BareDevice, BareDriver, BareError, Sent};
 pub use control::{DIRECTORY, Setup, Wanted};
 pub use device::{DeviceInfo, Devices, Error};
 pub use refusal::Refusal;
+pub use sys::Link;
 
 use shoal_module::Module;
 

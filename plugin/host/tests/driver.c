@@ -33,6 +33,9 @@ static int start(void *context, const char *settings, size_t length, uint32_t *c
   memcpy(text, settings, length < 63 ? length : 63);
   if (strstr(text, "wrong")) return say(why, "`wrong' is no\nsetting, expected a number", 1);
   if (strstr(text, "silent")) return 7;
+  // For programs without commands.
+  const char *lie = strstr(text, "mode ");
+  if (lie != NULL) mode = atoi(lie + 5), gone = mode == 40, missed = mode == 41 ? 5 : 0;
   *count = (uint32_t)atoi(text);
   return 0;
 }

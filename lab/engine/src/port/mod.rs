@@ -3,6 +3,9 @@
 //! The engine asks a port for what has come and lends it a place to write: a frame is written once, where the wire wants
 //! it or as near as safe code gets, and read where it lies. All calls return at once.
 
+mod dpdk;
+mod dpdk_plugin;
+mod dpdk_words;
 mod interface;
 mod memif;
 mod memif_words;
@@ -13,6 +16,8 @@ mod xdp;
 
 use thiserror::Error;
 
+pub use dpdk::DpdkPort;
+pub use dpdk_plugin::{DpdkError, DpdkPlugin, DpdkSettings, dpdk_plugin, dpdk_settings};
 pub use interface::InterfaceError;
 pub use memif::MemifPort;
 pub use memif_words::{MemifEnd, MemifError, RING_FRAMES as MEMIF_RING};
@@ -67,6 +72,9 @@ pub enum PortError {
     /// The other end is not there.
     #[error("the peer has gone and has not come back")]
     Gone,
+    /// The device is not there any more.
+    #[error("its device has gone and does not come back: it has to be attached to anew")]
+    Unplugged,
     /// Longer than the port takes.
     #[error("a frame of {length} bytes; at most {most} can be sent here")]
     TooLong {
@@ -82,7 +90,7 @@ pub enum PortError {
 
 /// One port.
 pub trait Transport {
-    /// Its kind: `memif`, `af-packet`, `af-xdp`, `tap`, `synthetic`.
+    /// Its kind: `memif`, `af-packet`, `af-xdp`, `tap`, `dpdk`, `synthetic`.
     fn kind(&self) -> &'static str;
 
     /// For messages: the kind and which one it is.

@@ -1,9 +1,11 @@
 //! Streams made by hand, without the frame crate's builders.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_lab_plan::*;
+use shoal_testkit::netns::Namespace;
 
 /// UDP over IPv4 from 198.18.0.2 to 198.19.0.2 or the other way, `size` bytes with FCS, with a tag.
 pub fn frame(from: Side, size: usize) -> Vec<u8> {
@@ -82,4 +84,38 @@ pub fn trial(id: u16, streams: Vec<Stream>, duration: Duration) -> Trial {
     let mut trial = Trial::new(id, streams, duration);
     trial.verify = Verify::All;
     trial
+}
+
+/// A namespace, and its file, with a veth pair `left` and `right` on which the kernel says nothing.
+pub fn veth(word: &str) -> (Namespace, PathBuf) {
+    let namespace = Namespace::new(word).unwrap();
+    namespace.ip("link add left type veth peer name right");
+    for end in ["left", "right"] {
+        namespace.run(&["sysctl", "-qw", &format!("net.ipv6.conf.{end}.disable_ipv6=1")]).unwrap();
+        namespace.ip(&format!("link set {end} up"));
+    }
+    let path = Path::new("/run/netns").join(namespace.name());
+    (namespace, path)
+}
+
+/// Sends frames of these sizes both ways over joined ports, at rates that any machine keeps: each is to arrive, once.
+pub fn all_arrive_of(mut tester: impl Tester, rates_and_sizes: &[(u64, usize)]) {
+    for (id, &(fps, size)) in rates_and_sizes.iter().enumerate() {
+        let mut trial = trial(id as u16 + 1, both(size, fps), ms(500));
+        trial.streams.iter_mut().for_each(|s| s.stamps = Stamps::All);
+        (trial.timeout, trial.start_delay) = (ms(300), ms(20));
+        let outcome = tester.run(&trial, &mut Unwatched).unwrap();
+        for stream in &outcome.streams {
+            let Counts { sent, received, duplicates, corrupt, stray, lost_sending, .. } = stream.counts;
+            assert_eq!((sent, received, duplicates), (fps / 2, fps / 2, 0), "{:?}", stream.counts);
+            assert_eq!((corrupt, stray, lost_sending), (0, 0, 0));
+            assert!(stream.delays.as_ref().unwrap().min > 0);
+        }
+        assert!(outcome.ports.iter().all(|p| p.lost_receiving == 0 && p.stale == 0), "{:?}", outcome.ports);
+    }
+}
+
+/// The same with small and full frames.
+pub fn all_arrive(tester: impl Tester) {
+    all_arrive_of(tester, &[(1_009, 64), (5_003, 1518)]);
 }

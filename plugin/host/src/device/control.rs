@@ -17,6 +17,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use super::Error;
+use super::opened::{check, wrong};
 use super::port::Port;
 use super::rx::{self, DeviceRx};
 use super::tx::DeviceTx;
@@ -194,7 +195,7 @@ impl Devices {
         if self.all.borrow().iter().any(taken) {
             // Not closed: it is another's number.
             let expected = "one that no open device has";
-            return Err(wrong(driver, "the number", number.to_string(), expected));
+            return Err(wrong(&driver.code.name, "the number", number.to_string(), expected));
         }
         let made = self.make(driver, opened, words);
         if made.is_err() {
@@ -204,7 +205,7 @@ impl Devices {
     }
 
     fn make(&self, driver: &OneDriver, opened: NewDevice, words: Option<String>) -> Result<SwIfIndex, Error> {
-        check(driver, &opened)?;
+        check(&driver.code.name, &opened)?;
         let threads = self.interfaces.graph().threads().len();
         for worker in opened.rx_workers.iter().take(opened.rx_queues as usize).flatten() {
             if usize::from(*worker) + 1 >= threads {
@@ -320,34 +321,6 @@ fn text(settings: &Settings) -> String {
         }
     }
     all
-}
-
-fn wrong(driver: &OneDriver, what: &'static str, found: String, expected: &'static str) -> Error {
-    Error::Device { driver: driver.code.name.clone(), what, found, expected }
-}
-
-/// What a plugin says of a device it has opened.
-fn check(driver: &OneDriver, opened: &NewDevice) -> Result<(), Error> {
-    for (what, n) in [
-        ("the number of receive queues", opened.rx_queues),
-        ("the number of transmit queues", opened.tx_queues),
-    ] {
-        if !(1..=shoal_plugin_abi::SHOAL_MAX_QUEUES).contains(&n) {
-            return Err(wrong(driver, what, n.to_string(), "1 to 64"));
-        }
-    }
-    if !(64..=65_535).contains(&opened.mtu) {
-        return Err(wrong(driver, "the MTU", opened.mtu.to_string(), "64 to 65535"));
-    }
-    if opened.mac.is_zero() || opened.mac.is_multicast() {
-        return Err(wrong(driver, "the MAC address", opened.mac.to_string(), "one station's"));
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    if opened.name.is_empty() || !opened.name.chars().all(plain) {
-        let expected = "letters, digits, `-', `_', `.' and `/'";
-        return Err(wrong(driver, "the name", format!("`{}'", opened.name), expected));
-    }
-    Ok(())
 }
 
 impl PluginDevice {

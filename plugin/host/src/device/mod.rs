@@ -6,6 +6,7 @@
 mod cli;
 mod control;
 mod error;
+mod opened;
 mod port;
 mod running;
 mod rx;
@@ -15,4 +16,5 @@ pub(crate) use cli::commands;
 pub(crate) use control::watch;
 pub use control::{DeviceInfo, Devices};
 pub use error::Error;
+pub(crate) use opened::{check, wrong};
 pub(crate) use running::running;

@@ -52,6 +52,11 @@ fn vnet(slot: &abi::Slot) -> VnetHdr {
     }
 }
 
+/// A slot for a plugin to write into.
+fn shown(room: &mut [u8]) -> abi::Slot {
+    abi::Slot { bytes: room.as_mut_ptr(), capacity: room.len() as u32, ..EMPTY }
+}
+
 fn burst((device, queue, thread): (u32, u32, usize), count: usize, slots: *mut abi::Slot) -> abi::Burst {
     abi::Burst {
         size: size_of::<abi::Burst>() as u32,
@@ -93,13 +98,33 @@ impl Slots {
         for (i, slot) in self.0.iter_mut().enumerate().take(count) {
             let Some(mut pkt) = frame.packet(memory, i) else { break };
             let room = pkt.area_mut().get_mut(HEADROOM..).unwrap_or_default();
-            *slot = abi::Slot { bytes: room.as_mut_ptr(), capacity: room.len() as u32, ..EMPTY };
+            *slot = shown(room);
         }
         let mut burst = burst(place, count, self.0.as_mut_ptr());
         // SAFETY: the plugin's function for this context. The first `count` slots were written above and point to
         // memory of packets of this frame, which is borrowed mutably.
         unsafe { (driver.receive)(driver.context, &raw mut burst) };
         ((burst.used as usize).min(count), burst.lost.into())
+    }
+
+    /// The same into the first `count` parts of a memory, `part` bytes each.
+    pub(crate) fn receive_into(
+        &mut self,
+        driver: &Driver,
+        place: (u32, u32, usize),
+        (memory, part): (&mut [u8], usize),
+        count: usize,
+    ) -> (usize, u64) {
+        let mut shown_slots = 0;
+        for (slot, room) in self.0.iter_mut().zip(memory.chunks_exact_mut(part.max(1))).take(count) {
+            *slot = shown(room);
+            shown_slots += 1;
+        }
+        let mut burst = burst(place, shown_slots, self.0.as_mut_ptr());
+        // SAFETY: the plugin's function for this context. As many slots as are told were written above and point to parts
+        // of `memory`, which do not overlap and are borrowed mutably.
+        unsafe { (driver.receive)(driver.context, &raw mut burst) };
+        ((burst.used as usize).min(shown_slots), burst.lost.into())
     }
 
     /// What the plugin wrote into a slot.

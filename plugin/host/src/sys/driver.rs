@@ -78,12 +78,15 @@ pub(crate) struct NewDevice {
 
 /// A device's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Link {
-    pub(crate) up: bool,
+pub struct Link {
+    /// The other end is there.
+    pub up: bool,
     /// Mbit/s; 0 when unknown.
-    pub(crate) speed: u32,
-    pub(crate) gone: bool,
-    pub(crate) missed: u64,
+    pub speed: u32,
+    /// The device has gone and does not come back.
+    pub gone: bool,
+    /// Packets that the device itself lost for lack of descriptors, since it was opened.
+    pub missed: u64,
 }
 
 /// Calls a function that answers with text: what it returned, and the text.

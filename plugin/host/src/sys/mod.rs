@@ -12,7 +12,8 @@ mod library;
 
 pub(crate) use burst::{Batch, Filled, Slots};
 pub(crate) use call::{Call, Decision, process};
-pub(crate) use driver::{Driver, Link, NewDevice, Operator, Setting};
+pub use driver::Link;
+pub(crate) use driver::{Driver, NewDevice, Operator, Setting};
 pub(crate) use library::{FeatureText, Library, MAX_COUNTERS, PluginText};
 
 use shoal_plugin_abi as abi;
