@@ -35,7 +35,10 @@ pub fn attach(ports: &Ports, clock: &MachineClock, link: Link) -> Result<Box<dyn
         [Attachment::Tap { .. }, Attachment::Tap { .. }] => {
             Ok(tester(open(both, TapPort::open)?, clock, link))
         }
-        [Attachment::Dpdk { namespace: left, words }, Attachment::Dpdk { namespace: right, words: others }] => {
+        [
+            Attachment::Dpdk { namespace: left, words },
+            Attachment::Dpdk { namespace: right, words: others },
+        ] => {
             let wanted = [(left.as_deref(), words.as_str()), (right.as_deref(), others.as_str())];
             Ok(tester(DpdkPort::open(wanted)?, clock, link))
         }

@@ -89,6 +89,8 @@ pub enum Command {
 pub enum Listed {
     /// Devices under test, and whether they can be measured here
     Duts,
+    /// What the tester's ports can be, and whether DPDK's can
+    Ports,
     /// Tests
     Tests,
     /// Traffic profiles
@@ -113,7 +115,7 @@ pub enum ConfigCommand {
 /// Of the self-test.
 #[derive(Debug, Args)]
 pub struct Selftest {
-    /// Wires, several with commas: memif, af-packet, af-xdp, synthetic.
+    /// Wires, several with commas: memif, af-packet, af-xdp, dpdk (a memif between two of its devices).
     #[arg(long, value_delimiter = ',', default_value = "memif,af-packet")]
     pub transport: Vec<String>,
     /// Frame sizes with FCS.

@@ -39,6 +39,7 @@ pub fn run(cli: Cli) -> Exit {
         Ok(interrupt) => interrupt,
         Err(error) => return usage(&error),
     };
+    shoal_lab_engine::dpdk_settings(loaded.settings.tester.dpdk());
     let lab = Lab { settings: loaded.settings.clone(), results: cli.results, json: cli.json, interrupt };
     match cli.command {
         None => lab.demonstration(),
@@ -78,6 +79,7 @@ const GUESS: u64 = 4_000_000;
 impl Lab {
     fn doctor(&self) -> Exit {
         let mut findings = doctor::machine(Path::new("/"));
+        findings.push(doctor::dpdk(shoal_lab_engine::dpdk_plugin()));
         findings.extend(list::devices(&self.settings));
         if self.json {
             println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use shoal_lab_engine::{DpdkError, DpdkPlugin};
 
 /// How good something is for measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,6 +52,20 @@ pub fn machine(root: &Path) -> Vec<Finding> {
         privilege(&read("proc/self/status")),
         meter(root),
     ]
+}
+
+/// DPDK's plugin, by which the tester has ports of DPDK's.
+pub fn dpdk(found: Result<DpdkPlugin, DpdkError>) -> Finding {
+    let what = "ports dpdk";
+    match found {
+        Ok(DpdkPlugin { file, version }) => {
+            Finding::new(what, State::Fine, format!("plugin {version}: {}", file.display()), None)
+        }
+        Err(error) => {
+            let next = "make dpdk (needs libdpdk-dev); nothing else of the lab needs it";
+            Finding::new(what, State::Missing, error.to_string(), Some(next))
+        }
+    }
 }
 
 /// A device, with the reason if it cannot be measured.
@@ -257,6 +272,16 @@ mod tests {
         assert_eq!(state(&findings, "privilege"), State::Missing);
         let text = text(&findings);
         assert!(text.contains("next: cpupower frequency-set -g performance"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_plugin_is_told_with_how_to_build_it() {
+        let missing = dpdk(Err(DpdkError::Missing { looked: vec!["/x/dpdk_plugin.so".into()] }));
+        assert_eq!(missing.state, State::Missing);
+        let text = text(&[missing]);
+        assert!(text.contains("/x/dpdk_plugin.so") && text.contains("next: make dpdk"), "{text}");
+        let there = dpdk(Ok(DpdkPlugin { file: "/x/dpdk_plugin.so".into(), version: "1".into() }));
+        assert_eq!((there.state, there.detail.as_str()), (State::Fine, "plugin 1: /x/dpdk_plugin.so"));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub fn list(what: Listed, settings: &Settings, as_json: bool) -> String {
             .into_iter()
             .map(|f| (f.what.trim_start_matches("device ").to_owned(), f.detail))
             .collect(),
+        Listed::Ports => ports(),
         Listed::Tests => ENTRIES.iter().map(|e| (e.name.to_owned(), e.about.to_owned())).collect(),
         Listed::Suites => SUITES.iter().map(|s| (s.name.to_owned(), s.about.to_owned())).collect(),
         Listed::Profiles => profiles(),
@@ -56,6 +57,24 @@ pub fn devices(settings: &Settings) -> Vec<Finding> {
             Some(found)
         })
         .collect()
+}
+
+/// What the tester's ports can be, in the words of `[ports]`.
+fn ports() -> Vec<(String, String)> {
+    let dpdk = doctor::dpdk(shoal_lab_engine::dpdk_plugin());
+    let dpdk = match dpdk.next {
+        None => format!("0000:03:00.0, net_af_packet0,iface=left: a device of DPDK's; {}", dpdk.detail),
+        Some(next) => format!("{}; next: {next}", dpdk.detail),
+    };
+    [
+        ("memif SOCKET ID", "memory shared with a device that listens".to_owned()),
+        ("af-packet NAME", "an interface of the kernel's, by packet sockets".to_owned()),
+        ("af-xdp NAME", "an interface of the kernel's, by AF_XDP".to_owned()),
+        ("tap NAME", "an interface of the kernel's, made for this".to_owned()),
+        ("dpdk DEVICE ...", dpdk),
+    ]
+    .map(|(words, about)| (words.to_owned(), about))
+    .into()
 }
 
 fn as_scenario(forwarding: &str, settings: &Settings) -> Scenario {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use shoal_lab_engine::DpdkSettings;
 use shoal_lab_plan::{Layer, Link};
 use thiserror::Error;
 
@@ -27,7 +28,8 @@ pub struct Settings {
     pub ports: Ports,
 }
 
-/// The tester's ports where the lab sets up no device: `memif SOCKET ID`, `af-packet NAME`, `af-xdp NAME`, `tap NAME`.
+/// The tester's ports where the lab sets up no device: `memif SOCKET ID`, `af-packet NAME`, `af-xdp NAME`, `tap NAME`,
+/// `dpdk DEVICE ...` as the router's `dpdk attach` has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ports {
@@ -49,11 +51,34 @@ pub struct Tester {
     pub retries: u32,
     /// Sending may take this much longer than it should.
     pub tolerance: f64,
+    /// The inside of a router's `dpdk { }`, for ports of DPDK's; if empty, the PCI bus is looked at when a port on it is
+    /// wanted, and only such ports are taken.
+    pub dpdk: String,
+    /// DPDK's plugin; looked for beside this program, in `target/dpdk` and where plugins are installed if empty.
+    pub dpdk_plugin: PathBuf,
 }
 
 impl Default for Tester {
     fn default() -> Self {
-        Tester { core: -1, burst: 32, retries: 2, tolerance: 1.000_01 }
+        Tester {
+            core: -1,
+            burst: 32,
+            retries: 2,
+            tolerance: 1.000_01,
+            dpdk: String::new(),
+            dpdk_plugin: PathBuf::new(),
+        }
+    }
+}
+
+impl Tester {
+    /// What ports of DPDK's are opened with.
+    pub fn dpdk(&self) -> DpdkSettings {
+        let (stanza, plugin) = (self.dpdk.trim(), self.dpdk_plugin.as_path());
+        DpdkSettings {
+            plugin: (plugin != Path::new("")).then(|| plugin.to_owned()),
+            stanza: (!stanza.is_empty()).then(|| stanza.to_owned()),
+        }
     }
 }
 
@@ -304,6 +329,14 @@ mod tests {
         let line = |key: &str| shown.lines().find(|l| l.starts_with(key)).unwrap().to_owned();
         assert!(!line("burst = 8").ends_with("# default"), "{shown}");
         assert!(line("retries = 2").ends_with("# default"), "{shown}");
+    }
+
+    #[test]
+    fn what_dpdk_is_started_with_is_left_to_the_engine_unless_said() {
+        assert_eq!(Tester::default().dpdk(), DpdkSettings::default());
+        let said = load("[tester]\ndpdk = \" dev 0000:03:00.0 \"\ndpdk_plugin = \"p.so\"\n").unwrap();
+        let DpdkSettings { plugin, stanza } = said.settings.tester.dpdk();
+        assert_eq!((plugin, stanza), (Some("p.so".into()), Some("dev 0000:03:00.0".into())));
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn ports(settings: &Settings) -> Result<Ports, String> {
     Ok(Ports { left, right })
 }
 
-/// A port from words: `memif SOCKET ID`, `af-packet NAME`, `af-xdp NAME`, `tap NAME`.
+/// A port from words: `memif SOCKET ID`, `af-packet NAME`, `af-xdp NAME`, `tap NAME`, `dpdk DEVICE ...`.
 fn port(side: &str, text: &str) -> Result<Port, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let attachment = match words.as_slice() {
@@ -77,10 +77,15 @@ fn port(side: &str, text: &str) -> Result<Port, String> {
             Attachment::Interface { namespace: None, name: (*name).into(), transport: (*transport).into() }
         }
         ["tap", name] => Attachment::Tap { namespace: None, name: (*name).into() },
+        // As they are: arguments of a device may have blanks in quotes.
+        ["dpdk", _, ..] => {
+            let words = text.trim().trim_start_matches("dpdk").trim_start().to_owned();
+            Attachment::Dpdk { namespace: None, words }
+        }
         _ => {
             return Err(format!(
-                "ports.{side} is `{text}'; it must be `memif SOCKET ID', `af-packet NAME', `af-xdp NAME' or `tap NAME' \
-                 (settings of --config)"
+                "ports.{side} is `{text}'; it must be `memif SOCKET ID', `af-packet NAME', `af-xdp NAME', `tap NAME' or \
+                 `dpdk DEVICE' (settings of --config)"
             ));
         }
     };
@@ -98,7 +103,12 @@ mod tests {
             Attachment::Memif { socket: "/run/m.sock".into(), id: 1 }
         );
         assert!(matches!(port("left", "af-xdp eth0").unwrap().attachment, Attachment::Interface { .. }));
-        for wrong in ["", "memif", "memif /x y", "af-pocket eth0", "tap"] {
+        for words in ["0000:03:00.0", "\"net_pcap0,rx_pcap=a  b\" mtu 9000"] {
+            let words = words.to_owned();
+            let made = port("left", &format!(" dpdk  {words} ")).unwrap().attachment;
+            assert_eq!(made, Attachment::Dpdk { namespace: None, words });
+        }
+        for wrong in ["", "memif", "memif /x y", "af-pocket eth0", "tap", "dpdk", "dpdk0 x"] {
             assert!(port("left", wrong).unwrap_err().contains("ports.left"), "{wrong}");
         }
     }

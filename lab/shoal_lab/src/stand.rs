@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use shoal_lab_dut as dut;
-use shoal_lab_engine::{Engine, EngineError, MachineClock, MemifPort, attach};
+use shoal_lab_engine::{DpdkPort, Engine, EngineError, MachineClock, MemifPort, attach};
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
 use shoal_lab_plan::{
     Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Scenario, Side, Tester, TesterError,
@@ -90,16 +90,21 @@ impl Stand {
         settings: &Settings,
         clock: &MachineClock,
     ) -> Result<Self, StandError> {
+        let joined = |tester: Box<dyn Tester>| Stand {
+            device: None,
+            ports: None,
+            tester,
+            scenario: scenario(case, settings),
+            transport: transport.into(),
+        };
+        let link = settings.link.link();
         if transport == "memif" {
             let [left, right] = MemifPort::pair().map_err(EngineError::from)?;
-            let tester = Engine::new(left, right, clock.clone()).with_link(settings.link.link());
-            return Ok(Stand {
-                device: None,
-                ports: None,
-                tester: Box::new(tester),
-                scenario: scenario(case, settings),
-                transport: transport.into(),
-            });
+            return Ok(joined(Box::new(Engine::new(left, right, clock.clone()).with_link(link))));
+        }
+        if transport == "dpdk" {
+            let [left, right] = DpdkPort::pair(scenario(case, settings).mtu).map_err(EngineError::from)?;
+            return Ok(joined(Box::new(Engine::new(left, right, clock.clone()).with_link(link))));
         }
         let wire = Case { dut: "wire".into(), transport: Some(transport.into()), ..case.clone() };
         Self::open(&wire, scenario(&wire, settings), settings, clock)

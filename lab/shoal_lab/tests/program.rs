@@ -115,7 +115,7 @@ fn a_dry_run_starts_nothing_and_tells_frames_and_time() {
 #[test]
 fn programs_get_lists_as_json() {
     let results = tempfile::tempdir().unwrap();
-    for what in ["duts", "tests", "profiles", "figures", "suites"] {
+    for what in ["duts", "ports", "tests", "profiles", "figures", "suites"] {
         let (code, text) = run(results.path(), &format!("--json list {what}"));
         let all: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(code == 0 && all.as_array().is_some_and(|a| !a.is_empty()), "{what}: {text}");
@@ -134,6 +134,29 @@ fn siitperfs_programs_go_by_their_names() {
     std::fs::write(folder.path().join("siitperf.conf"), "IP-L-Vers 4\nIP-R-Vers 4\n").unwrap();
     let (code, text) = call();
     assert!(code == 4 && text.contains("ports.left"), "{code}: {text}");
+}
+
+#[test]
+fn ports_of_dpdk_without_the_plugin_are_refused_with_the_way_to_build_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("siitperf.conf"), "IP-L-Vers 4\nIP-R-Vers 4\n").unwrap();
+    let settings = "[tester]\ndpdk_plugin = \"nowhere.so\"\n[ports]\nleft = \"dpdk net_null0\"\nright = \"dpdk net_null1\"\n";
+    std::fs::write(folder.path().join("lab.toml"), settings).unwrap();
+    let call = |arguments: &str| {
+        let words = arguments.split_whitespace();
+        let command = ["--config", "lab.toml"].into_iter().chain(words);
+        ended(Command::new(LAB).args(command).current_dir(folder.path()).output().unwrap())
+    };
+    for (arguments, exit) in [
+        ("siitperf-tp 84 1000 1 100 2 2", 4),
+        ("selftest --transport dpdk", 4),
+        ("doctor", 0),
+        ("list ports", 0),
+    ] {
+        let (code, text) = call(arguments);
+        assert!(text.contains("nowhere.so") && text.contains("make dpdk"), "{arguments}: {text}");
+        assert_eq!(code, exit, "{arguments}: {text}");
+    }
 }
 
 #[test]

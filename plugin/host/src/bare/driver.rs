@@ -98,13 +98,12 @@ impl BareDriver {
         let whole = std::fs::canonicalize(file).map_err(|e| refused(Refusal::Open(e.to_string())))?;
         let mut process = main_thread();
         let known = process.loaded.iter().find(|l| l.file == whole).cloned();
-        let loaded = match known {
-            Some(loaded) => loaded,
-            None => {
-                let loaded = Arc::new(open(whole).map_err(refused)?);
-                process.loaded.push(Arc::clone(&loaded));
-                loaded
-            }
+        let loaded = if let Some(loaded) = known {
+            loaded
+        } else {
+            let loaded = Arc::new(open(whole).map_err(refused)?);
+            process.loaded.push(Arc::clone(&loaded));
+            loaded
         };
         match loaded.drivers.iter().find(|driver| driver.code.name == name) {
             Some(inner) => Ok(BareDriver { inner: Arc::clone(inner), loaded }),
