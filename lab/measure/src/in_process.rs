@@ -178,7 +178,7 @@ pub fn rows(case: &Case, test: &str, clocks: &Clocks) -> Vec<SummaryRow> {
     }
     for (node, own) in &clocks.nodes {
         let mut row = case.row(test, "node clocks", "clocks/packet", vec![*own]);
-        row.variant = format!("{} {node}", case.variant).trim().to_owned();
+        format!("{} {node}", case.variant).trim().clone_into(&mut row.variant);
         rows.push(row);
     }
     for row in rows.iter_mut().filter(|r| clocks.disturbed && r.metric != "instructions") {

@@ -69,6 +69,7 @@ fn record(name: &str) -> Record {
     let self_test = |transport: &str, frame: &str, most, floor| SelfTest {
         transport: transport.into(),
         link: Link::default(),
+        ip: String::new(),
         frame: frame.into(),
         most,
         floor_us: Some(floor),

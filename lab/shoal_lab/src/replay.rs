@@ -5,6 +5,7 @@
 
 mod program;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -382,7 +383,7 @@ pub fn dry_run(case: &Case, set: &std::path::Path) -> String {
         Err(why) => format!("  skipped: {why}\n"),
     };
     if let Some(base) = &case.base {
-        text += &format!("  in turns with {}\n", base.display());
+        let _ = writeln!(text, "  in turns with {}", base.display());
     }
     text + &format!(
         "  {} runs, {} ms of each: {}\n",

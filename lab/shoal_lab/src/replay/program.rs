@@ -172,12 +172,11 @@ impl Call<'_> {
         let end = Instant::now() + self.limit;
         let mut said = "nothing said".to_owned();
         loop {
-            let next = match &lines {
-                Some(lines) => lines.recv_timeout(LOOK),
-                None => {
-                    std::thread::sleep(LOOK);
-                    Err(RecvTimeoutError::Timeout)
-                }
+            let next = if let Some(lines) = &lines {
+                lines.recv_timeout(LOOK)
+            } else {
+                std::thread::sleep(LOOK);
+                Err(RecvTimeoutError::Timeout)
             };
             let line = match next {
                 Ok(line) => Some(line),
@@ -296,7 +295,7 @@ mod tests {
         (found, said)
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     #[test]
     fn it_is_called_as_its_arguments_say_and_its_words_are_seen() {
