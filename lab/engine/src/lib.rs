@@ -47,4 +47,6 @@ pub use port::{
     Received, TapPort, Transport, XdpPort,
 };
 pub use self_test::{Ceiling, SelfTest, self_test};
-pub use synthetic::{Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told};
+pub use synthetic::{
+    AddressTable, Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told, WhenFull,
+};
