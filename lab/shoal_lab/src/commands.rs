@@ -25,6 +25,7 @@ use crate::settings::{Loaded, Settings};
 use crate::siitperf;
 use crate::stand::{dut_settings, scenario};
 use crate::suites;
+use crate::switching;
 use crate::traffic::CaseTraffic;
 use crate::view::{View, short};
 
@@ -133,10 +134,14 @@ impl Lab {
         };
         let eight = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
         let sizes: &[&str] = if entry.name == "loadtest" { &eight } else { &["64"] };
-        let is_nat = nat::is_nat(entry.name);
-        let duts: &[&str] = if is_nat { &["linux-nft"] } else { &["shoal"] };
-        let (forwarding, direction) =
-            if is_nat { ("snat", "fwd") } else { (run.common.forwarding.as_str(), "bi") };
+        let asked = run.common.forwarding.as_str();
+        let (duts, forwarding, direction): (&[&str], &str, &str) = if nat::is_nat(entry.name) {
+            (&["linux-nft"], "snat", "fwd")
+        } else if switching::is_switching(entry.name) {
+            (&["linux-bridge"], switching::forwarding(asked), "fwd")
+        } else {
+            (&["shoal"], asked, "bi")
+        };
         let defaults = Defaults {
             duts,
             forwarding,
@@ -148,6 +153,7 @@ impl Lab {
             ..Defaults::default()
         };
         match expand(entry.name, &run.common, &defaults)
+            .and_then(switching::checked)
             .and_then(|c| Ok((c, conduct(&run.common, &self.settings)?)))
         {
             Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, entry.name),
@@ -372,9 +378,13 @@ fn dry_run(campaign: &Campaign, time: Duration) -> Exit {
             }
         }
         let duration = campaign.conduct.duration;
-        match CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
-            .and_then(|traffic| traffic.streams(&Offer::steady(1)))
-        {
+        let streams = if switching::is_learning(&case.test) {
+            switching::streams(case, &scenario, &campaign.settings)
+        } else {
+            CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
+                .and_then(|traffic| traffic.streams(&Offer::steady(1)))
+        };
+        match streams {
             Err(error) => println!("  frames: {error}"),
             Ok(streams) => {
                 for stream in streams {
@@ -430,6 +440,8 @@ fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         "us" if value >= 1e6 => format!("{}s", short(value / 1e6)),
         "us" if value >= 1e3 => format!("{}ms", short(value / 1e3)),
+        // Tables are counted to the entry.
+        "addresses" | "entries" => format!("{value:.0} {unit}"),
         _ => format!("{}{unit}", short(value)),
     }
 }

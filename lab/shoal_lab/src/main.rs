@@ -25,6 +25,7 @@ mod settings;
 mod siitperf;
 mod stand;
 mod suites;
+mod switching;
 mod traffic;
 mod under_way;
 mod view;
