@@ -76,7 +76,17 @@ impl LearningTraffic {
     ) -> Result<Stream, FrameError> {
         self.traffic.check()?;
         let family = *of(&self.traffic.families, self.at);
-        let (frame, tag) = self.traffic.first(self.at, family, FIXED_PORTS)?;
+        let (mut frame, tag) = self.traffic.first(self.at, family, FIXED_PORTS)?;
+        // A stream's frame is its first; no checksum has MACs in it.
+        for change in &changes {
+            let Some((mac, write)) = change.variable.list.first().zip(change.writes.first()) else {
+                continue;
+            };
+            let [_, _, mac @ ..] = mac.to_be_bytes();
+            if let Some(bytes) = frame.get_mut(usize::from(write.offset)..usize::from(write.offset) + 6) {
+                bytes.copy_from_slice(&mac);
+            }
+        }
         let (gap, after) = (Duration::ZERO, Duration::ZERO);
         Ok(Stream {
             name: name.to_owned(),

@@ -167,7 +167,8 @@ impl Learning {
             Learning::Rate { addresses, .. } => (addresses, value, ASKING),
         };
         let teaching = Shot {
-            bracket: Some(bracket),
+            // Brackets are told as rates; a table's are of addresses.
+            bracket: matches!(self, Learning::Rate { .. }).then_some(bracket),
             stateful: true,
             ..Shot::new(traffic.learn(addresses, rate)?, rate as f64, time(u64::from(addresses), rate))
                 .overloaded()
