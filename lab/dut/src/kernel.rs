@@ -113,6 +113,11 @@ pub(crate) fn set_up(role: Role, at: &Namespace, scenario: &Scenario) -> Vec<Lin
     lines
 }
 
+/// The bridge forgets what it has learnt; its own addresses stay.
+pub(crate) fn forget_addresses(at: &Namespace) -> Line {
+    at.ip("link set bridge0 type bridge fdb_flush")
+}
+
 /// The tester as a neighbour that never has to be asked for.
 pub(crate) fn neighbours(at: &Namespace, scenario: &Scenario) -> Vec<Line> {
     let mut lines = Vec::new();

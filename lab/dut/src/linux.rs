@@ -8,7 +8,7 @@ use shoal_lab_plan::{Described, Device, DeviceError, Ports, Reset, Scenario};
 use crate::cleaner::Undo;
 use crate::error::SetupError;
 use crate::interface_counters;
-use crate::kernel::{Role, SESSIONS, batch, nat_rules, neighbours, pool, set_up, trial};
+use crate::kernel::{Role, SESSIONS, batch, forget_addresses, nat_rules, neighbours, pool, set_up, trial};
 use crate::line::Line;
 use crate::probe::probe;
 use crate::proc_stat::softirq_time;
@@ -20,7 +20,7 @@ use crate::wires::{Wires, kind_of};
 
 /// How long a million routes may take.
 const ROUTES: Duration = Duration::from_mins(10);
-/// How long forgetting millions of sessions may take.
+/// How long forgetting millions of sessions or addresses may take.
 const FLUSH: Duration = Duration::from_mins(5);
 
 /// The kernel of this machine as a device.
@@ -155,8 +155,8 @@ impl Device for Linux {
         let cannot = match kind {
             Reset::Restart | Reset::Crash => Some("be started anew: it is this machine's kernel"),
             Reset::Reload if !role.tracks() => Some("read its configuration again: it has no file of it"),
-            Reset::Flush if !role.tracks() => Some("forget sessions: it has none"),
-            Reset::Flush if find("conntrack").is_none() => {
+            Reset::Flush if role == Role::Route => Some("forget sessions or addresses: it has none"),
+            Reset::Flush if role.tracks() && find("conntrack").is_none() => {
                 Some("forget sessions without conntrack: apt install conntrack")
             }
             _ => None,
@@ -205,6 +205,9 @@ impl Running {
                 let (file, command, _) = nat_rules(role, nat);
                 let path = self.stand.path(file);
                 self.stand.run(&at.exec(command).arg(path.to_string_lossy())).map(drop)
+            }
+            Reset::Flush if role == Role::Bridge => {
+                self.stand.run_often(&forget_addresses(&at).limit(FLUSH)).map(drop)
             }
             Reset::Flush => {
                 let sessions = at.exec("conntrack -C").run().unwrap_or_default();

@@ -19,6 +19,12 @@ use crate::wires::name;
 const STARTED: Duration = Duration::from_secs(30);
 /// The switch; it lives in a namespace, so it needs no name of its own.
 const BRIDGE: &str = "lab0";
+/// Seconds that a learnt address lives: as long as it can be, so that none ages within a test.
+const AGEING: u32 = 3600;
+/// Where it listens to `ovs-appctl`. The usual name has the process's id in it.
+const CONTROL: &str = "switch.ctl";
+/// How long forgetting may take.
+const FORGET: Duration = Duration::from_mins(1);
 /// What Debian's package brings.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 /// Where Debian keeps the two variants that `ovs-vswitchd` may be an alternative of.
@@ -62,6 +68,7 @@ impl Adapter for Ovs {
             ("ovsdb-tool", package),
             ("ovs-vsctl", package),
             ("ovs-ofctl", package),
+            ("ovs-appctl", package),
         ])?;
         if self.daemon().is_none() {
             let package = if *self == Ovs::Dpdk { "openvswitch-switch-dpdk" } else { package };
@@ -117,10 +124,11 @@ impl Adapter for Ovs {
         let daemon = self.daemon().unwrap_or_default();
         let line = Line::words(format!("{} {environment}", ground.inside(&ground.cores())))
             .arg(daemon.to_string_lossy())
-            .arg(format!("unix:{}", socket.display()));
+            .arg(format!("unix:{}", socket.display()))
+            .arg(format!("--unixctl={}", folder.join(CONTROL).display()));
         let mut switch = ground.stand.start("ovs-vswitchd", &line)?;
         let bridge = format!(
-            "--timeout=20 add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev fail_mode=secure other-config:disable-in-band=true"
+            "--timeout=20 add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev fail_mode=secure other-config:disable-in-band=true other-config:mac-aging-time={AGEING}"
         );
         let made = ground.stand.run(&vsctl(&folder, &bridge).limit(STARTED));
         // It waits for the switch: if that has ended, why it did is the better answer.
@@ -158,6 +166,19 @@ impl Adapter for Ovs {
         };
         Some(set(ground, "down").and_then(|()| set(ground, "up")))
     }
+
+    /// Cached flows go first: when they are taken away they are counted once more, and what is counted is learnt.
+    fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
+        if ground.scenario.forwarding != Forwarding::Bridge {
+            return None;
+        }
+        let folder = ground.stand.path("ovs");
+        let mut tell = |words: &str| {
+            let line = appctl(&folder, words).limit(FORGET);
+            ground.stand.run_often(&line).map(drop)
+        };
+        Some(tell("revalidator/purge").and_then(|()| tell(&format!("fdb/flush {BRIDGE}"))))
+    }
 }
 
 /// A port that could not be opened is told in the database only.
@@ -181,6 +202,10 @@ fn vsctl(folder: &Path, words: &str) -> Line {
 fn ofctl(folder: &Path, words: &str) -> Line {
     // Ports have names in flows only if it is told so.
     Line::words(format!("{} ovs-ofctl --names {words}", environment(folder)))
+}
+
+fn appctl(folder: &Path, words: &str) -> Line {
+    Line::words(format!("ovs-appctl -t {} {words}", folder.join(CONTROL).display()))
 }
 
 /// Memory, and which processors poll.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use rustix::process::{getpriority_process, setpriority_process};
 
 use crate::cleaner::Undo;
 use crate::error::{SetupError, tail};
@@ -172,15 +173,30 @@ type Job = (Command, mpsc::Sender<io::Result<Child>>);
 /// made it, and with `--pdeathsig` a child would end with a thread of the lab's that only ran one test.
 fn spawn(command: Command) -> io::Result<Child> {
     static SPAWNER: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
-    let spawner = SPAWNER.get_or_init(|| {
-        let (give, take) = mpsc::channel::<Job>();
-        thread::spawn(move || {
-            for (mut command, answer) in take {
-                let _ = answer.send(command.spawn());
-            }
-        });
-        give
+    spawn_by(SPAWNER.get_or_init(spawner), command)
+}
+
+/// A thread that starts commands.
+fn spawner() -> mpsc::Sender<Job> {
+    let (give, take) = mpsc::channel::<Job>();
+    thread::spawn(move || {
+        be_ordinary();
+        for (mut command, answer) in take {
+            let _ = answer.send(command.spawn());
+        }
     });
+    give
+}
+
+/// Priorities are inherited from thread to thread and by children. The tester goes before others on purpose; a device that
+/// did too would go before whatever else its users run, and no user starts it so. Giving way needs no privilege.
+fn be_ordinary() {
+    if getpriority_process(None).is_ok_and(|priority| priority < 0) {
+        let _ = setpriority_process(None, 0);
+    }
+}
+
+fn spawn_by(spawner: &mpsc::Sender<Job>, command: Command) -> io::Result<Child> {
     let (give, take) = mpsc::channel();
     let lost = || io::Error::other("the thread that starts processes is gone");
     spawner.send((command, give)).map_err(|_| lost())?;
@@ -252,6 +268,23 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
         }
         assert!(!proc_stat::runs(pid));
+    }
+
+    #[test]
+    fn what_a_thread_of_high_priority_starts_runs_at_an_ordinary_one() {
+        let said = thread::spawn(|| {
+            setpriority_process(None, -5).ok()?;
+            let mut command = Command::new("nice");
+            command.stdout(Stdio::piped());
+            let child = spawn_by(&spawner(), command).unwrap();
+            Some(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
+        });
+        match said.join().unwrap() {
+            Some(said) => assert_eq!(said.trim(), "0"),
+            None => println!(
+                "SKIP what_a_thread_of_high_priority_starts_runs_at_an_ordinary_one: priorities cannot be raised here"
+            ),
+        }
     }
 
     #[test]

@@ -23,46 +23,65 @@ pub struct Known {
     pub what: &'static str,
     /// What it can do, in the words of [`Forwarding::name`](shoal_lab_plan::Forwarding::name).
     pub forwardings: &'static [&'static str],
+    /// Whether it learns addresses when it bridges, and can be told to forget them
+    /// ([`Reset::Flush`](shoal_lab_plan::Reset::Flush)).
+    pub learns: bool,
 }
 
 const ALL_OF_THEM: &[&str] = &["route", "cross-connect", "bridge", "snat"];
 
 /// All of them.
 pub const KNOWN: &[Known] = &[
-    Known { name: "shoal", what: "this project's router", forwardings: &["route"] },
+    Known { name: "shoal", what: "this project's router", forwardings: &["route"], learns: false },
     Known {
         name: "linux-route",
         what: "this kernel's IPv4 and IPv6 routing, in a namespace",
         forwardings: &["route"],
+        learns: false,
     },
-    Known { name: "linux-bridge", what: "this kernel's bridge", forwardings: &["bridge"] },
-    Known { name: "linux-nft", what: "this kernel's source NAT, by nftables", forwardings: &["snat"] },
-    Known { name: "linux-iptables", what: "this kernel's source NAT, by iptables", forwardings: &["snat"] },
+    Known { name: "linux-bridge", what: "this kernel's bridge", forwardings: &["bridge"], learns: true },
+    Known {
+        name: "linux-nft",
+        what: "this kernel's source NAT, by nftables",
+        forwardings: &["snat"],
+        learns: false,
+    },
+    Known {
+        name: "linux-iptables",
+        what: "this kernel's source NAT, by iptables",
+        forwardings: &["snat"],
+        learns: false,
+    },
     Known {
         name: "testpmd-io",
         what: "DPDK's test program, frames as they are",
         forwardings: &["cross-connect", "bridge"],
+        learns: false,
     },
     Known {
         name: "testpmd-mac",
         what: "DPDK's test program, MACs rewritten",
         forwardings: &["route", "cross-connect"],
+        learns: false,
     },
     Known {
         name: "ovs",
         what: "Open vSwitch in user space, with the kernel's interfaces",
         forwardings: &["cross-connect", "bridge"],
+        learns: true,
     },
     Known {
         name: "ovs-dpdk",
         what: "Open vSwitch in user space, with DPDK's devices",
         forwardings: &["cross-connect", "bridge"],
+        learns: true,
     },
-    Known { name: "vpp", what: "FD.io VPP", forwardings: ALL_OF_THEM },
+    Known { name: "vpp", what: "FD.io VPP", forwardings: ALL_OF_THEM, learns: true },
     Known {
         name: "wire",
         what: "no device: the tester's ports joined, for self-tests",
         forwardings: ALL_OF_THEM,
+        learns: false,
     },
 ];
 
@@ -194,6 +213,12 @@ mod tests {
                 assert!(reason.contains(forwarding.name()), "{}: {reason}", known.name);
             }
         }
+    }
+
+    #[test]
+    fn what_learns_can_bridge() {
+        let learning: Vec<&Known> = KNOWN.iter().filter(|k| k.learns).collect();
+        assert!(learning.len() > 1 && learning.iter().all(|k| k.forwardings.contains(&"bridge")));
     }
 
     #[test]

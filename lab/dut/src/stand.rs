@@ -55,6 +55,15 @@ impl Stand {
         line.run()
     }
 
+    /// Runs a command that is run many times: the record has it once.
+    pub fn run_often(&mut self, line: &Line) -> Result<String, SetupError> {
+        let text = line.to_string();
+        if !self.record.commands.contains(&text) {
+            self.record.commands.push(text);
+        }
+        line.run()
+    }
+
     /// Runs a command of words with blanks between them.
     pub fn words(&mut self, text: impl AsRef<str>) -> Result<String, SetupError> {
         self.run(&Line::words(text))
@@ -179,11 +188,14 @@ mod tests {
         let path = stand.write("a.conf", "one\n").unwrap();
         stand.write("a.conf", "two\n").unwrap();
         stand.words("true --quiet").unwrap();
+        for _ in 0..3 {
+            stand.run_often(&Line::words("true --often")).unwrap();
+        }
         stand.note("so it is");
         assert_eq!(fs::read_to_string(&path).unwrap(), "two\n");
         let record = stand.end();
         assert!(!path.exists());
-        assert_eq!(record.commands, ["true --quiet"]);
+        assert_eq!(record.commands, ["true --quiet", "true --often"]);
         assert_eq!(record.files, [("a.conf".to_owned(), "two\n".to_owned())]);
         assert_eq!(record.notes, ["so it is"]);
     }

@@ -42,6 +42,10 @@ pub(crate) trait Adapter: Send {
     fn flap(&self, _ground: &mut Ground) -> Option<Result<(), SetupError>> {
         None
     }
+    /// What it has learnt as a bridge is forgotten when this returns; `None`: it learns nothing.
+    fn forget(&self, _ground: &mut Ground) -> Option<Result<(), SetupError>> {
+        None
+    }
 }
 
 /// What a running adapter has at hand.
@@ -242,7 +246,10 @@ impl<A: Adapter> Device for UserSpace<A> {
                     self.cannot("read its configuration again while it runs: a restart is what it has")
                 );
             }
-            Reset::Flush => return Err(self.cannot("forget sessions: it has none")),
+            Reset::Flush => match self.adapter.forget(ground) {
+                Some(done) => done,
+                None => return Err(self.cannot("forget sessions or addresses: it has none")),
+            },
             Reset::Flap => match self.adapter.flap(ground) {
                 Some(done) => done,
                 None => return Err(self.cannot("put a port down and up")),

@@ -88,6 +88,14 @@ impl Adapter for Vpp {
         };
         Some(set(ground, "down").and_then(|()| set(ground, "up")))
     }
+
+    fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
+        if ground.scenario.forwarding != Forwarding::Bridge {
+            return None;
+        }
+        let line = client(ground, "clear l2fib");
+        Some(ground.stand.run_often(&line).map(drop))
+    }
 }
 
 fn client(ground: &Ground, words: &str) -> Line {

@@ -48,9 +48,26 @@ fn linux_bridges() {
     let ports = device.start(&scenario(Forwarding::Bridge), "af-xdp").unwrap();
     assert_eq!(ports.left.mac, None);
     assert_all_passed(&device.describe().notes);
+    // The probe's frames came from the tester's addresses.
+    let namespace = format!("{}d", namespace_of(&ports).strip_suffix('l').unwrap());
+    let learnt = || bridge_fdb(&namespace).matches("02:00:00:00:5a:0").count();
+    assert_eq!(learnt(), 2, "{}", bridge_fdb(&namespace));
+    for _ in 0..2 {
+        device.reset(Reset::Flush).unwrap();
+    }
+    assert_eq!(learnt(), 0, "{}", bridge_fdb(&namespace));
+    let commands = device.describe().commands;
+    assert_eq!(commands.iter().filter(|c| c.contains("fdb_flush")).count(), 1, "{commands:#?}");
     device.reset(Reset::Flap).unwrap();
     drop(device);
     lab.left_nothing();
+}
+
+/// Where the bridge of a namespace knows addresses.
+fn bridge_fdb(namespace: &str) -> String {
+    let out =
+        std::process::Command::new("bridge").args(["-n", namespace, "fdb", "show", "br", "bridge0"]).output();
+    String::from_utf8(out.unwrap().stdout).unwrap()
 }
 
 #[test]

@@ -125,6 +125,44 @@ fn open_vswitch_bridges() {
 }
 
 #[test]
+fn open_vswitch_forgets_what_it_learnt() {
+    let test = "open_vswitch_forgets_what_it_learnt";
+    let Some(lab) = Lab::begin(test) else { return };
+    let scenario = scenario(Forwarding::Bridge);
+    let Some(mut device) = ready(&lab, test, "ovs", &scenario) else { return };
+    device.start(&scenario, "af-packet").unwrap();
+    let folders = std::fs::read_dir(lab.folder()).unwrap().flatten().map(|f| f.path().join("ovs/switch.ctl"));
+    let control = folders.into_iter().find(|f| f.exists()).unwrap();
+    let learnt = || {
+        let out = std::process::Command::new("ovs-appctl")
+            .arg("-t")
+            .arg(&control)
+            .args(["fdb/show", "lab0"])
+            .output();
+        let said = String::from_utf8(out.unwrap().stdout).unwrap();
+        (said.matches("02:00:00:00:5a:0").count(), said)
+    };
+    assert_eq!(learnt().0, 2, "{}", learnt().1);
+    device.reset(Reset::Flush).unwrap();
+    assert_eq!(learnt().0, 0, "{}", learnt().1);
+    drop(device);
+    lab.left_nothing();
+}
+
+#[test]
+fn what_learns_nothing_forgets_nothing() {
+    let test = "what_learns_nothing_forgets_nothing";
+    let Some(lab) = Lab::begin(test) else { return };
+    let scenario = scenario(Forwarding::CrossConnect);
+    let Some(mut device) = ready(&lab, test, "ovs", &scenario) else { return };
+    device.start(&scenario, "af-packet").unwrap();
+    let error = device.reset(Reset::Flush).unwrap_err();
+    assert_eq!(error.to_string(), "ovs cannot forget sessions or addresses: it has none");
+    drop(device);
+    lab.left_nothing();
+}
+
+#[test]
 fn open_vswitch_with_dpdk_cross_connects() {
     on_wires(
         "open_vswitch_with_dpdk_cross_connects",

@@ -48,4 +48,6 @@ pub use port::{
     dpdk_settings,
 };
 pub use self_test::{Ceiling, SelfTest, self_test};
-pub use synthetic::{Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told};
+pub use synthetic::{
+    AddressTable, Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told, WhenFull,
+};

@@ -8,7 +8,8 @@
 //! what was sent. A [`Tuple`] is a flow as a NAT sees it.
 //!
 //! Above them stand the streams that tests ask for: RFC 2544's and siitperf's [`Traffic`] with RFC 4814's variations,
-//! T-Rex's [`LoadTraffic`], the thesis's [`ThesisTraffic`], RFC 9693's [`StatefulTraffic`].
+//! T-Rex's [`LoadTraffic`], the thesis's [`ThesisTraffic`], RFC 9693's [`StatefulTraffic`], RFC 2889's
+//! [`LearningTraffic`].
 //!
 //! Parsing and checksums are this crate's own: were they the router's, a mistake would hide itself.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod cursor;
 mod error;
 mod extension;
 mod layout;
+mod learning;
 mod loadtest;
 mod mix;
 mod packet;
@@ -36,6 +38,7 @@ mod variation;
 
 pub use error::{FrameError, nearest};
 pub use extension::Extension;
+pub use learning::{LearningTraffic, MOST_ADDRESSES};
 pub use loadtest::{LoadTest, LoadTraffic};
 pub use mix::Mix;
 pub use packet::{LARGEST, Mac, Macs};

@@ -297,15 +297,25 @@ impl Traffic {
         changes
     }
 
-    fn broadcast(&self, way: &str, from: Side, family: Family, rate: Rate) -> Result<Stream, FrameError> {
-        let mut all = self.clone();
-        let (other, mac) = match family {
+    /// The same with all frames broadcasts (RFC 2889 5.10), which are expected to arrive at the other side: IPv4's limited
+    /// broadcast, or IPv6's to all nodes. The family is the left side's.
+    #[must_use]
+    pub fn all_broadcast(mut self) -> Traffic {
+        let [family, _] = self.families;
+        let (to, mac) = match family {
             Family::Ip4 => (IpAddr::from([255; 4]), [0xff; 6]),
             // RFC 5180 knows no broadcast; all nodes of the link are what comes nearest (RFC 4291 2.7.1, RFC 2464 7).
             Family::Ip6 => (IpAddr::from([0xff02, 0, 0, 0, 0, 0, 0, 1_u16]), [0x33, 0x33, 0, 0, 0, 1]),
         };
-        all.macs.device = [Some(mac); 2];
-        all.destinations = [Some(other); 2];
+        self.macs.device = [Some(mac); 2];
+        self.destinations = [Some(to); 2];
+        // There is one destination.
+        self.networks = [1; 2];
+        self
+    }
+
+    fn broadcast(&self, way: &str, from: Side, family: Family, rate: Rate) -> Result<Stream, FrameError> {
+        let all = Traffic { families: [family; 2], ..self.clone() }.all_broadcast();
         let mut stream = all.stream(format!("{way} broadcast"), from, family, rate)?;
         // Nothing of a broadcast varies: not its destination, nor the rest, so that it is the same for each receiver.
         stream.changes.clear();

@@ -151,6 +151,16 @@ pub(crate) fn macs(offset: u16, of: Side, count: u32) -> Change {
     let seed = join(0x004d_4143, of.index() as u64);
     let list = (0..u64::from(count)).map(|i| number(seed, i) & 0xfcff_ffff_ffff).collect();
     let variable = Variable { order: Order::Random, min: 0, max: 0, first: 0, step: 1, list, seed };
-    let high = Write { shift: -32, ..Write::whole(offset, 2) };
-    Change { variable, writes: vec![high, Write::whole(offset + 2, 4)] }
+    Change { variable, writes: mac_writes(offset) }
+}
+
+/// The change that takes the MAC at `offset` from `list`, one after the other.
+pub(crate) fn listed_macs(offset: u16, list: Vec<u64>) -> Change {
+    let variable = Variable { order: Order::Rising, min: 0, max: 0, first: 0, step: 1, list, seed: 0 };
+    Change { variable, writes: mac_writes(offset) }
+}
+
+/// A MAC's two writes: a number's low six bytes.
+fn mac_writes(offset: u16) -> Vec<Write> {
+    vec![Write { shift: -32, ..Write::whole(offset, 2) }, Write::whole(offset + 2, 4)]
 }

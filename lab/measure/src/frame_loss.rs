@@ -61,8 +61,8 @@ impl FrameLossResult {
         rates.into_iter().map(|r| (r, middle(r, |p| p.received), middle(r, |p| p.loss[2]))).collect()
     }
 
-    /// The highest rate that arrived and the rate that was offered then: beyond it a livelock shows (RFC 2889's maximum
-    /// forwarding rate).
+    /// The rate that was offered when the most arrived, and how much that was: RFC 2889's maximum forwarding rate. Beyond
+    /// it a livelock shows.
     pub fn peak(&self) -> Option<(u64, f64)> {
         self.curve().into_iter().map(|(r, got, _)| (r, got)).max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -92,6 +92,20 @@ impl FrameLoss {
         runner: &mut Runner<'_>,
         traffic: &dyn Traffic,
     ) -> Result<FrameLossResult, MeasureError> {
+        self.measure_as(self.name(), runner, traffic)
+    }
+
+    /// The same under another test's name.
+    ///
+    /// # Errors
+    ///
+    /// As [`measure`](Self::measure).
+    pub fn measure_as(
+        &self,
+        name: &str,
+        runner: &mut Runner<'_>,
+        traffic: &dyn Traffic,
+    ) -> Result<FrameLossResult, MeasureError> {
         let rates = self.rates(self.most.unwrap_or_else(|| runner.most_rate(traffic.size())));
         if rates.is_empty() || rates.contains(&0) {
             return Err(MeasureError::Setting {
@@ -100,7 +114,7 @@ impl FrameLoss {
                 nearest: "at least one, and each at least 1 fps".into(),
             });
         }
-        let runs = repeat(runner, self.name(), runner.conduct.runs, |r| self.sweep(r, traffic, &rates))?;
+        let runs = repeat(runner, name, runner.conduct.runs, |r| self.sweep(r, traffic, &rates))?;
         Ok(FrameLossResult { runs })
     }
 

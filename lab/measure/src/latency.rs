@@ -84,6 +84,20 @@ impl Latency {
         runner: &mut Runner<'_>,
         traffic: &dyn Traffic,
     ) -> Result<LatencyResult, MeasureError> {
+        self.measure_as(self.name(), runner, traffic)
+    }
+
+    /// The same under another test's name.
+    ///
+    /// # Errors
+    ///
+    /// As [`measure`](Self::measure).
+    pub fn measure_as(
+        &self,
+        name: &str,
+        runner: &mut Runner<'_>,
+        traffic: &dyn Traffic,
+    ) -> Result<LatencyResult, MeasureError> {
         if self.delay >= self.duration {
             return Err(MeasureError::Setting {
                 what: "delay",
@@ -99,7 +113,7 @@ impl Latency {
                 nearest: format!("1 to {frames:.0} frames can be tagged at this rate and length"),
             });
         }
-        let runs = repeat(runner, self.name(), runner.conduct.runs, |r| self.once(r, traffic))?;
+        let runs = repeat(runner, name, runner.conduct.runs, |r| self.once(r, traffic))?;
         Ok(LatencyResult { runs })
     }
 

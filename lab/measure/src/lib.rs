@@ -9,8 +9,8 @@
 //!
 //! | question | test |
 //! | --- | --- |
-//! | how fast without loss | [`Throughput`], [`NdrBench`], [`MlrSearch`] |
-//! | how much is lost, or arrives, beyond that | [`FrameLoss`], [`Mrr`], [`LoadTest`], [`Soak`] |
+//! | how fast without loss | [`Throughput`], [`NdrBench`], [`MlrSearch`], [`Broadcast`] |
+//! | how much is lost, or arrives, beyond that | [`FrameLoss`], [`ForwardingRate`], [`Mrr`], [`LoadTest`], [`Soak`] |
 //! | how late | [`Latency`], [`DelayVariation`], [`Thesis`] |
 //! | how much can it hold | [`BackToBack`], [`BurstGap`], [`nat::Capacity`], [`Learning`] |
 //! | how long until it works again | [`Recovery`], [`ResetTest`] |
@@ -30,11 +30,13 @@ struct Readme;
 
 mod assertion;
 mod back_to_back;
+mod broadcast;
 mod case;
 mod conduct;
 mod delay_variation;
 mod error;
 mod estimate;
+mod forwarding_rate;
 mod frame_loss;
 mod gates;
 pub mod in_process;
@@ -64,11 +66,13 @@ mod traffic;
 
 pub use assertion::{Assertion, AssertionError, Checked, metric_name};
 pub use back_to_back::{BackToBack, BackToBackResult, BurstGap, GapFound};
+pub use broadcast::Broadcast;
 pub use case::{Case, Marks, judge, judge_rate, mark, note, with_curve};
 pub use conduct::{Conduct, Precision, Preset};
 pub use delay_variation::{DelayVariation, DelayVariationResult, DelayVariationRun};
 pub use error::{MeasureError, spoken};
 pub use estimate::Estimate;
+pub use forwarding_rate::ForwardingRate;
 pub use frame_loss::{FrameLoss, FrameLossResult, LossPoint, Steps};
 pub use gates::{Gate, GateResult, Gates};
 pub use journal::{Journal, Progress, Time, Unrecorded, WallTime};

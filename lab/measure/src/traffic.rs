@@ -146,7 +146,9 @@ pub trait LearningTraffic {
     /// [`MeasureError::Traffic`] if it cannot be made.
     fn learn(&self, addresses: u32, rate: u64) -> Result<Vec<Stream>, MeasureError>;
 
-    /// One frame *to* each of them, sent on the left too. Its streams are not `expected`: what arrives was flooded.
+    /// One frame *to* each of them at `rate`, sent on the left too, *from* one of them, so that asking teaches nothing new.
+    /// These streams are not `expected`: what arrives of them was flooded. One that is expected goes beside them to an
+    /// address that was never learnt: that it arrives shows that a silent bridge filters and is not dead.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ pub enum Reset {
     Flap,
     /// Another number of workers.
     Workers(u16),
-    /// All sessions of a NAT are forgotten.
+    /// All sessions of a NAT, or addresses that a bridge has learnt, are forgotten.
     Flush,
 }
 

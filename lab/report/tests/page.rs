@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use shoal_lab_plan::{Described, Trust};
+use shoal_lab_plan::{Described, SummaryRow, Trust};
 use shoal_lab_report::{
     Bench, DeviceRecord, Histogram, HistogramOf, Page, PercentilePoint, Results, SampleLine, append_history,
     compare, compare_page, history_file, read_history,
@@ -51,6 +51,41 @@ fn one_run_has_a_bar_and_its_badge_but_no_whisker() {
     assert_eq!(checked(&page), 1);
     assert!(page.contains("class=\"bar c0\"") && !page.contains("class=\"whisker\""));
     assert!(page.contains("n &lt; 20") && page.contains("vpp</strong>: skipped, no vpp binary"));
+}
+
+#[test]
+fn a_bridges_results_are_under_the_rfcs_names() {
+    let of = |test: &str, metric: &str, unit: &str, values: Vec<f64>| SummaryRow {
+        test: test.into(),
+        metric: metric.into(),
+        unit: unit.into(),
+        scenario: "bridge".into(),
+        ..row("ovs", values)
+    };
+    let curve = vec![(100.0, 100.0), (200.0, 150.0)];
+    let axes = Some(("offered fps/dir".to_owned(), "received fps/dir".to_owned()));
+    let rate = SummaryRow { curve, axes, ..of("forwarding-rate", "forwarding rate", "fps/dir", vec![150.0]) };
+    let page = html(vec![results(
+        "x",
+        vec![
+            of("address-capacity", "address capacity", "addresses", vec![8192.0]),
+            of("address-learning-rate", "address learning rate", "fps/dir", vec![5e5]),
+            of("broadcast", "broadcast throughput", "fps/dir", vec![2e5]),
+            of("broadcast", "TL", "us", vec![12.0]),
+            rate,
+        ],
+    )]);
+    // Bars of three rates, and the curve.
+    assert_eq!(checked(&page), 4);
+    for title in [
+        "Address caching capacity (RFC 2889)",
+        "Address learning rate (RFC 2889)",
+        "Broadcast frames (RFC 2889), broadcast throughput",
+        "Maximum forwarding rate (RFC 2889)",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.contains(">8192<"), "a table's size to the entry");
 }
 
 #[test]

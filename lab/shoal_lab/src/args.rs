@@ -142,13 +142,14 @@ pub struct Run {
     /// What the profile's rates are scaled to: `10gbpsl1`, `1mpps`, `50%`.
     #[arg(long, value_name = "RATE")]
     pub port_rate: Option<String>,
-    /// Offered rate in frames a second and direction, for tests that need one; the throughput if left out.
+    /// Offered rate in frames a second and direction, for tests that need one; the throughput if left out. Of
+    /// address-capacity: at which addresses are taught.
     #[arg(long, value_parser = count)]
     pub rate: Option<u64>,
     /// Shares of that rate in percent, several with commas: `latency --percent 10,50,90`.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=200))]
     pub percent: Vec<u8>,
-    /// Flows (source ports), for sweeps several with commas.
+    /// Flows (source ports), connections of a NAT, addresses of a bridge; for sweeps several with commas.
     #[arg(long, value_delimiter = ',', value_parser = count)]
     pub flows: Vec<u64>,
     /// Further routes in the device, for sweeps several with commas.

@@ -22,6 +22,7 @@ use crate::revisions;
 use crate::selftest;
 use crate::settings::Settings;
 use crate::stand::dut_settings;
+use crate::switching;
 use crate::under_way::UnderWay;
 use crate::view::View;
 
@@ -105,10 +106,13 @@ impl Campaign {
                 whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
             }
             whole = whole
-                + catalogue::make(case, conduct, known).map_or_else(
-                    || Estimate::of(conduct, 28, conduct.duration),
-                    |test| test.estimate(conduct, most),
-                );
+                + match catalogue::make(case, conduct, known) {
+                    Some(test) => test.estimate(conduct, most),
+                    None if switching::is_learning(&case.test) => {
+                        switching::learning(case, known).estimate(conduct)
+                    }
+                    None => Estimate::of(conduct, 28, conduct.duration),
+                };
             whole = whole + START;
         }
         whole

@@ -12,6 +12,7 @@ use crate::args::Common;
 use crate::profile::Profile;
 use crate::replay::Replay;
 use crate::settings::Settings;
+use crate::switching;
 
 /// Which IP a case sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +98,7 @@ pub struct Case {
     pub direction: Direction,
     /// The device's workers.
     pub workers: u16,
-    /// Source ports in use; none: all of RFC 4814's.
+    /// Source ports in use, connections of a NAT, addresses of a bridge; none: all of RFC 4814's, or the test's own number.
     pub flows: Option<u64>,
     /// Further routes in the device.
     pub routes: u32,
@@ -125,7 +126,8 @@ impl Case {
             parts.extend(Some(profile.tunables.clone()).filter(|t| !t.is_empty()));
         }
         parts.extend(self.percent.map(|p| format!("{p} %")));
-        parts.extend(self.flows.map(|n| format!("flows={n}")));
+        let counted = if switching::is_learning(&self.test) { "addresses" } else { "flows" };
+        parts.extend(self.flows.map(|n| format!("{counted}={n}")));
         if self.routes > 0 {
             parts.push(format!("routes={}", self.routes));
         }

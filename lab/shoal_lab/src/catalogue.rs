@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    BackToBack, BurstGap, Conduct, DelayVariation, FrameLoss, Latency, LoadTest, MlrSearch, Mrr, NdrBench,
-    Recovery, Soak, Steps, Test, Thesis, Throughput, nearest,
+    BackToBack, Broadcast, BurstGap, Conduct, DelayVariation, ForwardingRate, FrameLoss, Latency, LoadTest,
+    MlrSearch, Mrr, NdrBench, Recovery, Soak, Steps, Test, Thesis, Throughput, nearest,
 };
 
 use crate::cases::Case;
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// All tests, in the order in which one would read about them.
-pub const ENTRIES: [Entry; 23] = [
+pub const ENTRIES: [Entry; 27] = [
     entry("throughput", "highest rate without loss (RFC 2544 26.1)", false),
     entry("loss", "loss at each offered rate (RFC 2544 26.3)", false),
     entry("latency", "typical and worst delay (RFC 8219 7.2)", true),
@@ -42,6 +42,10 @@ pub const ENTRIES: [Entry; 23] = [
     entry("nat-throughput", "throughput over connections that exist (RFC 9693 4.5)", false),
     entry("nat-teardown", "connections a second that a NAT forgets (RFC 9693 4.6)", false),
     entry("nat-capacity", "connections that a NAT holds (RFC 9693 4.7)", false),
+    entry("forwarding-rate", "the most that arrives at any load, and that load (RFC 2889 5.6)", false),
+    entry("address-capacity", "addresses that a bridge remembers (RFC 2889 5.7)", false),
+    entry("address-learning-rate", "addresses a second that a bridge learns (RFC 2889 5.8)", false),
+    entry("broadcast", "throughput and delay of broadcast frames through a bridge (RFC 2889 5.10)", false),
     entry("gates", "is every frame right, of all sizes and both families", false),
     entry("replay", "clocks and instructions a packet, by node, in one process: no ports, no root", false),
     entry("revisions", "what arrives at the highest load, in turns with another build (--base)", false),
@@ -76,7 +80,7 @@ pub struct Known {
     pub ceiling: Option<u64>,
 }
 
-/// The test of a case; none for those that need the device itself (`reset`), two of them (`revisions`), no single traffic
+/// The test of a case; none for those that need the device itself (`reset`, tables), two of them (`revisions`), no single traffic
 /// (`gates`) or no tester (`replay`).
 pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test>> {
     let quick = conduct.duration < Duration::from_mins(1);
@@ -88,6 +92,8 @@ pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test
             ..Throughput::default()
         }),
         "loss" => Box::new(FrameLoss { steps: Steps::default(), most: known.ceiling }),
+        "forwarding-rate" => Box::new(ForwardingRate { most: known.ceiling }),
+        "broadcast" => Box::new(Broadcast { most: known.ceiling }),
         "latency" if quick => Box::new(Latency::under(conduct, known.rate)),
         "latency" => Box::new(Latency::rfc8219(known.rate)),
         "pdv" => Box::new(DelayVariation { rate: known.rate, duration: conduct.duration }),
@@ -144,6 +150,7 @@ fn load_test(quick: bool, conduct: &Conduct, known: Known) -> LoadTest {
 mod tests {
     use super::*;
     use crate::cases::{Defaults, expand};
+    use crate::{nat, switching};
 
     #[test]
     fn each_test_can_be_made_under_its_own_name() {
@@ -155,7 +162,8 @@ mod tests {
             assert_eq!(
                 made.is_none(),
                 ["reset", "gates", "replay", "revisions"].contains(&entry.name)
-                    || entry.name.starts_with("nat-"),
+                    || nat::is_nat(entry.name)
+                    || switching::is_learning(entry.name),
                 "{}",
                 entry.name
             );

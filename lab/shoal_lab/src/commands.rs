@@ -27,6 +27,7 @@ use crate::selftest;
 use crate::settings::{Loaded, Settings};
 use crate::siitperf;
 use crate::suites;
+use crate::switching;
 use crate::view::{View, short};
 
 /// Does what was typed.
@@ -46,7 +47,7 @@ pub fn run(cli: Cli) -> Exit {
         Some(Command::Doctor) => lab.doctor(),
         Some(Command::Selftest(wanted)) => lab.selftest(&wanted),
         Some(Command::List { what }) => {
-            print!("{}", list::list(what, &lab.settings, lab.json));
+            say_as_is!("{}", list::list(what, &lab.settings, lab.json));
             Exit::Done
         }
         Some(Command::Run(run)) => lab.run(&run),
@@ -56,7 +57,7 @@ pub fn run(cli: Cli) -> Exit {
         Some(Command::Show { results }) => show(&results, lab.json),
         Some(Command::Resume { results }) => lab.resume(&results),
         Some(Command::Config { command: ConfigCommand::Show { origin } }) => {
-            print!("{}", loaded.show(origin));
+            say_as_is!("{}", loaded.show(origin));
             Exit::Done
         }
         Some(Command::SiitperfTp(args)) => lab.siitperf(Program::Tp, &args),
@@ -82,10 +83,10 @@ impl Lab {
         findings.push(doctor::dpdk(shoal_lab_engine::dpdk_plugin()));
         findings.extend(list::devices(&self.settings));
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+            say!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
         } else {
-            print!("{}", doctor::text(&findings));
-            println!("\nnext: shoal-lab selftest, or shoal-lab alone for a demonstration");
+            say_as_is!("{}", doctor::text(&findings));
+            say!("\nnext: shoal-lab selftest, or shoal-lab alone for a demonstration");
         }
         Exit::Done
     }
@@ -149,10 +150,14 @@ impl Lab {
         }
         let eight = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
         let sizes: &[&str] = if entry.name == "loadtest" { &eight } else { &["64"] };
-        let is_nat = nat::is_nat(entry.name);
-        let duts: &[&str] = if is_nat { &["linux-nft"] } else { &["shoal"] };
-        let (forwarding, direction) =
-            if is_nat { ("snat", "fwd") } else { (run.common.forwarding.as_str(), "bi") };
+        let asked = run.common.forwarding.as_str();
+        let (duts, forwarding, direction): (&[&str], &str, &str) = if nat::is_nat(entry.name) {
+            (&["linux-nft"], "snat", "fwd")
+        } else if switching::is_switching(entry.name) {
+            (&["linux-bridge"], switching::forwarding(asked), "fwd")
+        } else {
+            (&["shoal"], asked, "bi")
+        };
         let defaults = Defaults {
             duts,
             forwarding,
@@ -171,6 +176,7 @@ impl Lab {
             ));
         }
         match expand(entry.name, &run.common, &defaults)
+            .and_then(switching::checked)
             .and_then(|c| Ok((c, conduct(&run.common, &self.settings)?)))
         {
             Ok((mut cases, conduct)) => {
@@ -318,9 +324,9 @@ impl Lab {
             let told = serde_json::json!({ "end": {
                 "folder": ended.folder, "report": page, "exit": ended.exit as u8, "rows": ended.rows, "checks": ended.checks,
             }});
-            println!("{told}");
+            say!("{told}");
         } else {
-            println!("\nresults: {}\nreport:  {}", ended.folder.display(), page.display());
+            say!("\nresults: {}\nreport:  {}", ended.folder.display(), page.display());
         }
         ended.exit
     }
@@ -355,7 +361,7 @@ impl Lab {
                 let found =
                     selftest::measure(&case, transport, &conduct, &self.settings, &clock, None, &mut journal);
                 match found {
-                    Ok((found, _)) => println!(
+                    Ok((found, _)) => say!(
                         "{transport}, {size} B: {}fps/dir without loss; delay {:.1} us, 99.9th percentile {:.1} us; \
                          {} stalls, the longest {:.0} us",
                         short(found.rate as f64),
@@ -384,9 +390,16 @@ fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
         rows.iter().map(|row| of(row).len()).max().unwrap_or_default().clamp(least, 40)
     };
     let (variants, metrics) = (width(|r| &r.variant, 10), width(|r| &r.metric, 18));
-    println!(
+    say!(
         "\n{:<14} {:<10} {:<12} {:<4} {:<variants$} {:<metrics$} {:>20} {:>9}  ",
-        "device", "wire", "frames", "way", "variant", "metric", "median", "spread"
+        "device",
+        "wire",
+        "frames",
+        "way",
+        "variant",
+        "metric",
+        "median",
+        "spread"
     );
     for row in rows.iter().filter(|r| r.test != "gates") {
         let stats = Statistics::of(&row.values);
@@ -396,7 +409,7 @@ fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
         } else {
             String::new()
         };
-        println!(
+        say!(
             "{:<14} {:<10} {:<12} {:<4} {:<variants$} {:<metrics$} {:>20} {spread:>9}  {}",
             row.dut,
             row.transport.replace("af-packet", "packet"),
@@ -415,6 +428,8 @@ fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         "us" if value >= 1e6 => format!("{}s", short(value / 1e6)),
         "us" if value >= 1e3 => format!("{}ms", short(value / 1e3)),
+        // Tables are counted to the entry.
+        "addresses" | "entries" => format!("{value:.0} {unit}"),
         _ => format!("{}{unit}", short(value)),
     }
 }
@@ -427,7 +442,7 @@ fn print_checks(checks: &[Check]) {
             CheckOutcome::Skipped(text) => ("SKIP", text),
             CheckOutcome::Error(text) => ("ERROR", text),
         };
-        println!("{word} {}: {}: {text}", check.suite, check.name);
+        say!("{word} {}: {}: {text}", check.suite, check.name);
     }
 }
 
@@ -436,7 +451,7 @@ fn page(results: &[PathBuf], output: Option<PathBuf>) -> Exit {
     let Some(output) = output else { return Exit::Usage };
     match write_page(results, &output) {
         Ok(()) => {
-            println!("report: {}", output.display());
+            say!("report: {}", output.display());
             Exit::Done
         }
         Err(error) => usage(&error),
@@ -446,14 +461,14 @@ fn page(results: &[PathBuf], output: Option<PathBuf>) -> Exit {
 fn show(folder: &Path, json: bool) -> Exit {
     match Results::read(folder) {
         Ok(results) if json => {
-            println!("{}", serde_json::json!({ "record": results.record, "rows": results.rows }));
+            say!("{}", serde_json::json!({ "record": results.record, "rows": results.rows }));
             Exit::Done
         }
         Ok(results) => {
-            println!("{}: {}", results.record.name, results.record.command.join(" "));
+            say!("{}: {}", results.record.name, results.record.command.join(" "));
             print_rows(&results.rows);
             for warning in &results.warnings {
-                println!("{warning}");
+                say!("{warning}");
             }
             Exit::Done
         }
@@ -468,9 +483,9 @@ fn compare(a: &Path, b: &Path, json: bool) -> Exit {
     };
     let comparison = report::compare(&a, &b);
     if json {
-        println!("{}", serde_json::to_string_pretty(&comparison).unwrap_or_default());
+        say!("{}", serde_json::to_string_pretty(&comparison).unwrap_or_default());
     } else {
-        print!("{}", comparison.text());
+        say_as_is!("{}", comparison.text());
     }
     Exit::Done
 }

@@ -8,17 +8,18 @@ use crate::campaign::Campaign;
 use crate::cases::Case;
 use crate::replay;
 use crate::stand::{dut_settings, scenario};
+use crate::switching;
 use crate::traffic::CaseTraffic;
 
 /// Prints it.
 pub fn print(campaign: &Campaign, time: Duration) {
-    println!("{} results, about {}", campaign.cases.len(), spoken(time));
+    say!("{} results, about {}", campaign.cases.len(), spoken(time));
     for (case, number) in campaign.cases.iter().zip(1..) {
         if case.replay.is_some() {
-            println!("\n[{number}] {}: {} in one process, without a wire", case.test, case.dut);
-            print!("{}", replay::dry_run(case, &campaign.settings.dut.replay));
+            say!("\n[{number}] {}: {} in one process, without a wire", case.test, case.dut);
+            say_as_is!("{}", replay::dry_run(case, &campaign.settings.dut.replay));
         } else {
-            println!(
+            say!(
                 "\n[{number}] {}: {} ({}), ip{} {} {}, {} worker(s) {}",
                 case.test,
                 case.dut,
@@ -37,29 +38,33 @@ pub fn print(campaign: &Campaign, time: Duration) {
 fn of_device(campaign: &Campaign, case: &Case) {
     let scenario = scenario(case, &campaign.settings);
     match shoal_lab_dut::device(&case.dut, &dut_settings(&campaign.settings)) {
-        Err(error) => println!("  {error}"),
+        Err(error) => say!("  {error}"),
         Ok(device) => {
             if let Err(reason) = device.available(&scenario) {
-                println!("  skipped: {reason}");
+                say!("  skipped: {reason}");
             }
             let best = device.transports();
-            println!("  wire: {}", case.transport.as_deref().or(best.first().copied()).unwrap_or("none"));
+            say!("  wire: {}", case.transport.as_deref().or(best.first().copied()).unwrap_or("none"));
             if let Some(base) = &case.base {
-                println!("  in turns with {}", base.display());
+                say!("  in turns with {}", base.display());
             }
             for command in device.describe().commands {
-                println!("  $ {command}");
+                say!("  $ {command}");
             }
         }
     }
     let duration = campaign.conduct.duration;
-    match CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
-        .and_then(|traffic| traffic.streams(&Offer::steady(1)))
-    {
-        Err(error) => println!("  frames: {error}"),
+    let streams = if switching::is_learning(&case.test) {
+        switching::streams(case, &scenario, &campaign.settings)
+    } else {
+        CaseTraffic::new(case, &scenario, None, &campaign.settings, duration)
+            .and_then(|traffic| traffic.streams(&Offer::steady(1)))
+    };
+    match streams {
+        Err(error) => say!("  frames: {error}"),
         Ok(streams) => {
             for stream in streams {
-                println!("  {} ({} B with FCS): {}", stream.name, stream.frame.len() + 4, hex(&stream.frame));
+                say!("  {} ({} B with FCS): {}", stream.name, stream.frame.len() + 4, hex(&stream.frame));
             }
         }
     }

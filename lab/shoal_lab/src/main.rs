@@ -4,6 +4,9 @@
 //! a [`stand`] (a device, and the tester at its ports), the case's [`traffic`], and a test of the [`catalogue`].
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod say;
+
 mod args;
 mod bases;
 mod campaign;
@@ -29,6 +32,7 @@ mod settings;
 mod siitperf;
 mod stand;
 mod suites;
+mod switching;
 mod traffic;
 mod under_way;
 mod view;

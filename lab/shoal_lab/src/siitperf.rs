@@ -25,7 +25,7 @@ pub fn siitperf(program: Program, arguments: &[String], settings: &Settings, int
     let conf = match std::fs::read_to_string(CONF) {
         Ok(conf) => conf,
         Err(error) => {
-            println!("Input Error: {CONF}: {error}.");
+            say!("Input Error: {CONF}: {error}.");
             return Exit::Usage;
         }
     };
@@ -36,13 +36,13 @@ pub fn siitperf(program: Program, arguments: &[String], settings: &Settings, int
     let mut tester: Box<dyn Tester> = match tester {
         Ok(tester) => tester,
         Err(error) => {
-            println!("Error: {error}.");
+            say!("Error: {error}.");
             return Exit::Tester;
         }
     };
     let mut watch = Until(interrupt.clone());
     let finished = run(program, arguments, &conf, &Options::default(), tester.as_mut(), &mut watch);
-    print!("{}", finished.text);
+    say_as_is!("{}", finished.text);
     match finished.code {
         0 => Exit::Done,
         1 => Exit::Failed,

@@ -215,6 +215,9 @@ fn rfc(
         ports = ports_of_flows(flows);
     }
     traffic.ports = [ports; 2];
+    if case.test == "broadcast" {
+        traffic = traffic.all_broadcast();
+    }
     // A frame that cannot be made is told now and not in the middle of a search.
     traffic.streams(Rate::per_second(1))?;
     Ok(traffic)
@@ -320,6 +323,14 @@ mod tests {
         let streams = traffic.streams(&Offer::steady(137_513)).unwrap();
         assert_eq!(frames_of(&streams, 1), 2 * (137_513 + 5_000));
         assert_eq!(streams.iter().filter(|s| s.stamps == Stamps::All).count(), 2);
+    }
+
+    #[test]
+    fn broadcasts_are_sent_to_all_and_expected_at_the_other_side() {
+        let case = Case { direction: Direction::Forward, ..case("broadcast", Frames::Size(64)) };
+        let streams = traffic(&case).streams(&Offer::steady(1000)).unwrap();
+        let [stream] = streams.as_slice() else { panic!("{streams:?}") };
+        assert!(stream.expected && stream.from == Side::Left && stream.frame.starts_with(&[0xff; 6]));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::replay;
 use crate::resets;
 use crate::revisions;
 use crate::stand::{Stand, StandError, dut_settings, scenario};
+use crate::switching;
 use crate::traffic::CaseTraffic;
 use crate::view::View;
 
@@ -202,10 +203,10 @@ impl UnderWay<'_> {
             campaign.conduct.duration,
         )
         .map_err(|e| Stop::of(case, &e))?;
-        // A profile has its own rates and gates a low one: nothing is searched for that the tester could bound.
+        // A profile has its own rates, gates and tables a low one: nothing is searched for that the tester could bound.
         let self_test = match case.profile {
             Some(_) => None,
-            None if case.test == "gates" => None,
+            None if case.test == "gates" || switching::is_slow(&case.test) => None,
             None => Some(self.ceiling(case, &stand.transport, folder, view)?),
         };
         stand.ready(&traffic, &case.dut).map_err(|e| Stop::of_stand(case, &e))?;
@@ -252,6 +253,14 @@ impl UnderWay<'_> {
             (None, test) if nat::is_nat(test) => {
                 nat::run(&mut runner, case, (scenario, ports.as_ref()), &campaign.settings, device, known)
             }
+            (None, test) if switching::is_learning(test) => switching::run(
+                &mut runner,
+                case,
+                (scenario, ports.as_ref()),
+                &campaign.settings,
+                device,
+                known,
+            ),
             (None, "reset") => resets::run(&mut runner, &traffic, device, known.rate),
             (None, _) => {
                 let gates = gates::run(&mut runner, case, scenario, ports.as_ref(), &campaign.settings);

@@ -141,7 +141,7 @@ impl View {
     /// Something to be known: a device that is skipped, a figure.
     pub fn note(&mut self, text: &str) {
         match &mut self.shown {
-            Shown::Lines(_) => println!("{text}"),
+            Shown::Lines(_) => say!("{text}"),
             Shown::Json => print_json("note", &serde_json::json!({ "text": text })),
             Shown::Screen(screen) => {
                 self.state.notes.push(text.to_owned());
@@ -153,7 +153,7 @@ impl View {
     /// What happens now, where there are no trials to show.
     pub fn doing(&mut self, text: &str) {
         match &mut self.shown {
-            Shown::Lines(_) => println!("  {text}"),
+            Shown::Lines(_) => say!("  {text}"),
             Shown::Json => print_json("doing", &serde_json::json!({ "text": text })),
             Shown::Screen(screen) => {
                 text.clone_into(&mut self.state.case);
@@ -176,7 +176,7 @@ impl View {
             Vec::new()
         };
         for note in notes {
-            println!("{note}");
+            say!("{note}");
         }
     }
 }
@@ -236,7 +236,7 @@ fn words(verdict: &Verdict) -> String {
 }
 
 fn print_json(kind: &str, value: &serde_json::Value) {
-    println!("{}", serde_json::json!({ kind: value }));
+    say!("{}", serde_json::json!({ kind: value }));
 }
 
 /// A number with a unit prefix, three digits: `4.71 M`.

@@ -73,6 +73,11 @@ fn what_makes_no_sense_is_answered_with_what_would() {
         ("run throughput --preset strict --budget 1m", 2, "--yes"),
         ("run throughput --energy watts", 2, "must be none, rapl"),
         ("run stl", 2, "needs a profile"),
+        ("run address-capacity --dut shoal", 2, "these are linux-bridge, ovs, ovs-dpdk, vpp"),
+        ("run address-capacity --flows 2M", 2, "the nearest is 1048576"),
+        ("run address-learning-rate --direction bi", 2, "on the left: fwd"),
+        ("run broadcast --dut linux-route", 2, "these are linux-bridge, testpmd-io"),
+        ("run forwarding-rat", 2, "the nearest is forwarding-rate"),
         ("suite papr", 2, "the nearest is paper"),
         ("run replay --size 1518", 2, "frames of 64 bytes"),
         ("run replay --base-replay /nowhere/graph", 2, "--base-replay /nowhere/graph is no program"),
@@ -110,6 +115,55 @@ fn a_dry_run_starts_nothing_and_tells_frames_and_time() {
     // The first 12 bytes of a frame are addresses; then IPv4 and IPv6.
     assert!(text.contains(" h ") && text.contains("08 00 45") && text.contains("86 dd 6"), "{text}");
     assert_eq!(std::fs::read_dir(results.path()).unwrap().count(), 0, "a folder was made");
+}
+
+#[test]
+fn a_dry_run_of_a_bridges_tests_shows_what_teaches_and_what_asks() {
+    let results = tempfile::tempdir().unwrap();
+    let (code, text) = run(results.path(), "run address-capacity --dry-run");
+    assert_eq!(code, 0, "{text}");
+    // A frame from a taught address, one to it, and one to the tester's other port.
+    assert!(text.contains("linux-bridge (bridge)") && text.contains("learn (64 B"), "{text}");
+    assert!(
+        text.contains("ask (64 B with FCS): 02 5a") && text.contains("through (64 B with FCS): 02 00"),
+        "{text}"
+    );
+    let (code, text) = run(results.path(), "run broadcast --dut ovs --dry-run");
+    assert!(code == 0 && text.contains("ff ff ff ff ff ff"), "{text}");
+}
+
+/// Whether Open vSwitch can be measured; says why not.
+fn has_switch(test: &str) -> bool {
+    let there = Path::new("/usr/share/openvswitch/vswitch.ovsschema").exists();
+    if !there {
+        println!("SKIP {test}: openvswitch-switch is not installed");
+    }
+    is_root(test) && there
+}
+
+#[test]
+fn a_full_table_of_open_vswitch_is_seen() {
+    if !has_switch("a_full_table_of_open_vswitch_is_seen") {
+        return;
+    }
+    let results = tempfile::tempdir().unwrap();
+    // Its table has 8,192 entries unless it is told otherwise.
+    let arguments = "run address-capacity --dut ovs --runs 1 --rate 8k --plain --flows";
+    for (most, found, words) in [(8_192, 8_192.0, "at least (no more was tried)"), (8_200, 8_192.0, "")] {
+        let into = results.path().join(most.to_string());
+        let (code, text) = run(&into, &format!("{arguments} {most}"));
+        assert!([0, 5].contains(&code), "{code}: {text}");
+        // On a busy machine frames that teach are lost, and the program says so instead of guessing.
+        if text.contains("not all frames") {
+            println!("SKIP a_full_table_of_open_vswitch_is_seen: {text}");
+            return;
+        }
+        let summary = std::fs::read_to_string(folder_of(&into).join("summary.json")).unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&summary).unwrap();
+        let row = rows.iter().find(|row| row["metric"] == "address capacity").unwrap();
+        assert_eq!(row["values"][0].as_f64(), Some(found), "{most}: {row}");
+        assert!(row["note"].as_str().unwrap().contains(words), "{most}: {row}");
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Behaviour {
     pub dead: Option<(Duration, Duration)>,
     /// A table of translations from left to right; frames whose tuple does not fit are lost.
     pub nat: Option<NatTable>,
+    /// The addresses that it learns as a bridge; none: it looks at no address.
+    pub bridge: Option<AddressTable>,
     /// The share in which it changes a byte.
     pub corrupt: f64,
     /// Which byte, counted from the last; 0 is the last.
@@ -53,6 +55,7 @@ impl Default for Behaviour {
             stalls: None,
             dead: None,
             nat: None,
+            bridge: None,
             corrupt: 0.0,
             corrupt_at: 0,
             looped: 0.0,
@@ -94,6 +97,27 @@ pub enum NatFault {
     Unrestored,
 }
 
+/// What a bridge knows of where addresses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressTable {
+    /// Addresses that fit.
+    pub size: usize,
+    /// What becomes of one more.
+    pub full: WhenFull,
+    /// Addresses that it can learn in a second, one of them waiting; frames of others are forwarded and teach nothing. None:
+    /// any number.
+    pub learns: Option<u64>,
+}
+
+/// What a bridge does with a new address when its table is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It does not learn it.
+    Refuse,
+    /// It forgets the address that it heard longest ago.
+    ForgetOldest,
+}
+
 /// What a device did to frames that were sent at one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
@@ -107,6 +131,8 @@ pub struct Told {
     pub dead: u64,
     /// Lost because their tuple did not fit, or belongs to nobody.
     pub untranslated: u64,
+    /// Kept back by a bridge, because their destination is where they came from.
+    pub filtered: u64,
     /// Changed.
     pub corrupted: u64,
     /// Sent back.

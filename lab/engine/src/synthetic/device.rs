@@ -3,6 +3,7 @@
 use shoal_lab_plan::Side;
 
 use super::behaviour::{Behaviour, Told};
+use super::bridge::Bridge;
 use super::nat::Nat;
 use super::path::{Leavings, Server};
 use crate::sides::{at, at_mut};
@@ -19,6 +20,7 @@ pub(super) struct Device {
     /// By the side at which frames go out.
     leavings: [Leavings; 2],
     nat: Option<Nat>,
+    bridge: Option<Bridge>,
     origin: u64,
     incoming: Vec<u8>,
 }
@@ -32,6 +34,7 @@ impl Device {
             chances: [0, 1].map(|side| fastrand::Rng::with_seed(seed.wrapping_mul(2).wrapping_add(side))),
             leavings: [Leavings::default(), Leavings::default()],
             nat: behaviour.nat.map(Nat::new),
+            bridge: behaviour.bridge.map(Bridge::new),
             origin: 0,
             incoming: Vec::new(),
             behaviour,
@@ -44,7 +47,16 @@ impl Device {
         if behaviour.nat != self.behaviour.nat {
             self.nat = behaviour.nat.map(Nat::new);
         }
+        if behaviour.bridge != self.behaviour.bridge {
+            self.bridge = behaviour.bridge.map(Bridge::new);
+        }
         self.behaviour = behaviour;
+    }
+
+    pub(super) fn flush_addresses(&mut self) {
+        if let Some(bridge) = &mut self.bridge {
+            bridge.flush();
+        }
     }
 
     pub(super) fn flush_nat(&mut self) {
@@ -102,6 +114,12 @@ impl Device {
         };
         if !is_known {
             told.untranslated += 1;
+            return;
+        }
+        if let Some(bridge) = &mut self.bridge
+            && !bridge.passes(side, now, frame)
+        {
+            told.filtered += 1;
             return;
         }
         let Some(done) = at_mut(&mut self.servers, side).serve(now, self.origin) else {

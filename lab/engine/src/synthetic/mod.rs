@@ -4,10 +4,11 @@
 //! to find the numbers that were set. With a simulated clock nothing is left to chance.
 
 mod behaviour;
+mod bridge;
 mod device;
 mod nat;
 mod path;
 mod port;
 
-pub use behaviour::{Behaviour, NatFault, NatTable, Stalls, Told};
+pub use behaviour::{AddressTable, Behaviour, NatFault, NatTable, Stalls, Told, WhenFull};
 pub use port::{Control, SyntheticPort};

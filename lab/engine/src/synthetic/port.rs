@@ -24,7 +24,7 @@ pub struct SyntheticPort<C> {
     written: usize,
 }
 
-/// Changes a device while an engine has its ports: a NAT is emptied between trials, a device dies in the middle of one.
+/// Changes a device while an engine has its ports: a table is emptied between trials, a device dies in the middle of one.
 #[derive(Clone, Debug)]
 pub struct Control(Rc<RefCell<Device>>);
 
@@ -42,6 +42,11 @@ impl Control {
     /// As [`SyntheticPort::flush_nat`].
     pub fn flush_nat(&self) {
         self.0.borrow_mut().flush_nat();
+    }
+
+    /// As [`SyntheticPort::flush_addresses`].
+    pub fn flush_addresses(&self) {
+        self.0.borrow_mut().flush_addresses();
     }
 }
 
@@ -75,6 +80,11 @@ impl<C: Clock> SyntheticPort<C> {
     /// The device's NAT forgets all flows.
     pub fn flush_nat(&self) {
         self.device.borrow_mut().flush_nat();
+    }
+
+    /// The device forgets all addresses that it learnt as a bridge.
+    pub fn flush_addresses(&self) {
+        self.device.borrow_mut().flush_addresses();
     }
 }
 

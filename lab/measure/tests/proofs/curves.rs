@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    Conduct, FrameLoss, LoadTest, MeasureError, Mrr, NdrBench, Report, Soak, Steps, Sweep, Test as _,
-    Throughput,
+    Conduct, ForwardingRate, FrameLoss, LoadTest, MeasureError, Mrr, NdrBench, Report, Soak, Steps, Sweep,
+    Test as _, Throughput,
 };
 
 use shoal_lab_plan::Trust;
@@ -27,6 +27,26 @@ fn loss_is_what_exceeds_the_capacity() {
     assert_eq!((curve[0].2, curve[1].2), (0.0, 0.0));
     assert!(near(curve[2].2, 6.25, 1e-6) && near(curve[4].2, 25.0, 1e-6), "{curve:?}");
     assert_eq!(result.peak().unwrap().1, 750_000.0);
+}
+
+#[test]
+fn the_forwarding_rate_is_told_with_the_load_at_which_it_was_seen() {
+    let test = ForwardingRate { most: Some(1_000_000) };
+    let report = run(&mut Model::of(750_000), strict(2), |r| test.run(r, &both(64))).unwrap();
+    let [rate, load] = report.rows.as_slice() else { panic!("{:?}", report.rows) };
+    assert_eq!((rate.test.as_str(), rate.metric.as_str()), ("forwarding-rate", "forwarding rate"));
+    assert_eq!(rate.values, [750_000.0; 2]);
+    assert!(load.values.iter().all(|offered| *offered >= 800_000.0), "{load:?}");
+    assert!(rate.note.contains("seen at an offered load of"), "{}", rate.note);
+    assert!(!rate.trust.contains(&Trust::Ceiling));
+}
+
+#[test]
+fn a_load_that_loses_nothing_makes_the_forwarding_rate_at_least() {
+    let test = ForwardingRate { most: Some(1_000_000) };
+    let report = run(&mut Model::of(2_000_000), strict(1), |r| test.run(r, &both(64))).unwrap();
+    assert_eq!((report.rows[0].values[0], report.rows[1].values[0]), (1_000_000.0, 1_000_000.0));
+    assert!(report.rows.iter().all(|row| row.trust.contains(&Trust::Ceiling)), "{:?}", report.rows);
 }
 
 #[test]

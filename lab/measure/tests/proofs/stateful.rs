@@ -123,8 +123,8 @@ fn disturbed_learning_is_tried_again_on_an_empty_table() {
     let test = Learning::Capacity { most: 15, rate: 10_000 };
     let found = run(&mut model, strict(1), |r| test.measure(r, &Addresses, &mut clear)).unwrap();
     assert_eq!((found.values[0].value, found.values[0].bound), (15, Bound::Ceiling));
-    // Four values are tried, each learnt and asked for, and the first is learnt twice.
-    assert_eq!((model.trials.len(), memory.borrow().cleared), (9, 5));
+    // The upper end is learnt twice and asked for once, and as it fits nothing else is tried.
+    assert_eq!((model.trials.len(), memory.borrow().cleared), (3, 2));
 }
 
 #[test]
@@ -233,6 +233,18 @@ fn a_bridge_learns_as_fast_as_it_was_set_to() {
     let test = Learning::Rate { addresses: 5_000, most: 200_000 };
     let found = run(&mut model, strict(1), |r| test.measure(r, &Addresses, &mut clear)).unwrap();
     assert!(found.values[0].value.abs_diff(50_000) <= 50, "{found:?}");
+}
+
+#[test]
+fn a_bridge_that_learns_nothing_is_not_searched_for_hours() {
+    let (mut model, mut clear) = nat(8_192, 0);
+    let test = Learning::Rate { addresses: 5_000, most: 200_000 };
+    let row = run(&mut model, strict(1), |r| {
+        let found = test.measure(r, &Addresses, &mut clear).unwrap();
+        test.row(r, &found)
+    });
+    assert_eq!((row.values, model.trials.len()), (vec![0.0], 4));
+    assert!(row.note.contains("not even at 1000 fps"), "{}", row.note);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use shoal_lab_plan::SummaryRow;
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, test_title, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Series};
 
@@ -119,7 +119,7 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
 
 fn title(row: &SummaryRow) -> String {
     match row.test.as_str() {
-        "loss" => "Frame loss (RFC 2544)".into(),
+        "loss" | "forwarding-rate" => test_title(&row.test).into(),
         test if test.eq_ignore_ascii_case(&row.metric) || row.metric.is_empty() => test.into(),
         test => format!("{test}, {}", row.metric),
     }

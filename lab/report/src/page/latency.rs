@@ -5,7 +5,7 @@ use shoal_lab_plan::SummaryRow;
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
 use super::throughput;
-use super::view::{LOOPBACK, View, commands, commands_of, trust_of};
+use super::view::{LOOPBACK, View, commands, commands_of, test_title, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Scale, Series};
 use crate::results::{Histogram, HistogramOf, Results};
@@ -38,7 +38,7 @@ pub fn section(view: &View<'_>) -> String {
         ];
         notes.extend(floors(first.of));
         let figure = Figure {
-            title: time_title(&first.row.test),
+            title: test_title(&first.row.test).to_owned(),
             lead: "TL is the median of the tagged frames\u{2019} delays, WCL their 99.9th percentile, PDV the 99.9th \
                    percentile above the smallest (RFC 8219); each cell is the median over the runs."
                 .into(),
@@ -51,14 +51,6 @@ pub fn section(view: &View<'_>) -> String {
         content.push_str(&figure.html());
     }
     wrap("latency", "Delay", "", &content)
-}
-
-fn time_title(test: &str) -> String {
-    match test {
-        "latency" => "Latency (RFC 8219)".into(),
-        "pdv" | "PDV" => "Delay variation (RFC 8219)".into(),
-        other => other.into(),
-    }
 }
 
 fn floors(results: &Results) -> Vec<String> {

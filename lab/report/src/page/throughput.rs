@@ -4,7 +4,7 @@ use shoal_lab_plan::SummaryRow;
 
 use super::figure::{Figure, section as wrap};
 use super::table::{Cell, Table};
-use super::view::{Placed, View, circumstances, commands, frame_label, trust_of};
+use super::view::{Placed, View, circumstances, commands, frame_label, test_title, trust_of};
 use super::{badge, energy, latency};
 use crate::number;
 use crate::plot::{Axis, Bar, BarGroup, Bars};
@@ -84,8 +84,9 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
 fn metric_title(row: &SummaryRow) -> String {
     match (row.test.as_str(), row.metric.as_str()) {
         ("throughput", "throughput") => "Throughput (RFC 2544)".into(),
+        ("forwarding-rate", "forwarding rate") | ("address-learning-rate", _) => test_title(&row.test).into(),
         (test, metric) if test.eq_ignore_ascii_case(metric) => metric.to_owned(),
-        (test, metric) => format!("{test}, {metric}"),
+        (test, metric) => format!("{}, {metric}", test_title(test)),
     }
 }
 
@@ -226,7 +227,7 @@ pub fn rest(view: &View<'_>) -> String {
     let content: String = groups
         .iter()
         .map(|group| Figure {
-            title: group.first().map_or_else(String::new, |p| p.row.test.clone()),
+            title: group.first().map_or_else(String::new, |p| test_title(&p.row.test).to_owned()),
             trust: trust_of(group),
             table: table(view, group),
             command: commands(group),

@@ -157,6 +157,20 @@ pub fn circumstances(row: &SummaryRow) -> String {
     parts.iter().map(|p| p.trim()).filter(|p| !p.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
+/// What a test is called in headings where it is known by an RFC's name; else its own.
+pub fn test_title(test: &str) -> &str {
+    match test {
+        "latency" => "Latency (RFC 8219)",
+        "pdv" | "PDV" => "Delay variation (RFC 8219)",
+        "loss" => "Frame loss (RFC 2544)",
+        "forwarding-rate" => "Maximum forwarding rate (RFC 2889)",
+        "address-capacity" => "Address caching capacity (RFC 2889)",
+        "address-learning-rate" => "Address learning rate (RFC 2889)",
+        "broadcast" => "Broadcast frames (RFC 2889)",
+        other => other,
+    }
+}
+
 /// `64 B`, or a mix's name.
 pub fn frame_label(frame: &str) -> String {
     if frame.parse::<u32>().is_ok() { format!("{frame} B") } else { frame.to_owned() }

@@ -11,20 +11,25 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn case(&mut self, state: &State) {
         let (number, of) = state.cases;
-        println!("\n[{number}/{of}] {}: {}   ({} left)", state.test, state.case, time(state.left()));
+        say!("\n[{number}/{of}] {}: {}   ({} left)", state.test, state.case, time(state.left()));
         self.headed = false;
     }
 
     pub(super) fn trial(&mut self, row: &TrialRow) {
         if !self.headed {
-            println!(
+            say!(
                 "{:>4} {:>4} {:>10} {:>12} {:>12}  {:<22} verdict",
-                "run", "step", "fps/dir", "sent", "lost", "bracket"
+                "run",
+                "step",
+                "fps/dir",
+                "sent",
+                "lost",
+                "bracket"
             );
             self.headed = true;
         }
         let bracket = row.bracket.map_or(String::new(), |(low, high)| format!("[{low}, {high}]"));
-        println!(
+        say!(
             "{:>4} {:>4} {:>10} {:>12} {:>12}  {bracket:<22} {}",
             row.run,
             row.step,

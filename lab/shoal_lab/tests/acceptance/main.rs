@@ -16,5 +16,6 @@ mod resets;
 mod searches;
 mod seconds;
 mod stage;
+mod switching;
 mod thesis;
 mod throughput;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use shoal_lab_engine::{Behaviour, Control, Engine, SimulatedClock, SyntheticPort};
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{
-    Case, Conduct, Journal, MeasureError, Offer, Precision, Preset, Runner, StatefulTraffic, Time, Traffic,
+    Case, Conduct, Journal, LearningTraffic, MeasureError, Offer, Precision, Preset, Runner, StatefulTraffic,
+    Time, Traffic,
 };
 use shoal_lab_plan::{Addresses, Family, Link, Order, Pace, Rate, Side, Stamps, Stream, TrialLine};
 
@@ -139,6 +140,32 @@ impl StatefulTraffic for Connections {
     fn size(&self) -> u32 {
         64
     }
+}
+
+/// RFC 2889's frames: addresses on the left.
+pub struct OnTheLeft(frame::LearningTraffic);
+
+pub fn on_the_left() -> OnTheLeft {
+    // A bridge has no MACs of its own.
+    let macs = frame::Macs::new(&Addresses::default(), None, None);
+    let traffic = frame::Traffic { macs, ..rfc2544(Family::Ip4, 64, frame::Direction::Forward) };
+    OnTheLeft(frame::LearningTraffic { traffic, at: Side::Left })
+}
+
+impl LearningTraffic for OnTheLeft {
+    fn learn(&self, addresses: u32, rate: u64) -> Result<Vec<Stream>, MeasureError> {
+        Ok(vec![self.0.learn(addresses, Rate::per_second(rate)).map_err(told)?])
+    }
+
+    fn ask(&self, addresses: u32, rate: u64) -> Result<Vec<Stream>, MeasureError> {
+        self.0.ask(addresses, Rate::per_second(rate)).map_err(told)
+    }
+}
+
+/// 64 bytes of IPv4 from left to right, all broadcasts.
+pub fn broadcast() -> Real {
+    let traffic = rfc2544(Family::Ip4, 64, frame::Direction::Forward).all_broadcast();
+    Real::of(traffic.streams(Rate::per_second(1)).unwrap(), 64, frame::Direction::Forward)
 }
 
 /// Keeps all trials, and does something after each.
