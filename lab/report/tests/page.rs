@@ -75,8 +75,8 @@ fn a_bridges_results_are_under_the_rfcs_names() {
             rate,
         ],
     )]);
-    // Bars of three rates, and the curve.
-    assert_eq!(checked(&page), 4);
+    // Bars of three rates, and the curve with its legend's two lines.
+    assert_eq!(checked(&page), 6);
     for title in [
         "Address caching capacity (RFC 2889)",
         "Address learning rate (RFC 2889)",

@@ -174,7 +174,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("target/release/shoal-lab");
         let said = find(Some(&program)).map_err(|e| e.to_string());
-        let Err(said) = said else { return eprintln!("SKIP: the plugin is installed") };
+        let Err(said) = said else {
+            return println!("SKIP a_plugin_that_is_nowhere_is_missed: it is installed");
+        };
         for word in ["target/release/dpdk_plugin.so", "target/dpdk/dpdk_plugin.so", DIRECTORY, "`make dpdk'"]
         {
             assert!(said.contains(word), "{word}: {said}");
