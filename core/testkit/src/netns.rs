@@ -18,7 +18,7 @@ pub use traffic::{pings, tcp};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Ends a test that cannot run here, with a line that `make test` counts: `skip!("no namespaces: {error}")`.
+/// Ends a test that cannot run here, with a line that `make test` counts: `skip!("name_of_the_test: no namespaces: {error}")`.
 #[macro_export]
 macro_rules! skip {
     ($($reason:tt)*) => {{
@@ -27,9 +27,10 @@ macro_rules! skip {
     }};
 }
 
-/// Prints `SKIP: reason` where the test harness does not swallow it. Use [`skip!`](crate::skip).
+/// Prints `SKIP NAME: reason`, as `make test` counts it, where the test harness does not swallow it; the name is part of `reason`.
+/// Use [`skip!`](crate::skip).
 pub fn skipped(reason: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "SKIP: {reason}");
+    let _ = writeln!(std::io::stderr(), "SKIP {reason}");
 }
 
 /// Whether a test that needs namespaces, and these device files, can run here; if not, says so as a skip does.

@@ -7,12 +7,12 @@ use shoal_testkit::skip;
 fn hosts_and_cables_come_and_go() {
     let host = match Namespace::new("kit") {
         Ok(host) => host,
-        Err(e) => skip!("no network namespaces: {e}"),
+        Err(e) => skip!("hosts_and_cables_come_and_go: no network namespaces: {e}"),
     };
     let cable = format!("kit{}", std::process::id());
     let pair = match Veth::new(&cable, &host, "eth0") {
         Ok(pair) => pair,
-        Err(e) => skip!("no veth pairs: {e}"),
+        Err(e) => skip!("hosts_and_cables_come_and_go: no veth pairs: {e}"),
     };
     host.address("eth0", "10.9.0.2/24").unwrap();
     host.route("default", "10.9.0.1").unwrap();

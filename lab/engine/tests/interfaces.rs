@@ -44,7 +44,9 @@ fn all_frames_arrive_over_two_taps_that_a_bridge_joins() {
     let namespace = Namespace::new("sllengine-t").unwrap();
     let path = Path::new("/run/netns").join(namespace.name());
     if let Err(reason) = namespace.run(&["ip", "link", "add", "bridge", "type", "bridge"]) {
-        shoal_testkit::netns::skipped(format_args!("no bridge: {reason}"));
+        shoal_testkit::netns::skipped(format_args!(
+            "all_frames_arrive_over_two_taps_that_a_bridge_joins: no bridge: {reason}"
+        ));
         return;
     }
     let ports = ["left", "right"].map(|name| TapPort::open(Some(&path), name).unwrap());
