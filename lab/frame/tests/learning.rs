@@ -1,5 +1,5 @@
 //! Frames that teach a bridge addresses, and that ask for them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may fail this way")]
 
 use std::collections::HashSet;
 
