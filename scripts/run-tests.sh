@@ -96,6 +96,13 @@ stage_netns() {
   run netns-build 1800 cargo build --locked --release -p shoal -p shoalctl
   if [ "$code" -ne 0 ]; then count netns-build 0 1 0; return; fi
   count netns-build 1 0 0
+  # The lab's tests that need the router's programs: skipped above, before there were any.
+  run lab 900 cargo test --locked --workspace --test user_space -- --show-output
+  local p f s
+  read -r p f < <(awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+  s=$(grep -acE '^SKIP ' "$log")
+  [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+  count lab $((p > s ? p - s : 0)) "$f" "$s"
   # A workspace of its own, with tests of its own; the tests with hosts say themselves that they need it.
   if pkg-config --exists libdpdk 2>/dev/null; then
     run dpdk 900 sh -c 'cargo test --locked --manifest-path plugin/dpdk/Cargo.toml && scripts/dpdk.sh'
