@@ -75,7 +75,7 @@ pub fn commands(command: &[String], rows: &[&SummaryRow]) -> Vec<String> {
             let number = |text: &String| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             option(name, rows.iter().map(part).filter(number).collect());
         }
-        made.extend(kept(command.get(kind..).unwrap_or_default()));
+        made.extend(kept(command));
         words(&made)
     };
     groups.iter().map(one).collect()
@@ -120,14 +120,15 @@ mod tests {
 
     #[test]
     fn a_part_of_a_suite_has_a_command_of_its_own() {
-        let suite =
-            words("shoal-lab --results there suite paper --preset normal --runs=5 --name of-monday --verify");
+        let suite = words(
+            "shoal-lab --results there --config a.toml suite paper --preset normal --runs=5 --name of-monday --verify",
+        );
         let rows = [row("throughput", "shoal", "64", ""), row("throughput", "linux-route", "64", "")];
         let all: Vec<&SummaryRow> = rows.iter().collect();
         assert_eq!(
             commands(&suite, &all),
             [
-                "shoal-lab run throughput --dut shoal,linux-route --size 64 --ip 4 --direction bi --preset normal --runs=5 --verify"
+                "shoal-lab run throughput --dut shoal,linux-route --size 64 --ip 4 --direction bi --config a.toml --preset normal --runs=5 --verify"
             ]
         );
     }
