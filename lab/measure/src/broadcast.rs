@@ -1,8 +1,6 @@
 //! Broadcast frames: their throughput, and their latency at it (RFC 2889 5.10). That all frames are broadcasts is the
 //! traffic's doing.
 
-use std::time::Duration;
-
 use crate::{Conduct, Estimate, Latency, MeasureError, Report, Runner, Test, Throughput, Traffic};
 
 /// The test.
@@ -16,15 +14,6 @@ impl Broadcast {
     fn throughput(self) -> Throughput {
         Throughput { most: self.most, ..Throughput::default() }
     }
-
-    /// RFC 8219's latency where trials are as long as the RFCs ask, else one as long as the others.
-    fn latency(conduct: &Conduct, rate: u64) -> Latency {
-        if conduct.duration < Duration::from_mins(1) {
-            Latency::under(conduct, rate)
-        } else {
-            Latency::rfc8219(rate)
-        }
-    }
 }
 
 impl Test for Broadcast {
@@ -33,7 +22,7 @@ impl Test for Broadcast {
     }
 
     fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
-        self.throughput().estimate(conduct, most) + Self::latency(conduct, most).estimate(conduct, most)
+        self.throughput().estimate(conduct, most) + Latency::of(conduct, most).estimate(conduct, most)
     }
 
     fn run(&self, runner: &mut Runner<'_>, traffic: &dyn Traffic) -> Result<Report, MeasureError> {
@@ -47,7 +36,7 @@ impl Test for Broadcast {
         let rate = found.median() as u64;
         report.ended = found.runs.ended;
         if report.ended.is_none() && rate > 0 {
-            let latency = Self::latency(&runner.conduct, rate);
+            let latency = Latency::of(&runner.conduct, rate);
             match latency.measure_as("broadcast latency", runner, traffic) {
                 Ok(delays) => {
                     report.rows.extend(latency.rows(runner, &delays));

@@ -24,6 +24,15 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// RFC 8219's where trials are as long as the RFCs ask, else one as long as the others.
+    pub fn of(conduct: &Conduct, rate: u64) -> Latency {
+        if conduct.duration < Duration::from_mins(1) {
+            Latency::under(conduct, rate)
+        } else {
+            Latency::rfc8219(rate)
+        }
+    }
+
     /// RFC 8219's: 120 s, the second half tagged, 50,000 tags as siitperf's script.
     pub const fn rfc8219(rate: u64) -> Latency {
         Latency { rate, duration: Duration::from_mins(2), delay: Duration::from_mins(1), tags: 50_000 }

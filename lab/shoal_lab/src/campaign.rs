@@ -82,12 +82,13 @@ impl Campaign {
                 whole = whole + replay.estimate(1 + u32::from(case.base.is_some()));
                 continue;
             }
-            match case.test.as_str() {
-                revisions::TEST => whole = whole + revisions::estimate(conduct),
-                "gates" => whole = whole + gates::estimate(conduct) + START,
-                _ => {}
-            }
-            if [revisions::TEST, "gates"].contains(&case.test.as_str()) {
+            let alone = match case.test.as_str() {
+                revisions::TEST => Some(revisions::estimate(conduct)),
+                "gates" => Some(gates::estimate(conduct) + START),
+                _ => None,
+            };
+            if let Some(alone) = alone {
+                whole = whole + alone;
                 continue;
             }
             // The tester alone, once over each wire with the same frames.

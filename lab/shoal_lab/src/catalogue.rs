@@ -94,8 +94,7 @@ pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test
         "loss" => Box::new(FrameLoss { steps: Steps::default(), most: known.ceiling }),
         "forwarding-rate" => Box::new(ForwardingRate { most: known.ceiling }),
         "broadcast" => Box::new(Broadcast { most: known.ceiling }),
-        "latency" if quick => Box::new(Latency::under(conduct, known.rate)),
-        "latency" => Box::new(Latency::rfc8219(known.rate)),
+        "latency" => Box::new(Latency::of(conduct, known.rate)),
         "pdv" => Box::new(DelayVariation { rate: known.rate, duration: conduct.duration }),
         "back-to-back" => Box::new(BackToBack {
             repetitions: if quick { conduct.runs } else { 50 },

@@ -1,9 +1,9 @@
 //! What a test cost, by the meter that the settings name.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use shoal_lab_energy::{Efficiency, EnergyError, Meter, OutletOrInlet, Raritan, Reading, Source, metric};
-use shoal_lab_measure::Case;
+use shoal_lab_measure::{Case, Time as _, WallTime};
 use shoal_lab_plan::SummaryRow;
 
 /// A source from words: `none`, `rapl`, `command:PROGRAM ARGUMENTS`, `snmp-raritan:COMMUNITY@HOST:PORT/OUTLET`.
@@ -68,7 +68,7 @@ impl Running {
             rest = Some(meter.stop()?).filter(Reading::is_measured);
         }
         meter.start()?;
-        Ok(Running { meter, idle: rest, began: now() })
+        Ok(Running { meter, idle: rest, began: WallTime.now() })
     }
 
     /// Ends it: the rows of what was delivered meanwhile, for the energy taken while frames were sent: `windows`, in seconds
@@ -107,10 +107,6 @@ impl Running {
     }
 }
 
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +135,7 @@ mod tests {
     fn a_program_is_asked_while_frames_are_sent_and_before() {
         let source = source("command:echo 120").unwrap();
         let running = Running::start(&source, Duration::from_millis(50)).unwrap();
-        let from = now();
+        let from = WallTime.now();
         std::thread::sleep(Duration::from_millis(200));
         let rows = running.rows(&Case::default(), "thesis", &[(from, from + 0.1)], 1_000_000, 64_000_000);
         let of = |metric: &str| rows.iter().find(|row| row.metric == metric).map(|row| row.values[0]);

@@ -3,11 +3,12 @@
 use shoal_lab_frame as frame;
 use shoal_lab_measure::nat::{Capacity, Established, Setup, Teardown};
 use shoal_lab_measure::{MeasureError, Offer, Report, Runner, StatefulTraffic, Test as _, Throughput};
-use shoal_lab_plan::{Device, DeviceError, Order, Ports, Rate, Reset, Scenario, Side, Stream};
+use shoal_lab_plan::{Device, Order, Ports, Rate, Scenario, Side, Stream};
 
 use crate::cases::Case;
 use crate::catalogue::Known;
 use crate::settings::Settings;
+use crate::stand::flush;
 use crate::traffic;
 
 /// Connections, if the command line does not say how many.
@@ -37,10 +38,7 @@ pub fn run(
 ) -> Result<Report, MeasureError> {
     let tuples = case.flows.unwrap_or(TUPLES);
     let traffic = Stateful::new(case, scenario, ports, settings, tuples)?;
-    let mut forget = || match device.as_mut() {
-        Some(device) => device.reset(Reset::Flush),
-        None => Err(DeviceError::Cannot { device: "no device".into(), what: "forget its sessions".into() }),
-    };
+    let mut forget = || flush(device, "forget its sessions");
     let most = known.most.min(MOST_SETUP);
     match case.test.as_str() {
         "nat-setup-rate" => {

@@ -7,8 +7,8 @@ use shoal_lab_dut as dut;
 use shoal_lab_engine::{DpdkPort, Engine, EngineError, MachineClock, MemifPort, attach};
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
 use shoal_lab_plan::{
-    Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Scenario, Side, Tester, TesterError,
-    Trial, Unwatched,
+    Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Reset, Scenario, Side, Tester,
+    TesterError, Trial, Unwatched,
 };
 use thiserror::Error;
 
@@ -150,6 +150,18 @@ impl Drop for Stand {
         if let Some(device) = &mut self.device {
             device.stop();
         }
+    }
+}
+
+/// Empties the tables of what it has learnt; `what` is that in words, for where there is no device.
+///
+/// # Errors
+///
+/// If it cannot.
+pub fn flush(device: &mut Option<Box<dyn Device>>, what: &str) -> Result<(), DeviceError> {
+    match device {
+        Some(device) => device.reset(Reset::Flush),
+        None => Err(DeviceError::Cannot { device: "no device".into(), what: what.into() }),
     }
 }
 

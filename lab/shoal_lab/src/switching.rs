@@ -3,11 +3,12 @@
 use shoal_lab_dut as dut;
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{Learning, LearningTraffic, MeasureError, Report, Runner};
-use shoal_lab_plan::{Device, DeviceError, Ports, Rate, Reset, Scenario, Side, Stream};
+use shoal_lab_plan::{Device, Ports, Rate, Scenario, Side, Stream};
 
 use crate::cases::{Case, CaseError, Direction};
 use crate::catalogue::Known;
 use crate::settings::Settings;
+use crate::stand::flush;
 use crate::traffic;
 
 /// The most addresses that are tried for a table's size, if the command line does not say how many.
@@ -111,10 +112,7 @@ pub fn run(
     known: Known,
 ) -> Result<Report, MeasureError> {
     let traffic = Addresses::new(case, scenario, ports, settings)?;
-    let mut forget = || match device.as_mut() {
-        Some(device) => device.reset(Reset::Flush),
-        None => Err(DeviceError::Cannot { device: "no device".into(), what: "forget its addresses".into() }),
-    };
+    let mut forget = || flush(device, "forget its addresses");
     let test = learning(case, known);
     let runs = test.measure(runner, &traffic, &mut forget)?;
     Ok(Report { rows: vec![test.row(runner, &runs)], ended: runs.ended })
