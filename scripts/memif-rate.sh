@@ -17,7 +17,7 @@ mac=02:fe:00:00:01:00 far=02:00:00:00:00:02
 cat >"$work/setup" <<EOF
 create memif socket id 1 filename $work/memif.sock
 create interface memif id 0 socket-id 1 master hw-addr $mac ring-size 2048
-create interface memif id 1 socket-id 1 master hw-addr 02:fe:00:00:01:01 ring-size 2048
+create interface memif id 1 socket-id 1 master hw-addr 02:fe:00:00:01:01 ring-size 8192
 set interface ip address memif1/0 10.0.0.1/24
 set interface ip address memif1/1 10.0.1.1/24
 set interface ip address memif1/0 2001:db8:0::1/64

@@ -24,6 +24,7 @@ pub mod process;
 #[allow(unsafe_code)]
 mod raw;
 mod rx;
+mod spin;
 pub mod superpath;
 pub mod thread;
 mod topology;

@@ -158,9 +158,11 @@ impl ThreadShared {
     pub(crate) fn set_asleep(&self, asleep: bool) {
         self.signals.asleep.store(asleep, Ordering::SeqCst);
         std::sync::atomic::fence(Ordering::SeqCst);
-        if !asleep {
-            let _ = self.wake.read();
-        }
+    }
+
+    /// Takes note of wake-ups, which would end the next sleep at once.
+    pub(crate) fn take_wakes(&self) {
+        let _ = self.wake.read();
     }
 
     /// Whether the thread waits to be woken: by a queue, another thread or a deadline.

@@ -15,15 +15,12 @@ use crate::handoff::Inbox;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::spin::Spin;
 use crate::thread::{Load, ThreadShared};
 use crate::topology::Topology;
 
-/// Empty rounds before a thread naps between two looks.
-const SPIN_ROUNDS: u32 = 200;
-/// The same in time, which ends it earlier where a round is long: every port is looked at in each.
-const SPIN_TIME: Duration = Duration::from_micros(20);
-/// Naps before it sleeps until something wakes it.
-const NAP_ROUNDS: u32 = 6;
+/// Naps before a thread with a queue that cannot wake it rests longer.
+const NAPS: u32 = 6;
 /// How long a nap is meant to take; the kernel adds some fifty microseconds.
 const NAP: Duration = Duration::from_micros(20);
 /// Longest sleep, so that slow housekeeping goes on.
@@ -55,9 +52,9 @@ pub struct Worker {
     pub(crate) inbox: Inbox,
     shared: Arc<ThreadShared>,
     watch: Watch,
-    empty_rounds: u32,
-    /// When it last did something.
-    worked_at: Time,
+    spin: Spin,
+    /// Naps since it last did something.
+    naps: u32,
     /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
     waits: Vec<PollFd<'static>>,
 }
@@ -75,8 +72,8 @@ impl Worker {
             inbox: Inbox::default(),
             shared,
             watch: Watch::new(clock),
-            empty_rounds: 0,
-            worked_at: Time::default(),
+            spin: Spin::default(),
+            naps: 0,
             waits: Vec::new(),
         };
         worker
@@ -99,7 +96,7 @@ impl Worker {
         (queue, count): (Box<dyn RxQueue>, Arc<QueueCount>),
     ) {
         self.queues.push(Slot { id, node, mode, queue, count });
-        self.empty_rounds = 0;
+        self.spin.restart(self.lane.now);
     }
 
     pub(crate) fn release(&mut self, id: QueueId) -> Option<Box<dyn RxQueue>> {
@@ -109,7 +106,7 @@ impl Worker {
 
     pub(crate) fn set_mode(&mut self, id: QueueId, mode: RxMode) {
         self.queues.iter_mut().filter(|s| s.id == id).for_each(|s| s.mode = mode);
-        self.empty_rounds = 0;
+        self.spin.restart(self.lane.now);
     }
 
     /// Its number: 0 is the main thread.
@@ -165,15 +162,12 @@ impl Worker {
         let mut load = Load { loops: 1, ..Load::default() };
         let worked = mail || packets > 0 || dispatched;
         if worked {
-            self.empty_rounds = 0;
-            self.worked_at = self.lane.now;
+            self.spin.worked(self.lane.now);
+            self.naps = 0;
             let busy = mark.wrapping_sub(start);
             load = Load { busy, packets: packets as u64, handed: handed as u64, ..load };
         } else {
-            self.empty_rounds = self.empty_rounds.saturating_add(1);
-            if self.empty_rounds < SPIN_ROUNDS && self.lane.now.since(self.worked_at) > SPIN_TIME {
-                self.empty_rounds = SPIN_ROUNDS;
-            }
+            self.spin.idled();
         }
         self.shared.work().add(load);
         // Packets that wait for room in a ring are work still to be done.
@@ -197,7 +191,7 @@ impl Worker {
     /// No packet goes to another thread any more; those kept back for it are handled here.
     pub(crate) fn disconnect(&mut self, thread: usize) {
         self.lane.disconnect(thread);
-        self.empty_rounds = 0;
+        self.spin.restart(self.lane.now);
     }
 
     /// Goes off line for the control plane: nothing of the tables is in use until the next round.
@@ -273,17 +267,19 @@ impl Worker {
         any
     }
 
-    /// Rests after an empty round, the longer the more of them there were: first not at all, then a nap, then
-    /// until a queue, another thread or a deadline wakes it.
+    /// Rests after an empty round: first not at all, if that pays; then until a queue, another thread or a deadline
+    /// wakes it. Queues that cannot wake it make it nap before.
     pub fn rest(&mut self, deadline: Option<Time>, may_sleep: impl Fn() -> bool) {
         let has_queues = self.queues.iter().any(|s| !s.queue.is_parked());
         let polling = self.queues.iter().any(|s| s.mode == RxMode::Polling && !s.queue.is_parked());
         let eager = self.queues.iter().all(|s| s.mode == RxMode::Interrupt);
-        if polling || self.lane.outbox.holds() || (has_queues && !eager && self.empty_rounds < SPIN_ROUNDS) {
+        if polling || self.lane.outbox.holds() || (has_queues && !eager && self.spin.goes_on(self.lane.now)) {
             std::hint::spin_loop();
             return;
         }
-        if has_queues && !eager && self.empty_rounds < SPIN_ROUNDS + NAP_ROUNDS {
+        let mute = self.queues.iter().any(|s| s.queue.wait_fd().is_none() && !s.queue.is_parked());
+        if mute && !eager && self.naps < NAPS {
+            self.naps += 1;
             self.reader.offline();
             std::thread::sleep(NAP);
             self.watch.forget();
@@ -317,6 +313,9 @@ impl Worker {
         let wait = nix::sys::time::TimeSpec::from_duration(wait);
         // An interrupted or failed wait is an early wake-up: the next round looks again.
         let _ = nix::poll::ppoll(&mut self.waits, Some(wait), None);
+        if self.waits.first().and_then(PollFd::any).unwrap_or(true) {
+            self.shared.take_wakes();
+        }
         // A queue may be closed before the next sleep.
         self.waits.clear();
     }

@@ -18,8 +18,10 @@ use futures_lite::future::block_on;
 use rustix::event::{EventfdFlags, eventfd};
 use shoal_memif::*;
 
-const LOG2: u8 = 11;
-const SIZE: u32 = 1 << LOG2;
+/// Slots of the ring that packets go in by, and of the one that they come out of, as powers of two. What is in the first
+/// when one of the two threads stands still has room in the second, so that a loss is the router's.
+const IN: u8 = 11;
+const OUT: u8 = 13;
 const BUFFER: u32 = 2048;
 const LENGTH: u32 = 64;
 const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 9];
@@ -39,9 +41,14 @@ struct Peer {
     _link: Link,
 }
 
-fn slot(ring: u32, slot: u32) -> u32 {
-    let first = (ring_bytes(LOG2) * 2).next_multiple_of(4096) as u32;
-    first + BUFFER * (ring * SIZE + slot)
+fn size(log2: u8) -> u32 {
+    1 << log2
+}
+
+/// Where the bytes of a slot begin: those of the way out of the router stand behind the others.
+fn slot(of_out: bool, slot: u32) -> u32 {
+    let first = (ring_bytes(IN) + ring_bytes(OUT)).next_multiple_of(4096) as u32;
+    first + BUFFER * (u32::from(of_out) * size(IN) + slot)
 }
 
 impl Peer {
@@ -60,41 +67,42 @@ impl Peer {
             &Message::Init(Init { version: VERSION, id, mode: 0, secret: [0; 24], name: "blast".into() }),
             None,
         );
-        let len = slot(2, 0) as usize;
+        let len = slot(true, size(OUT)) as usize;
         let (region, fd) = Region::create(len).unwrap();
         tell(&Message::AddRegion { index: 0, size: len as u64 }, Some(fd.as_fd()));
         let regions = Arc::new(Regions::new(vec![region]));
         let [(s2m, wake), (m2s, _)] = [true, false].map(|s2m| {
-            let offset = if s2m { 0 } else { ring_bytes(LOG2) as u32 };
-            let ring = RingMemory::new(&regions, RingPlace { region: 0, offset, log2: LOG2 }).unwrap();
+            let (offset, log2) = if s2m { (0, IN) } else { (ring_bytes(IN) as u32, OUT) };
+            let ring = RingMemory::new(&regions, RingPlace { region: 0, offset, log2 }).unwrap();
             ring.format();
             ring.set_interrupts(false);
             let event = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-            let add = AddRing { s2m, index: 0, region: 0, offset, log2: LOG2, private_header: 0 };
+            let add = AddRing { s2m, index: 0, region: 0, offset, log2, private_header: 0 };
             tell(&Message::AddRing(add), Some(event.as_fd()));
             (ring, event)
         });
         link.try_send(&Message::Connect { name: format!("blast{id}") }, None).unwrap();
         assert!(matches!(hear(), Message::Connected { .. }));
-        for n in 0..SIZE {
-            m2s.set_desc(n as u16, Desc { flags: 0, region: 0, length: BUFFER, offset: slot(1, n) });
+        for n in 0..size(OUT) {
+            m2s.set_desc(n as u16, Desc { flags: 0, region: 0, length: BUFFER, offset: slot(true, n) });
         }
-        m2s.set_head(SIZE as u16);
+        m2s.set_head(size(OUT) as u16);
         Peer { regions, s2m, m2s, sent: 0, come: 0, wake, _link: link }
     }
 
     /// Writes all packets that will be sent.
     fn prepare(&self, mac: [u8; 6], six: bool) {
-        for n in 0..SIZE {
+        for n in 0..size(IN) {
             let packet = packet(mac, six, n as u16);
-            self.regions.copy_in(0, slot(0, n), &packet).unwrap();
-            self.s2m.set_desc(n as u16, Desc { flags: 0, region: 0, length: LENGTH, offset: slot(0, n) });
+            let offset = slot(false, n);
+            self.regions.copy_in(0, offset, &packet).unwrap();
+            self.s2m.set_desc(n as u16, Desc { flags: 0, region: 0, length: LENGTH, offset });
         }
     }
 
     /// Gives up to `most` packets, as many as there is room for.
     fn send(&mut self, most: u64) -> u64 {
-        let room = SIZE - u32::from(self.sent.wrapping_sub(self.s2m.tail()));
+        let room = size(IN) - u32::from(self.sent.wrapping_sub(self.s2m.tail()));
         let n = most.min(u64::from(room).min(256));
         if n > 0 {
             self.sent = self.sent.wrapping_add(n as u16);
@@ -127,7 +135,7 @@ impl Peer {
         }
         self.come = self.come.wrapping_add(ready);
         if ready > 0 {
-            self.m2s.set_head(self.come.wrapping_add(SIZE as u16));
+            self.m2s.set_head(self.come.wrapping_add(size(OUT) as u16));
         }
         u64::from(ready - own)
     }
