@@ -158,7 +158,7 @@ impl From<Error> for Retval {
     fn from(error: Error) -> Self {
         match error {
             Error::Os { .. } => Retval::SYSCALL_ERROR_1,
-            Error::NoInterface { .. } => Retval::INVALID_INTERFACE,
+            Error::NoInterface { .. } | Error::Gone { .. } => Retval::INVALID_INTERFACE,
             Error::NoHostInterface { .. } => Retval::INVALID_SW_IF_INDEX,
             Error::Mode { .. } | Error::Config { .. } => Retval::INVALID_VALUE,
             Error::Interface(error) => error.into(),

@@ -20,7 +20,7 @@ use crate::port::Port;
 use crate::queue::{QueueConfig, TxOffload};
 use crate::rx::{HostRx, NODE};
 use crate::tx::HostTx;
-use crate::{Error, Qdisc, RingVersion, RxConfig, RxRing, rx, watch};
+use crate::{Error, Qdisc, RingVersion, RxConfig, RxHandle, RxRing, rx, watch};
 
 /// Most queues of a kind that an interface may have.
 const MAX_QUEUES: u32 = 64;
@@ -77,13 +77,17 @@ impl Default for CreateHostInterface {
 }
 
 /// One host interface, as the control plane and `show hardware-interfaces` see it.
-struct HostInterface {
+pub(crate) struct HostInterface {
+    hosts: Weak<HostInterfaces>,
     /// The kernel's name, as it is now.
-    name: RefCell<String>,
+    pub(crate) name: RefCell<String>,
     /// The kernel's interface; none while it is gone.
-    link: RefCell<Option<Link>>,
-    port: Arc<Port>,
-    config: Cell<QueueConfig>,
+    pub(crate) link: RefCell<Option<Link>>,
+    pub(crate) port: Arc<Port>,
+    /// The queues as they are, which may be others than were asked for.
+    pub(crate) config: Cell<QueueConfig>,
+    /// The first receive queue.
+    pub(crate) first: RefCell<RxHandle>,
     /// What was asked for.
     asked: CreateHostInterface,
     /// Geometry of the receive rings that are open, or were last.
@@ -95,7 +99,7 @@ struct HostInterface {
 /// All host interfaces of one router.
 pub struct HostInterfaces {
     control: Weak<Control>,
-    interfaces: Rc<Interfaces>,
+    pub(crate) interfaces: Rc<Interfaces>,
     graph: Rc<Graph>,
     input: NodeIndex,
     all: RefCell<Vec<Rc<HostInterface>>>,
@@ -116,7 +120,7 @@ fn mtu_of(link: &Link) -> u16 {
     link.mtu.clamp(*MTUS.start(), *MTUS.end()) as u16
 }
 
-fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
+pub(crate) fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
     match asked {
         Some(n) if !(1..=MAX_QUEUES).contains(&n) => {
             Err(Error::Config { what, value: n.into(), rule: "from 1 to 64" })
@@ -202,7 +206,10 @@ impl HostInterfaces {
             let (name, config) = (host.name.borrow().clone(), host.config.get());
             let bypass = config.qdisc == Qdisc::Bypass;
             let offload = if bypass { host.asked.offload } else { config.offload };
-            let asked = CreateHostInterface { name, offload, ..host.asked.clone() };
+            // Also where they were changed afterwards.
+            let rx_queues =
+                if config.rx == 1 { host.asked.rx_queues.and(Some(1)) } else { Some(config.rx as u32) };
+            let asked = CreateHostInterface { name, rx_queues, offload, ..host.asked.clone() };
             (host.port.index(), asked)
         };
         self.all.borrow().iter().map(made).collect()
@@ -231,12 +238,15 @@ impl HostInterfaces {
             return Err(InterfaceError::Exists(name).into());
         }
         let (rings, tx) = config.open(&link)?;
+        let first = first_of(&rings)?;
         let port = Arc::new(Port::new(self.interfaces.table(), tx));
         let host = Rc::new(HostInterface {
+            hosts: Rc::downgrade(self),
             name: RefCell::new(create.name.clone()),
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
             config: Cell::new(config),
+            first: RefCell::new(first),
             asked: create.clone(),
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
@@ -256,7 +266,7 @@ impl HostInterfaces {
         let index = self.interfaces.create(&create, HostTx { port: Arc::clone(&port) })?;
         port.set_index(index);
         self.all.borrow_mut().push(Rc::clone(&host));
-        if let Err(e) = self.add_queues(&host, rings) {
+        if let Err(e) = self.add_queues(&host, 0, rings) {
             let _ = self.interfaces.delete(index);
             return Err(e);
         }
@@ -292,10 +302,16 @@ impl HostInterfaces {
         }
     }
 
-    fn add_queues(&self, host: &HostInterface, rings: Vec<RxRing>) -> Result<(), Error> {
+    /// Places receive queues, numbered from `from` on.
+    pub(crate) fn add_queues(
+        &self,
+        host: &HostInterface,
+        from: usize,
+        rings: Vec<RxRing>,
+    ) -> Result<(), Error> {
         let index = host.port.index();
         let old = self.interfaces.queues(index)?;
-        for (number, ring) in (0..).zip(rings) {
+        for (number, ring) in (from as u32..).zip(rings) {
             let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.get().layer));
             // A queue that is replaced stays where the operator has put it.
             let before = old.iter().find(|q| q.queue == number);
@@ -391,7 +407,8 @@ impl HostInterfaces {
             let (rings, tx) = host.config.get().open(link)?;
             host.ring.set(host.config.get().ring(link));
             host.port.replace_tx(tx);
-            self.add_queues(host, rings)
+            *host.first.borrow_mut() = first_of(&rings)?;
+            self.add_queues(host, 0, rings)
         })();
         let name = host.name.borrow();
         match opened {
@@ -418,12 +435,23 @@ impl HostInterfaces {
     }
 }
 
+/// The handle of the first receive queue, of which there is always one.
+fn first_of(rings: &[RxRing]) -> Result<RxHandle, Error> {
+    let none = Error::Config { what: "number of receive queues", value: 0, rule: "from 1 to 64" };
+    rings.first().map(RxRing::handle).ok_or(none)
+}
+
 /// Names of the kernel's interfaces in this network namespace, for completion and suggestions.
 pub(crate) fn kernel_names() -> Vec<String> {
     LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
 }
 
 impl Device for HostInterface {
+    fn set_rx_queues(&self, queues: u32) -> Result<(), String> {
+        let Some(hosts) = self.hosts.upgrade() else { return Ok(()) };
+        hosts.resize(self, queues).map_err(|e| e.to_string())
+    }
+
     fn class(&self) -> &'static str {
         "af-packet"
     }

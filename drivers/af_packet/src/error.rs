@@ -39,6 +39,12 @@ pub enum Error {
         /// The right mode.
         mode: &'static str,
     },
+    /// The kernel's interface is not there at the moment.
+    #[error("the kernel's interface '{name}' is gone: ask again when it is back")]
+    Gone {
+        /// The kernel's name.
+        name: String,
+    },
     /// The router's interface could not be made or changed.
     #[error(transparent)]
     Interface(#[from] shoal_interface::InterfaceError),

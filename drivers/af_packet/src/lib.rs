@@ -18,6 +18,7 @@ mod control;
 mod error;
 mod port;
 mod queue;
+mod resize;
 mod running;
 mod rx;
 mod send;
@@ -34,8 +35,8 @@ pub use control::{CreateHostInterface, HostInterfaces, Mode};
 pub use error::Error;
 pub use queue::TxOffload;
 pub use sys::{
-    Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxRing, RxStats, TxBatch,
-    TxConfig, TxQueue, TxRefused, TxReport, VlanTag,
+    Fanout, Promiscuous, Qdisc, RingFault, RingVersion, RxConfig, RxFrame, RxHandle, RxRing, RxStats,
+    TxBatch, TxConfig, TxQueue, TxRefused, TxReport, VlanTag,
 };
 
 /// The module.

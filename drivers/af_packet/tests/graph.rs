@@ -299,6 +299,39 @@ fn queues_move_between_threads_without_losing_a_frame() {
 }
 
 #[test]
+fn receive_queues_come_and_go_while_packets_flow() {
+    if !can_run("receive_queues_come_and_go_while_packets_flow") {
+        return;
+    }
+    let hosts = Hosts::new("q");
+    let router = start(&hosts.r);
+    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], 1));
+    router.on(|r| r.graph.add_worker(None).unwrap());
+    assert!(wait_for(PATIENCE, || hosts.ping(1)));
+    for queues in [4, 2, 3, 1, 2] {
+        router.on(move |r| [a, b].iter().for_each(|i| r.interfaces.set_rx_queues(*i, queues).unwrap()));
+        // Many flows: none of them ends in a queue that is not there any more.
+        for _ in 0..16 {
+            hosts.tcp(1 << 18);
+        }
+        assert!(hosts.ping(20), "{queues} queues");
+        let counts = router
+            .on(move |r| r.interfaces.queues(a).unwrap().iter().map(|q| q.count.get().1).collect::<Vec<_>>());
+        assert_eq!(counts.len(), queues as usize);
+        let used = counts.iter().filter(|n| **n > 0).count();
+        assert!(used > 1 || queues == 1, "16 flows in one of {queues} queues: {counts:?}");
+    }
+    let ask = |queues| router.on(move |r| r.interfaces.set_rx_queues(a, queues).unwrap_err().to_string());
+    for wrong in [0, 65] {
+        assert!(ask(wrong).contains("from 1 to 64"), "{}", ask(wrong));
+    }
+    hosts.r.ip("link delete ra");
+    assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.set_rx_queues(a, 3).is_err())));
+    assert!(ask(3).contains("'ra' is gone"), "{}", ask(3));
+    router.end();
+}
+
+#[test]
 fn state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator() {
     if !can_run("state_and_mtu_follow_the_kernel_and_the_kernel_follows_the_operator") {
         return;

@@ -12,7 +12,7 @@ mod rx_config;
 mod socket;
 mod tx;
 
-pub use rx::{RingFault, RxRing, RxStats};
+pub use rx::{RingFault, RxHandle, RxRing, RxStats};
 pub use rx_block::{RingVersion, RxFrame, VlanTag};
 pub use rx_config::{Fanout, Promiscuous, RxConfig};
 pub use tx::{Qdisc, TxBatch, TxConfig, TxQueue, TxRefused, TxReport};

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Weak};
 
 use super::mapping::Mapping;
 use super::rx_block::{Cursor, RingVersion, RxFrame};
@@ -59,13 +60,12 @@ pub enum RingFault {
 pub struct RxRing {
     // Dropped first: the socket outlives its mapping.
     map: Mapping,
-    socket: PacketSocket,
+    socket: Arc<PacketSocket>,
     version: RingVersion,
     block_size: usize,
     blocks: usize,
     current: usize,
     cursor: Option<Cursor>,
-    fanout: Option<u16>,
     stats: RxStats,
     /// Version 2: where a frame that is longer than a slot is read into.
     long: Box<[u8]>,
@@ -100,13 +100,12 @@ impl RxRing {
         let map = Mapping::of_socket(socket.fd(), config.block_size * config.blocks)?;
         let mut ring = Self {
             map,
-            socket,
+            socket: Arc::new(socket),
             version: config.version,
             block_size: config.block_size,
             blocks: config.blocks,
             current: 0,
             cursor: None,
-            fanout: None,
             stats: RxStats::default(),
             long: match config.version {
                 RingVersion::V3 => Box::default(),
@@ -169,10 +168,7 @@ impl RxRing {
         let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
         self.socket.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER")?;
         self.socket.bind(ifindex, Receive::Everything)?;
-        let mode = libc::PACKET_FANOUT_HASH | unique | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
-        self.socket.set(libc::PACKET_FANOUT, &(u32::from(id) | mode << 16), "PACKET_FANOUT")?;
-        let [joined] = self.socket.get_words(libc::SOL_PACKET, libc::PACKET_FANOUT, "PACKET_FANOUT")?;
-        self.fanout = Some(joined as u16);
+        self.socket.join(id, unique)?;
         self.socket.set_at(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0i32, "SO_DETACH_FILTER")
     }
 
@@ -184,12 +180,17 @@ impl RxRing {
         }
         let fanout = if queues == 1 { Fanout::Alone } else { Fanout::NewGroup };
         let first = Self::open(ifindex, &RxConfig { fanout, ..*config })?;
-        let group = first.fanout.map_or(Fanout::Alone, Fanout::Join);
+        let group = first.fanout_id()?.map_or(Fanout::Alone, Fanout::Join);
         let mut rings = vec![first];
         for _ in 1..queues {
             rings.push(Self::open(ifindex, &RxConfig { fanout: group, ..*config })?);
         }
         Ok(rings)
+    }
+
+    /// For whoever opens further queues while another thread has this one.
+    pub fn handle(&self) -> RxHandle {
+        RxHandle(Arc::downgrade(&self.socket))
     }
 
     /// The next frame, or `None` when the kernel has none ready.
@@ -279,9 +280,9 @@ impl RxRing {
         self.version
     }
 
-    /// The group to [`Fanout::Join`] with further queues.
-    pub fn fanout_id(&self) -> Option<u16> {
-        self.fanout
+    /// The group to [`Fanout::Join`] with further queues; `None` for a queue that is alone.
+    pub fn fanout_id(&self) -> Result<Option<u16>, Error> {
+        self.socket.group()
     }
 
     /// For epoll: readable when a block is ready, an error condition when [`RxRing::take_fault`] has one.
@@ -312,6 +313,25 @@ impl RxRing {
     /// none for the deletion that follows it, so a [`RingFault::Down`] may become this later.
     pub fn is_gone(&self) -> bool {
         self.socket.bound_to().is_none()
+    }
+}
+
+/// A ring that another thread has, for as long as that is open.
+pub struct RxHandle(Weak<PacketSocket>);
+
+impl RxHandle {
+    /// The group that further queues [`Fanout::Join`]: the ring's, or a new one, without losing a frame, if it was alone.
+    ///
+    /// Errors: [`Error::Os`] with `ENOTCONN` when the ring was closed; before Linux 6.14 with `EINVAL` when the interface
+    /// is down.
+    pub fn group(&self) -> Result<u16, Error> {
+        let closed =
+            || Error::Os { what: "PACKET_FANOUT", source: std::io::Error::from_raw_os_error(libc::ENOTCONN) };
+        let socket = self.0.upgrade().ok_or_else(closed)?;
+        match socket.group()? {
+            Some(group) => Ok(group),
+            None => socket.join(0, libc::PACKET_FANOUT_FLAG_UNIQUEID),
+        }
     }
 }
 

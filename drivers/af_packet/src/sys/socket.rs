@@ -69,6 +69,21 @@ impl PacketSocket {
         if rc == 0 { Ok(value) } else { Err(Error::last(what)) }
     }
 
+    /// Joins a group of sockets that share an interface's frames by flow, or makes a new one (`unique`); tells its number.
+    pub(super) fn join(&self, id: u16, unique: u32) -> Result<u16, Error> {
+        let mode = libc::PACKET_FANOUT_HASH | unique | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+        self.set(libc::PACKET_FANOUT, &(u32::from(id) | mode << 16), "PACKET_FANOUT")?;
+        let [joined] = self.get_words(libc::SOL_PACKET, libc::PACKET_FANOUT, "PACKET_FANOUT")?;
+        Ok(joined as u16)
+    }
+
+    /// The group that it is in.
+    pub(super) fn group(&self) -> Result<Option<u16>, Error> {
+        // One that is in none has zero; one of `join`'s has flags beside its number.
+        let [word] = self.get_words(libc::SOL_PACKET, libc::PACKET_FANOUT, "PACKET_FANOUT")?;
+        Ok((word != 0).then_some(word as u16))
+    }
+
     /// Sizes a buffer of the socket; the kernel doubles the value. FORCE passes the system-wide limit but needs
     /// CAP_NET_ADMIN.
     pub(super) fn set_buffer(&self, force: i32, plain: i32, bytes: i32) -> Result<(), Error> {
