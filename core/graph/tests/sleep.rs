@@ -40,7 +40,7 @@ impl RxQueue for Asked {
     }
 
     fn wait_fd(&self) -> Option<RawFd> {
-        self.1.as_ref().map(|fd| fd.as_raw_fd())
+        self.1.as_ref().map(EventFd::as_raw_fd)
     }
 
     fn deadline(&self, _: Time) -> Option<Time> {
