@@ -14,6 +14,10 @@ if [ -x target/release/shoal-lab ]; then
 else
   echo "install: without shoal-lab; 'cargo build --locked --release -p shoal-lab' builds it, then install again"
 fi
+# The DPDK plugin, if it was built (`make dpdk`): where the router looks, which is the same below every PREFIX.
+if [ -f target/dpdk/dpdk_plugin.so ]; then
+  install -D -m 644 target/dpdk/dpdk_plugin.so "$DESTDIR/usr/lib/shoal/plugins/dpdk_plugin.so"
+fi
 sed "s|@PREFIX@|$PREFIX|g" share/shoal.service >"$unit/shoal.service"
 chmod 644 "$unit/shoal.service"
 install -m 644 README.md CHANGELOG.md LICENSE docs/reference/*.md share/startup.conf "$doc"
