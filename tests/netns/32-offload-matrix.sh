@@ -188,7 +188,7 @@ for n in 1 2 3 4 5; do
   expect "tx-queue" ctl set interface tx-queue "$port" queue 0 threads 0-1
   out=$(ctl set interface rx-queues "$port" 2 2>&1)
   case ${kinds[n - 1]} in
-    tap*) says "$port queue 1" ctl show interface rx-placement || fail "$port: no second queue: $out" ;;
+    tap* | veth) says "$port queue 1" ctl show interface rx-placement || fail "$port: no second queue: $out" ;;
     *) grep -q 'when it is created' <<<"$out" || fail "$port: $out" ;;
   esac
 done

@@ -88,6 +88,17 @@ mod tests {
     }
 
     #[test]
+    fn what_rounds_to_idle_is_not_divided_by() {
+        // 0.3 in one sum and 0.1 + 0.2 in another: apart by the last bit.
+        for seconds in [3.0, 0.1, 0.3, 7.0 / 3.0] {
+            let taken = reading(0.1 + 0.2, seconds);
+            let idle = reading(0.3, seconds);
+            let found = Efficiency::of(&taken, Some(&idle), 600, 38_400);
+            assert_eq!((found.wh_above_idle, found.ppwh_above_idle), (Some(0.0), None), "{seconds}");
+        }
+    }
+
+    #[test]
     fn no_energy_no_efficiency() {
         for wh in [0.0, -1.0, f64::NAN] {
             assert_eq!(Efficiency::of(&reading(wh, 1.0), None, 600, 1).ppwh, None, "{wh}");

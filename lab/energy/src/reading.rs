@@ -72,12 +72,14 @@ impl Reading {
 
     /// Watt-hours above what `idle` (the device doing nothing, measured by the same source and scope) would have taken in
     /// the same time. `None` if either was not measured or they measured different things. Less than 0 is possible
-    /// and is noise: it is given as it is.
+    /// and is noise: it is given as it is. What is less than a billionth of either is the rounding of their figures, and 0.
     pub fn above_idle(&self, idle: &Reading) -> Option<f64> {
         if self.source != idle.source || self.scope != idle.scope {
             return None;
         }
-        Some(self.wh? - idle.watts? * self.seconds / 3600.0)
+        let (taken, at_rest) = (self.wh?, idle.watts? * self.seconds / 3600.0);
+        let above = taken - at_rest;
+        Some(if above.abs() <= 1e-9 * taken.abs().max(at_rest.abs()) { 0.0 } else { above })
     }
 }
 
