@@ -157,7 +157,7 @@ impl Consumer {
 
     /// Whether there is an entry.
     #[inline]
-    fn is_ready(&mut self) -> bool {
+    pub(super) fn is_ready(&mut self) -> bool {
         if self.producer != self.next {
             return true;
         }
