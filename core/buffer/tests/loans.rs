@@ -73,9 +73,8 @@ fn memory_that_came_later_or_lies_across_two_large_pages_is_not_lent() {
     let mut loans = Loans::new(&pool, part);
     let buffers = all(&mut cache);
     let page = |address: u64| address / (2 << 20);
-    let (whole, across): (Vec<_>, Vec<_>) = buffers
-        .into_iter()
-        .partition(|b| page(start(b)) == page(start(b) + BUFFER_SIZE as u64 - 1));
+    let (whole, across): (Vec<_>, Vec<_>) =
+        buffers.into_iter().partition(|b| page(start(b)) == page(start(b) + BUFFER_SIZE as u64 - 1));
     assert!(!across.is_empty() && across.len() < 8, "{}", across.len());
     assert!(whole.iter().all(|b| loans.covers(b)));
     for buffer in across {
@@ -84,7 +83,9 @@ fn memory_that_came_later_or_lies_across_two_large_pages_is_not_lent() {
     }
     let half = Loans::new(&pool, part.up_to(part.len() / 2));
     assert!(whole.iter().any(|b| !half.covers(b)), "beyond what the borrower knows");
-    whole.into_iter().for_each(|b| cache.free(b));
+    for b in whole {
+        cache.free(b);
+    }
     // What comes later is taken last.
     assert_eq!(pool.grow(10).unwrap(), 10);
     assert!(matches!(loans.lend_fresh(&mut cache), Some(Fresh::Lent(_))));
@@ -104,18 +105,23 @@ fn a_book_that_is_dropped_keeps_its_buffers_and_one_that_is_settled_does_not() {
                 outside.push(buffer);
             }
         }
-        outside.into_iter().for_each(|buffer| cache.free(buffer));
+        for buffer in outside {
+            cache.free(buffer);
+        }
     };
     let mut loans = Loans::new(&pool, pool.part().unwrap());
     lend(&mut loans, &mut cache, 200);
     let taken = loans.take();
     assert_eq!((loans.len(), taken.len(), pool.stats().used), (0, 200, 200));
     assert_eq!((taken.settle(), pool.stats().used), (200, 0));
-    let mut numbers: Vec<u32> = all(&mut cache).into_iter().map(|b| {
-        let number = b.number();
-        pool.cache().free(b);
-        number
-    }).collect();
+    let mut numbers: Vec<u32> = all(&mut cache)
+        .into_iter()
+        .map(|b| {
+            let number = b.number();
+            pool.cache().free(b);
+            number
+        })
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers.len(), 300, "each is there once");
@@ -133,7 +139,9 @@ fn an_empty_cache_lends_nothing() {
     let held = all(&mut cache);
     let mut loans = Loans::new(&pool, pool.part().unwrap());
     assert!(loans.lend_fresh(&mut cache).is_none() && loans.is_empty());
-    held.into_iter().for_each(|b| cache.free(b));
+    for b in held {
+        cache.free(b);
+    }
 }
 
 proptest! {
@@ -150,7 +158,9 @@ proptest! {
         let starts: Vec<u64> = {
             let buffers = all(&mut cache);
             let starts = buffers.iter().map(start).collect();
-            buffers.into_iter().for_each(|b| cache.free(b));
+            for b in buffers {
+                cache.free(b);
+            }
             starts
         };
         let (mut lent, mut held) = (std::collections::BTreeSet::new(), Vec::new());
@@ -181,7 +191,9 @@ proptest! {
             prop_assert_eq!(loans.len(), lent.len());
             prop_assert_eq!(pool.stats().used, lent.len() + held.len());
         }
-        held.into_iter().for_each(|b| cache.free(b));
+        for b in held {
+            cache.free(b);
+        }
         prop_assert_eq!(loans.settle(), lent.len());
         drop(cache);
         prop_assert_eq!(pool.stats().used, 0);

@@ -106,7 +106,7 @@ impl From<Error> for Retval {
             Error::Busy(_) | Error::QueueBusy { .. } | Error::DefaultRoute(_) => Retval::INSTANCE_IN_USE,
             Error::NoZeroCopy(_) | Error::NoSharing(_) | Error::NoEthernet(_) | Error::Prog(_) => {
                 Retval::UNSUPPORTED
-            },
+            }
             Error::MtuTooLarge { .. }
             | Error::Config { .. }
             | Error::NotAStation(_)

@@ -150,10 +150,9 @@ impl XdpInterface {
     /// Largest MTU whose frames fit.
     pub(crate) fn most_mtu(&self) -> u32 {
         let attached = self.attached.borrow();
-        attached.as_ref().map_or_else(
-            || most_mtu(self.config.multi_buffer, PacketMemory::Own),
-            Attached::most_mtu,
-        )
+        attached
+            .as_ref()
+            .map_or_else(|| most_mtu(self.config.multi_buffer, PacketMemory::Own), Attached::most_mtu)
     }
 
     pub(crate) fn stats(&self) -> XskStats {
@@ -246,9 +245,11 @@ impl XdpInterfaces {
         let filter = Filter::new(config.multi_buffer)?;
         let own_mac = create.mac != Mac::Kernels;
         let pool = Some(self.graph.pool());
-        let (attached, halves, remarks) = run_in(netns.as_ref(), || {
-            queues::open(&link, &filter, &config, create.queues, own_mac, pool)
-        })?;
+        let opened =
+            run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac, pool));
+        // Some may have been opened and closed again.
+        self.release_buffers();
+        let (attached, halves, remarks) = opened?;
         let senders = attached.senders(&link);
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
         let queues = tx.into_iter().map(Sender::new).collect();

@@ -50,7 +50,9 @@ impl Device for XdpInterface {
         if mtu > most {
             let more = match self.config.multi_buffer {
                 true => "",
-                false if most < most_mtu(false, PacketMemory::Own) => ", more with own-memory or multi-buffer",
+                false if most < most_mtu(false, PacketMemory::Own) => {
+                    ", more with own-memory or multi-buffer"
+                }
                 false => ", more with multi-buffer",
             };
             return Err(format!("frames of MTU {mtu} do not fit, up to {most} do{more}"));

@@ -206,11 +206,10 @@ fn open_one(
     let until = Instant::now() + PATIENCE;
     loop {
         let opened = match *memory {
-            Memory::Pool(pool, _) => lent::open(link.index, number, config, pool)
-                .map(|(rx, tx)| (Rx::Lent(rx), Tx::Lent(tx))),
-            Memory::Own => {
-                queue::open(link.index, number, config).map(|(rx, tx)| (Rx::Own(rx), Tx::Own(tx)))
+            Memory::Pool(pool, _) => {
+                lent::open(link.index, number, config, pool).map(|(rx, tx)| (Rx::Lent(rx), Tx::Lent(tx)))
             }
+            Memory::Own => queue::open(link.index, number, config).map(|(rx, tx)| (Rx::Own(rx), Tx::Own(tx))),
         };
         match (opened, &*memory) {
             (Err(Error::NoSharing(why)), Memory::Pool(_, PacketMemory::Auto)) => {
@@ -223,9 +222,7 @@ fn open_one(
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
-            (Err(e), _)
-                if e.errno() == Some(libc::EOPNOTSUPP) && config.copying == Copying::ZeroCopy =>
-            {
+            (Err(e), _) if e.errno() == Some(libc::EOPNOTSUPP) && config.copying == Copying::ZeroCopy => {
                 return Err(Error::NoZeroCopy(link.name.clone()));
             }
             (opened, _) => return opened,

@@ -94,8 +94,7 @@ impl Sender {
             return;
         };
         let mut tried = false;
-        loop {
-            let Tx::Own(queue) = &mut self.queue else { break };
+        while let Tx::Own(queue) = &mut self.queue {
             if pieces.max_len() > CHUNK {
                 break;
             }

@@ -7,9 +7,9 @@ use shoal_link::Link;
 
 use crate::config::Queues;
 use crate::filter::{Filter, Wanted};
+use crate::halves::{Rx, Tx};
 use crate::pinhole::Pinhole;
 use crate::queues::{self, Attached};
-use crate::halves::{Rx, Tx};
 use crate::sys::queue::{Kick, TxRefused, XskRx, XskTx};
 use crate::sys::{XdpMode, XskConfig, XskStats};
 use shoal_wire::MacAddress;

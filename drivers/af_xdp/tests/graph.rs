@@ -78,27 +78,27 @@ fn a_driver_that_cannot_is_used_in_generic_mode() {
         return;
     }
     for (memory, tag, shown) in MEMORIES {
-    let hosts = Hosts::new(&format!("k{tag}"));
-    // A peer whose MTU is too large for the driver's XDP: the kernel says so, and generic mode takes it.
-    hosts.a.ip("link set eth0 mtu 9000");
-    hosts.b.ip("link set eth0 mtu 9000");
-    for ns in [&hosts.a, &hosts.b] {
-        // Superframes are the driver's business, and in generic mode there is none.
-        ns.run(&["ethtool", "-K", "eth0", "tso", "off", "gso", "off"]).unwrap();
-        ns.ip("route add 10.9.9.0/24 dev eth0");
-        ns.run(&["sysctl", "-qw", "net.ipv4.tcp_mtu_probing=0"]).unwrap();
-        ns.ip("route replace 10.9.0.0/24 dev eth0 mtu 1500");
-        ns.ip("route replace 2001:db8:9::/64 dev eth0 mtu 1500");
-    }
-    let router = start(&hosts.r);
-    let like = CreateXdp { memory, ..plain() };
-    let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!((info.mode, info.zero_copy, info.memory), (Some(XdpMode::Generic), false, shown));
-    assert!(hosts.reach_each_other() && hosts.ping(50));
-    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
-    println!("{rate:.0} Mb/s in generic mode");
-    router.end();
+        let hosts = Hosts::new(&format!("k{tag}"));
+        // A peer whose MTU is too large for the driver's XDP: the kernel says so, and generic mode takes it.
+        hosts.a.ip("link set eth0 mtu 9000");
+        hosts.b.ip("link set eth0 mtu 9000");
+        for ns in [&hosts.a, &hosts.b] {
+            // Superframes are the driver's business, and in generic mode there is none.
+            ns.run(&["ethtool", "-K", "eth0", "tso", "off", "gso", "off"]).unwrap();
+            ns.ip("route add 10.9.9.0/24 dev eth0");
+            ns.run(&["sysctl", "-qw", "net.ipv4.tcp_mtu_probing=0"]).unwrap();
+            ns.ip("route replace 10.9.0.0/24 dev eth0 mtu 1500");
+            ns.ip("route replace 2001:db8:9::/64 dev eth0 mtu 1500");
+        }
+        let router = start(&hosts.r);
+        let like = CreateXdp { memory, ..plain() };
+        let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!((info.mode, info.zero_copy, info.memory), (Some(XdpMode::Generic), false, shown));
+        assert!(hosts.reach_each_other() && hosts.ping(50));
+        let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
+        println!("{rate:.0} Mb/s in generic mode");
+        router.end();
     }
 }
 
@@ -108,25 +108,25 @@ fn jumbo_frames_come_in_several_chunks() {
         return;
     }
     for (memory, tag, shown) in MEMORIES {
-    let hosts = Hosts::new(&format!("j{tag}"));
-    let router = start(&hosts.r);
-    let like = CreateXdp { multi_buffer: true, memory, ..plain() };
-    let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
-    assert!(hosts.reach_each_other());
-    for (ns, end) in [(&hosts.a, "eth0"), (&hosts.b, "eth0"), (&hosts.r, "ra"), (&hosts.r, "rb")] {
-        ns.ip(&format!("link set {end} mtu 9000"));
-    }
-    assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.data(b).unwrap().mtu) == 9000));
-    for to in ["10.9.0.2", "2001:db8:9::2"] {
-        let ping = ["ping", "-q", "-M", "do", "-s", "8900", "-i", "0.01", "-c", "20", "-W", "1", to];
-        let text = hosts.a.run(&ping).unwrap();
-        assert!(text.contains(" 0% packet loss"), "{text}");
-    }
-    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 50 << 20);
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    println!("{rate:.0} Mb/s with MTU 9000, {info:?}");
-    assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
-    router.end();
+        let hosts = Hosts::new(&format!("j{tag}"));
+        let router = start(&hosts.r);
+        let like = CreateXdp { multi_buffer: true, memory, ..plain() };
+        let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        assert!(hosts.reach_each_other());
+        for (ns, end) in [(&hosts.a, "eth0"), (&hosts.b, "eth0"), (&hosts.r, "ra"), (&hosts.r, "rb")] {
+            ns.ip(&format!("link set {end} mtu 9000"));
+        }
+        assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.data(b).unwrap().mtu) == 9000));
+        for to in ["10.9.0.2", "2001:db8:9::2"] {
+            let ping = ["ping", "-q", "-M", "do", "-s", "8900", "-i", "0.01", "-c", "20", "-W", "1", to];
+            let text = hosts.a.run(&ping).unwrap();
+            assert!(text.contains(" 0% packet loss"), "{text}");
+        }
+        let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 50 << 20);
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        println!("{rate:.0} Mb/s with MTU 9000, {info:?}");
+        assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
+        router.end();
     }
 }
 
@@ -136,32 +136,32 @@ fn superframes_come_in_several_chunks_and_are_cut() {
         return;
     }
     for (memory, tag, shown) in MEMORIES {
-    let hosts = Hosts::new(&format!("u{tag}"));
-    // A driver without XDP, so that its peer goes on sending superframes.
-    for end in ["ra", "rb"] {
-        hosts.r.ip(&format!("link set {end} name l{end}"));
-        hosts.r.ip(&format!("link set l{end} up"));
-        hosts.r.ip(&format!("link add link l{end} name {end} type macvlan mode passthru"));
-        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", hosts.r.name()));
-    }
-    let router = start(&hosts.r);
-    let like = CreateXdp { multi_buffer: true, memory, ..plain() };
-    let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!(info.mode, Some(XdpMode::Generic));
-    assert!(hosts.reach_each_other());
-    for to in ["10.9.0.2:7000", "[2001:db8:9::2]:7000"] {
-        let before = router.on(move |r| r.counts(a).0);
-        let rate = tcp(&hosts.a, &hosts.b, to, 50 << 20);
-        let (frames, errors) = router.on(move |r| (r.counts(a).0, r.errors()));
-        let frames = frames - before;
-        println!("{rate:.0} Mb/s, frames of {} bytes on average, {errors:?}", (50 << 20) / frames);
-        assert!(frames < (50 << 20) / 4000, "superframes, not {frames} frames");
-        assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
-    }
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
-    router.end();
+        let hosts = Hosts::new(&format!("u{tag}"));
+        // A driver without XDP, so that its peer goes on sending superframes.
+        for end in ["ra", "rb"] {
+            hosts.r.ip(&format!("link set {end} name l{end}"));
+            hosts.r.ip(&format!("link set l{end} up"));
+            hosts.r.ip(&format!("link add link l{end} name {end} type macvlan mode passthru"));
+            sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", hosts.r.name()));
+        }
+        let router = start(&hosts.r);
+        let like = CreateXdp { multi_buffer: true, memory, ..plain() };
+        let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!(info.mode, Some(XdpMode::Generic));
+        assert!(hosts.reach_each_other());
+        for to in ["10.9.0.2:7000", "[2001:db8:9::2]:7000"] {
+            let before = router.on(move |r| r.counts(a).0);
+            let rate = tcp(&hosts.a, &hosts.b, to, 50 << 20);
+            let (frames, errors) = router.on(move |r| (r.counts(a).0, r.errors()));
+            let frames = frames - before;
+            println!("{rate:.0} Mb/s, frames of {} bytes on average, {errors:?}", (50 << 20) / frames);
+            assert!(frames < (50 << 20) / 4000, "superframes, not {frames} frames");
+            assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
+        }
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
+        router.end();
     }
 }
 

@@ -60,7 +60,8 @@ pub(crate) fn open(
     let ended = Ended::new(probe, (ifindex, queue), zero_copy, pool);
     let shared = Arc::new(Shared { socket, stuck: AtomicBool::new(false), memory: ended });
     if zero_copy && !part.is_huge() {
-        let why = "the driver copies nothing and wants each buffer in one piece of memory: reserve pages of 2 MB";
+        let why =
+            "the driver copies nothing and wants each buffer in one piece of memory: reserve pages of 2 MB";
         return Err(Error::NoSharing(why.into()));
     }
     let [loans, tx_loans] = [0, 1].map(|_| Loans::new(pool, part));
@@ -156,7 +157,9 @@ impl LentRx {
                 None => break,
             }
         }
-        outside.into_iter().for_each(|buffer| cache.free(buffer));
+        for buffer in outside {
+            cache.free(buffer);
+        }
         self.flush();
         self.loans.len()
     }
@@ -278,7 +281,9 @@ impl LentRx {
         match (chain, wrong) {
             (Some(chain), None) => Ok((chain, pieces as u32)),
             (chain, wrong) => {
-                chain.into_iter().for_each(|chain| cache.free(chain));
+                if let Some(chain) = chain {
+                    cache.free(chain);
+                }
                 Err(wrong.unwrap_or(NotReceived::Malformed))
             }
         }
@@ -415,7 +420,9 @@ impl LentTx {
                 None => break,
             }
         }
-        outside.into_iter().for_each(|buffer| cache.free(buffer));
+        for buffer in outside {
+            cache.free(buffer);
+        }
         self.sent.stock.len() == STOCK
     }
 
@@ -502,7 +509,9 @@ impl LentTx {
         }
         if self.blanks.len() < pieces {
             let mut blanks = std::mem::take(&mut self.blanks);
-            blanks.drain(..).for_each(|blank| self.keep(blank, cache));
+            for blank in blanks.drain(..) {
+                self.keep(blank, cache);
+            }
             self.blanks = blanks;
             return Err((TxRefused::Full, buffer));
         }
@@ -549,7 +558,9 @@ impl Drop for LentTx {
     fn drop(&mut self) {
         let mut cache = self.shared.memory.pool().cache();
         self.sent.reclaim(&mut cache);
-        self.sent.stock.drain(..).chain(self.blanks.drain(..)).for_each(|buffer| cache.free(buffer));
+        for buffer in self.sent.stock.drain(..).chain(self.blanks.drain(..)) {
+            cache.free(buffer);
+        }
         self.shared.memory.keep_tx(self.sent.loans.take());
     }
 }

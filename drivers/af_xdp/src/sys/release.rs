@@ -79,13 +79,8 @@ impl Drop for Ended {
         }
         let Some(probe) = self.probe.take() else { return };
         let mut grave = Grave { probe, memory: None, queue: self.queue, loans: kept };
-        let until = Instant::now() + PATIENCE;
-        while !self.zero_copy {
-            match grave.is_over() {
-                Ok(true) => return grave.settle(),
-                Ok(false) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-                _ => break,
-            }
+        if !self.zero_copy && grave.wait() {
+            return grave.settle();
         }
         lock(&GRAVES).push(grave);
     }
@@ -122,6 +117,18 @@ impl Grave {
                 Some(libc::EBUSY) => Ok(false),
                 _ => Err(e),
             },
+        }
+    }
+
+    /// Waits a moment for that; whether it came.
+    fn wait(&mut self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.is_over() {
+                Ok(true) => return true,
+                Ok(false) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+                _ => return false,
+            }
         }
     }
 

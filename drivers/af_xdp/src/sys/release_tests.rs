@@ -57,7 +57,9 @@ fn close_without_copy(index: IfIndex, pool: &Arc<Pool>) {
             outside.push(buffer);
         }
     }
-    outside.into_iter().for_each(|buffer| cache.free(buffer));
+    for buffer in outside {
+        cache.free(buffer);
+    }
     ended.keep_rx(loans);
     drop((rings, socket));
     drop(ended);
