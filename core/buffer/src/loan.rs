@@ -162,6 +162,12 @@ impl Loans {
         Some(())
     }
 
+    /// Starts loading the header line and the first data line of the buffer at `address`; any number does no harm.
+    #[inline]
+    pub fn prefetch(&self, address: u64) {
+        self.memory.prefetch_slot((address / 64) as u32);
+    }
+
     /// Where the buffer starts that the byte at `address` lies in, whether it is lent or not.
     #[inline]
     pub fn start_of(address: u64) -> u64 {

@@ -33,6 +33,9 @@ const MOST_RECEIVED: usize = 34;
 pub(crate) const LONGEST_CHAIN: usize = MOST_PIECES * DATA_SIZE;
 /// Buffers that the transmitting half keeps to copy into.
 const STOCK: usize = 64;
+/// How many frames ahead of the one in hand a buffer is prefetched: with as many lent as a ring has entries, it was last
+/// touched long ago.
+const AHEAD: u32 = 4;
 /// In an address, the offset of the data lies above that of the chunk (`XSK_UNALIGNED_BUF_OFFSET_SHIFT`).
 const SHIFT: u32 = libc::XSK_UNALIGNED_BUF_OFFSET_SHIFT as u32;
 
@@ -230,6 +233,9 @@ impl LentRx {
     #[inline]
     pub(crate) fn next(&mut self, cache: &mut Cache) -> Option<Result<(Buffer, u32), NotReceived>> {
         let desc = self.ring.take()?;
+        if let Some(address) = self.ring.peek_address(AHEAD) {
+            self.loans.prefetch(parts(address).0);
+        }
         let first = self.exchange(desc, cache);
         if desc.options & libc::XDP_PKT_CONTD != 0 {
             return Some(self.next_long(first, cache));

@@ -184,6 +184,15 @@ impl Consumer {
         Some(Desc { addr, len, options })
     }
 
+    /// The address in an entry behind the next one, if the kernel was known to have written it.
+    #[inline]
+    pub(super) fn peek_address(&self, behind: u32) -> Option<u64> {
+        if self.producer.wrapping_sub(self.next) <= behind {
+            return None;
+        }
+        self.ring.map.read_u64(self.ring.offset(self.next.wrapping_add(behind)))
+    }
+
     /// The next address.
     #[inline]
     pub(super) fn take_address(&mut self) -> Option<u64> {
