@@ -81,11 +81,7 @@ impl Cache {
     /// One fresh, empty packet.
     #[inline]
     pub fn alloc_one(&mut self) -> Option<Buffer> {
-        if self.free.is_empty() {
-            self.refill(1);
-        }
-        let index = NonZeroU32::new(self.free.pop()?)?;
-        self.publish();
+        let index = self.take_index()?;
         // SAFETY: the index was in this cache's free list and nowhere else.
         *unsafe { self.memory.meta(index.get()) } = Meta::FRESH;
         Some(Buffer::from_index(index))
@@ -148,6 +144,24 @@ impl Cache {
     pub fn packet<'a>(&self, buffer: &'a mut Buffer) -> Packet<'a> {
         // SAFETY: the token is borrowed mutably for the view's lifetime.
         unsafe { Packet::new(self.memory, self.memory.at(buffer.number())) }
+    }
+
+    /// Takes a free index out, whose header line holds whatever was there before.
+    #[inline]
+    pub(crate) fn take_index(&mut self) -> Option<NonZeroU32> {
+        if self.free.is_empty() {
+            self.refill(1);
+        }
+        let index = NonZeroU32::new(self.free.pop()?)?;
+        self.publish();
+        Some(index)
+    }
+
+    /// Takes in an index that its one place was just taken from, and that no chain hangs on.
+    #[inline]
+    pub(crate) fn give_index(&mut self, index: u32) {
+        self.free.push(index);
+        self.settle();
     }
 
     #[cold]

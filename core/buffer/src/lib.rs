@@ -8,13 +8,17 @@
 //! buffer is, in order: a header line ([`Meta`]), a line of per-feature scratch, 128 bytes of headroom,
 //! 2,048 bytes of data and one line of padding, so that neighbouring buffers start in different cache sets.
 //!
+//! Buffers that a kernel or a device reads and writes by itself are lent to it ([`Loans`]): their tokens are gone until
+//! they come back.
+//!
 //! All `unsafe` of this crate rests on one invariant: **an index is in exactly one place** (a token, a frame, a
-//! chain's link, a cache or a pool's free list), and whoever holds that place mutably has the only access.
+//! chain's link, a cache, a pool's free list or a book of loans), and whoever holds that place mutably has the only access.
 //! Indices become tokens only here.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod cache;
 mod frame;
+mod loan;
 mod memory;
 mod meta;
 mod packet;
@@ -23,7 +27,8 @@ mod token;
 
 pub use cache::{Cache, Full};
 pub use frame::{FRAME_SIZE, Frame, Split};
-pub use memory::{Backing, Memory};
+pub use loan::{Fresh, Loans};
+pub use memory::{Backing, Memory, Part};
 pub use meta::{Flags, Meta, SwIfIndex};
 pub use packet::{Packet, SegmentsMut};
 pub use shoal_infra::Pages;
@@ -36,7 +41,9 @@ pub const DATA_SIZE: usize = 2048;
 /// Bytes in front of the data into which headers may be pushed.
 pub const HEADROOM: usize = 128;
 /// Bytes from a buffer's start to its data: header line, scratch line, headroom.
-pub(crate) const DATA_OFFSET: usize = 64 + 64 + HEADROOM;
+pub const DATA_OFFSET: usize = 64 + 64 + HEADROOM;
+/// Bytes of a buffer that are used: up to the end of its data. What follows, up to [`STRIDE`], is padding.
+pub const BUFFER_SIZE: usize = DATA_OFFSET + DATA_SIZE;
 /// Bytes from one buffer to the next: 37 cache lines, an odd number, so that all sets are used.
-pub const STRIDE: usize = DATA_OFFSET + DATA_SIZE + 64;
+pub const STRIDE: usize = BUFFER_SIZE + 64;
 const _: () = assert!(STRIDE.is_multiple_of(64) && (STRIDE / 64) % 2 == 1);

@@ -12,17 +12,70 @@ use crate::{DATA_OFFSET, Frame, Meta, Packet, STRIDE};
 
 /// Virtual space reserved; buffers are numbered in cache lines from its start.
 const RESERVED: usize = 16 << 30;
+/// Where the first buffer lies; the others follow at every [`STRIDE`]. The first line is never a buffer, so that index 0
+/// means none.
+pub(crate) const FIRST: usize = 64;
 
 struct Whole {
     base: NonNull<u8>,
-    /// The region, how many bytes of it are cut into buffers, and what the last chunk is made of.
-    region: Mutex<(Region, usize, Backing)>,
+    grown: Mutex<Grown>,
+}
+
+/// How far the memory has grown.
+struct Grown {
+    region: Region,
+    /// Bytes that are cut into buffers.
+    used: usize,
+    /// What the last chunk is made of.
+    backing: Backing,
+    /// Whether all of it is in reserved huge pages.
+    all_huge: bool,
+}
+
+/// The part of buffer memory that is there at some moment: what can be registered with a kernel or a device. It stays
+/// where it is for as long as the process lives; what is added later lies behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    address: u64,
+    len: usize,
+    huge: bool,
+}
+
+impl Part {
+    /// Nothing.
+    pub(crate) const NONE: Part = Part { address: 0, len: 0, huge: false };
+
+    /// No more than its first `len` bytes, for a borrower that knows no more.
+    #[must_use]
+    pub fn up_to(self, len: usize) -> Part {
+        Part { len: self.len.min(len), ..self }
+    }
+
+    /// Where it starts in the process's address space, a multiple of 2 MiB.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its length in bytes, a multiple of 2 MiB when it is whole.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether all of it lies in reserved pages of 2 MiB, so that a device finds each buffer of [`Loans`] in one piece.
+    pub fn is_huge(&self) -> bool {
+        self.huge
+    }
 }
 
 // SAFETY: `base` is only an address; what lies behind it is reached through tokens, each of which is in one
 // place only (the crate's invariant).
 unsafe impl Send for Whole {}
-// SAFETY: as above; `region` is behind its lock.
+// SAFETY: as above; `grown` is behind its lock.
 unsafe impl Sync for Whole {}
 
 static WHOLE: OnceLock<Result<Whole, String>> = OnceLock::new();
@@ -104,22 +157,32 @@ impl Memory {
 fn whole(pages: Pages) -> io::Result<&'static Whole> {
     let made = WHOLE.get_or_init(|| {
         let region = Region::reserve(RESERVED, pages).map_err(|e| e.to_string())?;
-        // The first line is never a buffer, so that index 0 means none.
-        Ok(Whole { base: region.base(), region: Mutex::new((region, 64, Backing::Small)) })
+        let base = region.base();
+        let grown = Grown { region, used: FIRST, backing: Backing::Small, all_huge: true };
+        Ok(Whole { base, grown: Mutex::new(grown) })
     });
     made.as_ref().map_err(|e| io::Error::other(e.clone()))
 }
 
 /// Commits memory for `count` more buffers and returns their indices.
 pub(crate) fn grow(count: usize, pages: Pages) -> io::Result<(Vec<NonZeroU32>, Backing)> {
-    let mut guard = whole(pages)?.region.lock().unwrap_or_else(PoisonError::into_inner);
-    let (region, used, backing) = &mut *guard;
-    let start = *used;
+    let mut grown = whole(pages)?.grown.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = grown.used;
     let end = start + count * STRIDE;
-    if end > region.committed() {
-        *backing = region.grow(end - region.committed())?;
+    let committed = grown.region.committed();
+    if end > committed {
+        grown.backing = grown.region.grow(end - committed)?;
+        grown.all_huge &= grown.backing == Backing::Huge2M;
     }
-    *used = end;
+    grown.used = end;
     let index = |k: usize| NonZeroU32::new(((start + k * STRIDE) / 64) as u32);
-    Ok(((0..count).filter_map(index).collect(), *backing))
+    Ok(((0..count).filter_map(index).collect(), grown.backing))
+}
+
+/// All memory there is now.
+pub(crate) fn part(pages: Pages) -> io::Result<Part> {
+    let whole = whole(pages)?;
+    let grown = whole.grown.lock().unwrap_or_else(PoisonError::into_inner);
+    let (address, len) = (whole.base.as_ptr().addr() as u64, grown.region.committed());
+    Ok(Part { address, len, huge: grown.all_huge && len > 0 })
 }

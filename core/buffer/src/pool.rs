@@ -9,7 +9,7 @@ use shoal_infra::Pages;
 
 use crate::cache::Cached;
 use crate::memory::{self, Backing};
-use crate::{Cache, DATA_SIZE, Memory, STRIDE};
+use crate::{Cache, DATA_SIZE, Memory, Part, STRIDE};
 
 /// How a pool is made.
 #[derive(Clone, Debug)]
@@ -99,11 +99,12 @@ impl Pool {
         let (fresh, backing) = memory::grow(count, self.config.pages)?;
         state.backing = backing;
         state.total += fresh.len();
-        // The free list never needs more room than there are buffers, so giving back never allocates.
+        // The free list never needs more room than there are buffers, so giving back never allocates. New buffers are
+        // taken last: they are cold, and lie outside of what was registered with a kernel or device before.
         let total = state.total;
         let held = state.free.len();
         state.free.reserve(total - held);
-        state.free.extend(fresh.iter().rev().map(|i| i.get()));
+        state.free.splice(..0, fresh.iter().rev().map(|i| i.get()));
         self.available.store(state.free.len() as u32, Ordering::Relaxed);
         Ok(fresh.len())
     }
@@ -112,6 +113,19 @@ impl Pool {
     pub fn wants_to_grow(&self) -> bool {
         let state = self.lock();
         state.free.len() * 4 < state.total && state.total < self.config.most
+    }
+
+    /// The memory that all pools' buffers are in now. Buffers that come later lie behind it.
+    ///
+    /// # Errors
+    /// The system gave no memory at all.
+    pub fn part(&self) -> io::Result<Part> {
+        memory::part(self.config.pages)
+    }
+
+    /// The handle on its memory.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
     }
 
     /// A cache for one thread.

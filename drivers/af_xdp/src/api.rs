@@ -104,7 +104,9 @@ impl From<Error> for Retval {
             Error::NotOurs { .. } => Retval::INVALID_SW_IF_INDEX,
             Error::Taken { .. } | Error::Interface(InterfaceError::Exists(_)) => Retval::IF_ALREADY_EXISTS,
             Error::Busy(_) | Error::QueueBusy { .. } | Error::DefaultRoute(_) => Retval::INSTANCE_IN_USE,
-            Error::NoZeroCopy(_) | Error::NoEthernet(_) | Error::Prog(_) => Retval::UNSUPPORTED,
+            Error::NoZeroCopy(_) | Error::NoSharing(_) | Error::NoEthernet(_) | Error::Prog(_) => {
+                Retval::UNSUPPORTED
+            }
             Error::MtuTooLarge { .. }
             | Error::Config { .. }
             | Error::NotAStation(_)

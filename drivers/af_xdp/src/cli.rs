@@ -10,16 +10,16 @@ use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 use crate::config::{CreateXdp, Mac, Queues};
 use crate::control::{XdpInfo, XdpInterfaces, kernel_names};
 use crate::pinhole::{NAMES, Pinhole};
-use crate::sys::{BusyPoll, Copying, XdpMode};
+use crate::sys::{BusyPoll, Copying, PacketMemory, XdpMode};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
         "create interface af_xdp {host-if <host:xdp-host-if> & [name <name:word>] & [rx-queue-size <rx-size:u32>] \
          & [tx-queue-size <tx-size:u32>] & [num-rx-queues <queues:xdp-queues>] & [prog <prog:path>] \
-         & [netns <netns:word>] & [zero-copy | no-zero-copy] & [no-syscall-lock] & [mac-reuse | hw-addr <mac>] \
-         & [multi-buffer | no-multi-buffer] & [busy-poll-usecs <usecs:u32>] & [busy-poll-budget <budget:u32>] \
-         & [pinhole <pinhole>] & [force]}",
+         & [netns <netns:word>] & [zero-copy | no-zero-copy] & [pool-memory | own-memory] & [no-syscall-lock] \
+         & [mac-reuse | hw-addr <mac>] & [multi-buffer | no-multi-buffer] & [busy-poll-usecs <usecs:u32>] \
+         & [busy-poll-budget <budget:u32>] & [pinhole <pinhole>] & [force]}",
         "Take an interface of the host kernel into the router by AF_XDP",
         create,
     )
@@ -30,6 +30,7 @@ pub static COMMANDS: &[Command] = &[
         "create interface af_xdp host-if eth1 name wan num-rx-queues all rx-queue-size 2048 zero-copy",
         "create interface af_xdp host-if eth2 netns blue no-zero-copy multi-buffer",
         "create interface af_xdp host-if eth2 busy-poll-usecs 20 busy-poll-budget 64",
+        "create interface af_xdp host-if eth2 own-memory",
     ])
     .doc(
         "Prints the new interface's name: that of the kernel with `/0` behind it, unless another is given. Until it is up, \
@@ -38,7 +39,10 @@ pub static COMMANDS: &[Command] = &[
          without it, unless `force` is said. `hw-addr` gives the router a MAC address, else one is drawn; `mac-reuse` \
          uses the kernel's. `num-rx-queues` is the number of pairs of queues, unlike in VPP all \
          of them unless said otherwise: frames of a queue that has no socket go to the host. `zero-copy` refuses a driver that \
-         cannot, `no-zero-copy` does not ask. Frames of an MTU above 3818 need `multi-buffer`. `no-syscall-lock` is \
+         cannot, `no-zero-copy` does not ask. The kernel receives into the router's buffers and sends from them, and nothing is \
+         copied on this side; where that cannot be, packets are copied to and from memory of the queue's own, and the log \
+         says why: `pool-memory` refuses instead, `own-memory` does not try. Frames of an MTU above 2026 do not fit a \
+         buffer, above 3818 they need `multi-buffer`. `no-syscall-lock` is \
          accepted, without effect; `prog` is refused, because the router brings its own program.",
     ),
     Command::new(
@@ -119,6 +123,11 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         rx_size: args.opt("rx-size")?,
         tx_size: args.opt("tx-size")?,
         copying,
+        memory: match (args.has("pool-memory"), args.has("own-memory")) {
+            (true, _) => PacketMemory::Pool,
+            (false, true) => PacketMemory::Own,
+            (false, false) => PacketMemory::Auto,
+        },
         multi_buffer: args.has("multi-buffer"),
         busy_poll: (usecs.is_some() || budget.is_some()).then_some(busy),
         no_syscall_lock: args.has("no-syscall-lock"),
@@ -163,6 +172,7 @@ struct Row {
     host_ifindex: Option<u32>,
     mode: &'static str,
     zero_copy: bool,
+    packet_memory: &'static str,
     queues: usize,
     rx_ring_size: u32,
     tx_ring_size: u32,
@@ -197,6 +207,7 @@ impl From<XdpInfo> for Row {
                 None => "gone",
             },
             zero_copy: info.zero_copy,
+            packet_memory: info.memory,
             queues: info.queues,
             rx_ring_size,
             tx_ring_size,
@@ -236,7 +247,7 @@ impl fmt::Display for Row {
             write!(f, " netns {netns}")?;
         }
         let copy = if self.zero_copy { "zero-copy" } else { "copy" };
-        writeln!(f, "\n  mode {}, {copy}", self.mode)?;
+        writeln!(f, "\n  mode {}, {copy}, packet memory {}", self.mode, self.packet_memory)?;
         writeln!(f, "  queues {}, rx ring {} tx ring {}", self.queues, self.rx_ring_size, self.tx_ring_size)?;
         writeln!(f, "  pinhole {}", list(&self.pinhole))?;
         writeln!(f, "  host addresses {}", list(&self.host_addresses))?;

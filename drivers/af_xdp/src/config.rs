@@ -5,7 +5,7 @@ use shoal_wire::MacAddress;
 use crate::Error;
 use crate::filter::MOST_QUEUES;
 use crate::pinhole::{Pinhole, Rule, RuleError};
-use crate::sys::{BusyPoll, Copying, XskConfig};
+use crate::sys::{BusyPoll, Copying, PacketMemory, XskConfig};
 
 /// Entries of a ring unless said otherwise, as in VPP.
 const RING: u32 = 1024;
@@ -49,6 +49,8 @@ pub struct CreateXdp {
     pub tx_size: Option<u32>,
     /// Who copies.
     pub copying: Copying,
+    /// Where packets are while the kernel has them.
+    pub memory: PacketMemory,
     /// Whether frames may take several chunks.
     pub multi_buffer: bool,
     /// Busy polling.
@@ -76,6 +78,7 @@ impl Default for CreateXdp {
             rx_size: None,
             tx_size: None,
             copying: Copying::default(),
+            memory: PacketMemory::default(),
             multi_buffer: false,
             busy_poll: None,
             no_syscall_lock: false,
@@ -124,6 +127,7 @@ impl CreateXdp {
             rx_size: ring("rx-queue-size", self.rx_size)?,
             tx_size: ring("tx-queue-size", self.tx_size)?,
             copying: self.copying,
+            memory: self.memory,
             multi_buffer: self.multi_buffer,
             busy_poll: self.busy_poll,
         })

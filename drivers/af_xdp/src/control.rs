@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
@@ -17,20 +18,22 @@ use shoal_wire::MacAddress;
 use crate::config::{CreateXdp, Mac, Queues, check_pinhole};
 use crate::counters::XdpCounters;
 use crate::filter::{Filter, FilterCounts, Wanted};
+use crate::halves::Rx;
 use crate::netns::{Netns, run_in};
 use crate::pinhole::Pinhole;
 use crate::port::Port;
-use crate::queues::{self, Attached};
+use crate::queues::{self, Attached, most_mtu};
 use crate::rx::{NODE, Senders, XdpRx};
 use crate::send::Sender;
-use crate::sys::queue::XskRx;
-use crate::sys::{XdpMode, XskConfig, XskStats};
+use crate::sys::{PacketMemory, XdpMode, XskConfig, XskStats, release};
 use crate::tx::XdpTx;
 use crate::watch::Watches;
 use crate::{Error, default_route, rx};
 
 /// MTUs an interface of this router may have.
 const MTUS: std::ops::RangeInclusive<u32> = 64..=65_535;
+/// Time between two looks after buffers that the kernel may still use.
+const RELEASE: Duration = Duration::from_millis(50);
 
 /// One interface, as the control plane and `show hardware-interfaces` see it.
 pub(crate) struct XdpInterface {
@@ -73,6 +76,8 @@ pub struct XdpInfo {
     pub mode: Option<XdpMode>,
     /// Whether nobody copies.
     pub zero_copy: bool,
+    /// Where packets are while the kernel has them: `pool`, `own`, `pool and own`, or `none` while it is gone.
+    pub memory: &'static str,
     /// Queues that are open.
     pub queues: usize,
     /// Entries of a receive and a transmit ring.
@@ -140,6 +145,14 @@ impl XdpInterface {
         self.apply_with(self.up.get(), &self.asked.borrow().pinhole, mac)?;
         self.mac.set(mac);
         Ok(())
+    }
+
+    /// Largest MTU whose frames fit.
+    pub(crate) fn most_mtu(&self) -> u32 {
+        let attached = self.attached.borrow();
+        attached
+            .as_ref()
+            .map_or_else(|| most_mtu(self.config.multi_buffer, PacketMemory::Own), Attached::most_mtu)
     }
 
     pub(crate) fn stats(&self) -> XskStats {
@@ -231,8 +244,12 @@ impl XdpInterfaces {
         };
         let filter = Filter::new(config.multi_buffer)?;
         let own_mac = create.mac != Mac::Kernels;
-        let (attached, halves, remarks) =
-            run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac))?;
+        let pool = Some(self.graph.pool());
+        let opened =
+            run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac, pool));
+        // Some may have been opened and closed again.
+        self.release_buffers();
+        let (attached, halves, remarks) = opened?;
         let senders = attached.senders(&link);
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
         let queues = tx.into_iter().map(Sender::new).collect();
@@ -346,6 +363,7 @@ impl XdpInterfaces {
             ifindex: xdp.link.borrow().as_ref().map(|l| l.index.get()),
             mode: attached.as_ref().map(Attached::mode),
             zero_copy: attached.as_ref().is_some_and(|a| a.zero_copy),
+            memory: attached.as_ref().map_or("none", Attached::memory),
             queues: attached.as_ref().map_or(0, |a| a.handles.len()),
             rings: [xdp.config.rx_size, xdp.config.tx_size],
             pinhole: asked.pinhole.clone(),
@@ -369,7 +387,7 @@ impl XdpInterfaces {
     pub(crate) fn add_queues(
         &self,
         xdp: &XdpInterface,
-        rings: Vec<XskRx>,
+        rings: Vec<Rx>,
         senders: Senders,
     ) -> Result<(), Error> {
         let index = xdp.port.index();
@@ -399,7 +417,8 @@ impl XdpInterfaces {
         let (attached, halves, remarks) = {
             let guard = xdp.filter.borrow();
             let filter: &Filter = &guard;
-            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac);
+            let pool = Some(self.graph.pool());
+            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac, pool);
             run_in(xdp.netns.as_ref(), || match open(all) {
                 Err(Error::TooManyQueues { has, .. }) => open(has),
                 opened => opened,
@@ -426,7 +445,23 @@ impl XdpInterfaces {
             let xdp = self.all.borrow_mut().remove(at);
             xdp.attached.borrow_mut().take();
             xdp.port.replace_tx(Vec::new());
+            self.release_buffers();
         }
+    }
+
+    /// Looks after buffers that the kernel may still use, once queues that had them are closed.
+    pub(crate) fn release_buffers(&self) {
+        let control = Weak::clone(&self.control);
+        let processes = move || control.upgrade().and_then(|control| control.processes().ok());
+        let Some(now) = processes() else { return };
+        now.spawn_unlisted(async move {
+            while let Some(wait) = processes().map(|p| p.sleep(RELEASE)) {
+                wait.await;
+                if release::sweep() == 0 {
+                    return;
+                }
+            }
+        });
     }
 
     pub(crate) fn say(&self, what: &str) {

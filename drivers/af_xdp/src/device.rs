@@ -12,7 +12,7 @@ use crate::config::Mac;
 use crate::control::{XdpInterface, mtu_of};
 use crate::netns::run_in;
 use crate::queues::most_mtu;
-use crate::sys::XdpMode;
+use crate::sys::{PacketMemory, XdpMode};
 
 impl Device for XdpInterface {
     fn class(&self) -> &'static str {
@@ -46,9 +46,15 @@ impl Device for XdpInterface {
     }
 
     fn set_mtu(&self, mtu: u32) -> Result<(), String> {
-        let most = most_mtu(self.config.multi_buffer);
+        let most = self.most_mtu();
         if mtu > most {
-            let more = if self.config.multi_buffer { "" } else { ", more with multi-buffer" };
+            let more = match self.config.multi_buffer {
+                true => "",
+                false if most < most_mtu(false, PacketMemory::Own) => {
+                    ", more with own-memory or multi-buffer"
+                }
+                false => ", more with multi-buffer",
+            };
             return Err(format!("frames of MTU {mtu} do not fit, up to {most} do{more}"));
         }
         let mut link = self.link.borrow_mut();
@@ -86,7 +92,7 @@ impl Device for XdpInterface {
             let mode = if attached.mode() == XdpMode::Native { "native" } else { "generic" };
             let copy = if attached.zero_copy { "zero-copy" } else { "copy" };
             let pieces = if self.config.multi_buffer { ", multi-buffer" } else { "" };
-            let _ = writeln!(text, "XDP {mode}, {copy}{pieces}");
+            let _ = writeln!(text, "XDP {mode}, {copy}{pieces}, packet memory {}", attached.memory());
             let (n, config) = (attached.handles.len(), self.config);
             let _ = writeln!(text, "queues: {n}, rx ring {} tx ring {}", config.rx_size, config.tx_size);
         }

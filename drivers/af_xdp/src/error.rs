@@ -84,6 +84,9 @@ pub enum Error {
     /// The driver has no zero-copy.
     #[error("the driver of '{0}' cannot do zero-copy: leave the word away, or say no-zero-copy")]
     NoZeroCopy(String),
+    /// Packets cannot lie in the router's buffers.
+    #[error("the router's buffers cannot be shared with the kernel: {0}; say own-memory, which copies")]
+    NoSharing(String),
     /// A program of one's own.
     #[error(
         "'prog {0}': the router brings its own XDP program, whose rules are `pinhole ...'; leave `prog' away"

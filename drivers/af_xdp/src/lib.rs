@@ -5,7 +5,7 @@
 //! parts are:
 //!
 //! - `asm`, `program`: the program, assembled here; `filter`: with its maps, which change while frames pass.
-//! - `sys`: the sockets' rings and `bpf(2)`.
+//! - `sys`: the sockets' rings and `bpf(2)`; `halves`: a queue with memory of its own, or with the router's buffers.
 //! - [`XdpSockets`]: an interface's frames without a router.
 //! - `rx`, `tx`, `send`: the nodes; `open_checksum`: what local senders leave undone.
 #![deny(unsafe_code)]
@@ -20,6 +20,7 @@ mod default_route;
 mod device;
 mod error;
 mod filter;
+mod halves;
 mod netns;
 mod open_checksum;
 pub mod pinhole;
@@ -46,7 +47,7 @@ pub use control::{XdpInfo, XdpInterfaces};
 pub use error::Error;
 pub use filter::FilterCounts;
 pub use sockets::{Sent, XdpSockets};
-pub use sys::{BusyPoll, Copying, XdpMode, XskConfig, XskStats};
+pub use sys::{BusyPoll, Copying, PacketMemory, XdpMode, XskConfig, XskStats};
 
 /// The module.
 pub static MODULE: Module = Module {

@@ -18,13 +18,19 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// What a frame from an interface with this MTU owes: nothing, or its transport checksum, and to be cut.
+/// What a frame from an interface with this MTU owes: nothing, or its transport checksum, and to be cut. `frame` is its
+/// beginning, with all headers, and `total` its length.
 #[inline]
-pub(crate) fn owed(frame: &[u8], mtu: usize) -> VnetHdr {
-    find(frame, mtu).map(VnetHdr::from).unwrap_or_default()
+pub(crate) fn owed(frame: &[u8], total: usize, mtu: usize) -> VnetHdr {
+    find_in(frame, total, mtu).map(VnetHdr::from).unwrap_or_default()
 }
 
+#[cfg(test)]
 fn find(frame: &[u8], mtu: usize) -> Option<Offload> {
+    find_in(frame, frame.len(), mtu)
+}
+
+fn find_in(frame: &[u8], total: usize, mtu: usize) -> Option<Offload> {
     let net = ethernet_payload(frame)?;
     let packet = frame.get(net..)?;
     let (kind, (protocol, start, len, addresses)) = match packet.first()? >> 4 {
@@ -42,7 +48,7 @@ fn find(frame: &[u8], mtu: usize) -> Option<Offload> {
     sum.add(addresses);
     sum.add_u16(protocol.into());
     sum.add_u16(u16::try_from(len).ok()?);
-    if field != !sum.finish() || offset + 2 > len || start + len > packet.len() {
+    if field != !sum.finish() || offset + 2 > len || start + len > total.checked_sub(net)? {
         return None;
     }
     let gso =

@@ -3,25 +3,36 @@
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
+use std::sync::Arc;
+
+use shoal_buffer::Pool;
 use shoal_link::Link;
 
 use crate::Error;
 use crate::config::Queues;
 use crate::filter::{Filter, MOST_QUEUES};
+use crate::halves::{Rx, Tx};
 use crate::rx::Senders;
 use crate::sys::bpf::XdpLink;
+use crate::sys::lent::{self, LONGEST_BUFFER, LONGEST_CHAIN};
 use crate::sys::promiscuous::Promiscuous;
-use crate::sys::queue::{self, LONGEST, LONGEST_SINGLE, XskHandle, XskRx, XskTx};
-use crate::sys::{Copying, XdpMode, XskConfig};
+use crate::sys::queue::{self, LONGEST, LONGEST_SINGLE, XskHandle};
+use crate::sys::{Copying, PacketMemory, XdpMode, XskConfig};
 
 /// How long a queue's former socket may take to leave it: the kernel takes it off later than it is closed.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Ethernet and two tags.
 const HEADERS: u32 = 14 + 8;
 
-/// Largest MTU whose frames fit.
-pub(crate) fn most_mtu(multi_buffer: bool) -> u32 {
-    (if multi_buffer { LONGEST.min(65_535) } else { LONGEST_SINGLE }) as u32 - HEADERS
+/// Largest MTU whose frames fit memory of a queue's own, or buffers.
+pub(crate) fn most_mtu(multi_buffer: bool, memory: PacketMemory) -> u32 {
+    let longest = match (memory, multi_buffer) {
+        (PacketMemory::Pool, false) => LONGEST_BUFFER,
+        (PacketMemory::Pool, true) => LONGEST_CHAIN,
+        (_, false) => LONGEST_SINGLE,
+        (_, true) => LONGEST.min(65_535),
+    };
+    longest as u32 - HEADERS
 }
 
 /// Everything that is open on the kernel's interface. Dropped in this order: first frames go to the host again.
@@ -30,11 +41,29 @@ pub(crate) struct Attached {
     pub(crate) handles: Vec<XskHandle>,
     _promiscuous: Option<Promiscuous>,
     pub(crate) zero_copy: bool,
+    /// Queues whose packet memory is the router's buffers.
+    pub(crate) lent: usize,
+    multi_buffer: bool,
 }
 
 impl Attached {
     pub(crate) fn mode(&self) -> XdpMode {
         self.link.mode()
+    }
+
+    /// Largest MTU whose frames fit all queues.
+    pub(crate) fn most_mtu(&self) -> u32 {
+        let memory = if self.lent > 0 { PacketMemory::Pool } else { PacketMemory::Own };
+        most_mtu(self.multi_buffer, memory)
+    }
+
+    /// Where packets are, in a word.
+    pub(crate) fn memory(&self) -> &'static str {
+        match self.lent {
+            0 => "own",
+            n if n == self.handles.len() => "pool",
+            _ => "pool and own",
+        }
     }
 
     /// Whether senders may leave checksums open to us.
@@ -48,32 +77,36 @@ impl Attached {
 }
 
 /// What is open, the halves of its queues, and what an operator should know.
-pub(crate) type Opened = (Attached, Vec<(XskRx, XskTx)>, Vec<String>);
+pub(crate) type Opened = (Attached, Vec<(Rx, Tx)>, Vec<String>);
 
-/// Opens all queues of an interface, or none, in the network namespace of the calling thread.
+/// Opens all queues of an interface, or none, in the network namespace of the calling thread; on the buffers of a pool, if
+/// there is one and the configuration allows it.
 pub(crate) fn open(
     link: &Link,
     filter: &Filter,
     config: &XskConfig,
     queues: Queues,
     own_mac: bool,
+    pool: Option<&Arc<Pool>>,
 ) -> Result<Opened, Error> {
-    let most = most_mtu(config.multi_buffer);
+    let most = most_mtu(config.multi_buffer, config.memory);
     if link.mtu > most {
         return Err(Error::MtuTooLarge { name: link.name.clone(), mtu: link.mtu, most });
     }
     let mut remarks = Vec::new();
+    let mut memory = Memory::choose(link, config, pool, &mut remarks);
     let attached = attach(link, filter, config, &mut remarks)?;
     // In generic mode there is no driver that could copy nothing.
     let copying = if attached.mode() == XdpMode::Generic { Copying::Copy } else { config.copying };
     let config = XskConfig { copying, ..*config };
+    let multi_buffer = config.multi_buffer;
     let wanted = match queues {
         Queues::Count(n) => n,
         Queues::All => link.rx_queues.clamp(1, MOST_QUEUES),
     };
     let mut opened = Vec::new();
     for number in 0..wanted {
-        match open_one(link, number, &config) {
+        match open_one(link, number, &config, &mut memory, &mut remarks) {
             Ok(halves) => opened.push(halves),
             // Fewer queues are in use than there could be.
             Err(e) if e.errno() == Some(libc::EINVAL) && number > 0 => match queues {
@@ -97,7 +130,40 @@ pub(crate) fn open(
     let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
     let handles = opened.iter().map(|(rx, _)| rx.handle()).collect();
     let zero_copy = opened.iter().all(|(rx, _)| rx.is_zero_copy());
-    Ok((Attached { link: attached, handles, _promiscuous: promiscuous, zero_copy }, opened, remarks))
+    let lent = opened.iter().filter(|(rx, _)| rx.is_lent()).count();
+    let attached =
+        Attached { link: attached, handles, _promiscuous: promiscuous, zero_copy, lent, multi_buffer };
+    Ok((attached, opened, remarks))
+}
+
+/// Where packets of the next queue are to be.
+enum Memory<'a> {
+    /// In buffers of this pool; if that cannot be, in memory of its own or nowhere.
+    Pool(&'a Arc<Pool>, PacketMemory),
+    Own,
+}
+
+impl<'a> Memory<'a> {
+    fn choose(
+        link: &Link,
+        config: &XskConfig,
+        pool: Option<&'a Arc<Pool>>,
+        remarks: &mut Vec<String>,
+    ) -> Self {
+        let most = most_mtu(config.multi_buffer, PacketMemory::Pool);
+        match (pool, config.memory) {
+            (Some(pool), PacketMemory::Pool) => Memory::Pool(pool, PacketMemory::Pool),
+            (Some(pool), PacketMemory::Auto) if link.mtu <= most => Memory::Pool(pool, PacketMemory::Auto),
+            (Some(_), PacketMemory::Auto) => {
+                let (name, mtu) = (&link.name, link.mtu);
+                remarks.push(format!(
+                    "{name}: packets are copied: frames of MTU {mtu} do not fit buffers, up to {most} do"
+                ));
+                Memory::Own
+            }
+            _ => Memory::Own,
+        }
+    }
 }
 
 /// In the driver if it can, else in the kernel's stack, which is said.
@@ -130,20 +196,36 @@ fn attach(
     Ok(attached)
 }
 
-fn open_one(link: &Link, number: u32, config: &XskConfig) -> Result<(XskRx, XskTx), Error> {
+fn open_one(
+    link: &Link,
+    number: u32,
+    config: &XskConfig,
+    memory: &mut Memory<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<(Rx, Tx), Error> {
     let until = Instant::now() + PATIENCE;
     loop {
-        match queue::open(link.index, number, config) {
-            Err(e) if e.errno() == Some(libc::EBUSY) => {
+        let opened = match *memory {
+            Memory::Pool(pool, _) => {
+                lent::open(link.index, number, config, pool).map(|(rx, tx)| (Rx::Lent(rx), Tx::Lent(tx)))
+            }
+            Memory::Own => queue::open(link.index, number, config).map(|(rx, tx)| (Rx::Own(rx), Tx::Own(tx))),
+        };
+        match (opened, &*memory) {
+            (Err(Error::NoSharing(why)), Memory::Pool(_, PacketMemory::Auto)) => {
+                remarks.push(format!("{}: packets of queue {number} are copied: {why}", link.name));
+                *memory = Memory::Own;
+            }
+            (Err(e), _) if e.errno() == Some(libc::EBUSY) => {
                 if Instant::now() >= until {
                     return Err(Error::QueueBusy { name: link.name.clone(), queue: number });
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
-            Err(e) if e.errno() == Some(libc::EOPNOTSUPP) && config.copying == Copying::ZeroCopy => {
+            (Err(e), _) if e.errno() == Some(libc::EOPNOTSUPP) && config.copying == Copying::ZeroCopy => {
                 return Err(Error::NoZeroCopy(link.name.clone()));
             }
-            opened => return opened,
+            (opened, _) => return opened,
         }
     }
 }

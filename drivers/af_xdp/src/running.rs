@@ -8,7 +8,7 @@ use shoal_module::{Control, Running, word};
 
 use crate::config::{CreateXdp, Mac, Queues};
 use crate::control::XdpInterfaces;
-use crate::sys::Copying;
+use crate::sys::{Copying, PacketMemory};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let (Ok(xdps), Ok(interfaces)) = (control.get::<XdpInterfaces>(), control.get::<Interfaces>()) else {
@@ -42,6 +42,11 @@ fn line(asked: &CreateXdp, name: &str) -> String {
         Copying::Copy => " no-zero-copy",
         Copying::ZeroCopy => " zero-copy",
     });
+    line.push_str(match asked.memory {
+        PacketMemory::Auto => "",
+        PacketMemory::Pool => " pool-memory",
+        PacketMemory::Own => " own-memory",
+    });
     if let Some(busy) = asked.busy_poll {
         let _ = write!(line, " busy-poll-usecs {} busy-poll-budget {}", busy.usecs, busy.budget);
     }
@@ -71,6 +76,7 @@ mod tests {
             rx_size: Some(2048),
             tx_size: Some(512),
             copying: Copying::Copy,
+            memory: PacketMemory::Own,
             multi_buffer: true,
             busy_poll: Some(BusyPoll { usecs: 20, budget: 64 }),
             no_syscall_lock: true,
@@ -82,8 +88,8 @@ mod tests {
         assert_eq!(
             line(&asked, "wan"),
             "create interface af_xdp host-if eth0 name wan mac-reuse num-rx-queues 2 rx-queue-size 2048 \
-             tx-queue-size 512 netns blue no-zero-copy busy-poll-usecs 20 busy-poll-budget 64 multi-buffer \
-             no-syscall-lock force pinhole host,dhcp,to:2001:db8::/32"
+             tx-queue-size 512 netns blue no-zero-copy own-memory busy-poll-usecs 20 busy-poll-budget 64 \
+             multi-buffer no-syscall-lock force pinhole host,dhcp,to:2001:db8::/32"
         );
         let plain = CreateXdp { host_if: "eth1".into(), ..CreateXdp::default() };
         assert_eq!(line(&plain, "eth1/0"), "create interface af_xdp host-if eth1 name eth1/0");

@@ -13,8 +13,10 @@ use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp, Refused};
 use shoal_vnet::VnetHdr;
 
+use crate::halves::Rx;
 use crate::port::Port;
-use crate::sys::queue::{Malformed, RxFrame, XskRx};
+use crate::sys::lent::NotReceived;
+use crate::sys::queue::{Malformed, RxFrame};
 use crate::{XskStats, open_checksum};
 
 /// Name of the input node all AF_XDP interfaces run under.
@@ -48,6 +50,15 @@ impl From<Refused> for Error {
     }
 }
 
+impl From<NotReceived> for Error {
+    fn from(why: NotReceived) -> Self {
+        match why {
+            NotReceived::Malformed => Error::Malformed,
+            NotReceived::NoBuffer => Error::NoBuffer,
+        }
+    }
+}
+
 /// Whether senders may leave checksums open: those of virtual interfaces do, and generic mode hides who it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Senders {
@@ -60,7 +71,7 @@ pub(crate) enum Senders {
 /// One receive queue of one interface.
 pub(crate) struct XdpRx {
     port: Arc<Port>,
-    queue: XskRx,
+    queue: Rx,
     number: u32,
     senders: Senders,
     polls: u32,
@@ -71,47 +82,51 @@ pub(crate) struct XdpRx {
 }
 
 impl XdpRx {
-    pub(crate) fn new(port: Arc<Port>, queue: XskRx, number: u32, senders: Senders) -> Self {
+    pub(crate) fn new(port: Arc<Port>, queue: Rx, number: u32, senders: Senders) -> Self {
         let (polls, empty, stats, malformed) = (0, 0, XskStats::default(), 0);
         XdpRx { port, queue, number, senders, polls, empty, stats, malformed }
     }
 
     /// Takes what is there, up to a frame's worth; tells how many frames left the ring.
     fn receive(&mut self, cx: &mut FrameCx<'_>) -> usize {
-        let Some(mut rx) = self.queue.next() else { return 0 };
+        if !self.queue.is_ready() {
+            return 0;
+        }
         let interface = self.port.index();
         let mtu = usize::from(self.port.interfaces.get(interface, cx.guard()).mtu);
         let mut intake = Intake::begin(cx, &self.port.interfaces, interface, Layer::Ethernet);
+        let (up, as_received) = (intake.is_up(), (interface, self.senders, mtu));
         let mut taken = 0;
-        loop {
-            taken += 1;
-            let received = match rx {
-                Ok(frame) if intake.is_up() => packet(cx.cache(), interface, &frame, (self.senders, mtu)),
-                Ok(_) => Err(Error::AdminDown),
-                Err(Malformed::Descriptor) => Err(Error::Malformed),
+        while taken < FRAME_SIZE {
+            let next = match &mut self.queue {
+                Rx::Own(queue) => queue.next().map(|frame| match frame {
+                    Ok(frame) if up => packet(cx.cache(), &frame, as_received),
+                    Ok(_) => Err(Error::AdminDown),
+                    Err(Malformed::Descriptor) => Err(Error::Malformed),
+                }),
+                Rx::Lent(queue) => queue.next(cx.cache()).map(|got| {
+                    let (buffer, pieces) = got?;
+                    if !up {
+                        cx.cache().free(buffer);
+                        return Err(Error::AdminDown);
+                    }
+                    complete(cx.cache(), buffer, pieces, as_received)
+                }),
             };
+            let Some(received) = next else { break };
+            taken += 1;
             match received {
-                Ok((mut buffer, vnet)) => {
-                    if intake.is_traced()
-                        && let Ok(frame) = rx
-                    {
-                        let (queue, next, len) = (self.number, intake.next(), frame.bytes.len());
-                        let line = Trace { interface, queue, next, len, pieces: frame.pieces, vnet };
+                Ok(Received { mut buffer, pieces, vnet }) => {
+                    if intake.is_traced() {
                         let mut pkt = cx.cache().packet(&mut buffer);
-                        cx.begin_trace(&mut pkt, line);
+                        let (queue, next, len) = (self.number, intake.next(), pkt.len());
+                        cx.begin_trace(&mut pkt, Trace { interface, queue, next, len, pieces, vnet });
                     }
                     if let Err(NotIp(buffer)) = intake.take(cx, buffer) {
                         cx.cache().free(buffer);
                     }
                 }
                 Err(error) => refuse(cx, interface, error),
-            }
-            if taken == FRAME_SIZE {
-                break;
-            }
-            match self.queue.next() {
-                Some(more) => rx = more,
-                None => break,
             }
         }
         intake.finish(cx);
@@ -134,19 +149,55 @@ impl XdpRx {
     }
 }
 
-/// One frame as a packet, and what it owes.
+/// A frame as a packet, how many pieces it came in, and what it owes.
+struct Received {
+    buffer: Buffer,
+    pieces: u32,
+    vnet: VnetHdr,
+}
+
+/// The interface, what its senders do, and its MTU.
+type AsReceived = (SwIfIndex, Senders, usize);
+
+/// What a frame owes of which this is the beginning.
+#[inline]
+fn owed(first: &[u8], total: usize, senders: Senders, mtu: usize) -> VnetHdr {
+    match senders {
+        Senders::Finish => VnetHdr::default(),
+        Senders::LeaveOpen => open_checksum::owed(first, total, mtu),
+    }
+}
+
+/// A frame in the queue's own memory as a packet.
 #[inline]
 fn packet(
     cache: &mut Cache,
-    interface: SwIfIndex,
     frame: &RxFrame<'_>,
-    (senders, mtu): (Senders, usize),
-) -> Result<(Buffer, VnetHdr), Error> {
-    let vnet = match senders {
-        Senders::Finish => VnetHdr::default(),
-        Senders::LeaveOpen => open_checksum::owed(frame.bytes, mtu),
-    };
-    Ok((shoal_link::packet(cache, interface, frame.bytes, vnet)?, vnet))
+    (interface, senders, mtu): AsReceived,
+) -> Result<Received, Error> {
+    let vnet = owed(frame.bytes, frame.bytes.len(), senders, mtu);
+    let buffer = shoal_link::packet(cache, interface, frame.bytes, vnet)?;
+    Ok(Received { buffer, pieces: frame.pieces, vnet })
+}
+
+/// A frame that lies in buffers already.
+#[inline]
+fn complete(
+    cache: &mut Cache,
+    mut buffer: Buffer,
+    pieces: u32,
+    (interface, senders, mtu): AsReceived,
+) -> Result<Received, Error> {
+    let mut pkt = cache.packet(&mut buffer);
+    pkt.meta_mut().rx = interface;
+    let vnet = owed(pkt.data(), pkt.len(), senders, mtu);
+    // All that is checked lies in the first segment, or `store` refuses it.
+    let stored = vnet.validate(&[pkt.data()]).ok().and_then(|offload| offload.store(&mut pkt).ok());
+    if stored.is_none() {
+        cache.free(buffer);
+        return Err(Error::BadOffload);
+    }
+    Ok(Received { buffer, pieces, vnet })
 }
 
 #[cold]

@@ -1,9 +1,11 @@
 //! One transmit queue, and what packets still owe: nobody behind it completes checksums or cuts.
 
-use shoal_buffer::{Cache, Flags, Packet};
+use shoal_buffer::{Buffer, Cache, Flags, Packet};
 use shoal_vnet::{Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload};
 
-use crate::sys::queue::{CHUNK, Kick, TxRefused, XskTx};
+use crate::halves::Tx;
+use crate::sys::lent::Pushed;
+use crate::sys::queue::{CHUNK, Kick, TxRefused};
 
 /// What became of the packets of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,37 +26,59 @@ pub(crate) struct Sum {
 
 /// A transmit queue.
 pub(crate) struct Sender {
-    queue: XskTx,
+    queue: Tx,
     malformed: u64,
 }
 
 impl Sender {
-    pub(crate) fn new(queue: XskTx) -> Self {
+    pub(crate) fn new(queue: Tx) -> Self {
         Sender { queue, malformed: 0 }
     }
 
     /// Adds a packet, with everything it owes paid.
-    pub(crate) fn push(&mut self, pkt: &mut Packet<'_>, cache: &mut Cache, sum: &mut Sum) {
+    #[inline]
+    pub(crate) fn push(&mut self, mut buffer: Buffer, cache: &mut Cache, sum: &mut Sum) {
+        let mut pkt = cache.packet(&mut buffer);
         if pkt.flags().has(Flags::GSO) {
-            return self.cut(pkt, cache, sum);
+            self.cut(&pkt, cache, sum);
+            return cache.free(buffer);
         }
-        if complete_checksum(pkt).is_none() {
+        if complete_checksum(&mut pkt).is_none() {
             sum.invalid += 1;
-            return;
+            return cache.free(buffer);
         }
-        self.push_whole(pkt, sum);
+        self.push_whole(buffer, cache, sum);
     }
 
-    fn push_whole(&mut self, pkt: &Packet<'_>, sum: &mut Sum) {
-        let mut pushed = self.queue.push(pkt.len(), pkt.segments());
-        if pushed == Err(TxRefused::Full) {
-            self.kick(sum);
-            pushed = self.queue.push(pkt.len(), pkt.segments());
+    #[inline]
+    fn push_whole(&mut self, buffer: Buffer, cache: &mut Cache, sum: &mut Sum) {
+        let mut pushed = self.try_push(buffer, cache);
+        if let Err((TxRefused::Full, buffer)) = pushed {
+            self.kick(cache, sum);
+            pushed = self.try_push(buffer, cache);
         }
-        match pushed {
-            Ok(()) => {}
-            Err(TxRefused::Full) => sum.full += 1,
-            Err(TxRefused::TooLong) => sum.too_long += 1,
+        let Err((why, buffer)) = pushed else { return };
+        cache.free(buffer);
+        match why {
+            TxRefused::Full => sum.full += 1,
+            TxRefused::TooLong => sum.too_long += 1,
+        }
+    }
+
+    #[inline]
+    fn try_push(&mut self, mut buffer: Buffer, cache: &mut Cache) -> Pushed {
+        match &mut self.queue {
+            Tx::Lent(queue) => queue.push(buffer, cache),
+            Tx::Own(queue) => {
+                let pkt = cache.packet(&mut buffer);
+                match queue.push(pkt.len(), pkt.segments()) {
+                    Ok(()) => {
+                        cache.free(buffer);
+                        Ok(())
+                    }
+                    Err(why) => Err((why, buffer)),
+                }
+            }
         }
     }
 
@@ -69,13 +93,13 @@ impl Sender {
             sum.invalid += 1;
             return;
         };
-        if pieces.max_len() > CHUNK {
-            return self.cut_long(&mut pieces, pkt.current(), cache, sum);
-        }
         let mut tried = false;
-        loop {
+        while let Tx::Own(queue) = &mut self.queue {
+            if pieces.max_len() > CHUNK {
+                break;
+            }
             let mut ended = false;
-            let pushed = self.queue.push_with(|chunk| match pieces.next_into(chunk) {
+            let pushed = queue.push_with(|chunk| match pieces.next_into(chunk) {
                 None => {
                     ended = true;
                     None
@@ -87,7 +111,7 @@ impl Sender {
                 Ok(()) => tried = false,
                 Err(TxRefused::Full) if !tried => {
                     tried = true;
-                    self.kick(sum);
+                    self.kick(cache, sum);
                 }
                 Err(TxRefused::Full) => {
                     sum.full += 1;
@@ -99,16 +123,15 @@ impl Sender {
                 }
             }
         }
+        self.cut_to_buffers(&mut pieces, pkt.current(), cache, sum);
     }
 
-    /// Adds the pieces of a superframe that need several chunks each.
-    #[cold]
-    fn cut_long(&mut self, pieces: &mut Segments<'_>, front: i16, cache: &mut Cache, sum: &mut Sum) {
+    /// Adds the pieces of a superframe as packets: those that need several chunks each, or are sent from their buffers.
+    fn cut_to_buffers(&mut self, pieces: &mut Segments<'_>, front: i16, cache: &mut Cache, sum: &mut Sum) {
         while let Some(piece) = pieces.next_packet(cache, front) {
             let lost = match piece {
-                Ok(mut piece) => {
-                    self.push_whole(&cache.packet(&mut piece), sum);
-                    cache.free(piece);
+                Ok(piece) => {
+                    self.push_whole(piece, cache, sum);
                     continue;
                 }
                 Err(PieceError::NoBuffer) => &mut sum.no_buffer,
@@ -120,8 +143,12 @@ impl Sender {
     }
 
     /// Hands what was added to the kernel.
-    pub(crate) fn kick(&mut self, sum: &mut Sum) {
-        match self.queue.send() {
+    pub(crate) fn kick(&mut self, cache: &mut Cache, sum: &mut Sum) {
+        let kick = match &mut self.queue {
+            Tx::Own(queue) => queue.send(),
+            Tx::Lent(queue) => queue.send(cache),
+        };
+        match kick {
             Kick::Done | Kick::Later => {}
             Kick::Down => sum.down += 1,
             Kick::Gone => sum.gone += 1,
@@ -130,7 +157,10 @@ impl Sender {
 
     /// What the kernel gave that made no sense, since the last time.
     pub(crate) fn malformed(&mut self) -> u64 {
-        let now = self.queue.malformed();
+        let now = match &self.queue {
+            Tx::Own(queue) => queue.malformed(),
+            Tx::Lent(queue) => queue.malformed(),
+        };
         now - std::mem::replace(&mut self.malformed, now)
     }
 }

@@ -7,6 +7,7 @@ use shoal_link::Link;
 
 use crate::config::Queues;
 use crate::filter::{Filter, Wanted};
+use crate::halves::{Rx, Tx};
 use crate::pinhole::Pinhole;
 use crate::queues::{self, Attached};
 use crate::sys::queue::{Kick, TxRefused, XskRx, XskTx};
@@ -46,10 +47,15 @@ impl XdpSockets {
         let kernel_mac = MacAddress(link.mac.ok_or_else(|| Error::NoEthernet(link.name.clone()))?);
         let mut filter = Filter::new(config.multi_buffer)?;
         // Promiscuous, as whoever has another MAC address: frames for all stations are wanted.
-        let (attached, halves, _) = queues::open(link, &filter, config, Queues::All, true)?;
+        let (attached, halves, _) = queues::open(link, &filter, config, Queues::All, true, None)?;
         let pinhole = Pinhole::default();
         filter.apply(&Wanted { take: true, own_mac: None, kernel_mac, pinhole: &pinhole, addresses: &[] })?;
-        let (rx, tx) = halves.into_iter().unzip();
+        // Without a pool all of them have memory of their own.
+        let own = |halves| match halves {
+            (Rx::Own(rx), Tx::Own(tx)) => Some((rx, tx)),
+            _ => None,
+        };
+        let (rx, tx) = halves.into_iter().filter_map(own).unzip();
         Ok(XdpSockets { rx, tx, turn: 0, attached, _filter: filter })
     }
 

@@ -81,14 +81,13 @@ impl FrameNode for XdpTx {
             Some(mut sender) if sender.is_some() => {
                 let Some(sender) = sender.as_mut() else { return };
                 for mut buffer in frame.drain() {
-                    let mut pkt = cx.cache().packet(&mut buffer);
                     if cx.tracing() {
+                        let pkt = cx.cache().packet(&mut buffer);
                         cx.trace(&pkt, || Trace { interface, queue, len: pkt.len() });
                     }
-                    sender.push(&mut pkt, cx.cache(), &mut sum);
-                    cx.cache().free(buffer);
+                    sender.push(buffer, cx.cache(), &mut sum);
                 }
-                sender.kick(&mut sum);
+                sender.kick(cx.cache(), &mut sum);
                 let malformed = sender.malformed();
                 if malformed > 0 {
                     self.port.malformed.fetch_add(malformed, Ordering::Relaxed);

@@ -11,7 +11,6 @@ use shoal_link::{AddressWatch, AdminState, Link, LinkChange, LinkEvent, LinkWatc
 use crate::Error;
 use crate::control::{XdpInterface, XdpInterfaces, is_up, mtu_of};
 use crate::netns::{Netns, run_in};
-use crate::queues::most_mtu;
 
 /// Name of the tasks in `show runtime`.
 const LINKS: &str = "af-xdp-link-watch";
@@ -83,6 +82,7 @@ impl XdpInterfaces {
             *xdp.link.borrow_mut() = None;
             xdp.attached.borrow_mut().take();
             xdp.port.replace_tx(Vec::new());
+            self.release_buffers();
             xdp.vanished.set(xdp.vanished.get() + 1);
             let kernel = xdp.kernel.borrow();
             self.say(&format!(
@@ -103,7 +103,7 @@ impl XdpInterfaces {
             LinkChange::Mtu => {
                 let set = self.interfaces.follow_mtu(index, mtu_of(link));
                 self.must("the kernel's MTU", set);
-                let most = most_mtu(xdp.config.multi_buffer);
+                let most = xdp.most_mtu();
                 if link.mtu > most {
                     let name = &link.name;
                     self.say(&format!(

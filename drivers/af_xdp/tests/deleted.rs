@@ -37,14 +37,13 @@ fn interfaces_are_deleted_and_made_again_under_load() {
     });
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let mut ends = [a, b];
+    let used = || router.on(|r| r.graph.pool().stats().used);
     let mut before = None;
     for round in 0..15 {
-        ends = router.on(move |r| {
-            for end in ends {
-                xdps(r).delete(end).unwrap();
-            }
-            connect(r, ["ra", "rb"], &plain())
-        });
+        router.on(move |r| ends.map(|end| xdps(r).delete(end).unwrap()));
+        // What was being sent comes back when the kernel has sent it.
+        assert!(wait_for(PATIENCE, || used() == 0), "round {round}: {} buffers are missing", used());
+        ends = router.on(move |r| connect(r, ["ra", "rb"], &plain()));
         assert!(wait_for(PATIENCE, || hosts.ping(1)), "round {round}");
         if round == 3 {
             before = Some(descriptors());

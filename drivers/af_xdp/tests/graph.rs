@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use shoal_af_xdp::{BusyPoll, Copying, CreateXdp, Queues, XdpMode};
+use shoal_af_xdp::{BusyPoll, Copying, CreateXdp, PacketMemory, Queues, XdpMode};
 use shoal_interface::{IfFlags, MtuLayer};
 use support::hosts::{Hosts, PATIENCE};
 use support::*;
@@ -17,6 +17,10 @@ use support::*;
 fn plain() -> CreateXdp {
     CreateXdp::default()
 }
+
+/// With buffers, or memory of the queues' own; the tag that its namespaces get, and what is shown.
+const MEMORIES: [(PacketMemory, char, &str); 2] =
+    [(PacketMemory::Pool, 'l', "pool"), (PacketMemory::Own, 'o', "own")];
 
 fn named(name: &str) -> CreateXdp {
     CreateXdp { host_if: name.into(), ..plain() }
@@ -27,19 +31,22 @@ fn hosts_ping_each_other_through_two_interfaces() {
     if !can_run("hosts_ping_each_other_through_two_interfaces") {
         return;
     }
-    let hosts = Hosts::new("p");
-    let router = start(&hosts.r);
-    let [a, b] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
-    assert!(hosts.reach_each_other());
-    assert!(hosts.ping(100) && hosts.ping6(100));
-    let (ca, cb, errors, info) =
-        router.on(move |r| (r.counts(a), r.counts(b), r.errors(), xdps(r).list(Some(a)).unwrap().remove(0)));
-    println!("{ca:?} {cb:?} {errors:?} {info:?}");
-    assert!(ca.0 >= 201 && ca.1 >= 201 && ca.0 == cb.1, "{ca:?} {cb:?}");
-    assert_eq!((info.mode, info.zero_copy, info.malformed), (Some(XdpMode::Native), false, 0));
-    assert_eq!((info.queues, info.name.as_str()), (2, "ra/0"));
-    assert!(errors.is_empty(), "{errors:?}");
-    router.end();
+    for (memory, tag, shown) in MEMORIES {
+        let hosts = Hosts::new(&format!("p{tag}"));
+        let router = start(&hosts.r);
+        let like = CreateXdp { memory, ..plain() };
+        let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        assert!(hosts.reach_each_other());
+        assert!(hosts.ping(100) && hosts.ping6(100));
+        let (ca, cb, errors, info) = router
+            .on(move |r| (r.counts(a), r.counts(b), r.errors(), xdps(r).list(Some(a)).unwrap().remove(0)));
+        println!("{ca:?} {cb:?} {errors:?} {info:?}");
+        assert!(ca.0 >= 201 && ca.1 >= 201 && ca.0 == cb.1, "{ca:?} {cb:?}");
+        assert_eq!((info.mode, info.zero_copy, info.malformed), (Some(XdpMode::Native), false, 0));
+        assert_eq!((info.queues, info.name.as_str(), info.memory), (2, "ra/0", shown));
+        assert!(errors.is_empty(), "{errors:?}");
+        router.end();
+    }
 }
 
 #[test]
@@ -49,7 +56,9 @@ fn local_tcp_with_open_checksums_arrives_in_every_way_of_working() {
     }
     let small = CreateXdp { rx_size: Some(64), tx_size: Some(64), copying: Copying::Copy, ..plain() };
     let busy = CreateXdp { busy_poll: Some(BusyPoll { usecs: 20, budget: 64 }), ..plain() };
-    for (tag, like) in [("t", plain()), ("s", small), ("y", busy)] {
+    let own = CreateXdp { memory: PacketMemory::Own, ..plain() };
+    let small_own = CreateXdp { memory: PacketMemory::Own, ..small.clone() };
+    for (tag, like) in [("t", plain()), ("s", small), ("y", busy), ("v", own), ("z", small_own)] {
         let hosts = Hosts::new(tag);
         let router = start(&hosts.r);
         let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
@@ -68,26 +77,29 @@ fn a_driver_that_cannot_is_used_in_generic_mode() {
     if !can_run("a_driver_that_cannot_is_used_in_generic_mode") {
         return;
     }
-    let hosts = Hosts::new("k");
-    // A peer whose MTU is too large for the driver's XDP: the kernel says so, and generic mode takes it.
-    hosts.a.ip("link set eth0 mtu 9000");
-    hosts.b.ip("link set eth0 mtu 9000");
-    for ns in [&hosts.a, &hosts.b] {
-        // Superframes are the driver's business, and in generic mode there is none.
-        ns.run(&["ethtool", "-K", "eth0", "tso", "off", "gso", "off"]).unwrap();
-        ns.ip("route add 10.9.9.0/24 dev eth0");
-        ns.run(&["sysctl", "-qw", "net.ipv4.tcp_mtu_probing=0"]).unwrap();
-        ns.ip("route replace 10.9.0.0/24 dev eth0 mtu 1500");
-        ns.ip("route replace 2001:db8:9::/64 dev eth0 mtu 1500");
+    for (memory, tag, shown) in MEMORIES {
+        let hosts = Hosts::new(&format!("k{tag}"));
+        // A peer whose MTU is too large for the driver's XDP: the kernel says so, and generic mode takes it.
+        hosts.a.ip("link set eth0 mtu 9000");
+        hosts.b.ip("link set eth0 mtu 9000");
+        for ns in [&hosts.a, &hosts.b] {
+            // Superframes are the driver's business, and in generic mode there is none.
+            ns.run(&["ethtool", "-K", "eth0", "tso", "off", "gso", "off"]).unwrap();
+            ns.ip("route add 10.9.9.0/24 dev eth0");
+            ns.run(&["sysctl", "-qw", "net.ipv4.tcp_mtu_probing=0"]).unwrap();
+            ns.ip("route replace 10.9.0.0/24 dev eth0 mtu 1500");
+            ns.ip("route replace 2001:db8:9::/64 dev eth0 mtu 1500");
+        }
+        let router = start(&hosts.r);
+        let like = CreateXdp { memory, ..plain() };
+        let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!((info.mode, info.zero_copy, info.memory), (Some(XdpMode::Generic), false, shown));
+        assert!(hosts.reach_each_other() && hosts.ping(50));
+        let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
+        println!("{rate:.0} Mb/s in generic mode");
+        router.end();
     }
-    let router = start(&hosts.r);
-    let [a, _] = router.on(|r| connect(r, ["ra", "rb"], &plain()));
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!((info.mode, info.zero_copy), (Some(XdpMode::Generic), false));
-    assert!(hosts.reach_each_other() && hosts.ping(50));
-    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
-    println!("{rate:.0} Mb/s in generic mode");
-    router.end();
 }
 
 #[test]
@@ -95,25 +107,27 @@ fn jumbo_frames_come_in_several_chunks() {
     if !can_run("jumbo_frames_come_in_several_chunks") {
         return;
     }
-    let hosts = Hosts::new("j");
-    let router = start(&hosts.r);
-    let like = CreateXdp { multi_buffer: true, ..plain() };
-    let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
-    assert!(hosts.reach_each_other());
-    for (ns, end) in [(&hosts.a, "eth0"), (&hosts.b, "eth0"), (&hosts.r, "ra"), (&hosts.r, "rb")] {
-        ns.ip(&format!("link set {end} mtu 9000"));
+    for (memory, tag, shown) in MEMORIES {
+        let hosts = Hosts::new(&format!("j{tag}"));
+        let router = start(&hosts.r);
+        let like = CreateXdp { multi_buffer: true, memory, ..plain() };
+        let [a, b] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        assert!(hosts.reach_each_other());
+        for (ns, end) in [(&hosts.a, "eth0"), (&hosts.b, "eth0"), (&hosts.r, "ra"), (&hosts.r, "rb")] {
+            ns.ip(&format!("link set {end} mtu 9000"));
+        }
+        assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.data(b).unwrap().mtu) == 9000));
+        for to in ["10.9.0.2", "2001:db8:9::2"] {
+            let ping = ["ping", "-q", "-M", "do", "-s", "8900", "-i", "0.01", "-c", "20", "-W", "1", to];
+            let text = hosts.a.run(&ping).unwrap();
+            assert!(text.contains(" 0% packet loss"), "{text}");
+        }
+        let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 50 << 20);
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        println!("{rate:.0} Mb/s with MTU 9000, {info:?}");
+        assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
+        router.end();
     }
-    assert!(wait_for(PATIENCE, || router.on(move |r| r.interfaces.data(b).unwrap().mtu) == 9000));
-    for to in ["10.9.0.2", "2001:db8:9::2"] {
-        let ping = ["ping", "-q", "-M", "do", "-s", "8900", "-i", "0.01", "-c", "20", "-W", "1", to];
-        let text = hosts.a.run(&ping).unwrap();
-        assert!(text.contains(" 0% packet loss"), "{text}");
-    }
-    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 50 << 20);
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    println!("{rate:.0} Mb/s with MTU 9000, {info:?}");
-    assert_eq!((info.malformed, info.stats.rx_dropped), (0, 0));
-    router.end();
 }
 
 #[test]
@@ -121,32 +135,34 @@ fn superframes_come_in_several_chunks_and_are_cut() {
     if !can_run("superframes_come_in_several_chunks_and_are_cut") {
         return;
     }
-    let hosts = Hosts::new("u");
-    // A driver without XDP, so that its peer goes on sending superframes.
-    for end in ["ra", "rb"] {
-        hosts.r.ip(&format!("link set {end} name l{end}"));
-        hosts.r.ip(&format!("link set l{end} up"));
-        hosts.r.ip(&format!("link add link l{end} name {end} type macvlan mode passthru"));
-        sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", hosts.r.name()));
+    for (memory, tag, shown) in MEMORIES {
+        let hosts = Hosts::new(&format!("u{tag}"));
+        // A driver without XDP, so that its peer goes on sending superframes.
+        for end in ["ra", "rb"] {
+            hosts.r.ip(&format!("link set {end} name l{end}"));
+            hosts.r.ip(&format!("link set l{end} up"));
+            hosts.r.ip(&format!("link add link l{end} name {end} type macvlan mode passthru"));
+            sh(&format!("ip netns exec {} sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1", hosts.r.name()));
+        }
+        let router = start(&hosts.r);
+        let like = CreateXdp { multi_buffer: true, memory, ..plain() };
+        let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!(info.mode, Some(XdpMode::Generic));
+        assert!(hosts.reach_each_other());
+        for to in ["10.9.0.2:7000", "[2001:db8:9::2]:7000"] {
+            let before = router.on(move |r| r.counts(a).0);
+            let rate = tcp(&hosts.a, &hosts.b, to, 50 << 20);
+            let (frames, errors) = router.on(move |r| (r.counts(a).0, r.errors()));
+            let frames = frames - before;
+            println!("{rate:.0} Mb/s, frames of {} bytes on average, {errors:?}", (50 << 20) / frames);
+            assert!(frames < (50 << 20) / 4000, "superframes, not {frames} frames");
+            assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
+        }
+        let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
+        assert_eq!((info.malformed, info.stats.rx_dropped, info.memory), (0, 0, shown));
+        router.end();
     }
-    let router = start(&hosts.r);
-    let like = CreateXdp { multi_buffer: true, ..plain() };
-    let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!(info.mode, Some(XdpMode::Generic));
-    assert!(hosts.reach_each_other());
-    for to in ["10.9.0.2:7000", "[2001:db8:9::2]:7000"] {
-        let before = router.on(move |r| r.counts(a).0);
-        let rate = tcp(&hosts.a, &hosts.b, to, 50 << 20);
-        let (frames, errors) = router.on(move |r| (r.counts(a).0, r.errors()));
-        let frames = frames - before;
-        println!("{rate:.0} Mb/s, frames of {} bytes on average, {errors:?}", (50 << 20) / frames);
-        assert!(frames < (50 << 20) / 4000, "superframes, not {frames} frames");
-        assert!(errors.iter().all(|(_, what, _)| *what == "transmit ring full"), "{errors:?}");
-    }
-    let info = router.on(move |r| xdps(r).list(Some(a)).unwrap().remove(0));
-    assert_eq!((info.malformed, info.stats.rx_dropped), (0, 0));
-    router.end();
 }
 
 #[test]
@@ -328,7 +344,16 @@ fn wrong_requests_are_refused_and_leave_nothing() {
         ask(named("ra")).unwrap_err(),
         "MTU of 'ra' is 9000, AF_XDP takes up to 3818: `ip link set dev ra mtu 3818', or add `multi-buffer'"
     );
+    let pool = CreateXdp { memory: PacketMemory::Pool, ..named("ra") };
+    assert!(ask(pool.clone()).unwrap_err().contains("AF_XDP takes up to 2026"));
     hosts.r.ip("link set ra mtu 1500");
+    let greedy = CreateXdp { rx_size: Some(8192), ..pool };
+    let why = ask(greedy).unwrap_err();
+    assert!(
+        why.starts_with("the router's buffers cannot be shared with the kernel: 8192 buffers are to be lent")
+            && why.ends_with("are free; say own-memory, which copies"),
+        "{why}"
+    );
     hosts.r.ip("link set ra up");
     for (add, del) in [
         ("route add default dev ra", "route del default dev ra"),
@@ -365,13 +390,53 @@ fn wrong_requests_are_refused_and_leave_nothing() {
         r.interfaces.set_mtu(index, MtuLayer::L3, 9000).map_err(|e| e.to_string())
     });
     let mtu = mtu.unwrap_err();
-    assert!(mtu.contains("frames of MTU 9000 do not fit, up to 3818 do, more with multi-buffer"), "{mtu}");
+    assert!(
+        mtu.contains("frames of MTU 9000 do not fit, up to 2026 do, more with own-memory or multi-buffer"),
+        "{mtu}"
+    );
     let others = router.on(|r| {
         let create =
             CreateXdp { pinhole: "others".parse().unwrap(), mac: shoal_af_xdp::Mac::Kernels, ..named("rb") };
         xdps(r).create(&create).map(drop).map_err(|e| e.to_string())
     });
     assert!(others.unwrap_err().starts_with("pinhole rule 'others' needs a MAC address of the router's own"));
+    router.end();
+}
+
+#[test]
+fn what_does_not_fit_buffers_is_copied() {
+    if !can_run("what_does_not_fit_buffers_is_copied") {
+        return;
+    }
+    let hosts = Hosts::new("w");
+    let router = start(&hosts.r);
+    let memory = |index| router.on(move |r| xdps(r).list(Some(index)).unwrap().remove(0).memory);
+    let create = |like: CreateXdp| router.on(move |r| xdps(r).create(&like).unwrap());
+    hosts.r.ip("link set ra mtu 3000");
+    let a = create(named("ra"));
+    assert_eq!(memory(a), "own", "its MTU");
+    let b = create(CreateXdp { rx_size: Some(4096), ..named("rb") });
+    assert_eq!(memory(b), "pool and own", "no buffers left for the second queue");
+    let shown = router.on(move |r| r.interfaces.info(b).unwrap().device);
+    assert!(shown.contains("packet memory pool and own"), "{shown}");
+    router.end();
+}
+
+#[test]
+fn a_router_with_few_buffers_loses_packets_but_no_buffer() {
+    if !can_run("a_router_with_few_buffers_loses_packets_but_no_buffer") {
+        return;
+    }
+    let hosts = Hosts::new("q");
+    // Enough to be lent, and next to none for packets.
+    let router = Crossing::with_buffers(&hosts.r, &shoal_af_xdp::MODULE, 4 * (256 + 64) + 80);
+    let like = CreateXdp { rx_size: Some(256), memory: PacketMemory::Pool, ..plain() };
+    let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+    assert!(hosts.reach_each_other());
+    let rate = tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 5 << 20);
+    let (errors, info) = router.on(move |r| (r.errors(), xdps(r).list(Some(a)).unwrap().remove(0)));
+    println!("{rate:.0} Mb/s {errors:?} {info:?}");
+    assert_eq!((info.malformed, info.memory), (0, "pool"));
     router.end();
 }
 

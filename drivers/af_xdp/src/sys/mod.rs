@@ -3,17 +3,21 @@
 //! Invariants, each proved where it is used:
 //! - [`mapping`]: no byte is touched outside of a mapping, and a slice of packet memory exists only while its frame is ours;
 //! - [`queue`]: a frame is in one place, with the kernel or with the half it belongs to, whatever the rings contain;
+//! - [`lent`], [`release`]: a buffer that the kernel may read or write is in a book of loans, where no token of it exists,
+//!   until the kernel has given it back or has ended its use of the queue's memory;
 //! - [`bpf`]: what a call points at outlives it, and is as long as the kernel takes it to be.
 
 pub(crate) mod bpf;
+pub(crate) mod lent;
 mod mapping;
 pub(crate) mod promiscuous;
 pub(crate) mod queue;
+pub(crate) mod release;
 mod ring;
 pub(crate) mod socket;
 
 use ring::words as ring_words;
 
 pub use bpf::XdpMode;
-pub use queue::{BusyPoll, Copying, XskConfig};
+pub use queue::{BusyPoll, Copying, PacketMemory, XskConfig};
 pub use socket::XskStats;

@@ -1,4 +1,4 @@
-//! One queue of an interface: packet memory, its four rings, and who has which frame.
+//! One queue of an interface with packet memory of its own: its four rings, and who has which frame.
 //!
 //! Packet memory is cut into frames of [`CHUNK`] bytes. The first belong to the receiving half, the others to the
 //! transmitting one; the halves share nothing else and may be on different threads. Each half knows which of its frames
@@ -38,6 +38,18 @@ pub enum Copying {
     ZeroCopy,
 }
 
+/// Where packets are while the kernel has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketMemory {
+    /// In the router's buffers if that is possible, else as [`PacketMemory::Own`].
+    #[default]
+    Auto,
+    /// In the router's buffers, or the interface is refused (`pool-memory`).
+    Pool,
+    /// In memory of the queue's own, from and to which they are copied (`own-memory`).
+    Own,
+}
+
 /// How a thread drives the driver instead of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyPoll {
@@ -56,6 +68,8 @@ pub struct XskConfig {
     pub tx_size: u32,
     /// Who copies.
     pub copying: Copying,
+    /// Where packets are while the kernel has them.
+    pub memory: PacketMemory,
     /// Frames in several chunks.
     pub multi_buffer: bool,
     /// Busy polling, if wanted.
@@ -65,22 +79,63 @@ pub struct XskConfig {
 impl Default for XskConfig {
     /// VPP's sizes: four frames' worth.
     fn default() -> Self {
-        let copying = Copying::default();
-        XskConfig { rx_size: 1024, tx_size: 1024, copying, multi_buffer: false, busy_poll: None }
+        let (copying, memory) = (Copying::default(), PacketMemory::default());
+        XskConfig { rx_size: 1024, tx_size: 1024, copying, memory, multi_buffer: false, busy_poll: None }
     }
 }
 
-/// What the halves share. The socket is closed before its memory is unmapped.
-struct Shared {
-    socket: XskSocket,
-    memory: Mapping,
+/// What the halves of a queue share. The socket is closed before its packet memory, `M`, goes.
+pub(super) struct Shared<M: ?Sized> {
+    pub(super) socket: XskSocket,
     /// Frames wait in the transmit ring for somebody to ask the kernel again.
-    stuck: AtomicBool,
+    pub(super) stuck: AtomicBool,
+    pub(super) memory: M,
 }
 
-/// The control plane's view of a queue.
+impl<M: ?Sized> Shared<M> {
+    /// Asks again for those who did not get through.
+    pub(super) fn unstick(&self) {
+        if self.stuck.load(Ordering::Relaxed) {
+            self.stuck.store(false, Ordering::Relaxed);
+            let _ = self.socket.wake_tx();
+        }
+    }
+
+    /// Lets the kernel see what is in the transmit ring, and wakes it if it sleeps. `reclaim` takes back what was sent.
+    pub(super) fn send(&self, ring: &Producer, mut reclaim: impl FnMut()) -> Kick {
+        ring.publish();
+        if !ring.needs_wakeup() {
+            return Kick::Done;
+        }
+        let mut waiting = ring.waiting();
+        for _ in 0..MOST_KICKS {
+            match self.socket.wake_tx() {
+                Ok(()) if ring.waiting() == 0 => return Kick::Done,
+                // A call sends so many and says that there are more; or the device is full.
+                Ok(()) | Err(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {
+                    let left = ring.waiting();
+                    if left == 0 {
+                        return Kick::Done;
+                    }
+                    reclaim();
+                    if left == waiting {
+                        break;
+                    }
+                    waiting = left;
+                }
+                Err(libc::ENETDOWN) => return Kick::Down,
+                Err(libc::ENXIO | libc::ENODEV | libc::EBADF) => return Kick::Gone,
+                Err(_) => break,
+            }
+        }
+        self.stuck.store(true, Ordering::Relaxed);
+        Kick::Later
+    }
+}
+
+/// The control plane's view of a queue. The socket is open as long as it is kept.
 #[derive(Clone)]
-pub(crate) struct XskHandle(Arc<Shared>);
+pub(crate) struct XskHandle(pub(super) Arc<Shared<dyn Send + Sync>>);
 
 impl XskHandle {
     /// The kernel's counters.
@@ -95,13 +150,16 @@ impl AsFd for XskHandle {
     }
 }
 
-/// Opens a queue: both its halves.
-pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(XskRx, XskTx), Error> {
-    let socket = XskSocket::open()?;
-    // Twice the ring: as many may wait to be filled as wait to be read.
-    let (rx_frames, tx_frames) = (2 * config.rx_size as usize, config.tx_size as usize);
-    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK)?;
-    socket.register(&memory, CHUNK as u32).map_err(locked)?;
+/// A queue's rings with where their parts lie: to receive, to send, of free frames and of sent ones.
+pub(super) type Rings = [(Mapping, Layout); 4];
+
+/// Makes the rings of a socket that has its memory, and ties it to a queue; whether the driver does not copy.
+pub(super) fn tie(
+    socket: &XskSocket,
+    ifindex: IfIndex,
+    queue: u32,
+    config: &XskConfig,
+) -> Result<(Rings, bool), Error> {
     let fill = socket.ring(Which::Fill, 2 * config.rx_size)?;
     let completion = socket.ring(Which::Completion, config.tx_size)?;
     let rx = socket.ring(Which::Rx, config.rx_size)?;
@@ -117,15 +175,25 @@ pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(
     };
     let pieces = if config.multi_buffer { libc::XDP_USE_SG } else { 0 };
     socket.bind(ifindex, queue, libc::XDP_USE_NEED_WAKEUP | copying | pieces)?;
-    let zero_copy = socket.is_zero_copy()?;
-    let shared = Arc::new(Shared { socket, memory, stuck: AtomicBool::new(false) });
-    Ok(halves(shared, [rx, tx, fill, completion], config, zero_copy))
+    Ok(([rx, tx, fill, completion], socket.is_zero_copy()?))
 }
 
-/// Both halves over memory and rings: those to receive, to send, of free frames and of sent ones.
+/// Opens a queue with packet memory of its own: both its halves.
+pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(XskRx, XskTx), Error> {
+    let socket = XskSocket::open()?;
+    // Twice the ring: as many may wait to be filled as wait to be read.
+    let (rx_frames, tx_frames) = (2 * config.rx_size as usize, config.tx_size as usize);
+    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK)?;
+    socket.register(&memory, CHUNK as u32).map_err(locked)?;
+    let (rings, zero_copy) = tie(&socket, ifindex, queue, config)?;
+    let shared = Arc::new(Shared { socket, stuck: AtomicBool::new(false), memory });
+    Ok(halves(shared, rings, config, zero_copy))
+}
+
+/// Both halves over memory and rings.
 fn halves(
-    shared: Arc<Shared>,
-    [rx, tx, fill, completion]: [(Mapping, Layout); 4],
+    shared: Arc<Shared<Mapping>>,
+    [rx, tx, fill, completion]: Rings,
     config: &XskConfig,
     zero_copy: bool,
 ) -> (XskRx, XskTx) {
@@ -145,19 +213,21 @@ fn halves(
     receiving.fill.publish();
     let transmitting = XskTx {
         ring: Producer::new(tx.0, tx.1),
-        completion: Consumer::new(completion.0, completion.1),
-        first: rx_frames,
-        free: (0..tx_frames).rev().map(|frame| frame as u32).collect(),
-        kernels: vec![false; tx_frames].into(),
+        frames: TxFrames {
+            completion: Consumer::new(completion.0, completion.1),
+            first: rx_frames,
+            free: (0..tx_frames).rev().map(|frame| frame as u32).collect(),
+            kernels: vec![false; tx_frames].into(),
+            malformed: 0,
+        },
         pieces: config.multi_buffer,
-        malformed: 0,
         shared,
     };
     (receiving, transmitting)
 }
 
 /// Says what a refusal of memory means.
-fn locked(error: Error) -> Error {
+pub(super) fn locked(error: Error) -> Error {
     match error {
         Error::Os { source, .. } if source.raw_os_error() == Some(libc::ENOBUFS) => {
             Error::Os { what: "XDP_UMEM_REG, more memory than `ulimit -l' allows to lock", source }
@@ -195,7 +265,7 @@ pub(crate) struct XskRx {
     busy_poll: bool,
     zero_copy: bool,
     // Dropped last: the socket lives as long as its rings.
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Mapping>>,
 }
 
 impl XskRx {
@@ -294,10 +364,13 @@ impl XskRx {
         if self.busy_poll || (self.zero_copy && self.fill.needs_wakeup()) {
             self.shared.socket.wake_rx();
         }
-        if self.shared.stuck.load(Ordering::Relaxed) {
-            self.shared.stuck.store(false, Ordering::Relaxed);
-            let _ = self.shared.socket.wake_tx();
-        }
+        self.shared.unstick();
+    }
+
+    /// Whether a frame is there, as far as can be told without taking one.
+    #[inline]
+    pub(crate) fn is_ready(&mut self) -> bool {
+        self.ring.is_ready()
     }
 
     /// Descriptors and indices that made no sense; always 0 with a sane kernel.
@@ -310,9 +383,9 @@ impl XskRx {
         self.shared.socket.stats()
     }
 
-    /// The control plane's view of the queue. The socket is open as long as it is kept.
+    /// The control plane's view of the queue.
     pub(crate) fn handle(&self) -> XskHandle {
-        XskHandle(Arc::clone(&self.shared))
+        XskHandle(Arc::clone(&self.shared) as _)
     }
 
     /// Whether the driver reads and writes packet memory itself.
@@ -349,23 +422,19 @@ pub(crate) enum Kick {
     Gone,
 }
 
-/// The transmitting half.
-pub(crate) struct XskTx {
-    ring: Producer,
+/// The frames of a transmitting half, and who has which.
+struct TxFrames {
     completion: Consumer,
-    /// The first frame of this half.
+    /// The first of them.
     first: usize,
-    /// Frames that are ours, counted from the first.
+    /// Those that are ours, counted from the first.
     free: Vec<u32>,
-    /// Which frames the kernel has.
+    /// Which of them the kernel has.
     kernels: Box<[bool]>,
-    pieces: bool,
     malformed: u64,
-    // Dropped last: the socket lives as long as its rings.
-    shared: Arc<Shared>,
 }
 
-impl XskTx {
+impl TxFrames {
     /// Takes frames back that were sent.
     fn reclaim(&mut self) {
         let start = (self.first * CHUNK) as u64;
@@ -382,29 +451,40 @@ impl XskTx {
         }
         self.completion.publish();
     }
+}
 
+/// The transmitting half.
+pub(crate) struct XskTx {
+    ring: Producer,
+    frames: TxFrames,
+    pieces: bool,
+    // Dropped last: the socket lives as long as its rings.
+    shared: Arc<Shared<Mapping>>,
+}
+
+impl XskTx {
     /// Free frames, after those that were sent have come back if there are fewer than that.
     #[inline]
     fn room(&mut self, frames: usize) -> bool {
-        if self.free.len() < frames {
-            self.reclaim();
+        if self.frames.free.len() < frames {
+            self.frames.reclaim();
         }
-        self.free.len() >= frames && self.ring.room(frames as u32) as usize >= frames
+        self.frames.free.len() >= frames && self.ring.room(frames as u32) as usize >= frames
     }
 
     /// Writes up to a chunk into a free frame with `fill`, which tells how many bytes they are, and puts it into the ring.
     #[inline]
     fn put(&mut self, options: u32, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<()> {
-        let frame = *self.free.last()?;
-        let start = (self.first + frame as usize) * CHUNK;
+        let frame = *self.frames.free.last()?;
+        let start = (self.frames.first + frame as usize) * CHUNK;
         // SAFETY: a free frame of our half is not the kernel's, and only we have it; the slice ends with this function.
         let chunk = unsafe { self.shared.memory.bytes_mut(start, CHUNK) }?;
         let len = fill(chunk).filter(|len| *len <= CHUNK)?;
         if !self.ring.put(Desc { addr: start as u64, len: len as u32, options }) {
             return None;
         }
-        self.free.pop();
-        if let Some(kernels) = self.kernels.get_mut(frame as usize) {
+        self.frames.free.pop();
+        if let Some(kernels) = self.frames.kernels.get_mut(frame as usize) {
             *kernels = true;
         }
         Some(())
@@ -467,38 +547,13 @@ impl XskTx {
 
     /// Lets the kernel see what was added, and wakes it if it sleeps.
     pub(crate) fn send(&mut self) -> Kick {
-        self.ring.publish();
-        if !self.ring.needs_wakeup() {
-            return Kick::Done;
-        }
-        let mut waiting = self.ring.waiting();
-        for _ in 0..MOST_KICKS {
-            match self.shared.socket.wake_tx() {
-                Ok(()) if self.ring.waiting() == 0 => return Kick::Done,
-                // A call sends so many and says that there are more; or the device is full.
-                Ok(()) | Err(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {
-                    let left = self.ring.waiting();
-                    if left == 0 {
-                        return Kick::Done;
-                    }
-                    self.reclaim();
-                    if left == waiting {
-                        break;
-                    }
-                    waiting = left;
-                }
-                Err(libc::ENETDOWN) => return Kick::Down,
-                Err(libc::ENXIO | libc::ENODEV | libc::EBADF) => return Kick::Gone,
-                Err(_) => break,
-            }
-        }
-        self.shared.stuck.store(true, Ordering::Relaxed);
-        Kick::Later
+        let XskTx { ring, frames, shared, .. } = self;
+        shared.send(ring, || frames.reclaim())
     }
 
     /// Descriptors and indices that made no sense; always 0 with a sane kernel.
     pub(crate) fn malformed(&self) -> u64 {
-        self.malformed + self.ring.faults() + self.completion.faults()
+        self.frames.malformed + self.ring.faults() + self.frames.completion.faults()
     }
 }
 

@@ -36,7 +36,7 @@ fn bench(multi_buffer: bool) -> Bench {
     let (tx, tx_ring, tx_at) = ring(TX, 16);
     let (completion_ours, completion, completion_at) = ring(TX, 8);
     let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK).unwrap();
-    let shared = Arc::new(Shared { socket: XskSocket::none(), memory, stuck: AtomicBool::new(false) });
+    let shared = Arc::new(Shared { socket: XskSocket::none(), stuck: AtomicBool::new(false), memory });
     let rings = [(rx, rx_at), (tx, tx_at), (fill_ours, fill_at), (completion_ours, completion_at)];
     let config = XskConfig { rx_size: RX, tx_size: TX, multi_buffer, ..XskConfig::default() };
     let (rx, tx) = halves(shared, rings, &config, false);
@@ -254,7 +254,7 @@ proptest! {
                 Step::Flush => bench.rx.flush(),
                 Step::Push(len) => drop(bench.tx.push(len, bytes[..len].chunks(700))),
             }
-            let tx = &bench.tx;
+            let tx = &bench.tx.frames;
             let with_kernel = tx.kernels.iter().filter(|k| **k).count();
             prop_assert_eq!(tx.free.len() + with_kernel, TX as usize, "every frame is in one place");
             prop_assert!(tx.free.iter().all(|f| !tx.kernels[*f as usize]));

@@ -157,7 +157,7 @@ impl Consumer {
 
     /// Whether there is an entry.
     #[inline]
-    fn is_ready(&mut self) -> bool {
+    pub(super) fn is_ready(&mut self) -> bool {
         if self.producer != self.next {
             return true;
         }
@@ -182,6 +182,15 @@ impl Consumer {
         let (low, high) = (rest as u32, (rest >> 32) as u32);
         let (len, options) = if cfg!(target_endian = "little") { (low, high) } else { (high, low) };
         Some(Desc { addr, len, options })
+    }
+
+    /// The address in an entry behind the next one, if the kernel was known to have written it.
+    #[inline]
+    pub(super) fn peek_address(&self, behind: u32) -> Option<u64> {
+        if self.producer.wrapping_sub(self.next) <= behind {
+            return None;
+        }
+        self.ring.map.read_u64(self.ring.offset(self.next.wrapping_add(behind)))
     }
 
     /// The next address.

@@ -3,6 +3,7 @@
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use shoal_buffer::{BUFFER_SIZE, Part};
 use shoal_link::IfIndex;
 
 use super::mapping::Mapping;
@@ -106,9 +107,21 @@ impl XskSocket {
 
     /// Gives packet memory to the kernel, in chunks. The socket must be closed before the memory goes.
     pub(super) fn register(&self, memory: &Mapping, chunk: u32) -> Result<(), Error> {
-        let (addr, len) = (memory.address(), memory.len() as u64);
-        // The last two words are flags and the length of metadata; older kernels know fewer of them and want zero.
-        let request: [u64; 4] = [addr, len, super::ring_words(chunk, 0), 0];
+        self.register_at(memory.address(), memory.len(), chunk, 0)
+    }
+
+    /// Gives the router's buffers to the kernel, in chunks that may start anywhere, each a buffer. The kernel writes to
+    /// those alone that it is given by a ring: until they come back, or the socket is closed and the kernel has ended its
+    /// use of them, they are in a book of loans.
+    pub(super) fn register_buffers(&self, part: &Part) -> Result<(), Error> {
+        let flags = libc::XDP_UMEM_UNALIGNED_CHUNK_FLAG;
+        self.register_at(part.address(), part.len(), BUFFER_SIZE as u32, flags)
+    }
+
+    fn register_at(&self, addr: u64, len: usize, chunk: u32, flags: u32) -> Result<(), Error> {
+        // The last word is flags and the length of metadata; older kernels know fewer of them and want zero.
+        let words = super::ring_words;
+        let request: [u64; 4] = [addr, len as u64, words(chunk, 0), words(flags, 0)];
         self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &request, "setsockopt(XDP_UMEM_REG)")
     }
 
