@@ -8,7 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use shoal_interface::IfFlags;
-use shoal_tap::{Address, Coalesce, CreateTap, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig};
+use shoal_tap::{
+    Address, Coalesce, CreateTap, Error, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig, VhostNet,
+};
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -257,5 +259,47 @@ fn receive_queues_come_and_go_while_packets_flow() {
     let error =
         router.on(|r| r.interfaces.set_rx_queues(shoal_interface::SwIfIndex(0), 2).unwrap_err().to_string());
     assert!(error.contains("when it is created"), "{error}");
+    router.end();
+}
+
+#[test]
+fn a_tap_says_whether_frames_cross_by_vhost_net_and_why_not() {
+    if !can_run("a_tap_says_whether_frames_cross_by_vhost_net_and_why_not") {
+        return;
+    }
+    let hosts = Hosts::new("v");
+    let router = start(&hosts.r);
+    let [tap, _] = hosts.taps(Mode::Tap, 1);
+    let [tun, _] = hosts.taps(Mode::Tun, 1);
+    let why = |create: CreateTap| {
+        router.on(move |r| {
+            let taps = all_taps(r);
+            let index = taps.create(&create)?;
+            let vhost = taps.list(Some(index))?.remove(0).vhost;
+            taps.delete(index)?;
+            Ok::<_, Error>(vhost)
+        })
+    };
+    let off = CreateTap { vhost: VhostNet::Off, ..tap.clone() };
+    assert_eq!(why(off).unwrap(), Err("not asked for".into()));
+    assert!(why(tun.clone()).unwrap().unwrap_err().contains("Ethernet frames"));
+    let error = why(CreateTap { vhost: VhostNet::On, ..tun }).unwrap_err().to_string();
+    assert!(error.starts_with("vhost-net: it takes Ethernet frames"), "{error}");
+    // Whether it is there or not, it is said.
+    let sized = CreateTap { ring_sizes: [Some(1024), None], ..tap };
+    match why(sized.clone()).unwrap() {
+        Ok(info) => assert_eq!(info.ring_sizes, [1024, 256]),
+        Err(why_not) => {
+            assert!(why_not.contains("vhost-net"), "{why_not}");
+            let error = why(CreateTap { vhost: VhostNet::On, ..sized }).unwrap_err().to_string();
+            assert!(error.contains(&why_not) && error.contains("no-vhost-net"), "{error}");
+        }
+    }
+    // Nothing of what was refused is there.
+    assert!(router.on(|r| all_taps(r).list(None).unwrap().is_empty()));
+    for ns in [&hosts.a, &hosts.b] {
+        let out = Command::new("ip").args(["-n", ns.name(), "link", "show", "eth0"]).output().unwrap();
+        assert!(out.stdout.is_empty());
+    }
     router.end();
 }
