@@ -16,6 +16,12 @@ use crate::{CreateTap, Error, Mode, SendError, Tap, TapQueue, VhostNet};
 /// Entries of the rings, receive and transmit.
 pub(crate) type RingSizes = [u16; 2];
 
+/// Slots of a transmit ring for each entry that was asked for. A large packet takes many, where VPP's takes one entry, and
+/// 256 of them would be full with seven.
+const TX_SLOTS: u16 = 4;
+/// Most entries of a ring (virtio 1.2, 2.7).
+const MOST: u16 = 32_768;
+
 /// How a TAP's frames cross.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -119,9 +125,10 @@ impl Pair {
     /// Makes the rings, and has the kernel serve them.
     fn start(queue: TapQueue, sizes: RingSizes) -> Result<Self, Error> {
         let event = || EventFd::create().map_err(Error::os("eventfd"));
-        let [rx_bytes, tx_bytes] = sizes.map(|size| Vring::bytes(size, slot_bytes(size)));
-        let memory = Shared::map(rx_bytes + tx_bytes)?;
         let [rx_size, tx_size] = sizes;
+        let tx_size = tx_size.saturating_mul(TX_SLOTS).min(MOST);
+        let [rx_bytes, tx_bytes] = [rx_size, tx_size].map(|size| Vring::bytes(size, slot_bytes(size)));
+        let memory = Shared::map(rx_bytes + tx_bytes)?;
         let ring = |at, size| -> Result<Ring, Error> {
             let vring = Vring::new(&memory, at, size, slot_bytes(size));
             let (what, rule) = ("ring size", "a power of two up to 32768");

@@ -37,7 +37,7 @@ fn frames_of_all_lengths_come_out_as_they_went_in() {
     let mut cache = pool.cache();
     for size in [1, 2, 32, 256] {
         let (mut rx, mut kernel) = started(size);
-        let edge = slot_bytes(size) - HEADER;
+        let edge = (slot_bytes(size) - HEADER).min(LONGEST - 1);
         for (n, len) in [1, 60, 2048, 2049, edge, edge + 1, 9014, LONGEST].into_iter().enumerate() {
             let frame = pattern(len, n);
             kernel.put(PLAIN, &frame).unwrap();
@@ -196,7 +196,7 @@ fn the_slots_behind_one_that_makes_no_sense_are_no_frame() {
 
 #[test]
 fn an_index_that_cannot_be_ends_the_ring() {
-    for ahead in [1, 9, u16::MAX] {
+    for ahead in [1, 9, 60_000] {
         let (mut rx, mut kernel) = started(8);
         kernel.put(PLAIN, &[1; 60]).unwrap();
         rx.next_frame().unwrap().unwrap();

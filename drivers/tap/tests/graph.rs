@@ -66,7 +66,7 @@ fn hosts_talk_through_two_taps_with_ping_and_superframes() {
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
     println!("{rate:.0} Mb/s {ca:?} {cb:?} {errors:?}");
     assert!(ca.0 < (200 << 20) / 4000, "frames of {} bytes on average", (200 << 20) / ca.0);
-    assert_eq!((ca.2, cb.2), (0, 0), "{errors:?}");
+    assert_eq!(unexpected(&errors), [], "{ca:?} {cb:?}");
     router.end();
 }
 
@@ -124,6 +124,14 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
     router.end();
 }
 
+/// Errors but for merging, and for a ring that vhost-net's thread does not empty in time, which TCP makes up for.
+fn unexpected<N: Clone, T: Clone>(errors: &[(N, &'static str, T)]) -> Vec<(N, &'static str, T)> {
+    let by_rings = std::path::Path::new("/dev/vhost-net").exists();
+    let expected =
+        |what: &str| what == "packets merged into another" || by_rings && what == "host's queue full";
+    errors.iter().filter(|(_, what, _)| !expected(what)).cloned().collect()
+}
+
 /// Frames that host `b` has received.
 fn frames_at_b(hosts: &Hosts) -> u64 {
     let cat = ["netns", "exec", hosts.b.name(), "cat", "/sys/class/net/eth0/statistics/rx_packets"];
@@ -169,7 +177,7 @@ fn what_the_host_is_not_to_be_asked_for_the_router_does() {
     hosts.tcp(20 << 20);
     let (frames, errors) = (frames_at_b(&hosts) - before, router.on(Inside::errors));
     println!("{frames} frames of {received} {errors:?}");
-    assert!(errors.iter().all(|(_, what, _)| *what == "packets merged into another"), "{errors:?}");
+    assert_eq!(unexpected(&errors), []);
     assert!(
         router.on(move |r| all_taps(r).set_offload(shoal_interface::SwIfIndex(0), Offload::Gso)).is_err()
     );
@@ -227,7 +235,7 @@ fn packets_of_9000_bytes_cross_in_chains() {
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
     println!("{ca:?} {cb:?} {errors:?}");
     assert!(ca.0 < (20 << 20) / 6000, "frames of {} bytes on average", (20 << 20) / ca.0);
-    assert_eq!(ca.2 + cb.2, 0, "{errors:?}");
+    assert_eq!(unexpected(&errors), [], "{ca:?} {cb:?}");
     router.end();
 }
 
