@@ -34,7 +34,8 @@ pub(crate) struct RxRing {
     /// The kernel was asked to wake this end.
     armed: Cell<bool>,
     /// Stopped by whoever goes last. None in tests, where nobody else is in the ring.
-    _vhost: Option<Arc<Vhost>>,
+    #[allow(dead_code, reason = "kept for when it ends")]
+    vhost: Option<Arc<Vhost>>,
 }
 
 impl RxRing {
@@ -46,12 +47,12 @@ impl RxRing {
         }
         let out = vec![false; usize::from(size)].into();
         let parts = Vec::with_capacity(usize::from(size));
-        RxRing { ring, call, out, parts, armed: Cell::new(false), _vhost: None }
+        RxRing { ring, call, out, parts, armed: Cell::new(false), vhost: None }
     }
 
     /// Gives all slots to the kernel, whose thread lives as long as this.
     pub(crate) fn start(&mut self, vhost: Option<Arc<Vhost>>) {
-        self._vhost = vhost;
+        self.vhost = vhost;
         for slot in 0..self.ring.vring.size() {
             self.give(slot);
         }

@@ -25,7 +25,8 @@ pub(crate) struct TxRing {
     /// How many slots the chain has that begins at each and is with the kernel; 0 where none does.
     heads: Box<[u16]>,
     /// Stopped by whoever goes last. None in tests, where nobody else is in the ring.
-    _vhost: Option<Arc<Vhost>>,
+    #[allow(dead_code, reason = "kept for when it ends")]
+    vhost: Option<Arc<Vhost>>,
 }
 
 impl TxRing {
@@ -36,12 +37,12 @@ impl TxRing {
         let (next, heads) = (vec![0; room].into(), vec![0; room].into());
         // From the end, as they are taken.
         let free = (0..size).rev().collect();
-        TxRing { ring, free, chain: Vec::with_capacity(room), next, heads, _vhost: None }
+        TxRing { ring, free, chain: Vec::with_capacity(room), next, heads, vhost: None }
     }
 
     /// The kernel's thread lives as long as this.
     pub(crate) fn start(&mut self, vhost: Arc<Vhost>) {
-        self._vhost = Some(vhost);
+        self.vhost = Some(vhost);
     }
 
     /// The ring, to tell the kernel of it.
