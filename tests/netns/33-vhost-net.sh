@@ -148,6 +148,7 @@ run c delete tap tap0
 run c create tap id 0 host-ns a host-if-name eth0 attach vhost-net
 run c set interface ip address tap0 10.0.0.1/24
 run c set interface state tap0 up
+ip -n a neigh flush dev eth0 >/dev/null 2>&1
 is "ping when it was attached to again" until_true 10 in_a ping -c 1 -W 2 10.0.1.2
 run c delete tap tap0
 run c delete tap tap1

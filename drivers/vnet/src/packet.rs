@@ -24,7 +24,7 @@ pub fn fill(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
         return Some(buffer);
     }
     fill_chain(cache, bytes.len(), |at, to| {
-        to.copy_from_slice(bytes.get(at..at + to.len()).unwrap_or_default())
+        to.copy_from_slice(bytes.get(at..at + to.len()).unwrap_or_default());
     })
 }
 
