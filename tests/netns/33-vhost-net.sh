@@ -9,7 +9,7 @@
 . "$(dirname "$0")/guest.sh"
 need iperf3 strip ip
 # In software a guest is slow.
-: "${MEGABYTES:=24}"
+: "${MEGABYTES:=8}"
 guest_kernel
 mkdir -p "$work/parts"
 for part in "$SHOAL:shoal" "$SHOALCTL:shoalctl"; do
@@ -166,7 +166,7 @@ sed 's/^/GUEST: log /' /tmp/shoal.log
 GUEST
 begin_at=$SECONDS
 guest vhost
-guest_finished vhost 170
+guest_finished vhost 240
 [ -z "${V:-}" ] || grep -a '^GUEST' "$work/vhost.log" | tr -d '\r'
 told() { sed -n "s/^GUEST $1 //p" "$work/vhost.log" | tr -d '\r' | head -n 1; }
 pass "by $guest_how in $((SECONDS - begin_at)) s, Mbit/s: by rings $(told rings), by system calls $(told calls)"
