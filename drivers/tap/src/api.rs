@@ -83,10 +83,10 @@ pub struct TapCreateV3 {
     /// Transmit queues.
     #[preset(1)]
     pub num_tx_queues: u16,
-    /// Checked and shown: there is no ring.
+    /// Entries of a transmit ring, where vhost-net is in use.
     #[preset(256)]
     pub tx_ring_sz: u16,
-    /// Checked and shown: there is no ring.
+    /// Entries of a receive ring, where vhost-net is in use.
     #[preset(256)]
     pub rx_ring_sz: u16,
     /// Whether the host's side gets an MTU.
@@ -156,10 +156,10 @@ pub struct TapCreateV2 {
     /// Receive queues.
     #[preset(1)]
     pub num_rx_queues: u8,
-    /// Checked and shown: there is no ring.
+    /// Entries of a transmit ring, where vhost-net is in use.
     #[preset(256)]
     pub tx_ring_sz: u16,
-    /// Checked and shown: there is no ring.
+    /// Entries of a receive ring, where vhost-net is in use.
     #[preset(256)]
     pub rx_ring_sz: u16,
     /// Whether the host's side gets an MTU.
@@ -306,7 +306,7 @@ fn taps(call: &Call) -> Result<Rc<Taps>, Retval> {
 impl From<Error> for Retval {
     fn from(error: Error) -> Self {
         match error {
-            Error::Os { .. } => Retval::SYSCALL_ERROR_1,
+            Error::Os { .. } | Error::Vhost { .. } => Retval::SYSCALL_ERROR_1,
             Error::Exists { .. } => Retval::IF_ALREADY_EXISTS,
             Error::NoInterface { .. } => Retval::NO_MATCHING_INTERFACE,
             Error::Netns { .. } => Retval::SYSCALL_ERROR_2,

@@ -9,7 +9,9 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 use shoal_wire::{Ip4Prefix, Ip6Prefix, MacAddress};
 
-use crate::{Address, Coalesce, CreateTap, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps};
+use crate::{
+    Address, Coalesce, CreateTap, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps, VhostInfo, VhostNet,
+};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -19,7 +21,8 @@ pub static COMMANDS: &[Command] = &[
          [host-ip6-addr <ip6:ip6-prefix>] [host-ip6-gw <gw6:ip6-address>] [host-bridge <bridge:word>] \
          [host-mtu-size <mtu:u32>] [num-rx-queues <rx:u32>] [num-tx-queues <tx:u32>] \
          [rx-ring-size <rx-ring:u32>] [tx-ring-size <tx-ring:u32>] [persist] [attach] [tun] \
-         [{gso | no-gso}] [gro-coalesce] [csum-offload] [packed] [in-order]",
+         [{gso | no-gso}] [gro-coalesce] [csum-offload] [packed] [in-order] \
+         [{vhost-net | no-vhost-net}]",
         "Create an interface whose other end is an interface of the host",
         create,
     )
@@ -29,12 +32,15 @@ pub static COMMANDS: &[Command] = &[
         "create tap host-ns blue host-if-name eth0 host-ip4-addr 10.0.0.1/24 host-ip4-gw 10.0.0.254",
         "create tap host-bridge br0 num-rx-queues 2 rx-ring-size 1024",
         "create tap tun host-if-name tun7 host-ip4-addr 10.7.0.1/30",
+        "create tap host-if-name fast0 rx-ring-size 1024 tx-ring-size 1024 vhost-net",
     ])
     .doc(
         "Prints the new interface's name. `gso` and `csum-offload` are on unless `no-gso` is said, or `set tap offload` \
-         later. `gro-coalesce` merges TCP packets that leave for the host together. Ring sizes, `packed` and `in-order` \
-         speak of virtio rings, which this driver does not have: accepted, without effect. `persist` leaves the host's \
-         interface when the TAP goes; `attach` takes one that is there, and leaves it.",
+         later. `gro-coalesce` merges TCP packets that leave for the host together. With `vhost-net` a thread of the kernel \
+         moves frames by rings in memory, or there is no TAP; with `no-vhost-net` each frame is a system call; without \
+         either word vhost-net is used if it can be. `show tap` says which it is, and why. Ring sizes are those of \
+         vhost-net, without effect otherwise; `packed` and `in-order` speak of rings it does not have. `persist` leaves \
+         the host's interface when the TAP goes; `attach` takes one that is there, and leaves it.",
     ),
     Command::new(
         "set tap offload {<interface> | sw_if_index <index:u32>} {gso-enable [gro-coalesce] | gso-disable | \
@@ -95,6 +101,11 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     tap.mode = if args.has("tun") { Mode::Tun } else { Mode::Tap };
     tap.offload = if args.has("no-gso") { Offload::Checksum } else { Offload::Gso };
     create.coalesce = if args.has("gro-coalesce") { Coalesce::On } else { Coalesce::Off };
+    create.vhost = match (args.has("vhost-net"), args.has("no-vhost-net")) {
+        (true, _) => VhostNet::On,
+        (false, true) => VhostNet::Off,
+        (false, false) => VhostNet::Auto,
+    };
     let tap = &mut create.tap;
     tap.lifetime = match (args.has("attach"), args.has("persist")) {
         (true, _) => Lifetime::Attached,
@@ -177,11 +188,33 @@ struct Row {
     coalesce: bool,
     refused: u64,
     deleted_by_host: bool,
+    vhost_net: bool,
+    /// Why not.
+    vhost_net_why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rings: Option<Rings>,
+}
+
+#[derive(Serialize)]
+struct Rings {
+    rx_ring_size: u16,
+    tx_ring_size: u16,
+    malformed: u64,
+    kicks: u64,
+    interrupts: u64,
+}
+
+impl From<VhostInfo> for Rings {
+    fn from(VhostInfo { ring_sizes, malformed, kicks, interrupts }: VhostInfo) -> Self {
+        let [rx_ring_size, tx_ring_size] = ring_sizes;
+        Rings { rx_ring_size, tx_ring_size, malformed, kicks, interrupts }
+    }
 }
 
 impl From<TapInfo> for Row {
     fn from(info: TapInfo) -> Self {
-        let TapInfo { index, name, id, config, tx_queues, host_ifindex, carrier, gone, refused } = info;
+        let TapInfo { index, name, id, config, tx_queues, host_ifindex, carrier, gone, refused, vhost } =
+            info;
         let (tap, host) = (config.tap, |ns| match ns {
             NetnsRef::Name(name) => name,
             NetnsRef::Pid(pid) => format!("pid:{pid}"),
@@ -210,6 +243,9 @@ impl From<TapInfo> for Row {
             coalesce: config.coalesce == Coalesce::On,
             refused,
             deleted_by_host: gone,
+            vhost_net: vhost.is_ok(),
+            vhost_net_why: vhost.as_ref().err().cloned(),
+            rings: vhost.ok().map(Rings::from),
         }
     }
 }
@@ -254,9 +290,14 @@ impl fmt::Display for Row {
         writeln!(f, "  mode {}, refused frames {}", self.mode, self.refused)?;
         writeln!(f, "  Number of RX Virtqueue  {}", self.rx_queues)?;
         writeln!(f, "  Number of TX Virtqueue  {}", self.tx_queues)?;
+        if let Some(Rings { rx_ring_size, tx_ring_size, malformed, kicks, interrupts }) = &self.rings {
+            write!(f, "  vhost-net: yes, rx-ring-size {rx_ring_size}, tx-ring-size {tx_ring_size}, ")?;
+            return writeln!(f, "malformed {malformed}, kicks {kicks}, interrupts {interrupts}");
+        }
+        writeln!(f, "  vhost-net: no, {}", self.vhost_net_why.as_deref().unwrap_or_default())?;
         for (name, size) in ["rx", "tx"].iter().zip(self.ring_sizes) {
             if let Some(size) = size {
-                writeln!(f, "  {name}-ring-size {size} (not applicable: frames are read one by one)")?;
+                writeln!(f, "  {name}-ring-size {size} (not applicable: no vhost-net)")?;
             }
         }
         Ok(())

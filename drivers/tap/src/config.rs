@@ -51,6 +51,18 @@ impl Offload {
     }
 }
 
+/// Whether frames cross by vhost-net: a thread of the kernel moves them between the TAP and rings in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VhostNet {
+    /// If it can be.
+    #[default]
+    Auto,
+    /// By it or not at all.
+    On,
+    /// Not: by a system call for each.
+    Off,
+}
+
 /// Whether small packets of a TCP connection that leave together are merged into large ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coalesce {

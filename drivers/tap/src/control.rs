@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_graph::process::{Receiver, Sender, channel};
+use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
@@ -15,10 +15,11 @@ use shoal_link::Layer;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
-use crate::port::Port;
+use crate::pair::{self, Pair, RingSizes, Way};
+use crate::port::{Port, RingFacts};
 use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
-use crate::{Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, TapQueue};
+use crate::{Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, VhostNet, watch};
 
 /// MTU of the host's side unless the operator says otherwise.
 const HOST_MTU: u32 = 1500;
@@ -38,8 +39,10 @@ pub struct CreateTap {
     pub rx_queues: Option<u32>,
     /// Transmit queues; one for each thread if none.
     pub tx_queues: Option<u32>,
-    /// Virtio ring sizes asked for, receive and transmit: checked and shown, without effect (there is no ring).
+    /// Entries of the rings of vhost-net, receive and transmit, 256 if none; without vhost-net checked and shown only.
     pub ring_sizes: [Option<u32>; 2],
+    /// Whether frames cross by vhost-net.
+    pub vhost: VhostNet,
     /// Whether packets to the host are merged.
     pub coalesce: Coalesce,
     /// The interface itself and the host's side of it.
@@ -67,18 +70,34 @@ pub struct TapInfo {
     pub gone: bool,
     /// Frames refused: too long, or a wrong vnet header.
     pub refused: u64,
+    /// Whether frames cross by vhost-net, and if not, why.
+    pub vhost: Result<VhostInfo, String>,
 }
 
-struct TapInterface {
-    tap: Tap,
+/// What `show tap` prints of the rings of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VhostInfo {
+    /// Entries of each ring, receive and transmit.
+    pub ring_sizes: [u16; 2],
+    /// Entries that came back and made no sense.
+    pub malformed: u64,
+    /// How often the kernel was woken.
+    pub kicks: u64,
+    /// How often it woke a receive queue.
+    pub interrupts: u64,
+}
+
+pub(crate) struct TapInterface {
+    pub(crate) tap: Tap,
     id: u32,
     config: CreateTap,
-    port: Arc<Port>,
+    way: Way,
+    pub(crate) port: Arc<Port>,
     interfaces: Weak<Interfaces>,
     input: NodeIndex,
     layer: Layer,
     /// The queues that receive, once more: what sends is made of them.
-    queues: RefCell<Vec<TapQueue>>,
+    queues: RefCell<Vec<Pair>>,
 }
 
 /// All TAPs of one router.
@@ -88,6 +107,7 @@ pub struct Taps {
     input: NodeIndex,
     all: RefCell<Vec<Rc<TapInterface>>>,
     news: Sender<SwIfIndex>,
+    processes: Rc<Processes>,
 }
 
 /// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
@@ -123,8 +143,9 @@ impl Taps {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
         let (news, heard) = channel(NEWS);
-        let taps =
-            Rc::new(Taps { interfaces: Rc::clone(&interfaces), graph, input, all: RefCell::default(), news });
+        let (all, processes) = (RefCell::default(), control.processes()?);
+        let taps = Taps { interfaces: Rc::clone(&interfaces), graph, input, all, news, processes };
+        let taps = Rc::new(taps);
         let weak = Rc::downgrade(&taps);
         interfaces.subscribe(move |_, event| {
             if let (Event::Deleting(index), Some(taps)) = (event, weak.upgrade()) {
@@ -155,18 +176,21 @@ impl Taps {
             config.mac = Some(create.mac.unwrap_or_else(random_mac));
             config.tap.host.mac = Some(create.tap.host.mac.unwrap_or_else(|| random_mac().0));
         }
+        // What is known to fail, before anything is made.
+        let way = pair::decide(create)?;
         let (tap, queues) = Tap::create(&config.tap)?;
         config.tap.name = Some(tap.name().to_owned());
+        let (way, queues) = pair::open(&tap, queues, way, create.vhost)?;
         // The kernel spreads the host's frames over all open queues, so sending needs the same ones, not more.
-        let senders =
-            queues.iter().cycle().take(tx).map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
+        let senders = queues.iter().cycle().take(tx).map(Pair::sender).collect::<Result<Vec<_>, _>>()?;
         let port = Port::new(self.interfaces.table(), senders, self.news.clone(), create.tap.mode);
         port.set_offload(create.tap.offload);
         port.set_coalesce(create.coalesce);
         let port = Arc::new(port);
         tap.set_carrier(Carrier::Off)?;
-        let index = self.enter(&name, id, tap, config, &port)?;
-        if let Err(e) = self.of(index).and_then(|tap| tap.add_queues(queues)) {
+        let index = self.enter(&name, id, tap, config, way, &port)?;
+        let finish = |tap: Rc<TapInterface>| tap.watch(&self.processes).and_then(|()| tap.add_queues(queues));
+        if let Err(e) = self.of(index).and_then(finish) {
             let _ = self.interfaces.delete(index);
             return Err(e);
         }
@@ -179,6 +203,7 @@ impl Taps {
         id: u32,
         tap: Tap,
         config: CreateTap,
+        way: Way,
         port: &Arc<Port>,
     ) -> Result<SwIfIndex, Error> {
         let ethernet = config.tap.mode == Mode::Tap;
@@ -190,7 +215,7 @@ impl Taps {
             Mode::Tun => Layer::Ip { ip6: self.graph.node("ip6-input").ok() },
         };
         let (port, input, queues) = (Arc::clone(port), self.input, RefCell::default());
-        let tap = Rc::new(TapInterface { tap, id, config, port, interfaces, input, layer, queues });
+        let tap = Rc::new(TapInterface { tap, id, config, way, port, interfaces, input, layer, queues });
         let flags = abilities(IfFlags::default(), tap.port.offload()).set(IfFlags::ETHERNET, ethernet);
         let rx_next = if ethernet { "ethernet-input" } else { "ip4-input" };
         let device = Rc::clone(&tap) as Rc<dyn Device>;
@@ -295,6 +320,7 @@ impl Taps {
             carrier: !tap.port.is_gone() && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
             gone: tap.port.is_gone(),
             refused: tap.port.refused.load(Ordering::Relaxed),
+            vhost: tap.vhost(),
         }
     }
 
@@ -323,14 +349,37 @@ pub(crate) async fn listen(heard: Receiver<SwIfIndex>, taps: Weak<Taps>) {
 }
 
 impl TapInterface {
+    /// Has somebody look whether the host deletes the interface. A read says so by itself, a ring does not.
+    fn watch(self: &Rc<Self>, processes: &Processes) -> Result<(), Error> {
+        if let Way::Rings(_) = self.way {
+            processes.spawn_unlisted(watch::run(self.tap.watch()?, Rc::downgrade(self))?);
+        }
+        Ok(())
+    }
+
+    fn vhost(&self) -> Result<VhostInfo, String> {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let RingFacts { malformed, kicks, interrupts } = &self.port.rings;
+        let info = |ring_sizes: RingSizes| VhostInfo {
+            ring_sizes,
+            malformed: load(malformed),
+            kicks: load(kicks),
+            interrupts: load(interrupts),
+        };
+        match &self.way {
+            Way::Rings(sizes) => Ok(info(*sizes)),
+            Way::Calls(why) => Err(why.clone()),
+        }
+    }
+
     /// Gives the interface receive queues behind those it has; none when one cannot be.
-    fn add_queues(&self, new: Vec<TapQueue>) -> Result<(), Error> {
+    fn add_queues(&self, mut new: Vec<Pair>) -> Result<(), Error> {
         let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
         let (index, there) = (self.port.index(), self.queues.borrow().len());
-        let kept = new.iter().map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
-        for (queue, kept) in new.into_iter().zip(kept) {
+        let receivers = new.iter_mut().map(Pair::receiver).collect::<Result<Vec<_>, _>>()?;
+        for (receiver, kept) in receivers.into_iter().zip(new) {
             let number = self.queues.borrow().len() as u32;
-            let queue = Box::new(TapRx::new(Arc::clone(&self.port), queue, number, self.layer));
+            let queue = Box::new(TapRx::new(Arc::clone(&self.port), receiver, number, self.layer));
             let queue = Queue { number, node: self.input, queue, thread: None };
             if let Err(error) = interfaces.add_queue(index, queue) {
                 self.drop_queues(there, &interfaces)?;
@@ -346,7 +395,7 @@ impl TapInterface {
         // Nobody sends by them any more; then nobody reads, and the last descriptor of each is closed. The kernel spreads
         // the host's frames over those that are left.
         let queues = self.queues.borrow();
-        let senders = queues.iter().take(left).cycle().take(self.port.tx_queues()).map(TapQueue::try_clone);
+        let senders = queues.iter().take(left).cycle().take(self.port.tx_queues()).map(Pair::sender);
         let senders = senders.collect::<Result<Vec<_>, _>>()?;
         let there = queues.len();
         drop(queues);
@@ -366,7 +415,7 @@ impl TapInterface {
         if queues < there {
             return self.drop_queues(queues, &interfaces);
         }
-        let new = (there..queues).map(|_| self.tap.add_queue()).collect::<Result<Vec<_>, _>>()?;
+        let new = (there..queues).map(|_| Pair::open(&self.tap, &self.way)).collect::<Result<Vec<_>, _>>()?;
         self.add_queues(new)
     }
 }
@@ -416,9 +465,10 @@ impl Device for TapInterface {
             Offload::Checksum => "checksum",
             Offload::Nothing => "none",
         };
+        let by = if matches!(self.way, Way::Rings(_)) { ", by vhost-net" } else { "" };
         let merged = if self.port.coalesce() == Coalesce::On { ", packets are merged" } else { "" };
         format!(
-            "Linux {kind} interface {} (ifindex {}{place}{life}{gone})\nRX Queues: {}\nTX Queues: {}\n\
+            "Linux {kind} interface {} (ifindex {}{place}{life}{gone}{by})\nRX Queues: {}\nTX Queues: {}\n\
              offloads: {offloads}{merged}, refused frames {}",
             self.tap.name(),
             self.tap.ifindex(),

@@ -41,6 +41,12 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// vhost-net was asked for, and cannot be.
+    #[error("vhost-net: {why}; 'no-vhost-net', or neither word, makes a TAP without it")]
+    Vhost {
+        /// Why not.
+        why: String,
+    },
     /// A number out of its range.
     #[error("{what} is {value}, must be {rule}")]
     Config {

@@ -7,6 +7,9 @@
 //!   removes it when dropped.
 //! - [`TapQueue`]: one queue, frames read into and gathered from segments.
 //!
+//! Where `/dev/vhost-net` can be opened, a queue is two rings in memory that a thread of the kernel serves (`rx_ring.rs`,
+//! `tx_ring.rs`), and no frame needs a system call; elsewhere each frame is one.
+//!
 //! Superframes and open checksums cross with their `virtio_net_hdr` ([`shoal_vnet`]), so that the host's
 //! TCP hands over 64 KB at a time.
 #![deny(unsafe_code)]
@@ -17,15 +20,22 @@ mod config;
 mod control;
 mod error;
 mod host;
+#[cfg(test)]
+mod kernel_tests;
 mod netns;
+mod pair;
 mod port;
 mod ports;
+mod ring;
 mod running;
 mod rx;
+mod rx_ring;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
 mod tx;
+mod tx_ring;
+mod watch;
 
 use std::rc::Rc;
 
@@ -34,8 +44,9 @@ use shoal_module::{Control, InitError, Module};
 
 pub use config::{
     Address, AdminState, Carrier, Coalesce, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig,
+    VhostNet,
 };
-pub use control::{CreateTap, TapInfo, Taps};
+pub use control::{CreateTap, TapInfo, Taps, VhostInfo};
 pub use error::Error;
 pub use sys::{Received, RecvError, SendError, TapQueue};
 pub use tap::Tap;

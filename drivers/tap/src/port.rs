@@ -6,13 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shoal_graph::process::Sender;
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
-use crate::{Coalesce, Mode, Offload, TapQueue};
+use crate::pair::Sender as TxQueue;
+use crate::{Coalesce, Mode, Offload};
 
 /// One TAP, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
     pub(crate) interfaces: IfTable,
     index: AtomicU32,
-    tx: Box<[Mutex<TapQueue>]>,
+    tx: Box<[Mutex<TxQueue>]>,
     pub(crate) placement: TxPlacement,
     /// The host has deleted the interface.
     gone: AtomicBool,
@@ -24,16 +25,29 @@ pub(crate) struct Port {
     coalesce: AtomicBool,
     /// Frames that were cut short or whose vnet header was wrong.
     pub(crate) refused: AtomicU64,
+    /// What happened in rings.
+    pub(crate) rings: RingFacts,
+}
+
+/// What happened in a TAP's rings, for `show tap`.
+#[derive(Debug, Default)]
+pub(crate) struct RingFacts {
+    /// Entries the kernel gave back that make no sense.
+    pub(crate) malformed: AtomicU64,
+    /// How often the kernel was woken.
+    pub(crate) kicks: AtomicU64,
+    /// How often it woke a receive queue.
+    pub(crate) interrupts: AtomicU64,
 }
 
 impl Port {
-    pub(crate) fn new(interfaces: IfTable, tx: Vec<TapQueue>, news: Sender<SwIfIndex>, mode: Mode) -> Self {
+    pub(crate) fn new(interfaces: IfTable, tx: Vec<TxQueue>, news: Sender<SwIfIndex>, mode: Mode) -> Self {
         let placement = TxPlacement::new(tx.len());
         let tx = tx.into_iter().map(Mutex::new).collect();
         let (index, gone) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicBool::new(false));
         let (offload, coalesce) = (AtomicU8::default(), AtomicBool::default());
-        let refused = AtomicU64::new(0);
-        Port { interfaces, index, tx, placement, gone, news, mode, offload, coalesce, refused }
+        let (refused, rings) = (AtomicU64::new(0), RingFacts::default());
+        Port { interfaces, index, tx, placement, gone, news, mode, offload, coalesce, refused, rings }
     }
 
     /// What the host takes.
@@ -73,13 +87,13 @@ impl Port {
     /// A transmit queue. Threads share one only when there are fewer queues than threads, so the lock, taken once a
     /// frame, is free as a rule.
     #[inline]
-    pub(crate) fn tx_queue(&self, number: usize) -> Option<MutexGuard<'_, TapQueue>> {
+    pub(crate) fn tx_queue(&self, number: usize) -> Option<MutexGuard<'_, TxQueue>> {
         let queue = self.tx.get(number)?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sends by another queue from now on.
-    pub(crate) fn replace_tx(&self, number: usize, queue: TapQueue) {
+    pub(crate) fn replace_tx(&self, number: usize, queue: TxQueue) {
         if let Some(slot) = self.tx.get(number) {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = queue;
         }

@@ -7,7 +7,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::MacAddress;
 
-use crate::{Coalesce, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps};
+use crate::{Coalesce, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps, VhostNet};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let (Ok(taps), Ok(interfaces)) = (control.get::<Taps>(), control.get::<Interfaces>()) else { return };
@@ -66,6 +66,11 @@ fn line(info: &TapInfo, mac: MacAddress) -> String {
     line.push_str(if tap.mode == Mode::Tun { " tun" } else { "" });
     line.push_str(if tap.offload == Offload::Checksum { " no-gso" } else { "" });
     line.push_str(if config.coalesce == Coalesce::On { " gro-coalesce" } else { "" });
+    line.push_str(match config.vhost {
+        VhostNet::Auto => "",
+        VhostNet::On => " vhost-net",
+        VhostNet::Off => " no-vhost-net",
+    });
     line
 }
 
@@ -98,6 +103,7 @@ mod tests {
         };
         let config =
             CreateTap { rx_queues: Some(2), ring_sizes: [Some(1024), None], tap, ..CreateTap::default() };
+        let config = CreateTap { vhost: VhostNet::Off, ..config };
         let info = TapInfo {
             index: SwIfIndex(3),
             name: "tap7".into(),
@@ -108,13 +114,14 @@ mod tests {
             carrier: true,
             gone: false,
             refused: 0,
+            vhost: Err("not asked for".into()),
         };
         assert_eq!(
             line(&info, MacAddress([2, 0xfe, 0, 0, 0, 1])),
             "create tap id 7 hw-addr 02:fe:00:00:00:01 host-if-name lstack host-ns blue \
              host-mac-addr 02:fe:00:00:00:09 host-ip4-addr 10.0.0.1/24 host-ip6-addr 2001:db8::1/64 \
              host-ip4-gw 10.0.0.254 host-ip6-gw 2001:db8::fe host-bridge br0 host-mtu-size 9000 num-rx-queues 2 \
-             rx-ring-size 1024 persist"
+             rx-ring-size 1024 persist no-vhost-net"
         );
     }
 }

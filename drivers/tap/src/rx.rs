@@ -9,19 +9,23 @@ use std::sync::atomic::Ordering;
 
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
 use shoal_derive::ErrorCounters;
+use shoal_graph::clock::Time;
 use shoal_graph::{FrameCx, NodeIndex, RxQueue};
 use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp, Refused};
 use shoal_vnet::VnetHdr;
 
+use crate::pair::Receiver;
 use crate::port::Port;
+use crate::ring::{LONGEST, Malformed};
+use crate::rx_ring::RxRing;
 use crate::{RecvError, TapQueue};
 
 /// Name of the input node all TAPs run under.
 pub(crate) const NODE: &str = "virtio-input";
 
-/// Longest frame the host sends, and one byte by which a longer one shows.
-const LONGEST: usize = 65_535 + 64 + 1;
+/// For the longest frame the host sends, and one byte by which a longer one shows.
+const STORE: usize = LONGEST + 1;
 
 /// Why a frame does not become a packet.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,9 @@ pub enum Error {
     /// read failed
     #[severity(warn)]
     Read,
+    /// used ring entry that makes no sense
+    #[severity(warn)]
+    Malformed,
 }
 
 impl From<Refused> for Error {
@@ -53,21 +60,44 @@ impl From<Refused> for Error {
 /// One receive queue of one TAP.
 pub(crate) struct TapRx {
     port: Arc<Port>,
-    queue: TapQueue,
+    source: Source,
     number: u32,
     layer: Layer,
-    /// Where the kernel writes a frame before its length, and so its number of buffers, is known.
-    store: Box<[u8]>,
+}
+
+/// Where frames are taken from.
+enum Source {
+    /// By system calls.
+    Calls {
+        queue: TapQueue,
+        /// Where the kernel writes a frame before its length, and so its number of buffers, is known.
+        store: Box<[u8]>,
+    },
+    /// By vhost-net.
+    Ring(Box<RxRing>),
 }
 
 impl TapRx {
-    pub(crate) fn new(port: Arc<Port>, queue: TapQueue, number: u32, layer: Layer) -> Self {
-        TapRx { port, queue, number, layer, store: vec![0; LONGEST].into() }
+    pub(crate) fn new(port: Arc<Port>, from: Receiver, number: u32, layer: Layer) -> Self {
+        let source = match from {
+            Receiver::Calls(queue) => Source::Calls { queue, store: vec![0; STORE].into() },
+            Receiver::Ring(ring) => Source::Ring(ring),
+        };
+        TapRx { port, source, number, layer }
     }
 
-    /// One frame into the store: its header and length, or `None` when there is none.
+    /// The next frame, in the store or in the ring: its header and length, or `None` when there is none.
+    #[inline(always)]
     fn read(&mut self, cx: &FrameCx<'_>) -> Option<Result<(VnetHdr, usize), Error>> {
-        match self.queue.recv([&mut *self.store]) {
+        if let Source::Ring(ring) = &mut self.source {
+            return Some(ring.next_frame()?.map_err(|Malformed| Error::Malformed));
+        }
+        self.call(cx)
+    }
+
+    fn call(&mut self, cx: &FrameCx<'_>) -> Option<Result<(VnetHdr, usize), Error>> {
+        let Source::Calls { queue, store } = &mut self.source else { return None };
+        match queue.recv([&mut **store]) {
             Ok(received) if received.truncated => Some(Err(Error::Truncated)),
             Ok(received) => Some(Ok((received.vnet, received.len))),
             Err(RecvError::Empty | RecvError::Down) => None,
@@ -82,15 +112,31 @@ impl TapRx {
         }
     }
 
-    /// The frame in the store as a packet.
+    /// The frame that was read as a packet.
+    #[inline(always)]
     fn packet(
         &self,
         cache: &mut Cache,
         interface: SwIfIndex,
         (vnet, len): (VnetHdr, usize),
     ) -> Result<Buffer, Error> {
-        let bytes = self.store.get(..len).unwrap_or_default();
-        Ok(shoal_link::packet(cache, interface, bytes, vnet)?)
+        match &self.source {
+            Source::Ring(ring) => Ok(ring.packet(cache, interface, (vnet, len))?),
+            Source::Calls { store, .. } => {
+                let bytes = store.get(..len).unwrap_or_default();
+                Ok(shoal_link::packet(cache, interface, bytes, vnet)?)
+            }
+        }
+    }
+
+    /// Gives back what was read.
+    #[inline(always)]
+    fn finish(&mut self) {
+        if let Source::Ring(ring) = &mut self.source
+            && ring.finish()
+        {
+            self.port.rings.kicks.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     #[cold]
@@ -101,6 +147,10 @@ impl TapRx {
             Error::Truncated | Error::BadOffload | Error::NotIp => {
                 cx.counters().rx_error.add(thread, at, 1);
                 self.port.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Error::Malformed => {
+                cx.counters().rx_error.add(thread, at, 1);
+                self.port.rings.malformed.fetch_add(1, Ordering::Relaxed);
             }
             Error::AdminDown | Error::Read => {}
         }
@@ -113,13 +163,18 @@ impl RxQueue for TapRx {
         if self.port.is_gone() {
             return 0;
         }
+        if let Source::Ring(ring) = &self.source
+            && ring.disarm()
+        {
+            self.port.rings.interrupts.fetch_add(1, Ordering::Relaxed);
+        }
         let Some(mut read) = self.read(cx) else { return 0 };
         let interface = self.port.index();
         let mut intake = Intake::begin(cx, &self.port.interfaces, interface, self.layer);
         let mut taken = 0;
         loop {
             taken += 1;
-            let up = if intake.is_up() { read } else { Err(Error::AdminDown) };
+            let up = if intake.is_up() || read.is_err() { read } else { Err(Error::AdminDown) };
             match up.and_then(|read| self.packet(cx.cache(), interface, read)) {
                 Ok(mut buffer) => {
                     if intake.is_traced()
@@ -144,15 +199,29 @@ impl RxQueue for TapRx {
             }
         }
         intake.finish(cx);
+        self.finish();
         taken
     }
 
     fn wait_fd(&self) -> Option<RawFd> {
-        (!self.port.is_gone()).then(|| self.queue.fd().as_raw_fd())
+        let fd = match &self.source {
+            Source::Calls { queue, .. } => queue.fd().as_raw_fd(),
+            Source::Ring(ring) => ring.wait_fd(),
+        };
+        (!self.is_parked()).then_some(fd)
+    }
+
+    /// Asked before the thread goes to sleep, and only then.
+    fn deadline(&self, now: Time) -> Option<Time> {
+        match &self.source {
+            Source::Ring(ring) if !self.is_parked() => ring.arm().then_some(now),
+            _ => None,
+        }
     }
 
     fn is_parked(&self) -> bool {
-        self.port.is_gone()
+        let broken = matches!(&self.source, Source::Ring(ring) if ring.is_broken());
+        broken || self.port.is_gone()
     }
 }
 

@@ -2,6 +2,10 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use shoal_link::LinkWatch;
+use shoal_vnet::VNET_HDR_LEN;
 
 use crate::netns::{self, run_in};
 use crate::sys::{Exclusive, TapQueue, control};
@@ -25,6 +29,8 @@ pub struct Tap {
     control: OwnedFd,
     netns: Option<File>,
     config: TapConfig,
+    /// Bytes of the header in front of each frame.
+    header_len: AtomicUsize,
 }
 
 impl Tap {
@@ -46,10 +52,10 @@ impl Tap {
                 Lifetime::Temporary => Exclusive::Yes,
                 Lifetime::Persistent | Lifetime::Attached => Exclusive::No,
             };
-            let (first, name) = TapQueue::open(name, config.mode, exclusive)?;
+            let (first, name) = TapQueue::open(name, config.mode, exclusive, VNET_HDR_LEN)?;
             let mut queues = vec![first];
             for _ in 1..config.queues {
-                queues.push(TapQueue::open(&name, config.mode, Exclusive::No)?.0);
+                queues.push(TapQueue::open(&name, config.mode, Exclusive::No, VNET_HDR_LEN)?.0);
             }
             let ifindex = host::ifindex(&name)?;
             for queue in &queues {
@@ -64,12 +70,33 @@ impl Tap {
             }
             Ok((name, ifindex, control, queues))
         })?;
-        Ok((Self { name, ifindex, control, netns, config: config.clone() }, queues))
+        let header_len = AtomicUsize::new(VNET_HDR_LEN);
+        Ok((Self { name, ifindex, control, netns, config: config.clone(), header_len }, queues))
     }
 
     /// Opens one more queue.
     pub fn add_queue(&self) -> Result<TapQueue, Error> {
-        run_in(self.netns.as_ref(), || Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No)?.0))
+        let header_len = self.header_len.load(Ordering::Relaxed);
+        run_in(self.netns.as_ref(), || {
+            Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No, header_len)?.0)
+        })
+    }
+
+    /// Says how many bytes are in front of each frame, in all queues.
+    pub(crate) fn set_header_len(&self, len: usize) -> Result<(), Error> {
+        control::set_header_len(self.control.as_fd(), len)?;
+        self.header_len.store(len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the host has deleted the interface.
+    pub(crate) fn is_gone(&self) -> bool {
+        control::is_detached(self.control.as_fd())
+    }
+
+    /// A subscription to the interfaces of its namespace.
+    pub(crate) fn watch(&self) -> Result<LinkWatch, Error> {
+        run_in(self.netns.as_ref(), || Ok(LinkWatch::open()?))
     }
 
     /// Says what the router takes from the host: what already waits is as it was.

@@ -4,6 +4,7 @@
 //! A frame node: it locks its queue once for all packets and frees them together.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use shoal_buffer::{Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
@@ -13,8 +14,9 @@ use shoal_vnet::{
     ethernet_payload, owed,
 };
 
+use crate::pair::{Before, Sending};
 use crate::port::Port;
-use crate::{Coalesce, Mode, Offload, SendError, TapQueue};
+use crate::{Coalesce, Mode, Offload, SendError};
 
 /// Why a packet is not sent.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,9 @@ pub enum Error {
     Merged,
     /// other error of the system call
     Other,
+    /// used ring entry that makes no sense
+    #[severity(warn)]
+    Malformed,
 }
 
 impl From<SendError> for Error {
@@ -79,6 +84,11 @@ impl FrameNode for TapTx {
         }
         let mut failed = 0;
         if let Some(mut queue) = self.port.tx_queue(number) {
+            let mut queue = queue.lock();
+            let before = queue.begin();
+            if before != Before::default() {
+                failed += self.wrong(before, frame, cx);
+            }
             for i in 0..frame.len() {
                 let Some(mut pkt) = frame.packet(memory, i) else { continue };
                 cx.trace(&pkt, || Trace { interface, queue: number, len: pkt.len() });
@@ -96,6 +106,9 @@ impl FrameNode for TapTx {
                     }
                 }
             }
+            if queue.finish() {
+                self.port.rings.kicks.fetch_add(1, Ordering::Relaxed);
+            }
         }
         if failed > 0 {
             cx.counters().tx_error.add(thread, interface as usize, failed);
@@ -104,12 +117,25 @@ impl FrameNode for TapTx {
     }
 }
 
-fn send(pkt: &Packet<'_>, queue: &mut TapQueue) -> Result<(), Error> {
+fn send(pkt: &Packet<'_>, queue: &mut Sending<'_>) -> Result<(), Error> {
     let vnet = owed(pkt).ok_or(Error::Invalid)?;
     Ok(queue.send(vnet, pkt.segments())?)
 }
 
 impl TapTx {
+    /// The kernel gave back what makes no sense; tells how many packets are not sent for it: all, if the ring is of no use
+    /// any more.
+    #[cold]
+    fn wrong(&self, before: Before, frame: &mut Frame, cx: &mut FrameCx<'_>) -> u64 {
+        self.port.rings.malformed.fetch_add(before.malformed as u64, Ordering::Relaxed);
+        let lost = if before.broken { frame.len() } else { 0 };
+        cx.count(Error::Malformed, (before.malformed.max(lost)) as u64);
+        if before.broken {
+            cx.free_frame(frame);
+        }
+        lost as u64
+    }
+
     #[cold]
     fn merge(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let front = if self.port.mode == Mode::Tap { Front::Ethernet } else { Front::Ip };
@@ -127,7 +153,7 @@ impl TapTx {
         &self,
         pkt: &mut Packet<'_>,
         offload: Offload,
-        queue: &mut TapQueue,
+        queue: &mut Sending<'_>,
         cx: &mut FrameCx<'_>,
     ) -> Result<(), Error> {
         if !pkt.flags().has(Flags::GSO) {

@@ -8,7 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use shoal_interface::IfFlags;
-use shoal_tap::{Address, Coalesce, CreateTap, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig};
+use shoal_tap::{
+    Address, Coalesce, CreateTap, Error, HostConfig, Lifetime, Mode, NetnsRef, Offload, TapConfig, VhostNet,
+};
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,7 +66,7 @@ fn hosts_talk_through_two_taps_with_ping_and_superframes() {
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
     println!("{rate:.0} Mb/s {ca:?} {cb:?} {errors:?}");
     assert!(ca.0 < (200 << 20) / 4000, "frames of {} bytes on average", (200 << 20) / ca.0);
-    assert_eq!((ca.2, cb.2), (0, 0), "{errors:?}");
+    assert_eq!(unexpected(&errors), [], "{ca:?} {cb:?}");
     router.end();
 }
 
@@ -122,6 +124,14 @@ fn the_host_deletes_its_side_and_the_router_says_so_and_rests() {
     router.end();
 }
 
+/// Errors but for merging, and for a ring that vhost-net's thread does not empty in time, which TCP makes up for.
+fn unexpected<N: Clone, T: Clone>(errors: &[(N, &'static str, T)]) -> Vec<(N, &'static str, T)> {
+    let by_rings = std::path::Path::new("/dev/vhost-net").exists();
+    let expected =
+        |what: &str| what == "packets merged into another" || by_rings && what == "host's queue full";
+    errors.iter().filter(|(_, what, _)| !expected(what)).cloned().collect()
+}
+
 /// Frames that host `b` has received.
 fn frames_at_b(hosts: &Hosts) -> u64 {
     let cat = ["netns", "exec", hosts.b.name(), "cat", "/sys/class/net/eth0/statistics/rx_packets"];
@@ -167,7 +177,7 @@ fn what_the_host_is_not_to_be_asked_for_the_router_does() {
     hosts.tcp(20 << 20);
     let (frames, errors) = (frames_at_b(&hosts) - before, router.on(Inside::errors));
     println!("{frames} frames of {received} {errors:?}");
-    assert!(errors.iter().all(|(_, what, _)| *what == "packets merged into another"), "{errors:?}");
+    assert_eq!(unexpected(&errors), []);
     assert!(
         router.on(move |r| all_taps(r).set_offload(shoal_interface::SwIfIndex(0), Offload::Gso)).is_err()
     );
@@ -225,7 +235,7 @@ fn packets_of_9000_bytes_cross_in_chains() {
     let (ca, cb, errors) = router.on(move |r| (r.counts(a), r.counts(b), r.errors()));
     println!("{ca:?} {cb:?} {errors:?}");
     assert!(ca.0 < (20 << 20) / 6000, "frames of {} bytes on average", (20 << 20) / ca.0);
-    assert_eq!(ca.2 + cb.2, 0, "{errors:?}");
+    assert_eq!(unexpected(&errors), [], "{ca:?} {cb:?}");
     router.end();
 }
 
@@ -257,5 +267,47 @@ fn receive_queues_come_and_go_while_packets_flow() {
     let error =
         router.on(|r| r.interfaces.set_rx_queues(shoal_interface::SwIfIndex(0), 2).unwrap_err().to_string());
     assert!(error.contains("when it is created"), "{error}");
+    router.end();
+}
+
+#[test]
+fn a_tap_says_whether_frames_cross_by_vhost_net_and_why_not() {
+    if !can_run("a_tap_says_whether_frames_cross_by_vhost_net_and_why_not") {
+        return;
+    }
+    let hosts = Hosts::new("v");
+    let router = start(&hosts.r);
+    let [tap, _] = hosts.taps(Mode::Tap, 1);
+    let [tun, _] = hosts.taps(Mode::Tun, 1);
+    let why = |create: CreateTap| {
+        router.on(move |r| {
+            let taps = all_taps(r);
+            let index = taps.create(&create)?;
+            let vhost = taps.list(Some(index))?.remove(0).vhost;
+            taps.delete(index)?;
+            Ok::<_, Error>(vhost)
+        })
+    };
+    let off = CreateTap { vhost: VhostNet::Off, ..tap.clone() };
+    assert_eq!(why(off).unwrap(), Err("not asked for".into()));
+    assert!(why(tun.clone()).unwrap().unwrap_err().contains("Ethernet frames"));
+    let error = why(CreateTap { vhost: VhostNet::On, ..tun }).unwrap_err().to_string();
+    assert!(error.starts_with("vhost-net: it takes Ethernet frames"), "{error}");
+    // Whether it is there or not, it is said.
+    let sized = CreateTap { ring_sizes: [Some(1024), None], ..tap };
+    match why(sized.clone()).unwrap() {
+        Ok(info) => assert_eq!(info.ring_sizes, [1024, 256]),
+        Err(why_not) => {
+            assert!(why_not.contains("vhost-net"), "{why_not}");
+            let error = why(CreateTap { vhost: VhostNet::On, ..sized }).unwrap_err().to_string();
+            assert!(error.contains(&why_not) && error.contains("no-vhost-net"), "{error}");
+        }
+    }
+    // Nothing of what was refused is there.
+    assert!(router.on(|r| all_taps(r).list(None).unwrap().is_empty()));
+    for ns in [&hosts.a, &hosts.b] {
+        let out = Command::new("ip").args(["-n", ns.name(), "link", "show", "eth0"]).output().unwrap();
+        assert!(out.stdout.is_empty());
+    }
     router.end();
 }

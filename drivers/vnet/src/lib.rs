@@ -8,7 +8,7 @@
 //! - [`VnetHdr`]: the ten bytes as they lie in memory, little-endian.
 //! - [`VnetHdr::validate`] turns them into an [`Offload`] that cannot be wrong for the frame it came
 //!   with: a header is input, and a hostile peer writes it.
-//! - [`Offload::store`], [`Offload::load`]: the same in a packet's metadata; [`fill`], [`insert_tag`]: a frame
+//! - [`Offload::store`], [`Offload::load`]: the same in a packet's metadata; [`fill`], [`fill_with`], [`insert_tag`]: a frame
 //!   becomes a packet.
 //! - [`finish_checksum`], [`complete_checksum`]: does the checksum of a frame, or of a packet, in software, for an
 //!   output that does not offload.
@@ -33,7 +33,7 @@ pub use bytes::ethernet_payload;
 pub use checksum::{Sum, finish_checksum};
 pub use gro::{Front, coalesce};
 pub use hdr::{Csum, Gso, GsoKind, Offload, VNET_HDR_LEN, VnetError, VnetHdr};
-pub use packet::{HeadersTooLong, SegmentList, complete_checksum, fill, insert_tag, owed};
+pub use packet::{HeadersTooLong, SegmentList, complete_checksum, fill, fill_with, insert_tag, owed};
 pub use segment::{MOST_PIECES, PieceError, Segments};
 
 #[cfg(test)]

@@ -23,14 +23,28 @@ pub fn fill(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
         debug_assert!(fits.is_some(), "the length was checked");
         return Some(buffer);
     }
-    fill_chain(cache, bytes)
+    fill_chain(cache, bytes.len(), |at, to| {
+        to.copy_from_slice(bytes.get(at..at + to.len()).unwrap_or_default());
+    })
+}
+
+/// A packet of so many bytes, which `read` writes: those from a byte on, as many as there is room for. `None` when no
+/// buffer is free; nothing is kept then.
+#[inline]
+pub fn fill_with(cache: &mut Cache, len: usize, mut read: impl FnMut(usize, &mut [u8])) -> Option<Buffer> {
+    if len <= DATA_SIZE {
+        let mut buffer = cache.alloc_one()?;
+        read(0, cache.packet(&mut buffer).put(len).unwrap_or_default());
+        return Some(buffer);
+    }
+    fill_chain(cache, len, read)
 }
 
 /// From the last segment to the first, because what is added goes behind a packet's end: the other way round, the
 /// whole chain would be walked for every segment.
-fn fill_chain(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
+fn fill_chain(cache: &mut Cache, len: usize, mut read: impl FnMut(usize, &mut [u8])) -> Option<Buffer> {
     let mut tail: Option<Buffer> = None;
-    let mut end = bytes.len();
+    let mut end = len;
     while end > 0 {
         let start = (end - 1) / DATA_SIZE * DATA_SIZE;
         let Some(mut buffer) = cache.alloc_one() else {
@@ -40,8 +54,7 @@ fn fill_chain(cache: &mut Cache, bytes: &[u8]) -> Option<Buffer> {
             return None;
         };
         let mut pkt = cache.packet(&mut buffer);
-        let fits = pkt.set_data(bytes.get(start..end).unwrap_or_default());
-        debug_assert!(fits.is_some(), "a piece fits a buffer");
+        read(start, pkt.put(end - start).unwrap_or_default());
         if let Some(tail) = tail.take() {
             pkt.append_segment(tail);
         }
@@ -232,6 +245,10 @@ mod tests {
             let mut buffer = fill(&mut cache, &bytes).unwrap();
             assert_eq!(cache.packet(&mut buffer).to_vec(), bytes);
             assert_eq!(cache.packet(&mut buffer).len(), len);
+            cache.free(buffer);
+            let read = |at: usize, to: &mut [u8]| to.copy_from_slice(&bytes[at..at + to.len()]);
+            let mut buffer = fill_with(&mut cache, len, read).unwrap();
+            assert_eq!(cache.packet(&mut buffer).to_vec(), bytes);
             cache.free(buffer);
         }
         drop(cache);

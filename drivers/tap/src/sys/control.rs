@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use shoal_vnet::VNET_HDR_LEN;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{Carrier, Error, Mode, Offload};
 
@@ -34,7 +34,12 @@ fn check(what: &'static str, result: nix::Result<i32>) -> Result<(), Error> {
 
 /// Opens one queue of the interface `name` in the namespace of the calling thread; returns the name the
 /// kernel chose where `name` has a `%d`.
-pub(super) fn open(name: &str, mode: Mode, exclusive: Exclusive) -> Result<(OwnedFd, String), Error> {
+pub(super) fn open(
+    name: &str,
+    mode: Mode,
+    exclusive: Exclusive,
+    header_len: usize,
+) -> Result<(OwnedFd, String), Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -58,15 +63,15 @@ pub(super) fn open(name: &str, mode: Mode, exclusive: Exclusive) -> Result<(Owne
         return Err(Error::Exists { name: name.into() });
     }
     check("TUNSETIFF", made)?;
-    set_up(fd.as_fd())?;
+    set_header_len(fd.as_fd(), header_len)?;
     // SAFETY: the name is terminated: the kernel writes at most IFNAMSIZ bytes including the terminator.
     let name = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) };
     Ok((fd, name.to_string_lossy().into_owned()))
 }
 
-/// Header format. A queue that attaches says the same as the first, which changes nothing.
-fn set_up(fd: BorrowedFd<'_>) -> Result<(), Error> {
-    let (size, little_endian) = (VNET_HDR_LEN as i32, 1i32);
+/// Header format, for all queues of the interface: one that attaches says the same as those that are there.
+pub(crate) fn set_header_len(fd: BorrowedFd<'_>, len: usize) -> Result<(), Error> {
+    let (size, little_endian) = (len as i32, 1i32);
     // SAFETY: TUNSETVNETHDRSZ reads an int.
     check("TUNSETVNETHDRSZ", unsafe { tun_set_vnet_hdr_sz(fd.as_raw_fd(), &raw const size) })?;
     // SAFETY: TUNSETVNETLE reads an int.
@@ -101,4 +106,12 @@ pub(crate) fn set_carrier(fd: BorrowedFd<'_>, carrier: Carrier) -> Result<(), Er
     let value = i32::from(carrier == Carrier::On);
     // SAFETY: TUNSETCARRIER reads an int.
     check("TUNSETCARRIER", unsafe { tun_set_carrier(fd.as_raw_fd(), &raw const value) })
+}
+
+/// Whether a queue has no interface any more.
+pub(crate) fn is_detached(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::empty())];
+    let polled = poll(&mut fds, PollTimeout::ZERO);
+    let [fd] = fds;
+    polled.is_ok() && fd.revents().is_some_and(|events| events.contains(PollFlags::POLLERR))
 }

@@ -83,8 +83,13 @@ fn entry(start: *mut u8, len: usize) -> libc::iovec {
 }
 
 impl TapQueue {
-    pub(crate) fn open(name: &str, mode: Mode, exclusive: Exclusive) -> Result<(Self, String), Error> {
-        let (fd, name) = control::open(name, mode, exclusive)?;
+    pub(crate) fn open(
+        name: &str,
+        mode: Mode,
+        exclusive: Exclusive,
+        header_len: usize,
+    ) -> Result<(Self, String), Error> {
+        let (fd, name) = control::open(name, mode, exclusive, header_len)?;
         Ok((Self { fd, iov: Box::new([entry(ptr::null_mut(), 0); IOVECS]) }, name))
     }
 
