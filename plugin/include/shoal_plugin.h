@@ -11,7 +11,7 @@
 #define SHOAL_ABI_MAJOR 1
 
 // The ABI's minor version: it counts what was appended. A plugin of a later one is refused, of an earlier one not.
-#define SHOAL_ABI_MINOR 1
+#define SHOAL_ABI_MINOR 2
 
 // Most packets of a frame.
 #define SHOAL_FRAME_SIZE 256
@@ -94,6 +94,12 @@
 
 // `shoal_driver.set`: the MAC address, its first byte being the highest of six. Since 1.1.
 #define SHOAL_SET_MAC 4
+
+// `shoal_driver.arm`: the descriptor becomes readable when packets come. Since 1.2.
+#define SHOAL_ARMED 0
+
+// `shoal_driver.arm`: there are packets already. Since 1.2.
+#define SHOAL_ARM_PACKETS 1
 
 // `shoal_host.log`: a level.
 #define SHOAL_LOG_ERR 3
@@ -335,8 +341,12 @@ struct shoal_link {
 // A kind of devices that a plugin brings. Since 1.1.
 //
 // Functions of the main thread: `start`, `open`, `attach`, `close`, `set`, `link`, `describe`. They return 0, or
-// something else and say why in `why`. Functions of all threads: `poll`, `receive`, `send`; calls for one queue do not
-// overlap, but those of other queues and of the main thread do. None but `start`, `open` and `attach` may wait long.
+// something else and say why in `why`. Functions of all threads: `poll`, `receive`, `send`, `arm`, `disarm`; calls for one
+// queue do not overlap, but those of other queues and of the main thread do. None but `start`, `open` and `attach` may wait
+// long.
+//
+// A thread that has nothing to do sleeps until a descriptor is readable. Where a driver has none, it looks once in a
+// millisecond.
 struct shoal_driver {
   // Bytes of this structure.
   uint32_t size;
@@ -378,6 +388,17 @@ struct shoal_driver {
   void (*receive)(void *context, struct shoal_burst *burst);
   // Copies packets out of slots and sends them.
   void (*send)(void *context, struct shoal_burst *burst);
+  // A descriptor for poll(2) that tells of packets of a receive queue, the same until `close`; negative when the queue
+  // has none. Asked on the main thread when the device was opened, and again while there is none. The router waits on
+  // a copy and never reads it. Null, as are the next two, when no device has one. A driver of 1.1 ends before this.
+  int (*wait)(void *context, uint32_t device, uint32_t queue);
+  // Before the queue's thread sleeps: from here on packets make the descriptor readable. `SHOAL_ARMED`; or
+  // `SHOAL_ARM_PACKETS`, when some had come before, which `poll` tells of; anything else when that cannot be now.
+  // Since 1.2.
+  int (*arm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
+  // After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
+  // not readable any more. Not called when `arm` could not. Since 1.2.
+  void (*disarm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
 };
 
 // A command of the CLI. Since 1.1.

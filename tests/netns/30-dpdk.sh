@@ -70,6 +70,9 @@ says 'extended stats' ctl show hardware-interfaces east detail || fail "no count
 says 'rx_good_packets' ctl show hardware-interfaces east detail || fail "$(ctl show hardware-interfaces east detail)"
 says '"lines"' ctl --json show dpdk buffer || fail "$(ctl --json show dpdk buffer)"
 says 'has no receive interrupts' ctl set interface rx-mode east interrupt || fail "interrupts are said to be there"
+says 'net_af_packet0 has no receive interrupts' cat "$work/shoal.log" || fail "the log does not say that packet sockets have none"
+says 'rx interrupts: none' ctl show hardware-interfaces east || fail "$(ctl show hardware-interfaces east)"
+says 'rx queue 0: no interrupts' ctl show hardware-interfaces east detail || fail "$(ctl show hardware-interfaces east detail)"
 says 'nearest 9702' ctl set interface mtu 20000 east || fail "$(ctl set interface mtu 20000 east)"
 
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
@@ -274,8 +277,66 @@ for to in 10.0.2.2 2001:db8:2::2; do
 done
 expect "detach" ctl dpdk detach dm
 
+# A TAP of DPDK's has interrupts: its thread sleeps until they come. Where nothing is to be waited for, it naps.
+for port in host-va host-vb memif1/0; do expect "down" ctl set interface state "$port" down; done
+thread=$(grep -l '^vpp_wk_0$' "/proc/$router"/task/*/comm | head -n 1)
+[ -n "$thread" ] || fail "no worker among $(cat "/proc/$router"/task/*/comm | tr '\n' ' ')"
+# wakes SECONDS: how often the worker went to sleep.
+sleeps() { awk '/^voluntary/ { print $2 }' "$(dirname "$thread")/status"; }
+wakes() {
+  local before
+  before=$(sleeps)
+  sleep "$1"
+  echo $(($(sleeps) - before))
+}
+# tap SETTINGS...: the TAP, with an address at each end.
+tap() {
+  expect "attach" ctl dpdk attach net_tap0,iface=dtap num-tx-queues 1 "$@" name tapped
+  ip -n "$R" addr add 10.0.12.2/24 dev dtap
+  ip -n "$R" link set dtap up
+  expect "state" ctl set interface state tapped up
+  expect "address" ctl set interface ip address tapped 10.0.12.1/24
+  await 10 in_r ping -c 1 -W 1 10.0.12.1 || fail "the TAP's router does not answer: $(ctl show interface tapped) $(ctl show errors)"
+}
+interrupts() { ctl show hardware-interfaces tapped detail | sed -n 's/.*rx queue 0: interrupts \([0-9]*\).*/\1/p'; }
+# first: how long the first packet after a quiet time takes to go and come back, on average.
+first() { in_r ping -q -c 10 -i 0.3 -W 1 10.0.12.1 | sed -n 's|.*= [0-9.]*/\([0-9.]*\)/.*|\1 ms|p'; }
+tap no-rx-interrupts
+says 'rx interrupts: not asked for' ctl show hardware-interfaces tapped || fail "$(ctl show hardware-interfaces tapped)"
+says 'has no receive interrupts' ctl set interface rx-mode tapped interrupt || fail "interrupts are there that nobody asked for"
+naps=$(wakes 2) napping=$(first)
+expect "detach" ctl dpdk detach tapped
+tap
+says 'rx interrupts: of all queues' ctl show hardware-interfaces tapped || fail "$(ctl show hardware-interfaces tapped)"
+expect "mode" ctl set interface rx-mode tapped interrupt
+says 'interrupt' ctl show interface rx-placement || fail "$(ctl show interface rx-placement)"
+told=$(interrupts)
+interrupt=$(first)
+[ "$(interrupts)" -ge $((told + 5)) ] || fail "10 packets after quiet times, and interrupts from $told to $(interrupts)"
+expect "mode" ctl set interface rx-mode tapped adaptive
+told=$(interrupts)
+adaptive=$(first)
+[ "$(interrupts)" -ge $((told + 5)) ] || fail "10 packets after quiet times, and interrupts from $told to $(interrupts)"
+sleeping=$(wakes 2)
+[ "$sleeping" -lt 100 ] || fail "the thread of an idle TAP woke $sleeping times in 2 seconds: $(ctl show hardware-interfaces tapped detail)"
+# A port is stopped and started under its sleeping thread, which is woken by the new descriptors then.
+for mtu in 1400 1500; do
+  expect "mtu" ctl set interface mtu "$mtu" tapped
+  told=$(interrupts)
+  [ -n "$(first)" ] && [ "$(interrupts)" -ge $((told + 5)) ] || fail "no interrupts with MTU $mtu: $told to $(interrupts)"
+done
+expect "state" ctl set interface state tapped down
+expect "state" ctl set interface state tapped up
+await 5 in_r ping -c 1 -W 1 10.0.12.1 || fail "the TAP does not come up again"
+told=$(interrupts)
+[ -n "$(first)" ] && [ "$(interrupts)" -ge $((told + 5)) ] || fail "no interrupts after down and up: $told to $(interrupts)"
+expect "mode" ctl set interface rx-mode tapped polling
+polling=$(first)
+expect "detach" ctl dpdk detach tapped
+
 await 5 no_buffers_used || fail "$(buffers_used) buffers are in use after all"
 says 'in use = 0' ctl show dpdk buffer || fail "packets of DPDK are in use after all: $(ctl show dpdk buffer)"
 alive
 stop_router || fail "the router does not end"
-pass "packet sockets$rates Mbit/s, $same packets from file to file, memif$memif Mbit/s"
+pass "packet sockets$rates Mbit/s, $same packets from file to file, memif$memif Mbit/s, TAP idle for 2 s: $naps \
+naps or $sleeping sleeps, first packet napping $napping, interrupt $interrupt, adaptive $adaptive, polling $polling"

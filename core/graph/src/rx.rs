@@ -55,6 +55,12 @@ pub trait RxQueue: Send {
         None
     }
 
+    /// Whether nothing can be trusted to wake the thread for its packets, so that it naps before it sleeps. For a queue
+    /// whose descriptor is armed only when the thread goes to sleep.
+    fn is_mute(&self) -> bool {
+        self.wait_fd().is_none()
+    }
+
     /// When the queue has work of its own to do next (a paced generator); `None` when only packets bring work.
     fn deadline(&self, _now: Time) -> Option<Time> {
         None

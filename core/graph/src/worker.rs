@@ -277,7 +277,7 @@ impl Worker {
             std::hint::spin_loop();
             return;
         }
-        let mute = self.queues.iter().any(|s| s.queue.wait_fd().is_none() && !s.queue.is_parked());
+        let mute = self.queues.iter().any(|s| s.queue.is_mute() && !s.queue.is_parked());
         if mute && !eager && self.naps < NAPS {
             self.naps += 1;
             self.reader.offline();

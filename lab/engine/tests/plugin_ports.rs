@@ -116,7 +116,7 @@ fn what_is_no_plugin_is_named_with_the_way_to_build_one() {
     for (file, said) in [
         ("nowhere.so", "No such file"),
         ("text.so", "cannot be loaded"),
-        ("major.so", "was built for plugin ABI 2.1, expected 1.0 to 1.1"),
+        ("major.so", "was built for plugin ABI 2.2, expected 1.0 to 1.2"),
         ("nodes.so", "brings no driver `dpdk'"),
     ] {
         let plugin = Some(built.folder.path().join(file));

@@ -11,7 +11,7 @@ use core::ffi::{c_char, c_int, c_void};
 /// The ABI's major version. A plugin of another one is refused.
 pub const SHOAL_ABI_MAJOR: u16 = 1;
 /// The ABI's minor version: it counts what was appended. A plugin of a later one is refused, of an earlier one not.
-pub const SHOAL_ABI_MINOR: u16 = 1;
+pub const SHOAL_ABI_MINOR: u16 = 2;
 
 /// Most packets of a frame.
 pub const SHOAL_FRAME_SIZE: u32 = 256;
@@ -76,6 +76,11 @@ pub const SHOAL_SET_PROMISCUOUS: u32 = 2;
 pub const SHOAL_SET_MTU: u32 = 3;
 /// `shoal_driver.set`: the MAC address, its first byte being the highest of six. Since 1.1.
 pub const SHOAL_SET_MAC: u32 = 4;
+
+/// `shoal_driver.arm`: the descriptor becomes readable when packets come. Since 1.2.
+pub const SHOAL_ARMED: c_int = 0;
+/// `shoal_driver.arm`: there are packets already. Since 1.2.
+pub const SHOAL_ARM_PACKETS: c_int = 1;
 
 /// `shoal_host.log`: a level.
 pub const SHOAL_LOG_ERR: u32 = 3;
@@ -344,8 +349,12 @@ pub struct Link {
 /// A kind of devices that a plugin brings. Since 1.1.
 ///
 /// Functions of the main thread: `start`, `open`, `attach`, `close`, `set`, `link`, `describe`. They return 0, or
-/// something else and say why in `why`. Functions of all threads: `poll`, `receive`, `send`; calls for one queue do not
-/// overlap, but those of other queues and of the main thread do. None but `start`, `open` and `attach` may wait long.
+/// something else and say why in `why`. Functions of all threads: `poll`, `receive`, `send`, `arm`, `disarm`; calls for one
+/// queue do not overlap, but those of other queues and of the main thread do. None but `start`, `open` and `attach` may wait
+/// long.
+///
+/// A thread that has nothing to do sleeps until a descriptor is readable. Where a driver has none, it looks once in a
+/// millisecond.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Driver {
@@ -414,6 +423,18 @@ pub struct Driver {
     pub receive: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,
     /// Copies packets out of slots and sends them.
     pub send: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,
+    /// A descriptor for poll(2) that tells of packets of a receive queue, the same until `close`; negative when the queue
+    /// has none. Asked on the main thread when the device was opened, and again while there is none. The router waits on
+    /// a copy and never reads it. Null, as are the next two, when no device has one. A driver of 1.1 ends before this.
+    pub wait: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32) -> c_int>,
+    /// Before the queue's thread sleeps: from here on packets make the descriptor readable. `SHOAL_ARMED`; or
+    /// `SHOAL_ARM_PACKETS`, when some had come before, which `poll` tells of; anything else when that cannot be now.
+    /// Since 1.2.
+    pub arm:
+        Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> c_int>,
+    /// After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
+    /// not readable any more. Not called when `arm` could not. Since 1.2.
+    pub disarm: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32)>,
 }
 
 /// A command of the CLI. Since 1.1.

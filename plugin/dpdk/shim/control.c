@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
@@ -31,9 +33,13 @@ static struct {
 enum { ORDINARY, JUMBO };
 
 static dpdk_log tell_log;
+// What this thread does now may fail, and is told of in other words if it does.
+static __thread int quietly;
 
 static ssize_t log_line(void *unused, const char *text, size_t length) {
   (void)unused;
+  if (quietly)
+    return (ssize_t)length;
   tell_log((uint32_t)rte_log_cur_msg_loglevel(), text, length);
   return (ssize_t)length;
 }
@@ -152,6 +158,8 @@ int dpdk_info(uint16_t port, struct dpdk_info *to) {
   to->tx_offloads = p->tx_offloads;
   to->rss_capa = info.flow_type_rss_offloads;
   to->rss = p->rss;
+  to->interrupts = p->interrupts;
+  to->no_interrupts = p->no_interrupts;
   return 0;
 }
 
@@ -185,6 +193,28 @@ static uint16_t fit(uint16_t asked, uint16_t usual, const struct rte_eth_desc_li
   if (limit->nb_max != 0)
     n = RTE_MIN(n, limit->nb_max);
   return RTE_MAX(n, limit->nb_min);
+}
+
+// Configures a stopped port, with receive interrupts if they are wanted and its driver has not refused them.
+static int configure(uint16_t port, struct rte_eth_conf *conf) {
+  struct port *p = &dpdk_ports[port];
+  const struct dpdk_config *c = &p->config;
+  int refused = 0;
+  p->asked = c->interrupts && p->refused == 0;
+  if (p->asked) {
+    conf->intr_conf.rxq = 1;
+    quietly = 1;
+    refused = rte_eth_dev_configure(port, c->rx_queues, c->tx_queues, conf);
+    quietly = 0;
+    if (refused == 0)
+      return 0;
+    conf->intr_conf.rxq = 0;
+    p->asked = 0;
+  }
+  int error = rte_eth_dev_configure(port, c->rx_queues, c->tx_queues, conf);
+  if (error == 0 && refused != 0)
+    p->refused = p->no_interrupts = -refused;
+  return error;
 }
 
 // Sets a stopped port up from its configuration.
@@ -228,7 +258,7 @@ static int set_up(uint16_t port) {
   } else {
     rss = 0;
   }
-  if ((error = rte_eth_dev_configure(port, c->rx_queues, c->tx_queues, &conf)) != 0)
+  if ((error = configure(port, &conf)) != 0)
     return error;
   uint16_t rx_desc = fit(c->rx_desc, info.default_rxportconf.ring_size, &info.rx_desc_lim);
   uint16_t tx_desc = fit(c->tx_desc, info.default_txportconf.ring_size, &info.tx_desc_lim);
@@ -265,20 +295,82 @@ int dpdk_configure(uint16_t port, const struct dpdk_config *config) {
   p->config = *config;
   p->config.mtu = mtu;
   atomic_store(&p->gone, 0);
+  p->refused = p->no_interrupts = 0;
   int error = set_up(port);
   if (error != 0)
     return error;
+  for (int i = 0; i < QUEUES; i++) {
+    p->rx[i].epoll = p->asked && i < config->rx_queues ? epoll_create1(EPOLL_CLOEXEC) : -1;
+    p->rx[i].can = 0;
+  }
+  p->interrupts = p->asked ? -1 : 0;
   rte_eth_dev_callback_register(port, RTE_ETH_EVENT_INTR_RMV, removed, NULL);
   p->ours = 1;
   return 0;
 }
 
+// A driver makes the descriptors of its interrupts when the port starts, and closes them when it stops. Queues with one
+// descriptor in common have none but the first: an event that one thread has read wakes no other.
+static void add_interrupts(uint16_t port) {
+  struct port *p = &dpdk_ports[port];
+  p->interrupts = 0;
+  quietly = 1;
+  for (uint16_t i = 0; i < p->config.rx_queues; i++) {
+    struct queue *q = &p->rx[i];
+    q->can = q->waits = 0;
+    if (!p->asked || q->epoll < 0)
+      continue;
+    int error = rte_eth_dev_rx_intr_ctl_q(port, i, q->epoll, RTE_INTR_EVENT_ADD, NULL);
+    if (error == -EPERM)
+      error = -ENOTSUP; // there is no descriptor
+    if (error == 0) {
+      // Some drivers begin with them enabled; some have a descriptor and say only now that it tells of nothing.
+      error = rte_eth_dev_rx_intr_enable(port, i);
+      rte_eth_dev_rx_intr_disable(port, i);
+      if (error != 0 && error != -ENOTSUP)
+        rte_eth_dev_rx_intr_ctl_q(port, i, q->epoll, RTE_INTR_EVENT_DEL, NULL);
+      else
+        error = 0;
+    }
+    q->can = q->waits = error == 0;
+    p->interrupts += q->can;
+    if (error != 0)
+      p->no_interrupts = -error;
+  }
+  quietly = 0;
+}
+
+static void remove_interrupts(uint16_t port) {
+  struct port *p = &dpdk_ports[port];
+  for (uint16_t i = 0; i < p->config.rx_queues; i++) {
+    struct queue *q = &p->rx[i];
+    if (q->waits)
+      rte_eth_dev_rx_intr_ctl_q(port, i, q->epoll, RTE_INTR_EVENT_DEL, NULL);
+    q->waits = 0;
+  }
+}
+
 static int start(uint16_t port) {
   struct port *p = &dpdk_ports[port];
+  quietly = p->asked;
   int error = rte_eth_dev_start(port);
+  quietly = 0;
+  if (error != 0 && p->asked) {
+    // Once more without interrupts, for which there may be too few vectors.
+    int first = error;
+    p->refused = -first;
+    error = set_up(port);
+    if (error == 0)
+      error = rte_eth_dev_start(port);
+    if (error == 0)
+      p->no_interrupts = -first;
+    else
+      p->refused = 0;
+  }
   if (error != 0)
     return error;
   p->started = 1;
+  add_interrupts(port);
   // Groups are sorted out by the router; a device that knows no such filter gets all frames.
   if (rte_eth_allmulticast_enable(port) != 0)
     rte_eth_promiscuous_enable(port);
@@ -299,6 +391,7 @@ int dpdk_down(uint16_t port) {
   if (!p->started)
     return 0;
   p->started = 0;
+  remove_interrupts(port);
   return rte_eth_dev_stop(port);
 }
 
@@ -376,7 +469,10 @@ int dpdk_close(uint16_t port) {
   // What was polled and not fetched.
   for (int i = 0; i < QUEUES; i++) {
     rte_pktmbuf_free_bulk(p->rx[i].mbufs, p->rx[i].pending);
-    p->rx[i].pending = 0;
+    p->rx[i].pending = p->rx[i].left = p->rx[i].armed = 0;
+    if (p->ours && p->rx[i].epoll >= 0)
+      close(p->rx[i].epoll);
+    p->rx[i].epoll = -1;
   }
   int known = rte_eth_dev_info_get(port, &info);
   struct rte_device *device = known == 0 ? info.device : NULL;
@@ -389,6 +485,13 @@ int dpdk_close(uint16_t port) {
     return error != 0 ? error : gone;
   }
   return error;
+}
+
+int dpdk_wait(uint16_t port, uint16_t queue) {
+  struct port *p = port_of(port);
+  if (p == NULL || !p->ours || queue >= p->config.rx_queues)
+    return -1;
+  return p->interrupts < 0 || p->rx[queue].can ? p->rx[queue].epoll : -1;
 }
 
 int dpdk_pool(uint32_t position, char *name, size_t room, uint32_t numbers[4]) {

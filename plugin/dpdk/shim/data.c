@@ -1,6 +1,8 @@
 // The data path: packets are copied between mbufs and the router's slots.
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <rte_epoll.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
 #include <rte_lcore.h>
@@ -48,19 +50,11 @@ static inline int running(struct port *p) { return atomic_load_explicit(&p->runn
 
 static inline uint32_t slots_of(const struct rte_mbuf *m) { return (m->pkt_len + SLOT - 1) / SLOT; }
 
-uint32_t dpdk_poll(uint32_t port, uint32_t queue) {
-  if (unlikely(port >= RTE_MAX_ETHPORTS || queue >= QUEUES))
-    return 0;
-  struct port *p = &dpdk_ports[port];
-  struct queue *q = &p->rx[queue];
-  // Whoever changes the port has it: the next poll is soon.
-  if (unlikely(!running(p) || q->pending != 0 || !take(q)))
-    return 0;
-  enter();
+// Takes packets from a queue whose `busy` the caller holds, and keeps them; the slots they need.
+static inline uint32_t fetch(struct port *p, struct queue *q, uint32_t port, uint32_t queue) {
   uint16_t n = 0;
   if (likely(running(p) && queue < p->config.rx_queues))
     n = rte_eth_rx_burst((uint16_t)port, (uint16_t)queue, q->mbufs, p->burst);
-  give(q);
   uint32_t slots = 0;
   uint16_t kept = 0;
   for (uint16_t i = 0; i < n; i++) {
@@ -81,6 +75,71 @@ uint32_t dpdk_poll(uint32_t port, uint32_t queue) {
   }
   q->pending = kept;
   return slots;
+}
+
+uint32_t dpdk_poll(uint32_t port, uint32_t queue) {
+  if (unlikely(port >= RTE_MAX_ETHPORTS || queue >= QUEUES))
+    return 0;
+  struct port *p = &dpdk_ports[port];
+  struct queue *q = &p->rx[queue];
+  if (unlikely(q->pending != 0)) {
+    // Found by `dpdk_arm`.
+    uint32_t left = q->left;
+    q->left = 0;
+    return left;
+  }
+  // Whoever changes the port has it: the next poll is soon.
+  if (unlikely(!running(p) || !take(q)))
+    return 0;
+  enter();
+  uint32_t slots = fetch(p, q, port, queue);
+  give(q);
+  return slots;
+}
+
+int dpdk_arm(uint32_t port, uint32_t queue) {
+  if (port >= RTE_MAX_ETHPORTS || queue >= QUEUES)
+    return -EINVAL;
+  struct port *p = &dpdk_ports[port];
+  struct queue *q = &p->rx[queue];
+  if (q->pending != 0)
+    return q->left != 0;
+  if (!running(p) || !take(q))
+    return -EBUSY;
+  enter();
+  int error = -ENOTSUP;
+  if (running(p) && q->waits) {
+    error = rte_eth_dev_rx_intr_enable((uint16_t)port, (uint16_t)queue);
+    // Descriptors of some virtual devices tell of packets all the time.
+    if (error == 0 || error == -ENOTSUP) {
+      q->armed = 1;
+      // What came between the last look and this moment makes no interrupt with all devices.
+      q->left = (uint16_t)fetch(p, q, port, queue);
+      error = q->left != 0;
+    }
+  }
+  give(q);
+  return error;
+}
+
+void dpdk_disarm(uint32_t port, uint32_t queue) {
+  if (port >= RTE_MAX_ETHPORTS || queue >= QUEUES)
+    return;
+  struct port *p = &dpdk_ports[port];
+  struct queue *q = &p->rx[queue];
+  if (!q->armed)
+    return;
+  q->armed = 0;
+  // Whoever changes the port sees to it.
+  if (!running(p) || !take(q))
+    return;
+  if (running(p) && q->waits) {
+    rte_eth_dev_rx_intr_disable((uint16_t)port, (uint16_t)queue);
+    // Takes the event and reads what the device's driver counts interrupts in, as its kind demands.
+    struct rte_epoll_event event;
+    rte_epoll_wait(q->epoll, &event, 1, 0);
+  }
+  give(q);
 }
 
 // The state of a packet's checksum, into its first slot.

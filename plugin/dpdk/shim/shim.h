@@ -19,6 +19,8 @@ struct dpdk_info {
   int32_t numa;
   uint32_t speed_capa;
   uint64_t rx_capa, tx_capa, rx_offloads, tx_offloads, rss_capa, rss;
+  int32_t interrupts;    // receive queues that have interrupts; -1: not known before the first start
+  int32_t no_interrupts; // why some have none
 };
 
 // How a port is set up.
@@ -29,6 +31,7 @@ struct dpdk_config {
   uint8_t multi_segs, tx_checksum, rx_checksum, tso;
   uint8_t jumbo;             // parts of its packets are as large as they get, whatever the MTU
   uint32_t mbufs;            // of each pool, when it is made
+  uint8_t interrupts;        // receive interrupts are wanted
 };
 
 struct dpdk_link {
@@ -61,11 +64,17 @@ int dpdk_set_promiscuous(uint16_t port, int on);
 int dpdk_link(uint16_t port, struct dpdk_link *link);
 int dpdk_xstats(uint16_t port, dpdk_stat tell, void *to);
 int dpdk_close(uint16_t port);
+// What tells of packets of a queue that is armed: a descriptor that stays until the port is closed, or -1.
+int dpdk_wait(uint16_t port, uint16_t queue);
 // Pools of packets: tells of the pool at `position` and returns 0, or -ENOENT.
 int dpdk_pool(uint32_t position, char *name, size_t room, uint32_t numbers[4]);
 
 // The data path, from any thread.
 uint32_t dpdk_poll(uint32_t port, uint32_t queue);
+// Before a sleep: 0; 1 when there are packets already, which the next poll tells of.
+int dpdk_arm(uint32_t port, uint32_t queue);
+// After it.
+void dpdk_disarm(uint32_t port, uint32_t queue);
 void dpdk_receive(struct shoal_burst *burst);
 void dpdk_send(struct shoal_burst *burst);
 

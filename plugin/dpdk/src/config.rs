@@ -30,6 +30,8 @@ pub(crate) struct Port {
     pub(crate) mtu: Option<u16>,
     pub(crate) tso: Option<bool>,
     pub(crate) workers: Vec<u16>,
+    /// Receive interrupts, if the device has them.
+    pub(crate) interrupts: Option<bool>,
     /// Added behind the device's name for the driver.
     pub(crate) devargs: Option<String>,
 }
@@ -84,7 +86,7 @@ impl Default for Stanza {
 }
 
 /// Settings of a device.
-const OF_PORT: [&str; 11] = [
+const OF_PORT: [&str; 12] = [
     "name",
     "num-rx-queues",
     "num-tx-queues",
@@ -93,6 +95,7 @@ const OF_PORT: [&str; 11] = [
     "mtu",
     "tso",
     "workers",
+    "no-rx-interrupts",
     "devargs",
     "rss",
     "vlan-strip-offload",
@@ -232,6 +235,7 @@ impl Reader {
             "num-tx-desc" => port.tx_desc = small(self.number(key, 1, 32_768)?),
             "mtu" => port.mtu = small(self.number(key, 64, 65_535)?),
             "tso" => port.tso = Some(self.switch(key)?),
+            "no-rx-interrupts" => port.interrupts = Some(false),
             "devargs" => port.devargs = Some(self.value(key, "arguments of the device's driver")?),
             "workers" => {
                 let list = self.value(key, "a list of workers such as 0,2-3")?;
@@ -440,6 +444,7 @@ impl Port {
             mtu: self.mtu.or(default.mtu),
             tso: self.tso.or(default.tso),
             workers: if self.workers.is_empty() { default.workers.clone() } else { self.workers.clone() },
+            interrupts: self.interrupts.or(default.interrupts),
             devargs: self.devargs.clone(),
         }
     }
@@ -468,6 +473,9 @@ mod tests {
             (vec![0, 2, 3], Some(false), Some("east"))
         );
         assert_eq!(all.devices[1].port.over(&all.default).rx_queues, Some(2));
+        let quiet = stanza("dev default { no-rx-interrupts } dev 0000:00:05.0").unwrap();
+        assert_eq!(quiet.devices[0].port.over(&quiet.default).interrupts, Some(false));
+        assert_eq!(first.interrupts, None);
         assert!(
             all.no_hugetlb && !all.no_pci && !all.telemetry && !all.offloads.multi_segs && all.offloads.tso
         );
@@ -505,6 +513,7 @@ mod tests {
             ("iova-mode x", "expected pa or va"),
             ("num-mbufs 3", "expected a number from 1024"),
             ("dev default { rss { ipv4", "rss needs a block"),
+            ("dev default { no-rx-interupts }", "did you mean `no-rx-interrupts'?"),
         ] {
             let why = stanza(text).unwrap_err();
             assert!(why.contains(said), "{text}: {why}");

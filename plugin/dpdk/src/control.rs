@@ -1,10 +1,11 @@
 //! What the router asks of the driver, decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
+use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use shoal_plugin_sdk::{Burst, Driver, Level, Link, Opened, Setting, log};
+use shoal_plugin_sdk::{Arm, Burst, Driver, Level, Link, Opened, Setting, log};
 
 use crate::bind::Bus;
 use crate::config::{self, Offloads, Port, Stanza, Wanted, pci, plain};
@@ -48,6 +49,8 @@ struct State {
     places: Vec<Place>,
     /// Ports that are interfaces: their names.
     open: BTreeMap<u16, String>,
+    /// Ports of which it was said that they have no receive interrupts.
+    told: BTreeSet<u16>,
 }
 
 /// The driver.
@@ -72,7 +75,13 @@ impl Drop for Probed {
 
 impl Dpdk {
     pub(crate) const fn new() -> Self {
-        Dpdk(Mutex::new(State { stanza: None, arguments: None, places: Vec::new(), open: BTreeMap::new() }))
+        Dpdk(Mutex::new(State {
+            stanza: None,
+            arguments: None,
+            places: Vec::new(),
+            open: BTreeMap::new(),
+            told: BTreeSet::new(),
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -182,6 +191,26 @@ impl State {
     }
 }
 
+impl Dpdk {
+    /// Says once of a port that was started that its queues do not wake their threads, unless it was not to be so.
+    fn tell_interrupts(&self, port: u16) {
+        let Ok(Info { device, interrupts: Some(n), no_interrupts: Some(why), .. }) = sys::info(port) else {
+            return;
+        };
+        if self.state().told.insert(port) {
+            let has = if n == 0 {
+                "no receive interrupts".to_owned()
+            } else {
+                format!("receive interrupts for {n} queues only")
+            };
+            log(
+                Level::Notice,
+                &format!("{device} has {has}: {why}; others are looked at once a millisecond when idle"),
+            );
+        }
+    }
+}
+
 /// An address for a device that has none, as VPP draws them: locally administered, `02:fe` and four random bytes.
 fn drawn_mac(port: u16) -> [u8; 6] {
     let [a, b, c, d, ..] = RandomState::new().hash_one(port).to_be_bytes();
@@ -231,6 +260,7 @@ fn setup(info: &Info, settings: &Port, stanza: &Stanza, jumbo: bool) -> Result<S
         tso: tso.into(),
         jumbo: jumbo.into(),
         mbufs: stanza.mbufs,
+        interrupts: settings.interrupts.unwrap_or(true).into(),
     })
 }
 
@@ -305,7 +335,10 @@ impl Driver for Dpdk {
 
     fn close(&self, device: u32) {
         let port = device as u16;
-        self.state().open.remove(&port);
+        let mut state = self.state();
+        state.open.remove(&port);
+        state.told.remove(&port);
+        drop(state);
         if let Err(why) = sys::close(port) {
             log(Level::Warn, &format!("port {port} does not close: {why}"));
         }
@@ -325,6 +358,9 @@ impl Driver for Dpdk {
                 });
             }
         };
+        if done.is_ok() && setting == Setting::Admin(true) {
+            self.tell_interrupts(port);
+        }
         done.map_err(|e| {
             let what = match setting {
                 Setting::Admin(true) => "start",
@@ -350,6 +386,18 @@ impl Driver for Dpdk {
 
     fn poll(&self, device: u32, queue: u32, _thread: u32) -> u32 {
         sys::poll(device, queue)
+    }
+
+    fn wait(&self, device: u32, queue: u32) -> Option<RawFd> {
+        sys::wait(device as u16, queue as u16)
+    }
+
+    fn arm(&self, device: u32, queue: u32, _thread: u32) -> Arm {
+        sys::arm(device, queue)
+    }
+
+    fn disarm(&self, device: u32, queue: u32, _thread: u32) {
+        sys::disarm(device, queue);
     }
 
     fn receive(&self, burst: &mut Burst<'_>) {

@@ -83,6 +83,16 @@ pub(crate) fn devices(dpdk: &Dpdk) -> String {
     text
 }
 
+fn interrupts(info: &Info) -> String {
+    match (info.interrupts, &info.no_interrupts) {
+        (None, _) => "not known before it is up".to_owned(),
+        (Some(0), None) => "not asked for".to_owned(),
+        (Some(0), Some(why)) => format!("none, {why}"),
+        (Some(_), None) => "of all queues".to_owned(),
+        (Some(n), Some(why)) => format!("of {n} queues only, {why}"),
+    }
+}
+
 /// The lines of a port.
 pub(crate) fn port(port: u16) -> String {
     let Ok(info) = sys::info(port) else { return "the port has gone".to_owned() };
@@ -113,6 +123,7 @@ pub(crate) fn port(port: u16) -> String {
         software(TX_CHECKSUM),
         software(TX_TSO)
     );
+    let _ = writeln!(text, "rx interrupts: {}", interrupts(&info));
     let _ = writeln!(text, "rss avail 0x{:x} active 0x{:x}", info.rss_capa, info.rss);
     let _ = write!(text, "usual name {}", names::name(&info, false));
     text

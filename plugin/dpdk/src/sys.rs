@@ -4,8 +4,9 @@
 //! router's burst, as the ABI describes it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::fd::RawFd;
 
-use shoal_plugin_sdk::{Burst, Level, abi, log};
+use shoal_plugin_sdk::{Arm, Burst, Level, abi, log};
 
 /// Bytes of a name in the shim.
 const NAME: usize = 64;
@@ -36,6 +37,8 @@ struct RawInfo {
     tx_offloads: u64,
     rss_capa: u64,
     rss: u64,
+    interrupts: i32,
+    no_interrupts: i32,
 }
 
 /// `struct dpdk_config`: how a port is set up.
@@ -55,6 +58,7 @@ pub(crate) struct Setup {
     pub(crate) tso: u8,
     pub(crate) jumbo: u8,
     pub(crate) mbufs: u32,
+    pub(crate) interrupts: u8,
 }
 
 /// `struct dpdk_link`.
@@ -87,8 +91,11 @@ unsafe extern "C" {
     fn dpdk_link(port: u16, link: *mut RawLink) -> c_int;
     fn dpdk_xstats(port: u16, tell: RawStat, to: *mut c_void) -> c_int;
     fn dpdk_close(port: u16) -> c_int;
+    fn dpdk_wait(port: u16, queue: u16) -> c_int;
     fn dpdk_pool(position: u32, name: *mut c_char, room: usize, numbers: *mut u32) -> c_int;
     fn dpdk_poll(port: u32, queue: u32) -> u32;
+    fn dpdk_arm(port: u32, queue: u32) -> c_int;
+    fn dpdk_disarm(port: u32, queue: u32);
     fn dpdk_receive(burst: *mut abi::Burst);
     fn dpdk_send(burst: *mut abi::Burst);
 }
@@ -149,6 +156,10 @@ pub(crate) struct Info {
     pub(crate) tx_offloads: u64,
     pub(crate) rss_capa: u64,
     pub(crate) rss: u64,
+    /// Receive queues that have interrupts; `None` before the port was started.
+    pub(crate) interrupts: Option<u16>,
+    /// Why some have none.
+    pub(crate) no_interrupts: Option<String>,
 }
 
 /// A port's link.
@@ -278,6 +289,8 @@ pub(crate) fn info(port: u16) -> Result<Info, Errno> {
         tx_offloads: raw.tx_offloads,
         rss_capa: raw.rss_capa,
         rss: raw.rss,
+        interrupts: u16::try_from(raw.interrupts).ok(),
+        no_interrupts: (raw.no_interrupts != 0).then(|| Errno(-raw.no_interrupts).to_string()),
     })
 }
 
@@ -360,6 +373,29 @@ pub(crate) fn pools() -> Vec<Pool> {
 pub(crate) fn poll(port: u32, queue: u32) -> u32 {
     // SAFETY: the shim checks the numbers; one thread at a time calls it for a queue, says the ABI.
     unsafe { dpdk_poll(port, queue) }
+}
+
+/// What tells of packets of a queue that is armed.
+pub(crate) fn wait(port: u16, queue: u16) -> Option<RawFd> {
+    // SAFETY: a function that takes numbers, which it checks.
+    let fd = unsafe { dpdk_wait(port, queue) };
+    (fd >= 0).then_some(fd)
+}
+
+/// Before the queue's thread sleeps.
+pub(crate) fn arm(port: u32, queue: u32) -> Arm {
+    // SAFETY: as `poll`.
+    match unsafe { dpdk_arm(port, queue) } {
+        0 => Arm::Armed,
+        1 => Arm::Packets,
+        _ => Arm::Cannot,
+    }
+}
+
+/// After its sleep.
+pub(crate) fn disarm(port: u32, queue: u32) {
+    // SAFETY: as `poll`.
+    unsafe { dpdk_disarm(port, queue) };
 }
 
 /// Copies them into slots.

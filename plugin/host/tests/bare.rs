@@ -125,7 +125,7 @@ fn libraries_that_are_no_plugins_are_named_with_what_is_wrong() {
     for (file, said) in [
         ("nowhere.so", "No such file"),
         ("text.so", "cannot be loaded, expected a shared library of this machine"),
-        ("major.so", "was built for plugin ABI 2.1, expected 1.0 to 1.1"),
+        ("major.so", "was built for plugin ABI 2.2, expected 1.0 to 1.2"),
         ("init.so", "its init function returned 5"),
         ("nodes.so", "brings no driver `dpdk', it brings none"),
         ("driver.so", "brings no driver `dpdk', it brings test"),

@@ -11,8 +11,8 @@ use shoal_plugin_host::Wanted;
 
 /// What is wrong, and what the line says of it.
 const WRONG: &[(&[&str], &[&str])] = &[
-    (&["MAJOR=2"], &["built for plugin ABI 2.1", "expected 1.0 to 1.1"]),
-    (&["MINOR=7"], &["built for plugin ABI 1.7", "expected 1.0 to 1.1"]),
+    (&["MAJOR=2"], &["built for plugin ABI 2.2", "expected 1.0 to 1.2"]),
+    (&["MINOR=7"], &["built for plugin ABI 1.7", "expected 1.0 to 1.2"]),
     (&["EXTRA=8"], &["the descriptor says it has 96 bytes, expected 88"]),
     (&["EXTRA=-56"], &["the descriptor says it has 32 bytes, expected 88"]),
     (&["NODE_EXTRA=1"], &["a node says it has 65 bytes, expected 64"]),

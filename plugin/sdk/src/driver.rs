@@ -1,6 +1,7 @@
 //! What a driver is, and how it is called. Unsafe, because the router calls by pointer.
 
 use core::ffi::{c_char, c_int, c_void};
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use shoal_plugin_abi as abi;
@@ -57,6 +58,17 @@ pub struct Link {
     pub missed: u64,
 }
 
+/// What became of a queue that is to wake its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arm {
+    /// Packets make its descriptor readable.
+    Armed,
+    /// There are packets already.
+    Packets,
+    /// It wakes nobody now.
+    Cannot,
+}
+
 /// A kind of devices: see `struct shoal_driver`. Errors are one line, for operators.
 pub trait Driver: Send + Sync + 'static {
     /// Its name.
@@ -103,6 +115,20 @@ pub trait Driver: Send + Sync + 'static {
 
     /// Copies packets out of slots and sends them.
     fn send(&self, burst: &mut Burst<'_>);
+
+    /// A descriptor that becomes readable when packets come to a queue that is armed, the same until the device is closed.
+    /// Without one its thread looks at the queue once in a millisecond when it is idle.
+    fn wait(&self, _device: u32, _queue: u32) -> Option<RawFd> {
+        None
+    }
+
+    /// Before the queue's thread sleeps.
+    fn arm(&self, _device: u32, _queue: u32, _thread: u32) -> Arm {
+        Arm::Cannot
+    }
+
+    /// After its sleep, before it polls: the descriptor is not readable any more.
+    fn disarm(&self, _device: u32, _queue: u32, _thread: u32) {}
 }
 
 /// Packets between the router and a queue.
@@ -180,6 +206,9 @@ pub(crate) fn describe_driver<D: Driver>(driver: &'static D) -> abi::Driver {
         poll: Some(poll::<D>),
         receive: Some(receive::<D>),
         send: Some(send::<D>),
+        wait: Some(wait::<D>),
+        arm: Some(arm::<D>),
+        disarm: Some(disarm::<D>),
     }
 }
 
@@ -348,4 +377,27 @@ unsafe extern "C" fn send<D: Driver>(context: *mut c_void, burst: *mut abi::Burs
     // SAFETY: the context is the descriptor's, the burst this call's.
     let (driver, burst) = unsafe { (of::<D>(context), &mut *burst) };
     let _ = catch_unwind(AssertUnwindSafe(|| driver.send(&mut Burst(burst))));
+}
+
+unsafe extern "C" fn wait<D: Driver>(context: *mut c_void, device: u32, queue: u32) -> c_int {
+    // SAFETY: the context is the descriptor's.
+    let driver = unsafe { of::<D>(context) };
+    let fd = catch_unwind(AssertUnwindSafe(|| driver.wait(device, queue)));
+    fd.ok().flatten().unwrap_or(-1)
+}
+
+unsafe extern "C" fn arm<D: Driver>(context: *mut c_void, device: u32, queue: u32, thread: u32) -> c_int {
+    // SAFETY: the context is the descriptor's.
+    let driver = unsafe { of::<D>(context) };
+    match catch_unwind(AssertUnwindSafe(|| driver.arm(device, queue, thread))) {
+        Ok(Arm::Armed) => abi::SHOAL_ARMED,
+        Ok(Arm::Packets) => abi::SHOAL_ARM_PACKETS,
+        Ok(Arm::Cannot) | Err(_) => -1,
+    }
+}
+
+unsafe extern "C" fn disarm<D: Driver>(context: *mut c_void, device: u32, queue: u32, thread: u32) {
+    // SAFETY: the context is the descriptor's.
+    let driver = unsafe { of::<D>(context) };
+    let _ = catch_unwind(AssertUnwindSafe(|| driver.disarm(device, queue, thread)));
 }

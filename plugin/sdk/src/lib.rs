@@ -31,7 +31,7 @@ mod packet;
 
 pub use command::{Answer, Words};
 pub use describe::{Built, Plugin};
-pub use driver::{Burst, Driver, Link, Opened, Setting};
+pub use driver::{Arm, Burst, Driver, Link, Opened, Setting};
 pub use log::{Level, log};
 pub use node::{Call, Counter, Feature, Next, Node};
 pub use packet::Packet;

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use shoal_plugin_sdk::{Built, Burst, Driver, Link, Opened, Plugin, Setting, Words, abi};
+use shoal_plugin_sdk::{Arm, Built, Burst, Driver, Link, Opened, Plugin, Setting, Words, abi};
 
 /// Keeps what it is given, and gives it back.
 struct Mirror(Mutex<Vec<Vec<u8>>>);
@@ -59,6 +59,15 @@ impl Driver for Mirror {
             }
             true
         });
+    }
+
+    fn wait(&self, device: u32, queue: u32) -> Option<i32> {
+        assert!(queue < 2, "as asked");
+        (device == 0).then_some(40 + queue.cast_signed())
+    }
+
+    fn arm(&self, _: u32, queue: u32, _: u32) -> Arm {
+        [Arm::Armed, Arm::Packets, Arm::Cannot][queue as usize]
     }
 }
 
@@ -136,6 +145,12 @@ fn a_driver_is_called_as_its_trait_says() {
         assert_eq!(command.run.unwrap()(command.context, c"".as_ptr(), 0, &raw mut said), 1);
         assert_eq!(command.run.unwrap()(command.context, c"ab".as_ptr(), 2, &raw mut said), 0);
         assert_eq!(&room[..said.length as usize], b"AB");
+        // What panics has no descriptor, and wakes nobody.
+        let wait = |device, queue| driver.wait.unwrap()(driver.context, device, queue);
+        assert_eq!((wait(0, 0), wait(0, 1), wait(1, 0), wait(0, 2)), (40, 41, -1, -1));
+        let arm = |queue| driver.arm.unwrap()(driver.context, 0, queue, 0);
+        assert_eq!([arm(0), arm(1), arm(2), arm(3)], [abi::SHOAL_ARMED, abi::SHOAL_ARM_PACKETS, -1, -1]);
+        driver.disarm.unwrap()(driver.context, 0, 0, 0);
 
         // Two packets out, the first in two parts; back in slots of four bytes, of which there is one too few.
         let (mut a, mut b, mut c) = (*b"12345", *b"678", *b"abcdef");

@@ -217,10 +217,12 @@ impl Devices {
         let NewDevice { checksum, tso, .. } = opened;
         let port = Arc::new(Port::new(
             Arc::clone(&driver.code),
-            (opened.number, opened.tx_queues as usize),
+            opened.number,
+            (opened.rx_queues as usize, opened.tx_queues as usize),
             (checksum, tso),
             self.interfaces.table(),
         ));
+        port.ask_waits();
         let link = driver.code.link(opened.number).unwrap_or_default();
         let device = Rc::new(PluginDevice {
             port: Arc::clone(&port),
@@ -340,8 +342,11 @@ impl PluginDevice {
         let _ = interfaces.set_link(index, link.up && !link.gone);
     }
 
+    /// A thread that sleeps looks at its queue again: what it armed may be another.
     fn set(&self, setting: Setting) -> Result<(), String> {
-        self.port.driver.set(self.port.number, setting)
+        let done = self.port.driver.set(self.port.number, setting);
+        self.wake();
+        done
     }
 
     /// Its receive queues are looked at again.
@@ -366,6 +371,9 @@ impl Device for PluginDevice {
             return Err("its device has gone, detach it".into());
         }
         self.set(Setting::Admin(up))?;
+        if up {
+            self.port.ask_waits();
+        }
         self.look();
         Ok(())
     }
@@ -384,7 +392,7 @@ impl Device for PluginDevice {
 
     fn set_rx_mode(&self, mode: RxMode) -> Result<(), String> {
         match mode {
-            RxMode::Interrupt => {
+            RxMode::Interrupt if !self.port.ask_waits() => {
                 Err("has no receive interrupts, expected polling or adaptive, which naps when idle".into())
             }
             _ => Ok(()),
@@ -402,7 +410,12 @@ impl Device for PluginDevice {
     }
 
     fn detail(&self) -> String {
-        self.port.driver.describe(self.port.number, true)
+        let mut lines = self.port.driver.describe(self.port.number, true);
+        if !lines.is_empty() {
+            lines.push('\n');
+        }
+        lines.push_str(&self.port.describe_waits());
+        lines
     }
 
     fn speed_kbps(&self) -> u32 {

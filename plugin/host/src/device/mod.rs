@@ -11,6 +11,7 @@ mod port;
 mod running;
 mod rx;
 mod tx;
+mod wake;
 
 pub(crate) use cli::commands;
 pub(crate) use control::watch;

@@ -1,11 +1,14 @@
 //! What both planes know of one device.
 
+use std::fmt::Write as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
-use crate::sys::{Driver, Slots};
+use super::wake::Came;
+use crate::sys::{Driver, Slots, copy};
 
 /// Bytes for the pieces of superframes that the device does not cut.
 const STORE: usize = 128 << 10;
@@ -22,6 +25,21 @@ impl TxQueue {
     }
 }
 
+/// What both planes know of one receive queue.
+#[derive(Default)]
+struct RxFacts {
+    /// Our copy of the descriptor that wakes its thread; `None` inside when the plugin's is none.
+    wait: OnceLock<Option<OwnedFd>>,
+    /// Times that it told of packets.
+    interrupts: AtomicU64,
+    /// Of these, those without a packet.
+    empty: AtomicU64,
+    /// Times that there were packets and it told of none.
+    missed: AtomicU64,
+    /// Times that it was left alone.
+    alone: AtomicU64,
+}
+
 /// One device, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
     pub(crate) driver: Arc<Driver>,
@@ -33,6 +51,7 @@ pub(crate) struct Port {
     pub(crate) placement: TxPlacement,
     index: AtomicU32,
     tx: Box<[Mutex<TxQueue>]>,
+    rx: Box<[RxFacts]>,
     /// Polled and sent to: admin up, and not gone.
     running: AtomicBool,
     /// Packets the device itself has lost.
@@ -42,7 +61,8 @@ pub(crate) struct Port {
 impl Port {
     pub(crate) fn new(
         driver: Arc<Driver>,
-        (number, tx_queues): (u32, usize),
+        number: u32,
+        (rx_queues, tx_queues): (usize, usize),
         (checksum, tso): (bool, bool),
         interfaces: IfTable,
     ) -> Self {
@@ -54,6 +74,7 @@ impl Port {
             tso,
             placement: TxPlacement::new(tx_queues),
             index: AtomicU32::new(SwIfIndex::NONE.0),
+            rx: (0..rx_queues).map(|_| RxFacts::default()).collect(),
             tx: (0..tx_queues).map(|_| Mutex::new(TxQueue::new())).collect(),
             running: AtomicBool::new(false),
             missed: AtomicU64::new(0),
@@ -86,6 +107,74 @@ impl Port {
         let queue = self.tx.get(number)?.lock().unwrap_or_else(PoisonError::into_inner);
         // Asked with the lock in hand: see `stop`.
         self.is_running().then_some(queue)
+    }
+
+    /// Asks the plugin for descriptors of queues that have none yet; whether all have one.
+    pub(crate) fn ask_waits(&self) -> bool {
+        let mut all = true;
+        for (queue, facts) in self.rx.iter().enumerate() {
+            let Some(fd) = self.driver.wait(self.number, queue as u32) else {
+                all = false;
+                continue;
+            };
+            let copied = facts.wait.get_or_init(|| {
+                let copied = copy(fd);
+                if copied.is_none() {
+                    let (driver, number) = (&self.driver.name, self.number);
+                    tracing::warn!(
+                        "{driver}: descriptor {fd} of receive queue {queue} of device {number} is not open, so the queue \
+                         is looked at once a millisecond when idle"
+                    );
+                }
+                copied
+            });
+            all &= copied.is_some();
+        }
+        all
+    }
+
+    /// The descriptor that wakes a receive queue's thread.
+    #[inline]
+    pub(crate) fn wait(&self, queue: u32) -> Option<BorrowedFd<'_>> {
+        Some(self.rx.get(queue as usize)?.wait.get()?.as_ref()?.as_fd())
+    }
+
+    /// Counts what a sleep came to.
+    pub(crate) fn count_wake(&self, queue: u32, came: Came) {
+        let Some(facts) = self.rx.get(queue as usize) else { return };
+        let add = |to: &AtomicU64| to.fetch_add(1, Ordering::Relaxed);
+        match came {
+            Came::Interrupt => add(&facts.interrupts),
+            Came::Empty => add(&facts.empty),
+            Came::Enough => {
+                add(&facts.empty);
+                add(&facts.alone)
+            }
+            Came::Missed => add(&facts.missed),
+        };
+    }
+
+    /// A line for each receive queue: how it wakes its thread. On the main thread, as the plugin is asked whether it does.
+    pub(crate) fn describe_waits(&self) -> String {
+        let mut lines = String::new();
+        for (queue, facts) in self.rx.iter().enumerate() {
+            let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
+            let end = if queue == 0 { "" } else { "\n" };
+            // Writing to a String cannot fail.
+            let _ = write!(lines, "{end}rx queue {queue}: ");
+            let copied = matches!(facts.wait.get(), Some(Some(_)));
+            if !copied || self.driver.wait(self.number, queue as u32).is_none() {
+                lines.push_str("no interrupts, looked at once a millisecond when idle");
+                continue;
+            }
+            let (empty, missed) = (of(&facts.empty), of(&facts.missed));
+            let all = of(&facts.interrupts) + empty;
+            let _ = write!(lines, "interrupts {all}, without packets {empty}, packets without one {missed}");
+            if of(&facts.alone) > 0 {
+                let _ = write!(lines, ", left alone for a second {}", of(&facts.alone));
+            }
+        }
+        lines
     }
 
     /// Ends all sending, for good: whoever sends now has done so when this returns.

@@ -2,17 +2,21 @@
 //! **NAME-input** -> ethernet-input | a superpath, as the interface says
 
 use std::fmt;
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shoal_buffer::{Buffer, Cache, DATA_SIZE, Frame};
 use shoal_derive::ErrorCounters;
+use shoal_graph::clock::Time;
 use shoal_graph::{FrameCx, NodeIndex, RxQueue};
 use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp};
 use shoal_vnet::{SegmentList, VnetHdr};
 
 use super::port::Port;
+use super::wake::{Before, Came, Wake};
 use crate::sys::{Driver, Filled, Slots};
 
 /// Why a packet does not come in.
@@ -28,6 +32,12 @@ pub enum Error {
     Unfinished,
     /// received on an interface that is down
     AdminDown,
+    /// the device woke its thread for packets
+    #[severity(info)]
+    Interrupt,
+    /// the device woke its thread for nothing
+    #[severity(info)]
+    EmptyInterrupt,
 }
 
 /// One receive queue of one device.
@@ -37,6 +47,9 @@ pub(crate) struct DeviceRx {
     slots: Slots,
     /// Empty buffers on their way to the plugin; none between two polls.
     empty: Box<Frame>,
+    wake: Wake,
+    /// The thread it was polled by.
+    thread: usize,
     /// Of what the device says it has missed, what was counted: by its first queue, whose thread owns the counter.
     missed: u64,
 }
@@ -51,7 +64,36 @@ struct Open {
 
 impl DeviceRx {
     pub(crate) fn new(port: Arc<Port>, number: u32) -> Self {
-        DeviceRx { port, number, slots: Slots::new(), empty: Box::new(Frame::new()), missed: 0 }
+        let (slots, empty) = (Slots::new(), Box::new(Frame::new()));
+        DeviceRx { port, number, slots, empty, wake: Wake::default(), thread: 0, missed: 0 }
+    }
+
+    /// The queue as the plugin's functions know it.
+    fn place(&self) -> (u32, u32, usize) {
+        (self.port.number, self.number, self.thread)
+    }
+
+    /// After a sleep: whether the descriptor tells of packets.
+    #[cold]
+    fn disarm(&self, before: Before) -> bool {
+        if before == Before::Deaf {
+            return false;
+        }
+        let told = self.port.wait(self.number).is_some_and(is_readable);
+        self.port.driver.disarm(self.place());
+        told
+    }
+
+    /// After a sleep, when packets were looked for.
+    #[cold]
+    fn judge(&mut self, cx: &FrameCx<'_>, before: Before, told: bool, packets: bool) {
+        let Some(came) = self.wake.judge(before, told, packets, cx.now()) else { return };
+        self.port.count_wake(self.number, came);
+        match came {
+            Came::Interrupt => cx.count(Error::Interrupt, 1),
+            Came::Empty | Came::Enough => cx.count(Error::EmptyInterrupt, 1),
+            Came::Missed => {}
+        }
     }
 
     /// Packets that the plugin has, as many as there are buffers for.
@@ -59,7 +101,7 @@ impl DeviceRx {
         let interface = self.port.index();
         let mut intake = Intake::begin(cx, &self.port.interfaces, interface, Layer::Ethernet);
         cx.cache().alloc(&mut self.empty, wanted);
-        let place = (self.port.number, self.number, cx.thread());
+        let place = self.place();
         let memory = cx.memory();
         let (used, lost) = self.slots.receive(&self.port.driver, place, &mut self.empty, memory);
         refuse(cx, interface, Error::NoBuffer, lost);
@@ -145,6 +187,11 @@ impl Open {
     }
 }
 
+/// Whether a sleep on it ends at once.
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO).is_ok_and(|n| n > 0)
+}
+
 /// Writes what a packet owes into its metadata, if that can be.
 #[inline]
 fn owe(cache: &Cache, buffer: &mut Buffer, vnet: VnetHdr) -> Result<(), Error> {
@@ -164,7 +211,7 @@ fn refuse(cx: &FrameCx<'_>, interface: SwIfIndex, error: Error, n: u64) {
     let (thread, at) = (cx.thread(), interface.0 as usize);
     match error {
         Error::NoBuffer => cx.counters().rx_no_buf.add(thread, at, n),
-        Error::AdminDown => {}
+        Error::AdminDown | Error::Interrupt | Error::EmptyInterrupt => {}
         _ => cx.counters().rx_error.add(thread, at, n),
     }
     cx.count(error, n);
@@ -172,6 +219,9 @@ fn refuse(cx: &FrameCx<'_>, interface: SwIfIndex, error: Error, n: u64) {
 
 impl RxQueue for DeviceRx {
     fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
+        self.thread = cx.thread();
+        let before = self.wake.after_sleep();
+        let told = before != Before::Awake && self.disarm(before);
         if !self.port.is_running() {
             return 0;
         }
@@ -180,10 +230,32 @@ impl RxQueue for DeviceRx {
             cx.counters().rx_miss.add(cx.thread(), self.port.index().0 as usize, missed - self.missed);
             self.missed = missed;
         }
-        match self.port.driver.poll((self.port.number, self.number, cx.thread())) {
-            0 => 0,
-            wanted => self.receive(cx, wanted),
+        let wanted = self.port.driver.poll(self.place());
+        if before != Before::Awake {
+            self.judge(cx, before, told, wanted > 0);
         }
+        if wanted == 0 {
+            return 0;
+        }
+        self.wake.packets(cx.now());
+        self.receive(cx, wanted)
+    }
+
+    fn wait_fd(&self) -> Option<RawFd> {
+        if self.wake.is_armed() { Some(self.port.wait(self.number)?.as_raw_fd()) } else { None }
+    }
+
+    fn is_mute(&self) -> bool {
+        !self.wake.is_believed() || self.port.wait(self.number).is_none()
+    }
+
+    /// Asked before the thread goes to sleep, and only then.
+    fn deadline(&self, now: Time) -> Option<Time> {
+        if !self.port.is_running() {
+            return None;
+        }
+        self.port.wait(self.number)?;
+        self.wake.before_sleep(now, || self.port.driver.arm(self.place()))
     }
 
     fn is_parked(&self) -> bool {

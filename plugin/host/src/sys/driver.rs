@@ -1,6 +1,7 @@
 //! A driver's functions of the main thread, and an operator's commands.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
 use shoal_plugin_abi as abi;
 use shoal_wire::MacAddress;
@@ -19,6 +20,23 @@ type OpenNamed =
 type Start = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut u32, *mut abi::Text) -> c_int;
 type Set = unsafe extern "C" fn(*mut c_void, u32, u32, u64, *mut abi::Text) -> c_int;
 
+/// The functions by which receive queues wake their threads: a driver has all of them or none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waking {
+    pub(super) wait: unsafe extern "C" fn(*mut c_void, u32, u32) -> c_int,
+    pub(super) arm: unsafe extern "C" fn(*mut c_void, u32, u32, u32) -> c_int,
+    pub(super) disarm: unsafe extern "C" fn(*mut c_void, u32, u32, u32),
+}
+
+/// What became of a queue that was to wake its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arm {
+    Armed,
+    /// There are packets already.
+    Packets,
+    Cannot,
+}
+
 /// A kind of devices.
 #[derive(Debug, Clone)]
 pub(crate) struct Driver {
@@ -34,6 +52,7 @@ pub(crate) struct Driver {
     pub(super) poll: unsafe extern "C" fn(*mut c_void, u32, u32, u32) -> u32,
     pub(super) receive: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
     pub(super) send: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
+    pub(super) waking: Option<Waking>,
 }
 
 // SAFETY: the ABI says which functions are called from which threads, and that they get the same context.
@@ -206,6 +225,41 @@ impl Driver {
         // SAFETY: as above.
         answered(|text| unsafe { (self.describe)(self.context, number, detail.into(), text) }).1
     }
+
+    /// The descriptor of a receive queue, the plugin's own; `None` if it has none.
+    pub(crate) fn wait(&self, number: u32, queue: u32) -> Option<RawFd> {
+        let waking = self.waking?;
+        // SAFETY: the plugin's function for this context, on the main thread.
+        let fd = unsafe { (waking.wait)(self.context, number, queue) };
+        (fd >= 0).then_some(fd)
+    }
+
+    /// Before a queue's thread sleeps.
+    pub(crate) fn arm(&self, (device, queue, thread): (u32, u32, usize)) -> Arm {
+        let Some(waking) = self.waking else { return Arm::Cannot };
+        // SAFETY: the plugin's function for this context, on the queue's thread.
+        match unsafe { (waking.arm)(self.context, device, queue, thread as u32) } {
+            abi::SHOAL_ARMED => Arm::Armed,
+            abi::SHOAL_ARM_PACKETS => Arm::Packets,
+            _ => Arm::Cannot,
+        }
+    }
+
+    /// After its sleep.
+    pub(crate) fn disarm(&self, (device, queue, thread): (u32, u32, usize)) {
+        let Some(waking) = self.waking else { return };
+        // SAFETY: as above.
+        unsafe { (waking.disarm)(self.context, device, queue, thread as u32) };
+    }
+}
+
+/// A descriptor of our own for what a plugin's stands for; `None` if it is not open.
+pub(crate) fn copy(fd: RawFd) -> Option<OwnedFd> {
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: not -1; it is only handed to fcntl(2), which answers EBADF for one that is not open.
+    unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned().ok()
 }
 
 impl Operator {

@@ -8,6 +8,7 @@ use libloading::os::unix::{Library as Open, RTLD_LOCAL, RTLD_NOW};
 use shoal_graph::Severity;
 use shoal_plugin_abi as abi;
 
+use super::driver::Waking;
 use super::{Code, Driver, Operator};
 use crate::Refusal;
 
@@ -101,11 +102,11 @@ pub(super) fn printable(bytes: &[u8]) -> String {
     text.trim_end().chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
-/// The structure at `p`, when there is one and it says it has our size, which stands in its first four bytes.
+/// That there is a structure at `p` which says it has `size` bytes: that stands in its first four.
 ///
 /// # Safety
-/// `p` is null or points to a structure of the ABI that begins with its size and stays.
-unsafe fn sized<T>(p: *const T, what: &str) -> Result<&'static T, Refusal> {
+/// `p` is null or points to a structure of the ABI that begins with its size.
+unsafe fn has_size<T>(p: *const T, size: usize, what: &str) -> Result<(), Refusal> {
     if p.is_null() {
         return Err(Refusal::Missing(what.to_owned(), "a structure of the ABI"));
     }
@@ -114,11 +115,36 @@ unsafe fn sized<T>(p: *const T, what: &str) -> Result<&'static T, Refusal> {
     }
     // SAFETY: not null, aligned; every structure has at least its size.
     let found = unsafe { p.cast::<u32>().read() };
-    if found as usize != size_of::<T>() {
-        return Err(Refusal::Size { what: what.to_owned(), found, expected: size_of::<T>() });
+    if found as usize != size {
+        return Err(Refusal::Size { what: what.to_owned(), found, expected: size });
     }
+    Ok(())
+}
+
+/// The structure at `p`, when there is one and it says it has our size.
+///
+/// # Safety
+/// `p` is null or points to a structure of the ABI that begins with its size and stays.
+unsafe fn sized<T>(p: *const T, what: &str) -> Result<&'static T, Refusal> {
+    // SAFETY: the caller's.
+    unsafe { has_size(p, size_of::<T>(), what) }?;
     // SAFETY: not null, aligned, and as large as it must be, as it says.
     Ok(unsafe { &*p })
+}
+
+/// The structure at `p`, of which an older minor version has the first `size` bytes; zeros stand for the rest.
+///
+/// # Safety
+/// As [`sized`], with that size; zero is a value of all fields.
+unsafe fn part<T>(p: *const T, size: usize, what: &str) -> Result<T, Refusal> {
+    debug_assert!(size <= size_of::<T>());
+    // SAFETY: the caller's.
+    unsafe { has_size(p, size, what) }?;
+    let mut whole = MaybeUninit::<T>::zeroed();
+    // SAFETY: as many bytes as the structure says it has, which are not more than ours has.
+    unsafe { whole.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(p.cast(), size) };
+    // SAFETY: the caller's: zero is a value, and so is what the plugin has written.
+    Ok(unsafe { whole.assume_init() })
 }
 
 /// `count` pointers.
@@ -195,30 +221,31 @@ unsafe fn names(p: *const *const c_char, count: u32, what: &str) -> Result<Vec<S
     all.iter().map(|p| unsafe { name(*p, what) }).collect()
 }
 
-/// The descriptor of a plugin of any minor version, with zeros where it is shorter than ours.
-///
-/// # Safety
-/// `p` is aligned and points to a descriptor of that minor version.
-unsafe fn whole(p: *const abi::Plugin, minor: u16) -> Result<abi::Plugin, Refusal> {
-    let expected =
-        if minor == 0 { std::mem::offset_of!(abi::Plugin, driver_count) } else { size_of::<abi::Plugin>() };
-    // SAFETY: aligned, and every descriptor begins with its size.
-    let found = unsafe { p.cast::<u32>().read() };
-    if found as usize != expected {
-        return Err(Refusal::Size { what: "the descriptor".to_owned(), found, expected });
+/// The functions by which queues wake their threads.
+fn waking(driver: &abi::Driver, name: &str) -> Result<Option<Waking>, Refusal> {
+    match (driver.wait, driver.arm, driver.disarm) {
+        (Some(wait), Some(arm), Some(disarm)) => Ok(Some(Waking { wait, arm, disarm })),
+        (None, None, None) => Ok(None),
+        (wait, arm, _) => {
+            let what = if wait.is_none() {
+                "wait"
+            } else if arm.is_none() {
+                "arm"
+            } else {
+                "disarm"
+            };
+            let of = format!("the function `{what}' of driver `{name}'");
+            Err(Refusal::Missing(of, "all of `wait', `arm' and `disarm', or none"))
+        }
     }
-    let mut plugin = MaybeUninit::<abi::Plugin>::zeroed();
-    // SAFETY: as many bytes as the descriptor says it has, which are not more than ours has.
-    unsafe { plugin.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(p.cast(), expected) };
-    // SAFETY: integers, pointers and an optional function, for all of which zero is a value; the rest is the plugin's.
-    Ok(unsafe { plugin.assume_init() })
 }
 
 /// # Safety
-/// As [`read_plugin`].
-unsafe fn read_driver(p: *const abi::Driver) -> Result<Driver, Refusal> {
-    // SAFETY: the caller's, of this and all that follows.
-    let driver = unsafe { sized(p, "a driver") }?;
+/// As [`read_plugin`], of a plugin of that minor version.
+unsafe fn read_driver(p: *const abi::Driver, minor: u16) -> Result<Driver, Refusal> {
+    let size = if minor < 2 { std::mem::offset_of!(abi::Driver, wait) } else { size_of::<abi::Driver>() };
+    // SAFETY: the caller's, of this and all that follows; integers, pointers and optional functions.
+    let driver = &unsafe { part(p, size, "a driver") }?;
     // SAFETY: as above.
     let name = unsafe { name(driver.name, "a driver's name") }?;
     let missing =
@@ -235,6 +262,7 @@ unsafe fn read_driver(p: *const abi::Driver) -> Result<Driver, Refusal> {
         poll: driver.poll.ok_or_else(|| missing("poll"))?,
         receive: driver.receive.ok_or_else(|| missing("receive"))?,
         send: driver.send.ok_or_else(|| missing("send"))?,
+        waking: waking(driver, &name)?,
         name,
     })
 }
@@ -277,8 +305,10 @@ unsafe fn read_plugin(p: *const abi::Plugin) -> Result<PluginText, Refusal> {
     if major != abi::SHOAL_ABI_MAJOR || minor > abi::SHOAL_ABI_MINOR {
         return Err(Refusal::Abi(major, minor));
     }
-    // SAFETY: the caller's, of this and all that follows.
-    let plugin = unsafe { whole(p, minor) }?;
+    let size =
+        if minor == 0 { std::mem::offset_of!(abi::Plugin, driver_count) } else { size_of::<abi::Plugin>() };
+    // SAFETY: the caller's, of this and all that follows; integers, pointers and an optional function.
+    let plugin = unsafe { part(p, size, "the descriptor") }?;
     // SAFETY: as above.
     let (nodes, features, drivers, commands) = unsafe {
         (
@@ -300,7 +330,7 @@ unsafe fn read_plugin(p: *const abi::Plugin) -> Result<PluginText, Refusal> {
         // SAFETY: as above.
         features: features.iter().map(|p| unsafe { read_feature(*p) }).collect::<Result<_, _>>()?,
         // SAFETY: as above.
-        drivers: drivers.iter().map(|p| unsafe { read_driver(*p) }).collect::<Result<_, _>>()?,
+        drivers: drivers.iter().map(|p| unsafe { read_driver(*p, minor) }).collect::<Result<_, _>>()?,
         // SAFETY: as above.
         commands: commands.iter().map(|p| unsafe { read_command(*p) }).collect::<Result<_, _>>()?,
         init: plugin.init,

@@ -13,7 +13,7 @@ mod library;
 pub(crate) use burst::{Batch, Filled, Slots};
 pub(crate) use call::{Call, Decision, process};
 pub use driver::Link;
-pub(crate) use driver::{Driver, NewDevice, Operator, Setting};
+pub(crate) use driver::{Arm, Driver, NewDevice, Operator, Setting, copy};
 pub(crate) use library::{FeatureText, Library, MAX_COUNTERS, PluginText};
 
 use shoal_plugin_abi as abi;

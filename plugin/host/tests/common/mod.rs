@@ -1,6 +1,8 @@
 //! Routers with plugins that are built for the test.
 #![allow(dead_code)] // not every test uses all of it
 
+pub mod driver;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
