@@ -5,6 +5,7 @@
 #   NICS="e1000e" scripts/in-namespace.sh tests/netns/31-dpdk-guest.sh
 #
 #   host a --- va - br1 - t1   guest: GigabitEthernet0/5/0   router   GigabitEthernet0/6/0   t2 - br2 - vb --- host b
+# LIMIT=240
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/guest.sh"
 : "${NICS:=virtio-net-pci e1000e vmxnet3}"
@@ -65,8 +66,8 @@ ticks() { set -- \$(sed 's/.*) //' /proc/\$(pidof shoal)/stat); echo \$((\${12} 
 sleeps() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/\$(pidof shoal)/status; }
 await_down "the quiet time"
 before=\$(ticks) slept=\$(sleeps)
-sleep 4
-say "idle \$(((\$(ticks) - before) * 1000 / 400)) permille \$(((\$(sleeps) - slept) / 4)) sleeps a second \$(interrupts)"
+sleep 2
+say "idle \$(((\$(ticks) - before) * 1000 / 200)) permille \$(((\$(sleeps) - slept) / 2)) sleeps a second \$(interrupts)"
 for mode in interrupt polling adaptive; do
   for n in 5 6; do c set interface rx-mode GigabitEthernet0/\$n/0 \$mode || say "refused \$mode"; done
   await_up
@@ -138,7 +139,7 @@ for nic in $NICS; do
     link d2 on
     await 60 told "mode $mode" && guest_told "$nic" "mode $mode" || fail "$nic: no mode $mode: $(said "$nic")"
     await 20 reached || fail "$nic: host b does not answer in mode $mode: $(said "$nic")"
-    out=$(in_a ping -q -c 10 -i 0.4 -W 2 10.0.2.2)
+    out=$(in_a ping -q -c 5 -i 0.3 -W 2 10.0.2.2)
     grep -q ' 0% packet loss' <<<"$out" || fail "$nic: mode $mode: $out"
     results+=", $mode $(sed -n 's|.*= [0-9.]*/\([0-9.]*\)/.*|\1 ms|p' <<<"$out")"
     link d2 off

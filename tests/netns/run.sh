@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests of real hosts, one after the other, or those that are named: run.sh 01-ping 05-tap
+# A test is stopped after $LIMIT seconds, 120 unless a line `# LIMIT=N` in it says more.
 # Each prints `ok NAME`, `FAIL NAME: what` or `SKIP NAME: why`. Needs root; scripts/in-namespace.sh gives it.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
-limit=${LIMIT:-120}
 passed=0 failed=0 skipped=0
 
 if [ $# -gt 0 ]; then
@@ -21,6 +21,8 @@ for test in "${tests[@]}"; do
     failed=$((failed + 1))
     continue
   fi
+  limit=${LIMIT:-$(sed -n 's/^# LIMIT=\([0-9]*\)$/\1/p' "$test")}
+  : "${limit:=120}"
   out=$(timeout -k 10 "$limit" bash "./$test" 2>&1)
   code=$?
   printf '%s\n' "$out"

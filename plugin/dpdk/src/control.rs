@@ -198,14 +198,14 @@ impl Dpdk {
             return;
         };
         if self.state().told.insert(port) {
-            let has = if n == 0 {
-                "no receive interrupts".to_owned()
+            let (has, others) = if n == 0 {
+                ("no receive interrupts".to_owned(), "its")
             } else {
-                format!("receive interrupts for {n} queues only")
+                (format!("receive interrupts for {n} queues only"), "other")
             };
             log(
                 Level::Notice,
-                &format!("{device} has {has}: {why}; others are looked at once a millisecond when idle"),
+                &format!("{device} has {has}: {why}; {others} queues are looked at once a millisecond when idle"),
             );
         }
     }

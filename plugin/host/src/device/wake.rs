@@ -64,6 +64,8 @@ pub(crate) struct Wake {
     alone: Time,
     /// Until when it is looked often all the same.
     settled: Time,
+    /// Until when packets are those that it told of in vain.
+    told_until: Time,
 }
 
 impl Wake {
@@ -115,13 +117,19 @@ impl Wake {
                 (self.believed, self.empty, self.missed) = (true, 0, 0);
                 Some(Came::Interrupt)
             }
+            // It has told of them already, before they could be found.
+            (Before::Armed, false, true) if self.empty > 0 && now <= self.told_until => {
+                self.empty = 0;
+                None
+            }
             (Before::Armed, false, true) => {
                 self.missed = self.missed.saturating_add(1);
                 self.believed &= self.missed < MISSED;
                 Some(Came::Missed)
             }
             (Before::Armed, true, false) | (Before::Packets, _, false) => {
-                self.settled = now.after(BEHIND);
+                self.told_until = now.after(BEHIND);
+                self.settled = self.told_until;
                 self.empty += 1;
                 if self.empty < EMPTY {
                     return Some(Came::Empty);
@@ -174,8 +182,20 @@ mod tests {
         assert_eq!(sleep(&mut wake, 120 * MS, false, false).0, None);
         // A packet that it tells of before it can be found.
         assert_eq!(sleep(&mut wake, 500 * MS, true, false), (None, Some(Came::Empty)));
-        assert_eq!(sleep(&mut wake, 501 * MS, false, true), (often(501 * MS), Some(Came::Missed)));
+        assert_eq!(sleep(&mut wake, 501 * MS, false, true), (often(501 * MS), None));
+        // The one after that was told of by nothing.
+        assert_eq!(sleep(&mut wake, 550 * MS, false, true), (None, Some(Came::Missed)));
         assert_eq!(sleep(&mut wake, 600 * MS, true, true).1, Some(Came::Interrupt));
+        // However often.
+        for n in 0..20 {
+            assert_eq!(sleep(&mut wake, (610 + n) * MS, true, false).1, Some(Came::Empty), "{n}");
+            assert_eq!(sleep(&mut wake, (611 + n) * MS, false, true).1, None, "{n}");
+            assert!(wake.is_believed());
+        }
+        // But not for ever.
+        assert_eq!(sleep(&mut wake, 650 * MS, true, false).1, Some(Came::Empty));
+        assert_eq!(sleep(&mut wake, 900 * MS, false, true).1, Some(Came::Missed));
+        assert_eq!(sleep(&mut wake, 910 * MS, true, true).1, Some(Came::Interrupt));
         // Packets without a word of it, again and again.
         for n in 0..8 {
             let now = (1000 + 100 * n) * MS;
