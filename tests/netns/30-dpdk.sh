@@ -278,7 +278,7 @@ done
 expect "detach" ctl dpdk detach dm
 
 # A TAP of DPDK's has interrupts: its thread sleeps until they come. Where nothing is to be waited for, it naps.
-for port in host-va host-vb memif1/0; do expect "down" ctl set interface state "$port" down; done
+for port in host-va host-vb net_ring0 memif1/0; do expect "down" ctl set interface state "$port" down; done
 thread=$(grep -l '^vpp_wk_0$' "/proc/$router"/task/*/comm | head -n 1)
 [ -n "$thread" ] || fail "no worker among $(cat "/proc/$router"/task/*/comm | tr '\n' ' ')"
 # wakes SECONDS: how often the worker went to sleep.
