@@ -379,7 +379,8 @@ fn vfio(machine: &Machine) -> Finding {
 
 fn vhost(machine: &Machine) -> Finding {
     let value = if machine.vhost_net { "/dev/vhost-net is there" } else { "no /dev/vhost-net" };
-    Finding::new("vhost-net", Fine, value).worth("moves frames of TAPs by rings in memory, without a system call for each")
+    Finding::new("vhost-net", Fine, value)
+        .worth("moves frames of TAPs by rings in memory, without a system call for each")
 }
 
 /// Bytes for people.
