@@ -28,8 +28,8 @@ impl Rx {
     #[inline]
     pub(crate) fn is_ready(&mut self) -> bool {
         match self {
-            Rx::Own(rx) => rx.is_ready(),
-            Rx::Lent(rx) => rx.is_ready(),
+            Rx::Own(rx) => rx.rings.is_ready(),
+            Rx::Lent(rx) => rx.rings.is_ready(),
         }
     }
 
@@ -37,39 +37,39 @@ impl Rx {
     pub(crate) fn flush(&mut self) {
         match self {
             Rx::Own(rx) => rx.flush(),
-            Rx::Lent(rx) => rx.flush(),
+            Rx::Lent(rx) => rx.rings.flush(),
         }
     }
 
     /// Descriptors and indices that made no sense.
     pub(crate) fn malformed(&self) -> u64 {
         match self {
-            Rx::Own(rx) => rx.malformed(),
-            Rx::Lent(rx) => rx.malformed(),
+            Rx::Own(rx) => rx.rings.malformed(),
+            Rx::Lent(rx) => rx.rings.malformed(),
         }
     }
 
     /// The kernel's counters.
     pub(crate) fn stats(&self) -> Result<XskStats, Error> {
         match self {
-            Rx::Own(rx) => rx.stats(),
-            Rx::Lent(rx) => rx.stats(),
+            Rx::Own(rx) => rx.rings.stats(),
+            Rx::Lent(rx) => rx.rings.stats(),
         }
     }
 
     /// The control plane's view of the queue.
     pub(crate) fn handle(&self) -> XskHandle {
         match self {
-            Rx::Own(rx) => rx.handle(),
-            Rx::Lent(rx) => rx.handle(),
+            Rx::Own(rx) => rx.rings.handle(),
+            Rx::Lent(rx) => rx.rings.handle(),
         }
     }
 
     /// Whether the driver reads and writes packet memory itself.
     pub(crate) fn is_zero_copy(&self) -> bool {
         match self {
-            Rx::Own(rx) => rx.is_zero_copy(),
-            Rx::Lent(rx) => rx.is_zero_copy(),
+            Rx::Own(rx) => rx.rings.is_zero_copy(),
+            Rx::Lent(rx) => rx.rings.is_zero_copy(),
         }
     }
 
@@ -82,8 +82,8 @@ impl Rx {
 impl AsFd for Rx {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Rx::Own(rx) => rx.as_fd(),
-            Rx::Lent(rx) => rx.as_fd(),
+            Rx::Own(rx) => rx.rings.as_fd(),
+            Rx::Lent(rx) => rx.rings.as_fd(),
         }
     }
 }

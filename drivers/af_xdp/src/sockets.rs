@@ -121,7 +121,7 @@ impl XdpSockets {
     pub fn stats(&self) -> Result<XskStats, Error> {
         let mut sum = XskStats::default();
         for rx in &self.rx {
-            sum.add(&rx.stats()?);
+            sum.add(&rx.rings.stats()?);
         }
         Ok(sum)
     }

@@ -10,17 +10,17 @@
 //! frame is copied into it, and the kernel gets back what it had. The transmitting half keeps a few buffers to copy packets
 //! into that lie there.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use shoal_buffer::{Buffer, Cache, DATA_OFFSET, DATA_SIZE, Fresh, HEADROOM, Loans, Packet, Pool};
 use shoal_link::IfIndex;
 
-use super::queue::{Kick, Rings, Shared, TxRefused, XskConfig, XskHandle, locked, tie};
+use super::queue::{Kick, Rings, Shared, TxRefused, XskConfig, locked, tie};
 use super::release::Ended;
 use super::ring::{Consumer, Desc, Producer};
-use super::socket::{XskSocket, XskStats};
+use super::rx_rings::RxRings;
+use super::socket::XskSocket;
 use crate::Error;
 
 /// Longest frame in one buffer.
@@ -102,15 +102,7 @@ fn halves(
     [loans, tx_loans]: [Loans; 2],
 ) -> (LentRx, LentTx) {
     let zero_copy = shared.memory.is_zero_copy();
-    let receiving = LentRx {
-        ring: Consumer::new(rx.0, rx.1),
-        fill: Producer::new(fill.0, fill.1),
-        loans,
-        malformed: 0,
-        busy_poll: config.busy_poll.is_some(),
-        zero_copy,
-        shared: Arc::clone(&shared),
-    };
+    let receiving = LentRx { rings: RxRings::new([rx, fill], config, zero_copy, &shared), loans };
     let transmitting = LentTx {
         ring: Producer::new(tx.0, tx.1),
         sent: Sent {
@@ -139,14 +131,8 @@ pub(crate) enum NotReceived {
 
 /// The receiving half.
 pub(crate) struct LentRx {
-    ring: Consumer,
-    fill: Producer,
+    pub(crate) rings: RxRings<Ended>,
     loans: Loans,
-    malformed: u64,
-    busy_poll: bool,
-    zero_copy: bool,
-    // Dropped last: the socket lives as long as its rings.
-    shared: Arc<Shared<Ended>>,
 }
 
 impl LentRx {
@@ -163,7 +149,7 @@ impl LentRx {
         for buffer in outside {
             cache.free(buffer);
         }
-        self.flush();
+        self.rings.flush();
         self.loans.len()
     }
 
@@ -171,7 +157,7 @@ impl LentRx {
     /// sense: then the buffer is not given.
     #[inline]
     fn give(&mut self, address: u64, cache: &mut Cache) {
-        if !self.fill.put_address(address) {
+        if !self.rings.fill.put_address(address) {
             self.loans.give_back(address, cache);
         }
     }
@@ -189,11 +175,11 @@ impl LentRx {
     fn exchange(&mut self, desc: Desc, cache: &mut Cache) -> Result<Buffer, NotReceived> {
         let (address, offset) = parts(desc.addr);
         let Some(mut buffer) = self.loans.take_back(address) else {
-            self.malformed += 1;
+            self.rings.malformed += 1;
             return Err(NotReceived::Malformed);
         };
         if lay(&mut cache.packet(&mut buffer), offset, desc.len as usize).is_none() {
-            self.malformed += 1;
+            self.rings.malformed += 1;
             self.return_to_kernel(buffer, cache);
             return Err(NotReceived::Malformed);
         }
@@ -223,7 +209,7 @@ impl LentRx {
         if copied.is_none() {
             // Longer than a buffer's data, because it begins in the headroom: no kernel does that.
             cache.free(to);
-            self.malformed += 1;
+            self.rings.malformed += 1;
             return Err(NotReceived::Malformed);
         }
         Ok(to)
@@ -232,8 +218,8 @@ impl LentRx {
     /// The next frame and how many pieces it came in, or `None` when there is none.
     #[inline]
     pub(crate) fn next(&mut self, cache: &mut Cache) -> Option<Result<(Buffer, u32), NotReceived>> {
-        let desc = self.ring.take()?;
-        if let Some(address) = self.ring.peek_address(AHEAD) {
+        let desc = self.rings.ring.take()?;
+        if let Some(address) = self.rings.ring.peek_address(AHEAD) {
             self.loans.prefetch(parts(address).0);
         }
         let first = self.exchange(desc, cache);
@@ -258,7 +244,7 @@ impl LentRx {
                 (Ok(buffer), Some(slot)) => *slot = Some(buffer),
                 (Ok(buffer), None) => {
                     cache.free(buffer);
-                    self.malformed += u64::from(wrong.is_none());
+                    self.rings.malformed += u64::from(wrong.is_none());
                     wrong = Some(NotReceived::Malformed);
                 }
                 (Err(e), _) => wrong = wrong.or(Some(e)),
@@ -268,8 +254,8 @@ impl LentRx {
                 break;
             }
             // The kernel shows a frame with all its pieces. If it does not, what is there is not a frame.
-            let Some(desc) = self.ring.take() else {
-                self.malformed += 1;
+            let Some(desc) = self.rings.ring.take() else {
+                self.rings.malformed += 1;
                 wrong = Some(NotReceived::Malformed);
                 break;
             };
@@ -294,54 +280,12 @@ impl LentRx {
             }
         }
     }
-
-    /// Lets the kernel see what was read and what is free, and wakes it if it sleeps.
-    pub(crate) fn flush(&mut self) {
-        self.ring.publish();
-        self.fill.publish();
-        if self.busy_poll || (self.zero_copy && self.fill.needs_wakeup()) {
-            self.shared.socket.wake_rx();
-        }
-        self.shared.unstick();
-    }
-
-    /// Whether a frame is there.
-    #[inline]
-    pub(crate) fn is_ready(&mut self) -> bool {
-        self.ring.is_ready()
-    }
-
-    /// Descriptors and indices that made no sense; always 0 with a sane kernel.
-    pub(crate) fn malformed(&self) -> u64 {
-        self.malformed + self.ring.faults() + self.fill.faults()
-    }
-
-    /// The kernel's counters.
-    pub(crate) fn stats(&self) -> Result<XskStats, Error> {
-        self.shared.socket.stats()
-    }
-
-    /// The control plane's view of the queue.
-    pub(crate) fn handle(&self) -> XskHandle {
-        XskHandle(Arc::clone(&self.shared) as _)
-    }
-
-    /// Whether the driver reads and writes the buffers itself.
-    pub(crate) fn is_zero_copy(&self) -> bool {
-        self.zero_copy
-    }
-}
-
-impl AsFd for LentRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.socket.fd()
-    }
 }
 
 impl Drop for LentRx {
     fn drop(&mut self) {
         // The kernel has them until the socket is closed, and it is as soon as nobody shares it any more.
-        self.shared.memory.keep_rx(self.loans.take());
+        self.rings.shared.memory.keep_rx(self.loans.take());
     }
 }
 

@@ -127,11 +127,11 @@ fn a_received_frame_lies_in_the_buffer_that_was_lent_and_another_takes_its_place
         bench.cache.free(buffer);
     }
     assert!(bench.next().is_none());
-    bench.rx.flush();
+    bench.rx.rings.flush();
     assert_eq!(bench.rx_ring.load_acquire(64), Some(3), "read");
     assert_eq!(bench.fill.load_acquire(0), Some(RX + 3), "as many were given as came");
     assert_ne!(bench.filled(RX), first, "not the one that is the router's now");
-    assert_eq!((bench.rx.loans.len(), bench.rx.malformed(), bench.elsewhere()), (RX as usize, 0, 0));
+    assert_eq!((bench.rx.loans.len(), bench.rx.rings.malformed(), bench.elsewhere()), (RX as usize, 0, 0));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn what_the_kernel_does_not_have_is_refused_and_nothing_gets_two_tokens() {
     assert!(bench.next().unwrap().is_err() && bench.next().unwrap().is_err());
     let (buffer, _) = bench.next().unwrap().unwrap();
     assert!(bench.next().unwrap().is_err(), "it has come back already");
-    assert_eq!((bench.rx.malformed(), bench.rx.loans.len()), (7, RX as usize));
+    assert_eq!((bench.rx.rings.malformed(), bench.rx.loans.len()), (7, RX as usize));
     bench.cache.free(buffer);
     bench.cache.free(mine);
     assert_eq!(bench.elsewhere(), 0);
@@ -175,9 +175,9 @@ fn without_a_free_buffer_the_frame_is_dropped_and_the_kernel_keeps_its_own() {
     bench.receive(0, desc(bench.filled(0), 60));
     bench.received(1);
     assert_eq!(bench.next().unwrap().unwrap_err(), NotReceived::NoBuffer);
-    bench.rx.flush();
+    bench.rx.rings.flush();
     assert_eq!((bench.filled(RX), bench.rx.loans.len()), (bench.filled(0), RX as usize));
-    assert_eq!(bench.rx.malformed(), 0);
+    assert_eq!(bench.rx.rings.malformed(), 0);
     for buffer in all {
         bench.cache.free(buffer);
     }
@@ -198,7 +198,7 @@ fn frames_in_pieces_become_chains_and_half_ones_are_refused() {
     bench.cache.free(buffer);
     assert_eq!(bench.next().unwrap().unwrap_err(), NotReceived::Malformed, "its end is missing");
     assert!(bench.next().is_none());
-    bench.rx.flush();
+    bench.rx.rings.flush();
     bench.fill.store_release(64, 4);
     bench.receive(4, more(desc(bench.filled(4), 1)));
     bench.receive(5, desc(3, 1));
@@ -315,13 +315,13 @@ fn buffers_that_the_kernel_does_not_know_are_copied_both_ways() {
     let (mut buffer, _) = bench.next().unwrap().unwrap();
     assert!(!bench.rx.loans.covers(&buffer));
     assert_eq!(bench.cache.packet(&mut buffer).data(), ((first / 64) as u32).to_be_bytes());
-    bench.rx.flush();
+    bench.rx.rings.flush();
     assert_eq!((bench.filled(RX), bench.rx.loans.len()), (first, RX as usize));
     bench.cache.free(buffer);
     for buffer in held {
         bench.cache.free(buffer);
     }
-    assert_eq!((bench.elsewhere(), bench.rx.malformed(), bench.tx.malformed()), (0, 0, 0));
+    assert_eq!((bench.elsewhere(), bench.rx.rings.malformed(), bench.tx.malformed()), (0, 0, 0));
 }
 
 #[derive(Clone, Debug)]
@@ -407,7 +407,7 @@ proptest! {
                         held.push(buffer);
                     }
                 }
-                Step::Flush => bench.rx.flush(),
+                Step::Flush => bench.rx.rings.flush(),
                 Step::Push(len) => {
                     let packet = held.pop().or_else(|| bench.cache.alloc_data(&bytes[..len]).ok());
                     if let Some(buffer) = packet

@@ -14,6 +14,7 @@ pub(crate) mod promiscuous;
 pub(crate) mod queue;
 pub(crate) mod release;
 mod ring;
+mod rx_rings;
 pub(crate) mod socket;
 
 use ring::words as ring_words;

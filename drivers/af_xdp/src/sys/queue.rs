@@ -12,6 +12,7 @@ use shoal_link::IfIndex;
 
 use super::mapping::Mapping;
 use super::ring::{Consumer, Desc, Layout, Producer};
+use super::rx_rings::RxRings;
 use super::socket::{Which, XskSocket, XskStats};
 use crate::Error;
 
@@ -199,18 +200,13 @@ fn halves(
 ) -> (XskRx, XskTx) {
     let (rx_frames, tx_frames) = (2 * config.rx_size as usize, config.tx_size as usize);
     let mut receiving = XskRx {
-        ring: Consumer::new(rx.0, rx.1),
-        fill: Producer::new(fill.0, fill.1),
+        rings: RxRings::new([rx, fill], config, zero_copy, &shared),
         kernels: vec![false; rx_frames].into(),
         hand: None,
         long: vec![0; if config.multi_buffer { LONGEST } else { 0 }].into(),
-        malformed: 0,
-        busy_poll: config.busy_poll.is_some(),
-        zero_copy,
-        shared: Arc::clone(&shared),
     };
     (0..rx_frames).for_each(|frame| receiving.give(frame));
-    receiving.fill.publish();
+    receiving.rings.fill.publish();
     let transmitting = XskTx {
         ring: Producer::new(tx.0, tx.1),
         frames: TxFrames {
@@ -253,26 +249,20 @@ pub(crate) enum Malformed {
 
 /// The receiving half.
 pub(crate) struct XskRx {
-    ring: Consumer,
-    fill: Producer,
+    pub(crate) rings: RxRings<Mapping>,
     /// Which frames the kernel has.
     kernels: Box<[bool]>,
     /// The frame in hand, which goes back when the next one is asked for.
     hand: Option<usize>,
     /// Where frames in several pieces are put together.
     long: Box<[u8]>,
-    malformed: u64,
-    busy_poll: bool,
-    zero_copy: bool,
-    // Dropped last: the socket lives as long as its rings.
-    shared: Arc<Shared<Mapping>>,
 }
 
 impl XskRx {
     /// Gives a frame to the kernel. The ring has room for all frames there are.
     #[inline]
     fn give(&mut self, frame: usize) {
-        let given = self.fill.put_address((frame * CHUNK) as u64);
+        let given = self.rings.fill.put_address((frame * CHUNK) as u64);
         if let Some(kernels) = self.kernels.get_mut(frame) {
             *kernels = given;
         }
@@ -300,9 +290,9 @@ impl XskRx {
         if let Some(frame) = self.hand.take() {
             self.give(frame);
         }
-        let desc = self.ring.take()?;
+        let desc = self.rings.ring.take()?;
         let Some((frame, start)) = self.take_back(desc) else {
-            self.malformed += 1;
+            self.rings.malformed += 1;
             return Some(Err(Malformed::Descriptor));
         };
         if desc.options & libc::XDP_PKT_CONTD != 0 {
@@ -311,7 +301,7 @@ impl XskRx {
         self.hand = Some(frame);
         // SAFETY: the kernel has given this frame back (`take_back`), and gets it again only through `give`, which takes
         // `&mut self`, which the returned frame keeps borrowed; it is of our half, so nobody else has it.
-        let bytes = unsafe { self.shared.memory.bytes(start, desc.len as usize) }.unwrap_or_default();
+        let bytes = unsafe { self.rings.shared.memory.bytes(start, desc.len as usize) }.unwrap_or_default();
         Some(Ok(RxFrame { bytes, pieces: 1 }))
     }
 
@@ -324,7 +314,7 @@ impl XskRx {
             pieces += 1;
             let end = len + desc.len as usize;
             // SAFETY: as in `next`; the slice ends before the frame is given away.
-            let bytes = unsafe { self.shared.memory.bytes(start, desc.len as usize) };
+            let bytes = unsafe { self.rings.shared.memory.bytes(start, desc.len as usize) };
             match self.long.get_mut(len..end).zip(bytes) {
                 Some((to, bytes)) => to.copy_from_slice(bytes),
                 None => whole = false,
@@ -336,7 +326,7 @@ impl XskRx {
             }
             piece = loop {
                 // The kernel shows a frame with all its pieces. If it does not, what is there is not a frame.
-                let Some(more) = self.ring.take() else {
+                let Some(more) = self.rings.ring.take() else {
                     whole = false;
                     break None;
                 };
@@ -349,7 +339,7 @@ impl XskRx {
                 }
             };
         }
-        self.malformed += u64::from(!whole);
+        self.rings.malformed += u64::from(!whole);
         let bytes = self.long.get(..len).filter(|_| whole).ok_or(Malformed::Descriptor)?;
         Ok(RxFrame { bytes, pieces })
     }
@@ -359,44 +349,7 @@ impl XskRx {
         if let Some(frame) = self.hand.take() {
             self.give(frame);
         }
-        self.ring.publish();
-        self.fill.publish();
-        if self.busy_poll || (self.zero_copy && self.fill.needs_wakeup()) {
-            self.shared.socket.wake_rx();
-        }
-        self.shared.unstick();
-    }
-
-    /// Whether a frame is there, as far as can be told without taking one.
-    #[inline]
-    pub(crate) fn is_ready(&mut self) -> bool {
-        self.ring.is_ready()
-    }
-
-    /// Descriptors and indices that made no sense; always 0 with a sane kernel.
-    pub(crate) fn malformed(&self) -> u64 {
-        self.malformed + self.ring.faults() + self.fill.faults()
-    }
-
-    /// The kernel's counters.
-    pub(crate) fn stats(&self) -> Result<XskStats, Error> {
-        self.shared.socket.stats()
-    }
-
-    /// The control plane's view of the queue.
-    pub(crate) fn handle(&self) -> XskHandle {
-        XskHandle(Arc::clone(&self.shared) as _)
-    }
-
-    /// Whether the driver reads and writes packet memory itself.
-    pub(crate) fn is_zero_copy(&self) -> bool {
-        self.zero_copy
-    }
-}
-
-impl AsFd for XskRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.socket.fd()
+        self.rings.flush();
     }
 }
 

@@ -80,7 +80,7 @@ fn all_frames_are_given_and_each_comes_back_once() {
     assert_eq!(bench.rx_ring.load_acquire(64), Some(2), "read");
     assert_eq!(bench.fill.load_acquire(0), Some(2 * RX + 2), "and given back");
     // The same frame again, although the kernel has it not been given a second time: it has, so it may.
-    assert_eq!(bench.rx.malformed(), 0);
+    assert_eq!(bench.rx.rings.malformed(), 0);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn an_index_that_is_too_far_ahead_stops_the_ring_and_is_counted() {
     assert!(bench.rx.next().is_none() && bench.rx.next().is_none());
     bench.received(u32::MAX);
     assert!(bench.rx.next().is_none());
-    assert_eq!(bench.rx.malformed(), 3);
+    assert_eq!(bench.rx.rings.malformed(), 3);
     bench.receive(0, desc(0, 1));
     bench.received(1);
     assert!(bench.rx.next().unwrap().is_ok(), "and it goes on when the index makes sense");
@@ -119,7 +119,7 @@ fn descriptors_of_frames_that_are_not_the_kernels_are_refused() {
     assert!(bench.rx.next().unwrap().is_ok());
     let again = bench.rx.next().unwrap().is_ok();
     assert!(again, "it went back before the next was taken");
-    assert_eq!(bench.rx.malformed(), 4);
+    assert_eq!(bench.rx.rings.malformed(), 4);
 }
 
 #[test]

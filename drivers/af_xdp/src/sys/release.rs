@@ -26,7 +26,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What is left of a queue: the buffers it had lent. Dropped when its socket is closed.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// A socket of the queue's network namespace that asks for the queue afterwards.
     probe: Option<XskSocket>,
     queue: (IfIndex, u32),
