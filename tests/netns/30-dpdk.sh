@@ -319,6 +319,7 @@ adaptive=$(first)
 [ "$(interrupts)" -ge $((told + 5)) ] || fail "10 packets after quiet times, and interrupts from $told to $(interrupts)"
 sleeping=$(wakes 2)
 [ "$sleeping" -lt 100 ] || fail "the thread of an idle TAP woke $sleeping times in 2 seconds: $(ctl show hardware-interfaces tapped detail)"
+says 'nearest 1504' ctl set interface mtu 9000 tapped || fail "$(ctl set interface mtu 9000 tapped)"
 # A port is stopped and started under its sleeping thread, which is woken by the new descriptors then.
 for mtu in 1400 1500; do
   expect "mtu" ctl set interface mtu "$mtu" tapped

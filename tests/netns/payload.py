@@ -7,7 +7,7 @@ payload.py send PORT BYTES HOST...  sends BYTES by TCP, and datagrams of many si
 
 A datagram that is lost is sent again; one that comes with other bytes is an error at once.
 """
-import hashlib, os, select, socket, struct, sys, threading, time
+import errno, hashlib, os, select, socket, struct, sys, threading, time
 
 UDP_SEGMENT = 103
 SIZES = (1, 2, 47, 48, 1200, 1451, 1452)
@@ -86,9 +86,9 @@ def send_udp(host, port):
                     raise ValueError(f"UDP to {host}: no answer to {len(want)} datagrams of {len(train[0])} bytes")
                 left = b"".join(d for d in train if d[:8] in want)
                 sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, size if len(left) > size else 0)
-                sock.send(left)
                 sock.settimeout(0.3)
                 try:
+                    sock.send(left)
                     while want:
                         answer = sock.recv(1 << 16)
                         if answer[:8] in want and want.pop(answer[:8]) != answer[8:]:
@@ -97,6 +97,10 @@ def send_udp(host, port):
                     pass
                 except ConnectionRefusedError:
                     raise ValueError(f"UDP to {host}: nobody listens")
+                except OSError as error:
+                    # A router has said so of the one before; the next goes in fragments.
+                    if error.errno != errno.EMSGSIZE:
+                        raise
 
 
 def send(port, count, hosts):

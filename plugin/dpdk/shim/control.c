@@ -106,9 +106,11 @@ int dpdk_next(uint16_t port) {
   return next < RTE_MAX_ETHPORTS ? next : -ENODEV;
 }
 
-// Whether a device is a virtual one: its drivers do not look at the MTU, and say they know nothing but Ethernet's own.
-static int is_virtual(const struct rte_eth_dev_info *info) {
-  return info->device != NULL && strcmp(rte_bus_name(rte_dev_bus(info->device)), "vdev") == 0;
+// Whether a device's driver does not look at the MTU, and says that it knows nothing but Ethernet's own: so do those of virtual
+// devices, but net_tap, which sends no longer frames.
+static int knows_no_mtu(const struct rte_eth_dev_info *info) {
+  return info->device != NULL && strcmp(rte_bus_name(rte_dev_bus(info->device)), "vdev") == 0 &&
+         strcmp(info->driver_name, "net_tap") != 0;
 }
 
 // The largest MTU that `rte_eth_dev_configure` takes, which judges by the longest frame.
@@ -145,7 +147,7 @@ int dpdk_info(uint16_t port, struct dpdk_info *to) {
   to->max_rx_queues = info.max_rx_queues;
   to->max_tx_queues = info.max_tx_queues;
   to->min_mtu = info.min_mtu;
-  to->max_mtu = is_virtual(&info) ? UINT16_MAX : largest_mtu(&info);
+  to->max_mtu = knows_no_mtu(&info) ? UINT16_MAX : largest_mtu(&info);
   to->rx_desc_min = info.rx_desc_lim.nb_min;
   to->rx_desc_max = info.rx_desc_lim.nb_max;
   to->tx_desc_min = info.tx_desc_lim.nb_min;
@@ -248,7 +250,7 @@ static int set_up(uint16_t port) {
   tx &= info.tx_offload_capa;
   if ((error = need_pool(which, c->mbufs)) != 0)
     return error;
-  conf.rxmode.mtu = is_virtual(&info) ? RTE_MIN(c->mtu, largest_mtu(&info)) : c->mtu;
+  conf.rxmode.mtu = knows_no_mtu(&info) ? RTE_MIN(c->mtu, largest_mtu(&info)) : c->mtu;
   conf.rxmode.offloads = rx;
   conf.txmode.offloads = tx;
   uint64_t rss = (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;

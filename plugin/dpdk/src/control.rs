@@ -205,7 +205,9 @@ impl Dpdk {
             };
             log(
                 Level::Notice,
-                &format!("{device} has {has}: {why}; {others} queues are looked at once a millisecond when idle"),
+                &format!(
+                    "{device} has {has}: {why}; {others} queues are looked at once a millisecond when idle"
+                ),
             );
         }
     }
@@ -226,6 +228,10 @@ fn usual_tx_queues(info: &Info) -> u16 {
     processors.min(info.max_tx_queues).max(1)
 }
 
+/// Drivers that cut large packets themselves and not always: net_tap has memory for the pieces of one packet, if that is not of
+/// the largest in many parts, and says its queue is full for ever then. The router's own cutting is for them, unless `tso on`.
+const CUTS_BADLY: [&str; 1] = ["net_tap"];
+
 fn setup(info: &Info, settings: &Port, stanza: &Stanza, jumbo: bool) -> Result<Setup, String> {
     let device = &info.device;
     let queues = |what: &str, asked: Option<u16>, most: u16, usual: u16| match asked {
@@ -239,7 +245,8 @@ fn setup(info: &Info, settings: &Port, stanza: &Stanza, jumbo: bool) -> Result<S
     let Offloads { multi_segs, tx_checksum, rx_checksum, tso } = stanza.offloads;
     let can = |bits| info.tx_capa & bits == bits;
     let tx_checksum = tx_checksum && can(TX_CHECKSUM);
-    let tso = tso && settings.tso != Some(false) && tx_checksum && can(TX_TSO | TX_IP4_CHECKSUM);
+    let wanted = settings.tso.unwrap_or(!CUTS_BADLY.contains(&info.driver.as_str()));
+    let tso = tso && wanted && tx_checksum && can(TX_TSO | TX_IP4_CHECKSUM);
     if settings.tso == Some(true) && !tso {
         return Err(format!("{device} does not cut TCP packets, expected tso off"));
     }

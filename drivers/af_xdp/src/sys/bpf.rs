@@ -28,6 +28,10 @@ const NO_PREALLOC: u32 = 1;
 /// What the verifier says is at most this long.
 const LOG: usize = 64 << 10;
 
+/// How often a call is made that a signal ends: the verifier gives up when one is waiting, and some drivers of DPDK's send
+/// one for each packet.
+const TRIES: usize = 50;
+
 /// What a map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MapKind {
@@ -41,10 +45,24 @@ pub(crate) enum MapKind {
 /// Calls `bpf`. `T` is one of the structures below, whose bytes are all initialised.
 fn bpf<T>(command: i64, attr: &mut T) -> Result<i32, io::Error> {
     let size = size_of::<T>();
-    // SAFETY: `attr` is `size` bytes that we hold by `&mut`; what its pointers lead to is borrowed by our callers for
-    // longer than this call. The kernel writes no more than the command's own fields.
-    let rc = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size) };
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc as i32) }
+    again_after_signals(|| {
+        // SAFETY: `attr` is `size` bytes that we hold by `&mut`; what its pointers lead to is borrowed by our callers for
+        // longer than this call. The kernel writes no more than the command's own fields.
+        let rc = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size) };
+        if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc as i32) }
+    })
+}
+
+/// Makes a call again that was ended by a signal, so many times.
+fn again_after_signals(mut call: impl FnMut() -> io::Result<i32>) -> io::Result<i32> {
+    let mut result = call();
+    for _ in 1..TRIES {
+        match &result {
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => result = call(),
+            _ => break,
+        }
+    }
+    result
 }
 
 fn owned(fd: i32) -> OwnedFd {
@@ -299,5 +317,26 @@ impl XdpLink {
     /// How it sees frames.
     pub(crate) fn mode(&self) -> XdpMode {
         self.mode
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_signals_end_is_made_again_and_no_other() {
+        let calls = |errors: &[i32]| {
+            let mut made = 0;
+            let result = again_after_signals(|| {
+                made += 1;
+                errors.get(made - 1).map_or(Ok(7), |e| Err(io::Error::from_raw_os_error(*e)))
+            });
+            (made, result.map_err(|e| e.raw_os_error()))
+        };
+        assert_eq!(calls(&[]), (1, Ok(7)));
+        assert_eq!(calls(&[libc::EAGAIN, libc::EINTR, libc::EAGAIN]), (4, Ok(7)));
+        assert_eq!(calls(&[libc::EAGAIN, libc::EACCES]), (2, Err(Some(libc::EACCES))));
+        assert_eq!(calls(&[libc::EAGAIN; 100]), (50, Err(Some(libc::EAGAIN))));
     }
 }
