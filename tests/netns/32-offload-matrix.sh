@@ -233,6 +233,7 @@ for n in $firsts; do
   out=$(ctl set interface rx-queues "$port" 2 2>&1)
   case $(kind "$n") in
     tap* | veth) says "$port queue 1" ctl show interface rx-placement || fail "$port: no second queue: $out" ;;
+    xdp*) grep -q 'ask for up to 1' <<<"$out" || fail "$port: $out" ;;
     *) grep -q 'when it is created' <<<"$out" || fail "$port: $out" ;;
   esac
 done

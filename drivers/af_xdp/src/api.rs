@@ -100,7 +100,7 @@ impl From<Error> for Retval {
         match error {
             Error::Os { .. } | Error::Program { .. } => Retval::SYSCALL_ERROR_1,
             Error::Netns { .. } => Retval::SYSCALL_ERROR_2,
-            Error::NoInterface { .. } => Retval::INVALID_INTERFACE,
+            Error::NoInterface { .. } | Error::Gone(_) => Retval::INVALID_INTERFACE,
             Error::NotOurs { .. } => Retval::INVALID_SW_IF_INDEX,
             Error::Taken { .. } | Error::Interface(InterfaceError::Exists(_)) => Retval::IF_ALREADY_EXISTS,
             Error::Busy(_) | Error::QueueBusy { .. } | Error::DefaultRoute(_) => Retval::INSTANCE_IN_USE,

@@ -105,11 +105,8 @@ impl CreateXdp {
         if let Some(prog) = &self.prog {
             return Err(Error::Prog(prog.clone()));
         }
-        if let Queues::Count(n) = self.queues
-            && !(1..=MOST_QUEUES).contains(&n)
-        {
-            let (what, rule) = ("number of receive queues", "from 1 to 64, or all");
-            return Err(Error::Config { what, value: n.into(), rule });
+        if let Queues::Count(n) = self.queues {
+            check_queues(n)?;
         }
         if let Some(BusyPoll { budget, .. }) = self.busy_poll
             && !(1..=u32::from(u16::MAX)).contains(&budget)
@@ -132,6 +129,15 @@ impl CreateXdp {
             busy_poll: self.busy_poll,
         })
     }
+}
+
+/// A number of queues is one that the program's map has room for.
+pub(crate) fn check_queues(queues: u32) -> Result<(), Error> {
+    if (1..=MOST_QUEUES).contains(&queues) {
+        return Ok(());
+    }
+    let (what, rule) = ("number of receive queues", "from 1 to 64");
+    Err(Error::Config { what, value: queues.into(), rule })
 }
 
 /// Rules that need a MAC address of the router's own have one.

@@ -9,21 +9,20 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
-use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
 use shoal_link::{AdminState, Link, LinkWatch};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
-use crate::config::{CreateXdp, Mac, Queues, check_pinhole};
+use crate::config::{CreateXdp, Mac, check_pinhole};
 use crate::counters::XdpCounters;
 use crate::filter::{Filter, FilterCounts, Wanted};
-use crate::halves::Rx;
 use crate::netns::{Netns, run_in};
 use crate::pinhole::Pinhole;
 use crate::port::Port;
 use crate::queues::{self, Attached, most_mtu};
-use crate::rx::{NODE, Senders, XdpRx};
+use crate::rx::NODE;
 use crate::send::Sender;
 use crate::sys::{PacketMemory, XdpMode, XskConfig, XskStats, release};
 use crate::tx::XdpTx;
@@ -37,6 +36,7 @@ const RELEASE: Duration = Duration::from_millis(50);
 
 /// One interface, as the control plane and `show hardware-interfaces` see it.
 pub(crate) struct XdpInterface {
+    pub(crate) xdps: Weak<XdpInterfaces>,
     /// The kernel's name, as it is now.
     pub(crate) kernel: RefCell<String>,
     /// The kernel's interface; none while it is gone.
@@ -101,7 +101,7 @@ pub struct XdpInterfaces {
     pub(crate) control: Weak<Control>,
     pub(crate) interfaces: Rc<Interfaces>,
     pub(crate) graph: Rc<Graph>,
-    input: NodeIndex,
+    pub(crate) input: NodeIndex,
     counters: XdpCounters,
     all: RefCell<Vec<Rc<XdpInterface>>>,
     pub(crate) watches: Watches,
@@ -158,7 +158,7 @@ impl XdpInterface {
     pub(crate) fn stats(&self) -> XskStats {
         let mut sum = XskStats::default();
         let attached = self.attached.borrow();
-        let all = attached.iter().flat_map(|a| &a.handles).filter_map(|h| h.stats().ok());
+        let all = attached.iter().flat_map(|a| &a.queues).filter_map(|q| q.handle.stats().ok());
         all.for_each(|stats| sum.add(&stats));
         sum
     }
@@ -260,6 +260,7 @@ impl XdpInterfaces {
             asked.mac = Mac::Given(mac);
         }
         let xdp = Rc::new(XdpInterface {
+            xdps: Rc::downgrade(self),
             kernel: RefCell::new(link.name.clone()),
             link: RefCell::new(Some(link.clone())),
             port: Arc::clone(&port),
@@ -281,7 +282,7 @@ impl XdpInterfaces {
         self.counters.begin(index);
         port.set_index(index);
         self.all.borrow_mut().push(Rc::clone(&xdp));
-        if let Err(e) = self.add_queues(&xdp, rx, senders) {
+        if let Err(e) = self.add_queues(&xdp, 0, rx, senders) {
             let _ = self.interfaces.delete(index);
             return Err(e);
         }
@@ -362,9 +363,9 @@ impl XdpInterfaces {
             netns: asked.netns.clone(),
             ifindex: xdp.link.borrow().as_ref().map(|l| l.index.get()),
             mode: attached.as_ref().map(Attached::mode),
-            zero_copy: attached.as_ref().is_some_and(|a| a.zero_copy),
+            zero_copy: attached.as_ref().is_some_and(Attached::is_zero_copy),
             memory: attached.as_ref().map_or("none", Attached::memory),
-            queues: attached.as_ref().map_or(0, |a| a.handles.len()),
+            queues: attached.as_ref().map_or(0, |a| a.queues.len()),
             rings: [xdp.config.rx_size, xdp.config.tx_size],
             pinhole: asked.pinhole.clone(),
             addresses: xdp.addresses.borrow().clone(),
@@ -382,60 +383,6 @@ impl XdpInterfaces {
             (xdp.port.index(), asked)
         };
         self.all.borrow().iter().map(made).collect()
-    }
-
-    pub(crate) fn add_queues(
-        &self,
-        xdp: &XdpInterface,
-        rings: Vec<Rx>,
-        senders: Senders,
-    ) -> Result<(), Error> {
-        let index = xdp.port.index();
-        let old = self.interfaces.queues(index)?;
-        for (number, ring) in (0..).zip(rings) {
-            let queue = Box::new(XdpRx::new(Arc::clone(&xdp.port), ring, number, senders));
-            // A queue that is replaced stays where the operator has put it.
-            let before = old.iter().find(|q| q.queue == number);
-            if before.is_some() {
-                drop(self.interfaces.remove_queue(index, number)?);
-            }
-            let thread = before.map(|q| q.thread);
-            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
-            if let Some(before) = before {
-                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The interface has come back: program and queues on it.
-    pub(crate) fn open_again(&self, xdp: &XdpInterface, link: &Link) -> Result<Vec<String>, Error> {
-        let asked = xdp.asked.borrow().clone();
-        // As many as it was made with, or as there are now.
-        let all = xdp.port.queues() as u32;
-        let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
-        let (attached, halves, remarks) = {
-            let guard = xdp.filter.borrow();
-            let filter: &Filter = &guard;
-            let pool = Some(self.graph.pool());
-            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac, pool);
-            run_in(xdp.netns.as_ref(), || match open(all) {
-                Err(Error::TooManyQueues { has, .. }) => open(has),
-                opened => opened,
-            })?
-        };
-        let senders = attached.senders(link);
-        let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
-        xdp.port.replace_tx(tx.into_iter().map(Sender::new).collect());
-        *xdp.link.borrow_mut() = Some(link.clone());
-        *xdp.attached.borrow_mut() = Some(attached);
-        xdp.apply()?;
-        let index = xdp.port.index();
-        for old in self.interfaces.queues(index)?.iter().filter(|q| q.queue as usize >= rx.len()) {
-            drop(self.interfaces.remove_queue(index, old.queue)?);
-        }
-        self.add_queues(xdp, rx, senders)?;
-        Ok(remarks)
     }
 
     /// An interface is about to be deleted: from here on the host has every frame.

@@ -15,6 +15,11 @@ use crate::queues::most_mtu;
 use crate::sys::{PacketMemory, XdpMode};
 
 impl Device for XdpInterface {
+    fn set_rx_queues(&self, queues: u32) -> Result<(), String> {
+        let Some(xdps) = self.xdps.upgrade() else { return Ok(()) };
+        xdps.resize(self, queues).map_err(|e| e.to_string())
+    }
+
     fn class(&self) -> &'static str {
         "af_xdp"
     }
@@ -90,10 +95,10 @@ impl Device for XdpInterface {
         };
         if let Some(attached) = &*attached {
             let mode = if attached.mode() == XdpMode::Native { "native" } else { "generic" };
-            let copy = if attached.zero_copy { "zero-copy" } else { "copy" };
+            let copy = if attached.is_zero_copy() { "zero-copy" } else { "copy" };
             let pieces = if self.config.multi_buffer { ", multi-buffer" } else { "" };
             let _ = writeln!(text, "XDP {mode}, {copy}{pieces}, packet memory {}", attached.memory());
-            let (n, config) = (attached.handles.len(), self.config);
+            let (n, config) = (attached.queues.len(), self.config);
             let _ = writeln!(text, "queues: {n}, rx ring {} tx ring {}", config.rx_size, config.tx_size);
         }
         if let Some(busy) = self.config.busy_poll {

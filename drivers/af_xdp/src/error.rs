@@ -117,7 +117,7 @@ pub enum Error {
         rule: &'static str,
     },
     /// More queues than the interface has.
-    #[error("'{name}' has {has} queues, not {asked}: say num-rx-queues {has}, or all")]
+    #[error("'{name}' has {has} queues, not {asked}: ask for up to {has}, or let it have more (ethtool -L)")]
     TooManyQueues {
         /// The kernel's interface.
         name: String,
@@ -126,6 +126,9 @@ pub enum Error {
         /// Queues asked for.
         asked: u32,
     },
+    /// It has no queues now.
+    #[error("the kernel's interface '{0}' is gone: its queues can be chosen when it is back")]
+    Gone(String),
     /// The kernel could not be asked about its interfaces, or said no.
     #[error(transparent)]
     Link(#[from] shoal_link::Error),

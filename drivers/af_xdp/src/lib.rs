@@ -29,6 +29,7 @@ mod program;
 #[cfg(test)]
 mod program_tests;
 mod queues;
+mod resize;
 mod running;
 mod rx;
 mod send;

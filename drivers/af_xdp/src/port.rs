@@ -6,26 +6,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
 use crate::counters::XdpCounters;
+use crate::filter::MOST_QUEUES;
 use crate::send::Sender;
 
 /// One interface, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
     pub(crate) interfaces: IfTable,
     index: AtomicU32,
-    /// One for each queue; empty while the kernel's interface is gone.
+    /// A place for each queue there can be, filled from the first; empty while the kernel's interface is gone.
     tx: Box<[Mutex<Option<Sender>>]>,
     pub(crate) placement: TxPlacement,
-    /// How many of them are open: an interface that comes back may have fewer.
+    /// How many of them are open: an interface that comes back may have fewer than were asked for.
     open: AtomicUsize,
     /// Descriptors and indices of the kernel's that made no sense.
     pub(crate) malformed: AtomicU64,
     pub(crate) counters: XdpCounters,
 }
 
+/// A transmit queue, held; none if it is closed.
+type SenderGuard<'a> = MutexGuard<'a, Option<Sender>>;
+
 impl Port {
     pub(crate) fn new(interfaces: IfTable, counters: XdpCounters, senders: Vec<Sender>) -> Self {
         let (placement, open) = (TxPlacement::new(senders.len()), AtomicUsize::new(senders.len()));
-        let tx = senders.into_iter().map(|q| Mutex::new(Some(q))).collect();
+        let mut senders = senders.into_iter();
+        let tx = (0..MOST_QUEUES).map(|_| Mutex::new(senders.next())).collect();
         let (index, malformed) = (AtomicU32::new(SwIfIndex::NONE.0), AtomicU64::new(0));
         Port { interfaces, index, tx, placement, open, malformed, counters }
     }
@@ -40,21 +45,37 @@ impl Port {
         self.index.store(index.0, Ordering::Relaxed);
     }
 
-    /// How many queues it was made with.
-    pub(crate) fn queues(&self) -> usize {
-        self.tx.len()
+    /// How many queues are open.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// The queue that a thread sends by.
     #[inline]
-    pub(crate) fn queue_of(&self, thread: usize) -> usize {
-        self.placement.queue(thread) % self.open.load(Ordering::Relaxed).max(1)
+    fn queue_of(&self, thread: usize) -> usize {
+        self.placement.queue(thread) % self.open().max(1)
+    }
+
+    /// The queue that a thread sends by, with its number; none when there are no queues. One that was closed between two
+    /// looks has a successor.
+    #[inline]
+    pub(crate) fn sender_of(&self, thread: usize) -> Option<(usize, SenderGuard<'_>)> {
+        loop {
+            let number = self.queue_of(thread);
+            let sender = self.sender(number)?;
+            if sender.is_some() {
+                return Some((number, sender));
+            }
+            if self.queue_of(thread) == number {
+                return None;
+            }
+        }
     }
 
     /// A transmit queue. Threads share one only when there are fewer queues than threads, so the lock, taken once a
     /// frame, is free as a rule.
     #[inline]
-    pub(crate) fn sender(&self, number: usize) -> Option<MutexGuard<'_, Option<Sender>>> {
+    fn sender(&self, number: usize) -> Option<SenderGuard<'_>> {
         let queue = self.tx.get(number)?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -63,11 +84,30 @@ impl Port {
     pub(crate) fn replace_tx(&self, senders: Vec<Sender>) {
         self.open.store(senders.len(), Ordering::Relaxed);
         let mut senders = senders.into_iter();
-        for slot in &self.tx {
-            let old =
-                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), senders.next());
-            // Closing waits for the kernel: not while a worker may wait for the lock.
-            drop(old);
+        for number in 0..self.tx.len() {
+            self.put(number, senders.next());
         }
+    }
+
+    /// Adds queues behind those that are open.
+    pub(crate) fn add_tx(&self, senders: impl Iterator<Item = Sender>) {
+        for sender in senders {
+            let number = self.open();
+            self.put(number, Some(sender));
+            self.open.store(number + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Closes all queues but the first ones; threads that sent by the others send by these.
+    pub(crate) fn keep_tx(&self, left: usize) {
+        self.open.store(left.min(self.open()), Ordering::Relaxed);
+        (left..self.tx.len()).for_each(|number| self.put(number, None));
+    }
+
+    fn put(&self, number: usize, sender: Option<Sender>) {
+        let Some(slot) = self.tx.get(number) else { return };
+        let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), sender);
+        // Closing waits for the kernel: not while a worker may wait for the lock.
+        drop(old);
     }
 }

@@ -1,9 +1,9 @@
 //! The queues of one interface, opened together behind its program.
 
+use std::ops::Range;
 use std::os::fd::AsFd as _;
-use std::time::{Duration, Instant};
-
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use shoal_buffer::Pool;
 use shoal_link::Link;
@@ -38,30 +38,51 @@ pub(crate) fn most_mtu(multi_buffer: bool, memory: PacketMemory) -> u32 {
 /// Everything that is open on the kernel's interface. Dropped in this order: first frames go to the host again.
 pub(crate) struct Attached {
     link: XdpLink,
-    pub(crate) handles: Vec<XskHandle>,
+    /// Open queues, from the first.
+    pub(crate) queues: Vec<OpenQueue>,
     _promiscuous: Option<Promiscuous>,
-    pub(crate) zero_copy: bool,
-    /// Queues whose packet memory is the router's buffers.
-    pub(crate) lent: usize,
     multi_buffer: bool,
 }
 
+/// What the control plane keeps of a queue.
+pub(crate) struct OpenQueue {
+    pub(crate) handle: XskHandle,
+    zero_copy: bool,
+    lent: bool,
+}
+
+impl OpenQueue {
+    fn of(rx: &Rx) -> Self {
+        OpenQueue { handle: rx.handle(), zero_copy: rx.is_zero_copy(), lent: rx.is_lent() }
+    }
+}
+
 impl Attached {
+    /// Whether nobody copies, on any queue.
+    pub(crate) fn is_zero_copy(&self) -> bool {
+        self.queues.iter().all(|q| q.zero_copy)
+    }
+
+    /// Queues whose packet memory is the router's buffers.
+    fn lent(&self) -> usize {
+        self.queues.iter().filter(|q| q.lent).count()
+    }
+
     pub(crate) fn mode(&self) -> XdpMode {
         self.link.mode()
     }
 
     /// Largest MTU whose frames fit all queues.
     pub(crate) fn most_mtu(&self) -> u32 {
-        let memory = if self.lent > 0 { PacketMemory::Pool } else { PacketMemory::Own };
+        let memory = if self.lent() > 0 { PacketMemory::Pool } else { PacketMemory::Own };
         most_mtu(self.multi_buffer, memory)
     }
 
     /// Where packets are, in a word.
     pub(crate) fn memory(&self) -> &'static str {
-        match self.lent {
+        match self.lent() {
             0 => "own",
-            n if n == self.handles.len() => "pool",
+            n if n == self.queues.len() => "pool",
             _ => "pool and own",
         }
     }
@@ -76,8 +97,11 @@ impl Attached {
     }
 }
 
+/// Of each queue, from the first, what receives and what sends.
+type Halves = Vec<(Rx, Tx)>;
+
 /// What is open, the halves of its queues, and what an operator should know.
-pub(crate) type Opened = (Attached, Vec<(Rx, Tx)>, Vec<String>);
+pub(crate) type Opened = (Attached, Halves, Vec<String>);
 
 /// Opens all queues of an interface, or none, in the network namespace of the calling thread; on the buffers of a pool, if
 /// there is one and the configuration allows it.
@@ -95,45 +119,91 @@ pub(crate) fn open(
     }
     let mut remarks = Vec::new();
     let mut memory = Memory::choose(link, config, pool, &mut remarks);
-    let attached = attach(link, filter, config, &mut remarks)?;
-    // In generic mode there is no driver that could copy nothing.
-    let copying = if attached.mode() == XdpMode::Generic { Copying::Copy } else { config.copying };
-    let config = XskConfig { copying, ..*config };
-    let multi_buffer = config.multi_buffer;
-    let wanted = match queues {
-        Queues::Count(n) => n,
-        Queues::All => link.rx_queues.clamp(1, MOST_QUEUES),
+    let link_of = attach(link, filter, config, &mut remarks)?;
+    let numbers = match queues {
+        Queues::Count(n) => 0..n,
+        Queues::All => 0..link.rx_queues.clamp(1, MOST_QUEUES),
     };
+    let config = as_attached(config, link_of.mode());
+    let opened = open_range(link, numbers, &config, &mut memory, &mut remarks)?;
+    // Of all that could be, fewer may be in use.
+    if let Queues::Count(asked) = queues {
+        check_number(link, opened.len(), asked)?;
+    }
+    let_in(filter, 0, &opened)?;
+    if queues != Queues::All {
+        remarks.extend(left_to_the_host(link, opened.len()));
+    }
+    let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
+    let queues = opened.iter().map(|(rx, _)| OpenQueue::of(rx)).collect();
+    let multi_buffer = config.multi_buffer;
+    Ok((Attached { link: link_of, queues, _promiscuous: promiscuous, multi_buffer }, opened, remarks))
+}
+
+/// Opens as many queues more as are missing to so many, or none of them; their halves, and what an operator should know.
+pub(crate) fn open_more(
+    attached: &mut Attached,
+    link: &Link,
+    filter: &Filter,
+    config: &XskConfig,
+    queues: u32,
+    pool: Option<&Arc<Pool>>,
+) -> Result<(Halves, Vec<String>), Error> {
+    let mut remarks = Vec::new();
+    let mut memory = Memory::choose(link, config, pool, &mut remarks);
+    let config = as_attached(config, attached.mode());
+    let first = attached.queues.len() as u32;
+    let opened = open_range(link, first..queues, &config, &mut memory, &mut remarks)?;
+    check_number(link, first as usize + opened.len(), queues)?;
+    let_in(filter, first, &opened)?;
+    attached.queues.extend(opened.iter().map(|(rx, _)| OpenQueue::of(rx)));
+    remarks.extend(left_to_the_host(link, attached.queues.len()));
+    Ok((opened, remarks))
+}
+
+/// In generic mode there is no driver that could copy nothing.
+fn as_attached(config: &XskConfig, mode: XdpMode) -> XskConfig {
+    let copying = if mode == XdpMode::Generic { Copying::Copy } else { config.copying };
+    XskConfig { copying, ..*config }
+}
+
+/// Frames of queues from this one on go to their sockets.
+fn let_in(filter: &Filter, first: u32, opened: &[(Rx, Tx)]) -> Result<(), Error> {
+    (first..).zip(opened).try_for_each(|(number, (rx, _))| filter.put_socket(number, rx.as_fd()))
+}
+
+fn check_number(link: &Link, has: usize, asked: u32) -> Result<(), Error> {
+    let has = has as u32;
+    if has < asked {
+        return Err(Error::TooManyQueues { name: link.name.clone(), has, asked });
+    }
+    Ok(())
+}
+
+/// What to say when there are queues that nobody has opened.
+pub(crate) fn left_to_the_host(link: &Link, used: usize) -> Option<String> {
+    let (name, has) = (&link.name, link.rx_queues);
+    let said = || format!("{name} has up to {has} queues, {used} in use: frames of others go to the host");
+    (used < has as usize).then(said)
+}
+
+/// Opens queues, up to the first that is not there.
+fn open_range(
+    link: &Link,
+    numbers: Range<u32>,
+    config: &XskConfig,
+    memory: &mut Memory<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Halves, Error> {
     let mut opened = Vec::new();
-    for number in 0..wanted {
-        match open_one(link, number, &config, &mut memory, &mut remarks) {
+    for number in numbers {
+        match open_one(link, number, config, memory, remarks) {
             Ok(halves) => opened.push(halves),
-            // Fewer queues are in use than there could be.
-            Err(e) if e.errno() == Some(libc::EINVAL) && number > 0 => match queues {
-                Queues::All => break,
-                Queues::Count(asked) => {
-                    return Err(Error::TooManyQueues { name: link.name.clone(), has: number, asked });
-                }
-            },
+            Err(e) if e.errno() == Some(libc::EINVAL) && number > 0 => break,
             Err(e) => return Err(e),
         }
     }
-    for (number, (rx, _)) in (0..).zip(&opened) {
-        filter.put_socket(number, rx.as_fd())?;
-    }
-    if opened.len() < link.rx_queues as usize && queues != Queues::All {
-        let (has, used) = (link.rx_queues, opened.len());
-        let name = &link.name;
-        remarks
-            .push(format!("{name} has up to {has} queues, {used} in use: frames of others go to the host"));
-    }
-    let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
-    let handles = opened.iter().map(|(rx, _)| rx.handle()).collect();
-    let zero_copy = opened.iter().all(|(rx, _)| rx.is_zero_copy());
-    let lent = opened.iter().filter(|(rx, _)| rx.is_lent()).count();
-    let attached =
-        Attached { link: attached, handles, _promiscuous: promiscuous, zero_copy, lent, multi_buffer };
-    Ok((attached, opened, remarks))
+    Ok(opened)
 }
 
 /// Where packets of the next queue are to be.

@@ -133,6 +133,6 @@ impl XdpSockets {
 
     /// Whether the driver reads and writes packet memory itself.
     pub fn is_zero_copy(&self) -> bool {
-        self.attached.zero_copy
+        self.attached.is_zero_copy()
     }
 }

@@ -76,27 +76,25 @@ impl FrameNode for XdpTx {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (interface, thread) = (self.port.index().0, cx.thread());
-        let (mut sum, queue) = (Sum::default(), self.port.queue_of(thread));
-        match self.port.sender(queue) {
-            Some(mut sender) if sender.is_some() => {
-                let Some(sender) = sender.as_mut() else { return };
-                for mut buffer in frame.drain() {
-                    if cx.tracing() {
-                        let pkt = cx.cache().packet(&mut buffer);
-                        cx.trace(&pkt, || Trace { interface, queue, len: pkt.len() });
-                    }
-                    sender.push(buffer, cx.cache(), &mut sum);
+        let mut sum = Sum::default();
+        let mut held = self.port.sender_of(thread);
+        let mine = held.as_mut().and_then(|(queue, sender)| Some((*queue, sender.as_mut()?)));
+        if let Some((queue, sender)) = mine {
+            for mut buffer in frame.drain() {
+                if cx.tracing() {
+                    let pkt = cx.cache().packet(&mut buffer);
+                    cx.trace(&pkt, || Trace { interface, queue, len: pkt.len() });
                 }
-                sender.kick(cx.cache(), &mut sum);
-                let malformed = sender.malformed();
-                if malformed > 0 {
-                    self.port.malformed.fetch_add(malformed, Ordering::Relaxed);
-                }
+                sender.push(buffer, cx.cache(), &mut sum);
             }
-            _ => {
-                sum.gone = frame.len();
-                cx.free_frame(frame);
+            sender.kick(cx.cache(), &mut sum);
+            let malformed = sender.malformed();
+            if malformed > 0 {
+                self.port.malformed.fetch_add(malformed, Ordering::Relaxed);
             }
+        } else {
+            sum.gone = frame.len();
+            cx.free_frame(frame);
         }
         sum.count(cx, interface);
     }

@@ -241,6 +241,64 @@ fn queues_move_between_threads_without_losing_a_frame() {
 }
 
 #[test]
+fn queues_come_and_go_while_packets_flow() {
+    if !can_run("queues_come_and_go_while_packets_flow") {
+        return;
+    }
+    for (memory, tag, shown) in MEMORIES {
+        let hosts = Hosts::new(&format!("q{tag}"));
+        let router = start(&hosts.r);
+        let like = CreateXdp { memory, ..plain() };
+        let [a, _] = router.on(move |r| connect(r, ["ra", "rb"], &like));
+        router.on(|r| r.graph.add_worker(None).unwrap());
+        assert!(hosts.reach_each_other());
+        let used = || router.on(|r| r.graph.pool().stats().used);
+        let before = used();
+        let resize =
+            |queues| router.on(move |r| r.interfaces.set_rx_queues(a, queues).map_err(|e| e.to_string()));
+        // The host sends to the first queue only, so nothing is in the one that comes and goes but what the router sends.
+        hosts.a.run(&["ethtool", "-L", "eth0", "tx", "1"]).unwrap();
+        let ns = hosts.a.name().to_owned();
+        let pings = std::thread::spawn(move || {
+            let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
+            let out = Command::new("ip").args(ping).output().unwrap();
+            String::from_utf8_lossy(&out.stdout).into_owned()
+        });
+        let mut changes = 0;
+        while !pings.is_finished() {
+            resize(1 + changes % 2).unwrap();
+            changes += 1;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (text, errors) = (pings.join().unwrap(), router.on(Inside::errors));
+        println!("{changes} changes, {before} buffers used before, {} after\n{text}{errors:?}", used());
+        assert!(changes > 20 && text.contains("2000 received") && errors.is_empty());
+        for queues in [1, 2, 1, 2] {
+            resize(queues).unwrap();
+            let there = router.on(move |r| {
+                let info = xdps(r).list(Some(a)).unwrap().remove(0);
+                (r.interfaces.queues(a).unwrap().len(), info.queues, info.memory)
+            });
+            assert_eq!(there, (queues as usize, queues as usize, shown));
+        }
+        let (said, made) =
+            (resize(3).unwrap_err(), router.on(move |r| r.interfaces.queues(a).unwrap().len()));
+        assert!(said.contains("'ra' has 2 queues, not 3") && made == 2, "{said}");
+        for wrong in [0, 65] {
+            assert!(resize(wrong).unwrap_err().contains("from 1 to 64"));
+        }
+        hosts.a.run(&["ethtool", "-L", "eth0", "tx", "2"]).unwrap();
+        assert!(hosts.ping(100) && hosts.ping6(100), "two queues again");
+        tcp(&hosts.a, &hosts.b, "10.9.0.2:7000", 10 << 20);
+        // Buffers of the queues that went are back: a ring's worth of each would be missing.
+        assert!(wait_for(PATIENCE, || used() < before + 1024), "{before} used before, {} after", used());
+        hosts.r.ip("link del ra");
+        assert!(wait_for(PATIENCE, || resize(1).is_err_and(|e| e.contains("'ra' is gone"))));
+        router.end();
+    }
+}
+
+#[test]
 fn state_and_mtu_follow_the_kernel_and_down_leaves_the_port_to_the_host() {
     if !can_run("state_and_mtu_follow_the_kernel_and_down_leaves_the_port_to_the_host") {
         return;
@@ -326,8 +384,9 @@ fn wrong_requests_are_refused_and_leave_nothing() {
         "no interface 'rc' in this network namespace, did you mean 'ra'?"
     );
     let queues = |n| CreateXdp { queues: Queues::Count(n), ..named("ra") };
-    assert_eq!(ask(queues(0)).unwrap_err(), "number of receive queues is 0, must be from 1 to 64, or all");
-    assert_eq!(ask(queues(3)).unwrap_err(), "'ra' has 2 queues, not 3: say num-rx-queues 2, or all");
+    assert_eq!(ask(queues(0)).unwrap_err(), "number of receive queues is 0, must be from 1 to 64");
+    let three = "'ra' has 2 queues, not 3: ask for up to 2, or let it have more (ethtool -L)";
+    assert_eq!(ask(queues(3)).unwrap_err(), three);
     let ring = CreateXdp { rx_size: Some(1000), ..named("ra") };
     assert_eq!(ask(ring).unwrap_err(), "rx-queue-size is 1000, must be a power of two from 64 to 16384");
     let zero_copy = CreateXdp { copying: Copying::ZeroCopy, ..named("ra") };

@@ -7,19 +7,33 @@ use shoal_graph::MAX_THREADS;
 /// A queue for each thread. Threads read it once a frame.
 pub struct TxPlacement {
     queue_of: [AtomicU16; MAX_THREADS],
-    queues: u16,
+    queues: AtomicU16,
 }
 
 impl TxPlacement {
     /// So many queues, given to the threads in turn.
     pub fn new(queues: usize) -> Self {
         let queues = queues.clamp(1, usize::from(u16::MAX)) as u16;
-        TxPlacement { queue_of: std::array::from_fn(|thread| AtomicU16::new(thread as u16 % queues)), queues }
+        let queue_of = std::array::from_fn(|thread| AtomicU16::new(thread as u16 % queues));
+        TxPlacement { queue_of, queues: AtomicU16::new(queues) }
     }
 
     /// How many queues there are.
     pub fn queues(&self) -> usize {
-        self.queues.into()
+        self.queues.load(Ordering::Relaxed).into()
+    }
+
+    /// Another number of queues. Threads that an operator has given a queue keep it if it is there; the others are given the
+    /// queues in turn.
+    pub fn resize(&self, queues: usize) {
+        let queues = queues.clamp(1, usize::from(u16::MAX)) as u16;
+        let before = self.queues.swap(queues, Ordering::Relaxed);
+        for (thread, place) in (0u16..).zip(&self.queue_of) {
+            let here = place.load(Ordering::Relaxed);
+            if here == thread % before || here >= queues {
+                place.store(thread % queues, Ordering::Relaxed);
+            }
+        }
     }
 
     /// The queue that a thread sends by.
@@ -57,6 +71,11 @@ mod tests {
         assert_eq!((placement.threads(0, 0..4), placement.threads(1, 0..4)), (vec![0, 2], vec![1, 3]));
         placement.place(0, &[3]);
         assert_eq!((placement.threads(0, 0..4), placement.threads(1, 0..4)), (vec![3], vec![0, 1, 2]));
+        placement.resize(4);
+        assert_eq!((placement.threads(0, 0..4), placement.threads(1, 0..4)), (vec![3], vec![0, 1, 2]));
+        assert_eq!((placement.threads(2, 0..8), placement.threads(3, 0..8)), (vec![], vec![7]));
+        placement.resize(1);
+        assert_eq!(placement.threads(0, 0..4), [0, 1, 2, 3]);
         assert_eq!(TxPlacement::new(0).queue(5), 0);
         assert_eq!(placement.queue(usize::MAX), 0);
     }

@@ -43,8 +43,9 @@ pub(super) const SET_QUEUES: Command = Command::new(
 )
 .examples(&["set interface rx-queues tap0 2"])
 .doc(
-    "Where the device allows it, else the error says what it allows. New queues go to the threads with the fewest. What \
-     waits in a queue that goes is lost.",
+    "Where the device allows it, else the error says what it allows: TAPs, host interfaces and AF_XDP interfaces do. New \
+     queues go to the threads with the fewest. What waits in a queue that goes is lost. A queue of an AF_XDP interface is \
+     a pair, and frames of those it has none for go to the host.",
 );
 
 pub(super) const SHOW_PLACEMENT: Command =

@@ -1,0 +1,136 @@
+//! Queues of an interface that is there: another number of them while packets flow, all of them anew when it is back.
+
+use std::sync::Arc;
+
+use shoal_interface::Queue;
+use shoal_link::Link;
+
+use crate::config::{Mac, Queues, check_queues};
+use crate::control::{XdpInterface, XdpInterfaces};
+use crate::halves::Rx;
+use crate::netns::run_in;
+use crate::queues;
+use crate::rx::{Senders, XdpRx};
+use crate::send::Sender;
+use crate::{Error, filter::Filter};
+
+impl XdpInterfaces {
+    /// Gives an interface more queues, or takes the last ones away. Each is a pair: threads send by it, too. What waits in a
+    /// queue when it is closed is lost; from then on the host has its frames.
+    pub(crate) fn resize(&self, xdp: &XdpInterface, queues: u32) -> Result<(), Error> {
+        check_queues(queues)?;
+        let link = xdp.link.borrow().clone().ok_or_else(|| Error::Gone(xdp.kernel.borrow().clone()))?;
+        let open = xdp.attached.borrow().as_ref().map_or(0, |a| a.queues.len());
+        if queues as usize > open {
+            self.open_more(xdp, &link, queues)?;
+        } else {
+            self.close_last(xdp, &link, queues as usize)?;
+        }
+        xdp.port.placement.resize(queues as usize);
+        xdp.asked.borrow_mut().queues = Queues::Count(queues);
+        Ok(())
+    }
+
+    fn open_more(&self, xdp: &XdpInterface, link: &Link, queues: u32) -> Result<(), Error> {
+        let (opened, senders, first) = {
+            let mut guard = xdp.attached.borrow_mut();
+            let Some(attached) = guard.as_mut() else { return Err(Error::Gone(link.name.clone())) };
+            let (first, pool) = (attached.queues.len(), Some(self.graph.pool()));
+            let filter = xdp.filter.borrow();
+            let (filter, config): (&Filter, _) = (&filter, xdp.config);
+            let opened = run_in(xdp.netns.as_ref(), || {
+                queues::open_more(attached, link, filter, &config, queues, pool)
+            });
+            (opened, attached.senders(link), first)
+        };
+        // Some may have been opened and closed again.
+        self.release_buffers();
+        let (halves, remarks) = opened?;
+        let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
+        xdp.port.add_tx(tx.into_iter().map(Sender::new));
+        if let Err(e) = self.add_queues(xdp, first as u32, rx, senders) {
+            let _ = self.close_last(xdp, link, first);
+            return Err(e);
+        }
+        for remark in remarks {
+            self.say(&remark);
+        }
+        Ok(())
+    }
+
+    /// Closes all queues but the first ones.
+    fn close_last(&self, xdp: &XdpInterface, link: &Link, left: usize) -> Result<(), Error> {
+        let index = xdp.port.index();
+        let before = xdp.port.open();
+        xdp.port.keep_tx(left);
+        for queue in self.interfaces.queues(index)?.iter().rev().filter(|q| q.queue as usize >= left) {
+            drop(self.interfaces.remove_queue(index, queue.queue)?);
+        }
+        if let Some(attached) = xdp.attached.borrow_mut().as_mut() {
+            attached.queues.truncate(left);
+        }
+        self.release_buffers();
+        if left < before
+            && let Some(remark) = queues::left_to_the_host(link, left)
+        {
+            self.say(&remark);
+        }
+        Ok(())
+    }
+
+    /// Puts receiving halves into the graph, in the place of those with the same numbers.
+    pub(crate) fn add_queues(
+        &self,
+        xdp: &XdpInterface,
+        first: u32,
+        rings: Vec<Rx>,
+        senders: Senders,
+    ) -> Result<(), Error> {
+        let index = xdp.port.index();
+        let old = self.interfaces.queues(index)?;
+        for (number, ring) in (first..).zip(rings) {
+            let queue = Box::new(XdpRx::new(Arc::clone(&xdp.port), ring, number, senders));
+            // A queue that is replaced stays where the operator has put it.
+            let before = old.iter().find(|q| q.queue == number);
+            if before.is_some() {
+                drop(self.interfaces.remove_queue(index, number)?);
+            }
+            let thread = before.map(|q| q.thread);
+            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
+            if let Some(before) = before {
+                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The interface has come back: program and queues on it.
+    pub(crate) fn open_again(&self, xdp: &XdpInterface, link: &Link) -> Result<Vec<String>, Error> {
+        let asked = xdp.asked.borrow().clone();
+        // As many as were wanted last, or as there are now.
+        let all = xdp.port.placement.queues() as u32;
+        let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
+        let (attached, halves, remarks) = {
+            let guard = xdp.filter.borrow();
+            let filter: &Filter = &guard;
+            let pool = Some(self.graph.pool());
+            let open = |n| queues::open(link, filter, &config, Queues::Count(n), own_mac, pool);
+            run_in(xdp.netns.as_ref(), || match open(all) {
+                Err(Error::TooManyQueues { has, .. }) => open(has),
+                opened => opened,
+            })?
+        };
+        let senders = attached.senders(link);
+        let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
+        xdp.port.replace_tx(tx.into_iter().map(Sender::new).collect());
+        *xdp.link.borrow_mut() = Some(link.clone());
+        *xdp.attached.borrow_mut() = Some(attached);
+        xdp.apply()?;
+        let index = xdp.port.index();
+        for old in self.interfaces.queues(index)?.iter().filter(|q| q.queue as usize >= rx.len()) {
+            drop(self.interfaces.remove_queue(index, old.queue)?);
+        }
+        self.add_queues(xdp, 0, rx, senders)?;
+        Ok(remarks)
+    }
+}
