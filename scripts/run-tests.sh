@@ -72,8 +72,8 @@ stage_lint() {
   lines lint
 }
 
-stage_unit() {
-  run unit 2700 cargo test --locked --workspace --no-fail-fast -- --show-output
+# Counts a run of `cargo test`.
+cargo_tests() {
   local p f i s
   # Each test binary sums up: `test result: ok. 4 passed; 0 failed; 1 ignored; ...`.
   read -r p f i < <(awk '/^test result: / { p += $4; f += $6; i += $8 } END { print p + 0, f + 0, i + 0 }' "$log")
@@ -83,7 +83,31 @@ stage_unit() {
   s=$(grep -aE '^SKIP ' "$log" | sort -u | grep -cv ': ignored ')
   # It did not build, or a test binary died before it could count.
   [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
-  count unit $((p > s ? p - s : 0)) "$f" $((i + s))
+  count "$1" $((p > s ? p - s : 0)) "$f" $((i + s))
+}
+
+# The programs that tests start, and the plugin that the lab's ports are made with: once, whichever stage needs them first.
+built=
+programs() {
+  [ -z "$built" ] || return "$built"
+  run build 1800 cargo build --locked --release -p shoal -p shoalctl
+  built=$((code != 0))
+  count build $((1 - built)) "$built" 0
+  # A workspace of its own, with tests of its own; tests with hosts say themselves that they need the plugin.
+  if pkg-config --exists libdpdk 2>/dev/null; then
+    run dpdk-build 900 scripts/dpdk.sh
+    count dpdk-build $((code == 0)) $((code != 0)) 0
+    run dpdk 900 cargo test --locked --manifest-path plugin/dpdk/Cargo.toml
+    cargo_tests dpdk
+  fi
+  return "$built"
+}
+
+stage_unit() {
+  # The lab's tests start the router's programs. Those that need none run without them, too.
+  programs
+  run unit 2700 cargo test --locked --workspace --no-fail-fast -- --show-output
+  cargo_tests unit
 }
 
 stage_netns() {
@@ -93,21 +117,7 @@ stage_netns() {
     count netns 0 0 1
     return
   fi
-  run netns-build 1800 cargo build --locked --release -p shoal -p shoalctl
-  if [ "$code" -ne 0 ]; then count netns-build 0 1 0; return; fi
-  count netns-build 1 0 0
-  # The lab's tests that need the router's programs: skipped above, before there were any.
-  run lab 900 cargo test --locked --workspace --test user_space -- --show-output
-  local p f s
-  read -r p f < <(awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
-  s=$(grep -acE '^SKIP ' "$log")
-  [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
-  count lab $((p > s ? p - s : 0)) "$f" "$s"
-  # A workspace of its own, with tests of its own; the tests with hosts say themselves that they need it.
-  if pkg-config --exists libdpdk 2>/dev/null; then
-    run dpdk 900 sh -c 'cargo test --locked --manifest-path plugin/dpdk/Cargo.toml && scripts/dpdk.sh'
-    [ "$code" -eq 0 ] && count dpdk 1 0 0 || count dpdk 0 1 0
-  fi
+  programs || return
   run netns 1200 scripts/in-namespace.sh tests/netns/run.sh
   if [ "$code" -eq 77 ]; then
     echo "SKIP netns: needs root or unprivileged user namespaces, this system allows neither" >>"$log"
