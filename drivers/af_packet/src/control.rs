@@ -310,19 +310,9 @@ impl HostInterfaces {
         rings: Vec<RxRing>,
     ) -> Result<(), Error> {
         let index = host.port.index();
-        let old = self.interfaces.queues(index)?;
         for (number, ring) in (from as u32..).zip(rings) {
             let queue = Box::new(HostRx::new(Arc::clone(&host.port), ring, number, host.config.get().layer));
-            // A queue that is replaced stays where the operator has put it.
-            let before = old.iter().find(|q| q.queue == number);
-            if before.is_some() {
-                drop(self.interfaces.remove_queue(index, number)?);
-            }
-            let thread = before.map(|q| q.thread);
-            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
-            if let Some(before) = before {
-                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
-            }
+            self.interfaces.put_queue(index, Queue { number, node: self.input, queue, thread: None })?;
         }
         Ok(())
     }

@@ -12,22 +12,13 @@ impl HostInterfaces {
         if queues > config.rx {
             let rings = further(host, config, queues)?;
             if let Err(e) = self.add_queues(host, config.rx, rings) {
-                let _ = self.remove_queues(host, config.rx);
+                let _ = self.interfaces.keep_queues(host.port.index(), config.rx);
                 return Err(e);
             }
         } else {
-            self.remove_queues(host, queues)?;
+            self.interfaces.keep_queues(host.port.index(), queues)?;
         }
         host.config.set(QueueConfig { rx: queues, ..config });
-        Ok(())
-    }
-
-    /// Takes all receive queues but the first ones away.
-    fn remove_queues(&self, host: &HostInterface, left: usize) -> Result<(), Error> {
-        let index = host.port.index();
-        for queue in self.interfaces.queues(index)?.iter().rev().filter(|q| q.queue as usize >= left) {
-            drop(self.interfaces.remove_queue(index, queue.queue)?);
-        }
         Ok(())
     }
 }

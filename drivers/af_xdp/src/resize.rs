@@ -63,9 +63,7 @@ impl XdpInterfaces {
         let index = xdp.port.index();
         let before = xdp.port.open();
         xdp.port.keep_tx(left);
-        for queue in self.interfaces.queues(index)?.iter().rev().filter(|q| q.queue as usize >= left) {
-            drop(self.interfaces.remove_queue(index, queue.queue)?);
-        }
+        self.interfaces.keep_queues(index, left)?;
         if let Some(attached) = xdp.attached.borrow_mut().as_mut() {
             attached.queues.truncate(left);
         }
@@ -87,19 +85,9 @@ impl XdpInterfaces {
         senders: Senders,
     ) -> Result<(), Error> {
         let index = xdp.port.index();
-        let old = self.interfaces.queues(index)?;
         for (number, ring) in (first..).zip(rings) {
             let queue = Box::new(XdpRx::new(Arc::clone(&xdp.port), ring, number, senders));
-            // A queue that is replaced stays where the operator has put it.
-            let before = old.iter().find(|q| q.queue == number);
-            if before.is_some() {
-                drop(self.interfaces.remove_queue(index, number)?);
-            }
-            let thread = before.map(|q| q.thread);
-            self.interfaces.add_queue(index, Queue { number, node: self.input, queue, thread })?;
-            if let Some(before) = before {
-                self.interfaces.set_rx_mode(index, Some(number), before.mode)?;
-            }
+            self.interfaces.put_queue(index, Queue { number, node: self.input, queue, thread: None })?;
         }
         Ok(())
     }
@@ -127,9 +115,7 @@ impl XdpInterfaces {
         *xdp.attached.borrow_mut() = Some(attached);
         xdp.apply()?;
         let index = xdp.port.index();
-        for old in self.interfaces.queues(index)?.iter().filter(|q| q.queue as usize >= rx.len()) {
-            drop(self.interfaces.remove_queue(index, old.queue)?);
-        }
+        self.interfaces.keep_queues(index, rx.len())?;
         self.add_queues(xdp, 0, rx, senders)?;
         Ok(remarks)
     }

@@ -92,6 +92,32 @@ impl Interfaces {
         Ok(id)
     }
 
+    /// Gives an interface a receive queue. If it has one of that number the new one takes its place: on its thread, in its mode.
+    ///
+    /// # Errors
+    /// There is no such interface or thread.
+    pub fn put_queue(&self, index: SwIfIndex, queue: Queue) -> Result<QueueId, InterfaceError> {
+        let number = queue.number;
+        let Some(before) = self.queues(index)?.into_iter().find(|q| q.queue == number) else {
+            return self.add_queue(index, queue);
+        };
+        drop(self.remove_queue(index, number)?);
+        let id = self.add_queue(index, Queue { thread: Some(before.thread), ..queue })?;
+        self.set_rx_mode(index, Some(number), before.mode)?;
+        Ok(id)
+    }
+
+    /// Takes away all receive queues of an interface but the first ones, the last first.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn keep_queues(&self, index: SwIfIndex, first: usize) -> Result<(), InterfaceError> {
+        for queue in self.queues(index)?.iter().rev().filter(|q| q.queue as usize >= first) {
+            drop(self.remove_queue(index, queue.queue)?);
+        }
+        Ok(())
+    }
+
     /// Gives the input nodes of an interface's queues edges to where its frames go, for those who look at the graph.
     pub(super) fn lead_queues(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         let data = self.data(index)?;
