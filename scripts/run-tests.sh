@@ -10,6 +10,10 @@ PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
+free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+if [ ! -d target/debug/deps ] && [ "${free:-99}" -lt 10 ]; then
+  echo "disk: $free GB free here, a first run takes 10: it may end with 'No space left on device'"
+fi
 table=() skips=() failures=()
 
 # run NAME SECONDS COMMAND...: leaves the exit code in $code and the log's name in $log.
