@@ -275,12 +275,7 @@ fn queues_move_between_threads_without_losing_a_frame() {
     });
     assert!(wait_for(PATIENCE, || hosts.ping(1)));
     let before = router.on(move |r| (r.counts(a), r.counts(b)));
-    let ns = hosts.a.name().to_owned();
-    let pings = std::thread::spawn(move || {
-        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
-        let out = Command::new("ip").args(ping).output().unwrap();
-        String::from_utf8_lossy(&out.stdout).into_owned()
-    });
+    let pings = pings_meanwhile(&hosts.a, 2000, "10.9.0.2");
     let mut moves = 0;
     while !pings.is_finished() {
         router.on(move |r| {

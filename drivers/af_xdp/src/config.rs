@@ -106,7 +106,7 @@ impl CreateXdp {
             return Err(Error::Prog(prog.clone()));
         }
         if let Queues::Count(n) = self.queues {
-            check_queues(n)?;
+            check_queues(n, "from 1 to 64, or all")?;
         }
         if let Some(BusyPoll { budget, .. }) = self.busy_poll
             && !(1..=u32::from(u16::MAX)).contains(&budget)
@@ -132,12 +132,11 @@ impl CreateXdp {
 }
 
 /// A number of queues is one that the program's map has room for.
-pub(crate) fn check_queues(queues: u32) -> Result<(), Error> {
+pub(crate) fn check_queues(queues: u32, rule: &'static str) -> Result<(), Error> {
     if (1..=MOST_QUEUES).contains(&queues) {
         return Ok(());
     }
-    let (what, rule) = ("number of receive queues", "from 1 to 64");
-    Err(Error::Config { what, value: queues.into(), rule })
+    Err(Error::Config { what: "number of receive queues", value: queues.into(), rule })
 }
 
 /// Rules that need a MAC address of the router's own have one.

@@ -46,7 +46,7 @@ impl Port {
     }
 
     /// How many queues are open.
-    pub(crate) fn open(&self) -> usize {
+    fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
@@ -100,7 +100,7 @@ impl Port {
 
     /// Closes all queues but the first ones; threads that sent by the others send by these.
     pub(crate) fn keep_tx(&self, left: usize) {
-        self.open.store(left.min(self.open()), Ordering::Relaxed);
+        self.open.store(left, Ordering::Relaxed);
         (left..self.tx.len()).for_each(|number| self.put(number, None));
     }
 

@@ -120,24 +120,12 @@ pub(crate) fn open(
     let mut remarks = Vec::new();
     let mut memory = Memory::choose(link, config, pool, &mut remarks);
     let link_of = attach(link, filter, config, &mut remarks)?;
-    let numbers = match queues {
-        Queues::Count(n) => 0..n,
-        Queues::All => 0..link.rx_queues.clamp(1, MOST_QUEUES),
-    };
-    let config = as_attached(config, link_of.mode());
-    let opened = open_range(link, numbers, &config, &mut memory, &mut remarks)?;
-    // Of all that could be, fewer may be in use.
-    if let Queues::Count(asked) = queues {
-        check_number(link, opened.len(), asked)?;
-    }
-    let_in(filter, 0, &opened)?;
-    if queues != Queues::All {
-        remarks.extend(left_to_the_host(link, opened.len()));
-    }
     let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
-    let queues = opened.iter().map(|(rx, _)| OpenQueue::of(rx)).collect();
     let multi_buffer = config.multi_buffer;
-    Ok((Attached { link: link_of, queues, _promiscuous: promiscuous, multi_buffer }, opened, remarks))
+    let mut attached =
+        Attached { link: link_of, queues: Vec::new(), _promiscuous: promiscuous, multi_buffer };
+    let opened = attached.extend(link, filter, config, queues, &mut memory, &mut remarks)?;
+    Ok((attached, opened, remarks))
 }
 
 /// Opens as many queues more as are missing to so many, or none of them; their halves, and what an operator should know.
@@ -151,33 +139,50 @@ pub(crate) fn open_more(
 ) -> Result<(Halves, Vec<String>), Error> {
     let mut remarks = Vec::new();
     let mut memory = Memory::choose(link, config, pool, &mut remarks);
-    let config = as_attached(config, attached.mode());
-    let first = attached.queues.len() as u32;
-    let opened = open_range(link, first..queues, &config, &mut memory, &mut remarks)?;
-    check_number(link, first as usize + opened.len(), queues)?;
-    let_in(filter, first, &opened)?;
-    attached.queues.extend(opened.iter().map(|(rx, _)| OpenQueue::of(rx)));
-    remarks.extend(left_to_the_host(link, attached.queues.len()));
+    let queues = Queues::Count(queues);
+    let opened = attached.extend(link, filter, config, queues, &mut memory, &mut remarks)?;
     Ok((opened, remarks))
+}
+
+impl Attached {
+    /// Opens what is missing to so many queues, or nothing, and has their frames go to their sockets.
+    fn extend(
+        &mut self,
+        link: &Link,
+        filter: &Filter,
+        config: &XskConfig,
+        queues: Queues,
+        memory: &mut Memory<'_>,
+        remarks: &mut Vec<String>,
+    ) -> Result<Halves, Error> {
+        let first = self.queues.len() as u32;
+        let end = match queues {
+            Queues::Count(n) => n,
+            Queues::All => link.rx_queues.clamp(1, MOST_QUEUES),
+        };
+        let opened = open_range(link, first..end, &as_attached(config, self.mode()), memory, remarks)?;
+        let has = first + opened.len() as u32;
+        // Of all that could be, fewer may be in use.
+        if let Queues::Count(asked) = queues
+            && has < asked
+        {
+            return Err(Error::TooManyQueues { name: link.name.clone(), has, asked });
+        }
+        for (number, (rx, _)) in (first..).zip(&opened) {
+            filter.put_socket(number, rx.as_fd())?;
+        }
+        self.queues.extend(opened.iter().map(|(rx, _)| OpenQueue::of(rx)));
+        if queues != Queues::All {
+            remarks.extend(left_to_the_host(link, self.queues.len()));
+        }
+        Ok(opened)
+    }
 }
 
 /// In generic mode there is no driver that could copy nothing.
 fn as_attached(config: &XskConfig, mode: XdpMode) -> XskConfig {
     let copying = if mode == XdpMode::Generic { Copying::Copy } else { config.copying };
     XskConfig { copying, ..*config }
-}
-
-/// Frames of queues from this one on go to their sockets.
-fn let_in(filter: &Filter, first: u32, opened: &[(Rx, Tx)]) -> Result<(), Error> {
-    (first..).zip(opened).try_for_each(|(number, (rx, _))| filter.put_socket(number, rx.as_fd()))
-}
-
-fn check_number(link: &Link, has: usize, asked: u32) -> Result<(), Error> {
-    let has = has as u32;
-    if has < asked {
-        return Err(Error::TooManyQueues { name: link.name.clone(), has, asked });
-    }
-    Ok(())
 }
 
 /// What to say when there are queues that nobody has opened.

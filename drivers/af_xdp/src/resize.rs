@@ -18,15 +18,19 @@ impl XdpInterfaces {
     /// Gives an interface more queues, or takes the last ones away. Each is a pair: threads send by it, too. What waits in a
     /// queue when it is closed is lost; from then on the host has its frames.
     pub(crate) fn resize(&self, xdp: &XdpInterface, queues: u32) -> Result<(), Error> {
-        check_queues(queues)?;
+        check_queues(queues, "from 1 to 64")?;
         let link = xdp.link.borrow().clone().ok_or_else(|| Error::Gone(xdp.kernel.borrow().clone()))?;
         let open = xdp.attached.borrow().as_ref().map_or(0, |a| a.queues.len());
-        if queues as usize > open {
+        let wanted = queues as usize;
+        if wanted > open {
             self.open_more(xdp, &link, queues)?;
-        } else {
-            self.close_last(xdp, &link, queues as usize)?;
+        } else if wanted < open {
+            self.close_last(xdp, wanted)?;
+            if let Some(remark) = queues::left_to_the_host(&link, wanted) {
+                self.say(&remark);
+            }
         }
-        xdp.port.placement.resize(queues as usize);
+        xdp.port.placement.resize(wanted);
         xdp.asked.borrow_mut().queues = Queues::Count(queues);
         Ok(())
     }
@@ -49,7 +53,7 @@ impl XdpInterfaces {
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
         xdp.port.add_tx(tx.into_iter().map(Sender::new));
         if let Err(e) = self.add_queues(xdp, first as u32, rx, senders) {
-            let _ = self.close_last(xdp, link, first);
+            let _ = self.close_last(xdp, first);
             return Err(e);
         }
         for remark in remarks {
@@ -59,20 +63,13 @@ impl XdpInterfaces {
     }
 
     /// Closes all queues but the first ones.
-    fn close_last(&self, xdp: &XdpInterface, link: &Link, left: usize) -> Result<(), Error> {
-        let index = xdp.port.index();
-        let before = xdp.port.open();
+    fn close_last(&self, xdp: &XdpInterface, left: usize) -> Result<(), Error> {
         xdp.port.keep_tx(left);
-        self.interfaces.keep_queues(index, left)?;
+        self.interfaces.keep_queues(xdp.port.index(), left)?;
         if let Some(attached) = xdp.attached.borrow_mut().as_mut() {
             attached.queues.truncate(left);
         }
         self.release_buffers();
-        if left < before
-            && let Some(remark) = queues::left_to_the_host(link, left)
-        {
-            self.say(&remark);
-        }
         Ok(())
     }
 

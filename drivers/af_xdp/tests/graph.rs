@@ -215,12 +215,7 @@ fn queues_move_between_threads_without_losing_a_frame() {
         r.graph.add_worker(None).unwrap();
     });
     assert!(hosts.reach_each_other());
-    let ns = hosts.a.name().to_owned();
-    let pings = std::thread::spawn(move || {
-        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
-        let out = Command::new("ip").args(ping).output().unwrap();
-        String::from_utf8_lossy(&out.stdout).into_owned()
-    });
+    let pings = pings_meanwhile(&hosts.a, 2000, "10.9.0.2");
     let mut moves = 0;
     while !pings.is_finished() {
         router.on(move |r| {
@@ -258,12 +253,7 @@ fn queues_come_and_go_while_packets_flow() {
             |queues| router.on(move |r| r.interfaces.set_rx_queues(a, queues).map_err(|e| e.to_string()));
         // The host sends to the first queue only, so nothing is in the one that comes and goes but what the router sends.
         hosts.a.run(&["ethtool", "-L", "eth0", "tx", "1"]).unwrap();
-        let ns = hosts.a.name().to_owned();
-        let pings = std::thread::spawn(move || {
-            let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", "2000", "10.9.0.2"];
-            let out = Command::new("ip").args(ping).output().unwrap();
-            String::from_utf8_lossy(&out.stdout).into_owned()
-        });
+        let pings = pings_meanwhile(&hosts.a, 2000, "10.9.0.2");
         let mut changes = 0;
         while !pings.is_finished() {
             resize(1 + changes % 2).unwrap();
@@ -384,7 +374,7 @@ fn wrong_requests_are_refused_and_leave_nothing() {
         "no interface 'rc' in this network namespace, did you mean 'ra'?"
     );
     let queues = |n| CreateXdp { queues: Queues::Count(n), ..named("ra") };
-    assert_eq!(ask(queues(0)).unwrap_err(), "number of receive queues is 0, must be from 1 to 64");
+    assert_eq!(ask(queues(0)).unwrap_err(), "number of receive queues is 0, must be from 1 to 64, or all");
     let three = "'ra' has 2 queues, not 3: ask for up to 2, or let it have more (ethtool -L)";
     assert_eq!(ask(queues(3)).unwrap_err(), three);
     let ring = CreateXdp { rx_size: Some(1000), ..named("ra") };

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::Namespace;
@@ -15,6 +17,16 @@ pub fn pings(from: &Namespace, count: u32, to: &str) -> bool {
     let answer = from.run(&["ping", "-q", "-i", "0.01", "-W", "1", "-c", &count, to]);
     println!("{}", answer.as_ref().unwrap_or_else(|e| e));
     answer.is_ok_and(|text| text.contains(" 0% packet loss"))
+}
+
+/// Pings 1 ms apart while other things happen; what `ping` says in the end.
+pub fn pings_meanwhile(from: &Namespace, count: u32, to: &str) -> JoinHandle<String> {
+    let (ns, count, to) = (from.name().to_owned(), count.to_string(), to.to_owned());
+    std::thread::spawn(move || {
+        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", &count, &to];
+        let out = Command::new("ip").args(ping).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    })
 }
 
 /// Megabits a second of one TCP connection from `a` to `b`, which has this address and port; default offloads. Every byte
