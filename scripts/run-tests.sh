@@ -10,11 +10,11 @@ PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
+table=() skips=() failures=()
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 if [ ! -d target/debug/deps ] && [ "${free:-99}" -lt 10 ]; then
   echo "disk: $free GB free here, a first run takes 10: it may end with 'No space left on device'"
 fi
-table=() skips=() failures=()
 
 # run NAME SECONDS COMMAND...: leaves the exit code in $code and the log's name in $log.
 run() {
@@ -91,12 +91,12 @@ cargo_tests() {
 }
 
 # The programs that tests start, and the plugin that the lab's ports are made with: once, whichever stage needs them first.
-built=
+programs_failed=
 programs() {
-  [ -z "$built" ] || return "$built"
+  [ -z "$programs_failed" ] || return "$programs_failed"
   run build 1800 cargo build --locked --release -p shoal -p shoalctl
-  built=$((code != 0))
-  count build $((1 - built)) "$built" 0
+  programs_failed=$((code != 0))
+  count build $((1 - programs_failed)) "$programs_failed" 0
   # A workspace of its own, with tests of its own; tests with hosts say themselves that they need the plugin.
   if pkg-config --exists libdpdk 2>/dev/null; then
     run dpdk-build 900 scripts/dpdk.sh
@@ -104,7 +104,7 @@ programs() {
     run dpdk 900 cargo test --locked --manifest-path plugin/dpdk/Cargo.toml
     cargo_tests dpdk
   fi
-  return "$built"
+  return "$programs_failed"
 }
 
 stage_unit() {

@@ -11,14 +11,9 @@
 need ip iperf3 python3 ping nstat
 [ -w /dev/net/tun ] || skip "there is no /dev/net/tun that this user may open"
 : "${BYTES:=1500000}" "${IPERF:=6M}"
-kinds=(tap tap-off veth xdp memif) dpdk=() without=
-if [ -n "${DPDK_PLUGIN:-}" ] || pkg-config --exists libdpdk 2>/dev/null; then
-  : "${DPDK_PLUGIN:=$("$root/scripts/dpdk.sh")}" || fail "the plugin does not build"
-  kinds+=(dpdk vhost)
-  dpdk=(plugins { path "$DPDK_PLUGIN" plugin dpdk_plugin.so { enable } } dpdk { no-pci no-hugetlb })
-else
-  without=", without DPDK's, whose headers are not installed (libdpdk-dev)"
-fi
+with_dpdk
+kinds=(tap tap-off veth xdp memif)
+[ ${#dpdk[@]} -eq 0 ] || kinds+=(dpdk vhost)
 # Of each kind two: hosts 1 to K, which send, and K+1 to 2K.
 K=${#kinds[@]}
 firsts=$(seq "$K") seconds=$(seq $((K + 1)) $((2 * K))) all=$(seq $((2 * K)))
@@ -44,11 +39,7 @@ for i in $all; do
   ip netns exec "$ns" sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.accept_dad=0
 done
 start_router cpu { workers 1 } vhost-user { trust-guests } "${dpdk[@]}"
-ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/far" } configuration { directory "$work/far-lib" } \
-  "${dpdk[@]}" >"$work/far.log" 2>&1 &
-helpers+=($!)
-far() { timeout 20 "$SHOALCTL" -s "$work/far/cli.sock" "$@"; }
-await 10 far show version || fail "the second router does not answer: $(cat "$work/far.log")"
+start_far "${dpdk[@]}"
 expect "socket" far create memif socket id 1 filename "$work/run/memif.sock"
 
 # tap ROUTER N WORDS...: the router's tap whose other end is host N's eth0; prints its name.

@@ -12,20 +12,10 @@
 need ip ping
 [ -w /dev/net/tun ] || skip "there is no /dev/net/tun that this user may open"
 : "${ROUNDS:=20}"
-dpdk=() without=
-if [ -n "${DPDK_PLUGIN:-}" ] || pkg-config --exists libdpdk 2>/dev/null; then
-  : "${DPDK_PLUGIN:=$("$root/scripts/dpdk.sh")}" || fail "the plugin does not build"
-  dpdk=(plugins { path "$DPDK_PLUGIN" plugin dpdk_plugin.so { enable } } dpdk { no-pci no-hugetlb })
-else
-  without=", without DPDK's, whose headers are not installed (libdpdk-dev)"
-fi
+with_dpdk
 begin cpu { workers 1 } "${dpdk[@]}"
 ip netns exec "$A" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.accept_dad=0
-ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/far" } configuration { directory "$work/far-lib" } \
-  >"$work/far.log" 2>&1 &
-helpers+=($!)
-far() { timeout 20 "$SHOALCTL" -s "$work/far/cli.sock" "$@"; }
-await 10 far show version || fail "the second router does not answer: $(cat "$work/far.log")"
+start_far
 # It has the slave's end all the time, and comes back each time that there is a master.
 expect "socket" far create memif socket id 1 filename "$work/run/memif.sock"
 expect "memif" far create interface memif id 5 socket-id 1 slave

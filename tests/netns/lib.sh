@@ -171,3 +171,24 @@ attach() {
 # Buffers in packets; what the last line of `show buffers` ends with.
 buffers_used() { ctl show buffers | awk 'NF { last = $NF } END { print last + 0 }'; }
 no_buffers_used() { [ "$(buffers_used)" -eq 0 ]; }
+
+# with_dpdk: $dpdk becomes what starts a router with DPDK's plugin, which is built; where that cannot be it is empty and
+# $without says so.
+with_dpdk() {
+  dpdk=() without=
+  if [ -z "${DPDK_PLUGIN:-}" ] && ! pkg-config --exists libdpdk 2>/dev/null; then
+    without=", without DPDK's, whose headers are not installed (libdpdk-dev)"
+    return
+  fi
+  : "${DPDK_PLUGIN:=$("$root/scripts/dpdk.sh")}" || fail "the plugin does not build"
+  dpdk=(plugins { path "$DPDK_PLUGIN" plugin dpdk_plugin.so { enable } } dpdk { no-pci no-hugetlb })
+}
+
+# start_far WORDS...: a second router beside the first, with these words of a start-up file; `far` asks it.
+start_far() {
+  ip netns exec "$R" "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/far" } \
+    configuration { directory "$work/far-lib" } "$@" >"$work/far.log" 2>&1 &
+  helpers+=($!)
+  await 10 far show version || fail "the second router does not answer: $(cat "$work/far.log")"
+}
+far() { timeout 20 "$SHOALCTL" -s "$work/far/cli.sock" "$@"; }
