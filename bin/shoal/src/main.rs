@@ -13,6 +13,8 @@ mod files;
 #[cfg(test)]
 mod lifecycle;
 mod logging;
+#[cfg(test)]
+mod many;
 mod modules;
 #[cfg(test)]
 mod neighbours;

@@ -124,6 +124,7 @@ impl Router {
         control.put(settings::configuration(startup, gid));
         control.put(settings::plugins(startup));
         control.put(ModuleList(modules.clone()));
+        graph.know_features(modules::all().flat_map(|module| module.features).copied());
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
         for core in &startup.cpu.workers {

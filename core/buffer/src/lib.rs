@@ -29,7 +29,7 @@ pub use cache::{Cache, Full};
 pub use frame::{FRAME_SIZE, Frame, Split};
 pub use loan::{Fresh, Loans};
 pub use memory::{Backing, Memory, Part};
-pub use meta::{Flags, Meta, SwIfIndex};
+pub use meta::{Flags, MAX_INTERFACES, Meta, SwIfIndex};
 pub use packet::{Packet, SegmentsMut};
 pub use shoal_infra::Pages;
 

@@ -7,6 +7,9 @@ use std::fmt;
 #[repr(transparent)]
 pub struct SwIfIndex(pub u32);
 
+/// Most interfaces: what is kept by interface has so many places.
+pub const MAX_INTERFACES: usize = 1 << 16;
+
 impl SwIfIndex {
     /// No interface.
     pub const NONE: SwIfIndex = SwIfIndex(u32::MAX);

@@ -1,14 +1,13 @@
 //! Feature arcs: named places in the graph where features join, per interface, in an order they declare.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_infra::StableArena;
 
 use crate::node::{Edge, NodeIndex};
 
-/// Most interfaces an arc can be configured for.
-pub(crate) const MAX_INTERFACES: usize = 1 << 20;
 /// Most features on one arc: one bit each.
 pub(crate) const MAX_FEATURES: usize = 64;
 
@@ -152,9 +151,61 @@ pub(crate) fn order(specs: &[FeatureSpec]) -> Result<Vec<usize>, Vec<&'static st
     Ok(ordered)
 }
 
+/// What is wrong with the names in `before` and `after` of the features of one arc; each is a line. `elsewhere` are the
+/// features there are besides, which this router may do without.
+pub(crate) fn unknown(specs: &[FeatureSpec], elsewhere: &BTreeSet<&'static str>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for spec in specs {
+        let said = spec.before.iter().map(|name| ("before", name));
+        for (side, name) in said.chain(spec.after.iter().map(|name| ("after", name))) {
+            if specs.iter().any(|other| other.node == *name) || elsewhere.contains(name) {
+                continue;
+            }
+            let all = specs.iter().map(|other| other.node).chain(elsewhere.iter().copied());
+            let near = all.filter(|other| *other != spec.node).min_by_key(|other| distance(name, other));
+            let near = near.map(|near| format!(", the nearest is `{near}'")).unwrap_or_default();
+            let (node, arc) = (spec.node, spec.arc);
+            lines.push(format!("feature `{name}', {side} which `{node}' is to come on arc {arc}{near}"));
+        }
+    }
+    lines
+}
+
+/// How many letters must be put in, left out or replaced to make one name of another.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.chars().enumerate() {
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
+        for ((above, right), other) in row.iter().zip(row.iter().skip(1)).zip(&to) {
+            let left = next.last().copied().unwrap_or(0);
+            next.push((above + usize::from(letter != *other)).min(right + 1).min(left + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_no_feature_has_is_told_with_the_nearest_one() {
+        let specs = [spec("nat", &["policer"], &["alc"]), spec("acl", &[], &[])];
+        let known = BTreeSet::from(["policer"]);
+        let line = "feature `alc', after which `nat' is to come on arc a, the nearest is `acl'";
+        assert_eq!(unknown(&specs, &known), [line]);
+        let alone = "feature `b', before which `a' is to come on arc a";
+        assert_eq!(unknown(&[spec("a", &["b"], &[])], &BTreeSet::new()), [alone]);
+    }
+
+    #[test]
+    fn distances_are_those_of_single_letters() {
+        assert_eq!((distance("", ""), distance("ab", ""), distance("", "ab")), (0, 2, 2));
+        assert_eq!((distance("loose", "lose"), distance("strict", "struct")), (1, 2));
+    }
 
     fn spec(
         node: &'static str,

@@ -11,7 +11,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
+use shoal_buffer::{MAX_INTERFACES, Pool, PoolConfig, SwIfIndex};
 
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
@@ -45,9 +45,7 @@ pub use threads::QueueInfo;
 /// Most nodes a graph holds.
 const MAX_NODES: usize = 1 << 16;
 /// Most error counters of all nodes together.
-const MAX_ERRORS: usize = 1 << 16;
-/// Most interfaces counted.
-const MAX_INTERFACES: usize = 1 << 16;
+const MAX_ERRORS: usize = 1 << 18;
 
 /// How a graph is made.
 #[derive(Clone, Debug)]
@@ -73,6 +71,8 @@ struct Arcs {
     specs: Vec<ArcSpec>,
     features: Vec<FeatureSpec>,
     tables: Vec<Arc<ArcTable>>,
+    /// Features that modules have which this router may do without; `None`: nobody has said.
+    known: Option<BTreeSet<&'static str>>,
     /// By an arc's number: whom to tell when it is empty no more, or empty again.
     watchers: Vec<(u8, Watcher)>,
 }
@@ -441,6 +441,7 @@ impl Graph {
                 other => other?,
             }
         }
+        unknown.extend(self.unknown_features(&[]));
         for feature in &self.arcs.borrow().features {
             if !self.arcs.borrow().specs.iter().any(|s| s.name == feature.arc) {
                 unknown.push(format!("arc `{}' of feature `{}'", feature.arc, feature.node));

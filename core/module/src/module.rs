@@ -46,6 +46,9 @@ pub struct Module {
     pub api: &'static [&'static ApiPart],
     /// Start-up sections it reads.
     pub sections: &'static [Section],
+    /// The nodes it puts on feature arcs: features of other modules may come before or after them, whether this module
+    /// is part of the router or not.
+    pub features: &'static [&'static str],
     /// How many there are of what it holds, and how many more fit: its rows of `show capacity`.
     pub capacity: fn(&Control) -> Vec<Capacity>,
     /// Writes the commands that rebuild what it was configured to be: its part of `show running-config`.
@@ -63,6 +66,7 @@ impl Module {
         arg_types: &[],
         api: &[],
         sections: &[],
+        features: &[],
         capacity: no_capacity,
         running: not_configured,
     };
@@ -97,10 +101,17 @@ pub fn init_all(control: &Rc<Control>, modules: &[&'static Module]) -> Result<()
 /// Starts modules in order.
 ///
 /// # Errors
-/// The first module that cannot start, by name.
+/// The first module that cannot start, by name, or cannot say how it is configured.
 pub fn start_all(control: &Rc<Control>, modules: &[&'static Module]) -> Result<(), InitError> {
     for module in modules {
         (module.start)(control).map_err(|e| InitError::Other(format!("module {}: {e}", module.name)))?;
+        // Its part of the configuration must not be lost silently when there is something to save.
+        let mut running = Running::default();
+        (module.running)(control, &mut running);
+        if let Some(missing) = running.missing().first() {
+            let why = format!("module {}: its running configuration needs {missing}", module.name);
+            return Err(InitError::Other(why));
+        }
     }
     Ok(())
 }

@@ -21,6 +21,9 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use crate::Control;
 
 /// When a command runs, among all that rebuild a router. What stands later may name what stands earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,9 +80,25 @@ enum Part {
 #[derive(Default)]
 pub struct Running {
     parts: Vec<(Phase, u32, Part)>,
+    missing: Vec<&'static str>,
 }
 
 impl Running {
+    /// What a module reads its configuration from. One that is not on the shelf is noted, so that the configuration is
+    /// known to lack lines.
+    pub fn part<T: 'static>(&mut self, control: &Control) -> Option<Rc<T>> {
+        let part = control.get::<T>();
+        if part.is_err() {
+            self.missing.push(std::any::type_name::<T>());
+        }
+        part.ok()
+    }
+
+    /// The types of what was not there to be read.
+    pub fn missing(&self) -> &[&'static str] {
+        &self.missing
+    }
+
     /// One command.
     pub fn line(&mut self, phase: Phase, line: impl Into<String>) {
         self.line_at(phase, u32::MAX, line);
@@ -104,7 +123,7 @@ impl Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("parts", &self.parts.len()).finish()
+        f.debug_struct("Running").field("parts", &self.parts.len()).field("missing", &self.missing).finish()
     }
 }
 

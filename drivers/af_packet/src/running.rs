@@ -10,7 +10,7 @@ use crate::control::{HostInterfaces, Mode};
 use crate::{Qdisc, RingVersion, TxOffload};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(hosts), Ok(interfaces)) = (control.get::<HostInterfaces>(), control.get::<Interfaces>()) else {
+    let (Some(hosts), Some(interfaces)) = (running.part::<HostInterfaces>(control), running.part::<Interfaces>(control)) else {
         return;
     };
     for (index, made) in hosts.made() {

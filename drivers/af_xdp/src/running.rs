@@ -11,7 +11,7 @@ use crate::control::XdpInterfaces;
 use crate::sys::{Copying, PacketMemory};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(xdps), Ok(interfaces)) = (control.get::<XdpInterfaces>(), control.get::<Interfaces>()) else {
+    let (Some(xdps), Some(interfaces)) = (running.part::<XdpInterfaces>(control), running.part::<Interfaces>(control)) else {
         return;
     };
     for (index, asked) in xdps.made() {

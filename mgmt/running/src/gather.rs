@@ -51,12 +51,15 @@ impl Drop for Text {
 /// meanwhile may be in it or not.
 ///
 /// # Errors
-/// There is no list of modules, no memory, or whoever asked has left; in words.
+/// There is no list of modules, a module lacks what it reads its part from, there is no memory, or whoever asked has left; in words.
 pub async fn gather(control: &Control, sink: Option<&Sink>) -> Result<Text, String> {
     let modules = control.get::<ModuleList>().map_err(|e| e.to_string())?;
     let (pace, mut running, mut text) = (Pace::default(), Running::default(), Text::default());
     for module in &modules.0 {
         (module.running)(control, &mut running);
+        if let Some(missing) = running.missing().first() {
+            return Err(format!("the configuration of {} is not known: there is no {missing}", module.name));
+        }
         pace.give_way().await;
     }
     for piece in running.pieces() {

@@ -31,6 +31,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     arg_types: cli::ARG_TYPES,
+    features: &["abf-input-ip4", "abf-input-ip6"],
     running: running::running,
     ..Module::NONE
 };

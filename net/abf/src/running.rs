@@ -7,11 +7,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Abf;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(abf), Ok(fib), Ok(interfaces)) =
-        (control.get::<Abf>(), control.get::<Fib>(), control.get::<Interfaces>())
-    else {
-        return;
-    };
+    let Some(abf) = running.part::<Abf>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for policy in abf.policies() {
         let to = via(&fib, &interfaces, (policy.rule.family, 0), &policy.paths);
         running.line(Phase::Policies, format!("abf policy add id {} {}{to}", policy.id, policy.rule));

@@ -110,6 +110,8 @@ pub struct Adjacencies {
     writer: RefCell<TwinTableWriter<Adj>>,
     by_key: RefCell<HashMap<Key, AdjIndex>>,
     entries: RefCell<BTreeMap<AdjIndex, Entry>>,
+    /// Those that send by an interface, or ask there.
+    by_interface: RefCell<BTreeSet<(SwIfIndex, AdjIndex)>>,
     /// Indices whose last user has gone; used again after a grace period at the earliest.
     free: RefCell<VecDeque<(AdjIndex, Grace)>>,
     /// The first index never used.
@@ -154,6 +156,7 @@ impl Adjacencies {
             writer: RefCell::new(writer),
             by_key: RefCell::default(),
             entries: RefCell::default(),
+            by_interface: RefCell::default(),
             free: RefCell::default(),
             next: Cell::new(1),
             capped: RefCell::default(),
@@ -435,6 +438,7 @@ impl Adjacencies {
 
     fn enter(&self, index: AdjIndex, key: Key) {
         self.entries.borrow_mut().insert(index, Entry { key, locks: 1 });
+        self.by_interface.borrow_mut().extend(key.interface().map(|interface| (interface, index)));
     }
 
     fn is_entered(&self, index: AdjIndex) -> bool {
@@ -491,6 +495,9 @@ impl Adjacencies {
             Some(Entry { key: Key::Own(own), .. }) => self.end_own(own),
             Some(Entry { key, .. }) => {
                 self.by_key.borrow_mut().remove(&key);
+                if let Some(interface) = key.interface() {
+                    self.by_interface.borrow_mut().remove(&(interface, index));
+                }
                 self.capped.borrow_mut().remove(&index);
             }
             None => return,
@@ -501,12 +508,9 @@ impl Adjacencies {
     /// A neighbour's or an interface's facts changed: writes all adjacencies on the interface anew.
     pub fn refresh(&self, interface: SwIfIndex) {
         let mine: Vec<(AdjIndex, Key)> = {
-            let entries = self.entries.borrow();
-            entries
-                .iter()
-                .map(|(i, e)| (*i, e.key))
-                .filter(|(_, k)| k.interface() == Some(interface))
-                .collect()
+            let (entries, by_interface) = (self.entries.borrow(), self.by_interface.borrow());
+            let of = by_interface.range((interface, AdjIndex(0))..=(interface, AdjIndex(u32::MAX)));
+            of.filter_map(|(_, index)| Some((*index, entries.get(index)?.key))).collect()
         };
         for (index, key) in mine {
             self.renew(index, key);

@@ -110,7 +110,9 @@ impl ProxyArp {
     pub(crate) fn new(control: &Rc<Control>, table: ProxyTable) -> Result<Rc<Self>, InitError> {
         let interfaces = control.get::<Interfaces>()?;
         interfaces.subscribe(|control, event| {
-            if let (Ok(proxy), Event::Deleting(interface)) = (control.get::<ProxyArp>(), event) {
+            if let (Ok(proxy), Event::Deleting(interface)) = (control.get::<ProxyArp>(), event)
+                && proxy.now.borrow().interfaces.contains(&interface)
+            {
                 proxy.change(|table| _ = table.interfaces.remove(&interface));
             }
         });

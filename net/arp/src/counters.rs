@@ -2,9 +2,9 @@
 
 use std::io;
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::counter::{Counters, Simple};
-use shoal_neighbor::counters::{MAX_INTERFACES, begin};
+use shoal_neighbor::counters::begin;
 
 /// Kinds of ARP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::ProxyArp;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(proxy), Ok(interfaces)) = (control.get::<ProxyArp>(), control.get::<Interfaces>()) else {
+    let (Some(proxy), Some(interfaces)) =
+        (running.part::<ProxyArp>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     for index in proxy.enabled() {

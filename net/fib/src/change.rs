@@ -245,9 +245,16 @@ impl State {
     /// An interface, or a next hop on it, went up or down: the lists it concerns share out their flows anew.
     pub fn reachability_changed(&mut self, interface: SwIfIndex) {
         // Whatever goes out of an interface leads through a list that names it.
-        let names = |list: &List| list.paths().iter().any(|p| p.via.interface() == Some(interface));
-        let mine = self.lists.iter().filter(|(_, list)| names(list)).map(|(id, _)| id).collect();
+        let mine = self.lists.naming(interface).map(|(id, _)| id).collect();
         self.renew(mine);
+    }
+
+    /// What was said of next hops on an interface holds no more.
+    pub fn forget_next_hops(&mut self, interface: SwIfIndex) {
+        let first = (interface, IpAddr::from([0; 4]));
+        while let Some(down) = self.down.range(first..).next().filter(|(i, _)| *i == interface).copied() {
+            self.down.remove(&down);
+        }
     }
 
     /// Makes an entry's place in the trie lead to an adjacency.

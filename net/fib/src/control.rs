@@ -317,11 +317,10 @@ impl Fib {
     /// All entries lose the paths that name an interface which is about to go; counted and said in the event log.
     fn forget_interface(&self, interface: SwIfIndex) {
         let mut state = self.state.borrow_mut();
-        state.down.retain(|(i, _)| *i != interface);
+        state.forget_next_hops(interface);
         state.forget_table_of(interface);
         let gone = |path: &Path| path.via.interface() == Some(interface);
-        let lists: HashSet<ListId> =
-            state.lists.iter().filter(|(_, l)| l.paths().iter().any(gone)).map(|(id, _)| id).collect();
+        let lists: HashSet<ListId> = state.lists.naming(interface).map(|(id, _)| id).collect();
         if lists.is_empty() {
             return;
         }

@@ -180,10 +180,13 @@ impl State {
         let leads = |via: Via| matches!(via, Via::Attached { interface: i, .. } if i == interface);
         let lists: Vec<_> = self
             .lists
-            .iter()
+            .naming(interface)
             .filter(|(_, l)| l.key.family == family && matches!(l.paths()[..], [only] if leads(only.via)))
             .map(|(id, _)| id)
             .collect();
+        if lists.is_empty() {
+            return;
+        }
         let mut concerned: Vec<Importer> = Vec::new();
         for table in self.tables_of(family).iter().flatten() {
             table.each(|prefix, slot| {
@@ -199,7 +202,9 @@ impl State {
 
     /// An interface goes, and what is noted of it.
     pub(crate) fn forget_table_of(&mut self, interface: SwIfIndex) {
-        self.belongs.retain(|(_, i), _| *i != interface);
+        for family in [Family::Ip4, Family::Ip6] {
+            self.belongs.remove(&(family, interface));
+        }
     }
 
     /// Looks for copies that are none, and hosts that are not copied; each is a line.

@@ -17,6 +17,7 @@ mod arg;
 mod capacity;
 mod change;
 pub mod cli;
+mod connected;
 mod control;
 mod counts;
 mod data;
@@ -39,6 +40,7 @@ mod via;
 mod view;
 
 pub use arg::{PrefixArg, TableArg};
+pub use connected::{Connected, HostAddress, OnInterface};
 pub use control::{
     Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
     Walk, consecutive,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_adj::{AdjIndex, Family, Link, Spread};
+use shoal_buffer::SwIfIndex;
 
 use crate::address::Keyed;
 use crate::resolve::{Led, Way};
@@ -83,6 +84,13 @@ pub(crate) struct Lists {
     free: Vec<ListId>,
     /// By family and paths.
     by_paths: [HashMap<Rc<[Path]>, ListId, Keyed>; 2],
+    /// By the interfaces that paths name.
+    by_interface: HashMap<SwIfIndex, BTreeSet<ListId>>,
+}
+
+/// The interfaces that paths name.
+fn named(paths: &[Path]) -> impl Iterator<Item = SwIfIndex> {
+    paths.iter().filter_map(|path| path.via.interface())
 }
 
 impl Lists {
@@ -132,6 +140,9 @@ impl Lists {
             Some(slot) => *slot = Some(list),
             None => self.slots.push(Some(list)),
         }
+        for interface in named(&key.paths) {
+            self.by_interface.entry(interface).or_default().insert(id);
+        }
         self.of(key.family).insert(key.paths, id);
         id
     }
@@ -139,8 +150,22 @@ impl Lists {
     pub fn remove(&mut self, id: ListId) -> Option<List> {
         let list = self.slots.get_mut(id.0 as usize)?.take()?;
         self.of(list.key.family).remove(&list.key.paths);
+        for interface in named(&list.key.paths) {
+            if let Some(lists) = self.by_interface.get_mut(&interface) {
+                lists.remove(&id);
+                if lists.is_empty() {
+                    self.by_interface.remove(&interface);
+                }
+            }
+        }
         self.free.push(id);
         Some(list)
+    }
+
+    /// The lists with a path that names an interface.
+    pub fn naming(&self, interface: SwIfIndex) -> impl Iterator<Item = (ListId, &List)> {
+        let lists = self.by_interface.get(&interface).into_iter().flatten();
+        lists.filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (ListId, &List)> {

@@ -25,13 +25,13 @@ fn command(family: Family) -> &'static str {
 }
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Ok(fib) = control.get::<Fib>() else { return };
-    if control.get::<Adjacencies>().is_ok_and(|all| all.all_count()) {
+    let Some(fib) = running.part::<Fib>(control) else { return };
+    if running.part::<Adjacencies>(control).is_some_and(|all| all.all_count()) {
         running.line(Phase::System, "set adj counters enable");
     }
     for info in Family::ALL.into_iter().flat_map(|family| fib.list_tables(family)) {
         table(&info, running);
-        if let Ok(interfaces) = control.get::<Interfaces>() {
+        if let Some(interfaces) = running.part::<Interfaces>(control) {
             let mut routes = Routes::new(Rc::clone(&fib), interfaces, &info);
             running.many(Phase::Routes, move |text| routes.write(text));
         }

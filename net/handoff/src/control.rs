@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 
 use shoal_graph::{FeatureSpec, FrameNode, Graph, RingInfo};
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{DEVICE_INPUT_ARC, Event, Interfaces, SwIfIndex};
+use shoal_interface::{DEVICE_INPUT_ARC, Event, Interfaces, MAX_INTERFACES, SwIfIndex};
 use shoal_module::{Control, InitError};
 
 use crate::HandoffError;
@@ -16,8 +16,6 @@ use crate::node::worker_handoff::WorkerHandoff;
 use crate::spread::Spread;
 use shoal_wire::hash::Symmetry;
 
-/// Most interfaces, as many as there can be.
-const MAX_INTERFACES: usize = 1 << 16;
 
 /// Who takes an interface's packets.
 #[derive(Clone, Debug, PartialEq, Eq)]

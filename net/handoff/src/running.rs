@@ -7,7 +7,7 @@ use shoal_wire::hash::Symmetry;
 use crate::{Depth, Handoff, Label, Unsaid, Workers};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(handoff), Ok(interfaces)) = (control.get::<Handoff>(), control.get::<Interfaces>()) else {
+    let (Some(handoff), Some(interfaces)) = (running.part::<Handoff>(control), running.part::<Interfaces>(control)) else {
         return;
     };
     if handoff.unsaid() != handoff.unsaid_at_start() {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::{
     ArcSide, ArcSpec, Edge, FeatureSpec, FrameNode, Graph, NodeIndex, PacketNode, QueueId, QueueInfo, RxMode,
     RxQueue,
@@ -35,8 +35,6 @@ pub use change::MtuLayer;
 pub(crate) use kept::Kept;
 pub use queues::{Queue, TxQueueInfo};
 
-/// Most interfaces.
-pub(crate) const MAX_INTERFACES: usize = 1 << 16;
 /// Operators' tags of interfaces in the stats segment, for exporters that label with them.
 const TAGS: &str = "/if/tags";
 /// Largest MTU a device may carry.
@@ -301,17 +299,18 @@ impl Interfaces {
         &self.graph
     }
 
-    /// Tells `subscriber` whatever happens from now on.
+    /// Tells `subscriber` whatever happens from now on. Of an interface that goes, those hear first who subscribed last:
+    /// who uses what another keeps lets go of it before the other looks for what is left.
     pub fn subscribe(&self, subscriber: impl Fn(&Rc<Control>, Event) + 'static) {
         self.subscribers.borrow_mut().push(Rc::new(subscriber));
     }
 
     pub(crate) fn tell(&self, event: Event) {
         let subscribers = self.subscribers.borrow().clone();
-        if let Some(control) = self.control.upgrade() {
-            for subscriber in &subscribers {
-                subscriber(&control, event);
-            }
+        let Some(control) = self.control.upgrade() else { return };
+        match event {
+            Event::Deleting(_) => subscribers.iter().rev().for_each(|tell| tell(&control, event)),
+            _ => subscribers.iter().for_each(|tell| tell(&control, event)),
         }
     }
 

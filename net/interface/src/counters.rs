@@ -2,11 +2,9 @@
 
 use std::io;
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::Graph;
 use shoal_graph::counter::{Combined, Simple};
-
-use crate::control::MAX_INTERFACES;
 
 /// Packets by whom they are for: one station, a group, everybody. In this order.
 pub type ByCast = [Combined; 3];

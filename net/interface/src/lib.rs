@@ -31,7 +31,7 @@ pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
-pub use shoal_buffer::SwIfIndex;
+pub use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 pub use tx_placement::TxPlacement;
 
 use shoal_module::{Capacity, Control, InitError, Module};
@@ -64,7 +64,7 @@ fn capacity(control: &Control) -> Vec<Capacity> {
     // Each thread has two numbers of eight counters and one of nine.
     let each =
         BYTES_EACH + interfaces.graph().threads().len() * 25 * size_of::<u64>() + 2 * size_of::<IfData>();
-    vec![Capacity::up_to("interfaces", interfaces.indices().len(), control::MAX_INTERFACES, each)]
+    vec![Capacity::up_to("interfaces", interfaces.indices().len(), MAX_INTERFACES, each)]
 }
 
 fn init(control: &Rc<shoal_module::Control>) -> Result<(), InitError> {

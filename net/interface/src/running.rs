@@ -39,7 +39,7 @@ impl Interfaces {
 }
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Ok(interfaces) = control.get::<Interfaces>() else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     if !interfaces.superpath_enabled() {
         running.line(Phase::System, "set superpath off");
     }

@@ -7,11 +7,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Ip4;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(ip4), Ok(interfaces), Ok(fib)) =
-        (control.get::<Ip4>(), control.get::<Interfaces>(), control.get::<Fib>())
-    else {
-        return;
-    };
+    let Some(ip4) = running.part::<Ip4>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
     for index in interfaces.indices() {
         let (Ok(name), of) = (interfaces.name(index), ip4.fib_of(index)) else { continue };
         let name = word(&name);

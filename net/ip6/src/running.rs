@@ -8,11 +8,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Ip6;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(ip6), Ok(interfaces), Ok(fib)) =
-        (control.get::<Ip6>(), control.get::<Interfaces>(), control.get::<Fib>())
-    else {
-        return;
-    };
+    let Some(ip6) = running.part::<Ip6>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
     for index in interfaces.indices() {
         let (Ok(name), on) = (interfaces.name(index), ip6.on(index)) else { continue };
         let name = word(&name);

@@ -12,10 +12,14 @@ use shoal_wire::nd::PrefixFlags;
 use crate::{Advertise, DefaultRoute, Nd, Prefix, RaConfig};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(nd), Ok(interfaces)) = (control.get::<Nd>(), control.get::<Interfaces>()) else { return };
+    let (Some(nd), Some(interfaces)) = (running.part::<Nd>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     if nd.dad_transmits() != crate::control::TRANSMITS {
         running.line(Phase::System, format!("set ip6 dad transmits {}", nd.dad_transmits()));
     }
+    let Some(ip6) = running.part::<Ip6>(control) else { return };
     for index in interfaces.indices() {
         let Ok(name) = interfaces.name(index) else { continue };
         let name = word(&name);
@@ -24,7 +28,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             let wanted = if default_route == DefaultRoute::Wanted { " default-route" } else { "" };
             let line = format!("ip6 nd address autoconfig {name}{wanted}");
             running.line_at(Phase::Settings, index.0, line);
-            if control.get::<Ip6>().is_ok_and(|ip6| !ip6.on(index).explicit) {
+            if !ip6.on(index).explicit {
                 // It began with that, and somebody has said otherwise since.
                 running.line_at(Phase::Settings, index.0, format!("disable ip6 interface {name}"));
             }

@@ -41,6 +41,15 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     sections: &[SECTION],
+    features: &[
+        "linux-cp-ip4-local",
+        "linux-cp-ip6-local",
+        "linux-cp-ip6-mcast",
+        "linux-cp-punt-ip4",
+        "linux-cp-punt-ip6",
+        "linux-cp-arp-phy",
+        "linux-cp-xc",
+    ],
     running: running::running,
     ..Module::NONE
 };

@@ -10,11 +10,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(mfib), Ok(fib), Ok(interfaces)) =
-        (control.get::<Mfib>(), control.get::<Fib>(), control.get::<Interfaces>())
-    else {
-        return;
-    };
+    let Some(mfib) = running.part::<Mfib>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for info in Family::ALL.into_iter().flat_map(|family| fib.list_tables(family)) {
         for (prefix, said) in mfib.said(info.family, info.index) {
             running.line(Phase::Routes, line(&interfaces, info.id, &prefix, &said));

@@ -28,6 +28,12 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     api: &[&api::API],
+    features: &[
+        "tcp-mss-clamping-ip4-in",
+        "tcp-mss-clamping-ip4-out",
+        "tcp-mss-clamping-ip6-in",
+        "tcp-mss-clamping-ip6-out",
+    ],
     running: running::running,
     ..Module::NONE
 };

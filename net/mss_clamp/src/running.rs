@@ -9,7 +9,7 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Directions, MssClamp};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(clamp), Ok(interfaces)) = (control.get::<MssClamp>(), control.get::<Interfaces>()) else {
+    let (Some(clamp), Some(interfaces)) = (running.part::<MssClamp>(control), running.part::<Interfaces>(control)) else {
         return;
     };
     for (index, settings) in clamp.settings() {

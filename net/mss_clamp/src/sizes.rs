@@ -4,10 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_infra::StableArena;
-use shoal_interface::SwIfIndex;
-
-/// Most interfaces, as many as there can be.
-const MAX_INTERFACES: usize = 1 << 16;
+use shoal_interface::{MAX_INTERFACES, SwIfIndex};
 
 /// One family's sizes. Clones are the same.
 #[derive(Clone)]

@@ -2,11 +2,8 @@
 
 use std::io;
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::counter::{Counters, Simple};
-
-/// Most interfaces counted.
-pub const MAX_INTERFACES: usize = 1 << 16;
 
 /// `/net/<protocol>/held/{sent,failed,refused}` and `/net/<protocol>/refused`, by interface.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use crate::Families;
 use crate::table::{FibEntry, Limits, Origin, WhenFull};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Ok(interfaces) = control.get::<Interfaces>() else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for (family, neighbours) in Families::of(control).all() {
         let (now, usual) = (neighbours.limits(), Limits::default());
         let mut line = format!("set ip neighbor-config {family}");

@@ -5,7 +5,7 @@ use shoal_module::{Control, Phase, Running};
 use crate::{Learning, PathMtus};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Ok(all) = control.get::<PathMtus>() else { return };
+    let Some(all) = running.part::<PathMtus>(control) else { return };
     let Learning { on, lifetime, least } = all.learning();
     if all.learning() != Learning::default() {
         let (on, secs) = (if on { "on" } else { "off" }, lifetime.as_secs());

@@ -39,6 +39,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
+    features: &["pg-input-mac-filter"],
     running: running::running,
     ..Module::NONE
 };

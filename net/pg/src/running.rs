@@ -11,7 +11,7 @@ use crate::{Mode, Pg};
 use shoal_graph::PacketNode;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Ok(pg) = control.get::<Pg>() else { return };
+    let Some(pg) = running.part::<Pg>(control) else { return };
     for (index, made) in pg.made() {
         let (Ok(name), Ok(data)) = (pg.interfaces.name(index), pg.interfaces.data(index)) else { continue };
         let made_as = format!("pg{}", made.id);

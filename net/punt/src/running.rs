@@ -7,11 +7,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Punt, Rx};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(punt), Ok(fib), Ok(interfaces)) =
-        (control.get::<Punt>(), control.get::<Fib>(), control.get::<Interfaces>())
-    else {
-        return;
-    };
+    let Some(punt) = running.part::<Punt>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for registered in punt.registered() {
         let (family, l4) = (registered.family, crate::cli::words(registered.l4));
         running.line(Phase::Policies, format!("set punt {family} {l4}"));

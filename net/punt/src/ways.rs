@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_adj::AdjIndex;
 use shoal_infra::StableArena;
-use shoal_interface::SwIfIndex;
+use shoal_interface::{MAX_INTERFACES, SwIfIndex};
 
-/// Most interfaces, as many as there can be.
-const MAX_INTERFACES: usize = 1 << 20;
 /// The place of what holds for all interfaces of which nothing is said: `local0`, which receives nothing.
 const ALL: SwIfIndex = SwIfIndex(0);
 

@@ -28,6 +28,16 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     api: &[&api::API],
+    features: &[
+        "ip4-rx-urpf-loose",
+        "ip4-rx-urpf-strict",
+        "ip4-tx-urpf-loose",
+        "ip4-tx-urpf-strict",
+        "ip6-rx-urpf-loose",
+        "ip6-rx-urpf-strict",
+        "ip6-tx-urpf-loose",
+        "ip6-tx-urpf-strict",
+    ],
     running: running::running,
     ..Module::NONE
 };

@@ -7,11 +7,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Urpf;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(urpf), Ok(fib), Ok(interfaces)) =
-        (control.get::<Urpf>(), control.get::<Fib>(), control.get::<Interfaces>())
-    else {
-        return;
-    };
+    let Some(urpf) = running.part::<Urpf>(control) else { return };
+    let Some(fib) = running.part::<Fib>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for s in urpf.settings() {
         let Ok(name) = interfaces.name(s.interface) else { continue };
         let table = s.table.and_then(|table| fib.id_of(s.family, table).ok());

@@ -5,10 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_fib::FibIndex;
 use shoal_infra::StableArena;
-use shoal_interface::SwIfIndex;
-
-/// Most interfaces, as many as there can be.
-const MAX_INTERFACES: usize = 1 << 16;
+use shoal_interface::{MAX_INTERFACES, SwIfIndex};
 
 /// One family's tables in one direction. Clones are the same.
 #[derive(Clone)]

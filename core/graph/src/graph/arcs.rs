@@ -1,5 +1,6 @@
 //! Feature arcs: declared, put in order, enabled per interface.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use shoal_buffer::SwIfIndex;
 
 use super::{Arcs, Graph, GraphError};
 use crate::feature::{Arc as FeatureArc, ArcSide, ArcSpec, ArcTable, FeatureSpec};
-use crate::feature::{EVERYBODY, MAX_FEATURES, order};
+use crate::feature::{EVERYBODY, MAX_FEATURES, order, unknown};
 use crate::node::{Edge, NodeIndex};
 
 fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
@@ -53,6 +54,25 @@ impl Graph {
         all.iter().filter(|(number, _)| *number == handle.number).for_each(|(_, watcher)| watcher(interface));
     }
 
+    /// Names features that modules have which this router may do without: features may come before or after them. From
+    /// now on a constraint that names any other is an error.
+    pub fn know_features(&self, names: impl IntoIterator<Item = &'static str>) {
+        self.arcs.borrow_mut().known.get_or_insert_default().extend(names);
+    }
+
+    /// Names in constraints that no feature has, those of `wanted` among them; each is a line.
+    pub(super) fn unknown_features(&self, wanted: &[FeatureSpec]) -> Vec<String> {
+        let arcs = self.arcs.borrow();
+        let Some(known) = &arcs.known else { return Vec::new() };
+        let all: Vec<FeatureSpec> = arcs.features.iter().chain(wanted).copied().collect();
+        // One that is there, but on other arcs, is not to be mistaken for one this router does without.
+        let there: BTreeSet<&str> = all.iter().map(|feature| feature.node).collect();
+        let elsewhere = known.iter().filter(|name| !there.contains(**name)).copied().collect();
+        let of = |arc: &str| all.iter().filter(|f| f.arc == arc).copied().collect::<Vec<_>>();
+        let names: BTreeSet<&'static str> = all.iter().map(|feature| feature.arc).collect();
+        names.into_iter().flat_map(|arc| unknown(&of(arc), &elsewhere)).collect()
+    }
+
     /// Declares a feature; before [`Graph::build`].
     pub fn add_feature(&self, spec: FeatureSpec) {
         self.arcs.borrow_mut().features.push(spec);
@@ -62,7 +82,7 @@ impl Graph {
     /// before. Nothing is changed; before [`Graph::build`].
     ///
     /// # Errors
-    /// The arc is unknown or full, or features want to come before each other.
+    /// The arc is unknown or full, features want to come before each other, or before or after one that there is not.
     pub fn check_features(&self, wanted: &[FeatureSpec]) -> Result<(), GraphError> {
         let arcs = self.arcs.borrow();
         for spec in wanted {
@@ -77,7 +97,8 @@ impl Graph {
             }
             order(&all).map_err(|names| GraphError::Circle(arc.name, names))?;
         }
-        Ok(())
+        let unknown = self.unknown_features(wanted);
+        if unknown.is_empty() { Ok(()) } else { Err(GraphError::Unknown(unknown)) }
     }
 
     /// A handle on an arc, for nodes where it starts. May be asked for before [`Graph::build`], as long as the arc
@@ -183,7 +204,7 @@ impl Graph {
         drop(arcs);
         let before = handle.any(interface);
         if !handle.set(interface, position, on) {
-            return Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES));
+            return Err(GraphError::TooMany("interfaces on an arc", shoal_buffer::MAX_INTERFACES));
         }
         self.tell_watchers(&handle, interface, before);
         Ok(())

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_infra::Bitmap;
 
-use super::MAX_INTERFACES;
 use crate::loopback::MAX_INSTANCES;
 
 /// Names and numbers of all interfaces.

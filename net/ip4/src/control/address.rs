@@ -6,17 +6,14 @@ use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
 use shoal_adj::Adjacencies;
-use shoal_fib::{Family, Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_fib::{Connected, Family, Fib, FibError, FibIndex, HostAddress, Path, Source, Via};
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_interface::{Event, IfFlags, Interfaces, MAX_INTERFACES, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::Ip4Prefix;
 
 use super::error::nearest;
 use super::{Ip4Error, Ip4IfTable};
-
-/// Most interfaces; address space only.
-const CAPACITY: usize = 1 << 16;
 
 /// An address came or went. When it is told, it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +41,24 @@ pub(super) struct OnInterface {
     pub(super) borrows: Option<SwIfIndex>,
 }
 
+impl shoal_fib::OnInterface for OnInterface {
+    fn fib(&self) -> FibIndex {
+        self.fib
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = HostAddress> {
+        self.addresses.iter().map(|a| HostAddress::from(*a))
+    }
+
+    fn usable(&self) -> impl Iterator<Item = HostAddress> {
+        self.addresses.iter().map(|a| HostAddress::from(*a))
+    }
+
+    fn lender(&self) -> Option<SwIfIndex> {
+        self.borrows
+    }
+}
+
 /// IPv4 on interfaces.
 pub struct Ip4 {
     control: Weak<Control>,
@@ -52,7 +67,7 @@ pub struct Ip4 {
     pub(super) fib: Rc<Fib>,
     table: Ip4IfTable,
     writer: RefCell<TwinTableWriter<[u32; 3]>>,
-    pub(super) on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
+    pub(super) on: RefCell<Connected<OnInterface>>,
     subscribers: RefCell<Vec<Subscriber>>,
     /// Addresses that go at the end of a replacement.
     pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
@@ -64,7 +79,7 @@ impl Ip4 {
     /// # Errors
     /// A module it needs is missing, or there is no memory.
     pub fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
-        let (table, writer) = TwinTable::with_capacity(CAPACITY)?;
+        let (table, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let interfaces = control.get::<Interfaces>()?;
         interfaces.subscribe(|control, event| {
             if let (Ok(ip4), Event::Deleting(interface)) = (control.get::<Ip4>(), event) {
@@ -149,8 +164,7 @@ impl Ip4 {
 
     /// Whether an address is the router's own in a table.
     pub fn is_own(&self, addr: Ipv4Addr, fib: FibIndex) -> bool {
-        let on = self.on.borrow();
-        on.values().filter(|on| on.fib == fib).any(|on| on.addresses.iter().any(|a| a.addr() == addr))
+        self.on.borrow().is_own(fib, addr)
     }
 
     /// Gives an interface an address.
@@ -271,17 +285,13 @@ impl Ip4 {
         if old.addresses.iter().any(|a| a.addr() == address.addr()) {
             return Err(Ip4Error::Duplicate { interface: name.to_owned(), address });
         }
-        for (index, on) in self.on.borrow().iter().filter(|(_, on)| on.fib == old.fib) {
-            let clashes = |a: &&Ip4Prefix| a.covers(&address) || address.covers(a);
-            // A second address in the same network is fine, but only on the same interface.
-            let same = |a: &&Ip4Prefix| *index == interface && a.normalized() == address.normalized();
-            if let Some(other) = on.addresses.iter().filter(clashes).find(|a| !same(a)) {
-                let (interface, table) =
-                    (self.interfaces.name(*index)?, self.fib.id_of(Family::Ip4, old.fib)?);
-                return Err(Ip4Error::Overlap { address, other: *other, interface, table });
-            }
-        }
-        Ok(())
+        // A second address in the same network is fine, but only on the same interface.
+        let Some((index, other)) = self.on.borrow().overlapping(old.fib, interface, address) else {
+            return Ok(());
+        };
+        let (interface, table) = (self.interfaces.name(index)?, self.fib.id_of(Family::Ip4, old.fib)?);
+        let of_other = self.addresses(index).into_iter().find(|a| HostAddress::from(*a) == other);
+        Err(Ip4Error::Overlap { address, other: of_other.unwrap_or(address), interface, table })
     }
 
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
@@ -311,7 +321,7 @@ impl Ip4 {
         let idle = !new.enabled() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
         let lends = old.addresses != new.addresses;
         if idle {
-            self.on.borrow_mut().remove(&interface);
+            self.on.borrow_mut().remove(interface);
         } else {
             self.on.borrow_mut().insert(interface, new);
         }

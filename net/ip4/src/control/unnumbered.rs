@@ -89,8 +89,7 @@ impl Ip4 {
     }
 
     fn borrowers(&self, lender: SwIfIndex) -> Vec<SwIfIndex> {
-        let on = self.on.borrow();
-        on.iter().filter(|(_, on)| on.borrows == Some(lender)).map(|(interface, _)| *interface).collect()
+        self.on.borrow().borrowers(lender)
     }
 
     /// What packets read of a borrowed address; the interface counts from 1, so that 0 is none.

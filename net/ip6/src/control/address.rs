@@ -6,22 +6,20 @@ use std::net::Ipv6Addr;
 use std::rc::{Rc, Weak};
 
 use shoal_adj::{Adjacencies, Family};
-use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_fib::{Connected, Fib, FibError, FibIndex, HostAddress, Path, Source};
 use shoal_graph::{Graph, NodeIndex};
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
+use shoal_interface::{Event, IfFlags, Interfaces, MAX_INTERFACES, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::ip6_address::{is_link_local, link_local_of, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 
 use super::data::words;
 use super::error::{check_host, nearest};
+use super::info::{Ip6Info, Routes};
 use super::links::{Links, groups};
 use super::{Ip6Error, Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
-
-/// Most interfaces; address space only.
-const CAPACITY: usize = 1 << 16;
 
 /// An address came or went. When it is told, it has. A link-local one comes as a prefix of one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,74 +33,6 @@ pub enum AddressEvent {
 }
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
-type Routes = BTreeMap<Ip6Prefix, Via>;
-
-/// IPv6 on one interface.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Ip6Info {
-    /// The table its packets are looked up in.
-    pub fib: FibIndex,
-    /// Its addresses, the oldest first, without the link-local one.
-    pub addresses: Vec<Ip6Prefix>,
-    /// IPv6 runs although there may be no address.
-    pub explicit: bool,
-    /// The link-local address the operator chose.
-    pub chosen: Option<Ipv6Addr>,
-    /// The link-local address, while IPv6 runs.
-    pub link_local: Option<Ipv6Addr>,
-    /// Those of its addresses that are not the router's yet, or somebody else's: see [`Ip6::set_use`].
-    pub unproven: BTreeSet<Ipv6Addr>,
-    /// The interface whose addresses it borrows.
-    pub borrows: Option<SwIfIndex>,
-    /// Those of its addresses that nobody gave it but the network.
-    pub learnt: BTreeSet<Ipv6Addr>,
-}
-
-impl Ip6Info {
-    /// Whether IPv6 runs.
-    pub fn enabled(&self) -> bool {
-        self.explicit || self.chosen.is_some() || self.borrows.is_some() || !self.addresses.is_empty()
-    }
-
-    /// All its addresses.
-    pub fn all(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
-        self.link_local.into_iter().chain(self.addresses.iter().map(Ip6Prefix::addr))
-    }
-
-    /// Its addresses that may be spoken from, without the link-local one.
-    pub fn usable(&self) -> impl Iterator<Item = &Ip6Prefix> + '_ {
-        self.addresses.iter().filter(|a| !self.unproven.contains(&a.addr()))
-    }
-
-    /// Whether the table must stay for it.
-    fn holds(&self) -> bool {
-        self.enabled() || self.fib != FibIndex::DEFAULT
-    }
-
-    /// The networks' subnet-router anycast addresses (RFC 4291, 2.6.1), but for networks between two routers (RFC
-    /// 6164, 5.1).
-    fn anycast(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
-        let networks = self.addresses.iter().filter(|a| a.len() < Ip6Prefix::MAX_LEN - 1);
-        networks.map(Ip6Prefix::network)
-    }
-
-    /// The entries its addresses give its table.
-    fn routes(&self, interface: SwIfIndex) -> Routes {
-        let mut routes = Routes::new();
-        for address in self.addresses.iter().filter(|a| a.len() < Ip6Prefix::MAX_LEN) {
-            let source = address.addr().into();
-            // Of several addresses in one network the first asks for neighbours.
-            routes.entry(address.normalized()).or_insert(Via::Attached { interface, source });
-        }
-        for address in self.anycast().chain(self.addresses.iter().map(Ip6Prefix::addr)) {
-            let local = Via::Local { interface: Some(interface), address: address.into() };
-            // RFC 4862, 5.4: packets to an address that is not the router's yet are thrown away silently.
-            let via = if self.unproven.contains(&address) { Via::Drop } else { local };
-            routes.insert(Ip6Prefix::host(address), via);
-        }
-        routes
-    }
-}
 
 /// IPv6 on interfaces.
 pub struct Ip6 {
@@ -115,7 +45,7 @@ pub struct Ip6 {
     writer: RefCell<TwinTableWriter<[u64; 4]>>,
     pub(super) links: Links,
     edges: Ip6Edges,
-    pub(super) on: RefCell<BTreeMap<SwIfIndex, Ip6Info>>,
+    pub(super) on: RefCell<Connected<Ip6Info>>,
     /// Whether somebody finds out if new addresses are the router's alone.
     pub(super) proving: Cell<bool>,
     /// Groups that others want the router in, and how many do.
@@ -131,7 +61,7 @@ impl Ip6 {
     /// # Errors
     /// A module it needs is missing, or there is no memory.
     pub fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
-        let (table, writer) = TwinTable::with_capacity(CAPACITY)?;
+        let (table, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let interfaces = control.get::<Interfaces>()?;
         interfaces.subscribe(|control, event| match (control.get::<Ip6>(), event) {
             (Ok(ip6), Event::Deleting(interface)) => ip6.forget_interface(interface),
@@ -262,8 +192,7 @@ impl Ip6 {
 
     /// Whether an address is the router's own in a table.
     pub fn is_own(&self, addr: Ipv6Addr, fib: FibIndex) -> bool {
-        let on = self.on.borrow();
-        on.values().filter(|on| on.fib == fib).any(|on| on.usable().any(|a| a.addr() == addr))
+        self.on.borrow().is_own(fib, addr)
     }
 
     /// Gives an interface an address; a link-local one takes the place of the one it has.
@@ -378,17 +307,13 @@ impl Ip6 {
         if old.addresses.iter().any(|a| a.addr() == address.addr()) {
             return Err(Ip6Error::Duplicate { interface: name.to_owned(), address });
         }
-        for (index, on) in self.on.borrow().iter().filter(|(_, on)| on.fib == old.fib) {
-            let clashes = |a: &&Ip6Prefix| a.covers(&address) || address.covers(a);
-            // A second address in the same network is fine, but only on the same interface.
-            let same = |a: &&Ip6Prefix| *index == interface && a.normalized() == address.normalized();
-            if let Some(other) = on.addresses.iter().filter(clashes).find(|a| !same(a)) {
-                let (interface, table) =
-                    (self.interfaces.name(*index)?, self.fib.id_of(Family::Ip6, old.fib)?);
-                return Err(Ip6Error::Overlap { address, other: *other, interface, table });
-            }
-        }
-        Ok(())
+        // A second address in the same network is fine, but only on the same interface.
+        let Some((index, other)) = self.on.borrow().overlapping(old.fib, interface, address) else {
+            return Ok(());
+        };
+        let (interface, table) = (self.interfaces.name(index)?, self.fib.id_of(Family::Ip6, old.fib)?);
+        let of_other = self.addresses(index).into_iter().find(|a| HostAddress::from(*a) == other);
+        Err(Ip6Error::Overlap { address, other: of_other.unwrap_or(address), interface, table })
     }
 
     /// The link-local address of an interface that runs IPv6.
@@ -434,11 +359,21 @@ impl Ip6 {
         for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
             self.withdraw(old.fib, *prefix);
         }
-        self.on.borrow_mut().insert(interface, new.clone());
-        if !new.holds() {
-            self.on.borrow_mut().remove(&interface);
+        let tables = BTreeSet::from([old.fib, new.fib]);
+        let speakers =
+            |on: &Connected<Ip6Info>| -> Vec<_> { tables.iter().map(|fib| first_global(on, *fib)).collect() };
+        let before = speakers(&self.on.borrow());
+        if new.holds() {
+            self.on.borrow_mut().insert(interface, new.clone());
+        } else {
+            self.on.borrow_mut().remove(interface);
         }
-        self.publish_sources();
+        let mut concerned = BTreeSet::from([interface]);
+        concerned.extend(self.on.borrow().borrowers(interface));
+        if speakers(&self.on.borrow()) != before {
+            concerned.extend(tables.iter().flat_map(|fib| self.on.borrow().silent(*fib)));
+        }
+        self.publish_sources(concerned);
         self.tell_changes(interface, old, &new);
         if old.addresses != new.addresses || old.unproven != new.unproven {
             self.renew_borrowers(interface);
@@ -486,10 +421,11 @@ impl Ip6 {
     }
 
     /// The addresses to speak from: an interface without one of its own borrows.
-    fn publish_sources(&self) {
+    fn publish_sources(&self, of: BTreeSet<SwIfIndex>) {
         let on = self.on.borrow();
         let mut writer = self.writer.borrow_mut();
-        for (interface, info) in on.iter() {
+        for interface in of {
+            let Some(info) = on.get(&interface) else { continue };
             let lender = info.borrows.and_then(|lender| on.get(&lender)).unwrap_or(info);
             let own = lender.usable().next().map(Ip6Prefix::addr);
             let global = own.or_else(|| first_global(&on, info.fib));
@@ -540,7 +476,9 @@ impl Ip6 {
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
-        self.joined.borrow_mut().retain(|(i, _), _| *i != interface);
+        for group in self.joined_on(interface) {
+            self.joined.borrow_mut().remove(&(interface, group));
+        }
         self.stop_lending(interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
@@ -573,8 +511,8 @@ impl Ip6 {
 }
 
 /// The first address of any interface in a table.
-fn first_global(on: &BTreeMap<SwIfIndex, Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
-    on.values().filter(|on| on.fib == fib).find_map(|on| on.usable().next()).map(Ip6Prefix::addr)
+fn first_global(on: &Connected<Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
+    on.get(&on.first_speaker(fib)?)?.usable().next().map(Ip6Prefix::addr)
 }
 
 pub(super) fn list(addresses: &[Ip6Prefix]) -> String {

@@ -49,8 +49,8 @@ impl Ip6IfTable {
 
 type Shard = HashMap<(u32, u128), AdjIndex>;
 
-/// Changing an entry copies all of its shard.
-const SHARDS: usize = 64;
+/// Changing an entry copies all of its shard: so many that those of 10,000 interfaces have a dozen entries each.
+const SHARDS: usize = 4096;
 
 /// Where link-local addresses and groups of an interface lead: what VPP has a table per interface for, which would
 /// cost a trie each. Clones are the same table.

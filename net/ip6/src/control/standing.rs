@@ -18,8 +18,11 @@ pub enum Use {
 impl Ip6 {
     /// An address that an interface has was made of what the network said, for as long as it has it.
     pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
-        if let Some(on) = self.on.borrow_mut().get_mut(&interface) {
-            on.learnt.insert(address);
+        let known = self.on.borrow().get(&interface).cloned();
+        if let Some(mut on) = known
+            && on.learnt.insert(address)
+        {
+            self.on.borrow_mut().insert(interface, on);
         }
     }
 

@@ -113,8 +113,7 @@ impl Ip6 {
     }
 
     fn borrowers(&self, lender: SwIfIndex) -> Vec<SwIfIndex> {
-        let on = self.on.borrow();
-        on.iter().filter(|(_, on)| on.borrows == Some(lender)).map(|(interface, _)| *interface).collect()
+        self.on.borrow().borrowers(lender)
     }
 
     /// A lender has other addresses now: groups and whoever asks for neighbours follow.

@@ -6,7 +6,7 @@ use shoal_module::{Control, Running};
 use super::Devices;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(devices), Ok(interfaces)) = (control.get::<Devices>(), control.get::<Interfaces>()) else {
+    let (Some(devices), Some(interfaces)) = (running.part::<Devices>(control), running.part::<Interfaces>(control)) else {
         return;
     };
     for device in devices.list() {
