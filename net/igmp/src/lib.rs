@@ -16,7 +16,6 @@ mod running;
 mod send;
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use shoal_graph::process::{Receiver, channel};
 use shoal_interface::{Event, Interfaces};

@@ -17,7 +17,6 @@ mod running;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
