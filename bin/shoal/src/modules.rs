@@ -25,6 +25,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),
+    (Core, &shoal_l2::MODULE),
     (Core, &shoal_fib::MODULE),
     (Core, &shoal_ip4::MODULE),
     (Core, &shoal_ip6::MODULE),

@@ -16,6 +16,7 @@ use shoal_infra::{SharedSegment, U64Slice};
 
 pub use rows::{Combined, Row, Simple};
 use rows::{Pulse, Rows};
+pub use slots::Directory;
 use slots::Slots;
 
 /// Words kept at the segment's start.
@@ -323,6 +324,11 @@ impl Counters {
     pub fn entries(&self) -> Vec<Entry> {
         lock(&self.entries).iter().cloned().collect()
     }
+
+    /// The whole directory, to be looked at later or elsewhere.
+    pub fn directory(&self) -> Directory {
+        lock(&self.entries).directory()
+    }
 }
 
 #[cfg(test)]
@@ -384,6 +390,22 @@ mod tests {
         assert_eq!(names(), ["/first", "/c", "/ab", "/b"]);
         assert!(matches!(counters.find("/b"), Some(Kind::Symlink { index: 2, .. })));
         assert!(counters.find("/a/x").is_none());
+    }
+
+    #[test]
+    fn a_directory_stays_as_it_was_taken() {
+        let counters = Counters::new(1 << 20).unwrap();
+        counters.scalar("/first").unwrap();
+        for number in 0..200 {
+            counters.symlink(&format!("/a/{number}"), "/first", 0);
+        }
+        let (before, names) = (counters.directory(), counters.entries().len());
+        counters.remove_prefix("/a/1");
+        counters.symlink("/b", "/first", 7);
+        assert_eq!((before.len(), before.iter().count()), (names, names));
+        assert!(before.iter().all(|entry| &*entry.name != "/b"));
+        let after = counters.directory();
+        assert_eq!((after.len(), after.iter().count()), (names - 111 + 1, names - 111 + 1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
-use shoal_graph::counter::{Counters, Entry, Number};
+use shoal_graph::counter::{Counters, Directory, Entry, Number};
 use shoal_infra::{SharedSegment, U64Slice};
 
 use crate::image::{BASE, Image};
@@ -31,7 +31,7 @@ mod header {
 pub struct Plan {
     generation: u64,
     threads: usize,
-    entries: Vec<Entry>,
+    entries: Directory,
     per_node: bool,
     segment: SharedSegment,
 }
@@ -99,7 +99,7 @@ impl Publisher {
         (self.generation != Some(generation)).then(|| Plan {
             generation,
             threads: self.counters.threads(),
-            entries: self.counters.entries(),
+            entries: self.counters.directory(),
             per_node: self.per_node,
             segment: self.counters.segment().clone(),
         })

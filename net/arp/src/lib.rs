@@ -26,6 +26,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use shoal_adj::Adjacencies;
+use shoal_ethernet::Ethernet;
 use shoal_fib::Fib;
 use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{ArcSide, ArcSpec};
@@ -35,6 +36,7 @@ use shoal_module::{Control, InitError, Module};
 use shoal_neighbor::counters::HeldCounters;
 use shoal_neighbor::message::Waiting;
 use shoal_neighbor::process;
+use shoal_wire::EtherType;
 
 /// What names an IPv4 neighbour: its interface and its address.
 pub type Key = table::Key<Ipv4Addr>;
@@ -92,6 +94,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     ))?;
     graph.add_packet(node::ArpProxy { interfaces: interfaces.clone(), table: proxy.clone() })?;
     graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
+    control.get::<Ethernet>()?.register(EtherType::ARP, "arp-input", MODULE.name)?;
     graph.add_packet(node::ArpFailed)?;
     let ip4_arp = graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;

@@ -1,9 +1,15 @@
 //! ethernet-input: from a frame to the protocol it carries.
 //!
-//! One node: it checks that the frame is for this station and takes the header off.
+//! One node: it checks that the frame is for this station and takes the header off. [`Ethernet`] is the control plane:
+//! modules register there which node gets frames of which type, and sub-interfaces take frames with tags ([`Match`]).
+//! Packets read [`TypeTable`] and [`VlanTable`]; those of plain IP without tags read neither.
 #![forbid(unsafe_code)]
 
+mod blocks;
+mod control;
 pub mod node;
+mod types;
+mod vlan;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +17,10 @@ use std::sync::Arc;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, InitError, Module};
 
+pub use control::{Ethernet, Sub, SubError};
 pub use node::input::EthernetInput;
+pub use types::TypeTable;
+pub use vlan::{Exact, Inner, Match, TagKind, Tags, Vid, VlanTable};
 
 /// The module.
 pub static MODULE: Module =
@@ -19,8 +28,16 @@ pub static MODULE: Module =
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?.table();
-    let input = Arc::new(EthernetInput { interfaces });
+    let (types, vlans) = (TypeTable::new(), vlan::VlanWriter::new()?);
+    let l2 = Arc::default();
+    let input = Arc::new(EthernetInput {
+        interfaces,
+        vlans: vlans.table().clone(),
+        types: types.clone(),
+        l2: Arc::clone(&l2),
+    });
     control.put(Arc::clone(&input));
-    control.graph()?.add_packet_shared(input)?;
+    let node = control.graph()?.add_packet_shared(input)?;
+    control.put_rc(Ethernet::new(control, node, types, vlans, l2)?);
     Ok(())
 }

@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::ErrorCounters;
+use shoal_ethernet::{Ethernet, Exact, Inner, Match, TagKind, Vid};
 use shoal_graph::{Cx, NoNext, PacketNode};
+use shoal_interface::{IfFlags, Layer, SwIfIndex};
 use shoal_module::{Control, InitError, Module};
-use shoal_testkit::{PacketBuilder, Port, Router, node};
+use shoal_testkit::{PacketBuilder, Port, Rng, Router, node};
 use shoal_wire::EtherType;
 
 /// Stands where a protocol would, and says what came.
@@ -41,7 +43,7 @@ fn sinks(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(Sink::<0>)?;
     graph.add_packet(Sink::<1>)?;
     graph.add_packet(Sink::<2>)?;
-    Ok(())
+    control.get::<Ethernet>()?.register(EtherType::ARP, "arp-input", "sinks")
 }
 
 fn router() -> (Router, Port) {
@@ -155,4 +157,167 @@ fn a_new_mac_address_counts_from_the_next_frame_on() {
     counted(&mut router, &port, &old, "ethernet-input: l3 mac mismatch");
     let frame = PacketBuilder::ethernet(PEER, new).ip4([1; 4], [2; 4]).build();
     counted(&mut router, &port, &frame, "ip4-input: taken");
+}
+
+/// A frame with tags: types and ids, the outer one first.
+fn tagged(dst: [u8; 6], tags: &[(u16, u16)]) -> Vec<u8> {
+    let plain = PacketBuilder::ethernet(PEER, dst).ip4([1; 4], [2; 4]).build();
+    let tag = |(kind, id): &(u16, u16)| [kind.to_be_bytes(), id.to_be_bytes()].concat();
+    [&plain[..12], &tags.iter().flat_map(tag).collect::<Vec<u8>>(), &plain[12..]].concat()
+}
+
+fn tags(outer: u16, inner: Inner, exact: Exact) -> Match {
+    Match::Tags { kind: TagKind::Dot1q, outer: Vid::new(outer).unwrap(), inner, exact }
+}
+
+fn ethernet(router: &Router) -> Rc<Ethernet> {
+    router.control().get::<Ethernet>().unwrap()
+}
+
+/// A sub-interface that is up.
+fn sub(router: &Router, port: &Port, number: u32, takes: Match) -> SwIfIndex {
+    let index = ethernet(router).create_sub(port.index(), number, takes).unwrap();
+    router.interfaces().set_admin(index, true).unwrap();
+    index
+}
+
+/// The interface a frame is received by in the end; `None`: it is dropped as of an unknown VLAN.
+fn taken_by(router: &mut Router, port: &Port, all: &[SwIfIndex], tags: &[(u16, u16)]) -> Option<SwIfIndex> {
+    let count = |router: &Router| -> Vec<u64> {
+        all.iter().map(|i| router.graph().graph_counters().rx.sum(i.0 as usize).0).collect()
+    };
+    let (before, passed) = (count(router), router.error("ip4-input", "taken"));
+    let unknown = router.error("ethernet-input", "unknown vlan");
+    router.send(port, tagged(port.mac().0, tags));
+    if router.error("ethernet-input", "unknown vlan") > unknown {
+        return None;
+    }
+    assert_eq!(router.error("ip4-input", "taken"), passed + 1, "{tags:?}");
+    let after = count(router);
+    let at = before.iter().zip(&after).position(|(before, after)| after > before);
+    Some(at.map_or(port.index(), |at| all[at]))
+}
+
+#[test]
+fn frames_with_tags_go_to_the_first_sub_interface_that_takes_them() {
+    let (mut router, port) = router();
+    let (q, ad, old) = (0x8100, 0x88a8, 0x9100);
+    let id = |n| Inner::Id(Vid::new(n).unwrap());
+    let s_tag =
+        Match::Tags { kind: TagKind::Dot1ad, outer: Vid::new(10).unwrap(), inner: id(20), exact: Exact::Yes };
+    let only = sub(&router, &port, 10, tags(10, Inner::None, Exact::Yes));
+    let both = sub(&router, &port, 11, tags(10, id(20), Exact::Yes));
+    let any = sub(&router, &port, 12, tags(10, Inner::Any, Exact::No));
+    let more = sub(&router, &port, 30, tags(30, Inner::None, Exact::No));
+    let service = sub(&router, &port, 40, s_tag);
+    let all = [only, both, any, more, service];
+    let mut by = |tags: &[(u16, u16)]| taken_by(&mut router, &port, &all, tags);
+    assert_eq!(by(&[(q, 10)]), Some(only));
+    assert_eq!(by(&[(old, 10)]), Some(only), "all types but 802.1ad are looked up alike");
+    assert_eq!(by(&[(q, 0xe00a)]), Some(only), "priority and eligibility are no part of the id");
+    assert_eq!(by(&[(q, 10), (q, 20)]), Some(both));
+    assert_eq!(by(&[(q, 10), (q, 21)]), Some(any));
+    assert_eq!(by(&[(ad, 10), (q, 20)]), Some(service));
+    assert_eq!(by(&[(ad, 10), (q, 21)]), None);
+    assert_eq!(by(&[(ad, 10)]), None);
+    assert_eq!(by(&[(q, 11)]), None);
+    assert_eq!(by(&[(q, 30)]), Some(more));
+    assert_eq!(by(&[(q, 30), (q, 1)]), Some(more));
+    assert_eq!(by(&[]), Some(port.index()));
+    assert_eq!(by(&[(q, 0)]), Some(port.index()), "a tag that carries a priority only is none");
+    let rest = sub(&router, &port, 98, Match::Default);
+    let plain = sub(&router, &port, 99, Match::Untagged);
+    let all = [only, both, any, more, service, rest, plain];
+    let mut by = |tags: &[(u16, u16)]| taken_by(&mut router, &port, &all, tags);
+    assert_eq!((by(&[(q, 11)]), by(&[(ad, 10)]), by(&[])), (Some(rest), Some(rest), Some(plain)));
+    assert_eq!(by(&[(q, 0)]), Some(plain));
+    // What lay under a tag is looked at as if there had been none.
+    let ethernet = ethernet(&router);
+    assert!(ethernet.is_routable(only) && ethernet.is_routable(both) && !ethernet.is_routable(any));
+}
+
+#[test]
+fn a_frame_of_a_sub_interface_looks_as_one_without_tags_to_nodes_behind() {
+    let (mut router, port) = router();
+    let index = sub(&router, &port, 5, tags(5, Inner::None, Exact::Yes));
+    let frame = tagged(port.mac().0, &[(0x8100, 5)]);
+    let passed = node::run(&mut router, "ethernet-input", &frame, |pkt| pkt.meta_mut().rx = port.index());
+    assert_eq!(passed.said("ip4-input"), Some(format!("{:02x?}", &frame[18..]).as_str()));
+    let other = tagged([2, 9, 9, 9, 9, 9], &[(0x8100, 5)]);
+    counted(&mut router, &port, &other, "ethernet-input: l3 mac mismatch");
+    router.interfaces().set_admin(index, false).unwrap();
+    counted(&mut router, &port, &frame, "ethernet-input: subinterface down");
+    ethernet(&router).delete_sub(index).unwrap();
+    counted(&mut router, &port, &frame, "ethernet-input: unknown vlan");
+}
+
+#[test]
+fn sub_interfaces_that_cannot_be_are_refused_with_a_reason() {
+    let (mut router, port) = router();
+    let ethernet = ethernet(&router);
+    let index = sub(&router, &port, 1, tags(7, Inner::None, Exact::Yes));
+    let refused = |port, number, takes| ethernet.create_sub(port, number, takes).unwrap_err().to_string();
+    assert_eq!(router.interfaces().name(index).unwrap(), "pg0.1");
+    assert_eq!(refused(port.index(), 1, tags(8, Inner::None, Exact::Yes)), "pg0.1 exists already");
+    let taken = "vlan is already in use: pg0.1 takes these frames";
+    assert_eq!(refused(port.index(), 2, tags(7, Inner::None, Exact::No)), taken);
+    assert!(router.interfaces().by_name("pg0.2").is_none(), "nothing is left behind");
+    assert!(refused(index, 3, Match::Default).contains("use pg0"));
+    assert!(refused(port.index(), 3, tags(0, Inner::None, Exact::Yes)).contains("1 to 4095"));
+    assert!(refused(SwIfIndex(0), 3, Match::Default).contains("not an Ethernet interface"));
+    assert!(ethernet.create_sub(SwIfIndex(99), 3, Match::Default).is_err());
+    assert!(ethernet.delete_sub(port.index()).is_err());
+    assert_eq!((Vid::new(4095).is_some(), Vid::new(4096)), (true, None));
+    let second = router.pg(1);
+    sub(&router, &second, 1, tags(7, Inner::None, Exact::Yes));
+    router.interfaces().delete(second.index()).unwrap();
+    assert!(router.interfaces().by_name("pg1.1").is_none(), "sub-interfaces go with their port");
+    assert_eq!(ethernet.subs_of(port.index()), [index]);
+}
+
+#[test]
+fn a_type_has_one_owner_and_is_a_protocols() {
+    let (router, _) = router();
+    let ethernet = ethernet(&router);
+    let refused = |kind, node| ethernet.register(kind, node, "test").unwrap_err().to_string();
+    assert_eq!(refused(EtherType::ARP, "ip4-input"), "frames of type ARP go to module sinks already");
+    assert_eq!(refused(EtherType::IP6, "ip4-input"), "frames of type IP6 go to module ip6 already");
+    assert_eq!(refused(EtherType::VLAN, "ip4-input"), "0x8100 is not the type of a protocol");
+    assert_eq!(refused(EtherType(46), "ip4-input"), "0x002e is not the type of a protocol");
+    assert!(refused(EtherType::LLDP, "lldp-input").contains("no node `lldp-input'"));
+    assert_eq!(ethernet.types().len(), 3);
+}
+
+#[test]
+fn what_an_interface_in_layer_2_receives_is_not_routed() {
+    let (mut router, port) = router();
+    let frame = tagged(port.mac().0, &[]);
+    router.interfaces().set_layer(port.index(), Layer::Two).unwrap();
+    assert!(router.interfaces().data(port.index()).unwrap().flags().has(IfFlags::L2));
+    // There is no layer 2 in this router.
+    let before = router.error("ip4-input", "taken");
+    router.send(&port, &frame);
+    assert_eq!(router.error("ip4-input", "taken"), before);
+    router.interfaces().set_layer(port.index(), Layer::Three).unwrap();
+    counted(&mut router, &port, &frame, "ip4-input: taken");
+}
+
+#[test]
+fn no_frame_whatever_its_bytes_and_length_does_harm() {
+    let (mut router, port) = router();
+    sub(&router, &port, 1, tags(5, Inner::Any, Exact::No));
+    sub(&router, &port, 2, Match::Default);
+    let mut rng = Rng::new(Rng::seed(15));
+    let kinds = [0x8100, 0x88a8, 0x9100, 0x9200, 0x0800, 0x86dd, 0x0806];
+    for _ in 0..3_000 {
+        let some: Vec<(u16, u16)> =
+            (0..rng.below(5)).map(|_| (*rng.pick(&kinds), *rng.pick(&[0, 5, 6, 0xffff]))).collect();
+        let dst = *rng.pick(&[port.mac().0, [0xff; 6], [2; 6]]);
+        let frame = tagged(dst, &some);
+        let end = if rng.one_in(2) { rng.below(19) } else { rng.below(frame.len() + 1) };
+        router.send(&port, &frame[..end.min(frame.len())]);
+    }
+    for length in 0..19 {
+        router.send(&port, rng.bytes(length));
+    }
 }

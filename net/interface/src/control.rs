@@ -30,8 +30,9 @@ mod clear;
 mod kept;
 mod names;
 mod queues;
+mod sub;
 
-pub use change::MtuLayer;
+pub use change::{Layer, MtuLayer, Need};
 pub(crate) use kept::Kept;
 pub use queues::{Queue, TxQueueInfo};
 
@@ -162,6 +163,8 @@ struct Interface {
     /// What its receive nodes are when nothing faster is chosen.
     plain_rx_next: NodeIndex,
     kept: Kept,
+    /// How many need frames for other MAC addresses from it.
+    all_frames_needs: usize,
 }
 
 /// An interface as `show interface` prints it.
@@ -284,6 +287,7 @@ impl Interfaces {
             queues: Vec::new(),
             plain_rx_next: drop,
             kept: Kept { made_as: "local0".into(), ..Kept::default() },
+            all_frames_needs: 0,
         };
         interfaces.enter(SwIfIndex(0), local0);
         Ok(interfaces)
@@ -419,6 +423,7 @@ impl Interfaces {
             queues: Vec::new(),
             plain_rx_next: rx_next,
             kept,
+            all_frames_needs: 0,
         };
         self.enter(index, interface);
         self.choose_rx_next(index)
@@ -433,6 +438,7 @@ impl Interfaces {
             return Err(InterfaceError::NotPossible("local0".into(), "cannot be deleted".into()));
         }
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
+        self.set_layer(index, Layer::Three)?;
         self.tell(Event::Deleting(index));
         self.fed.borrow_mut().remove(&index);
         let removed = self.all.borrow_mut().remove(&index);

@@ -29,6 +29,13 @@ impl IfFlags {
     /// Its device cuts large packets on the way out.
     pub const TX_GSO: IfFlags = IfFlags(1 << 7);
 
+    /// Its frames are bridged or cross-connected, not routed.
+    pub const L2: IfFlags = IfFlags(1 << 8);
+    /// Frames without tags are a sub-interface's.
+    pub const UNTAGGED_SUB: IfFlags = IfFlags(1 << 10);
+    /// Up, not in layer 2 and without such a sub-interface; follows from the other bits whenever flags are set, so that packets ask for one bit.
+    const ROUTED: IfFlags = IfFlags(1 << 9);
+
     /// Whether all bits of `other` are set.
     #[inline(always)]
     pub const fn all(self, other: IfFlags) -> bool {
@@ -85,13 +92,15 @@ impl IfData {
     /// Its flags.
     #[inline(always)]
     pub fn flags(&self) -> IfFlags {
-        IfFlags(self.flags)
+        IfFlags(self.flags).set(IfFlags::ROUTED, false)
     }
 
     /// The same record with other flags.
     #[must_use]
     pub fn with_flags(mut self, flags: IfFlags) -> Self {
-        self.flags = flags.0;
+        let elsewhere = IfFlags::L2.set(IfFlags::UNTAGGED_SUB, true);
+        let routed = flags.has(IfFlags::ADMIN_UP) && !flags.has(elsewhere);
+        self.flags = flags.set(IfFlags::ROUTED, routed).0;
         self
     }
 
@@ -131,7 +140,13 @@ impl IfData {
     /// Whether it may carry packets.
     #[inline(always)]
     pub fn is_up(&self) -> bool {
-        self.flags().has(IfFlags::ADMIN_UP)
+        self.flags & IfFlags::ADMIN_UP.0 != 0
+    }
+
+    /// Whether frames without tags that it receives are routed: it is up, not in layer 2, and they are its own.
+    #[inline(always)]
+    pub fn is_routed(&self) -> bool {
+        self.flags & IfFlags::ROUTED.0 != 0
     }
 
     /// Largest IPv4 packet it carries.

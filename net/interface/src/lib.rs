@@ -22,7 +22,7 @@ mod running;
 mod testing;
 mod tx_placement;
 
-pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
+pub use control::{Create, Device, Info, Interfaces, Layer, Mtu, MtuLayer, Need, Queue, TxQueueInfo};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;

@@ -1,13 +1,24 @@
 //! `ethernet-input`: check that a frame is for this station, take its header off, pass it on by its type.
-//! driver -> **ethernet-input** -> ip4-input | ip6-input | arp-input
+//! driver -> **ethernet-input** -> ip4-input | ip6-input | the node registered for the type | l2-input
+//!
+//! A frame with tags goes on as one without, as if the sub-interface that takes it had received it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::superpath::{Plain, PlainSecond};
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_infra::Guard;
-use shoal_interface::{IfData, IfTable, SwIfIndex};
+use shoal_interface::{IfData, IfFlags, IfTable, SwIfIndex};
 use shoal_wire::{EtherType, EthernetHeader};
+
+use crate::types::TypeTable;
+use crate::vlan::{Tags, VlanTable, is_outer};
+
+/// Bytes of the addresses a frame begins with.
+const ADDRESSES: usize = 12;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +29,8 @@ pub enum Next {
     /// IPv6.
     #[node("ip6-input")]
     Ip6,
-    /// ARP.
-    #[node("arp-input")]
-    Arp,
+    /// The node registered for the type, or `l2-input`.
+    To(Edge),
 }
 
 /// Why a packet is dropped here.
@@ -37,6 +47,9 @@ pub enum Error {
     /// unknown vlan
     #[counter("unknown_vlan")]
     Vlan,
+    /// subinterface down
+    #[counter("subinterface_down")]
+    SubDown,
     /// unknown ethernet type
     UnknownType,
     /// 802.3 frame without a type
@@ -54,10 +67,16 @@ impl std::fmt::Display for Trace {
     }
 }
 
-/// Needs to know the stations' addresses.
+/// Needs to know the stations' addresses, the tags of sub-interfaces, and who gets frames of which type.
 pub struct EthernetInput {
     /// All interfaces.
     pub interfaces: IfTable,
+    /// Which sub-interface takes which tags.
+    pub vlans: VlanTable,
+    /// Which node gets which type.
+    pub types: TypeTable,
+    /// The edge to `l2-input`; 0, a drop, where there is no layer 2.
+    pub l2: Arc<AtomicU16>,
 }
 
 impl PacketNode for EthernetInput {
@@ -74,7 +93,7 @@ impl PacketNode for EthernetInput {
         match self.facts(pkt.rx(), cx.guard()) {
             Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
             Some(interface) if self.plain_second(interface, pkt) => Ok(Next::Ip6),
-            _ => self.rest(pkt.reborrow(), cx.guard()),
+            _ => self.rest(pkt.reborrow(), &cx.aside()),
         }
     }
 }
@@ -85,7 +104,7 @@ impl Plain for EthernetInput {
 
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g IfData> {
-        Some(self.interfaces.get(interface, guard)).filter(|data| data.is_up())
+        Some(self.interfaces.get(interface, guard)).filter(|data| data.is_routed())
     }
 
     #[inline(always)]
@@ -116,14 +135,80 @@ fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
 }
 
 impl EthernetInput {
-    /// Everything but IP to this station.
+    /// Everything but untagged IP to this station.
     #[cold]
-    fn rest(&self, mut pkt: Packet<'_>, guard: Guard<'_>) -> Result<Next, Error> {
-        let interface = self.interfaces.get(pkt.rx(), guard);
-        let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
-        if !interface.is_up() {
+    fn rest(&self, pkt: Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let port = self.interfaces.get(pkt.rx(), cx.guard());
+        let header = *pkt.header::<EthernetHeader>().ok_or(Error::TooShort)?;
+        if !port.is_up() {
             return Err(Error::Down);
         }
+        if is_outer(header.ether_type()) {
+            return self.tagged(pkt, port, cx);
+        }
+        let (rx, sub) = (pkt.rx(), self.vlans.untagged(pkt.rx()));
+        if sub == rx {
+            return self.take(pkt, port, cx);
+        }
+        self.take_by(sub, pkt, 0, cx)
+    }
+
+    /// A frame with tags is for the sub-interface that takes them; for a port in layer 2 itself, if none does.
+    fn tagged(&self, pkt: Packet<'_>, port: &IfData, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let tags = Tags::of_frame(pkt.data()).ok_or(Error::TooShort)?;
+        match self.vlans.tagged(pkt.rx(), &tags) {
+            Some(sub) if sub != pkt.rx() => self.take_by(sub, pkt, tags.len(), cx),
+            // A tag that carries a priority only.
+            Some(_) => self.take_untagged(pkt, port, tags.len(), cx),
+            None if port.flags().has(IfFlags::L2) => self.take(pkt, port, cx),
+            None => Err(Error::Vlan),
+        }
+    }
+
+    /// A frame goes on as received by a sub-interface.
+    fn take_by(
+        &self,
+        sub: SwIfIndex,
+        mut pkt: Packet<'_>,
+        tags: usize,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
+        let data = self.interfaces.get(sub, cx.guard());
+        let bytes = pkt.len() as u64;
+        pkt.meta_mut().rx = sub;
+        cx.counters().rx.add(cx.thread(), sub.0 as usize, 1, bytes);
+        if !data.is_up() {
+            return Err(Error::SubDown);
+        }
+        self.take_untagged(pkt, data, tags, cx)
+    }
+
+    /// Takes tags off, unless the frame stays in layer 2, where they are part of it.
+    fn take_untagged(
+        &self,
+        mut pkt: Packet<'_>,
+        data: &IfData,
+        tags: usize,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
+        if tags > 0 && !data.flags().has(IfFlags::L2) {
+            // The addresses move to where the header of a frame without tags has them: nodes behind look for it there.
+            let frame = pkt.data_mut();
+            if frame.len() < EthernetHeader::LEN + tags {
+                return Err(Error::TooShort);
+            }
+            frame.copy_within(..ADDRESSES, tags);
+            pkt.pull(tags).ok_or(Error::TooShort)?;
+        }
+        self.take(pkt, data, cx)
+    }
+
+    /// A frame whose next two bytes behind the addresses are its type.
+    fn take(&self, mut pkt: Packet<'_>, interface: &IfData, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        if interface.flags().has(IfFlags::L2) {
+            return Ok(Next::To(Edge(self.l2.load(Ordering::Relaxed))));
+        }
+        let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
         let (dst, kind) = (header.dst(), header.ether_type());
         if dst.is_multicast() {
             // For everybody, but nothing may be answered with an error.
@@ -134,13 +219,12 @@ impl EthernetInput {
             return Err(Error::OtherStation);
         }
         match kind {
-            EtherType::IP4 => Ok(Next::Ip4),
-            EtherType::IP6 => Ok(Next::Ip6),
-            _ if header.src().is_multicast() => Err(Error::GroupSource),
-            EtherType::ARP => Ok(Next::Arp),
-            kind if kind.is_vlan() => Err(Error::Vlan),
-            EtherType(n) if n < EtherType::MIN => Err(Error::Llc),
-            _ => Err(Error::UnknownType),
+            EtherType::IP4 => return Ok(Next::Ip4),
+            EtherType::IP6 => return Ok(Next::Ip6),
+            _ if header.src().is_multicast() => return Err(Error::GroupSource),
+            EtherType(n) if n < EtherType::MIN => return Err(Error::Llc),
+            _ => {}
         }
+        self.types.find(kind, cx.guard()).map(Next::To).ok_or(Error::UnknownType)
     }
 }

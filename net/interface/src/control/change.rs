@@ -24,6 +24,24 @@ pub enum MtuLayer {
     Mpls,
 }
 
+/// Something begins or ceases to need a thing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// From now on.
+    Begins,
+    /// No longer.
+    Ends,
+}
+
+/// What becomes of the frames an interface receives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layer {
+    /// They are bridged or cross-connected.
+    Two,
+    /// They are routed.
+    Three,
+}
+
 fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
     let zero = layer != MtuLayer::L3 && value == 0;
     if zero || (64..=MAX_MTU).contains(&value) {
@@ -165,9 +183,60 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface, or its device cannot.
     pub fn set_promiscuous(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
-        let (name, device) = self.device(index)?;
-        device.set_promiscuous(on).map_err(|e| InterfaceError::NotPossible(name, e))?;
+        if self.all_frames_needs(index)? == 0 {
+            self.take_all_frames(index, on)?;
+        }
         self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::PROMISCUOUS, on)))
+    }
+
+    /// Something needs frames for other MAC addresses from an interface, or no longer: layer 2, a sub-interface with an
+    /// address of its own. The device takes them in while anything does, or the operator says so.
+    ///
+    /// # Errors
+    /// There is no such interface, or its device cannot; nothing is changed then.
+    pub fn need_all_frames(&self, index: SwIfIndex, need: Need) -> Result<(), InterfaceError> {
+        let before = self.all_frames_needs(index)?;
+        let now = match need {
+            Need::Begins => before + 1,
+            Need::Ends => before.saturating_sub(1),
+        };
+        let said = self.data(index)?.flags().has(IfFlags::PROMISCUOUS);
+        if !said && (before == 0) != (now == 0) {
+            self.take_all_frames(index, now > 0)?;
+        }
+        if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
+            interface.all_frames_needs = now;
+        }
+        Ok(())
+    }
+
+    fn all_frames_needs(&self, index: SwIfIndex) -> Result<usize, InterfaceError> {
+        self.all.borrow().get(&index).map(|i| i.all_frames_needs).ok_or(InterfaceError::NoIndex(index))
+    }
+
+    fn take_all_frames(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        device.set_promiscuous(on).map_err(|e| InterfaceError::NotPossible(name, e))
+    }
+
+    /// Puts an interface into layer 2 or takes it back: what it receives is bridged or cross-connected, or routed.
+    ///
+    /// # Errors
+    /// There is no such interface, it has no Ethernet header, or its device cannot take frames for others; nothing is
+    /// changed then.
+    pub fn set_layer(&self, index: SwIfIndex, layer: Layer) -> Result<(), InterfaceError> {
+        let data = self.data(index)?;
+        let on = layer == Layer::Two;
+        if data.flags().has(IfFlags::L2) == on {
+            return Ok(());
+        }
+        if !data.flags().has(IfFlags::ETHERNET) {
+            return Err(InterfaceError::NotPossible(self.name(index)?, "has no Ethernet header".into()));
+        }
+        let port = SwIfIndex(data.hardware);
+        self.need_all_frames(port, if on { Need::Begins } else { Need::Ends })?;
+        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::L2, on)))?;
+        self.choose_rx_next(index)
     }
 
     /// Sets the operator's tag.
@@ -295,7 +364,9 @@ impl Interfaces {
     }
 
     fn superpath_for(&self, flags: IfFlags) -> Option<NodeIndex> {
-        let fits = |(protocol, _): &&(IfFlags, NodeIndex)| flags.all(IfFlags::ETHERNET.set(*protocol, true));
+        let fits = |(protocol, _): &&(IfFlags, NodeIndex)| {
+            flags.all(IfFlags::ETHERNET.set(*protocol, true)) && !flags.has(IfFlags::L2)
+        };
         let superpaths = self.superpaths.borrow();
         let found = superpaths.iter().rev().find(fits).map(|(_, node)| *node);
         found.filter(|_| self.superpath_on.get())

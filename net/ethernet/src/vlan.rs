@@ -1,0 +1,359 @@
+//! VLAN tags: how a frame's are read, and which sub-interface they lead to.
+//!
+//! A frame may have up to two tags that mean something, as in VPP: an outer one of type 0x8100, 0x88a8, 0x9100 or 0x9200,
+//! and behind it one of type 0x8100. A third one is noticed, not read. Ids of outer tags of type 0x88a8 are looked up
+//! among those of 802.1ad, all others among those of 802.1Q. Of the sub-interfaces of a port that a frame's ids fit, the
+//! first that takes its number of tags gets it: outer and inner id, outer id and any inner one, outer id, all others.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use shoal_infra::StableArena;
+use shoal_interface::{MAX_INTERFACES, SwIfIndex};
+use shoal_wire::EtherType;
+
+use crate::blocks::{BlockWriter, Blocks};
+
+/// Bytes of a tag.
+const TAG: usize = 4;
+/// Where the type stands in a frame.
+const TYPE: usize = 12;
+
+/// Whether a type is that of an outer tag.
+#[inline(always)]
+pub(crate) fn is_outer(kind: EtherType) -> bool {
+    matches!(kind.0, 0x8100 | 0x88a8 | 0x9100 | 0x9200)
+}
+
+/// A VLAN's number, 0 to 4095.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Vid(u16);
+
+impl Vid {
+    /// A number that a VLAN can have; `None` above 4095.
+    pub fn new(number: u16) -> Option<Vid> {
+        (number < 4096).then_some(Vid(number))
+    }
+
+    /// The number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// What the second half of a tag says, without priority and drop eligibility.
+    fn of_tag(tag: [u8; 2]) -> Vid {
+        Vid(u16::from_be_bytes(tag) & 0x0fff)
+    }
+}
+
+/// The tags of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tags {
+    /// How many there are: 1 to 3, 3 for more.
+    pub count: u8,
+    /// Whether the outer one's type is that of 802.1ad.
+    pub dot1ad: bool,
+    /// The outer id.
+    pub outer: Vid,
+    /// The inner id, of two or more.
+    pub inner: Vid,
+}
+
+impl Tags {
+    /// Reads them. `None`: there are none, or the frame ends within them or the type behind.
+    pub fn of_frame(frame: &[u8]) -> Option<Tags> {
+        // The types and ids from the first on, each of two bytes.
+        let mut words = frame.get(TYPE..)?.as_chunks::<2>().0.iter();
+        let first = EtherType(u16::from_be_bytes(*words.next()?));
+        if !is_outer(first) {
+            return None;
+        }
+        let outer = Vid::of_tag(*words.next()?);
+        let mut tags = Tags { count: 1, dot1ad: first == EtherType::QINQ, outer, inner: Vid(0) };
+        if EtherType(u16::from_be_bytes(*words.next()?)) == EtherType::VLAN {
+            tags.count = 2;
+            tags.inner = Vid::of_tag(*words.next()?);
+            if EtherType(u16::from_be_bytes(*words.next()?)) == EtherType::VLAN {
+                tags.count = 3;
+            }
+        }
+        Some(tags)
+    }
+
+    /// Bytes that those take which mean something.
+    pub fn len(&self) -> usize {
+        usize::from(self.count.min(2)) * TAG
+    }
+
+    /// Never: there is one at least.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Which ids of inner tags a sub-interface takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inner {
+    /// None: it goes by the outer tag alone.
+    None,
+    /// Every one.
+    Any,
+    /// This one.
+    Id(Vid),
+}
+
+/// Whether frames with further tags are taken too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exact {
+    /// Not those. Only such sub-interfaces can be routed.
+    Yes,
+    /// Those too.
+    No,
+}
+
+/// Which table an outer tag is looked up in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TagKind {
+    /// 802.1Q, and the types used before 802.1ad.
+    Dot1q,
+    /// 802.1ad.
+    Dot1ad,
+}
+
+/// Which frames of a port a sub-interface takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Match {
+    /// Those with tags that no other one takes.
+    Default,
+    /// Those without, instead of the port itself.
+    Untagged,
+    /// Those with these tags.
+    Tags {
+        /// The outer tag's kind.
+        kind: TagKind,
+        /// Its id.
+        outer: Vid,
+        /// The inner ones.
+        inner: Inner,
+        /// Whether no others may follow.
+        exact: Exact,
+    },
+}
+
+/// A sub-interface and whether its match is exact; 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Candidate(u32);
+
+impl Candidate {
+    const BITS: u32 = 17;
+    const MASK: u64 = (1 << Self::BITS) - 1;
+    const EXACT: u32 = MAX_INTERFACES as u32;
+
+    fn new(interface: SwIfIndex, exact: Exact) -> Self {
+        Candidate(interface.0 | if exact == Exact::Yes { Self::EXACT } else { 0 })
+    }
+
+    /// The interface, if there is one and it takes `count` tags, where an exact match has `own`.
+    fn taking(self, count: u8, own: u8) -> Option<SwIfIndex> {
+        let fits = if self.0 & Self::EXACT != 0 { count == own } else { count >= own };
+        (self.0 != 0 && fits).then_some(SwIfIndex(self.0 & (Self::EXACT - 1)))
+    }
+}
+
+/// What stands by an outer id.
+#[derive(Clone, Copy)]
+struct OfOuter(u64);
+
+impl OfOuter {
+    fn only(self) -> Candidate {
+        Candidate((self.0 & Candidate::MASK) as u32)
+    }
+
+    fn any(self) -> Candidate {
+        Candidate((self.0 >> Candidate::BITS & Candidate::MASK) as u32)
+    }
+
+    /// The root of the tree of inner ids.
+    fn inner(self) -> u32 {
+        (self.0 >> (2 * Candidate::BITS)) as u32
+    }
+
+    fn of(Candidate(only): Candidate, Candidate(any): Candidate, inner: u32) -> Self {
+        OfOuter(
+            u64::from(only) | u64::from(any) << Candidate::BITS | u64::from(inner) << (2 * Candidate::BITS),
+        )
+    }
+}
+
+const _: () = assert!(MAX_INTERFACES == 1 << 16, "an interface and a bit are 17 bits");
+
+/// The halves of a word.
+fn halves(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
+fn word(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// Which sub-interfaces take which frames of a port, as packets see it. Clones are the same table.
+#[derive(Clone)]
+pub struct VlanTable {
+    /// For each port two words: the roots of its trees, 802.1Q low and 802.1ad high; and the sub-interfaces that take all
+    /// other tagged frames, low, and untagged ones, high.
+    ports: StableArena<AtomicU64>,
+    blocks: Blocks,
+}
+
+impl VlanTable {
+    fn cell(&self, port: SwIfIndex, which: usize) -> Option<&AtomicU64> {
+        self.ports.get(port.0 as usize * 2 + which)
+    }
+
+    fn load(&self, port: SwIfIndex, which: usize) -> (u32, u32) {
+        halves(self.cell(port, which).map_or(0, |cell| cell.load(Ordering::Acquire)))
+    }
+
+    /// Who takes frames without tags: a sub-interface, or the port itself.
+    #[inline(always)]
+    pub fn untagged(&self, port: SwIfIndex) -> SwIfIndex {
+        let (_, untagged) = self.load(port, 1);
+        Candidate(untagged).taking(0, 0).unwrap_or(port)
+    }
+
+    /// Who takes frames with these tags; `None`: nobody.
+    pub fn tagged(&self, port: SwIfIndex, tags: &Tags) -> Option<SwIfIndex> {
+        if tags.outer.0 == 0 {
+            // A tag that carries a priority only is none.
+            return Some(self.untagged(port));
+        }
+        let (dot1q, dot1ad) = self.load(port, 0);
+        let outer = OfOuter(self.blocks.get(if tags.dot1ad { dot1ad } else { dot1q }, tags.outer.0));
+        let inner = if tags.count < 2 { 0 } else { self.blocks.get(outer.inner(), tags.inner.0) as u32 };
+        let (default, _) = self.load(port, 1);
+        let all = [(Candidate(inner), 2), (outer.any(), 2), (outer.only(), 1), (Candidate(default), 1)];
+        all.into_iter().find_map(|(candidate, own)| candidate.taking(tags.count, own))
+    }
+}
+
+/// Why a sub-interface cannot take what it is to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// Another one takes it.
+    By(SwIfIndex),
+    /// There is no block left.
+    Full,
+}
+
+/// The one who changes the table.
+pub(crate) struct VlanWriter {
+    table: VlanTable,
+    blocks: BlockWriter,
+}
+
+impl VlanWriter {
+    pub(crate) fn new() -> io::Result<Self> {
+        let blocks = BlockWriter::new()?;
+        let ports = StableArena::with_capacity(MAX_INTERFACES * 2)?;
+        let table = VlanTable { ports, blocks: blocks.blocks().clone() };
+        Ok(VlanWriter { table, blocks })
+    }
+
+    pub(crate) fn table(&self) -> &VlanTable {
+        &self.table
+    }
+
+    fn store(&self, port: SwIfIndex, which: usize, low: u32, high: u32) {
+        if let Some(cell) = self.table.cell(port, which) {
+            cell.store(word(low, high), Ordering::Release);
+        }
+    }
+
+    fn roots(&self, port: SwIfIndex, kind: TagKind) -> u32 {
+        let (dot1q, dot1ad) = self.table.load(port, 0);
+        if kind == TagKind::Dot1q { dot1q } else { dot1ad }
+    }
+
+    fn set_root(&self, port: SwIfIndex, kind: TagKind, root: u32) {
+        let (dot1q, dot1ad) = self.table.load(port, 0);
+        match kind {
+            TagKind::Dot1q => self.store(port, 0, root, dot1ad),
+            TagKind::Dot1ad => self.store(port, 0, dot1q, root),
+        }
+    }
+
+    /// A sub-interface takes frames of a port from now on.
+    ///
+    /// # Errors
+    /// Another one takes them, or there is no room; nothing is changed then.
+    pub(crate) fn enter(&mut self, port: SwIfIndex, what: Match, sub: SwIfIndex) -> Result<(), Taken> {
+        let (default, untagged) = self.table.load(port, 1);
+        let free = |slot: u32| match Candidate(slot).taking(u8::MAX, u8::MAX) {
+            Some(other) => Err(Taken::By(other)),
+            None => Ok(()),
+        };
+        match what {
+            Match::Default => {
+                free(default)?;
+                self.store(port, 1, Candidate::new(sub, Exact::No).0, untagged);
+            }
+            Match::Untagged => {
+                free(untagged)?;
+                self.store(port, 1, default, Candidate::new(sub, Exact::Yes).0);
+            }
+            Match::Tags { kind, outer, inner, exact } => {
+                let (root, new) = (self.roots(port, kind), Candidate::new(sub, exact));
+                let old = OfOuter(self.table.blocks.get(root, outer.0));
+                let there = match inner {
+                    Inner::None => old.only().0,
+                    Inner::Any => old.any().0,
+                    Inner::Id(id) => self.table.blocks.get(old.inner(), id.0) as u32,
+                };
+                free(there)?;
+                let changed = match inner {
+                    Inner::None => OfOuter::of(new, old.any(), old.inner()),
+                    Inner::Any => OfOuter::of(old.only(), new, old.inner()),
+                    Inner::Id(id) => {
+                        let tree = self.blocks.set(old.inner(), id.0, u64::from(new.0));
+                        OfOuter::of(old.only(), old.any(), tree.ok_or(Taken::Full)?)
+                    }
+                };
+                let Some(root) = self.blocks.set(root, outer.0, changed.0) else {
+                    if let Inner::Id(id) = inner {
+                        self.blocks.clear(changed.inner(), id.0);
+                    }
+                    return Err(Taken::Full);
+                };
+                self.set_root(port, kind, root);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody takes them any more.
+    pub(crate) fn leave(&mut self, port: SwIfIndex, what: Match) {
+        let (default, untagged) = self.table.load(port, 1);
+        match what {
+            Match::Default => self.store(port, 1, 0, untagged),
+            Match::Untagged => self.store(port, 1, default, 0),
+            Match::Tags { kind, outer, inner, .. } => {
+                let root = self.roots(port, kind);
+                let old = OfOuter(self.table.blocks.get(root, outer.0));
+                let none = Candidate(0);
+                let left = match inner {
+                    Inner::None => OfOuter::of(none, old.any(), old.inner()),
+                    Inner::Any => OfOuter::of(old.only(), none, old.inner()),
+                    Inner::Id(id) => {
+                        let tree = self.blocks.clear(old.inner(), id.0);
+                        OfOuter::of(old.only(), old.any(), tree)
+                    }
+                };
+                let root = match left.0 {
+                    0 => self.blocks.clear(root, outer.0),
+                    word => self.blocks.set(root, outer.0, word).unwrap_or(root),
+                };
+                self.set_root(port, kind, root);
+            }
+        }
+    }
+}
