@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::rc::Weak;
 use std::task::{Context, Poll};
 
@@ -11,24 +11,30 @@ use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use shoal_module::door::SocketFile;
 
+use crate::{PeerFd, check_closing};
+
 /// A socket that peers connect to, and its file if it has one, which goes with it.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Async<OwnedFd>,
+    /// Peers that were not taken yet may have sent something.
+    socket: Async<PeerFd>,
     _file: Option<SocketFile>,
 }
 
 impl Listener {
     /// Of a socket that listens and does not block.
-    #[must_use]
-    pub fn new(socket: Async<OwnedFd>, file: Option<SocketFile>) -> Self {
-        Listener { socket, _file: file }
+    ///
+    /// # Errors
+    /// The system does not watch it.
+    pub fn new(socket: OwnedFd, file: Option<SocketFile>) -> io::Result<Self> {
+        Ok(Listener { socket: Async::new_nonblocking(socket.into())?, _file: file })
     }
 
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<OwnedFd>> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<PeerFd>> {
+        check_closing()?;
         loop {
             match rustix::net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(fd) => return Poll::Ready(Ok(fd)),
+                Ok(fd) => return Poll::Ready(Ok(fd.into())),
                 Err(Errno::AGAIN) => match self.socket.poll_readable(cx) {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
@@ -44,8 +50,8 @@ impl Listener {
     /// it is not wanted any more.
     ///
     /// # Errors
-    /// The system refuses: too many open files, most likely.
-    pub async fn accept(listener: &Weak<Listener>) -> Option<io::Result<OwnedFd>> {
+    /// The system refuses: too many open files, most likely. Or peers have sent what cannot be closed.
+    pub async fn accept(listener: &Weak<Listener>) -> Option<io::Result<PeerFd>> {
         poll_fn(|cx| match listener.upgrade() {
             Some(listener) => listener.poll_accept(cx).map(Some),
             None => Poll::Ready(None),
@@ -56,6 +62,6 @@ impl Listener {
     /// The descriptor's number, for display.
     #[must_use]
     pub fn number(&self) -> RawFd {
-        self.socket.get_ref().as_raw_fd()
+        self.socket.get_ref().as_fd().as_raw_fd()
     }
 }

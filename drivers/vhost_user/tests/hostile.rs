@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_testkit::Rng;
-use shoal_vhost_user::{Features, Gate, Header, MOST_RINGS, Queue, Rings, Role, Session, Trust, Vhosts};
+use shoal_vhost_user::{Features, Gate, Header, MOST_RINGS, PeerFd, Queue, Rings, Role, Session, Trust, Vhosts};
 use support::*;
 
 /// Why the connection was ended, after these words of a front end that has said all before.
@@ -286,7 +286,7 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
             };
             let body: Vec<u8> = words.iter().flat_map(|w: &u64| w.to_le_bytes()).collect();
             let header = Header { request, need_reply: rng.below(2) == 0, size: body.len() };
-            let heard = session.hear(header, &body, fds, &nowhere);
+            let heard = session.hear(header, &body, fds.into_iter().map(PeerFd::from).collect(), &nowhere);
             started += nowhere.0.borrow().iter().flatten().count();
             let running = session.rings().iter().filter(|r| r.running.is_some()).count();
             assert_eq!(running, nowhere.0.borrow().iter().flatten().count());
