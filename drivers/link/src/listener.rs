@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use async_io::Async;
 use rustix::io::Errno;
-use rustix::net::SocketFlags;
+use rustix::net::{Shutdown, SocketFlags};
 use shoal_module::door::SocketFile;
 
 use crate::{PeerFd, check_closing};
@@ -16,8 +16,8 @@ use crate::{PeerFd, check_closing};
 /// A socket that peers connect to, and its file if it has one, which goes with it.
 #[derive(Debug)]
 pub struct Listener {
-    /// Peers that were not taken yet may have sent something.
-    socket: Async<PeerFd>,
+    /// There until it is dropped.
+    socket: Option<Async<PeerFd>>,
     _file: Option<SocketFile>,
 }
 
@@ -27,15 +27,20 @@ impl Listener {
     /// # Errors
     /// The system does not watch it.
     pub fn new(socket: OwnedFd, file: Option<SocketFile>) -> io::Result<Self> {
-        Ok(Listener { socket: Async::new_nonblocking(socket.into())?, _file: file })
+        Ok(Listener { socket: Some(Async::new_nonblocking(socket.into())?), _file: file })
+    }
+
+    fn socket(&self) -> &Async<PeerFd> {
+        self.socket.as_ref().unwrap_or_else(|| unreachable!("it is there until it is dropped"))
     }
 
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<PeerFd>> {
         check_closing()?;
+        let socket = self.socket();
         loop {
-            match rustix::net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            match rustix::net::accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok(fd) => return Poll::Ready(Ok(fd.into())),
-                Err(Errno::AGAIN) => match self.socket.poll_readable(cx) {
+                Err(Errno::AGAIN) => match socket.poll_readable(cx) {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                     Poll::Pending => return Poll::Pending,
@@ -62,6 +67,25 @@ impl Listener {
     /// The descriptor's number, for display.
     #[must_use]
     pub fn number(&self) -> RawFd {
-        self.socket.get_ref().as_fd().as_raw_fd()
+        self.socket().get_ref().as_fd().as_raw_fd()
+    }
+}
+
+impl Drop for Listener {
+    /// Closes it now, so that the next one can have its name; but peers that were not taken, and what they have sent, aside.
+    fn drop(&mut self) {
+        let Some(socket) = self.socket.take().and_then(|socket| socket.into_inner().ok()) else { return };
+        // Nobody comes any more.
+        let _ = rustix::net::shutdown(&socket, Shutdown::Both);
+        loop {
+            match rustix::net::accept_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(fd) => drop(PeerFd::from(fd)),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                // Too many open files: the rest goes with the socket.
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => return,
+                Err(_) => break,
+            }
+        }
+        drop(socket.into_known());
     }
 }

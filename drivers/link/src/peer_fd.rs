@@ -105,9 +105,9 @@ mod tests {
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let far = listener.accept().unwrap().0;
         near.set_nonblocking(true).unwrap();
-        while near.write(&[0; 65536]).is_ok() {}
+        while near.write(&[0; 8192]).is_ok() {}
         near.set_nonblocking(false).unwrap();
-        rustix::net::sockopt::set_socket_linger(&near, Some(Duration::from_secs(60))).unwrap();
+        rustix::net::sockopt::set_socket_linger(&near, Some(Duration::from_mins(1))).unwrap();
         (near.into(), far)
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use async_io::Async;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
 };
 use shoal_link::{Listener, PeerFd, check_closing};
 use shoal_module::door::SocketFile;
@@ -89,9 +89,7 @@ fn new_socket() -> io::Result<OwnedFd> {
 pub fn listen(place: &Place) -> Result<Listener, Error> {
     let failed = |source| Error::Os { what: place.to_string(), source };
     let (socket, file) = match place {
-        Place::Abstract(_) => {
-            (bind(place).map_err(failed)?, None)
-        }
+        Place::Abstract(_) => (bind(place).map_err(failed)?, None),
         Place::File(path) => {
             let at = |path: &Path| Place::File(path.to_owned());
             let probe = |path: &Path| Link::connect(&at(path)).map(drop);
@@ -129,6 +127,13 @@ pub enum LinkError {
 /// A connection with a peer.
 #[derive(Debug)]
 pub struct Link(Async<PeerFd>);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The peer hears of it now, whenever the socket is closed.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
 
 impl Link {
     /// Of a peer that has come.

@@ -4,7 +4,6 @@
 
 use crate::support;
 
-use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,9 +12,8 @@ use futures_lite::future::{block_on, poll_once};
 use proptest::prelude::*;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::MemfdFlags;
-use shoal_interface::SwIfIndex;
 use shoal_memif::*;
-use shoal_testkit::{Port, Router};
+use shoal_testkit::Router;
 use support::hand::*;
 use support::*;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use async_io::Async;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, Shutdown,
     SocketAddrUnix, SocketFlags, SocketType,
 };
 use shoal_link::{Listener, PeerFd, check_closing};
@@ -97,6 +97,13 @@ pub struct Word {
 /// A connection with a peer.
 #[derive(Debug)]
 pub struct Link(Async<PeerFd>);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The peer hears of it now, whenever the socket is closed.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
 
 impl Link {
     /// Of a peer that has come.

@@ -175,7 +175,7 @@ impl GuestMemory {
     pub fn open(said: &[RegionSaid], fds: &[impl AsFd], trust: Trust) -> Result<Self, MemoryError> {
         let mut regions: Vec<Region> = Vec::new();
         for (number, (said, fd)) in said.iter().zip(fds).enumerate() {
-            let region = Region::open(number, *said, fd, trust)?;
+            let region = Region::open(number, *said, fd.as_fd(), trust)?;
             let both = |other: &RegionSaid| {
                 overlap(said.guest, said.size, other.guest, other.size)
                     || overlap(said.user, said.size, other.user, other.size)
@@ -257,6 +257,7 @@ impl GuestMemory {
 mod tests {
     use super::*;
     use rustix::fs::MemfdFlags;
+    use std::os::fd::OwnedFd;
 
     fn memfd(len: u64, flags: MemfdFlags) -> OwnedFd {
         let fd = rustix::fs::memfd_create("test", flags).unwrap();

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use futures_lite::future::{block_on, poll_once};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shoal_memif::{
-    AddRing, Consumer, Doorbell, EventError, EventFd, Hello, Init, Link, LinkError, Message, PeerFd, Place, Producer, Region, RegionError,
-    Regions, RingMemory, RingPlace, RingPlaceError, Slots, VERSION, ring_bytes,
+    AddRing, Consumer, Doorbell, EventError, EventFd, Hello, Init, Link, LinkError, Message, PeerFd, Place,
+    Producer, Region, RegionError, Regions, RingMemory, RingPlace, RingPlaceError, Slots, VERSION,
+    ring_bytes,
 };
 use thiserror::Error;
 
