@@ -11,10 +11,10 @@ use shoal_testkit::{Giver, must_go_on, race_time};
 use shoal_vhost_user::Role;
 
 /// The freeze that this is the test of took 8 tries with a worker, 203 without.
-const TRIES: u64 = 300;
+const TRIES: u64 = 500;
 
 /// Plays the race until it is told to stop, and counts how often.
-fn play(guest: &mut Guest, stop: &AtomicBool, tries: &AtomicU64) {
+fn play(guest: &mut Guest, stop: &AtomicBool, tries: &AtomicU64, rounds: &AtomicU64) {
     let call = guest.rings[0].call.try_clone().unwrap();
     while !stop.load(Relaxed) {
         rustix::fs::fcntl_setfl(&call, OFlags::NONBLOCK).unwrap();
@@ -31,13 +31,17 @@ fn play(guest: &mut Guest, stop: &AtomicBool, tries: &AtomicU64) {
                 std::thread::yield_now();
             }
         }
+        // Some time later: all times in turn, up to two microseconds.
+        for n in 0..tries.load(Relaxed) % 64 {
+            std::hint::black_box(n);
+        }
         let _ = rustix::io::write(&call, &(u64::MAX - 1).to_ne_bytes());
         rustix::fs::fcntl_setfl(&call, OFlags::empty()).unwrap();
         tries.fetch_add(1, Relaxed);
-        // Time for the router to walk into it.
-        let until = Instant::now() + Duration::from_micros(50);
-        while Instant::now() < until {
-            std::hint::spin_loop();
+        // A router that goes on has not walked into it. One that waits is left there.
+        let seen = rounds.load(Relaxed);
+        while rounds.load(Relaxed) < seen + 2 && !stop.load(Relaxed) {
+            std::thread::yield_now();
         }
     }
 }
@@ -68,11 +72,11 @@ fn race(workers: usize) {
             (info.connected, info.rings[0].calls)
         })
     };
-    let mut guest = is_ready.recv().unwrap();
+    let mut guest = is_ready.recv_timeout(PATIENCE * 3).unwrap();
     let peer = {
-        let (stop, tries) = (Arc::clone(&stop), Arc::clone(&tries));
+        let (stop, tries, rounds) = (Arc::clone(&stop), Arc::clone(&tries), Arc::clone(&rounds));
         std::thread::spawn(move || {
-            play(&mut guest, &stop, &tries);
+            play(&mut guest, &stop, &tries, &rounds);
             guest
         })
     };
