@@ -44,11 +44,11 @@ pub use control::{
     Walk, consecutive,
 };
 pub use data::{FibTables, follow_route};
-pub use shoal_buffer::FibIndex;
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
 pub use running::via;
+pub use shoal_buffer::FibIndex;
 pub use source::Source;
 pub use via::ViaArgs;
 
