@@ -4,7 +4,6 @@
 //!
 //! Order is that of the tests of the families: packets of one flow that need the same treatment. What a flow is includes
 //! ports here, because policies go by them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -337,7 +336,7 @@ fn a_feature_that_no_superpath_covers_is_named() {
     let choice = interfaces.superpath_of(ports[1].index()).unwrap();
     assert_eq!(choice.taken, Some(IP.name), "IPv6 stays on it");
     let feature = Hindrance::Feature { feature: "ip4-not-enabled".into(), arc: "ip4-unicast" };
-    assert_eq!(choice.left_out, [feature.clone()]);
+    assert_eq!(choice.left_out, std::slice::from_ref(&feature));
     router.graph().enable_feature("ip6-unicast", "ip6-not-enabled", ports[1].index(), true).unwrap();
     let choice = interfaces.superpath_of(ports[1].index()).unwrap();
     assert_eq!(choice.taken, None);
