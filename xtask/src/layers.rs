@@ -75,12 +75,10 @@ fn judge(from: Ring, to: Ring, used_by: Use) -> Option<&'static str> {
     match (from, to, used_by) {
         // Tests may put features together, but reach management only through the test kit.
         (Outside, _, _)
-        | (Numbered(_), Test, Use::Tests)
+        | (Numbered(_) | Composition, Test, Use::Tests)
         | (Composition | Test, Numbered(0..=3), _)
-        | (Composition, Test, Use::Tests)
         | (Test | Numbered(5), Composition, _)
-        | (Numbered(0..=3), Composition, Use::Tests)
-        | (Numbered(0..=3), Numbered(0..=3), Use::Tests) => None,
+        | (Numbered(0..=3), Composition | Numbered(0..=3), Use::Tests) => None,
         (_, Outside, _) => Some("nothing may use lab or xtask; move what is needed into a crate"),
         (Numbered(_), Test, Use::Code) => Some("the test kit is for tests; make it a dev-dependency"),
         (_, Composition, _) => {
