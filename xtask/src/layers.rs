@@ -19,6 +19,7 @@ const STACK: &[&str] = &[
     "neighbor",
     "arp",
     "ip6_nd",
+    "ip",
     "ip4",
     "icmp",
     "reassembly",

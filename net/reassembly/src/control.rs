@@ -8,7 +8,9 @@ use std::sync::Arc;
 use shoal_buffer::SwIfIndex;
 use shoal_graph::{FeatureSpec, Graph};
 use shoal_interface::{Event, Interfaces};
-use shoal_ip4::Listeners;
+use shoal_ip::{ListenerTable, Listeners};
+use shoal_ip4::Ip4Family;
+use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError};
 
 use crate::ReassemblyError;
@@ -258,11 +260,11 @@ impl Reassembly {
     /// # Errors
     /// The graph refused.
     pub fn set_local(&self, control: &Control, families: Families) -> Result<(), ReassemblyError> {
-        if let Ok(listeners) = control.get::<Arc<Listeners>>() {
+        if let Ok(listeners) = control.get::<ListenerTable<Ip4Family>>() {
             Part::<Ip4>::set_local(&self.graph, &listeners, families.ip4)?;
         }
-        if let Ok(listeners) = control.get::<shoal_ip6::Ip6Listeners>() {
-            Part::<Ip6>::set_local(&self.graph, &listeners.0, families.ip6)?;
+        if let Ok(listeners) = control.get::<ListenerTable<Ip6Family>>() {
+            Part::<Ip6>::set_local(&self.graph, &listeners, families.ip6)?;
         }
         self.local.set(families);
         Ok(())

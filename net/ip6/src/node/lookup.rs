@@ -13,9 +13,10 @@ use shoal_graph::{Cx, Edge, GROUP, StagedNode};
 use shoal_infra::Guard;
 use shoal_infra::mtrie::Search;
 use shoal_interface::{IfTable, SwIfIndex};
+use shoal_ip::node::RouteLookup;
 use shoal_wire::Ip6Header;
 
-use crate::{Headers, Ip6LinkTable, edges::Ip6Edges};
+use crate::{Headers, Ip6Family, Ip6LinkTable, edges::Ip6Edges};
 
 mod ahead;
 mod aside;
@@ -98,15 +99,27 @@ impl Ip6Lookup {
             SwIfIndex(fib) => FibIndex(fib),
         }
     }
+}
 
-    /// What is known of a packet before it is looked up.
-    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+impl RouteLookup for Ip6Lookup {
+    type Family = Ip6Family;
+    type Packet = Key;
+    const TOO_SHORT: Error = Error::TooShort;
+
+    #[inline(always)]
+    fn known(&self, pkt: &Packet<'_>) -> Option<Key> {
         let ip = pkt.header::<Ip6Header>()?;
         Some(Key { dst: ip.dst_u128(), fib: self.table(pkt).0, ..Key::default() })
     }
 
-    /// Where a packet goes that has found an adjacency.
-    pub(super) fn follow(
+    /// The hash is that of the table the packet came to first.
+    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+        let balance = self.adjacencies.get(index, guard).is_balance();
+        let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
+        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
+    }
+
+    fn follow(
         &self,
         key: Key,
         index: AdjIndex,
@@ -117,13 +130,6 @@ impl Ip6Lookup {
             return Ok(Next::Rewrite);
         }
         self.rest(key, index, pkt, (thread, guard))
-    }
-
-    /// What `show trace` says; the hash is that of the table the packet came to first.
-    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
-        let balance = self.adjacencies.get(index, guard).is_balance();
-        let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
-        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
     }
 }
 
@@ -136,7 +142,7 @@ impl StagedNode for Ip6Lookup {
 
     #[inline(always)]
     fn prepare(&self, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Key {
-        self.key(pkt).unwrap_or_default()
+        self.known(pkt).unwrap_or_default()
     }
 
     #[inline(always)]
