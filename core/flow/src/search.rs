@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 
 /// A look-up on its way: the key of one packet, and where its flow may be.
 ///
-/// The default looks for nothing, and finds nothing: for packets without a key. Two that are as far are equal when they look
+/// The default never begins, and finds nothing: for packets without a key. Two that are as far are equal when they look
 /// for the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Search<K> {
@@ -26,11 +26,18 @@ pub struct Search<K> {
 
 impl<K: Default> Default for Search<K> {
     fn default() -> Self {
-        Search { key: K::default(), hash: 0, bucket: NONE, flow: NONE }
+        Search::of(K::default())
     }
 }
 
 impl<K> Search<K> {
+    /// A look-up that has not begun, for where the table is not at hand: [`FlowTable::begin`] begins it. Until then it finds
+    /// nothing.
+    #[inline(always)]
+    pub const fn of(key: K) -> Self {
+        Search { key, hash: 0, bucket: NONE, flow: NONE }
+    }
+
     /// What is looked for.
     #[inline(always)]
     pub fn key(&self) -> &K {
@@ -48,10 +55,18 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// The first stage: hashes a key and asks memory for its bucket.
     #[inline(always)]
     pub fn search(&self, key: K) -> Search<K> {
-        let hash = self.seed.hash(key.words().as_ref());
-        let bucket = self.index.first(hash);
+        let mut search = Search::of(key);
+        self.begin(&mut search);
+        search
+    }
+
+    /// The first stage, of a look-up that has its key.
+    #[inline(always)]
+    pub fn begin(&self, search: &mut Search<K>) {
+        search.hash = self.seed.hash(search.key.words().as_ref());
+        let bucket = self.index.first(search.hash);
         self.index.prefetch(bucket);
-        Search { key, hash, bucket: bucket as u32, flow: NONE }
+        search.bucket = bucket as u32;
     }
 
     /// The second stage, of any number of searches, best of 32 or more: compares tags and asks memory for flows that may be the

@@ -298,6 +298,14 @@ fn packets_with_features_pass_no_node_but_the_superpath() {
     assert_eq!(ports[2].received().len(), 0, "it did not come from there");
     assert_eq!(vectors(&router, "ip4-rx-urpf-strict"), 1, "the feature's own node drops it");
     assert_eq!(router.error("ip4-rx-urpf-strict", "uRPF Drop"), 1);
+    // The same where packets go out.
+    let size = Some(Size { directions: Directions::TX, mss: 1200 });
+    router.get::<MssClamp>().set(ports[2].index(), [size, None]).unwrap();
+    let before = vectors(&router, IP_FEATURES.name);
+    router.send(&ports[1], packet(1));
+    assert_eq!(ports[2].received().len(), 1);
+    assert_eq!(vectors(&router, IP_FEATURES.name), before + 1);
+    assert_eq!(vectors(&router, "ip4-rewrite") + vectors(&router, "tcp-mss-clamping-ip4-out"), 0);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use shoal_buffer::slot::SlotError;
+
 /// What can be wrong with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphError {
@@ -27,6 +29,8 @@ pub enum GraphError {
     NoThread(usize, usize),
     /// No such receive queue.
     NoQueue(u32),
+    /// A place in packets cannot be had.
+    Slot(SlotError),
     /// The system refused.
     System(String),
 }
@@ -59,12 +63,19 @@ impl std::fmt::Display for GraphError {
             GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
             GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
             GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
+            GraphError::Slot(why) => why.fmt(f),
             GraphError::System(why) => f.write_str(why),
         }
     }
 }
 
 impl std::error::Error for GraphError {}
+
+impl From<SlotError> for GraphError {
+    fn from(e: SlotError) -> Self {
+        GraphError::Slot(e)
+    }
+}
 
 impl From<io::Error> for GraphError {
     fn from(e: io::Error) -> Self {

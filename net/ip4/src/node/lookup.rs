@@ -95,11 +95,8 @@ impl Ip4Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
     fn table(&self, pkt: &Packet<'_>) -> FibIndex {
-        match pkt.tx() {
-            SwIfIndex::NONE => FibIndex(self.interfaces.ip4_table(pkt.rx())),
-            // A feature, a driver or whoever made the packet chose another.
-            SwIfIndex(fib) => FibIndex(fib),
-        }
+        // A feature, a driver or the maker of the packet may have chosen another.
+        pkt.meta().fib().unwrap_or_else(|| FibIndex(self.interfaces.ip4_table(pkt.rx())))
     }
 }
 
@@ -239,7 +236,7 @@ impl Finds for Ip4Lookup {
                 return None;
             }
         }
-        if pkt.tx() != SwIfIndex::NONE {
+        if pkt.meta().fib().is_some() {
             return None;
         }
         pkt.meta_mut().adj = index.0;
