@@ -53,6 +53,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_tap::MODULE),
     (Plugin, &shoal_vhost_user::MODULE),
     (Plugin, &shoal_memif::MODULE),
+    // It composes nodes of the modules above.
+    (Core, &shoal_superpaths::MODULE),
     // Loaded plugins name nodes and arcs of all modules.
     (Core, &shoal_plugin_host::MODULE),
     // Clients connect when all is there.

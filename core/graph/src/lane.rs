@@ -1,5 +1,6 @@
 //! What one thread needs to move packets: its buffer cache, the frames on their way, and its counters.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
@@ -10,6 +11,7 @@ use crate::handoff::Outbox;
 use crate::ledger::Ledger;
 use crate::node::{Edge, NodeIndex};
 use crate::state::States;
+use crate::superpath::MOST_NODES;
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
@@ -77,6 +79,8 @@ pub struct Lane {
     /// Where the packets of the frame in hand go: edges of its node, or nodes.
     pub(crate) nexts: [u16; FRAME_SIZE],
     pub(crate) exits: [NodeIndex; FRAME_SIZE],
+    /// Packets of the frame in hand that left a superpath at each of its nodes; all zero between frames.
+    pub(crate) left: [Cell<u64>; MOST_NODES],
 }
 
 impl Lane {
@@ -97,6 +101,7 @@ impl Lane {
             spare: (0..32).map(|_| Box::default()).collect(),
             nexts: [0; FRAME_SIZE],
             exits: [NodeIndex(0); FRAME_SIZE],
+            left: std::array::from_fn(|_| Cell::new(0)),
         }
     }
 

@@ -94,7 +94,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router of these modules, plus `interface` in front and `pg` behind unless they are in the list.
+    /// A router of these modules, plus `interface` in front and `pg` behind unless they are in the list, and superpaths.
     pub fn new(modules: &[&'static Module]) -> Self {
         Self::with(Config::default(), modules)
     }
@@ -359,6 +359,8 @@ fn complete(modules: &[&'static Module]) -> Vec<&'static Module> {
     if !modules.iter().any(|m| m.name == shoal_pg::MODULE.name) {
         all.push(&shoal_pg::MODULE);
     }
+    // The same superpaths as the daemon's, of what is in the list.
+    all.push(&shoal_superpaths::MODULE);
     all
 }
 

@@ -312,6 +312,12 @@ impl Adj {
         if (self.rewrite_len, self.flags) == (14, 0) { self.rewrite.first_chunk() } else { None }
     }
 
+    /// The header to put in front when it is a plain Ethernet one, nobody counts, and features may run behind it.
+    #[inline(always)]
+    pub fn featured_ethernet_rewrite(&self) -> Option<&[u8; 14]> {
+        if (self.rewrite_len, self.flags) == (14, FEATURES) { self.rewrite.first_chunk() } else { None }
+    }
+
     /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.
     #[inline(always)]
     pub fn is_counted(&self) -> bool {

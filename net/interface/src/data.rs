@@ -28,7 +28,6 @@ impl IfFlags {
     pub const TX_CHECKSUM: IfFlags = IfFlags(1 << 6);
     /// Its device cuts large packets on the way out.
     pub const TX_GSO: IfFlags = IfFlags(1 << 7);
-
     /// Its frames are bridged or cross-connected, not routed.
     pub const L2: IfFlags = IfFlags(1 << 8);
     /// Frames without tags are a sub-interface's.

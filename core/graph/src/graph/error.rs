@@ -21,6 +21,8 @@ pub enum GraphError {
     OfAll(&'static str),
     /// Features whose constraints form a circle.
     Circle(&'static str, Vec<&'static str>),
+    /// A feature that is part of a superpath does not stand in the order of its arc there.
+    Order(String),
     /// More of something than the graph can hold.
     TooMany(&'static str, usize),
     /// No thread of this number; how many there are.
@@ -53,6 +55,9 @@ impl std::fmt::Display for GraphError {
             }
             GraphError::Circle(arc, names) => {
                 write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))
+            }
+            GraphError::Order(feature) => {
+                write!(f, "feature `{feature}' has another place on its arc than in the superpath")
             }
             GraphError::TooMany(what, most) => write!(f, "more than {most} {what}"),
             GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
