@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -213,7 +214,8 @@ impl Log {
     }
 
     fn append_to(&self, path: &Path) {
-        match OpenOptions::new().create(true).append(true).open(path) {
+        // Not for everybody: a log tells addresses, names and what operators do.
+        match OpenOptions::new().create(true).append(true).mode(0o640).open(path) {
             Ok(file) => self.lock().file = Some(file),
             Err(error) => self.write(Level::Error, "logging", format!("{}: {error}", path.display())),
         }

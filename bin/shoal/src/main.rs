@@ -24,6 +24,7 @@ mod running;
 mod settings;
 mod signals;
 mod stop;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_lite::future::or;
 use nix::sys::signal::Signal;
@@ -22,10 +22,7 @@ use crate::files::{PidFile, RuntimeDir};
 use crate::logging::{Log, Shelf};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::{background, files, modules, notify, restore, settings};
-
-/// An orderly end that takes longer than this is cut short.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::{background, files, modules, notify, restore, settings, watch};
 
 /// Why the router did not start, in words.
 #[derive(Debug, thiserror::Error)]
@@ -70,9 +67,9 @@ pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
         tracing::warn!("{line}");
     }
     let signals = trying("signals", Signals::new())?;
-    let router = Router::start(startup, log)?;
+    let router = Router::start(startup, log, &signals)?;
     let console = Rc::new(Console::default());
-    router.watch(signals, Rc::clone(&console));
+    router.watch(signals.clone(), Rc::clone(&console));
     router.welcome(startup, begun);
     trying("the terminal", background::leave_terminal())?;
     if startup.unix.interactive {
@@ -87,12 +84,12 @@ pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
         }
         router.stop.is_asked()
     });
-    router.end();
+    router.end(&signals);
     Ok(())
 }
 
 impl Router {
-    fn start(startup: &StartUp, log: &Arc<Log>) -> Result<Self, StartError> {
+    fn start(startup: &StartUp, log: &Arc<Log>, signals: &Signals) -> Result<Self, StartError> {
         let gid = startup.unix.gid.as_ref().map(files::group).transpose().map_err(StartError)?;
         let dir = &startup.unix.runtime_dir;
         let runtime_dir =
@@ -100,6 +97,7 @@ impl Router {
         let pidfile = startup.unix.pidfile.as_deref();
         let pidfile = pidfile.map(|p| trying(format_args!("pid file {}", p.display()), PidFile::write(p)));
         let pidfile = pidfile.transpose()?;
+        startup.unix.pidfile.iter().for_each(|path| signals.remove_at_end(path.clone()));
 
         let graph = trying(
             "memory",
@@ -109,6 +107,8 @@ impl Router {
                 clock: Clock::real(),
             }),
         )?;
+        signals.watch(graph.roster());
+        trying("the watch", watch::start(graph.roster()))?;
         tracing::info!("{}", buffers_line(&graph));
         shoal_infra::budget::set_limit(startup.section("memory").u64("main-heap-size"));
         let modules = modules::enabled(&startup.plugins);
@@ -141,6 +141,12 @@ impl Router {
             pin_main(&graph, core);
         }
 
+        // They are ours from here on: had another router had them, the start would have failed.
+        for path in settings::sockets(startup) {
+            signals.remove_at_end(path);
+        }
+        runtime_dir.path().iter().for_each(|path| signals.remove_at_end(path.to_path_buf()));
+
         let stop = Rc::new(Stop::default());
         let (tasks, until) = (Rc::clone(&processes), Rc::clone(&stop));
         let spawn = move |task| tasks.spawn_unlisted(task);
@@ -165,7 +171,7 @@ impl Router {
             loop {
                 match signals.next().await {
                     Ok(Signal::SIGHUP) => tracing::info!("SIGHUP: there is nothing to read again"),
-                    Ok(Signal::SIGINT) if console.interrupt() => {}
+                    Ok(Signal::SIGINT) if console.interrupt() => signals.dismiss(),
                     Ok(signal) => {
                         tracing::info!("{signal}: the router ends");
                         return stop.ask();
@@ -197,20 +203,15 @@ impl Router {
         });
     }
 
-    fn end(self) {
+    fn end(self, signals: &Signals) {
+        signals.ends();
         notify::notify("STOPPING=1");
-        // A worker that does not answer must not keep the process: the kernel takes everything back.
-        let guard = || {
-            std::thread::sleep(PATIENCE);
-            eprintln!("shoal: a thread does not end, leaving without it");
-            std::process::exit(1);
-        };
-        let _ = std::thread::Builder::new().name("end".into()).spawn(guard);
         drop(self.sockets);
         // Tasks that wait for the end do what they have to, such as removing their socket.
         self.processes.run_until_idle();
         self.graph.stop_workers();
         tracing::info!("ended");
+        signals.ended();
     }
 }
 

@@ -157,6 +157,16 @@ pub fn cli(startup: &StartUp, gid: Option<u32>) -> Result<shoal_cli::server::Set
     Ok(shoal_cli::server::Settings { gid, prompt: prompt(startup), ..usual })
 }
 
+/// The sockets that are files.
+pub fn sockets(startup: &StartUp) -> Vec<std::path::PathBuf> {
+    let cli = match &startup.unix.cli_listen {
+        CliListen::Path(path) => Some(path.clone()),
+        CliListen::Tcp(_) => None,
+    };
+    let others = [startup.socksvr.socket.clone(), startup.statseg.socket.clone()];
+    cli.into_iter().chain(others).collect()
+}
+
 /// The prompt.
 pub fn prompt(startup: &StartUp) -> String {
     startup.unix.cli_prompt.clone().unwrap_or_else(|| "shoal# ".into())

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use shoal_infra::Padded;
@@ -90,10 +91,20 @@ pub struct ThreadShared {
     work: Padded<Work>,
     /// What `work` said when the busy percentage was started anew, and the clock's reading then.
     cleared: Mutex<(Load, u64)>,
+    /// Set by others who have found the thread stuck; it need not take it back, see [`ThreadShared::stuck_for`].
+    stall: Mutex<Option<Stall>>,
     /// The kernel's number for the thread.
     pub lwp: AtomicI32,
     /// The processor it is pinned to, `u32::MAX` when it is not.
     pub cpu: AtomicU32,
+}
+
+/// A thread was found stuck.
+#[derive(Clone, Copy)]
+struct Stall {
+    /// Rounds it had done: with one more the stall is over.
+    loops: u64,
+    since: Instant,
 }
 
 /// What is written rarely and read in each round or with each frame.
@@ -119,6 +130,7 @@ impl ThreadShared {
             }),
             work: Padded::default(),
             cleared: Mutex::new((Load::default(), crate::clock::tsc())),
+            stall: Mutex::default(),
             lwp: AtomicI32::new(0),
             cpu: AtomicU32::new(u32::MAX),
         }))
@@ -193,6 +205,23 @@ impl ThreadShared {
     #[inline(always)]
     pub(crate) fn work(&self) -> &Work {
         &self.work
+    }
+
+    /// Notes that the thread has not moved for `still`, since it had done `loops` rounds.
+    pub(crate) fn mark_stuck(&self, loops: u64, still: Duration) {
+        let mut stall = self.stall.lock().unwrap_or_else(PoisonError::into_inner);
+        if stall.is_none_or(|known| known.loops != loops) {
+            let now = Instant::now();
+            *stall = Some(Stall { loops, since: now.checked_sub(still).unwrap_or(now) });
+        }
+    }
+
+    /// For how long the thread has been known not to move; `None` when it moves, or sleeps until it is woken. What is
+    /// known ends by itself with the thread's next round.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        let stall = (*self.stall.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let is_over = self.load().loops != stall.loops || self.is_asleep();
+        if is_over { None } else { Some(stall.since.elapsed()) }
     }
 
     /// Part of the time, in percent, that the thread had packets in hand since the counters were cleared.

@@ -17,6 +17,7 @@ use crate::handoff::RING_FRAMES;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
+use crate::pulse::Roster;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
@@ -51,6 +52,8 @@ struct Running {
 }
 
 pub(crate) struct Threads {
+    /// The same threads, for those who watch them.
+    roster: Arc<Roster>,
     /// By number; a hole where a worker was ended.
     running: BTreeMap<usize, Running>,
     queues: BTreeMap<QueueId, QueueInfo>,
@@ -61,8 +64,10 @@ pub(crate) struct Threads {
 impl Threads {
     pub(super) fn new(main: Arc<ThreadShared>) -> Self {
         main.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
+        let roster = Arc::new(Roster::default());
+        roster.enter(Arc::clone(&main));
         let running = BTreeMap::from([(0, Running { shared: main, join: None })]);
-        Threads { running, queues: BTreeMap::new(), next_queue: 0, observers: Vec::new() }
+        Threads { roster, running, queues: BTreeMap::new(), next_queue: 0, observers: Vec::new() }
     }
 
     pub(super) fn all(&self) -> Vec<Arc<ThreadShared>> {
@@ -158,6 +163,7 @@ impl Graph {
         let running = Running { shared: Arc::clone(&shared), join: Some(join) };
         let others = self.registry().all();
         self.threads.borrow_mut().running.insert(number, running);
+        self.registry().roster.enter(Arc::clone(&shared));
         for other in others {
             self.join_by_rings(&shared, &other)?;
         }
@@ -223,6 +229,7 @@ impl Graph {
         if let Some(join) = running.join {
             join.join().map_err(|_| GraphError::System(format!("worker {thread} ended badly")))?;
         }
+        self.registry().roster.leave(thread);
         self.on_every_thread(move |w| {
             w.round_inbox();
             w.inbox.disconnect(thread);
@@ -331,6 +338,11 @@ impl Graph {
     /// All receive queues.
     pub fn queues(&self) -> Vec<QueueInfo> {
         self.registry().queues.values().cloned().collect()
+    }
+
+    /// The threads, for those who watch them from a thread of their own.
+    pub fn roster(&self) -> Arc<Roster> {
+        Arc::clone(&self.registry().roster)
     }
 
     /// Makes a thread look at its queues again: one of them has work it did not have before.
