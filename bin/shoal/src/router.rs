@@ -84,8 +84,7 @@ pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
         }
         router.stop.is_asked()
     });
-    router.end(&signals);
-    Ok(())
+    router.end(&signals)
 }
 
 impl Router {
@@ -203,15 +202,20 @@ impl Router {
         });
     }
 
-    fn end(self, signals: &Signals) {
+    fn end(self, signals: &Signals) -> Result<(), StartError> {
         signals.ends();
         notify::notify("STOPPING=1");
         drop(self.sockets);
         // Tasks that wait for the end do what they have to, such as removing their socket.
         self.processes.run_until_idle();
-        self.graph.stop_workers();
+        if let Err(why) = self.graph.stop_workers() {
+            tracing::error!("the router ends without a thread: {why}");
+            // What that thread uses stays until the process has gone, which is now.
+            signals.leave();
+        }
         tracing::info!("ended");
         signals.ended();
+        Ok(())
     }
 }
 

@@ -116,6 +116,11 @@ impl Signals {
         self.shared.stage.store(ENDED, Ordering::Release);
     }
 
+    /// Ends the process at once, because a thread does not end.
+    pub fn leave(&self) -> ! {
+        self.shared.leave()
+    }
+
     /// These threads may turn out not to end.
     pub fn watch(&self, roster: Arc<Roster>) {
         // There is one router in a process.

@@ -29,6 +29,7 @@ use crate::trace::{TraceRequest, TraceStore, Tracer};
 use crate::worker::Worker;
 
 mod arcs;
+mod ask;
 mod error;
 mod look;
 mod shared;
@@ -539,7 +540,8 @@ impl Graph {
         let arcs = self.arcs.borrow().tables.clone();
         let topology = Arc::new(Topology { nodes: entries, arcs, drop: self.drop.get() });
         *self.topology.borrow_mut() = Arc::clone(&topology);
-        self.on_every_thread(move |worker| worker.set_topology(Arc::clone(&topology)))
+        self.hand_out(&topology);
+        Ok(())
     }
 
     /// The main thread's worker, for control code on that thread between rounds.

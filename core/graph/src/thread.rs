@@ -10,6 +10,7 @@ use shoal_infra::Padded;
 
 use crate::Worker;
 use crate::process::Wake;
+use crate::topology::Topology;
 
 /// Work for a thread, done between two rounds of its loop.
 pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
@@ -93,6 +94,8 @@ pub struct ThreadShared {
     cleared: Mutex<(Load, u64)>,
     /// Set by others who have found the thread stuck; it need not take it back, see [`ThreadShared::stuck_for`].
     stall: Mutex<Option<Stall>>,
+    /// The thread has run its last round.
+    pub(crate) ended: Arc<AtomicBool>,
     /// The kernel's number for the thread.
     pub lwp: AtomicI32,
     /// The processor it is pinned to, `u32::MAX` when it is not.
@@ -107,12 +110,20 @@ struct Stall {
     since: Instant,
 }
 
+/// What others have left for a thread.
+#[derive(Default)]
+struct Mail {
+    /// The newest picture of the graph; it comes before the jobs, which may be about what is new in it.
+    topology: Option<Arc<Topology>>,
+    jobs: Vec<Job>,
+}
+
 /// What is written rarely and read in each round or with each frame.
 struct Signals {
     has_mail: AtomicBool,
     asleep: AtomicBool,
     stop: AtomicBool,
-    mail: Mutex<Vec<Job>>,
+    mail: Mutex<Mail>,
 }
 
 impl ThreadShared {
@@ -131,6 +142,7 @@ impl ThreadShared {
             work: Padded::default(),
             cleared: Mutex::new((Load::default(), crate::clock::tsc())),
             stall: Mutex::default(),
+            ended: Arc::default(),
             lwp: AtomicI32::new(0),
             cpu: AtomicU32::new(u32::MAX),
         }))
@@ -138,7 +150,16 @@ impl ThreadShared {
 
     /// Leaves work for the thread and wakes it.
     pub(crate) fn post(&self, job: Job) {
-        self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        self.leave(|mail| mail.jobs.push(job));
+    }
+
+    /// Leaves a picture of the graph, in the place of one that is not taken over yet.
+    pub(crate) fn leave_topology(&self, topology: Arc<Topology>) {
+        self.leave(|mail| mail.topology = Some(topology));
+    }
+
+    fn leave(&self, put: impl FnOnce(&mut Mail)) {
+        put(&mut self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
         self.signals.has_mail.store(true, Ordering::SeqCst);
         self.wake_if_asleep();
     }
@@ -148,9 +169,10 @@ impl ThreadShared {
         self.signals.has_mail.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_mail(&self) -> Vec<Job> {
+    pub(crate) fn take_mail(&self) -> (Option<Arc<Topology>>, Vec<Job>) {
         self.signals.has_mail.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner))
+        let mail = std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
+        (mail.topology, mail.jobs)
     }
 
     /// Wakes the thread if it sleeps.
@@ -222,6 +244,21 @@ impl ThreadShared {
         let stall = (*self.stall.lock().unwrap_or_else(PoisonError::into_inner))?;
         let is_over = self.load().loops != stall.loops || self.is_asleep();
         if is_over { None } else { Some(stall.since.elapsed()) }
+    }
+
+    /// Whether the thread could run if it had a processor, and for how long it has had one, as the kernel says; `None`
+    /// where it does not say.
+    pub(crate) fn ran(&self) -> Option<(bool, Duration)> {
+        let lwp = self.lwp.load(Ordering::Relaxed);
+        if lwp == 0 {
+            // It has not begun.
+            return Some((true, Duration::ZERO));
+        }
+        let file = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{lwp}/{name}")).ok();
+        // The name, the second field, may contain anything, even blanks and brackets.
+        let can_run = file("stat")?.rsplit_once(')')?.1.trim_start().starts_with('R');
+        let ran = file("schedstat")?.split_whitespace().next()?.parse().ok()?;
+        Some((can_run, Duration::from_nanos(ran)))
     }
 
     /// Part of the time, in percent, that the thread had packets in hand since the counters were cleared.

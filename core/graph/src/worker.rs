@@ -137,11 +137,16 @@ impl Worker {
         &mut self.lane.cache
     }
 
-    fn read_mail(&mut self) -> bool {
+    /// Does what others have left for it.
+    pub(crate) fn read_mail(&mut self) -> bool {
         if !self.shared.has_mail() {
             return false;
         }
-        for job in self.shared.take_mail() {
+        let (topology, jobs) = self.shared.take_mail();
+        if let Some(topology) = topology {
+            self.set_topology(topology);
+        }
+        for job in jobs {
             job(self);
         }
         true

@@ -173,7 +173,7 @@ impl Bed {
     fn settle(&self) {
         self.on.store(false, Ordering::Relaxed);
         // After this no source is in the middle of a poll.
-        self.graph.on_every_thread(|_| ()).unwrap();
+        self.graph.barrier(Duration::from_secs(10)).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.graph.round();
@@ -189,7 +189,7 @@ impl Bed {
     /// Everything balanced.
     fn check(self) {
         self.settle();
-        self.graph.stop_workers();
+        self.graph.stop_workers().unwrap();
         self.graph.round();
         for what in ["left in a frame by a node", "interface or node was deleted"] {
             assert_eq!(self.graph.error_count("error-drop", what), Some(0));

@@ -9,7 +9,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shoal_infra::qsbr::{Grace, OwnReaderOnline, Published, Reader, pending, reclaim, retire, synchronize};
+use shoal_infra::qsbr::{
+    Grace, MOST_WAITING, OwnReaderOnline, Published, Reader, admit, pending, reclaim, retire, synchronize,
+};
 
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -177,5 +179,88 @@ fn readers_never_see_a_freed_value() {
     eventually("all values are freed", || {
         reclaim();
         live.load(Ordering::SeqCst) == 0
+    });
+}
+
+/// Runs a thread whose reader is online and does not move until told.
+fn stuck(name: &str) -> (std::sync::mpsc::Sender<()>, thread::JoinHandle<()>) {
+    let (release, wait) = channel::<()>();
+    let (there, begun) = channel();
+    let hold = move || {
+        let reader = Reader::register();
+        there.send(()).unwrap();
+        // An end of the channel lets it go, too.
+        let _ = wait.recv();
+        drop(reader);
+    };
+    let thread = thread::Builder::new().name(name.into()).spawn(hold).unwrap();
+    begun.recv().unwrap();
+    (release, thread)
+}
+
+/// In a process of its own: a reader that does not move would hold up the tests beside it.
+fn alone(test: &str) -> bool {
+    const ALONE: &str = "SHOAL_QSBR_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--nocapture", "--test-threads=1"])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+#[test]
+fn a_reader_that_does_not_move_is_given_a_moment_once() {
+    if !alone("a_reader_that_does_not_move_is_given_a_moment_once") {
+        return;
+    }
+    let (release, thread) = stuck("held");
+    let begun = Instant::now();
+    assert_eq!(Grace::start().soon(), Ok(false));
+    assert!(begun.elapsed() >= Duration::from_millis(1));
+    // Ten thousand moments would be ten seconds.
+    let begun = Instant::now();
+    for _ in 0..10_000 {
+        assert_eq!(Grace::start().soon(), Ok(false));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    release.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!(Grace::start().soon(), Ok(true));
+}
+
+#[test]
+fn so_many_changes_wait_for_a_reader_and_no_more() {
+    if !alone("so_many_changes_wait_for_a_reader_and_no_more") {
+        return;
+    }
+    let live = Arc::new(AtomicUsize::new(0));
+    let published = Published::new(Canary::new(0, &live));
+    let (release, thread) = stuck("held");
+    let mut made = 0;
+    let refusal = loop {
+        match admit() {
+            Ok(()) => published.replace(Canary::new(made, &live)),
+            Err(refusal) => break refusal,
+        }
+        made += 1;
+        assert!(made <= MOST_WAITING, "{made} changes");
+    };
+    assert_eq!((made, refusal.thread.as_str()), (MOST_WAITING, "held"));
+    assert!(refusal.to_string().contains("thread held does not move"), "{refusal}");
+    // Epochs count, too: what was not retired but waits for its grace period.
+    assert!(admit().is_err());
+    assert_eq!(live.load(Ordering::SeqCst) as u64, MOST_WAITING + 1);
+    release.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!(admit(), Ok(()));
+    eventually("all values but one are freed", || {
+        reclaim();
+        live.load(Ordering::SeqCst) == 1
     });
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a graph.
 
 use std::io;
+use std::time::Duration;
 
 /// What can be wrong with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,13 @@ pub enum GraphError {
     NoThread(usize, usize),
     /// No such receive queue.
     NoQueue(u32),
+    /// A thread does not move.
+    Stuck {
+        /// Its name.
+        thread: String,
+        /// For how long.
+        still: Duration,
+    },
     /// The system refused.
     System(String),
 }
@@ -54,6 +62,9 @@ impl std::fmt::Display for GraphError {
             GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
             GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
             GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
+            GraphError::Stuck { thread, still } => {
+                write!(f, "thread {thread} is stuck: it has not moved for {:.1} s", still.as_secs_f64())
+            }
             GraphError::System(why) => f.write_str(why),
         }
     }
