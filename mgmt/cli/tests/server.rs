@@ -1,7 +1,7 @@
 //! The socket: both protocols, and clients that misbehave.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
+use crate::sample;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
