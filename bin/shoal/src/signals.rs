@@ -147,7 +147,8 @@ impl Shared {
                 // Rounded up, so that the limit has passed when the wait ends.
                 PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
             });
-            let mut fds = [signals.as_fd(), self.to_guard.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+            let mut fds =
+                [signals.as_fd(), self.to_guard.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             // An interrupted wait is an early wake-up.
             let _ = poll(&mut fds, timeout);
             let now = Instant::now();

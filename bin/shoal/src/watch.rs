@@ -38,7 +38,10 @@ fn tell(thread: &ThreadShared, change: Change) {
     let (name, lwp) = (&thread.name, thread.lwp.load(Ordering::Relaxed));
     match change {
         Change::Stuck(still) => {
-            tracing::error!("thread {name} (LWP {lwp}) is stuck: it has not moved for {:.1} s", still.as_secs_f64());
+            tracing::error!(
+                "thread {name} (LWP {lwp}) is stuck: it has not moved for {:.1} s",
+                still.as_secs_f64()
+            );
         }
         Change::Moves(still) => {
             tracing::warn!("thread {name} (LWP {lwp}) moves again after {:.1} s", still.as_secs_f64());

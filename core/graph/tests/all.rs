@@ -6,4 +6,5 @@
 
 mod edges;
 mod layout;
+mod stuck;
 mod threads;

@@ -224,7 +224,7 @@ fn stopped(bed: &Bed) -> (usize, Gate, shoal_graph::QueueId) {
 }
 
 fn ring(bed: &Bed, to: usize) -> shoal_graph::RingInfo {
-    bed.graph.handoff_rings().unwrap().into_iter().find(|r| (r.from, r.to) == (0, to)).unwrap()
+    bed.graph.handoff_rings().into_iter().find(|r| (r.from, r.to) == (0, to)).unwrap()
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
     bed.graph.round();
     bed.settle();
     let made = bed.made.load(Ordering::Relaxed);
-    let of_main = || bed.graph.ledgers().unwrap().remove(&0).unwrap();
+    let of_main = || bed.graph.ledgers().remove(&0).unwrap();
     assert_eq!(of_main().packets(spread, Edge(1)), made);
     assert_eq!(of_main().packets(spread, Edge::DROP), 0);
     assert!(of_main().dearest(end).clocks > 0);

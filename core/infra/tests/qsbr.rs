@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use shoal_infra::qsbr::{
     Grace, MOST_WAITING, OwnReaderOnline, Published, Reader, admit, pending, reclaim, retire, synchronize,
 };
+use shoal_infra::{StoreError, TwinTable};
 
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -209,7 +210,8 @@ fn alone(test: &str) -> bool {
         .env(ALONE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     false
 }
@@ -263,4 +265,61 @@ fn so_many_changes_wait_for_a_reader_and_no_more() {
         reclaim();
         live.load(Ordering::SeqCst) == 1
     });
+}
+
+#[test]
+fn while_a_reader_does_not_move_stores_take_spare_copies_and_give_them_back() {
+    if !alone("while_a_reader_does_not_move_stores_take_spare_copies_and_give_them_back") {
+        return;
+    }
+    const SLOTS: usize = 3;
+    let (table, mut writer) = TwinTable::<[u64; 7]>::with_capacity(SLOTS).unwrap();
+    let (told, wait) = channel::<()>();
+    let (seen, values) = channel();
+    let stuck = table.clone();
+    let thread = thread::spawn(move || {
+        let reader = Reader::register();
+        let first = stuck.load(1, reader.guard());
+        seen.send(*first).unwrap();
+        wait.recv().unwrap();
+        // Whatever was stored meanwhile, this reference holds.
+        seen.send(*first).unwrap();
+        wait.recv().unwrap();
+    });
+    assert_eq!(values.recv().unwrap(), [0; 7]);
+    // Each value lives somewhere else, and what others read is the last one.
+    let mut moving = Reader::register();
+    for round in 1..=1000_u64 {
+        moving.offline();
+        for slot in 0..SLOTS {
+            writer.store(slot, [round * 10 + slot as u64; 7]).unwrap();
+        }
+        moving.online();
+        for slot in 0..SLOTS {
+            let want = [round * 10 + slot as u64; 7];
+            assert_eq!((table.load(slot, moving.guard()), writer.get(slot)), (&want, Some(&want)));
+        }
+        moving.quiescent();
+    }
+    moving.offline();
+    assert_eq!(table.load(SLOTS, moving.guard()), &[0; 7], "spare copies are nobody's slot");
+    moving.offline();
+    // No more than there are: all or none.
+    let refused = loop {
+        if let Err(refused) = writer.store_many([(0, [1; 7]), (2, [1; 7])]) {
+            break refused;
+        }
+    };
+    assert!(matches!(refused, StoreError::Stuck { .. }), "{refused}");
+    assert!(writer.store_many([(0, [2; 7]), (2, [2; 7])]).is_err());
+    assert_eq!((writer.get(0), writer.get(2)), (Some(&[1; 7]), Some(&[1; 7])));
+    told.send(()).unwrap();
+    assert_eq!(values.recv().unwrap(), [0; 7]);
+    told.send(()).unwrap();
+    thread.join().unwrap();
+    // It moves: the slots' own copies are used again, and spare ones, too, by the next that needs them.
+    for n in 0..10 {
+        writer.store(0, [n; 7]).unwrap();
+        assert_eq!(writer.get(0), Some(&[n; 7]));
+    }
 }

@@ -166,12 +166,12 @@ impl Graph {
         Asked::post(&shared, job).wait(Late::Withdraw)
     }
 
-    /// Whether all threads move, as far as is known: before something is taken away that one may be using.
+    /// Whether all threads move: before something is taken away that one may be using.
     ///
     /// # Errors
     /// One does not.
     pub fn all_move(&self) -> Result<(), GraphError> {
-        self.others().iter().try_for_each(|shared| shared.must_move())
+        self.on_every_thread(|_| ())
     }
 
     /// The threads beside the main one.
@@ -189,7 +189,7 @@ impl Graph {
         job: impl Fn(&mut Worker) + Clone + Send + 'static,
     ) -> Result<(), GraphError> {
         let others = self.others();
-        self.all_move()?;
+        others.iter().try_for_each(|shared| shared.must_move())?;
         let asked: Vec<_> = others.iter().map(|shared| Asked::post(shared, job.clone())).collect();
         job(&mut self.main.borrow_mut());
         let mut result = Ok(());
@@ -220,7 +220,9 @@ impl Graph {
     pub(super) fn hand_out(&self, topology: &Arc<Topology>) {
         self.main.borrow_mut().set_topology(Arc::clone(topology));
         let others = self.others();
-        others.iter().for_each(|shared| shared.leave_topology(Arc::clone(topology)));
+        for shared in &others {
+            shared.leave_topology(Arc::clone(topology));
+        }
         let moving = others.iter().filter(|shared| shared.stuck_for().is_none());
         let asked: Vec<_> = moving.map(|shared| Asked::post(shared, |_| ())).collect();
         for asked in asked {
@@ -236,8 +238,10 @@ impl Graph {
     pub fn barrier(&self, most: Duration) -> Result<(), GraphError> {
         let until = Instant::now() + most;
         loop {
-            let asked: Vec<_> = self.others().iter().map(|s| (Arc::clone(s), Asked::post(s, |_| ()))).collect();
-            let late = asked.into_iter().find_map(|(shared, a)| a.wait(Late::Withdraw).is_err().then_some(shared));
+            let asked: Vec<_> =
+                self.others().iter().map(|s| (Arc::clone(s), Asked::post(s, |_| ()))).collect();
+            let late =
+                asked.into_iter().find_map(|(shared, a)| a.wait(Late::Withdraw).is_err().then_some(shared));
             match late {
                 None => return Ok(()),
                 Some(shared) if Instant::now() >= until => return Err(shared.stuck()),

@@ -8,7 +8,6 @@ use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::topology::NodeInfo;
 use crate::trace::Filter;
-use crate::worker::Worker;
 
 impl Graph {
     /// Tells readers of the counters that some began anew just now, in seconds since the start.

@@ -108,7 +108,14 @@ impl Threads {
         let roster = Arc::new(Roster::default());
         roster.enter(Arc::clone(&main));
         let running = BTreeMap::from([(0, Running { shared: main, join: None })]);
-        Threads { roster, running, queues: BTreeMap::new(), next_queue: 0, observers: Vec::new(), leaving: Vec::new() }
+        Threads {
+            roster,
+            running,
+            queues: BTreeMap::new(),
+            next_queue: 0,
+            observers: Vec::new(),
+            leaving: Vec::new(),
+        }
     }
 
     pub(super) fn all(&self) -> Vec<Arc<ThreadShared>> {
@@ -239,7 +246,7 @@ impl Graph {
         }
         self.registry().shared(thread)?;
         // All let go of it, so all must move.
-        self.on_every_thread(|_| ())?;
+        self.all_move()?;
         let Some(running) = self.threads.borrow_mut().running.remove(&thread) else {
             return Err(GraphError::NoThread(thread, self.registry().running.len()));
         };

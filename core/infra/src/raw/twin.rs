@@ -91,10 +91,10 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     ///
     /// # Safety
     ///
-    /// `cell` points to a cell, with the rights of all memory in which `place` ever puts its copies, for 'g.
+    /// `cell` points to a cell, with the rights of all memory in which `place` ever puts its copies, for as long as the guard.
     #[cfg(not(loom))]
     #[inline(always)]
-    pub(super) unsafe fn load_from<'g>(cell: NonNull<Self>, _guard: Guard<'g>) -> &'g T {
+    pub(super) unsafe fn load_from(cell: NonNull<Self>, _guard: Guard<'_>) -> &T {
         // SAFETY: a cell; the reference is to the number only.
         let active = unsafe { &(*cell.as_ptr()).active }.load(Ordering::Acquire);
         // SAFETY: `place` has put a copy there, and the caller's rights reach it. Why it stays: see `load`.
@@ -129,7 +129,8 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     #[cfg(not(loom))]
     pub(super) unsafe fn place(cell: NonNull<Self>, distance: u32, value: T) {
         // SAFETY: the caller's: a copy that nobody reads or writes.
-        unsafe { &*Self::first(cell).byte_add(distance as usize) }.with_mut(|copy| unsafe { copy.write(value) });
+        unsafe { &*Self::first(cell).byte_add(distance as usize) }
+            .with_mut(|copy| unsafe { copy.write(value) });
         // SAFETY: a cell.
         unsafe { &(*cell.as_ptr()).active }.store(distance, Ordering::Release);
     }
