@@ -97,9 +97,10 @@ impl Lane {
         }
     }
 
-    /// Makes room for the nodes of a new topology.
-    pub(crate) fn fit(&mut self, old: &Topology, new: &Topology) {
-        self.open.resize(new.nodes.len(), CLOSED);
+    /// Makes room for a node that is new, or takes the place of another.
+    pub(crate) fn fit(&mut self, old: Option<&NodeEntry>, new: &NodeEntry) {
+        let nodes = self.open.len().max(new.index.at() + 1);
+        self.open.resize(nodes, CLOSED);
         self.ledger.fit(old, new);
     }
 
@@ -156,6 +157,17 @@ impl Lane {
     fn push_pending(&mut self, node: NodeIndex, frame: Box<Frame>) {
         let position = self.done.wrapping_add(self.pending.len());
         self.pending.push_back(Pending { node, frame: Some(frame) });
+        match self.open.get_mut(node.at()) {
+            Some(open) => *open = position,
+            None => self.open_unknown(node, position),
+        }
+    }
+
+    /// A thread that was stuck when a node came may meet it before it is told of it.
+    #[cold]
+    #[inline(never)]
+    fn open_unknown(&mut self, node: NodeIndex, position: usize) {
+        self.open.resize(node.at() + 1, CLOSED);
         if let Some(open) = self.open.get_mut(node.at()) {
             *open = position;
         }

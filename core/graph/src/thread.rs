@@ -10,7 +10,7 @@ use shoal_infra::Padded;
 
 use crate::Worker;
 use crate::process::Wake;
-use crate::topology::Topology;
+use crate::topology::{Change, Changes};
 
 /// Work for a thread, done between two rounds of its loop.
 pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
@@ -113,8 +113,9 @@ struct Stall {
 /// What others have left for a thread.
 #[derive(Default)]
 struct Mail {
-    /// The newest picture of the graph; it comes before the jobs, which may be about what is new in it.
-    topology: Option<Arc<Topology>>,
+    /// What has changed in the graph; it comes before the jobs, which may be about what is new in it. Of a node that
+    /// changed several times only the last change is kept, so a thread that does not move costs no more than the graph.
+    change: Option<Changes>,
     jobs: Vec<Job>,
 }
 
@@ -153,9 +154,12 @@ impl ThreadShared {
         self.leave(|mail| mail.jobs.push(job));
     }
 
-    /// Leaves a picture of the graph, in the place of one that is not taken over yet.
-    pub(crate) fn leave_topology(&self, topology: Arc<Topology>) {
-        self.leave(|mail| mail.topology = Some(topology));
+    /// Leaves what has changed in the graph, on top of what is not taken over yet.
+    pub(crate) fn leave_change(&self, change: &Change) {
+        self.leave(|mail| match &mut mail.change {
+            Some(changes) => changes.add(change),
+            none => *none = Some(Changes::of(change)),
+        });
     }
 
     fn leave(&self, put: impl FnOnce(&mut Mail)) {
@@ -169,10 +173,10 @@ impl ThreadShared {
         self.signals.has_mail.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_mail(&self) -> (Option<Arc<Topology>>, Vec<Job>) {
+    pub(crate) fn take_mail(&self) -> (Option<Changes>, Vec<Job>) {
         self.signals.has_mail.store(false, Ordering::SeqCst);
         let mail = std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
-        (mail.topology, mail.jobs)
+        (mail.change, mail.jobs)
     }
 
     /// Wakes the thread if it sleeps.

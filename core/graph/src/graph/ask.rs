@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Graph, GraphError};
 use crate::thread::ThreadShared;
-use crate::topology::Topology;
+use crate::topology::Change;
 use crate::worker::Worker;
 
 /// How long the main thread waits for one that has a processor to run on.
@@ -215,13 +215,13 @@ impl Graph {
         std::iter::once(main).chain(answers).collect()
     }
 
-    /// Gives all threads a new picture of the graph, and waits until those that move have it. One that does not move
-    /// takes it over before its next round; until then it knows no edge that is new, and packets for one are dropped.
-    pub(super) fn hand_out(&self, topology: &Arc<Topology>) {
-        self.main.borrow_mut().set_topology(Arc::clone(topology));
+    /// Tells all threads what has changed in the graph, and waits until those that move have taken it over. One that does
+    /// not takes it over before its next round; packets that meet a node it does not know are dropped until then.
+    pub(super) fn hand_out(&self, change: &Change) {
+        self.main.borrow_mut().take_over(change);
         let others = self.others();
         for shared in &others {
-            shared.leave_topology(Arc::clone(topology));
+            shared.leave_change(change);
         }
         let moving = others.iter().filter(|shared| shared.stuck_for().is_none());
         let asked: Vec<_> = moving.map(|shared| Asked::post(shared, |_| ())).collect();
