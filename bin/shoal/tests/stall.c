@@ -1,5 +1,7 @@
 // A plugin for tests: its node keeps the thread it runs on, and a command of its the main thread, until told otherwise.
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "shoal_plugin.h"
 
@@ -7,11 +9,8 @@ static atomic_int held = 1, caught;
 
 static void stall(void *context, struct shoal_frame *frame) {
   atomic_fetch_add(&caught, 1);
-  while (atomic_load(&held)) {
-#ifdef SLEEPS
-    pause();
-#endif
-  }
+  while (atomic_load(&held))
+    ;
   for (uint32_t i = 0; i < frame->count; i++)
     shoal_drop(&frame->packets[i], 0);
 }
@@ -32,6 +31,10 @@ static int release(void *context, const char *words, size_t length, struct shoal
 }
 
 static int hang(void *context, const char *words, size_t length, struct shoal_text *text) {
+  // Tells the test that it has begun.
+  const char *mark = getenv("STALL_MARK");
+  if (mark)
+    close(open(mark, O_CREAT | O_WRONLY, 0600));
   for (volatile int forever = 1; forever;)
     ;
   return 0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
-use shoal_buffer::Flags;
+use shoal_buffer::{Flags, Frame};
 use shoal_infra::Reader;
 
 use crate::clock::{Clock, Time, Watch, tsc};

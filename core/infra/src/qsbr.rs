@@ -393,18 +393,19 @@ impl std::error::Error for Backlog {}
 /// # Errors
 /// A reader does not move, and too much waits for it already: the change is to be refused before it is begun.
 pub fn admit() -> Result<(), Backlog> {
-    let (waiting, grace) = {
+    let waiting = {
         let state = DOMAIN.state();
         let current = DOMAIN.current();
         // Each change has raised the epoch, or has put something into the queue for the next time it is raised.
         let raised = current.saturating_sub(state.oldest());
-        (raised.max(state.garbage.len() as u64), Grace(current))
+        raised.max(state.garbage.len() as u64)
     };
     if waiting < MOST_WAITING {
         return Ok(());
     }
-    // Perhaps nothing is wrong but that nobody has looked.
+    // Perhaps nothing is wrong but that nobody has looked. This raises the epoch, if that was left to do.
     reclaim();
+    let grace = Grace(DOMAIN.current());
     // A thread whose own reader is online is no control plane that frees; it is told the truth all the same.
     let over = grace.within(LONG_MOMENT).unwrap_or(false);
     if over {

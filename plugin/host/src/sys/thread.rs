@@ -152,7 +152,7 @@ mod tests {
         fn holds() {}
     }
     impl<T: ?Sized> NotClone<()> for T {}
-    impl<T: ?Sized + Clone> NotClone<u8> for T {}
+    impl<T: Clone> NotClone<u8> for T {}
 
     fn is_send<T: Send>() {}
 
