@@ -210,7 +210,7 @@ fn the_configuration_changes_while_a_worker_is_stuck_and_holds_for_it_when_it_mo
          set interface ip address loop7 10.7.0.1/24\n\
          ip route add count 20000 20.0.0.0/24 via 10.7.0.9 loop7\n\
          ip route add 30.0.0.0/8 via 10.7.0.9 loop7\nip route del 30.0.0.0/8 via 10.7.0.9 loop7\n\
-         show ip fib 20.0.200.1/32\nshow ip fib 30.0.0.0/8",
+         show ip fib 20.0.200.0/24\nshow ip fib 30.0.0.0/8",
     );
     assert!(said.contains("20.0.200.0/24") && said.contains("via 10.7.0.9"), "{said}");
     // The same record again and again: each change is what the next packet of the other worker goes by.
