@@ -9,60 +9,83 @@ S ?= 60
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install what is missing (FULL=1: cargo-deny and cargo-fuzz too)
-	@scripts/setup.sh
+setup: ## install what all targets need (FULL=1: cargo-deny and cargo-fuzz too); each target installs what it needs itself
+	@scripts/setup.sh all
 
-build: setup ## build the router and its client
+build: ## build the router and its client into target/release, their symbols beside them
+	@scripts/setup.sh build
 	cargo build --locked --release -p shoal -p shoalctl
+	@scripts/symbols.sh target/release/shoal target/release/shoalctl
 
 dpdk: ## build dpdk_plugin.so into target/dpdk, where DPDK's headers are
 	@scripts/dpdk.sh
 
 demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
+	@scripts/setup.sh demo
 	@scripts/in-namespace.sh scripts/demo.sh
 
-test: setup ## lints, all tests, real hosts in namespaces (V=1 shows all output)
-	@scripts/run-tests.sh lint unit netns papi govpp
+test: ## that the router works: unit and property tests, real hosts in namespaces, vpp_papi
+	@scripts/setup.sh test
+	@scripts/run-tests.sh test
 
-unit: setup ## all tests that need no namespaces (P=shoal-config: of one crate)
+test-all: ## what CI runs: `make test`, then clippy, the lab, DPDK, virtual machines, GoVPP
+	@scripts/setup.sh all
+	@scripts/run-tests.sh test rest
+
+unit: ## all tests that need no namespaces (P=shoal-config: of one crate)
+	@scripts/setup.sh test
 	cargo test --locked $(if $(P),-p $(P),--workspace)
 
-netns: build ## real hosts in network namespaces
-	@scripts/run-tests.sh netns
+netns: ## real hosts in network namespaces, virtual machines among them
+	@scripts/setup.sh all
+	@scripts/run-tests.sh programs dpdk-build netns guests
 
 papi: build ## vpp_papi, scapy and vppcfg against the router
+	@scripts/setup.sh test
 	@scripts/papi.sh
 
 govpp: build ## a GoVPP program, with bindings generated from share/api
+	@scripts/setup.sh all
 	@scripts/govpp.sh
 
-bench: setup ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5" BASE=before.json)
+bench: ## clocks, instructions, allocations per packet into target/bench.json (ARGS="--seconds 5" BASE=before.json)
+	@scripts/setup.sh bench
 	@BASE="$(BASE)" scripts/bench.sh $(ARGS)
 
 lab: build ## measure routers by the RFCs: doctor, a demonstration, a report (ARGS="suite paper")
+	@scripts/setup.sh all
 	@scripts/lab.sh $(ARGS)
 
-lab-proof: setup ## prove that the lab measures right: what is too slow for `make test`, and MLRsearch's own library beside ours
+lab-proof: ## prove that the lab measures right: what is too slow for `make test-all`, and MLRsearch's own library beside ours
+	@scripts/setup.sh lab
 	@scripts/lab-proof.sh
 
 power: build ## what the router takes of a processor at each load (RATES="0 1000" EACH=5)
+	@scripts/setup.sh demo
 	@scripts/in-namespace.sh scripts/power.sh
 
-fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
-	@FULL=1 scripts/setup.sh && scripts/fuzz.sh "$(T)" $(S)
+stress: ## the tests of `make test` three times beside a busy loop on each core (ROUNDS=1, STAGES="netns")
+	@scripts/setup.sh test
+	@scripts/stress-tests.sh
 
-lint: setup ## format, clippy, layers, unsafe, sizes, documents, licences, advisories
+fuzz: ## fuzz one target for S seconds, or all (T=NAME S=60)
+	@FULL=1 scripts/setup.sh build && scripts/fuzz.sh "$(T)" $(S)
+
+lint: ## format, clippy, layers, unsafe, sizes, documents, licences, advisories
+	@scripts/setup.sh build
 	@scripts/lint.sh
 
-gen: setup ## write generated references anew
+gen: ## write generated references anew
+	@scripts/setup.sh build
 	@scripts/gen.sh
 
-check: lint build ## all of it: lint, generated files up to date, test, the lab's guard (BASE=older/shoal)
+check: lint build ## all of it: lint, generated files up to date, test-all, the lab's guard (BASE=older/shoal)
 	@scripts/gen.sh --check
-	@scripts/run-tests.sh unit netns papi govpp
+	@scripts/setup.sh all
+	@scripts/run-tests.sh test rest
 	@scripts/guard.sh $(if $(BASE),--base $(BASE))
 
-install: build ## install below PREFIX (/usr/local), with DESTDIR for packages
+install: ## install what `make build` built below PREFIX (/usr/local), with DESTDIR for packages; builds nothing
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build dpdk demo test unit netns papi govpp bench lab lab-proof power fuzz lint gen check install
+.PHONY: help setup build dpdk demo test test-all unit netns papi govpp bench lab lab-proof power stress fuzz lint gen check install

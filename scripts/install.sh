@@ -1,11 +1,23 @@
 #!/usr/bin/env bash
-# Installs the programs, their man pages and completions, the service and an example of the start-up file, which is never overwritten.
+# Installs what was built, and builds nothing: the programs and their symbols, man pages and completions, the service and an
+# example of the start-up file, which is never overwritten.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${PREFIX:=/usr/local}" "${DESTDIR:=}"
 bin=$DESTDIR$PREFIX/bin unit=$DESTDIR$PREFIX/lib/systemd/system etc=$DESTDIR/etc/shoal doc=$DESTDIR$PREFIX/share/doc/shoal
+for program in shoal shoalctl; do
+  [ -x "target/release/$program" ] || { echo "install: there is no target/release/$program: run 'make build' first, as yourself"; exit 1; }
+done
 install -d "$bin" "$unit" "$etc" "$doc"
 install -m 755 target/release/shoal target/release/shoalctl "$bin"
+# Names and lines of the programs' code, by the number of their build, where debuggers look whatever PREFIX is.
+for program in shoal shoalctl; do
+  symbols=target/release/$program.debug
+  id=$(readelf -n "target/release/$program" 2>/dev/null | sed -n 's/^ *Build ID: //p')
+  if [ -s "$symbols" ] && [ -n "$id" ] && [ "$(readelf -n "$symbols" 2>/dev/null | sed -n 's/^ *Build ID: //p')" = "$id" ]; then
+    install -D -m 644 "$symbols" "$DESTDIR/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+  fi
+done
 # The lab, if it was built; siitperf's names lead to it.
 if [ -x target/release/shoal-lab ]; then
   install -m 755 target/release/shoal-lab "$bin"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves that the lab measures right, with what is too slow for `make test`: the tests marked slow, rates over a real memif pair,
+# Proves that the lab measures right, with what is too slow for `make test-all`: the tests marked slow, rates over a real memif pair,
 # and our MLRsearch beside its authors' library. Reports tests as `ok NAME`, `FAIL NAME` and `SKIP NAME: reason`.
 set -uo pipefail
 cd "$(dirname "$0")/.."

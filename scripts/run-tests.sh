@@ -1,61 +1,76 @@
 #!/usr/bin/env bash
-# Runs the stages that are named (lint, unit, netns, papi, govpp), each with a log, a time and its counts.
-# The last line is `N passed, N failed, N skipped`; skips are named above it. Fails if anything failed.
+# Runs the stages that are named, each with a log, a time and its counts; `test` and `rest` stand for those of `make test`
+# and for what `make test-all` has beyond it. The last line is `N passed, N failed, N skipped`; skips are named above it.
+# Fails if anything failed.
 #
 # A stage script reports single tests as lines `ok NAME`, `FAIL NAME...` and `SKIP NAME: reason`. A Rust test that
 # cannot run here prints `SKIP NAME: reason` and returns.
+#
+# `compile,unit+netns,papi` runs two lanes beside each other: what the compiler does beside what mostly waits. The first lane
+# has a lower priority, so that hosts and routers get a processor when they want one.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
-mkdir -p "$logs"
-passed=0 failed=0 skipped=0
-table=() skips=() failures=()
+test=(rules programs compile,unit,doc+netns,papi)
+rest=(dpdk-build clippy,lab,dpdk,deny+guests,govpp)
+rm -rf "$logs/results"
+mkdir -p "$logs/results"
+begun=$SECONDS
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
-if [ ! -d target/debug/deps ] && [ "${free:-99}" -lt 10 ]; then
-  echo "disk: $free GB free here, a first run takes 10: it may end with 'No space left on device'"
+if [ ! -d target/debug/deps ] && [ "${free:-99}" -lt 4 ]; then
+  echo "disk: $free GB free here, a first run takes 4: it may end with 'No space left on device'"
 fi
+# What tests start. `make build` makes what users run, which takes minutes longer: all code is optimised as a whole.
+export SHOAL=${SHOAL:-$PWD/target/ci/shoal} SHOALCTL=${SHOALCTL:-$PWD/target/ci/shoalctl}
+# Nobody edits and builds again here: the compiler's notes for that would take 6 GB.
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
+low=()
+
+say() { printf '[%2d:%02d] %s\n' $(((SECONDS - begun) / 60)) $(((SECONDS - begun) % 60)) "$*"; }
 
 # run NAME SECONDS COMMAND...: leaves the exit code in $code and the log's name in $log.
 run() {
   local name=$1 limit=$2
   shift 2
   log=$logs/$name.log
-  printf '== %s: %s\n' "$name" "$*"
+  say "$name: $*"
   local start=$SECONDS
   if [ -n "${V:-}" ]; then
-    timeout -k 10 "$limit" "$@" 2>&1 | tee "$log"
+    "${low[@]}" timeout -k 10 "$limit" "$@" 2>&1 | tee "$log"
     code=${PIPESTATUS[0]}
   else
-    timeout -k 10 "$limit" "$@" >"$log" 2>&1
+    "${low[@]}" timeout -k 10 "$limit" "$@" >"$log" 2>&1
     code=$?
   fi
   took=$((SECONDS - start))
   [ "$code" -eq 124 ] && echo "FAIL $name: not finished after $limit seconds" >>"$log"
 }
 
-# count NAME P F S: adds a line to the table.
+# count NAME P F S: leaves a line of the table, and what was skipped and what failed, in files: stages may run at once.
 count() {
-  local result=ok
+  local result=ok file=$logs/results/$1
   [ "$3" -gt 0 ] && result=FAILED
   [ $(($2 + $3)) -eq 0 ] && [ "$4" -gt 0 ] && result=skipped
-  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-  table+=("$(printf '%-18s %-8s %4d:%02d %8d %8d %8d' "$1" "$result" $((took / 60)) $((took % 60)) "$2" "$3" "$4")")
-  while IFS= read -r line; do skips+=("$line"); done < <(grep -aE '^SKIP ' "$log" | sort -u)
-  if [ "$3" -gt 0 ]; then
-    # Which failed and why, so that the end of the output is enough to know.
-    while IFS= read -r line; do failures+=("$1: $line"); done \
-      < <(grep -aE '^test .* \.\.\. FAILED$' "$log"
-        # A test that expects a panic prints one, too; why one failed stands in the failures of its binary.
-        awk '/^test result: /{on=0} on; /^failures:$/{on=1}' "$log" >"$log.why"
-        [ -s "$log.why" ] || cp "$log" "$log.why"
-        grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log.why" |
-          grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 40
-        rm -f "$log.why")
-    if [ -z "${V:-}" ]; then
-      echo "-- $log, its end:"
-      tail -n "${TAIL:-80}" "$log"
-    fi
+  printf '%s %s %d %d %d %d\n' "$1" "$result" "$took" "$2" "$3" "$4" >"$file.row"
+  grep -aE '^SKIP ' "$log" | sort -u >"$file.skips"
+  say "$1: $result, $2 passed, $3 failed, $4 skipped, $took s"
+  [ "$3" -gt 0 ] || return
+  # Which failed and why, so that the end of the output is enough to know.
+  {
+    grep -aE '^test .* \.\.\. FAILED$' "$log"
+    # A test that expects a panic prints one, too; why one failed stands in the failures of its binary.
+    awk '/^test result: /{on=0} on; /^failures:$/{on=1}' "$log" >"$log.why"
+    [ -s "$log.why" ] || cp "$log" "$log.why"
+    # A program that died says nothing of failures, however many others did.
+    grep -aE '^FAIL ' "$log"
+    grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log.why" |
+      grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 40
+    rm -f "$log.why"
+  } | awk '!seen[$0]++' | sed "s|^|$1: |" >"$file.failures"
+  if [ -z "${V:-}" ]; then
+    echo "-- $log, its end:"
+    tail -n "${TAIL:-80}" "$log"
   fi
 }
 
@@ -70,13 +85,7 @@ lines() {
   count "$1" "$p" "$f" "$s"
 }
 
-stage_lint() {
-  # Not the advisories: a test must not fail for what somebody else published meanwhile.
-  run lint 1800 scripts/lint.sh fmt clippy layers unsafe sizes docs-check deny
-  lines lint
-}
-
-# Counts a run of `cargo test`.
+# Counts a run of test programs.
 cargo_tests() {
   local p f i s
   # Each test binary sums up: `test result: ok. 4 passed; 0 failed; 1 ignored; ...`.
@@ -85,50 +94,99 @@ cargo_tests() {
   cat "$log.ignored" >>"$log"
   rm -f "$log.ignored"
   s=$(grep -aE '^SKIP ' "$log" | sort -u | grep -cv ': ignored ')
-  # It did not build, or a test binary died before it could count.
+  # A program that died, or was too slow, counted nothing.
+  f=$((f + $(grep -acE '^FAIL ' "$log")))
   [ "$code" -ne 0 ] && [ "$f" -eq 0 ] && f=1
   count "$1" $((p > s ? p - s : 0)) "$f" $((i + s))
 }
 
-# The programs that tests start, and the plugin that the lab's ports are made with: once, whichever stage needs them first.
-programs_failed=
-programs() {
-  [ -z "$programs_failed" ] || return "$programs_failed"
-  run build 1800 cargo build --locked --release -p shoal -p shoalctl
-  programs_failed=$((code != 0))
-  count build $((1 - programs_failed)) "$programs_failed" 0
-  # A workspace of its own, with tests of its own; tests with hosts say themselves that they need the plugin.
-  if pkg-config --exists libdpdk 2>/dev/null; then
-    run dpdk-build 900 scripts/dpdk.sh
-    count dpdk-build $((code == 0)) $((code != 0)) 0
-    run dpdk 900 cargo test --locked --manifest-path plugin/dpdk/Cargo.toml
-    cargo_tests dpdk
-  fi
-  return "$programs_failed"
+# Counts a command that passes or does not.
+whole() { count "$1" $((code == 0)) $((code != 0)) 0; }
+
+# not_here NAME REASON: a stage that cannot run.
+not_here() {
+  log=$logs/$1.log took=0
+  echo "SKIP $1: $2" >"$log"
+  count "$1" 0 0 1
 }
 
-stage_unit() {
-  # The lab's tests start the router's programs. Those that need none run without them, too.
-  programs
-  run unit 2700 cargo test --locked --workspace --no-fail-fast -- --show-output
-  cargo_tests unit
+# What reads the source and takes seconds.
+stage_rules() {
+  run rules 900 scripts/lint.sh fmt layers unsafe sizes docs-check
+  lines rules
 }
 
-stage_netns() {
-  if [ ! -x tests/netns/run.sh ]; then
-    log=$logs/netns.log took=0
-    echo "SKIP netns: there is no tests/netns/run.sh" >"$log"
-    count netns 0 0 1
-    return
-  fi
-  programs || return
-  run netns 1200 scripts/in-namespace.sh tests/netns/run.sh
+stage_clippy() {
+  run clippy 1800 scripts/lint.sh clippy
+  lines clippy
+}
+
+# Not the advisories: a test must not fail for what somebody else published meanwhile.
+stage_deny() {
+  run deny 600 scripts/lint.sh deny
+  lines deny
+}
+
+# The programs that tests start.
+stage_programs() {
+  run programs 1800 cargo build --locked --profile ci -p shoal -p shoalctl
+  whole programs
+}
+
+# A workspace of its own, with tests of its own; tests with hosts say themselves that they need the plugin.
+stage_dpdk-build() {
+  pkg-config --exists libdpdk 2>/dev/null || { not_here dpdk-build "DPDK's headers are not installed (libdpdk-dev)"; return; }
+  run dpdk-build 900 scripts/dpdk.sh
+  whole dpdk-build
+}
+
+stage_dpdk() {
+  pkg-config --exists libdpdk 2>/dev/null || { not_here dpdk "DPDK's headers are not installed (libdpdk-dev)"; return; }
+  run dpdk 900 cargo test --locked --manifest-path plugin/dpdk/Cargo.toml
+  cargo_tests dpdk
+}
+
+# All test programs at once, those of the lab, too: cargo would build the crates below them in other variants for a part.
+# The example is one that a test starts.
+stage_compile() {
+  rm -f "$logs/programs.json"
+  # shellcheck disable=SC2016
+  run compile 2700 bash -c 'cargo test --locked --workspace --tests --example device --no-run \
+    --message-format=json-render-diagnostics >"$0.new" && mv "$0.new" "$0"' "$logs/programs.json"
+  whole compile
+}
+
+# programs_of NAME WORDS...: runs test programs that were built.
+programs_of() {
+  local name=$1
+  shift
+  [ -s "$logs/programs.json" ] || { log=$logs/$name.log took=0; echo "FAIL $name: the tests were not built" >"$log"; count "$name" 0 1 0; return; }
+  run "$name" 2700 python3 scripts/test-programs.py "$logs/programs.json" "$@" -- --show-output
+  cargo_tests "$name"
+}
+stage_unit() { programs_of unit --without '^lab/'; }
+# One after the other: they send and receive as fast as they can.
+stage_lab() { programs_of lab --only '^lab/' --jobs 1; }
+
+# The examples in documents.
+stage_doc() {
+  run doc 900 cargo test --locked --workspace --doc --no-fail-fast
+  cargo_tests doc
+}
+
+# Real hosts: hosts NAME PART, where tests/netns/run.sh has the parts.
+hosts() {
+  run "$1" 1800 env PART="$2" scripts/in-namespace.sh tests/netns/run.sh
   if [ "$code" -eq 77 ]; then
-    echo "SKIP netns: needs root or unprivileged user namespaces, this system allows neither" >>"$log"
-    count netns 0 0 1
+    not_here "$1" "needs root or unprivileged user namespaces, this system allows neither"
     return
   fi
-  lines netns
+  lines "$1"
+}
+stage_netns() { hosts netns plain; }
+stage_guests() {
+  [ ! -e target/dpdk/dpdk_plugin.so ] || export DPDK_PLUGIN=$PWD/target/dpdk
+  hosts guests heavy
 }
 
 stage_papi() {
@@ -141,16 +199,47 @@ stage_govpp() {
   lines govpp
 }
 
-for stage in "$@"; do
-  "stage_$stage"
+# The stages of a lane, one after the other.
+lane() {
+  local stage
+  for stage in ${1//,/ }; do "stage_$stage"; done
+}
+
+words=()
+for word in "$@"; do
+  case $word in
+    test) words+=("${test[@]}") ;;
+    rest) words+=("${rest[@]}") ;;
+    *) words+=("$word") ;;
+  esac
+done
+for word in "${words[@]}"; do
+  for stage in ${word//[,+]/ }; do
+    declare -F "stage_$stage" >/dev/null || { echo "run-tests: no stage '$stage'" >&2; exit 2; }
+  done
+done
+for word in "${words[@]}"; do
+  IFS=+ read -r -a lanes <<<"$word"
+  if [ ${#lanes[@]} -eq 1 ]; then
+    lane "$word"
+    continue
+  fi
+  for ((n = 0; n < ${#lanes[@]}; n++)); do
+    # Whoever compiles waits for whoever forwards.
+    ([ "$n" -gt 0 ] || low=(nice -n 19); lane "${lanes[n]}") &
+  done
+  wait
 done
 
+rows=("$logs"/results/*.row)
+[ -e "${rows[0]}" ] || { echo "run-tests: no stage ran"; exit 2; }
+read -r passed failed skipped < <(cat "${rows[@]}" | awk '{ p += $4; f += $5; s += $6 } END { print p + 0, f + 0, s + 0 }')
 summary="$passed passed, $failed failed, $skipped skipped"
 {
-  printf '\n%-18s %-8s %7s %8s %8s %8s\n' stage result time passed failed skipped
-  printf '%s\n' "${table[@]}"
-  [ ${#skips[@]} -gt 0 ] && printf '\n' && printf '%s\n' "${skips[@]}"
-  [ ${#failures[@]} -gt 0 ] && printf '\n' && printf '%s\n' "${failures[@]}"
+  scripts/stages.sh "$((SECONDS - begun))" "${rows[@]}"
+  [ ! -e "$logs/results/unit.row" ] || sed -nE '/^[0-9]+ test programs; the slowest:$/,$p' "$logs/unit.log" | head -n 6
+  cat "$logs"/results/*.skips | sed '1s/^/\n/'
+  cat "$logs"/results/*.failures 2>/dev/null | sed '1s/^/\n/'
   printf '\nlogs: %s\n%s\n' "$logs" "$summary"
 } | tee "$logs/summary"
 [ "$failed" -eq 0 ]

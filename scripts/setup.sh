@@ -1,21 +1,53 @@
 #!/usr/bin/env bash
-# Installs what building and testing need and what is missing, and says what it did. Doing it again does nothing.
+# setup.sh [FOR...]: installs what is missing of what building (build), the demonstration (demo), the tests of `make test`
+# (test), benchmarks (bench), the lab (lab) or all of it (all, the default) need, and says what it did. Doing it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 
-PACKAGES=(build-essential pkg-config curl ca-certificates git libpcap-dev iproute2 iputils-ping iputils-arping
-          traceroute iperf3 tcpdump ethtool procps python3 python3-venv valgrind dpdk-dev libdpdk-dev librte-net-memif23
-          librte-net-af-packet23 librte-net-null23 librte-net-pcap23 librte-net-ring23 librte-mempool-ring23
-          librte-net-virtio23 librte-net-e1000-23 librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4
-          nftables iptables conntrack)
+# A compiler, a linker, and libpcap's headers.
+build=(gcc libc6-dev make pkg-config curl ca-certificates libpcap-dev)
+# Hosts in namespaces.
+demo=("${build[@]}" iproute2 iputils-ping traceroute iperf3 procps)
+# More of what hosts do, and Python for vpp_papi.
+test=("${demo[@]}" git binutils iputils-arping tcpdump ethtool python3 python3-venv nftables iptables conntrack)
+# Callgrind counts instructions.
+bench=("${build[@]}" git valgrind)
+# Other routers to measure beside ours.
+lab=("${test[@]}" valgrind)
+# Virtual machines, DPDK, Go: what `make test-all` has beyond `make test`.
+all=("${lab[@]}" build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
+     librte-net-pcap23 librte-net-ring23 librte-mempool-ring23 librte-net-virtio23 librte-net-e1000-23
+     librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4)
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.1
 
 say() { printf 'setup: %s\n' "$*"; }
 
+[ $# -gt 0 ] || set -- all
+PACKAGES=()
+for purpose in "$@"; do
+  case $purpose in
+    build | demo | test | bench | lab | all) declare -n packages=$purpose ;;
+    *) say "'$purpose' is none of build, demo, test, bench, lab, all" && exit 2 ;;
+  esac
+  PACKAGES+=("${packages[@]}")
+done
+mapfile -t PACKAGES < <(printf '%s\n' "${PACKAGES[@]}" | sort -u)
 # Debian's is new enough, and so is one that is there already.
-command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || PACKAGES+=(golang-go)
+if [[ " $* " == *" all "* ]]; then
+  command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || PACKAGES+=(golang-go)
+fi
+# SETUP_DRY=1 prints what would have to be there, and does nothing.
+if [ -n "${SETUP_DRY:-}" ]; then
+  printf '%s\n' "${PACKAGES[@]}"
+  exit 0
+fi
+# `sudo make ...` has another home folder: a second compiler would be installed there, and root would own what it builds.
+if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ] && ! command -v cargo >/dev/null; then
+  say "this is sudo of $SUDO_USER, and root has no cargo: run 'make build' as $SUDO_USER first, then 'sudo make install'"
+  exit 1
+fi
 
 missing=()
 if command -v dpkg-query >/dev/null; then
@@ -23,7 +55,10 @@ if command -v dpkg-query >/dev/null; then
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
   done
 else
-  for tool in cc pkg-config curl git ip ping traceroute iperf3 tcpdump ethtool python3; do
+  tools=(cc make pkg-config curl)
+  [ "$*" = build ] || tools+=(ip ping traceroute iperf3)
+  [[ " $* " != *" test "* && " $* " != *" all "* ]] || tools+=(git tcpdump ethtool python3)
+  for tool in "${tools[@]}"; do
     command -v "$tool" >/dev/null || { say "please install '$tool'; this system has no apt, so setup cannot"; exit 1; }
   done
 fi

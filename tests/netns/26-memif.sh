@@ -5,6 +5,7 @@
 #   SECONDS_EACH=5 WORKERS=1 scripts/in-namespace.sh tests/netns/26-memif.sh
 #
 #   testpmd txonly --- memif0/0   router   memif0/1 --- testpmd rxonly
+# NEEDS=dpdk
 . "$(dirname "$0")/lib.sh"
 need ip dpdk-testpmd
 : "${SECONDS_EACH:=2}" "${WORKERS:=1}"

@@ -6,6 +6,7 @@
 #   SECONDS_EACH=10 scripts/in-namespace.sh tests/netns/29-vhost-user.sh
 #
 #   host a --- va   router   VirtualEthernet0/0/0 --- guest 10.0.3.2, 2001:db8:3::2
+# NEEDS=qemu
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/guest.sh"
 : "${SECONDS_EACH:=2}"

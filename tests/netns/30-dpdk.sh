@@ -4,6 +4,7 @@
 # detached under traffic; wrong words.
 #
 #   DPDK_PLUGIN=FOLDER scripts/in-namespace.sh tests/netns/30-dpdk.sh    # with a plugin that is there
+# NEEDS=dpdk
 . "$(dirname "$0")/lib.sh"
 need ping iperf3 python3 ethtool
 if [ -z "${DPDK_PLUGIN:-}" ]; then

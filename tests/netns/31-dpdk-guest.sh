@@ -5,6 +5,7 @@
 #   NICS="e1000e" scripts/in-namespace.sh tests/netns/31-dpdk-guest.sh
 #
 #   host a --- va - br1 - t1   guest: GigabitEthernet0/5/0   router   GigabitEthernet0/6/0   t2 - br2 - vb --- host b
+# NEEDS=dpdk qemu
 # LIMIT=240
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/guest.sh"

@@ -6,6 +6,7 @@
 #   hosts 1..7 --- tap  tap without offloads  veth (af_packet)  veth (af_xdp)  memif  net_tap (DPDK)  vhost-user --- hosts 8..14
 #
 # A host behind a memif, or behind vhost-user, is that of a second router's tap; its end of vhost-user is DPDK's net_virtio_user.
+# NEEDS=dpdk
 # LIMIT=240
 . "$(dirname "$0")/lib.sh"
 need ip iperf3 python3 ping nstat

@@ -5,6 +5,7 @@
 #   scripts/in-namespace.sh tests/netns/33-vhost-net.sh
 #
 #   guest: namespace a (eth0) --- tap0   router   tap1 --- namespace b (eth0)
+# NEEDS=qemu
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/guest.sh"
 need iperf3 strip ip

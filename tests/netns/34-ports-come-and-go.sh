@@ -8,6 +8,7 @@
 #   host a --- router --- host b               nothing may be lost here
 #   host a --- tap | veth (af_packet) | veth (af_xdp) | net_tap (DPDK, where it is) --- router
 #   a second router --- memif --- router, vhost-user
+# NEEDS=dpdk
 . "$(dirname "$0")/lib.sh"
 need ip ping
 [ -w /dev/net/tun ] || skip "there is no /dev/net/tun that this user may open"

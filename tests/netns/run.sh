@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of real hosts, one after the other, or those that are named: run.sh 01-ping 05-tap
 # A test is stopped after $LIMIT seconds, 120 unless a line `# LIMIT=N` in it says more.
+# PART=plain leaves out those that a line `# NEEDS=...` says need DPDK or virtual machines, PART=heavy runs only them.
 # Each prints `ok NAME`, `FAIL NAME: what` or `SKIP NAME: why`. Needs root; scripts/in-namespace.sh gives it.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -16,6 +17,10 @@ else
 fi
 
 for test in "${tests[@]}"; do
+  case ${PART:-} in
+    plain) ! grep -q '^# NEEDS=' "$test" || continue ;;
+    heavy) grep -q '^# NEEDS=' "$test" || continue ;;
+  esac
   if [ ! -f "$test" ]; then
     echo "FAIL ${test%.sh}: there is no such test"
     failed=$((failed + 1))
@@ -23,9 +28,10 @@ for test in "${tests[@]}"; do
   fi
   limit=${LIMIT:-$(sed -n 's/^# LIMIT=\([0-9]*\)$/\1/p' "$test")}
   : "${limit:=120}"
+  start=$SECONDS
   out=$(timeout -k 10 "$limit" bash "./$test" 2>&1)
   code=$?
-  printf '%s\n' "$out"
+  printf '%s\n%s took %d s\n' "$out" "${test%.sh}" $((SECONDS - start))
   [ "$code" -lt 124 ] || echo "FAIL ${test%.sh}: not finished after $limit seconds"
   if grep -q '^FAIL ' <<<"$out" || [ "$code" -ne 0 ]; then
     grep -q '^FAIL ' <<<"$out" || [ "$code" -ge 124 ] || echo "FAIL ${test%.sh}: exit code $code"

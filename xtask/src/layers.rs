@@ -18,6 +18,7 @@ const STACK: &[&str] = &[
     "neighbor",
     "arp",
     "ip6_nd",
+    "ip",
     "ip4",
     "icmp",
     "reassembly",

@@ -27,6 +27,10 @@ What was there before \fBshoal tune\fR, for its undo.
 .TP
 \fI/run/shoal/cli.sock\fR
 Where \fBshoalctl\fR(1) finds the router.
+.TP
+\fI/usr/lib/debug/.build-id/\fR
+Symbols of \fBshoal\fR and \fBshoalctl\fR, which debuggers, \fBperf\fR and the router's own backtraces find there; the programs
+run without them.
 .SH SIGNALS
 SIGTERM and SIGINT end the router in good order.
 .SH EXAMPLES

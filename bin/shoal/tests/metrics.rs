@@ -163,7 +163,10 @@ fn mistakes_have_an_answer() {
         ("GET /other HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
         ("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx", "405"),
         ("nonsense\r\n\r\n", "400"),
+        ("GET /metrics HTTP/1.1\r\n\r\n", "400"),
+        ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", "505"),
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200"),
+        ("GET http://elsewhere/ HTTP/1.1\r\nHost: x\r\n\r\n", "200"),
     ] {
         let answer = router.ask(request.as_bytes());
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request:?}: {answer:.80}");
@@ -173,6 +176,34 @@ fn mistakes_have_an_answer() {
     let answer = router.ask(&endless);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer:.80}");
     assert!(router.get("/metrics").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn head_has_the_length_and_nothing_behind_it() {
+    let router = Router::start();
+    let answer = router.ask(b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{answer}");
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+    assert!(length.parse::<usize>().unwrap() > 1000, "{head}");
+}
+
+#[test]
+fn a_client_that_sends_byte_by_byte_is_told_that_it_takes_too_long() {
+    let router = Router::start();
+    let mut stream = router.connect().unwrap();
+    // Waiting for an answer is also what sets the pace.
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let begun = Instant::now();
+    let mut answer = [0; 16];
+    let read = loop {
+        let _ = stream.write_all(b"G");
+        match stream.read(&mut answer) {
+            Ok(read) => break read,
+            Err(_) => assert!(begun.elapsed() < Duration::from_secs(25), "no end"),
+        }
+    };
+    assert!(answer[..read].starts_with(b"HTTP/1.1 408"), "{:?}", String::from_utf8_lossy(&answer));
 }
 
 #[test]

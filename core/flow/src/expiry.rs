@@ -126,7 +126,8 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     ///
     /// Looks at no more than `most` timers: of those that are due by `now` some may be left, which the next call goes on
     /// with. A timer whose flow had packets is put to its new time, which is a look, too. Call it often, with as many as the
-    /// thread has time for: a look takes some 100 to 500 clocks, which are those of a few lines of memory.
+    /// thread has time for: of a million flows a look took 15 to 300 clocks (Zen 4), more where the flow ended, which reads a few
+    /// lines of memory.
     pub fn expire(&mut self, now: Tick, most: usize, mut gone: impl FnMut(&K, V)) -> Expired {
         self.now = self.now.max(now);
         let mut removed = 0;

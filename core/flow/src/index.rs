@@ -80,12 +80,12 @@ impl Index {
 
     #[inline(always)]
     pub(crate) fn first(&self, hash: u64) -> usize {
-        self.named(hash & ((1 << PART) - 1))
+        self.named(hash)
     }
 
     #[inline(always)]
     pub(crate) fn second(&self, hash: u64) -> usize {
-        self.named(hash >> PART & ((1 << PART) - 1))
+        self.named(hash >> PART)
     }
 
     #[inline(always)]

@@ -7,30 +7,37 @@ use crate::table::FlowTable;
 
 /// Searches whose buckets are looked at together: what a processor can have under way at once is bounded.
 const TOGETHER: usize = 32;
-/// No flow was found yet.
-const OPEN: u32 = u32::MAX;
-/// Nothing is looked for.
-const IDLE: u32 = u32::MAX - 1;
+/// No flow was found yet, or no bucket is looked at.
+const NONE: u32 = u32::MAX;
 
 /// A look-up on its way: the key of one packet, and where its flow may be.
 ///
-/// The default looks for nothing, and finds nothing: for packets without a key. Two that are as far are equal when they look
+/// The default never begins, and finds nothing: for packets without a key. Two that are as far are equal when they look
 /// for the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Search<K> {
     key: K,
     hash: u64,
+    /// The first bucket, as it was when the search began. No bucket if nothing is looked for.
+    bucket: u32,
     /// The number of a flow with the right tag. Its key tells whether it is the one, and still there.
     flow: u32,
 }
 
 impl<K: Default> Default for Search<K> {
     fn default() -> Self {
-        Search { key: K::default(), hash: 0, flow: IDLE }
+        Search::of(K::default())
     }
 }
 
 impl<K> Search<K> {
+    /// A look-up that has not begun, for where the table is not at hand: [`FlowTable::begin`] begins it. Until then it finds
+    /// nothing.
+    #[inline(always)]
+    pub const fn of(key: K) -> Self {
+        Search { key, hash: 0, bucket: NONE, flow: NONE }
+    }
+
     /// What is looked for.
     #[inline(always)]
     pub fn key(&self) -> &K {
@@ -48,9 +55,18 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// The first stage: hashes a key and asks memory for its bucket.
     #[inline(always)]
     pub fn search(&self, key: K) -> Search<K> {
-        let hash = self.seed.hash(key.words().as_ref());
-        self.index.prefetch(self.index.first(hash));
-        Search { key, hash, flow: OPEN }
+        let mut search = Search::of(key);
+        self.begin(&mut search);
+        search
+    }
+
+    /// The first stage, of a look-up that has its key.
+    #[inline(always)]
+    pub fn begin(&self, search: &mut Search<K>) {
+        search.hash = self.seed.hash(search.key.words().as_ref());
+        let bucket = self.index.first(search.hash);
+        self.index.prefetch(bucket);
+        search.bucket = bucket as u32;
     }
 
     /// The second stage, of any number of searches, best of 32 or more: compares tags and asks memory for flows that may be the
@@ -62,12 +78,14 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
 
     #[inline(always)]
     fn seek_some(&self, searches: &mut [Search<K>]) {
-        let mut open = 0_u32;
-        for (i, search) in searches.iter_mut().enumerate() {
-            let Some(bucket) = self.index.bucket(self.index.first(search.hash)) else { continue };
+        let (mut open, mut bit) = (0_u32, 1);
+        for search in &mut *searches {
+            let this = bit;
+            bit <<= 1;
+            let Some(bucket) = self.index.bucket(search.bucket as usize) else { continue };
             if !self.seek_in(bucket, search) && bucket.away() > 0 {
                 self.index.prefetch(self.index.second(search.hash));
-                open |= 1 << i;
+                open |= this;
             }
         }
         for i in Ones(open) {
@@ -83,7 +101,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     #[inline(always)]
     fn seek_in(&self, bucket: &Bucket, search: &mut Search<K>) -> bool {
         let matches = bucket.matches(tag_of(search.hash));
-        if matches == 0 || search.flow == IDLE {
+        if matches == 0 {
             return false;
         }
         search.flow = bucket.flow(matches.trailing_zeros());
@@ -99,7 +117,21 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// The last stage: the flow of a key, if there is one.
     #[inline(always)]
     pub fn find(&mut self, search: &Search<K>) -> Option<Flow<'_, K, V>> {
-        let index = self.index_of(search)?;
+        if self.is_for(search.flow, &search.key) {
+            return self.flow_at(search.flow);
+        }
+        self.find_again(search)
+    }
+
+    /// For what the second stage did not find, or not any more.
+    #[inline(never)]
+    fn find_again(&mut self, search: &Search<K>) -> Option<Flow<'_, K, V>> {
+        let index = self.look_again(search)?;
+        self.flow_at(index)
+    }
+
+    #[inline(always)]
+    fn flow_at(&mut self, index: u32) -> Option<Flow<'_, K, V>> {
         Some(Flow { entry: self.entries.get_mut(index as usize)?, index })
     }
 
@@ -126,10 +158,8 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         self.entries.get(flow as usize).is_some_and(|entry| entry.key == *key && entry.is_live())
     }
 
-    /// For what the second stage did not find, or not any more.
-    #[inline(never)]
     fn look_again(&self, search: &Search<K>) -> Option<u32> {
-        if search.flow == IDLE {
+        if search.bucket == NONE {
             return None;
         }
         self.index.candidates(search.hash).find(|&flow| self.is_for(flow, &search.key))

@@ -28,7 +28,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// Deletes in bulk without a pause: the flows of an interface that is gone, of a rule, all. Until a sweep is done, flows that
     /// it has not come to are found; a feature to which that matters keeps in its value under which version of its settings the
     /// flow was made. Each flow that is there from the first call to the last is shown once. Places are looked at in the order
-    /// they lie in memory: some 5 clocks for one that stays, 500 for one that goes.
+    /// they lie in memory: a few clocks for one that stays, some 200 for one that goes.
     ///
     /// ```
     /// use shoal_flow::{Fate, FlowTable, Settings, Sweep, Tick, Timeout};

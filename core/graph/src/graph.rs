@@ -11,6 +11,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_buffer::slot::Slots;
 use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
 
 use crate::clock::Clock;
@@ -23,6 +24,7 @@ use crate::lane::{GraphCounters, Lane};
 use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
+use crate::state::Maker;
 use crate::superpath::{self, Chain, ChainRunner};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
@@ -36,6 +38,7 @@ mod edges;
 mod error;
 mod look;
 mod shared;
+mod states;
 mod threads;
 
 use draft::{Draft, Edges};
@@ -106,6 +109,12 @@ pub struct Graph {
     copied: Cell<u64>,
     main: RefCell<Worker>,
     threads: RefCell<threads::Threads>,
+    /// A worker came or went while a thread was stuck, which has yet to give up what belongs to others now.
+    reshards_late: Cell<bool>,
+    /// What features keep on each thread, by slot.
+    makers: RefCell<Vec<Arc<dyn Maker>>>,
+    /// What they keep in packets.
+    slots: RefCell<Slots>,
 }
 
 fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
@@ -168,6 +177,9 @@ impl Graph {
             copied: Cell::new(0),
             main: RefCell::new(main),
             threads: RefCell::new(threads::Threads::new(shared)),
+            reshards_late: Cell::new(false),
+            makers: RefCell::default(),
+            slots: RefCell::default(),
         };
         let names = Arc::clone(&graph.error_names);
         graph.drop.set(graph.add_frame(ErrorDrop { names })?);

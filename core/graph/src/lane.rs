@@ -9,6 +9,7 @@ use crate::counter::{Combined, Simple};
 use crate::handoff::Outbox;
 use crate::ledger::Ledger;
 use crate::node::{Edge, NodeIndex};
+use crate::state::States;
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
@@ -64,6 +65,7 @@ pub struct Lane {
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
     pub(crate) ledger: Ledger,
+    pub(crate) states: States,
     /// Frames to be dispatched, in order; entries before `next` are done.
     pending: VecDeque<Pending>,
     /// How many entries have left `pending`, so that positions in `open` stay valid.
@@ -88,6 +90,7 @@ impl Lane {
             tracer,
             outbox: Outbox::default(),
             ledger: Ledger::default(),
+            states: States::default(),
             pending: VecDeque::with_capacity(64),
             done: 0,
             open: Vec::new(),

@@ -7,5 +7,6 @@
 mod edges;
 mod growth;
 mod layout;
+mod state;
 mod stuck;
 mod threads;

@@ -37,7 +37,7 @@ pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]
 pub use raw::arena::{StableArena, StableBox};
-pub use raw::prefetch::{prefetch_address, prefetch_read};
+pub use raw::prefetch::{prefetch_address, prefetch_far, prefetch_read};
 #[cfg(not(loom))]
 pub use raw::region::{Backing, Pages, Region};
 pub use raw::simd::equal_bytes;

@@ -235,14 +235,16 @@ impl Router {
         vectors() != before
     }
 
-    /// Moves the clock on, stopping wherever a task or a stream is due, and runs.
+    /// Moves the clock on, stopping wherever a task, a stream or what a feature keeps is due, and runs.
     pub fn advance(&mut self, by: Duration) {
         let target = self.now().after(by);
         self.run();
         while self.now() < target {
-            let due = self.processes.deadline().into_iter().chain(self.pg.deadline()).min();
+            let timer = self.graph.next_timer().unwrap_or_else(|e| panic!("{e}"));
+            let due = self.processes.deadline().into_iter().chain(self.pg.deadline()).chain(timer);
+            // Of a timer is known only that it is not due before; looking again tells more.
             // A deadline that has passed belongs to a sleeper that was dropped: step over it.
-            let next = due.filter(|due| *due > self.now()).map_or(target, |due| due.min(target));
+            let next = due.filter(|due| *due > self.now()).min().map_or(target, |due| due.min(target));
             self.graph.clock().advance(next.since(self.now()));
             self.run();
         }

@@ -1,86 +1,73 @@
 //! Eventfds: how one end of a shared ring wakes the other, which may be a stranger's.
 
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
-use rustix::fs::OFlags;
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::ReadWriteFlags;
 
-/// An eventfd that a peer has, too. The peer may do to it whatever can be done to a descriptor.
+use crate::PeerFd;
+use crate::sys::Signal;
+
+/// An eventfd that a peer may have, too, to be woken by. The peer may do to it whatever can be done to a descriptor.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
 /// Why a peer's descriptor is not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the interrupt's descriptor is no eventfd")]
-pub struct NoEventFd;
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    /// It is something else, on which reading or writing might take long.
+    #[error("the interrupt's descriptor is no eventfd")]
+    NoEventFd,
+    /// Waking the peer could take as long as the peer wants.
+    #[error("no way to wake a peer without waiting for it: {0} (io_setup(2) of Linux 5.8, fs.aio-max-nr)")]
+    NoSignal(io::Error),
+}
 
 impl EventFd {
     /// A new one.
     ///
     /// # Errors
     /// The system gives none.
-    pub fn create() -> std::io::Result<Self> {
+    pub fn create() -> io::Result<Self> {
         Ok(EventFd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// A peer's, which it has sent.
     ///
     /// # Errors
-    /// It is something else, on which writing might take long.
-    pub fn of_peer(fd: OwnedFd) -> Result<Self, NoEventFd> {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+    /// It is something else.
+    pub fn of_peer(fd: impl Into<PeerFd>) -> Result<Self, EventError> {
+        let fd = fd.into();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
         if !link.is_ok_and(|to| to.as_os_str().as_encoded_bytes().starts_with(b"anon_inode:[eventfd")) {
-            return Err(NoEventFd);
+            return Err(EventError::NoEventFd);
         }
-        let event = EventFd(fd);
-        event.be_quick().map_err(|_| NoEventFd)?;
-        Ok(event)
+        Ok(EventFd(fd.into_known()))
     }
 
     /// The same one once more.
     ///
     /// # Errors
     /// Out of descriptors.
-    pub fn try_clone(&self) -> std::io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(EventFd(self.0.try_clone()?))
     }
 
-    /// Makes it non-blocking, unless it is: the peer could have changed that.
-    fn be_quick(&self) -> Result<(), Errno> {
-        let flags = rustix::fs::fcntl_getfl(&self.0)?;
-        if flags.contains(OFlags::NONBLOCK) {
-            return Ok(());
-        }
-        rustix::fs::fcntl_setfl(&self.0, flags | OFlags::NONBLOCK)
-    }
-
-    /// Wakes the other end. Full means that it is awake long since.
-    pub fn kick(&self) {
-        // A peer that makes it blocking and full would stop this thread. One that does so between these two calls still
-        // can; that it is full is looked at, too, so it must do both in the same instant.
-        let mut poll = [PollFd::new(&self.0, PollFlags::OUT)];
-        let nothing = rustix::event::Timespec::default();
-        let writable = rustix::event::poll(&mut poll, Some(&nothing)).is_ok_and(|n| n > 0);
-        if writable && self.be_quick().is_ok() {
-            let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
-        }
-    }
-
-    /// Forgets that somebody wanted to wake this end.
+    /// Forgets that somebody wanted to wake this end. Never waits: what a flag of the descriptor says, which the peer may
+    /// change, does not matter to this kind of read.
     pub fn drain(&self) {
         let mut count = [0; 8];
-        // Never waits, whatever the peer has made of the descriptor.
-        let read = rustix::io::preadv2(
-            &self.0,
-            &mut [IoSliceMut::new(&mut count)],
-            u64::MAX,
-            ReadWriteFlags::NOWAIT,
-        );
-        if read == Err(Errno::OPNOTSUPP) && self.be_quick().is_ok() {
-            let _ = rustix::io::read(&self.0, &mut count);
-        }
+        let mut into = [IoSliceMut::new(&mut count)];
+        // Nothing to read, most probably.
+        let _ = rustix::io::preadv2(&self.0, &mut into, u64::MAX, ReadWriteFlags::NOWAIT);
+    }
+
+    /// Whether somebody wants to wake this end.
+    #[must_use]
+    pub fn is_signalled(&self) -> bool {
+        let mut poll = [PollFd::new(&self.0, PollFlags::IN)];
+        rustix::event::poll(&mut poll, Some(&rustix::event::Timespec::default())).is_ok_and(|n| n > 0)
     }
 
     /// As a descriptor.
@@ -96,6 +83,35 @@ impl EventFd {
     }
 }
 
+/// Wakes a peer by an eventfd that the peer has, too, and never waits for it.
+#[derive(Debug)]
+pub struct Doorbell {
+    event: EventFd,
+    signal: Signal,
+}
+
+impl Doorbell {
+    /// What wakes whoever waits at `event`.
+    ///
+    /// # Errors
+    /// The kernel offers no way that is sure not to wait.
+    pub fn new(event: EventFd) -> Result<Self, EventError> {
+        Ok(Doorbell { event, signal: Signal::new().map_err(EventError::NoSignal)? })
+    }
+
+    /// Wakes the other end; tells whether it could. An eventfd that is full means that the other end is awake long since.
+    #[cold]
+    pub fn ring(&self) -> bool {
+        self.signal.send(self.event.as_fd()).is_ok()
+    }
+
+    /// The eventfd.
+    #[must_use]
+    pub fn event(&self) -> &EventFd {
+        &self.event
+    }
+}
+
 impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -105,41 +121,41 @@ impl AsFd for EventFd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::OFlags;
 
-    fn is_readable(event: &EventFd) -> bool {
-        let mut poll = [PollFd::new(event, PollFlags::IN)];
-        rustix::event::poll(&mut poll, Some(&rustix::event::Timespec::default())).unwrap() > 0
+    fn doorbell() -> Doorbell {
+        Doorbell::new(EventFd::create().unwrap()).unwrap()
     }
 
     #[test]
-    fn a_kick_is_seen_until_it_is_drained() {
-        let event = EventFd::create().unwrap();
-        assert!(!is_readable(&event));
-        event.drain();
-        event.kick();
-        event.kick();
-        assert!(is_readable(&event));
-        event.drain();
-        assert!(!is_readable(&event));
+    fn a_ring_is_seen_until_it_is_drained() {
+        let bell = doorbell();
+        assert!(!bell.event().is_signalled());
+        bell.event().drain();
+        assert!(bell.ring() && bell.ring());
+        assert!(bell.event().is_signalled());
+        bell.event().drain();
+        assert!(!bell.event().is_signalled());
     }
 
     #[test]
     fn a_peer_that_makes_it_full_and_blocking_stops_nobody() {
         let theirs = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let ours = EventFd::of_peer(theirs.try_clone().unwrap()).unwrap();
+        let bell = Doorbell::new(EventFd::of_peer(theirs.try_clone().unwrap()).unwrap()).unwrap();
         rustix::fs::fcntl_setfl(&theirs, OFlags::empty()).unwrap();
-        ours.drain();
+        bell.event().drain();
         rustix::io::write(&theirs, &(u64::MAX - 1).to_ne_bytes()).unwrap();
-        ours.kick();
-        ours.drain();
-        assert!(!is_readable(&ours));
+        assert!(bell.ring());
+        bell.event().drain();
+        bell.event().drain();
+        assert!(!bell.event().is_signalled());
     }
 
     #[test]
     fn other_descriptors_are_refused() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         for fd in [read, write, std::fs::File::open("/dev/null").unwrap().into()] {
-            assert_eq!(EventFd::of_peer(fd).unwrap_err(), NoEventFd);
+            assert!(matches!(EventFd::of_peer(fd), Err(EventError::NoEventFd)));
         }
     }
 }

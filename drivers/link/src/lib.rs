@@ -3,11 +3,12 @@
 //! - [`Link`], [`LinkWatch`]: what the kernel says about an interface, now and whenever it changes;
 //!   [`set_admin_state`], [`set_mtu`]; [`netlink::ask`] for everything else.
 //! - [`AddressWatch`]: the kernel's own addresses, likewise.
-//! - [`EventFd`], [`Listener`]: how one end of a shared ring wakes the other; how its peers come.
+//! - [`EventFd`], [`Doorbell`]: how one end of a shared ring waits for the other, and wakes it.
+//! - [`Listener`]: how peers come. [`PeerFd`]: what they send, and how it is closed.
 //! - [`Intake`]: the way from received frames into the graph, counted and traced alike for all of them.
 //!
 //! What is not here: queues. How frames are read and sent is what makes a driver.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod addresses;
 mod error;
@@ -16,12 +17,16 @@ mod facts;
 mod intake;
 mod listener;
 pub mod netlink;
+mod peer_fd;
+#[allow(unsafe_code)]
+mod sys;
 mod watch;
 
 pub use addresses::AddressWatch;
 pub use error::Error;
-pub use event::{EventFd, NoEventFd};
+pub use event::{Doorbell, EventError, EventFd};
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use intake::{Intake, Layer, NotIp, Refused, packet};
 pub use listener::Listener;
+pub use peer_fd::{PeerFd, check_closing};
 pub use watch::{LinkChange, LinkEvent, LinkWatch};

@@ -41,7 +41,7 @@ pub use error::Error;
 pub use info::{Detail, MemifInfo, RingInfo, SocketInfo};
 pub use producer::{Producer, Refusal};
 pub use proto::{AddRing, Hello, Init, MESSAGE_BYTES, Malformed, Message, Mode, Secret, VERSION};
-pub use shoal_link::{EventFd, Listener, NoEventFd};
+pub use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 pub use socket::{Link, LinkError, Place, listen};
 pub use sys::{Desc, Region, RegionError, Regions, RingMemory, RingPlace, RingPlaceError, ring_bytes};
 

@@ -4,7 +4,7 @@ use shoal_buffer::Packet;
 
 use crate::consumer::{Lie, Slots};
 use crate::sys::{Desc, RingMemory};
-use shoal_link::EventFd;
+use shoal_link::Doorbell;
 
 /// How many packets ahead memory is loaded.
 const AHEAD: u16 = 4;
@@ -31,19 +31,19 @@ pub struct Producer {
     free: u16,
     /// What the peer has been told.
     told: u16,
-    event: EventFd,
+    doorbell: Doorbell,
 }
 
 impl Producer {
     /// The master's end of a ring whose memory is the peer's.
-    pub fn master(ring: RingMemory, event: EventFd) -> Self {
-        Producer { ring, slots: None, next: 0, free: 0, told: 0, event }
+    pub fn master(ring: RingMemory, doorbell: Doorbell) -> Self {
+        Producer { ring, slots: None, next: 0, free: 0, told: 0, doorbell }
     }
 
     /// The slave's end of an empty ring.
-    pub fn slave(ring: RingMemory, slots: Slots, event: EventFd) -> Self {
+    pub fn slave(ring: RingMemory, slots: Slots, doorbell: Doorbell) -> Self {
         ring.format();
-        Producer { ring, slots: Some(slots), next: 0, free: 0, told: 0, event }
+        Producer { ring, slots: Some(slots), next: 0, free: 0, told: 0, doorbell }
     }
 
     /// Looks how far the peer has come.
@@ -176,10 +176,6 @@ impl Producer {
         }
         // The peer writes its flag and then looks at the index: this is the other way round.
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-        let wake = self.ring.wants_interrupts();
-        if wake {
-            self.event.kick();
-        }
-        wake
+        self.ring.wants_interrupts() && self.doorbell.ring()
     }
 }

@@ -28,7 +28,7 @@ use crate::producer::Producer;
 use crate::proto::{AddRing, Hello, Init, Message, VERSION};
 use crate::socket::{Link, LinkError};
 use crate::sys::{Region, Regions, RingMemory, RingPlace, ring_bytes};
-use shoal_link::{EventFd, Listener};
+use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 
 /// How long a peer may take for its next word until all is said.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -82,6 +82,14 @@ fn us(text: impl Into<String>) -> End {
     End::Us(text.into())
 }
 
+fn no_event(error: EventError) -> End {
+    us(error.to_string())
+}
+
+fn doorbell(event: EventFd) -> Result<Doorbell, End> {
+    Doorbell::new(event).map_err(no_event)
+}
+
 /// A ring of a connection, for `show memif`.
 pub(crate) struct Ring {
     pub(crate) s2m: bool,
@@ -118,7 +126,7 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     /// The next word of the peer, unless this end is to stop.
-    async fn next(&self, patience: Option<Duration>) -> Result<(Message, Option<OwnedFd>), End> {
+    async fn next(&self, patience: Option<Duration>) -> Result<(Message, Option<PeerFd>), End> {
         let word = async { self.link.receive().await.map_err(End::from) };
         let stopped =
             async { Err(us(self.stop.recv().await.unwrap_or_else(|_| "interface deleted".into()))) };
@@ -216,7 +224,7 @@ async fn slave_connects(talk: &Talk<'_>, config: &CreateMemif) -> Result<(String
         let RingPlace { region, offset, log2 } = place;
         made.rings.push(Ring { s2m, index, place, memory: memory()?, event: event.raw() });
         if s2m {
-            made.tx.push(Producer::slave(memory()?, plan.slots(number), event));
+            made.tx.push(Producer::slave(memory()?, plan.slots(number), doorbell(event)?));
         } else {
             made.rx.push(Consumer::slave(memory()?, plan.slots(number), event));
         }
@@ -297,7 +305,7 @@ async fn master_connects(talk: &Talk<'_>, our_interface: &str) -> Result<Made, E
                     return Err(us("ring with private headers, which are not offered"));
                 }
                 let fd = fd.ok_or_else(|| us("ring without an interrupt's descriptor"))?;
-                rings.push((ring, EventFd::of_peer(fd).map_err(|e| us(e.to_string()))?));
+                rings.push((ring, EventFd::of_peer(fd).map_err(no_event)?));
             }
             (Message::Connect { name }, _) => break name,
             (other, _) => return Err(unexpected(&other, "add region, add ring or connect")),
@@ -318,7 +326,7 @@ async fn master_connects(talk: &Talk<'_>, our_interface: &str) -> Result<Made, E
         if s2m {
             made.rx.push(Consumer::master(used, event));
         } else {
-            made.tx.push(Producer::master(used, event));
+            made.tx.push(Producer::master(used, doorbell(event)?));
         }
     }
     talk.say_only(&Message::Connected { name: our_interface.to_owned() }).await?;

@@ -2,22 +2,23 @@
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use async_io::Async;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
 };
-use shoal_link::Listener;
+use shoal_link::{Listener, PeerFd, check_closing};
 use shoal_module::door::SocketFile;
 
 use crate::Error;
 use crate::proto::{MESSAGE_BYTES, Malformed, Message};
 
-/// Descriptors a message may bring: one; room for more so that too many are seen, and closed.
-const MOST_FDS: usize = 4;
+/// Descriptors a message may bring: one. Room for all that the kernel lets through (`SCM_MAX_FD`): those for which there were
+/// none it would close itself, on this thread.
+const MOST_FDS: usize = 253;
 /// Peers that wait to be taken.
 const BACKLOG: i32 = 64;
 /// Most bytes of a path, and of an abstract name.
@@ -86,11 +87,9 @@ fn new_socket() -> io::Result<OwnedFd> {
 /// # Errors
 /// It is taken, or the system refuses.
 pub fn listen(place: &Place) -> Result<Listener, Error> {
+    let failed = |source| Error::Os { what: place.to_string(), source };
     let (socket, file) = match place {
-        Place::Abstract(_) => {
-            let failed = |source| Error::Os { what: place.to_string(), source };
-            (bind(place).map_err(failed)?, None)
-        }
+        Place::Abstract(_) => (bind(place).map_err(failed)?, None),
         Place::File(path) => {
             let at = |path: &Path| Place::File(path.to_owned());
             let probe = |path: &Path| Link::connect(&at(path)).map(drop);
@@ -98,14 +97,14 @@ pub fn listen(place: &Place) -> Result<Listener, Error> {
             (socket, Some(file))
         }
     };
-    Ok(Listener::new(socket, file))
+    Listener::new(socket, file).map_err(failed)
 }
 
-fn bind(place: &Place) -> io::Result<Async<OwnedFd>> {
+fn bind(place: &Place) -> io::Result<OwnedFd> {
     let socket = new_socket()?;
     rustix::net::bind(&socket, &place.address()?)?;
     rustix::net::listen(&socket, BACKLOG)?;
-    Async::new_nonblocking(socket)
+    Ok(socket)
 }
 
 /// Why nothing more comes from a peer.
@@ -127,22 +126,30 @@ pub enum LinkError {
 
 /// A connection with a peer.
 #[derive(Debug)]
-pub struct Link(Async<OwnedFd>);
+pub struct Link(Async<PeerFd>);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The peer hears of it now, whenever the socket is closed.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
 
 impl Link {
     /// Of a peer that has come.
     ///
     /// # Errors
     /// The system does not watch it.
-    pub fn of(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Link(Async::new_nonblocking(fd)?))
+    pub fn of(fd: impl Into<PeerFd>) -> io::Result<Self> {
+        Ok(Link(Async::new_nonblocking(fd.into())?))
     }
 
     /// Connects, now or not at all.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nobody listens there, or peers have sent what cannot be closed.
     pub fn connect(place: &Place) -> io::Result<Self> {
+        check_closing()?;
         let socket = new_socket()?;
         rustix::net::connect(&socket, &place.address()?)?;
         Link::of(socket)
@@ -187,7 +194,7 @@ impl Link {
     ///
     /// # Errors
     /// There is none any more, or it is none.
-    pub async fn receive(&self) -> Result<(Message, Option<OwnedFd>), LinkError> {
+    pub async fn receive(&self) -> Result<(Message, Option<PeerFd>), LinkError> {
         loop {
             match self.try_receive() {
                 Err(LinkError::Io(e)) if e.kind() == ErrorKind::WouldBlock => self.0.readable().await?,
@@ -200,7 +207,7 @@ impl Link {
         }
     }
 
-    fn try_receive(&self) -> Result<(Message, Option<OwnedFd>), LinkError> {
+    fn try_receive(&self) -> Result<(Message, Option<PeerFd>), LinkError> {
         // One byte more than a message has, so that a longer one shows.
         let mut bytes = [0; MESSAGE_BYTES + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
@@ -210,10 +217,10 @@ impl Link {
         let got = rustix::net::recvmsg(self.0.get_ref(), &mut into, &mut ancillary, flags)
             .map_err(io::Error::from)?;
         // All that came is taken over, so that what is not wanted is closed.
-        let mut fds: Vec<OwnedFd> = Vec::new();
+        let mut fds: Vec<PeerFd> = Vec::new();
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = message {
-                fds.extend(rights);
+                fds.extend(rights.map(PeerFd::from));
             }
         }
         if got.bytes == 0 {
@@ -228,7 +235,7 @@ impl Link {
 
     /// The descriptor's number, for display.
     pub fn number(&self) -> i32 {
-        std::os::fd::AsRawFd::as_raw_fd(self.0.get_ref())
+        self.0.get_ref().as_fd().as_raw_fd()
     }
 }
 

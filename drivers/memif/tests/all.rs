@@ -7,4 +7,5 @@
 
 mod api;
 mod hostile;
+mod race;
 mod support;

@@ -47,7 +47,7 @@ pub use info::{Detail, RingInfo, VhostInfo};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
 pub use queue::{Found, Lie, Progress, Queue, Reader, Refusal, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
-pub use shoal_link::{EventFd, NoEventFd};
+pub use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
 pub use sys::{Desc, GuestMemory, MemoryError, Piece, RegionSaid, Trust, Vring, VringError, VringPlace};
 
 /// The module.

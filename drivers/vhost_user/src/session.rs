@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_link::{EventFd, NoEventFd};
+use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
 
 use crate::call::Call;
 use crate::features::{Features, PROTOCOL_FEATURES, PROTOCOL_REPLY_ACK};
@@ -30,9 +30,9 @@ pub enum Fault {
     /// A ring cannot be used.
     #[error("ring {0}: {1}")]
     Ring(u32, VringError),
-    /// Another descriptor than an eventfd.
+    /// A descriptor that wakes nobody.
     #[error("ring {0}: {1}")]
-    Event(u32, NoEventFd),
+    Event(u32, EventError),
     /// A ring that was not offered.
     #[error("ring {0}, must be 0 to 31")]
     NoRing(u32),
@@ -169,7 +169,7 @@ impl Session {
         &mut self,
         header: Header,
         body: &[u8],
-        fds: Vec<OwnedFd>,
+        fds: Vec<PeerFd>,
         rings: &dyn Rings,
     ) -> Result<Option<Vec<u8>>, Fault> {
         let message = Message::decode(header.request, body, fds.len())?;
@@ -182,7 +182,7 @@ impl Session {
     fn obey(
         &mut self,
         message: Message,
-        mut fds: Vec<OwnedFd>,
+        mut fds: Vec<PeerFd>,
         rings: &dyn Rings,
     ) -> Result<Option<Answer>, Fault> {
         match message {
@@ -240,8 +240,8 @@ impl Session {
             }
             Message::SetVringCall(number) => {
                 let ring = self.ring(number)?;
-                let event = fds.pop().map(EventFd::of_peer).transpose();
-                ring.call.set(event.map_err(|e| Fault::Event(number, e))?);
+                let doorbell = fds.pop().map(|fd| Doorbell::new(EventFd::of_peer(fd)?)).transpose();
+                ring.call.set(doorbell.map_err(|e| Fault::Event(number, e))?);
             }
             // Nothing is ever said by it: an error ends the connection.
             Message::SetVringErr(number) => drop(self.ring(number)?),
@@ -319,6 +319,6 @@ impl Session {
 }
 
 /// An eventfd, as a descriptor.
-fn check(number: u32, fd: OwnedFd) -> Result<OwnedFd, Fault> {
+fn check(number: u32, fd: PeerFd) -> Result<OwnedFd, Fault> {
     EventFd::of_peer(fd).map(EventFd::into_fd).map_err(|e| Fault::Event(number, e))
 }

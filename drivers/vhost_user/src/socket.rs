@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use async_io::Async;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, Shutdown,
     SocketAddrUnix, SocketFlags, SocketType,
 };
-use shoal_link::Listener;
-use shoal_module::door::SocketFile;
+use shoal_link::{Listener, PeerFd, check_closing};
+use shoal_module::door::{FileError, SocketFile};
 
 use crate::Error;
 use crate::proto::{HEADER_BYTES, Header, Malformed};
@@ -19,6 +19,9 @@ use crate::sys::MOST_REGIONS;
 
 /// Peers that wait to be taken.
 const BACKLOG: i32 = 4;
+/// Descriptors that the kernel lets through with a message (`SCM_MAX_FD`): those for which there were no room it would close
+/// itself, on this thread.
+const MOST_FDS: usize = 253;
 /// Most bytes of a path.
 const MOST_NAME: usize = 107;
 
@@ -52,14 +55,15 @@ fn new_socket() -> io::Result<OwnedFd> {
 pub fn listen(path: &Path) -> Result<Listener, Error> {
     let probe = |path: &Path| Link::connect(path).map(drop);
     let (socket, file) = SocketFile::place(path, None, probe, bind)?;
-    Ok(Listener::new(socket, Some(file)))
+    let failed = |source| FileError::System { path: path.to_owned(), what: "cannot watch", source };
+    Ok(Listener::new(socket, Some(file)).map_err(failed)?)
 }
 
-fn bind(path: &Path) -> io::Result<Async<OwnedFd>> {
+fn bind(path: &Path) -> io::Result<OwnedFd> {
     let socket = new_socket()?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, BACKLOG)?;
-    Async::new_nonblocking(socket)
+    Ok(socket)
 }
 
 /// Why nothing more comes from a peer.
@@ -87,27 +91,35 @@ pub struct Word {
     /// Its body.
     pub body: Vec<u8>,
     /// The descriptors that came with it.
-    pub fds: Vec<OwnedFd>,
+    pub fds: Vec<PeerFd>,
 }
 
 /// A connection with a peer.
 #[derive(Debug)]
-pub struct Link(Async<OwnedFd>);
+pub struct Link(Async<PeerFd>);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The peer hears of it now, whenever the socket is closed.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
 
 impl Link {
     /// Of a peer that has come.
     ///
     /// # Errors
     /// The system does not watch it.
-    pub fn of(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Link(Async::new_nonblocking(fd)?))
+    pub fn of(fd: impl Into<PeerFd>) -> io::Result<Self> {
+        Ok(Link(Async::new_nonblocking(fd.into())?))
     }
 
     /// Connects, now or not at all.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nobody listens there, or peers have sent what cannot be closed.
     pub fn connect(path: &Path) -> io::Result<Self> {
+        check_closing()?;
         let socket = new_socket()?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
         Link::of(socket)
@@ -143,7 +155,7 @@ impl Link {
     }
 
     /// Reads so many bytes. All descriptors that come are taken over, so that what is not wanted is closed.
-    async fn fill(&self, mut to: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<(), LinkError> {
+    async fn fill(&self, mut to: &mut [u8], fds: &mut Vec<PeerFd>) -> Result<(), LinkError> {
         while !to.is_empty() {
             match self.try_receive(to, fds) {
                 Ok(0) => return Err(LinkError::Closed),
@@ -156,15 +168,15 @@ impl Link {
         Ok(())
     }
 
-    fn try_receive(&self, to: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, LinkError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_REGIONS))];
+    fn try_receive(&self, to: &mut [u8], fds: &mut Vec<PeerFd>) -> Result<usize, LinkError> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let got = rustix::net::recvmsg(self.0.get_ref(), &mut [IoSliceMut::new(to)], &mut ancillary, flags)
             .map_err(io::Error::from)?;
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = message {
-                fds.extend(rights);
+                fds.extend(rights.map(PeerFd::from));
             }
         }
         if fds.len() > MOST_REGIONS || got.flags.contains(ReturnFlags::CTRUNC) {

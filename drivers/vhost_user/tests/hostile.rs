@@ -1,22 +1,14 @@
 //! Front ends and guests that write and say what cannot be: the router goes on, and no buffer is lost.
-// The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::needless_for_each
-)]
-
-mod support;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::*;
 use shoal_testkit::Rng;
-use shoal_vhost_user::{Features, Gate, Header, MOST_RINGS, Queue, Rings, Role, Session, Trust, Vhosts};
-use support::*;
+use shoal_vhost_user::{
+    Features, Gate, Header, MOST_RINGS, PeerFd, Queue, Rings, Role, Session, Trust, Vhosts,
+};
 
 /// Why the connection was ended, after these words of a front end that has said all before.
 fn ended(what: impl Fn(&mut Bed, &mut Guest)) -> String {
@@ -286,7 +278,7 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
             };
             let body: Vec<u8> = words.iter().flat_map(|w: &u64| w.to_le_bytes()).collect();
             let header = Header { request, need_reply: rng.below(2) == 0, size: body.len() };
-            let heard = session.hear(header, &body, fds, &nowhere);
+            let heard = session.hear(header, &body, fds.into_iter().map(PeerFd::from).collect(), &nowhere);
             started += nowhere.0.borrow().iter().flatten().count();
             let running = session.rings().iter().filter(|r| r.running.is_some()).count();
             assert_eq!(running, nowhere.0.borrow().iter().flatten().count());

@@ -1,7 +1,7 @@
 //! Clocks, instructions and allocations per packet of the graph's paths, in one process and without I/O.
 //!
 //! ```text
-//! scenario ---> router | ruler        what runs: both are `Work`
+//! scenario ---> router | ruler | flows     what runs: all are `Work`
 //!                  |
 //!    window (slices, control loop) -> statistics -> results -> report, JSON, compare
 //!    instructions (perf or valgrind)     |
@@ -13,6 +13,7 @@
 mod arguments;
 mod compare;
 mod control_loop;
+mod flows;
 mod full_table;
 mod instructions;
 mod machine;

@@ -15,6 +15,8 @@ const GOALS: &[(&str, f64, &str)] = &[
     ("ip6-1-nodes", 65.0, "VPP 26.06: 65"),
     ("ip6-1", 34.0, "VPP 26.06: 65"),
     ("ip6-230k", 70.0, "VPP 26.06, 250,000 /48: 474 to 651"),
+    ("flow-64k", 18.0, "prototype: 13"),
+    ("flow-1m", 45.0, "prototype: 35"),
 ];
 
 /// VPP's figures, measured with the same load when the machine was quiet.
@@ -68,6 +70,16 @@ pub fn scenario(scenario: &Scenario, m: &Measurement, nodes: &[String]) -> Strin
     let instructions = m.instructions.map_or("not counted".into(), |n| format!("{n:.1}"));
     let _ = writeln!(text, "  {source:16} {:8.1}            excluded", m.generation);
     let _ = writeln!(text, "  instructions {instructions}, allocations {}, per packet", m.allocations);
+    if let Some(f) = &m.filling {
+        let _ = writeln!(
+            text,
+            "  {:.2} million insertions per second, the slowest {:.1} us with page faults, {:.1} us without; {:.1} bytes of table per flow",
+            f.insertions_per_second / 1e6,
+            f.slowest_us,
+            f.slowest_ready_us,
+            f.bytes_per_flow
+        );
+    }
     if m.disturbed {
         text += "  DISTURBED: no window was quiet, take none of these clocks for a result\n";
     }
@@ -149,6 +161,22 @@ mod tests {
         let line = text.lines().find(|l| l.contains("pg-input")).unwrap();
         assert!(line.ends_with("excluded"), "{text}");
         assert!(text.contains("instructions not counted, allocations 0,"), "{text}");
+    }
+
+    #[test]
+    fn what_filling_a_flow_table_takes_is_shown() {
+        let mut m = measurement();
+        assert!(!scenario(&find("ip4-1").unwrap(), &m, &[]).contains("insertions"));
+        let (slowest_us, slowest_ready_us) = (150.0, 2.5);
+        m.filling = Some(crate::flows::Filling {
+            insertions_per_second: 4.2e6,
+            slowest_us,
+            slowest_ready_us,
+            bytes_per_flow: 42.7,
+        });
+        let text = scenario(&find("flow-1m").unwrap(), &m, &[]);
+        let wanted = "4.20 million insertions per second, the slowest 150.0 us with page faults, 2.5 us without; 42.7 bytes";
+        assert!(text.contains(wanted), "{text}");
     }
 
     #[test]

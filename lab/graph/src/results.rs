@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::flows::Filling;
 use crate::machine::Machine;
 use crate::scaling::Scaling;
 
@@ -48,6 +49,9 @@ pub struct Measurement {
     pub disturbed: bool,
     /// Share of the slices that were interrupted and left out.
     pub left_out: f64,
+    /// What filling the flow table takes, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filling: Option<Filling>,
 }
 
 impl Results {

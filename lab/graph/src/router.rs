@@ -98,6 +98,7 @@ impl Router {
             (Routes::Same(n), Ip::V6) => routes6(&control, output, n).map(|()| Vec::new())?,
             (Routes::Full, ip) => full_table::routes(&control, output, ip)?,
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
+            (Routes::Flows(_), _) => Vec::new(),
         };
         let rounds = (SLICE / scenario.frame).max(1);
         settle(&control)?;

@@ -106,6 +106,7 @@ fn one(
         eprintln!("{}: instructions by {} ...", scenario.name, counter.name());
     }
     measurement.instructions = counter.per_packet(scenario, &mut *work)?;
+    measurement.filling = work.filling()?;
     Ok((measurement, nodes, measured.control))
 }
 

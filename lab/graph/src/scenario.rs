@@ -11,6 +11,8 @@ pub enum Way {
     Superpath,
     /// The hand-written loop, which is no part of the router.
     Ruler,
+    /// Look-ups in a flow table, without packets.
+    Flows,
 }
 
 /// What the packets are.
@@ -32,6 +34,8 @@ pub enum Routes {
     Full,
     /// One route that so many next hops share; packets are of flows that differ in their source.
     Ecmp(u16),
+    /// None; so many flows in a flow table, each look-up of a random one.
+    Flows(u32),
 }
 
 /// A scenario: one path of the graph under one load.
@@ -152,6 +156,22 @@ pub const ALL: &[Scenario] = &[
         routes: Routes::Same(1),
         frame: 12,
     },
+    Scenario {
+        name: "flow-64k",
+        about: "flow table, 65,536 flows, look-ups of random ones in frames",
+        way: Way::Flows,
+        ip: Ip::V4,
+        routes: Routes::Flows(65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "flow-1m",
+        about: "flow table, 1,000,000 flows, look-ups of random ones in frames",
+        way: Way::Flows,
+        ip: Ip::V4,
+        routes: Routes::Flows(1_000_000),
+        frame: 256,
+    },
 ];
 
 /// The scenarios of these names, in the order of [`ALL`]; all when there are no names.
@@ -189,6 +209,8 @@ mod tests {
             "ip4-1m",
             "ip4-ecmp16",
             "ip6-230k",
+            "flow-64k",
+            "flow-1m",
         ] {
             assert_eq!(find(name).unwrap().name, name);
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::Result;
+use crate::flows::{Filling, Flows};
 use crate::meter::Meter;
 use crate::router::Router;
 use crate::ruler::Ruler;
-use crate::scenario::{Scenario, Way};
+use crate::scenario::{Routes, Scenario, Way};
 
 /// Packets of one slice, about. Short enough that most slices are not interrupted, even on a busy machine.
 pub const SLICE: usize = 1024;
@@ -41,13 +42,19 @@ pub trait Work {
 
     /// Whether all packets so far were forwarded as they ought to be, and no buffer is missing.
     fn verify(&self) -> Result<()>;
+
+    /// What filling its flow table takes; `None` without one.
+    fn filling(&self) -> Result<Option<Filling>> {
+        Ok(None)
+    }
 }
 
 /// Sets a scenario up.
 pub fn prepare(scenario: &Scenario) -> Result<Box<dyn Work>> {
-    let mut work: Box<dyn Work> = match scenario.way {
-        Way::Ruler => Box::new(Ruler::new(Router::new(scenario)?)?),
-        Way::Nodes | Way::Superpath => Box::new(Router::new(scenario)?),
+    let mut work: Box<dyn Work> = match (scenario.way, scenario.routes) {
+        (Way::Flows, Routes::Flows(flows)) => Box::new(Flows::new(flows)?),
+        (Way::Ruler, _) => Box::new(Ruler::new(Router::new(scenario)?)?),
+        _ => Box::new(Router::new(scenario)?),
     };
     // A first slice finds out which nodes there are.
     let mut counts = vec![Count::default(); work.nodes().len()];

@@ -9,6 +9,7 @@
 mod cli;
 mod control;
 pub mod families;
+mod http;
 mod scrape;
 pub mod server;
 pub mod vpp;

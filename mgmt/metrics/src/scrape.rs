@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
 use shoal_stats_client::{Client, Error};
 
 use crate::server::Figures;
@@ -37,7 +36,7 @@ pub struct Scraper {
     client: Client,
     figures: Arc<Figures>,
     /// By format.
-    answers: [Option<(Instant, Bytes)>; 2],
+    answers: [Option<(Instant, Arc<[u8]>)>; 2],
 }
 
 impl Scraper {
@@ -50,7 +49,7 @@ impl Scraper {
     ///
     /// # Errors
     /// The segment cannot be read.
-    pub fn answer(&mut self, format: Format) -> Result<Bytes, Error> {
+    pub fn answer(&mut self, format: Format) -> Result<Arc<[u8]>, Error> {
         self.figures.scrapes.fetch_add(1, Ordering::Relaxed);
         let Scraper { client, figures, answers: [shoal, vpp] } = self;
         let slot = match format {
@@ -60,7 +59,7 @@ impl Scraper {
         if let Some((at, bytes)) = slot
             && at.elapsed() < FRESH
         {
-            return Ok(bytes.clone());
+            return Ok(Arc::clone(bytes));
         }
         let begun = Instant::now();
         let text = match format {
@@ -72,8 +71,8 @@ impl Scraper {
             Format::Vpp => vpp::render(&client.read(|_| true)?),
         };
         figures.last.store(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
-        let bytes = Bytes::from(text);
-        *slot = Some((Instant::now(), bytes.clone()));
+        let bytes: Arc<[u8]> = Arc::from(text.into_bytes());
+        *slot = Some((Instant::now(), Arc::clone(&bytes)));
         Ok(bytes)
     }
 }

@@ -1,25 +1,23 @@
 //! HTTP on a thread of its own. What a client may take is bounded: so many connections, so many bytes of a request,
 //! so much time; one answer per connection.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::sync::{Semaphore, oneshot};
+use async_executor::LocalExecutor;
+use async_io::{Async, Timer};
+use futures_lite::future::or;
+use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
-use crate::scrape::{Format, Scraper};
+use crate::http::{self, Page, Refusal, Request};
+use crate::scrape::Scraper;
 
 /// Connections at a time.
 pub const MOST_CLIENTS: usize = 16;
@@ -29,6 +27,8 @@ pub const MOST_HEAD: usize = 16 << 10;
 pub const HEAD_TIME: Duration = Duration::from_secs(5);
 /// How long a client may take altogether.
 pub const WHOLE_TIME: Duration = Duration::from_secs(30);
+/// How long what a client still sends is read and dropped, so that it sees its answer.
+const LAST_TIME: Duration = Duration::from_secs(1);
 
 /// What the endpoint counts of itself.
 #[derive(Debug, Default)]
@@ -50,29 +50,27 @@ impl Figures {
 /// The thread that serves. It ends when this is dropped.
 pub struct Server {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<Infallible>>,
+    stop: Option<async_channel::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Starts the thread; the listener must not block.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The system refuses.
     pub fn start(listener: TcpListener, scraper: Scraper, figures: Arc<Figures>) -> io::Result<Server> {
         let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let listener = {
-            let _entered = runtime.enter();
-            tokio::net::TcpListener::from_std(listener)?
-        };
+        let listener = Async::new(listener)?;
+        let (stop, stopped) = async_channel::bounded(1);
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(move || {
-            let serve = serve(listener, scraper, figures);
-            runtime.block_on(async {
-                // Nothing is ever sent: the channel closes when the server is dropped.
-                futures_lite::future::or(serve, async { drop(stopped.await) }).await;
-            });
+            let executor = LocalExecutor::new();
+            let serve = serve(&executor, listener, scraper, figures);
+            // Nothing is ever sent: the channel closes when the server is dropped.
+            let stopped = async move {
+                let _ = stopped.recv().await;
+            };
+            async_io::block_on(executor.run(or(stopped, serve)));
         })?;
         Ok(Server { address, stop: Some(stop), thread: Some(thread) })
     }
@@ -93,60 +91,107 @@ impl Drop for Server {
     }
 }
 
-type Shared = Arc<Mutex<Scraper>>;
-
-async fn serve(listener: tokio::net::TcpListener, scraper: Scraper, figures: Arc<Figures>) {
-    let router = Router::new()
-        .route("/", get(index))
-        .route("/metrics", get(metrics))
-        .with_state(Arc::new(Mutex::new(scraper)));
-    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+async fn serve(
+    executor: &LocalExecutor<'_>,
+    listener: Async<TcpListener>,
+    scraper: Scraper,
+    figures: Arc<Figures>,
+) {
+    let scraper = Rc::new(RefCell::new(scraper));
+    // Each client holds a clone.
+    let place = Rc::new(());
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of descriptors, most likely: trying at once again would spin.
                 tracing::debug!(%error, "metrics cannot take a client");
-                tokio::time::sleep(Duration::from_millis(200)).await;
+                Timer::after(Duration::from_millis(200)).await;
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        if Rc::strong_count(&place) > MOST_CLIENTS {
             figures.refused.fetch_add(1, Ordering::Relaxed);
             continue;
-        };
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            let connection = http1::Builder::new()
-                .keep_alive(false)
-                .max_buf_size(MOST_HEAD)
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIME)
-                .serve_connection(TokioIo::new(stream), service);
-            // How a client fails is its own business.
-            let _ = tokio::time::timeout(WHOLE_TIME, connection).await;
-            drop(place);
-        });
+        }
+        let (place, scraper) = (Rc::clone(&place), Rc::clone(&scraper));
+        executor
+            .spawn(async move {
+                // How a client fails is its own business.
+                let _ = within(WHOLE_TIME, io::ErrorKind::TimedOut.into(), client(stream, &scraper)).await;
+                drop(place);
+            })
+            .detach();
     }
 }
 
-async fn index() -> &'static str {
-    "Counters of this router: /metrics, or /metrics?format=vpp by the names of VPP's exporter.\n"
+/// What comes of it in time, or else the error.
+async fn within<T, E>(limit: Duration, late: E, what: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let timer = async {
+        Timer::after(limit).await;
+        Err(late)
+    };
+    or(what, timer).await
 }
 
-/// The words behind the question mark.
-async fn metrics(State(scraper): State<Shared>, Query(query): Query<Vec<(String, String)>>) -> Response {
-    let mut format = Format::Shoal;
-    for (key, value) in query {
-        format = match (key.as_str(), value.as_str()) {
-            ("format", "shoal") => Format::Shoal,
-            ("format", "vpp") => Format::Vpp,
-            _ => return (StatusCode::BAD_REQUEST, "format is shoal or vpp\n").into_response(),
-        };
+async fn client(mut stream: Async<TcpStream>, scraper: &RefCell<Scraper>) -> io::Result<()> {
+    let request = match within(HEAD_TIME, Refusal::TooSlow, request(&mut stream)).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(request)) => Ok(request),
+        Err(why) => Err(why),
+    };
+    match request.and_then(|request| answer(request, scraper)) {
+        Ok((head, body)) => {
+            stream.write_all(head.as_bytes()).await?;
+            stream.write_all(&body).await?;
+        }
+        Err(why) => stream.write_all(http::refusal(why).as_bytes()).await?,
     }
-    let answer = scraper.lock().unwrap_or_else(PoisonError::into_inner).answer(format);
-    match answer {
-        Ok(bytes) => ([(header::CONTENT_TYPE, format.content_type())], bytes).into_response(),
-        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
+    // What came and was not read would make the system reset the connection, and the client lose its answer.
+    stream.get_ref().shutdown(Shutdown::Write)?;
+    let rest = async {
+        let mut rest = vec![0; 4096];
+        while stream.read(&mut rest).await? > 0 {}
+        Ok(())
+    };
+    within(LAST_TIME, io::ErrorKind::TimedOut.into(), rest).await
+}
+
+/// The next request; nothing if the client left.
+async fn request(stream: &mut Async<TcpStream>) -> Result<Option<Request>, Refusal> {
+    let mut head = vec![0; MOST_HEAD];
+    let mut filled = 0;
+    loop {
+        let Some(room) = head.get_mut(filled..).filter(|room| !room.is_empty()) else {
+            return Err(Refusal::TooLong);
+        };
+        let Ok(read @ 1..) = stream.read(room).await else { return Ok(None) };
+        let before = filled;
+        filled += read;
+        // Only an empty line can end it: a client that sends byte by byte does not make this read all again each time.
+        let tail = head.get(before.saturating_sub(2)..filled).unwrap_or_default();
+        if tail.windows(2).any(|end| end == b"\n\n" || end == b"\n\r")
+            && let Some(request) = http::parse(head.get(..filled).unwrap_or_default())?
+        {
+            return Ok(Some(request));
+        }
     }
 }
+
+fn answer(request: Request, scraper: &RefCell<Scraper>) -> Result<(String, Arc<[u8]>), Refusal> {
+    let (content_type, body) = match request.page {
+        Page::Index => (http::TEXT, Arc::from(INDEX.as_bytes())),
+        Page::Counters(format) => {
+            let body = scraper.borrow_mut().answer(format).map_err(|error| {
+                tracing::debug!(%error, "metrics cannot read the counters");
+                Refusal::Unreadable
+            })?;
+            (format.content_type(), body)
+        }
+    };
+    let head = http::head(content_type, body.len());
+    Ok((head, if request.only_head { Arc::default() } else { body }))
+}
+
+const INDEX: &str =
+    "Counters of this router: /metrics, or /metrics?format=vpp by the names of VPP's exporter.\n";

@@ -16,11 +16,11 @@ mod running;
 mod send;
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use shoal_graph::process::{Receiver, channel};
 use shoal_interface::{Event, Interfaces};
-use shoal_ip4::Listeners;
+use shoal_ip::ListenerTable;
+use shoal_ip4::Ip4Family;
 use shoal_module::{Control, InitError, Module};
 use shoal_wire::IpProtocol;
 
@@ -70,7 +70,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let edge = graph.add_edge(graph.node("ip4-local")?, graph.node(node::NAME)?)?;
-    control.get::<Arc<Listeners>>()?.set_protocol(IpProtocol::IGMP, Some(edge));
+    control.get::<ListenerTable<Ip4Family>>()?.set_protocol(IpProtocol::IGMP, Some(edge));
     let (processes, igmp, ends) = (control.processes()?, control.get::<Igmp>()?, control.get::<Ends>()?);
     processes.spawn("igmp-input-process", process::listen(Rc::clone(&igmp), ends.facts.clone()));
     let times = process::times(igmp, Rc::clone(&processes), ends.bell.clone());

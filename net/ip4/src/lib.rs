@@ -13,33 +13,32 @@ pub mod api;
 mod checksum;
 pub mod cli;
 mod control;
+mod family;
 mod icmp_error;
 pub mod node;
 mod running;
 pub mod superpath;
-mod trace;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::{Adjacencies, Link};
 use shoal_fib::FibTables;
-use shoal_graph::{ArcSide, ArcSpec, FeatureSpec, Graph};
-use shoal_interface::{Event, Interfaces};
+use shoal_graph::Graph;
+use shoal_interface::Interfaces;
+use shoal_ip::node::{InterfaceRx, IpDrop, LoadBalance, LocalEnd, NotEnabled, Punt};
+use shoal_ip::{ListenerTable, Listeners};
 use shoal_module::{Control, InitError, Module};
 
 pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
+pub use family::Ip4Family;
 pub use icmp_error::IcmpError;
 pub use node::frag::Ip4FragMulticast;
-pub use node::local::Listeners;
-pub use trace::Headers;
-
-use node::interface_rx::{InterfaceRx, Ip4Names};
-use node::load_balance::Ip4LoadBalance;
-use node::not_enabled::{Ip4NotEnabled, NOT_ENABLED};
-use node::{drop::Ip4Drop, frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
-use node::{local_end, local_end::Ip4LocalEnd, punt::Ip4Punt};
+pub use node::{frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
+
+/// What `show trace` says of an IPv4 packet.
+pub type Headers = shoal_ip::Headers<Ip4Family>;
 
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip4-unicast";
@@ -79,48 +78,12 @@ pub struct Ip4Nodes {
     pub(crate) rewrite: Arc<Ip4Rewrite>,
 }
 
-const ARCS: &[ArcSpec] = &[
-    ArcSpec {
-        name: UNICAST_ARC,
-        side: ArcSide::Receive,
-        starts: &["ip4-input", "ip4-options"],
-        end: "ip4-lookup",
-    },
-    ArcSpec {
-        name: MULTICAST_ARC,
-        side: ArcSide::Receive,
-        starts: &["ip4-input", "ip4-options"],
-        end: "ip4-lookup",
-    },
-    ArcSpec { name: OUTPUT_ARC, side: ArcSide::Send, starts: &["ip4-rewrite"], end: "interface-output" },
-    ArcSpec { name: LOCAL_ARC, side: ArcSide::Receive, starts: &["ip4-local"], end: local_end::NAME },
-    ArcSpec { name: PUNT_ARC, side: ArcSide::All, starts: &["ip4-punt"], end: "error-punt" },
-    ArcSpec { name: DROP_ARC, side: ArcSide::All, starts: &["ip4-drop", NOT_ENABLED], end: "error-drop" },
-];
-
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    for arc in ARCS {
-        graph.add_arc(*arc);
-    }
+    shoal_ip::add_arcs::<Ip4Family>(&graph);
     let ip4 = control.put_rc(Ip4::new(control)?);
     add_nodes(control, &graph, tables, ip4.table())
-}
-
-/// Keeps `ip4-not-enabled` on all interfaces but those with IPv4.
-fn follow_enabled(control: &Rc<Control>, event: Event) {
-    let (interface, off) = match event {
-        Event::Created(i) => (i, true),
-        Event::Ip4(i, enabled) => (i, !enabled),
-        _ => return,
-    };
-    let Ok(graph) = control.graph() else { return };
-    for arc in [UNICAST_ARC, MULTICAST_ARC] {
-        if let Err(e) = graph.enable_feature(arc, NOT_ENABLED, interface, off) {
-            tracing::error!(%interface, arc, "ip4-not-enabled: {e}");
-        }
-    }
 }
 
 fn add_nodes(
@@ -130,7 +93,7 @@ fn add_nodes(
     addresses: Ip4IfTable,
 ) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?;
-    interfaces.subscribe(follow_enabled);
+    shoal_ip::follow_enabled::<Ip4Family>(control, graph)?;
     let adjacencies = control.get::<Adjacencies>()?;
     let (unicast, multicast) = (graph.arc(UNICAST_ARC)?, graph.arc(MULTICAST_ARC)?);
     let input = Arc::new(Ip4Input { unicast: unicast.clone(), multicast: multicast.clone() });
@@ -139,28 +102,25 @@ fn add_nodes(
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table(), output: graph.arc(OUTPUT_ARC)? });
     graph.add_packet_shared(Arc::clone(&input))?;
     graph.add_packet(Ip4OptionsNode { unicast, multicast })?;
-    graph.add_packet(Ip4NotEnabled { arc: graph.arc(DROP_ARC)? })?;
-    for arc in [UNICAST_ARC, MULTICAST_ARC] {
-        graph.add_feature(FeatureSpec { arc, node: NOT_ENABLED, before: &[], after: &[] });
-    }
+    graph.add_packet(NotEnabled::<Ip4Family>::new(graph.arc(DROP_ARC)?))?;
     let looked_up = graph.add_staged(Arc::clone(&lookup))?;
     adjacencies.set_lookup_node(Link::Ip4, looked_up);
-    let balance = graph.add_packet(Ip4LoadBalance { lookup: Arc::clone(&lookup) })?;
+    let balance = graph.add_packet(LoadBalance::new(Arc::clone(&lookup)))?;
     graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip4, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
-    graph.add_packet(Ip4Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
-    graph.add_packet(InterfaceRx::<Ip4Names>::new(adjacencies.table(), interfaces.table()))?;
-    graph.add_packet(Ip4Punt { arc: graph.arc(PUNT_ARC)? })?;
+    graph.add_packet(IpDrop::<Ip4Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?))?;
+    graph.add_packet(InterfaceRx::<Ip4Family>::new(adjacencies.table(), interfaces.table()))?;
+    graph.add_packet(Punt::<Ip4Family>::new(graph.arc(PUNT_ARC)?))?;
     graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
     let frag = control.put(Ip4FragMulticast::default());
     graph.add_frame(Ip4Frag { adjacencies: adjacencies.table(), multicast: (*frag).clone() })?;
     let listeners = Arc::new(Listeners::default());
     let local = Ip4Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;
-    let end = graph.add_packet(Ip4LocalEnd { listeners: Arc::clone(&listeners) })?;
+    let end = graph.add_packet(LocalEnd::<Ip4Local>::new(Arc::clone(&listeners)))?;
     graph.share_edges(end, local)?;
-    control.put(listeners);
+    control.put(ListenerTable::<Ip4Family>::new(listeners));
     control.put(Ip4Nodes { input, lookup, rewrite });
     Ok(())
 }

@@ -13,34 +13,34 @@ pub mod api;
 pub mod cli;
 mod control;
 pub mod edges;
+mod family;
 mod icmp_error;
 pub mod node;
 mod running;
 pub mod superpath;
-mod trace;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::{Adjacencies, Link};
 use shoal_fib::FibTables;
-use shoal_graph::{ArcSide, ArcSpec, FeatureSpec, Graph};
-use shoal_interface::{Event, Interfaces};
-use shoal_ip4::Listeners;
+use shoal_graph::Graph;
+use shoal_interface::Interfaces;
+use shoal_ip::node::{InterfaceRx, IpDrop, LoadBalance, LocalEnd, NotEnabled, Punt};
+use shoal_ip::{ListenerTable, Listeners};
 use shoal_module::{Control, InitError, Module};
 
 pub use control::{
     AddressEvent, BorrowError, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable, Use, set_unnumbered,
 };
+pub use family::Ip6Family;
 pub use icmp_error::IcmpError;
-pub use trace::Headers;
 
-use node::interface_rx::Ip6InterfaceRx;
-use node::load_balance::Ip6LoadBalance;
-use node::not_enabled::{Ip6NotEnabled, NOT_ENABLED};
-use node::{drop::Ip6Drop, frag::Ip6Frag, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
-use node::{local_end, local_end::Ip6LocalEnd, punt::Ip6Punt};
+use node::{frag::Ip6Frag, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
 use node::{lookup::Ip6Lookup, rewrite::Ip6Rewrite};
+
+/// What `show trace` says of an IPv6 packet.
+pub type Headers = shoal_ip::Headers<Ip6Family>;
 
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip6-unicast";
@@ -81,56 +81,17 @@ pub(crate) struct Ip6Nodes {
     pub(crate) rewrite: Arc<Ip6Rewrite>,
 }
 
-/// Who takes IPv6 packets for this router; edges are those of `ip6-local`.
-pub struct Ip6Listeners(pub Arc<Listeners>);
-
-const ARCS: &[ArcSpec] = &[
-    ArcSpec {
-        name: UNICAST_ARC,
-        side: ArcSide::Receive,
-        starts: &["ip6-input", "ip6-hop-by-hop"],
-        end: "ip6-lookup",
-    },
-    ArcSpec {
-        name: MULTICAST_ARC,
-        side: ArcSide::Receive,
-        starts: &["ip6-input", "ip6-hop-by-hop"],
-        end: "ip6-lookup",
-    },
-    ArcSpec { name: OUTPUT_ARC, side: ArcSide::Send, starts: &["ip6-rewrite"], end: "interface-output" },
-    ArcSpec { name: LOCAL_ARC, side: ArcSide::Receive, starts: &["ip6-local"], end: local_end::NAME },
-    ArcSpec { name: PUNT_ARC, side: ArcSide::All, starts: &["ip6-punt"], end: "error-punt" },
-    ArcSpec { name: DROP_ARC, side: ArcSide::All, starts: &["ip6-drop", NOT_ENABLED], end: "error-drop" },
-];
-
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
-    for arc in ARCS {
-        graph.add_arc(*arc);
-    }
+    shoal_ip::add_arcs::<Ip6Family>(&graph);
     let ip6 = control.put_rc(Ip6::new(control)?);
     add_nodes(control, &graph, tables, &ip6)
 }
 
-/// Keeps `ip6-not-enabled` on all interfaces but those with IPv6.
-fn follow_enabled(control: &Rc<Control>, event: Event) {
-    let (interface, off) = match event {
-        Event::Created(i) => (i, true),
-        Event::Ip6(i, enabled) => (i, !enabled),
-        _ => return,
-    };
-    let Ok(graph) = control.graph() else { return };
-    for arc in [UNICAST_ARC, MULTICAST_ARC] {
-        if let Err(e) = graph.enable_feature(arc, NOT_ENABLED, interface, off) {
-            tracing::error!(%interface, arc, "ip6-not-enabled: {e}");
-        }
-    }
-}
-
 fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?;
-    interfaces.subscribe(follow_enabled);
+    shoal_ip::follow_enabled::<Ip6Family>(control, graph)?;
     let adjacencies = control.get::<Adjacencies>()?;
     let (unicast, multicast) = (graph.arc(UNICAST_ARC)?, graph.arc(MULTICAST_ARC)?);
     let input = Arc::new(Ip6Input { unicast: unicast.clone(), multicast: multicast.clone() });
@@ -148,26 +109,23 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     });
     graph.add_packet_shared(Arc::clone(&input))?;
     graph.add_packet(Ip6HopByHop { unicast, multicast })?;
-    graph.add_packet(Ip6NotEnabled { arc: graph.arc(DROP_ARC)? })?;
-    for arc in [UNICAST_ARC, MULTICAST_ARC] {
-        graph.add_feature(FeatureSpec { arc, node: NOT_ENABLED, before: &[], after: &[] });
-    }
+    graph.add_packet(NotEnabled::<Ip6Family>::new(graph.arc(DROP_ARC)?))?;
     let looked_up = graph.add_staged(Arc::clone(&lookup))?;
     adjacencies.set_lookup_node(Link::Ip6, looked_up);
-    let balance = graph.add_packet(Ip6LoadBalance { lookup: Arc::clone(&lookup) })?;
+    let balance = graph.add_packet(LoadBalance::new(Arc::clone(&lookup)))?;
     graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip6, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
-    graph.add_packet(Ip6Drop { adjacencies: adjacencies.table(), arc: graph.arc(DROP_ARC)? })?;
-    graph.add_packet(Ip6InterfaceRx::new(adjacencies.table(), interfaces.table()))?;
-    graph.add_packet(Ip6Punt { arc: graph.arc(PUNT_ARC)? })?;
+    graph.add_packet(IpDrop::<Ip6Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?))?;
+    graph.add_packet(InterfaceRx::<Ip6Family>::new(adjacencies.table(), interfaces.table()))?;
+    graph.add_packet(Punt::<Ip6Family>::new(graph.arc(PUNT_ARC)?))?;
     graph.add_frame(Ip6Frag::new(adjacencies.table()))?;
     let listeners = Arc::new(Listeners::default());
     let local = Ip6Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;
-    let end = graph.add_packet(Ip6LocalEnd { listeners: Arc::clone(&listeners) })?;
+    let end = graph.add_packet(LocalEnd::<Ip6Local>::new(Arc::clone(&listeners)))?;
     graph.share_edges(end, local)?;
-    control.put(Ip6Listeners(listeners));
+    control.put(ListenerTable::<Ip6Family>::new(listeners));
     control.put(Ip6Nodes { input, lookup, rewrite });
     Ok(())
 }

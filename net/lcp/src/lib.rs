@@ -17,12 +17,12 @@ mod running;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
-use shoal_ip4::{Ip4, Listeners};
-use shoal_ip6::{Ip6, Ip6Listeners};
+use shoal_ip::ListenerTable;
+use shoal_ip4::{Ip4, Ip4Family};
+use shoal_ip6::{Ip6, Ip6Family};
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
@@ -104,8 +104,8 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let peers = Peers::new()?;
     let table = interfaces.table();
     let with = (&peers, &table);
-    let listeners4 = Arc::clone(&*control.get::<Arc<Listeners>>()?);
-    let listeners6 = Arc::clone(&control.get::<Ip6Listeners>()?.0);
+    let listeners4 = control.get::<ListenerTable<Ip4Family>>()?.shared();
+    let listeners6 = control.get::<ListenerTable<Ip6Family>>()?.shared();
     add(&graph, shoal_ip4::LOCAL_ARC, with, Ip4Local(listeners4))?;
     add(&graph, shoal_ip6::LOCAL_ARC, with, Ip6Local(listeners6))?;
     add(&graph, shoal_ip6::MULTICAST_ARC, with, Ip6Groups)?;

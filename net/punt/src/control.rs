@@ -10,8 +10,9 @@ use shoal_fib::{Fib, Held, Path};
 use shoal_graph::{EVERYBODY, Edge, Graph};
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{Interfaces, SwIfIndex};
-use shoal_ip4::Listeners;
-use shoal_ip6::Ip6Listeners;
+use shoal_ip::{ListenerTable, Listeners};
+use shoal_ip4::Ip4Family;
+use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError};
 use shoal_wire::IpProtocol;
 
@@ -190,8 +191,8 @@ impl Side {
 
 impl Punt {
     pub(crate) fn new(control: &Rc<Control>, shared: [Shared; 2]) -> Result<Self, InitError> {
-        let listeners4 = Arc::clone(&*control.get::<Arc<Listeners>>()?);
-        let listeners6 = Arc::clone(&control.get::<Ip6Listeners>()?.0);
+        let listeners4 = control.get::<ListenerTable<Ip4Family>>()?.shared();
+        let listeners6 = control.get::<ListenerTable<Ip6Family>>()?.shared();
         let [ip4, ip6] = shared;
         Ok(Punt {
             graph: control.graph()?,

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
-use shoal_ip4::Listeners;
+use shoal_ip::ListenerTable;
+use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6;
 use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module};
@@ -265,7 +266,7 @@ fn what_cannot_be_punted_is_refused_and_changes_nothing() {
     let punt = router.get::<Punt>();
     let graph = router.graph();
     let edge = graph.add_edge(graph.node("ip4-local").unwrap(), graph.node("drop").unwrap()).unwrap();
-    let listeners = router.get::<std::sync::Arc<Listeners>>();
+    let listeners = router.get::<ListenerTable<Ip4Family>>();
     listeners.set_udp(67, Some(edge));
     listeners.set_protocol(IpProtocol::OSPF, Some(edge));
     let refused = |family, l4, standing| set(&router, family, l4, standing).unwrap_err().to_string();

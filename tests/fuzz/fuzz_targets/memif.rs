@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use shoal_buffer::{Cache, Pages, Pool, PoolConfig};
 use shoal_memif::{
-    Consumer, Desc, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace, Slots,
+    Consumer, Desc, Doorbell, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace, Slots,
 };
 
 const LOG2: u8 = 3;
@@ -30,6 +30,10 @@ fn event() -> EventFd {
     EventFd::create().expect("the system has one")
 }
 
+fn doorbell() -> Doorbell {
+    Doorbell::new(event()).expect("the kernel has asynchronous I/O")
+}
+
 fuzz_target!(|data: &[u8]| {
     if let Ok(message) = Message::decode(data) {
         let again = Message::decode(&message.encode()).expect("what we say is a message");
@@ -43,9 +47,9 @@ fuzz_target!(|data: &[u8]| {
     peer_into.format();
     peer_out.format();
     let (mut consumer, mut producer) = if first & 1 == 0 {
-        (Consumer::master(into, event()), Producer::master(out, event()))
+        (Consumer::master(into, event()), Producer::master(out, doorbell()))
     } else {
-        (Consumer::slave(into, slots(2048), event()), Producer::slave(out, slots(2048 + 8 * 512), event()))
+        (Consumer::slave(into, slots(2048), event()), Producer::slave(out, slots(2048 + 8 * 512), doorbell()))
     };
     let mut found = Found::default();
     CACHE.with_borrow_mut(|cache| {

@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use rustix::event::EventfdFlags;
 use rustix::fs::MemfdFlags;
 use shoal_vhost_user::{
-    FEATURES, Features, Gate, HEADER_BYTES, Header, MOST_RINGS, Message, Queue, Rings, Session, Trust,
+    FEATURES, Features, Gate, HEADER_BYTES, Header, MOST_RINGS, Message, PeerFd, Queue, Rings, Session, Trust,
 };
 
 const LEN: u64 = 256 << 10;
@@ -96,7 +96,7 @@ fuzz_target!(|data: &[u8]| {
             .collect();
         let _ = Message::decode(request, &body, count);
         let header = Header { request, need_reply: about & 1 != 0, size: body.len() };
-        let heard = session.hear(header, &body, fds, &nowhere);
+        let heard = session.hear(header, &body, fds.into_iter().map(PeerFd::from).collect(), &nowhere);
         let running = session.rings().iter().filter(|r| r.running.is_some()).count();
         assert_eq!(running, nowhere.0.borrow().iter().flatten().count());
         if heard.is_err() {

@@ -61,6 +61,11 @@ fn a_search_for_nothing_finds_nothing() {
     assert_ne!(searches[0], searches[1]);
     table.seek(&mut searches);
     assert_eq!(searches.map(|search| table.find(&search).is_some()), [false, true, false]);
+    // It begins when the table is at hand.
+    let mut search = Search::of([0]);
+    assert!(table.find(&search).is_none());
+    table.begin(&mut search);
+    assert!(table.find(&search).is_some() && search == table.search([0]));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use shoal_buffer::slot::SlotError;
+
 /// What can be wrong with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphError {
@@ -33,6 +35,8 @@ pub enum GraphError {
         /// For how long.
         still: Duration,
     },
+    /// A place in packets cannot be had.
+    Slot(SlotError),
     /// The system refused.
     System(String),
 }
@@ -65,12 +69,19 @@ impl std::fmt::Display for GraphError {
             GraphError::Stuck { thread, still } => {
                 write!(f, "thread {thread} is stuck: it has not moved for {:.1} s", still.as_secs_f64())
             }
+            GraphError::Slot(why) => why.fmt(f),
             GraphError::System(why) => f.write_str(why),
         }
     }
 }
 
 impl std::error::Error for GraphError {}
+
+impl From<SlotError> for GraphError {
+    fn from(e: SlotError) -> Self {
+        GraphError::Slot(e)
+    }
+}
 
 impl From<io::Error> for GraphError {
     fn from(e: io::Error) -> Self {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
 use crate::pulse::Roster;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::state::{Share, States};
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
 use crate::worker::{Round, Worker};
@@ -63,10 +65,10 @@ struct Leaving {
 enum Stage {
     /// No thread sends to it any more.
     Unlinking(Vec<Waited>),
-    /// It handles what it has and ends.
-    Ending(Waited),
-    /// The others have handled what it sent them.
-    Draining(Vec<Waited>),
+    /// It handles what it has, gives up what it keeps and ends.
+    Ending(Waited, Receiver<Vec<Share>>),
+    /// The others have handled what it sent them; then they get what it kept.
+    Draining(Vec<Waited>, Vec<Share>),
     /// Nothing.
     Over,
 }
@@ -81,8 +83,8 @@ impl Stage {
     /// The threads it waits for.
     fn waits_for(&self) -> Vec<Arc<ThreadShared>> {
         let all = match self {
-            Stage::Unlinking(all) | Stage::Draining(all) => all.iter().collect(),
-            Stage::Ending(one) => vec![one],
+            Stage::Unlinking(all) | Stage::Draining(all, _) => all.iter().collect(),
+            Stage::Ending(one, _) => vec![one],
             Stage::Over => Vec::new(),
         };
         let late = all.into_iter().filter(|w| !w.done.load(Ordering::Acquire));
@@ -156,6 +158,7 @@ impl Graph {
         let (pool, counters) = (Arc::clone(&self.pool), self.graph_counters.clone());
         let (traces, clock) = (Arc::clone(&self.traces), self.clock.clone());
         let (topology, face) = (self.topology.borrow().clone(), Arc::clone(&shared));
+        let makers = self.makers.borrow().clone();
         let body = move || {
             face.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             if let Some(cpu) = cpu {
@@ -165,7 +168,8 @@ impl Graph {
                 }
             }
             face.clear_busy();
-            let lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
+            let mut lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
+            lane.states = States::of(&makers, number);
             let _ended = Ended(Arc::clone(&face));
             Worker::new(lane, topology, face, clock).run();
         };
@@ -179,6 +183,7 @@ impl Graph {
         }
         self.events.write(0, format!("worker {} started", number - 1));
         self.tell_observers();
+        self.reshard();
         Ok(number)
     }
 
@@ -207,7 +212,7 @@ impl Graph {
     }
 
     /// Something that a thread does in any case: at once, or when it moves again.
-    fn give(&self, shared: &Arc<ThreadShared>, job: impl FnOnce(&mut Worker) + Send + 'static) {
+    pub(super) fn give(&self, shared: &Arc<ThreadShared>, job: impl FnOnce(&mut Worker) + Send + 'static) {
         if shared.index == 0 {
             return job(&mut self.main.borrow_mut());
         }
@@ -251,6 +256,7 @@ impl Graph {
             return Err(GraphError::NoThread(thread, self.registry().running.len()));
         };
         self.tell_observers();
+        self.reshard();
         let queues: Vec<QueueInfo> =
             self.registry().queues.values().filter(|q| q.thread == thread).cloned().collect();
         for queue in queues {
@@ -258,6 +264,7 @@ impl Graph {
             if let Err(why) = self.move_from(&running.shared, &queue, to) {
                 self.threads.borrow_mut().running.insert(thread, running);
                 self.tell_observers();
+                self.reshard();
                 return Err(why);
             }
         }
@@ -295,22 +302,25 @@ impl Graph {
         while leaving.stage.waits_for().is_empty() {
             leaving.stage = match std::mem::replace(&mut leaving.stage, Stage::Over) {
                 Stage::Unlinking(_) => {
-                    shared.post(Box::new(Worker::finish));
+                    let states = self.give_up_states(&shared);
                     shared.ask_to_stop_after_mail();
-                    Stage::Ending(Waited { shared: Arc::clone(&shared), done: Arc::clone(&shared.ended) })
+                    let end = Waited { shared: Arc::clone(&shared), done: Arc::clone(&shared.ended) };
+                    Stage::Ending(end, states)
                 }
-                Stage::Ending(_) => {
+                Stage::Ending(_, states) => {
                     if let Some(join) = leaving.running.join.take() {
                         join.join()
                             .map_err(|_| GraphError::System(format!("worker {thread} ended badly")))?;
                     }
                     self.registry().roster.leave(thread);
-                    Stage::Draining(self.give_all(move |w| {
+                    let drained = self.give_all(move |w| {
                         w.round_inbox();
                         w.inbox.disconnect(thread);
-                    }))
+                    });
+                    Stage::Draining(drained, states.try_recv().unwrap_or_default())
                 }
-                Stage::Draining(_) => {
+                Stage::Draining(_, states) => {
+                    self.deliver(states);
                     self.events.write(0, format!("worker {} ended", thread - 1));
                     return Ok(true);
                 }
@@ -522,6 +532,7 @@ impl Graph {
     /// Gives back what nobody uses any more, and gets more buffers before they run out.
     pub fn housekeeping(&self) {
         self.advance_leaving();
+        self.reshard_late();
         shoal_infra::qsbr::reclaim();
         if shoal_buffer::lost::count() > 0 {
             self.pool.reclaim_lost();

@@ -88,10 +88,10 @@ impl<T: Copy> StableVec<T> {
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
         let first = self.base.as_ptr().wrapping_add(index);
-        super::prefetch::prefetch_address(first);
+        super::prefetch::prefetch_far(first);
         // Elements that divide a line, or are one, lie in one.
         if 64 % size_of::<T>().max(1) != 0 {
-            super::prefetch::prefetch_address(first.wrapping_add(1).cast::<u8>().wrapping_sub(1));
+            super::prefetch::prefetch_far(first.wrapping_add(1).cast::<u8>().wrapping_sub(1));
         }
     }
 }

@@ -66,10 +66,11 @@ impl Region {
     ///
     /// # Errors
     /// It is shorter than said, can shrink, or cannot be mapped.
-    pub fn open(fd: &OwnedFd, len: u64) -> Result<Region, RegionError> {
+    pub fn open(fd: impl AsFd, len: u64) -> Result<Region, RegionError> {
         if len == 0 || len > MOST_BYTES {
             return Err(RegionError::Size(len));
         }
+        let fd = fd.as_fd();
         let failed = |what| move |e: rustix::io::Errno| RegionError::System(what, e.into());
         // A peer that forgot the seal is helped; after that it is there for good.
         let sealed = || rustix::fs::fcntl_get_seals(fd).is_ok_and(|s| s.contains(SealFlags::SHRINK));

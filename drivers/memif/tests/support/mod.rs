@@ -1,6 +1,8 @@
 //! Two routers in one process, connected by memif, or one router and a peer made by hand.
 #![allow(dead_code)]
 
+pub mod hand;
+
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 use rustix::fs::SealFlags;
@@ -93,7 +93,7 @@ impl Drop for Region {
 }
 
 impl Region {
-    fn open(number: usize, said: RegionSaid, fd: &OwnedFd, trust: Trust) -> Result<Self, MemoryError> {
+    fn open(number: usize, said: RegionSaid, fd: BorrowedFd<'_>, trust: Trust) -> Result<Self, MemoryError> {
         let failed = |what| move |e: rustix::io::Errno| MemoryError::System(number, what, e.into());
         let place = |rule| Err(MemoryError::Place(number, rule));
         let Ok(len) = usize::try_from(said.size) else { return place("too large") };
@@ -172,10 +172,10 @@ impl GuestMemory {
     ///
     /// # Errors
     /// A region is not all there, could be taken away, or overlaps another.
-    pub fn open(said: &[RegionSaid], fds: &[OwnedFd], trust: Trust) -> Result<Self, MemoryError> {
+    pub fn open(said: &[RegionSaid], fds: &[impl AsFd], trust: Trust) -> Result<Self, MemoryError> {
         let mut regions: Vec<Region> = Vec::new();
         for (number, (said, fd)) in said.iter().zip(fds).enumerate() {
-            let region = Region::open(number, *said, fd, trust)?;
+            let region = Region::open(number, *said, fd.as_fd(), trust)?;
             let both = |other: &RegionSaid| {
                 overlap(said.guest, said.size, other.guest, other.size)
                     || overlap(said.user, said.size, other.user, other.size)
@@ -257,6 +257,7 @@ impl GuestMemory {
 mod tests {
     use super::*;
     use rustix::fs::MemfdFlags;
+    use std::os::fd::OwnedFd;
 
     fn memfd(len: u64, flags: MemfdFlags) -> OwnedFd {
         let fd = rustix::fs::memfd_create("test", flags).unwrap();

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use futures_lite::future::{block_on, poll_once};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shoal_memif::{
-    AddRing, Consumer, EventFd, Hello, Init, Link, LinkError, Message, Place, Producer, Region, RegionError,
-    Regions, RingMemory, RingPlace, RingPlaceError, Slots, VERSION, ring_bytes,
+    AddRing, Consumer, Doorbell, EventError, EventFd, Hello, Init, Link, LinkError, Message, PeerFd, Place,
+    Producer, Region, RegionError, Regions, RingMemory, RingPlace, RingPlaceError, Slots, VERSION,
+    ring_bytes,
 };
 use thiserror::Error;
 
@@ -144,7 +145,7 @@ impl MemifEnd {
         };
         let [out, into] = first;
         let (s2m, m2s) = (ring(true, out)?, ring(false, into)?);
-        let tx = Producer::slave(s2m.0, s2m.1, s2m.2);
+        let tx = Producer::slave(s2m.0, s2m.1, doorbell(s2m.2)?);
         let rx = Consumer::slave(m2s.0, m2s.1, m2s.2);
         say(&link, &Message::Connect { name: format!("shoal-lab/{id}") }, None)?;
         match hear(&link, "connected")?.0 {
@@ -193,7 +194,7 @@ impl MemifEnd {
         let (mut s2m, mut m2s) = (Vec::new(), Vec::new());
         for (AddRing { s2m: up, region, offset, log2, .. }, event) in rings {
             let memory = RingMemory::new(&regions, RingPlace { region, offset, log2 })?;
-            let event = EventFd::of_peer(event).map_err(|e| failed(io::Error::other(e)))?;
+            let event = EventFd::of_peer(event).map_err(no_event)?;
             if up { &mut s2m } else { &mut m2s }.push((memory, event));
         }
         let counts = MemifError::Rings { s2m: s2m.len(), m2s: m2s.len() };
@@ -202,10 +203,18 @@ impl MemifEnd {
             return Err(counts);
         }
         let ring = u32::from(up.0.size());
-        let (rx, tx) = (Consumer::master(up.0, up.1), Producer::master(down.0, down.1));
+        let (rx, tx) = (Consumer::master(up.0, up.1), Producer::master(down.0, doorbell(down.1)?));
         say(&link, &Message::Connected { name: format!("shoal-lab/{id}") }, None)?;
         Ok(MemifEnd { rx, tx, regions, ring, link })
     }
+}
+
+fn no_event(error: EventError) -> MemifError {
+    MemifError::Socket { place: "an interrupt".into(), source: io::Error::other(error) }
+}
+
+fn doorbell(event: EventFd) -> Result<Doorbell, MemifError> {
+    Doorbell::new(event).map_err(no_event)
 }
 
 fn unexpected(got: &Message, wanted: &'static str) -> MemifError {
@@ -221,7 +230,7 @@ fn say(link: &Link, message: &Message, fd: Option<OwnedFd>) -> Result<(), MemifE
 }
 
 /// The next message, if it comes in time.
-fn hear(link: &Link, wanted: &'static str) -> Result<(Message, Option<OwnedFd>), MemifError> {
+fn hear(link: &Link, wanted: &'static str) -> Result<(Message, Option<PeerFd>), MemifError> {
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(heard) = block_on(poll_once(link.receive())) {

@@ -3,14 +3,15 @@
 //! `ip4-local`, and ip4-local-end-of-arc behind them
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_ip::Listeners;
+use shoal_ip::node::LocalDelivery;
 use shoal_wire::{Ip4Header, IpProtocol, UdpHeader};
 
-use crate::{Headers, IcmpError};
+use crate::{Headers, IcmpError, Ip4Family};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,63 +49,6 @@ pub enum Error {
     Broadcast,
 }
 
-/// Who takes packets for this router: the edge of each protocol and of each UDP port, 0 for nobody.
-pub struct Listeners {
-    protocols: Box<[AtomicU16]>,
-    udp: Box<[AtomicU16]>,
-    fragments: AtomicU16,
-}
-
-impl Default for Listeners {
-    fn default() -> Self {
-        let table = |n: usize| (0..n).map(|_| AtomicU16::new(0)).collect();
-        Listeners { protocols: table(256), udp: table(65_536), fragments: AtomicU16::new(0) }
-    }
-}
-
-impl Listeners {
-    /// Gives a protocol to an edge of `ip4-local` or `ip6-local`, or to nobody.
-    pub fn set_protocol(&self, protocol: IpProtocol, edge: Option<Edge>) {
-        Self::set(&self.protocols, usize::from(protocol.0), edge);
-    }
-
-    /// Gives a UDP port to an edge of `ip4-local` or `ip6-local`, or to nobody.
-    pub fn set_udp(&self, port: u16, edge: Option<Edge>) {
-        Self::set(&self.udp, usize::from(port), edge);
-    }
-
-    /// Gives fragments to an edge of `ip4-local` or `ip6-local`, which sees what they make up, or to nobody.
-    pub fn set_fragments(&self, edge: Option<Edge>) {
-        self.fragments.store(edge.map_or(0, |e| e.0), Ordering::Release);
-    }
-
-    /// The edge of fragments.
-    pub fn fragments(&self) -> Option<Edge> {
-        Some(Edge(self.fragments.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
-    }
-
-    fn set(table: &[AtomicU16], at: usize, edge: Option<Edge>) {
-        if let Some(cell) = table.get(at) {
-            cell.store(edge.map_or(0, |e| e.0), Ordering::Release);
-        }
-    }
-
-    /// The edge of a protocol.
-    pub fn protocol(&self, protocol: IpProtocol) -> Option<Edge> {
-        Self::find(&self.protocols, usize::from(protocol.0))
-    }
-
-    /// The edge of a UDP port.
-    pub fn udp(&self, port: u16) -> Option<Edge> {
-        Self::find(&self.udp, usize::from(port))
-    }
-
-    fn find(table: &[AtomicU16], at: usize) -> Option<Edge> {
-        let edge = table.get(at).map_or(0, |cell| cell.load(Ordering::Acquire));
-        (edge != 0).then_some(Edge(edge))
-    }
-}
-
 /// Delivers packets.
 pub struct Ip4Local {
     /// Who takes them.
@@ -130,7 +74,7 @@ fn check_udp(pkt: &Packet<'_>, header: usize, total: usize) -> Result<(), Error>
 /// Where a packet goes that was found in order: by its protocol, and by its port if that is UDP. Features may have made
 /// another packet of it.
 #[inline(always)]
-pub(super) fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
+fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
 where
     N: PacketNode<Error = Error>,
 {
@@ -208,5 +152,17 @@ impl PacketNode for Ip4Local {
             return Ok(Next::Feature(feature));
         }
         deliver(&self.listeners, pkt, cx)
+    }
+}
+
+impl LocalDelivery for Ip4Local {
+    type Family = Ip4Family;
+
+    fn deliver<N: PacketNode<Error = Error>>(
+        listeners: &Listeners,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, N>,
+    ) -> Result<Next, Error> {
+        deliver(listeners, pkt, cx)
     }
 }

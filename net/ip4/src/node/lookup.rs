@@ -15,9 +15,10 @@ use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
+use shoal_ip::node::RouteLookup;
 use shoal_wire::Ip4Header;
 
-use crate::Headers;
+use crate::{Headers, Ip4Family};
 
 mod aside;
 
@@ -94,21 +95,30 @@ impl Ip4Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
     fn table(&self, pkt: &Packet<'_>) -> FibIndex {
-        match pkt.tx() {
-            SwIfIndex::NONE => FibIndex(self.interfaces.ip4_table(pkt.rx())),
-            // A feature, a driver or whoever made the packet chose another.
-            SwIfIndex(fib) => FibIndex(fib),
-        }
+        // A feature, a driver or the maker of the packet may have chosen another.
+        pkt.meta().fib().unwrap_or_else(|| FibIndex(self.interfaces.ip4_table(pkt.rx())))
     }
+}
 
-    /// What is known of a packet before it is looked up.
-    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+impl RouteLookup for Ip4Lookup {
+    type Family = Ip4Family;
+    type Packet = Key;
+    const TOO_SHORT: Error = Error::TooShort;
+
+    #[inline(always)]
+    fn known(&self, pkt: &Packet<'_>) -> Option<Key> {
         let ip = pkt.header::<Ip4Header>()?;
         Some(Key { dst: ip.dst_u32(), fib: self.table(pkt).0, ..Key::default() })
     }
 
-    /// Where a packet goes that has found an adjacency.
-    pub(super) fn follow(
+    /// The hash is that of the table the packet came to first.
+    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+        let balance = self.adjacencies.get(index, guard).is_balance();
+        let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
+        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
+    }
+
+    fn follow(
         &self,
         key: Key,
         index: AdjIndex,
@@ -119,13 +129,6 @@ impl Ip4Lookup {
             return Ok(Next::Rewrite);
         }
         self.rest(key, index, pkt, (thread, guard))
-    }
-
-    /// What `show trace` says; the hash is that of the table the packet came to first.
-    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
-        let balance = self.adjacencies.get(index, guard).is_balance();
-        let hash = if balance { self.fib.flow_hash(FibIndex(key.fib), pkt.data()) } else { 0 };
-        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
     }
 }
 
@@ -229,7 +232,7 @@ impl Finds for Ip4Lookup {
                 return None;
             }
         }
-        if pkt.tx() != SwIfIndex::NONE {
+        if pkt.meta().fib().is_some() {
             return None;
         }
         pkt.meta_mut().adj = index.0;

@@ -1,18 +1,17 @@
 //! `ip6-local`: packets for this router. RFC 8200, 4 and 8.1; RFC 4443, 2.3.
-//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error | features of
-//! `ip6-local`, and ip6-local-end-of-arc behind them
+//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error | its arc's features
 
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_ip4::Listeners;
-use shoal_wire::checksum::Sum;
+use shoal_ip::Listeners;
+use shoal_ip::node::LocalDelivery;
 use shoal_wire::ip6_ext::{Ip6ExtError, Reader, is_extension, walk};
-use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, icmp6};
+use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, checksum::Sum, icmp6};
 
-use crate::{Headers, IcmpError};
+use crate::{Headers, IcmpError, Ip6Family};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +198,7 @@ where
 }
 
 /// The same of a packet that features may have made another of.
-pub(super) fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
+fn deliver<N>(listeners: &Listeners, pkt: &mut Packet<'_>, cx: &Cx<'_, N>) -> Result<Next, Error>
 where
     N: PacketNode<Error = Error>,
 {
@@ -235,5 +234,17 @@ impl PacketNode for Ip6Local {
             return Ok(Next::Feature(feature));
         }
         dispatch(&self.listeners, upper, pkt, cx)
+    }
+}
+
+impl LocalDelivery for Ip6Local {
+    type Family = Ip6Family;
+
+    fn deliver<N: PacketNode<Error = Error>>(
+        listeners: &Listeners,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, N>,
+    ) -> Result<Next, Error> {
+        deliver(listeners, pkt, cx)
     }
 }

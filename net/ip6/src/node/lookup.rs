@@ -12,10 +12,11 @@ use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::{Cx, Edge, GROUP, StagedNode};
 use shoal_infra::Guard;
 use shoal_infra::mtrie::Search;
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::IfTable;
+use shoal_ip::node::RouteLookup;
 use shoal_wire::Ip6Header;
 
-use crate::{Headers, Ip6LinkTable, edges::Ip6Edges};
+use crate::{Headers, Ip6Family, Ip6LinkTable, edges::Ip6Edges};
 
 mod ahead;
 mod aside;
@@ -92,21 +93,30 @@ impl Ip6Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
     fn table(&self, pkt: &Packet<'_>) -> FibIndex {
-        match pkt.tx() {
-            SwIfIndex::NONE => FibIndex(self.interfaces.ip6_table(pkt.rx())),
-            // A feature, a driver or whoever made the packet chose another.
-            SwIfIndex(fib) => FibIndex(fib),
-        }
+        // A feature, a driver or the maker of the packet may have chosen another.
+        pkt.meta().fib().unwrap_or_else(|| FibIndex(self.interfaces.ip6_table(pkt.rx())))
     }
+}
 
-    /// What is known of a packet before it is looked up.
-    pub(super) fn key(&self, pkt: &Packet<'_>) -> Option<Key> {
+impl RouteLookup for Ip6Lookup {
+    type Family = Ip6Family;
+    type Packet = Key;
+    const TOO_SHORT: Error = Error::TooShort;
+
+    #[inline(always)]
+    fn known(&self, pkt: &Packet<'_>) -> Option<Key> {
         let ip = pkt.header::<Ip6Header>()?;
         Some(Key { dst: ip.dst_u128(), fib: self.table(pkt).0, ..Key::default() })
     }
 
-    /// Where a packet goes that has found an adjacency.
-    pub(super) fn follow(
+    /// The hash is that of the table the packet came to first.
+    fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
+        let balance = self.adjacencies.get(index, guard).is_balance();
+        let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
+        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
+    }
+
+    fn follow(
         &self,
         key: Key,
         index: AdjIndex,
@@ -117,13 +127,6 @@ impl Ip6Lookup {
             return Ok(Next::Rewrite);
         }
         self.rest(key, index, pkt, (thread, guard))
-    }
-
-    /// What `show trace` says; the hash is that of the table the packet came to first.
-    pub(super) fn trace(&self, key: Key, index: AdjIndex, pkt: &Packet<'_>, guard: Guard<'_>) -> Trace {
-        let balance = self.adjacencies.get(index, guard).is_balance();
-        let hash = if balance { self.fib.flow_hash_ip6(FibIndex(key.fib), pkt.data()) } else { 0 };
-        Trace { fib: key.fib, adj: index.0, hash, headers: Headers::of(pkt) }
     }
 }
 
@@ -136,7 +139,7 @@ impl StagedNode for Ip6Lookup {
 
     #[inline(always)]
     fn prepare(&self, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Key {
-        self.key(pkt).unwrap_or_default()
+        self.known(pkt).unwrap_or_default()
     }
 
     #[inline(always)]

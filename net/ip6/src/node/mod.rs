@@ -1,14 +1,8 @@
 //! The nodes an IPv6 packet passes.
 
-pub mod drop;
 pub mod frag;
 pub mod hop_by_hop;
 pub mod input;
-pub mod interface_rx;
-pub mod load_balance;
 pub mod local;
-pub mod local_end;
 pub mod lookup;
-pub mod not_enabled;
-pub mod punt;
 pub mod rewrite;

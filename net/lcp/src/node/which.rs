@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_buffer::Packet;
-use shoal_ip4::Listeners;
+use shoal_ip::Listeners;
 use shoal_wire::ip6_ext::Ip6ExtHeaders;
 use shoal_wire::{EtherType, Icmp4Type, Icmp6Type, Ip4Header, Ip6Header, IpProtocol, UdpHeader};
 

@@ -74,7 +74,7 @@ impl Finds for Ip6Lookup {
                 return None;
             }
         }
-        if pkt.tx() != SwIfIndex::NONE {
+        if pkt.meta().fib().is_some() {
             return None;
         }
         pkt.meta_mut().adj = index.0;

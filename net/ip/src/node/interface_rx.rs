@@ -1,37 +1,22 @@
 //! `interface-rx-dpo-ip4`, `interface-rx-dpo-ip6`: packets that a route has received again, as if by another interface.
-//! ip4-lookup | ip6-lookup -> **interface-rx** -> ip4-input | ip6-input
+//! ip4-lookup | ip6-lookup -> **interface-rx-dpo-ip4** -> ip4-input | ip6-input
 
 use std::marker::PhantomData;
 
 use shoal_adj::{AdjIndex, AdjTable};
-use shoal_buffer::{Packet, SwIfIndex};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
 
-/// What differs between the families.
-pub trait Names: Copy + Send + Sync + 'static {
-    /// The node's own name.
-    const NODE: &'static str;
-    /// The next node: that of all that is received.
-    const INPUT: &'static [&'static str];
-}
-
-/// IPv4's.
-#[derive(Clone, Copy, Debug)]
-pub struct Ip4Names;
-
-impl Names for Ip4Names {
-    const NODE: &'static str = "interface-rx-dpo-ip4";
-    const INPUT: &'static [&'static str] = &["ip4-input"];
-}
+use crate::IpFamily;
 
 /// Where a packet goes next: as all that is received.
 #[derive(Clone, Copy, Debug)]
-pub struct Next<N>(PhantomData<N>);
+pub struct Next<F>(PhantomData<F>);
 
-impl<N: Names> NextNodes for Next<N> {
-    const NAMES: &'static [&'static str] = N::INPUT;
+impl<F: IpFamily> NextNodes for Next<F> {
+    const NAMES: &'static [&'static str] = F::INPUT_NEXT;
 
     fn edge(self) -> Edge {
         Edge(1)
@@ -55,26 +40,26 @@ pub struct Trace {
 }
 
 /// Has packets received by the interface their adjacency names.
-pub struct InterfaceRx<N> {
+pub struct InterfaceRx<F> {
     adjacencies: AdjTable,
     interfaces: IfTable,
-    names: PhantomData<N>,
+    family: PhantomData<F>,
 }
 
-impl<N: Names> InterfaceRx<N> {
+impl<F: IpFamily> InterfaceRx<F> {
     /// One that knows all adjacencies and all interfaces.
     pub fn new(adjacencies: AdjTable, interfaces: IfTable) -> Self {
-        InterfaceRx { adjacencies, interfaces, names: PhantomData }
+        InterfaceRx { adjacencies, interfaces, family: PhantomData }
     }
 }
 
-impl<N: Names> PacketNode for InterfaceRx<N> {
-    const NAME: &'static str = N::NODE;
-    type Next = Next<N>;
+impl<F: IpFamily> PacketNode for InterfaceRx<F> {
+    const NAME: &'static str = F::NODES.interface_rx;
+    type Next = Next<F>;
     type Error = Error;
     type Trace = Trace;
 
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<N>, Error> {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
         let guard = cx.guard();
         let rx = self.adjacencies.get(AdjIndex(pkt.meta().adj), guard).tx();
         cx.trace(pkt, || Trace { rx: rx.0 });
@@ -85,7 +70,8 @@ impl<N: Names> PacketNode for InterfaceRx<N> {
         let flags = pkt.flags().received_again().ok_or(Error::TooOften)?;
         let bytes = pkt.len() as u64;
         let meta = pkt.meta_mut();
-        (meta.flags, meta.rx, meta.tx) = (flags, rx, SwIfIndex::NONE);
+        meta.flags = flags;
+        meta.received_by(rx);
         cx.counters().rx.add(cx.thread(), rx.0 as usize, 1, bytes);
         Ok(Next(PhantomData))
     }

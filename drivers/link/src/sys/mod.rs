@@ -1,0 +1,7 @@
+//! The unsafe island: system calls that no library offers safely.
+//!
+//! Invariant: what the kernel is given to read or write lives on this side until the call has returned.
+
+mod signal;
+
+pub(crate) use signal::Signal;

@@ -1,0 +1,16 @@
+//! What forwarding of IPv4 and IPv6 has in common: nodes, arcs and tables that differ between the families in names only.
+//!
+//! [`IpFamily`] is the difference. The crates of the two families implement it, register the nodes of [`node`] under the
+//! names it gives, and add what is really different: header checks, options, lookup, rewrite, fragmentation, delivery.
+#![forbid(unsafe_code)]
+
+mod arcs;
+mod family;
+mod headers;
+mod listeners;
+pub mod node;
+
+pub use arcs::{add_arcs, follow_enabled};
+pub use family::{ArcNames, IpFamily, NodeNames, Unreachable};
+pub use headers::Headers;
+pub use listeners::{ListenerTable, Listeners};
