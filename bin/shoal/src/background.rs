@@ -8,17 +8,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-use shoal_config::StartUp;
-
 /// Marks the second process.
 const MARK: &str = "SHOAL_IN_BACKGROUND";
 /// What it says when the router runs.
 const READY: &[u8] = b"ready\n";
 
-/// Whether this process should start another and leave.
-pub fn wanted(startup: &StartUp) -> bool {
+/// Whether this process, which was not told to stay, should start another and leave.
+pub fn wanted() -> bool {
     // A service manager that waits for our message watches this very process.
-    !startup.unix.nodaemon && !is_second() && !crate::notify::is_wanted()
+    !is_second() && !crate::notify::is_wanted()
 }
 
 fn is_second() -> bool {

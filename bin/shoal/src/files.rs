@@ -52,6 +52,11 @@ impl RuntimeDir {
         }
         Ok(RuntimeDir(Some(path.to_owned())))
     }
+
+    /// Where it is, if it is ours.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
 }
 
 impl Drop for RuntimeDir {

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -161,13 +162,33 @@ pub struct Log {
 /// The log on the shelf, for its commands.
 pub struct Shelf(pub Arc<Log>);
 
+/// Where messages go, and which.
+#[derive(Debug)]
+pub struct LogSettings {
+    kept: Logging,
+    stderr: bool,
+    syslog: bool,
+    file: Option<PathBuf>,
+}
+
+impl LogSettings {
+    /// What the start-up file says.
+    pub fn of(startup: &StartUp) -> Self {
+        let unix = &startup.unix;
+        LogSettings {
+            kept: startup.logging.clone(),
+            // VPP logs to the terminal or to syslog; a router in the foreground whose terminal stays silent helps nobody.
+            stderr: unix.nosyslog || unix.nodaemon,
+            syslog: !unix.nosyslog && !unix.interactive,
+            file: unix.log.clone(),
+        }
+    }
+}
+
 /// Makes the log and sends every message and panic to it.
-pub fn install(startup: &StartUp) -> Arc<Log> {
-    let unix = &startup.unix;
-    // VPP logs to the terminal or to syslog; a router in the foreground whose terminal stays silent helps nobody.
-    let syslog = !unix.nosyslog && !unix.interactive;
-    let log = Arc::new(Log::new(&startup.logging, unix.nosyslog || unix.nodaemon, syslog));
-    if let Some(path) = &unix.log {
+pub fn install(settings: &LogSettings) -> Arc<Log> {
+    let log = Arc::new(Log::new(&settings.kept, settings.stderr, settings.syslog));
+    if let Some(path) = &settings.file {
         log.append_to(path);
     }
     let subscriber = tracing_subscriber::registry().with(ToLog(Arc::clone(&log)));
@@ -213,7 +234,8 @@ impl Log {
     }
 
     fn append_to(&self, path: &Path) {
-        match OpenOptions::new().create(true).append(true).open(path) {
+        // Not for everybody: a log tells addresses, names and what operators do.
+        match OpenOptions::new().create(true).append(true).mode(0o640).open(path) {
             Ok(file) => self.lock().file = Some(file),
             Err(error) => self.write(Level::Error, "logging", format!("{}: {error}", path.display())),
         }

@@ -26,11 +26,14 @@ mod running;
 mod settings;
 mod signals;
 mod stop;
+mod watch;
 
 use std::process::ExitCode;
 
-use shoal_config::{Input, Invocation, Machine, StartUp, USAGE};
+use shoal_config::{Input, Invocation, Machine, USAGE};
 use shoal_module::config::Section;
+
+use settings::Settings;
 
 /// The command line or the configuration is wrong.
 const MISTAKE: u8 = 2;
@@ -74,44 +77,41 @@ fn main() -> ExitCode {
         Invocation::Doctor(words) => return answer(&shoal_doctor::doctor(&words, &surroundings())),
         Invocation::Tune(words) => return answer(&shoal_doctor::tune(&words, &surroundings())),
         Invocation::CheckConfig(input) => match check(&input) {
-            Ok(startup) => {
-                settings::exposure(&startup).into_iter().chain(settings::warning(&startup)).for_each(
-                    |line| {
-                        eprintln!("{line}");
-                    },
-                );
+            Ok(settings) => {
+                for line in settings.notes {
+                    eprintln!("{line}");
+                }
                 println!("the configuration is good");
             }
             Err(code) => return code,
         },
         Invocation::Run(input) => match check(&input) {
-            Ok(startup) => return run(&startup),
+            Ok(settings) => return run(settings),
             Err(code) => return code,
         },
     }
     ExitCode::SUCCESS
 }
 
-/// Reads and checks everything, and says what is wrong.
-fn check(input: &Input) -> Result<StartUp, ExitCode> {
+/// Reads, checks and translates everything, and says what is wrong.
+fn check(input: &Input) -> Result<Settings, ExitCode> {
     let sources = input.sources().map_err(|e| complain(&e))?;
     let sections: Vec<&'static Section> = modules::all().flat_map(|m| m.sections).collect();
     let startup = shoal_config::check(&sources, &sections, &Machine::read()).map_err(|e| complain(&e))?;
-    settings::refuse(&startup).map_err(|e| complain(&e))?;
-    Ok(startup)
+    Settings::translate(startup).map_err(|e| complain(&e))
 }
 
-fn run(startup: &StartUp) -> ExitCode {
-    if background::wanted(startup) {
+fn run(settings: Settings) -> ExitCode {
+    if settings.process.background && background::wanted() {
         return background::start();
     }
     // Before the first thread, so that all threads inherit it.
     if let Err(error) = signals::block() {
         return fail(&error);
     }
-    let log = logging::install(startup);
+    let log = logging::install(&settings.log);
     name_as_vpp();
-    match router::run(startup, &log) {
+    match router::run(settings, &log) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }

@@ -1,16 +1,15 @@
 //! The router: put together, run, taken apart.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_lite::future::or;
 use nix::sys::signal::Signal;
 use shoal_cli::Cli;
-use shoal_config::StartUp;
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
 use shoal_module::cli::WIRE;
@@ -20,12 +19,10 @@ use shoal_stats::Stats;
 use crate::console::Console;
 use crate::files::{PidFile, RuntimeDir};
 use crate::logging::{Log, Shelf};
+use crate::settings::{Memory, Settings};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::{background, files, modules, notify, restore, settings};
-
-/// An orderly end that takes longer than this is cut short.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::{background, notify, restore, watch};
 
 /// Why the router did not start, in words.
 #[derive(Debug, thiserror::Error)]
@@ -63,84 +60,101 @@ struct Router {
     _runtime_dir: RuntimeDir,
 }
 
+/// What is done first, when the router is up.
+struct First {
+    /// How many workers it was started with.
+    workers: usize,
+    /// What was saved is run.
+    restores: bool,
+    /// Then this file of commands.
+    exec: Option<PathBuf>,
+}
+
 /// Starts the router, runs it until it is asked to end, and ends it.
-pub fn run(startup: &StartUp, log: &Arc<Log>) -> Result<(), StartError> {
+pub fn run(settings: Settings, log: &Arc<Log>) -> Result<(), StartError> {
     let begun = Instant::now();
-    for line in settings::exposure(startup).into_iter().chain(settings::warning(startup)) {
+    for line in &settings.notes {
         tracing::warn!("{line}");
     }
+    let (interactive, nap) = (settings.process.interactive, settings.process.poll_sleep);
+    let prompt = settings.cli.prompt.clone();
+    let first = First {
+        workers: settings.workers.len(),
+        restores: settings.restores,
+        exec: settings.process.exec.clone(),
+    };
     let signals = trying("signals", Signals::new())?;
-    let router = Router::start(startup, log)?;
+    let router = Router::start(settings, log, &signals)?;
     let console = Rc::new(Console::default());
-    router.watch(signals, Rc::clone(&console));
-    router.welcome(startup, begun);
+    router.watch(signals.clone(), Rc::clone(&console));
+    router.welcome(first, begun);
     trying("the terminal", background::leave_terminal())?;
-    if startup.unix.interactive {
+    if interactive {
         let (cli, control, stop) =
             (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
-        router.processes.spawn("unix-console", console.run(cli, control, stop, settings::prompt(startup)));
+        router.processes.spawn("unix-console", console.run(cli, control, stop, prompt));
     }
-    let nap = startup.unix.poll_sleep;
     router.graph.run(&router.processes, || {
         if !nap.is_zero() {
             std::thread::sleep(nap);
         }
         router.stop.is_asked()
     });
-    router.end();
-    Ok(())
+    router.end(&signals)
 }
 
 impl Router {
-    fn start(startup: &StartUp, log: &Arc<Log>) -> Result<Self, StartError> {
-        let gid = startup.unix.gid.as_ref().map(files::group).transpose().map_err(StartError)?;
-        let dir = &startup.unix.runtime_dir;
-        let runtime_dir =
-            trying(format_args!("runtime directory {}", dir.display()), RuntimeDir::make(dir, gid))?;
-        let pidfile = startup.unix.pidfile.as_deref();
+    fn start(settings: Settings, log: &Arc<Log>, signals: &Signals) -> Result<Self, StartError> {
+        let sockets_of_files = settings.sockets();
+        let Settings { process, memory, modules, .. } = settings;
+        let dir = &process.runtime_dir;
+        let made = RuntimeDir::make(dir, process.gid);
+        let runtime_dir = trying(format_args!("runtime directory {}", dir.display()), made)?;
+        let pidfile = process.pidfile.as_deref();
         let pidfile = pidfile.map(|p| trying(format_args!("pid file {}", p.display()), PidFile::write(p)));
         let pidfile = pidfile.transpose()?;
+        process.pidfile.iter().for_each(|path| signals.remove_at_end(path.clone()));
 
-        let graph = trying(
-            "memory",
-            Graph::new(GraphConfig {
-                buffers: settings::pool(&startup.buffers),
-                stats_bytes: settings::stats_bytes(startup),
-                clock: Clock::real(),
-            }),
-        )?;
+        let Memory { buffers, stats_bytes, tables } = memory;
+        let graph = trying("memory", Graph::new(GraphConfig { buffers, stats_bytes, clock: Clock::real() }))?;
+        signals.watch(graph.roster());
+        trying("the watch", watch::start(graph.roster()))?;
         tracing::info!("{}", buffers_line(&graph));
-        shoal_infra::budget::set_limit(startup.section("memory").u64("main-heap-size"));
-        let modules = modules::enabled(&startup.plugins);
+        shoal_infra::budget::set_limit(tables);
         let control = Rc::new(Control::new());
         let sockets = Sockets(Rc::clone(&control));
         control.put_rc(Rc::clone(&graph));
         let processes = control.put(Processes::new(graph.clock().clone()));
         control.put(Shelf(Arc::clone(log)));
-        control.put(startup.sections.clone());
-        control.put(shoal_module::RuntimeDir(startup.unix.runtime_dir.clone()));
-        control.put(settings::stats(startup, gid));
-        control.put(settings::api(startup, gid, &modules));
-        control.put(settings::configuration(startup, gid));
-        control.put(settings::plugins(startup));
+        control.put(settings.sections);
+        control.put(shoal_module::RuntimeDir(process.runtime_dir));
+        control.put(settings.stats);
+        control.put(settings.api);
+        control.put(settings.configuration);
+        control.put(settings.plugins);
         control.put(ModuleList(modules.clone()));
         graph.know_features(modules::all().flat_map(|module| module.features).copied());
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
-        for core in &startup.cpu.workers {
-            trying("worker", graph.add_worker(core.map(|c| c as usize)))?;
+        for core in settings.workers {
+            trying("worker", graph.add_worker(core))?;
         }
         let arg_types = modules.iter().flat_map(|m| m.arg_types).chain(WIRE);
         let loaded = control.get::<LoadedPlugins>().map(|p| p.commands.clone()).unwrap_or_default();
         let cli = Cli::new(modules.iter().flat_map(|m| m.commands).chain(loaded), arg_types);
         let cli = control.put(cli.map_err(|e| StartError(e.to_string()))?);
         shoal_module::start_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
-        let listener = shoal_cli::server::listen(settings::cli(startup, gid).map_err(StartError)?);
-        let listener = listener.map_err(|e| StartError(e.to_string()))?;
+        let listener = shoal_cli::server::listen(settings.cli).map_err(|e| StartError(e.to_string()))?;
         // After the first socket: its helper thread is there now and does not inherit the main thread's core.
-        if let Some(core) = startup.cpu.main_core {
+        if let Some(core) = process.main_core {
             pin_main(&graph, core);
         }
+
+        // They are ours from here on: had another router had them, the start would have failed.
+        for path in sockets_of_files {
+            signals.remove_at_end(path);
+        }
+        runtime_dir.path().iter().for_each(|path| signals.remove_at_end(path.to_path_buf()));
 
         let stop = Rc::new(Stop::default());
         let (tasks, until) = (Rc::clone(&processes), Rc::clone(&stop));
@@ -166,7 +180,7 @@ impl Router {
             loop {
                 match signals.next().await {
                     Ok(Signal::SIGHUP) => tracing::info!("SIGHUP: there is nothing to read again"),
-                    Ok(Signal::SIGINT) if console.interrupt() => {}
+                    Ok(Signal::SIGINT) if console.interrupt() => signals.dismiss(),
                     Ok(signal) => {
                         tracing::info!("{signal}: the router ends");
                         return stop.ask();
@@ -178,11 +192,10 @@ impl Router {
     }
 
     /// Runs what was saved and the file of commands, then tells the service manager that all is up.
-    fn welcome(&self, startup: &StartUp, begun: Instant) {
-        let workers = startup.cpu.workers.len();
+    fn welcome(&self, first: First, begun: Instant) {
+        let First { workers, restores, exec: file } = first;
         tracing::info!("up in {} ms with {workers} workers", begun.elapsed().as_millis());
-        let saved = if settings::restores(startup) { restore::saved(&self.control) } else { None };
-        let file = startup.unix.exec.clone();
+        let saved = if restores { restore::saved(&self.control) } else { None };
         if saved.is_none() && file.is_none() {
             return notify::notify("READY=1");
         }
@@ -198,20 +211,20 @@ impl Router {
         });
     }
 
-    fn end(self) {
+    fn end(self, signals: &Signals) -> Result<(), StartError> {
+        signals.ends();
         notify::notify("STOPPING=1");
-        // A worker that does not answer must not keep the process: the kernel takes everything back.
-        let guard = || {
-            std::thread::sleep(PATIENCE);
-            eprintln!("shoal: a thread does not end, leaving without it");
-            std::process::exit(1);
-        };
-        let _ = std::thread::Builder::new().name("end".into()).spawn(guard);
         drop(self.sockets);
         // Tasks that wait for the end do what they have to, such as removing their socket.
         self.processes.run_until_idle();
-        self.graph.stop_workers();
+        if let Err(why) = self.graph.stop_workers() {
+            tracing::error!("the router ends without a thread: {why}");
+            // What that thread uses stays until the process has gone, which is now.
+            signals.leave();
+        }
         tracing::info!("ended");
+        signals.ended();
+        Ok(())
     }
 }
 

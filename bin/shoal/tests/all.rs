@@ -3,3 +3,4 @@
 
 mod metrics;
 mod process;
+mod stuck;

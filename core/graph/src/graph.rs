@@ -32,6 +32,7 @@ use crate::trace::{TraceStore, Tracer};
 use crate::worker::Worker;
 
 mod arcs;
+mod ask;
 mod draft;
 mod edges;
 mod error;
@@ -112,6 +113,8 @@ pub struct Graph {
     copied: Cell<u64>,
     main: RefCell<Worker>,
     threads: RefCell<threads::Threads>,
+    /// A worker came or went while a thread was stuck, which has yet to give up what belongs to others now.
+    reshards_late: Cell<bool>,
     /// What features keep on each thread, by slot.
     makers: RefCell<Vec<Arc<dyn Maker>>>,
     /// What they keep in packets.
@@ -178,6 +181,7 @@ impl Graph {
             copied: Cell::new(0),
             main: RefCell::new(main),
             threads: RefCell::new(threads::Threads::new(shared)),
+            reshards_late: Cell::new(false),
             makers: RefCell::default(),
             slots: RefCell::default(),
         };

@@ -165,6 +165,17 @@ impl Lane {
     fn push_pending(&mut self, node: NodeIndex, frame: Box<Frame>) {
         let position = self.done.wrapping_add(self.pending.len());
         self.pending.push_back(Pending { node, frame: Some(frame) });
+        match self.open.get_mut(node.at()) {
+            Some(open) => *open = position,
+            None => self.open_unknown(node, position),
+        }
+    }
+
+    /// A thread that was stuck when a node came may meet it before it is told of it.
+    #[cold]
+    #[inline(never)]
+    fn open_unknown(&mut self, node: NodeIndex, position: usize) {
+        self.open.resize(node.at() + 1, CLOSED);
         if let Some(open) = self.open.get_mut(node.at()) {
             *open = position;
         }

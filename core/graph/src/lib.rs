@@ -21,6 +21,7 @@ mod lane;
 mod ledger;
 pub mod node;
 pub mod process;
+pub mod pulse;
 #[allow(unsafe_code)]
 mod raw;
 mod rx;

@@ -3,12 +3,14 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use shoal_infra::Padded;
 
 use crate::Worker;
 use crate::process::Wake;
+use crate::topology::{Change, Changes};
 
 /// Work for a thread, done between two rounds of its loop.
 pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
@@ -90,10 +92,31 @@ pub struct ThreadShared {
     work: Padded<Work>,
     /// What `work` said when the busy percentage was started anew, and the clock's reading then.
     cleared: Mutex<(Load, u64)>,
+    /// Set by others who have found the thread stuck; it need not take it back, see [`ThreadShared::stuck_for`].
+    stall: Mutex<Option<Stall>>,
+    /// The thread has run its last round.
+    pub(crate) ended: Arc<AtomicBool>,
     /// The kernel's number for the thread.
     pub lwp: AtomicI32,
     /// The processor it is pinned to, `u32::MAX` when it is not.
     pub cpu: AtomicU32,
+}
+
+/// A thread was found stuck.
+#[derive(Clone, Copy)]
+struct Stall {
+    /// Rounds it had done: with one more the stall is over.
+    loops: u64,
+    since: Instant,
+}
+
+/// What others have left for a thread.
+#[derive(Default)]
+struct Mail {
+    /// What has changed in the graph; it comes before the jobs, which may be about what is new in it. Of a node that
+    /// changed several times only the last change is kept, so a thread that does not move costs no more than the graph.
+    change: Option<Changes>,
+    jobs: Vec<Job>,
 }
 
 /// What is written rarely and read in each round or with each frame.
@@ -101,7 +124,7 @@ struct Signals {
     has_mail: AtomicBool,
     asleep: AtomicBool,
     stop: AtomicBool,
-    mail: Mutex<Vec<Job>>,
+    mail: Mutex<Mail>,
 }
 
 impl ThreadShared {
@@ -119,6 +142,8 @@ impl ThreadShared {
             }),
             work: Padded::default(),
             cleared: Mutex::new((Load::default(), crate::clock::tsc())),
+            stall: Mutex::default(),
+            ended: Arc::default(),
             lwp: AtomicI32::new(0),
             cpu: AtomicU32::new(u32::MAX),
         }))
@@ -126,7 +151,19 @@ impl ThreadShared {
 
     /// Leaves work for the thread and wakes it.
     pub(crate) fn post(&self, job: Job) {
-        self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        self.leave(|mail| mail.jobs.push(job));
+    }
+
+    /// Leaves what has changed in the graph, on top of what is not taken over yet.
+    pub(crate) fn leave_change(&self, change: &Change) {
+        self.leave(|mail| match &mut mail.change {
+            Some(changes) => changes.add(change),
+            none => *none = Some(Changes::of(change)),
+        });
+    }
+
+    fn leave(&self, put: impl FnOnce(&mut Mail)) {
+        put(&mut self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
         self.signals.has_mail.store(true, Ordering::SeqCst);
         self.wake_if_asleep();
     }
@@ -136,9 +173,10 @@ impl ThreadShared {
         self.signals.has_mail.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_mail(&self) -> Vec<Job> {
+    pub(crate) fn take_mail(&self) -> (Option<Changes>, Vec<Job>) {
         self.signals.has_mail.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner))
+        let mail = std::mem::take(&mut *self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
+        (mail.change, mail.jobs)
     }
 
     /// Wakes the thread if it sleeps.
@@ -193,6 +231,38 @@ impl ThreadShared {
     #[inline(always)]
     pub(crate) fn work(&self) -> &Work {
         &self.work
+    }
+
+    /// Notes that the thread has not moved for `still`, since it had done `loops` rounds.
+    pub(crate) fn mark_stuck(&self, loops: u64, still: Duration) {
+        let mut stall = self.stall.lock().unwrap_or_else(PoisonError::into_inner);
+        if stall.is_none_or(|known| known.loops != loops) {
+            let now = Instant::now();
+            *stall = Some(Stall { loops, since: now.checked_sub(still).unwrap_or(now) });
+        }
+    }
+
+    /// For how long the thread has been known not to move; `None` when it moves, or sleeps until it is woken. What is
+    /// known ends by itself with the thread's next round.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        let stall = (*self.stall.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let is_over = self.load().loops != stall.loops || self.is_asleep();
+        if is_over { None } else { Some(stall.since.elapsed()) }
+    }
+
+    /// Whether the thread could run if it had a processor, and for how long it has had one, as the kernel says; `None`
+    /// where it does not say.
+    pub(crate) fn ran(&self) -> Option<(bool, Duration)> {
+        let lwp = self.lwp.load(Ordering::Relaxed);
+        if lwp == 0 {
+            // It has not begun.
+            return Some((true, Duration::ZERO));
+        }
+        let file = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{lwp}/{name}")).ok();
+        // The name, the second field, may contain anything, even blanks and brackets.
+        let can_run = file("stat")?.rsplit_once(')')?.1.trim_start().starts_with('R');
+        let ran = file("schedstat")?.split_whitespace().next()?.parse().ok()?;
+        Some((can_run, Duration::from_nanos(ran)))
     }
 
     /// Part of the time, in percent, that the thread had packets in hand since the counters were cleared.

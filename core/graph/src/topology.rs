@@ -1,6 +1,7 @@
 //! The graph as threads see it. Each thread has a picture of its own, which only changes between two rounds of its
 //! loop: a change brings the nodes that are new or other than before, whatever number of nodes there is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -110,6 +111,37 @@ pub(crate) struct Change {
     /// All arcs, if there was a change of any.
     pub(crate) arcs: Option<Vec<Arc<ArcTable>>>,
     pub(crate) drop: NodeIndex,
+}
+
+/// Changes of which a thread has taken none over yet, as one.
+pub(crate) struct Changes {
+    nodes: BTreeMap<NodeIndex, Arc<NodeEntry>>,
+    arcs: Option<Vec<Arc<ArcTable>>>,
+    drop: NodeIndex,
+}
+
+impl Changes {
+    /// The first one.
+    pub(crate) fn of(change: &Change) -> Self {
+        let mut changes = Changes { nodes: BTreeMap::new(), arcs: None, drop: change.drop };
+        changes.add(change);
+        changes
+    }
+
+    /// Adds a later one.
+    pub(crate) fn add(&mut self, change: &Change) {
+        self.nodes.extend(change.nodes.iter().map(|entry| (entry.index, Arc::clone(entry))));
+        if let Some(arcs) = &change.arcs {
+            self.arcs = Some(arcs.clone());
+        }
+        self.drop = change.drop;
+    }
+}
+
+impl From<Changes> for Change {
+    fn from(Changes { nodes, arcs, drop }: Changes) -> Self {
+        Change { nodes: nodes.into_values().collect(), arcs, drop }
+    }
 }
 
 impl Topology {

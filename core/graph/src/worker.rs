@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags};
-use shoal_buffer::Flags;
+use shoal_buffer::{Flags, Frame};
 use shoal_infra::Reader;
 
 use crate::clock::{Clock, Time, Watch, tsc};
 use crate::cx::FrameCx;
 use crate::dispatch::Run;
+use crate::error_drop::DELETED;
 use crate::handoff::Inbox;
 use crate::lane::Lane;
 use crate::node::NodeIndex;
@@ -138,11 +139,16 @@ impl Worker {
         &mut self.lane.cache
     }
 
-    fn read_mail(&mut self) -> bool {
+    /// Does what others have left for it.
+    pub(crate) fn read_mail(&mut self) -> bool {
         if !self.shared.has_mail() {
             return false;
         }
-        for job in self.shared.take_mail() {
+        let (changes, jobs) = self.shared.take_mail();
+        if let Some(changes) = changes {
+            self.take_over(&changes.into());
+        }
+        for job in jobs {
             job(self);
         }
         true
@@ -272,7 +278,7 @@ impl Worker {
         while let Some((node, frame)) = self.lane.next_pending() {
             any = true;
             let Some(entry) = self.topology.nodes.get(node.at()) else {
-                self.lane.recycle(frame);
+                self.drop_unknown(frame);
                 continue;
             };
             let n = frame.len() as u64;
@@ -288,6 +294,18 @@ impl Worker {
             *before = after;
         }
         any
+    }
+
+    /// Drops what is for a node this thread has not been told of yet: it was stuck when the node came, and now finishes
+    /// the round of before.
+    #[cold]
+    fn drop_unknown(&mut self, mut frame: Box<Frame>) {
+        for at in 0..frame.len() {
+            if let Some(mut pkt) = frame.packet(self.lane.memory, at) {
+                pkt.meta_mut().error = DELETED;
+            }
+        }
+        self.lane.forward(self.topology.drop, frame);
     }
 
     /// Rests after an empty round: first not at all, if that pays; then until a queue, another thread or a deadline

@@ -8,4 +8,5 @@ mod edges;
 mod growth;
 mod layout;
 mod state;
+mod stuck;
 mod threads;

@@ -53,7 +53,7 @@ fn a_node_and_an_edge_to_it_cost_the_same_however_many_there_are() {
     let hub = graph.nodes().into_iter().find(|n| n.index == hub).unwrap();
     assert!(hub.next.iter().skip(1).enumerate().all(|(n, name)| *name == format!("leaf{n}")));
     assert_eq!(hub.next.len(), 1 + NODES);
-    graph.stop_workers();
+    graph.stop_workers().unwrap();
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn deleted_nodes_cost_the_same_and_their_places_and_edges_are_used_again() {
     assert_eq!(graph.published() - before, NODES as u64, "it was gone already");
     let again: Vec<(NodeIndex, Edge)> = (0..NODES).map(|number| spoke(&graph, hub, number)).collect();
     assert_eq!(again, nodes);
-    graph.stop_workers();
+    graph.stop_workers().unwrap();
 }
 
 #[test]
@@ -92,5 +92,5 @@ fn changes_made_together_are_told_together_and_a_failed_one_keeps_none_back() {
     assert_eq!(failed.unwrap_err().to_string(), "node `two' exists already");
     assert_eq!(graph.published() - before, 2, "the first node is told of");
     assert!(graph.node("two").is_ok());
-    graph.stop_workers();
+    graph.stop_workers().unwrap();
 }

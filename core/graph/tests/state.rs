@@ -190,7 +190,7 @@ impl Bench {
             let before = self.ended.lock().unwrap().len();
             let mut worked = self.graph.round().worked;
             for _ in 0..3 {
-                self.graph.on_every_thread(|_| ()).unwrap();
+                self.graph.barrier(Duration::from_mins(1)).unwrap();
                 worked |= self.graph.round().worked;
             }
             let next = self.graph.next_timer().unwrap().filter(|next| *next <= self.clock.now());
@@ -254,7 +254,7 @@ fn a_worker_that_sleeps_wakes_for_its_timer() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    bench.graph.stop_workers();
+    bench.graph.stop_workers().unwrap();
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn states_move_with_the_workers_and_nothing_is_lost() {
         }
         assert_eq!(bench.in_use(), kept.len(), "seed {seed} step {step}");
     }
-    bench.graph.stop_workers();
+    bench.graph.stop_workers().unwrap();
     bench.clock.advance(KEPT * 2);
     bench.settle();
     assert_eq!(

@@ -173,7 +173,7 @@ impl Bed {
     fn settle(&self) {
         self.on.store(false, Ordering::Relaxed);
         // After this no source is in the middle of a poll.
-        self.graph.on_every_thread(|_| ()).unwrap();
+        self.graph.barrier(Duration::from_secs(10)).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.graph.round();
@@ -189,7 +189,7 @@ impl Bed {
     /// Everything balanced.
     fn check(self) {
         self.settle();
-        self.graph.stop_workers();
+        self.graph.stop_workers().unwrap();
         self.graph.round();
         for what in ["left in a frame by a node", "interface or node was deleted"] {
             assert_eq!(self.graph.error_count("error-drop", what), Some(0));
@@ -224,7 +224,7 @@ fn stopped(bed: &Bed) -> (usize, Gate, shoal_graph::QueueId) {
 }
 
 fn ring(bed: &Bed, to: usize) -> shoal_graph::RingInfo {
-    bed.graph.handoff_rings().unwrap().into_iter().find(|r| (r.from, r.to) == (0, to)).unwrap()
+    bed.graph.handoff_rings().into_iter().find(|r| (r.from, r.to) == (0, to)).unwrap()
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
     bed.graph.round();
     bed.settle();
     let made = bed.made.load(Ordering::Relaxed);
-    let of_main = || bed.graph.ledgers().unwrap().remove(&0).unwrap();
+    let of_main = || bed.graph.ledgers().remove(&0).unwrap();
     assert_eq!(of_main().packets(spread, Edge(1)), made);
     assert_eq!(of_main().packets(spread, Edge::DROP), 0);
     assert!(of_main().dearest(end).clocks > 0);

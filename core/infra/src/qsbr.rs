@@ -10,6 +10,12 @@
 //! References come from a [`Guard`], which borrows the `Reader`; `quiescent` takes `&mut Reader`.
 //! So no reference can live across a quiescent point.
 //!
+//! # A reader that does not move
+//!
+//! A thread that hangs online passes no quiescent point, and what waits for one waits. Writers do not wait with it:
+//! [`Grace::soon`] gives it a moment, once; [`admit`] refuses further changes, and names the thread, when more than
+//! [`MOST_WAITING`] wait for it. When it moves again everything that waits is done.
+//!
 //! # Memory ordering
 //!
 //! The domain has an epoch, raised only under its mutex. A reader's slot holds the last epoch it
@@ -29,6 +35,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, thread_local};
 
@@ -36,9 +43,16 @@ pub use crate::raw::published::Published;
 
 const OFFLINE: u64 = 0;
 
+/// Most changes that wait for one reader before [`admit`] refuses more. What one takes is some dozens of bytes.
+pub const MOST_WAITING: u64 = 1 << 17;
+
 /// One per reader, alone on its pair of cache lines: written by its thread, read by writers.
 #[repr(align(128))]
-struct Slot(AtomicU64);
+struct Slot {
+    epoch: AtomicU64,
+    /// The thread's name, for those who wait for it.
+    name: Box<str>,
+}
 
 struct Garbage {
     /// Free when every online reader has seen this epoch.
@@ -48,6 +62,8 @@ struct Garbage {
 
 struct State {
     slots: Vec<Arc<Slot>>,
+    /// An epoch that some reader did not leave when a writer gave it a moment: the next writer gives it none.
+    left_in: u64,
     /// Epochs never decrease from front to back.
     garbage: VecDeque<Garbage>,
 }
@@ -65,7 +81,7 @@ macro_rules! new_domain {
     () => {
         Domain {
             epoch: Epoch(AtomicU64::new(1)),
-            state: Mutex::new(State { slots: Vec::new(), garbage: VecDeque::new() }),
+            state: Mutex::new(State { slots: Vec::new(), left_in: OFFLINE, garbage: VecDeque::new() }),
         }
     };
 }
@@ -112,11 +128,27 @@ impl State {
         fence(Ordering::SeqCst);
         self.slots
             .iter()
-            .map(|slot| slot.0.load(Ordering::Acquire))
+            .map(|slot| slot.epoch.load(Ordering::Acquire))
             .filter(|&epoch| epoch != OFFLINE)
             .min()
             .unwrap_or(u64::MAX)
     }
+
+    /// The reader that is in the oldest epoch.
+    fn last(&self) -> Option<&Slot> {
+        let online = self.slots.iter().map(|slot| (slot.epoch.load(Ordering::Acquire), slot));
+        online.filter(|(epoch, _)| *epoch != OFFLINE).min_by_key(|(epoch, _)| *epoch).map(|(_, slot)| &**slot)
+    }
+}
+
+#[cfg(not(loom))]
+fn own_name() -> Box<str> {
+    std::thread::current().name().unwrap_or("without a name").into()
+}
+
+#[cfg(loom)]
+fn own_name() -> Box<str> {
+    "loom".into()
 }
 
 /// A thread's membership in the domain. Neither `Send` nor `Sync`.
@@ -140,7 +172,7 @@ pub struct Guard<'a> {
 impl Reader {
     /// Registers the calling thread, online.
     pub fn register() -> Reader {
-        let slot = Arc::new(Slot(AtomicU64::new(OFFLINE)));
+        let slot = Arc::new(Slot { epoch: AtomicU64::new(OFFLINE), name: own_name() });
         DOMAIN.state().slots.push(Arc::clone(&slot));
         let reader = Reader { slot, seen: Cell::new(OFFLINE), _thread_bound: PhantomData };
         reader.enter();
@@ -157,7 +189,7 @@ impl Reader {
         }
         let now = DOMAIN.current();
         if now != seen {
-            self.slot.0.store(now, Ordering::Release);
+            self.slot.epoch.store(now, Ordering::Release);
             self.seen.set(now);
         }
     }
@@ -165,7 +197,7 @@ impl Reader {
     /// Leaves until [`online`](Reader::online) or [`guard`](Reader::guard): call before blocking.
     pub fn offline(&mut self) {
         if self.seen.replace(OFFLINE) != OFFLINE {
-            self.slot.0.store(OFFLINE, Ordering::Release);
+            self.slot.epoch.store(OFFLINE, Ordering::Release);
             OWN_ONLINE.with(|count| count.set(count.get().saturating_sub(1)));
         }
     }
@@ -195,7 +227,7 @@ impl Reader {
             return;
         }
         let now = DOMAIN.current();
-        self.slot.0.store(now, Ordering::Relaxed);
+        self.slot.epoch.store(now, Ordering::Relaxed);
         // The reader's half of the pair described under "Memory ordering".
         fence(Ordering::SeqCst);
         self.seen.set(now);
@@ -252,7 +284,8 @@ impl Grace {
         self == Grace::OVER || self.0 <= DOMAIN.state().oldest()
     }
 
-    /// Blocks until it is over: spins, then yields, then sleeps.
+    /// Blocks until it is over, however long that takes: spins, then yields, then sleeps. For programs whose readers
+    /// are known to move; a router's control plane calls [`soon`](Grace::soon).
     ///
     /// Fails, at once and without waiting, when it is not over and a reader of the calling thread
     /// is online: that thread would wait for itself, or two such threads for each other.
@@ -267,6 +300,121 @@ impl Grace {
         }
         Ok(())
     }
+
+    /// Whether it is over, after a moment for readers that move: a thousandth of a second at most, and none when an
+    /// earlier call gave one in vain and the reader has not moved since. So a reader that is stuck holds no writer up.
+    ///
+    /// # Errors
+    /// As [`wait`](Grace::wait).
+    pub fn soon(self) -> Result<bool, OwnReaderOnline> {
+        self.within(MOMENT)
+    }
+
+    fn within(self, most: Duration) -> Result<bool, OwnReaderOnline> {
+        if self.is_over() {
+            return Ok(true);
+        }
+        if OWN_ONLINE.with(Cell::get) != 0 {
+            return Err(OwnReaderOnline);
+        }
+        let oldest = {
+            let state = DOMAIN.state();
+            let oldest = state.oldest();
+            if oldest == state.left_in {
+                return Ok(false);
+            }
+            oldest
+        };
+        let begun = now();
+        let mut rounds = 0;
+        while elapsed(&begun, rounds) < most {
+            pause(rounds);
+            rounds += 1;
+            if self.is_over() {
+                return Ok(true);
+            }
+        }
+        let mut state = DOMAIN.state();
+        if state.oldest() == oldest {
+            state.left_in = oldest;
+        }
+        Ok(false)
+    }
+}
+
+/// How long [`Grace::soon`] waits.
+const MOMENT: Duration = Duration::from_millis(1);
+/// How long [`admit`] waits.
+const LONG_MOMENT: Duration = Duration::from_millis(100);
+
+#[cfg(not(loom))]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+#[cfg(not(loom))]
+fn elapsed(begun: &std::time::Instant, _rounds: u32) -> Duration {
+    begun.elapsed()
+}
+
+#[cfg(loom)]
+fn now() {}
+
+/// Time in the model passes with the rounds.
+#[cfg(loom)]
+fn elapsed((): &(), rounds: u32) -> Duration {
+    if rounds < 2 { Duration::ZERO } else { LONG_MOMENT }
+}
+
+/// Too many changes wait for a reader that does not move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Backlog {
+    /// How many changes wait, at least.
+    pub waiting: u64,
+    /// The name of the reader's thread.
+    pub thread: String,
+}
+
+impl fmt::Display for Backlog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "thread {} does not move and {} changes wait for it: there can be no more before it does",
+            self.thread, self.waiting
+        )
+    }
+}
+
+impl std::error::Error for Backlog {}
+
+/// Asks before a change that leaves something to be freed whether there is room for it. Always, while readers move; up
+/// to [`MOST_WAITING`] changes while one does not. Cheap enough for every change of a table.
+///
+/// # Errors
+/// A reader does not move, and too much waits for it already: the change is to be refused before it is begun.
+pub fn admit() -> Result<(), Backlog> {
+    let waiting = {
+        let state = DOMAIN.state();
+        let current = DOMAIN.current();
+        // Each change has raised the epoch, or has put something into the queue for the next time it is raised.
+        let raised = current.saturating_sub(state.oldest());
+        raised.max(state.garbage.len() as u64)
+    };
+    if waiting < MOST_WAITING {
+        return Ok(());
+    }
+    // Perhaps nothing is wrong but that nobody has looked. This raises the epoch, if that was left to do.
+    reclaim();
+    let grace = Grace(DOMAIN.current());
+    // A thread whose own reader is online is no control plane that frees; it is told the truth all the same.
+    let over = grace.within(LONG_MOMENT).unwrap_or(false);
+    if over {
+        reclaim();
+        return Ok(());
+    }
+    let state = DOMAIN.state();
+    let thread = state.last().map(|slot| slot.name.to_string());
+    thread.map_or(Ok(()), |thread| Err(Backlog { waiting, thread }))
 }
 
 #[cfg(not(loom))]
@@ -283,7 +431,8 @@ fn pause(_rounds: u32) {
     crate::sync::yield_now();
 }
 
-/// Blocks until every online reader has passed a quiescent point since the call.
+/// Blocks until every online reader has passed a quiescent point since the call, however long that takes: for tests
+/// and the lab.
 ///
 /// The caller's own readers must be offline, since a thread cannot wait for itself; the error says
 /// so and nothing was waited for.

@@ -9,7 +9,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shoal_infra::qsbr::{Grace, OwnReaderOnline, Published, Reader, pending, reclaim, retire, synchronize};
+use shoal_infra::qsbr::{
+    Grace, MOST_WAITING, OwnReaderOnline, Published, Reader, admit, pending, reclaim, retire, synchronize,
+};
+use shoal_infra::{StoreError, TwinTable};
 
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -178,4 +181,145 @@ fn readers_never_see_a_freed_value() {
         reclaim();
         live.load(Ordering::SeqCst) == 0
     });
+}
+
+/// Runs a thread whose reader is online and does not move until told.
+fn stuck(name: &str) -> (std::sync::mpsc::Sender<()>, thread::JoinHandle<()>) {
+    let (release, wait) = channel::<()>();
+    let (there, begun) = channel();
+    let hold = move || {
+        let reader = Reader::register();
+        there.send(()).unwrap();
+        // An end of the channel lets it go, too.
+        let _ = wait.recv();
+        drop(reader);
+    };
+    let thread = thread::Builder::new().name(name.into()).spawn(hold).unwrap();
+    begun.recv().unwrap();
+    (release, thread)
+}
+
+/// In a process of its own: a reader that does not move would hold up the tests beside it.
+fn alone(test: &str) -> bool {
+    const ALONE: &str = "SHOAL_QSBR_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--nocapture", "--test-threads=1"])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+#[test]
+fn a_reader_that_does_not_move_is_given_a_moment_once() {
+    if !alone("a_reader_that_does_not_move_is_given_a_moment_once") {
+        return;
+    }
+    let (release, thread) = stuck("held");
+    let begun = Instant::now();
+    assert_eq!(Grace::start().soon(), Ok(false));
+    assert!(begun.elapsed() >= Duration::from_millis(1));
+    // Ten thousand moments would be ten seconds.
+    let begun = Instant::now();
+    for _ in 0..10_000 {
+        assert_eq!(Grace::start().soon(), Ok(false));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    release.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!(Grace::start().soon(), Ok(true));
+}
+
+#[test]
+fn so_many_changes_wait_for_a_reader_and_no_more() {
+    if !alone("so_many_changes_wait_for_a_reader_and_no_more") {
+        return;
+    }
+    let live = Arc::new(AtomicUsize::new(0));
+    let published = Published::new(Canary::new(0, &live));
+    let (release, thread) = stuck("held");
+    let mut made = 0;
+    let refusal = loop {
+        match admit() {
+            Ok(()) => published.replace(Canary::new(made, &live)),
+            Err(refusal) => break refusal,
+        }
+        made += 1;
+        assert!(made <= MOST_WAITING, "{made} changes");
+    };
+    assert_eq!((made, refusal.thread.as_str()), (MOST_WAITING, "held"));
+    assert!(refusal.to_string().contains("thread held does not move"), "{refusal}");
+    // Epochs count, too: what was not retired but waits for its grace period.
+    assert!(admit().is_err());
+    assert_eq!(live.load(Ordering::SeqCst) as u64, MOST_WAITING + 1);
+    release.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!(admit(), Ok(()));
+    eventually("all values but one are freed", || {
+        reclaim();
+        live.load(Ordering::SeqCst) == 1
+    });
+}
+
+#[test]
+fn while_a_reader_does_not_move_stores_take_spare_copies_and_give_them_back() {
+    if !alone("while_a_reader_does_not_move_stores_take_spare_copies_and_give_them_back") {
+        return;
+    }
+    const SLOTS: usize = 3;
+    let (table, mut writer) = TwinTable::<[u64; 7]>::with_capacity(SLOTS).unwrap();
+    let (told, wait) = channel::<()>();
+    let (seen, values) = channel();
+    let stuck = table.clone();
+    let thread = thread::spawn(move || {
+        let reader = Reader::register();
+        let first = stuck.load(1, reader.guard());
+        seen.send(*first).unwrap();
+        wait.recv().unwrap();
+        // Whatever was stored meanwhile, this reference holds.
+        seen.send(*first).unwrap();
+        wait.recv().unwrap();
+    });
+    assert_eq!(values.recv().unwrap(), [0; 7]);
+    // Each value lives somewhere else, and what others read is the last one.
+    let mut moving = Reader::register();
+    for round in 1..=1000_u64 {
+        moving.offline();
+        for slot in 0..SLOTS {
+            writer.store(slot, [round * 10 + slot as u64; 7]).unwrap();
+        }
+        moving.online();
+        for slot in 0..SLOTS {
+            let want = [round * 10 + slot as u64; 7];
+            assert_eq!((table.load(slot, moving.guard()), writer.get(slot)), (&want, Some(&want)));
+        }
+        moving.quiescent();
+    }
+    moving.offline();
+    assert_eq!(table.load(SLOTS, moving.guard()), &[0; 7], "spare copies are nobody's slot");
+    moving.offline();
+    // No more than there are: all or none.
+    let refused = loop {
+        if let Err(refused) = writer.store_many([(0, [1; 7]), (2, [1; 7])]) {
+            break refused;
+        }
+    };
+    assert!(matches!(refused, StoreError::Stuck { .. }), "{refused}");
+    assert!(writer.store_many([(0, [2; 7]), (2, [2; 7])]).is_err());
+    assert_eq!((writer.get(0), writer.get(2)), (Some(&[1; 7]), Some(&[1; 7])));
+    told.send(()).unwrap();
+    assert_eq!(values.recv().unwrap(), [0; 7]);
+    told.send(()).unwrap();
+    thread.join().unwrap();
+    // It moves: the slots' own copies are used again, and spare ones, too, by the next that needs them.
+    for n in 0..10 {
+        writer.store(0, [n; 7]).unwrap();
+        assert_eq!(writer.get(0), Some(&[n; 7]));
+    }
 }

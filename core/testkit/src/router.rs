@@ -21,6 +21,9 @@ pub type CliFn = fn(&Rc<Control>, &str) -> Result<String, String>;
 /// Rounds without rest after which a test has failed: something sends packets in a circle, or a stream has no end.
 const MOST_ROUNDS: usize = 200_000;
 
+/// How long workers may take to answer before a test has failed.
+const ANSWER: Duration = Duration::from_secs(10);
+
 /// What a router under test is made of.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -226,7 +229,7 @@ impl Router {
         // After the first visit rounds under way are over and have shipped to other threads, after the third what
         // was shipped is handled, too.
         for _ in 0..3 {
-            self.graph.on_every_thread(|_| ()).expect("workers answer");
+            self.graph.barrier(ANSWER).expect("workers answer");
         }
         // The visit itself counts as work of the main thread's next round, not as packets.
         vectors() != before
@@ -370,7 +373,7 @@ impl Drop for Router {
             return;
         }
         self.run();
-        self.graph.stop_workers();
+        self.graph.stop_workers().expect("workers end");
         self.run();
         let forgotten = self.graph.error_count("error-drop", "forgotten").unwrap_or(0);
         assert_eq!(forgotten, 0, "packets were left in a frame by a node, or dropped without a reason");

@@ -208,7 +208,7 @@ impl Work for Router {
 
     fn exclude_generation(&mut self, meter: Arc<Meter>) -> Result<()> {
         for info in self.graph.queues() {
-            let queue = self.graph.remove_queue(info.id)?;
+            let queue = self.graph.remove_queue(info.id)?.ok_or("the main thread does not move")?;
             let wrapped = Excluded { queue, meter: Arc::clone(&meter) };
             self.graph.add_queue(&info.interface, info.queue, info.node, Some(0), Box::new(wrapped))?;
         }

@@ -144,7 +144,7 @@ impl Bed {
         let wall = begin.elapsed().as_secs_f64();
         names().try_for_each(|name| pg.disable(name))?;
         // Nobody is in the middle of a round any more.
-        self.graph.on_every_thread(|_| ())?;
+        self.graph.barrier(Duration::from_secs(10))?;
         let mut runs = [Run::default(); 2];
         for (run, ((p0, c0), (p1, c1))) in runs.iter_mut().zip(before.into_iter().zip(after)) {
             *run = Run { packets: p1.wrapping_sub(p0) as f64, wall, cpu: c1 - c0 };
@@ -170,7 +170,8 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        self.graph.stop_workers();
+        // The process ends next.
+        let _ = self.graph.stop_workers();
     }
 }
 

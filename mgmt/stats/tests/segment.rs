@@ -205,7 +205,7 @@ fn a_new_thread_adds_rows_to_every_counter() {
     let reader = router.reader();
     assert_eq!(reader.counter("/if/rx", 2), [[0, 0], [1, 60]]);
     assert_eq!(reader.counter("/node/errors", 1).len(), 2);
-    router.graph.stop_workers();
+    router.graph.stop_workers().unwrap();
 }
 
 #[test]

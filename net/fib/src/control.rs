@@ -12,7 +12,7 @@ use shoal_adj::{AdjIndex, Adjacencies, Counting, Family, MOST_BUCKETS};
 use shoal_buffer::SwIfIndex;
 use shoal_graph::Graph;
 use shoal_infra::budget::Notes;
-use shoal_infra::{Mtrie, Mtrie4, Mtrie6, Published, StableArena};
+use shoal_infra::{Mtrie, Mtrie4, Mtrie6, Published, StableArena, qsbr};
 use shoal_interface::{Event, Interfaces};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
@@ -259,6 +259,7 @@ impl Fib {
         let mut state = self.state.borrow_mut();
         let mut count = 0;
         for prefix in prefixes {
+            qsbr::admit()?;
             let prefix = prefix.into().normalized();
             match state.take(fib, &prefix, source)? {
                 Some(list) => state.release(list),
@@ -298,6 +299,7 @@ impl Fib {
         paths: &[Path],
     ) -> Result<usize, FibError> {
         let mut state = self.state.borrow_mut();
+        qsbr::admit()?;
         let mut all: Notes<IpPrefix> = Notes::default();
         for prefix in prefixes {
             let prefix = prefix.into().normalized();

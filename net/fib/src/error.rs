@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use shoal_adj::AdjError;
 use shoal_infra::budget::NoMemory;
 use shoal_infra::mtrie::UpdateError;
+use shoal_infra::qsbr::Backlog;
 use shoal_wire::IpPrefix;
 
 use crate::{FibIndex, Source};
@@ -156,6 +157,9 @@ pub enum FibError {
     /// The adjacency of a path cannot be made.
     #[error(transparent)]
     Adj(#[from] AdjError),
+    /// A thread does not move, and too many changes wait for it.
+    #[error(transparent)]
+    Backlog(#[from] Backlog),
 }
 
 fn near(nearest: Option<IpPrefix>) -> String {

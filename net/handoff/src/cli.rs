@@ -137,7 +137,7 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let (handoff, interfaces) = (control.get::<Handoff>()?, control.get::<Interfaces>()?);
     let threads = control.graph()?.threads();
     let name = |n| threads.iter().find(|t| t.index == n).map(|t| t.name.clone()).unwrap_or_default();
-    let rings = handoff.rings()?.into_iter().map(|ring| Ring {
+    let rings = handoff.rings().into_iter().map(|ring| Ring {
         from: name(ring.from),
         to: name(ring.to),
         waiting: ring.waiting,

@@ -52,7 +52,7 @@ const SECTION: Section = Section {
 
 /// The rings between threads, whose memory is there already.
 fn capacity(control: &Control) -> Vec<Capacity> {
-    let Some(rings) = control.get::<Handoff>().ok().and_then(|handoff| handoff.rings().ok()) else {
+    let Some(rings) = control.get::<Handoff>().ok().map(|handoff| handoff.rings()) else {
         return Vec::new();
     };
     let (waiting, all) = rings.iter().fold((0, 0), |(w, all), ring| (w + ring.waiting, all + ring.capacity));

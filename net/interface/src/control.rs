@@ -9,7 +9,7 @@ use shoal_graph::{
     ArcSide, ArcSpec, Edge, FeatureSpec, FrameNode, Graph, NodeIndex, PacketNode, QueueId, QueueInfo, RxMode,
     RxQueue,
 };
-use shoal_infra::{StableArena, TwinTable, TwinTableWriter, Zeroable};
+use shoal_infra::{StableArena, TwinTable, TwinTableWriter, Zeroable, qsbr};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
@@ -353,6 +353,7 @@ impl Interfaces {
         if self.by_name(create.name).is_some() {
             return Err(InterfaceError::Exists(create.name.to_owned()));
         }
+        qsbr::admit().map_err(|why| InterfaceError::Table(why.to_string()))?;
         let free = self.names.borrow().free_index();
         let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
         let rx_next = self.graph.node(create.rx_next)?;
@@ -431,11 +432,13 @@ impl Interfaces {
     /// Takes an interface away: tells everybody first, then its queues, nodes and names go.
     ///
     /// # Errors
-    /// There is none, or it is `local0`.
+    /// There is none, or it is `local0`, or a thread does not move.
     pub fn delete(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         if index == SwIfIndex(0) {
             return Err(InterfaceError::NotPossible("local0".into(), "cannot be deleted".into()));
         }
+        // One that does not move may be in the middle of the device's code.
+        self.graph.all_move()?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.set_layer(index, Layer::Three)?;
         self.tell(Event::Deleting(index));

@@ -95,7 +95,7 @@ impl From<NeighbourError> for Retval {
     fn from(error: NeighbourError) -> Self {
         match error {
             NeighbourError::Interface(_) => Retval::INVALID_SW_IF_INDEX,
-            NeighbourError::Full(..) => Retval::LIMIT_EXCEEDED,
+            NeighbourError::Full(..) | NeighbourError::Backlog(_) => Retval::LIMIT_EXCEEDED,
             NeighbourError::Static(..) => Retval::ENTRY_ALREADY_EXISTS,
             NeighbourError::NoNeighbour(..) => Retval::NO_SUCH_ENTRY,
             NeighbourError::NoProtocol(_) => Retval::INVALID_ADDRESS_FAMILY,

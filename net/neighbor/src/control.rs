@@ -11,6 +11,7 @@ use shoal_fib::{Fib, FibIndex};
 use shoal_graph::clock::Time;
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
+use shoal_infra::qsbr;
 use shoal_interface::{Event, IfData, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
@@ -255,6 +256,7 @@ impl<P: Protocol> Neighbours<P> {
         proof: Proof,
     ) -> Result<(), NeighbourError> {
         self.check(interface, address, mac, origin)?;
+        qsbr::admit()?;
         let key = (interface, address);
         let neighbour = Neighbour { mac, origin, fib_entry, proof, updated: self.graph.clock().now() };
         let old = self.table.borrow().get(key);

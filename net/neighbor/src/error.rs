@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use shoal_adj::{AdjError, Family};
 use shoal_fib::FibError;
 use shoal_graph::GraphError;
+use shoal_infra::qsbr::Backlog;
 use shoal_interface::InterfaceError;
 use shoal_wire::MacAddress;
 
@@ -43,6 +44,9 @@ pub enum NeighbourError {
     /// No station can have the address.
     #[error("{0} is not the address of a station")]
     NoStation(MacAddress),
+    /// A thread does not move, and too many changes wait for it.
+    #[error(transparent)]
+    Backlog(#[from] Backlog),
     /// The interface needs no neighbours' addresses.
     #[error("{0} is not an Ethernet interface: it has no neighbours to resolve")]
     NotEthernet(String),

@@ -11,7 +11,7 @@ use crate::Refusal;
 use crate::check::check;
 use crate::device::{self, Devices};
 use crate::node::PluginNode;
-use crate::sys::{Driver, Library, PluginText};
+use crate::sys::{Driver, Library, MainThread, PluginText};
 
 /// Where plugins lie unless the start-up file says otherwise.
 pub const DIRECTORY: &str = "/usr/lib/shoal/plugins";
@@ -59,7 +59,7 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
             if wanted == Wanted::No {
                 continue;
             }
-            match load(&file, &graph, &mut names, &drivers) {
+            match load(MainThread::of(control), &file, (&graph, &mut names, &drivers)) {
                 Ok(PluginText { version, description, drivers: brought, commands: more, .. }) => {
                     drivers.extend(brought);
                     commands.extend(more);
@@ -110,10 +110,9 @@ fn libraries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Loads one: all is checked before anything is added.
 fn load(
+    main: MainThread<'_>,
     file: &Path,
-    graph: &Graph,
-    names: &mut BTreeMap<String, PathBuf>,
-    drivers: &[Driver],
+    (graph, names, drivers): (&Graph, &mut BTreeMap<String, PathBuf>, &[Driver]),
 ) -> Result<PluginText, Refusal> {
     // With a folder in front, so that the system looks nowhere else.
     let file = std::fs::canonicalize(file).map_err(|e| Refusal::Open(e.to_string()))?;
@@ -125,7 +124,7 @@ fn load(
     if let Some(driver) = plugin.drivers.iter().find(|d| drivers.iter().any(|other| other.name == d.name)) {
         return Err(Refusal::Exists("driver", driver.name.clone()));
     }
-    plugin.init()?;
+    plugin.init(main)?;
     let mut added = Vec::new();
     for (planned, node) in plan.nodes.iter().zip(&plugin.nodes) {
         let code = PluginNode {

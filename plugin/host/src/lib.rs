@@ -16,6 +16,7 @@ mod bare;
 mod check;
 mod control;
 mod device;
+mod image;
 mod node;
 mod refusal;
 #[allow(unsafe_code)]

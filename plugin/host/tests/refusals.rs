@@ -49,6 +49,11 @@ fn what_is_no_plugin_is_refused_in_one_line_and_the_router_runs_without_it() {
     std::fs::write(folder.path().join("91.so"), "").unwrap();
     std::os::unix::fs::symlink("nowhere", folder.path().join("92.so")).unwrap();
     std::fs::create_dir(folder.path().join("93.so")).unwrap();
+    common::compile(folder.path(), "94.so", &[]);
+    let whole = std::fs::read(folder.path().join("94.so")).unwrap();
+    std::fs::write(folder.path().join("94.so"), &whole[..whole.len() / 2]).unwrap();
+    nix::unistd::mkfifo(&folder.path().join("94a.so"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("94b.so")).unwrap();
     std::fs::write(folder.path().join("README"), "is not looked at").unwrap();
     common::compile(folder.path(), "95.so", &[]);
     common::compile(folder.path(), "96.so", &["ACT=\"other\"", "MEASURE=\"another\""]);
@@ -59,7 +64,10 @@ fn what_is_no_plugin_is_refused_in_one_line_and_the_router_runs_without_it() {
         ("90.so", &["cannot be loaded, expected a shared library of this machine"]),
         ("91.so", &["cannot be loaded"]),
         ("92.so", &["cannot be loaded"]),
-        ("93.so", &["cannot be loaded"]),
+        ("93.so", &["cannot be loaded", "it is a directory"]),
+        ("94.so", &["cannot be loaded", "it was not copied whole"]),
+        ("94a.so", &["cannot be loaded", "it is a pipe"]),
+        ("94b.so", &["cannot be loaded", "it is a device"]),
         ("96.so", &["plugin `test of ", "95.so' exists already"]),
     ];
     assert_eq!(loaded.refused.len(), WRONG.len() + foreign.len(), "{:#?}", loaded.refused);

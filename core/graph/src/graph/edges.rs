@@ -115,7 +115,7 @@ impl Graph {
         Ok(made)
     }
 
-    /// Tells all threads what has changed, and waits until they have taken it over.
+    /// Tells all threads what has changed, and waits until those that move have taken it over.
     pub(super) fn publish(&self) -> Result<(), GraphError> {
         if !self.built.get() || self.held.get() {
             return Ok(());
@@ -140,12 +140,11 @@ impl Graph {
         drop(nodes);
         self.copied.set(self.copied.get() + changed.len() as u64);
         let arcs = arcs.then(|| self.arcs.borrow().tables.clone());
-        let change = Arc::new(Change { nodes: entries, arcs, drop: self.drop.get() });
-        let theirs = Arc::clone(&change);
-        let told = self.on_every_thread(move |worker| worker.take_over(&theirs));
+        let change = Change { nodes: entries, arcs, drop: self.drop.get() };
+        self.hand_out(&change);
         // The graph's own picture comes last, so that what was replaced is freed here and not by a worker.
         self.topology.borrow_mut().take_over(&change, |_, _| ());
-        told
+        Ok(())
     }
 
     /// How many nodes were given to threads so far, new or changed: what changes of the graph cost.

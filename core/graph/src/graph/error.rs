@@ -1,6 +1,7 @@
 //! What can be wrong with a graph.
 
 use std::io;
+use std::time::Duration;
 
 use shoal_buffer::slot::SlotError;
 
@@ -29,6 +30,13 @@ pub enum GraphError {
     NoThread(usize, usize),
     /// No such receive queue.
     NoQueue(u32),
+    /// A thread does not move.
+    Stuck {
+        /// Its name.
+        thread: String,
+        /// For how long.
+        still: Duration,
+    },
     /// A place in packets cannot be had.
     Slot(SlotError),
     /// The system refused.
@@ -63,6 +71,9 @@ impl std::fmt::Display for GraphError {
             GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
             GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
             GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
+            GraphError::Stuck { thread, still } => {
+                write!(f, "thread {thread} is stuck: it has not moved for {:.1} s", still.as_secs_f64())
+            }
             GraphError::Slot(why) => why.fmt(f),
             GraphError::System(why) => f.write_str(why),
         }

@@ -9,7 +9,6 @@ use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
-use crate::worker::Worker;
 
 impl Graph {
     /// Tells readers of the counters that some began anew just now, in seconds since the start.
@@ -72,35 +71,17 @@ impl Graph {
         }
     }
 
-    /// What each thread noted of its nodes, by thread.
-    ///
-    /// # Errors
-    /// A thread does not answer.
-    pub fn ledgers(&self) -> Result<BTreeMap<usize, Ledger>, GraphError> {
+    /// What each thread noted of its nodes, by thread; nothing of one that does not move.
+    pub fn ledgers(&self) -> BTreeMap<usize, Ledger> {
         self.gather(|worker| worker.lane.ledger.clone())
     }
 
-    /// All handoff rings, by the thread that hands over and the one that takes.
-    ///
-    /// # Errors
-    /// A thread does not answer.
-    pub fn handoff_rings(&self) -> Result<Vec<RingInfo>, GraphError> {
-        let all = self.gather(|worker| worker.lane.outbox.rings(worker.thread()))?;
+    /// All handoff rings, by the thread that hands over and the one that takes; none of a thread that does not move.
+    pub fn handoff_rings(&self) -> Vec<RingInfo> {
+        let all = self.gather(|worker| worker.lane.outbox.rings(worker.thread()));
         let mut rings: Vec<RingInfo> = all.into_values().flatten().collect();
         rings.sort_by_key(|ring| (ring.from, ring.to));
-        Ok(rings)
-    }
-
-    /// Asks every thread for something of its own.
-    fn gather<T: Send + 'static>(
-        &self,
-        of: impl Fn(&Worker) -> T + Clone + Send + 'static,
-    ) -> Result<BTreeMap<usize, T>, GraphError> {
-        let (answer, answers) = std::sync::mpsc::channel();
-        self.on_every_thread(move |worker| {
-            let _ = answer.send((worker.thread(), of(worker)));
-        })?;
-        Ok(answers.try_iter().collect())
+        rings
     }
 
     /// All error counters by their number: node and counter.

@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use shoal_buffer::slot::{SlotKey, SlotValue};
 
-use super::threads::PATIENCE;
 use super::{Graph, GraphError};
 use crate::clock::Time;
 use crate::dispatch::{NotDispatched, StatefulFrameRunner, StatefulRunner, StatefulStagedRunner};
@@ -45,11 +44,13 @@ impl Graph {
         let key = StateKey { slot, node, feature: Arc::new(feature) };
         Maker::workers(&key, &self.forwarding());
         self.makers.borrow_mut().push(Arc::new(key.clone()));
-        let maker = key.clone();
-        self.on_every_thread(move |worker| {
-            let place = Maker::make(&maker, worker.thread());
-            worker.lane.states.enter(slot, place);
-        })?;
+        for thread in self.registry().all() {
+            let maker = key.clone();
+            self.give(&thread, move |worker| {
+                let place = Maker::make(&maker, worker.thread());
+                worker.lane.states.enter(slot, place);
+            });
+        }
         Ok(key)
     }
 
@@ -174,20 +175,29 @@ impl Graph {
             let _ = answer.send(worker.lane.states.reshard(here, &workers));
         });
         if let Err(e) = asked {
-            tracing::warn!("what a thread keeps stays there: {e}");
+            tracing::warn!("what a thread keeps stays there until it moves: {e}");
+            self.reshards_late.set(true);
         }
         self.deliver(answers.try_iter().flatten().collect());
     }
 
-    /// Has a worker that is about to end finish its work and give up what it keeps.
-    pub(super) fn give_up_states(&self, leaving: &ThreadShared) -> Vec<Share> {
+    /// Does again what a thread that was stuck has not done.
+    pub(super) fn reshard_late(&self) {
+        if self.reshards_late.get() && self.others().iter().all(|shared| shared.stuck_for().is_none()) {
+            self.reshards_late.set(false);
+            self.reshard();
+        }
+    }
+
+    /// Has a worker that is about to end finish its work and give up what it keeps, which comes when it has.
+    pub(super) fn give_up_states(&self, leaving: &ThreadShared) -> mpsc::Receiver<Vec<Share>> {
         let workers = self.forwarding();
         let (answer, wait) = mpsc::sync_channel(1);
         leaving.post(Box::new(move |worker| {
             worker.finish();
             let _ = answer.send(worker.lane.states.give_up(&workers));
         }));
-        wait.recv_timeout(PATIENCE).unwrap_or_default()
+        wait
     }
 
     /// Gives parts of states to the threads they belong to.
@@ -200,8 +210,8 @@ impl Graph {
             // A thread that has ended meanwhile keeps nothing.
             let there = self.registry().all().iter().any(|t| t.index == thread);
             let to = if there { thread } else { self.forwarding().first().copied().unwrap_or(0) };
-            if let Err(e) = self.on_thread(to, move |worker| worker.adopt_states(shares)) {
-                tracing::warn!(thread, "what another thread kept is taken in late: {e}");
+            if let Ok(to) = self.registry().shared(to) {
+                self.give(&to, move |worker| worker.adopt_states(shares));
             }
         }
     }

@@ -70,6 +70,17 @@ impl<T: Zeroable> StableArena<T> {
         }
     }
 
+    /// Where the element at `index` is, with the rights of the whole mapping.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the capacity.
+    #[inline(always)]
+    pub(super) unsafe fn pointer(&self, index: usize) -> NonNull<T> {
+        // SAFETY: the caller's: it lies in the mapping.
+        unsafe { self.base.add(index) }
+    }
+
     /// All elements.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {

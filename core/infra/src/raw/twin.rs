@@ -1,8 +1,13 @@
 //! Invariant: only the holder of the one writer stores, and it writes the inactive copy only when a
 //! grace period has passed since that copy became inactive. A reader that found it active did so
 //! under a guard, so its reference is gone by then; readers that come later find the other copy.
+//!
+//! A cell of a `TwinTable` may have more copies, further on in the table's memory: its spare ones. The number of the
+//! active copy is its distance from the cell's first one, whichever it is, so that readers need not tell them apart.
 
 use std::fmt;
+#[cfg(not(loom))]
+use std::ptr::NonNull;
 
 use super::cell::Cell;
 use crate::qsbr::{Grace, Guard, OwnReaderOnline};
@@ -14,7 +19,7 @@ use crate::sync::{Arc, AtomicU32, Ordering};
 /// and the first copy share a cache line.
 #[repr(C, align(64))]
 pub struct TwinCell<T> {
-    /// Bytes from the first copy to the active one: 0 or the size of a copy.
+    /// Bytes from the first copy to the active one: 0, the size of a copy, or, in a table, where a spare copy is.
     active: AtomicU32,
     copies: [Cell<T>; 2],
 }
@@ -34,7 +39,7 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     }
 
     /// Where the second copy starts, from the first.
-    const SECOND: u32 = size_of::<Cell<T>>() as u32;
+    pub(super) const SECOND: u32 = size_of::<Cell<T>>() as u32;
 
     /// The copy at an offset that `active` may hold.
     #[inline(always)]
@@ -68,6 +73,66 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
         let copy = self.copy(self.active.load(Ordering::Relaxed));
         // SAFETY: only stores write, and the caller excludes them.
         copy.with(|value| unsafe { &*value })
+    }
+
+    /// Where the first copy is, with the rights of `cell`: those of the whole table.
+    ///
+    /// # Safety
+    ///
+    /// `cell` points to a cell.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    unsafe fn first(cell: NonNull<Self>) -> *const Cell<T> {
+        // SAFETY: the field of a cell, and its first element; no reference is made.
+        unsafe { (&raw const (*cell.as_ptr()).copies).cast() }
+    }
+
+    /// As [`load`](TwinCell::load), of a cell that may have spare copies.
+    ///
+    /// # Safety
+    ///
+    /// `cell` points to a cell, with the rights of all memory in which `place` ever puts its copies, for as long as the guard.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(super) unsafe fn load_from(cell: NonNull<Self>, _guard: Guard<'_>) -> &T {
+        // SAFETY: a cell; the reference is to the number only.
+        let active = unsafe { &(*cell.as_ptr()).active }.load(Ordering::Acquire);
+        // SAFETY: `place` has put a copy there, and the caller's rights reach it. Why it stays: see `load`.
+        unsafe { &*Self::first(cell).byte_add(active as usize) }.with(|value| unsafe { &*value })
+    }
+
+    /// Which copy is the active one, for the writer.
+    #[cfg(not(loom))]
+    pub(super) fn active(&self) -> u32 {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// The current value, for the writer.
+    ///
+    /// # Safety
+    ///
+    /// As [`load_from`](TwinCell::load_from), and no store may happen while the reference lives.
+    #[cfg(not(loom))]
+    pub(super) unsafe fn peek_from<'a>(cell: NonNull<Self>) -> &'a T {
+        // SAFETY: the caller's.
+        let active = unsafe { &(*cell.as_ptr()).active }.load(Ordering::Relaxed);
+        // SAFETY: the caller's, as in `load_from`.
+        unsafe { &*Self::first(cell).byte_add(active as usize) }.with(|value| unsafe { &*value })
+    }
+
+    /// Writes the copy at a distance and makes it the active one.
+    ///
+    /// # Safety
+    ///
+    /// As [`load_from`](TwinCell::load_from); there is a copy at `distance`, which is this cell's for as long as it is
+    /// active and which no reader can have found since a grace period began that is over; only one thread stores.
+    #[cfg(not(loom))]
+    pub(super) unsafe fn place(cell: NonNull<Self>, distance: u32, value: T) {
+        // SAFETY: the caller's: a copy that nobody reads or writes.
+        unsafe { &*Self::first(cell).byte_add(distance as usize) }
+            .with_mut(|copy| unsafe { copy.write(value) });
+        // SAFETY: a cell.
+        unsafe { &(*cell.as_ptr()).active }.store(distance, Ordering::Release);
     }
 
     /// Writes the inactive copy and makes it the active one.

@@ -168,7 +168,7 @@ impl Crossing {
                     inside.interfaces.delete(index).unwrap();
                 }
             }
-            inside.graph.stop_workers();
+            inside.graph.stop_workers().unwrap();
             while inside.graph.round().worked {}
             assert_eq!(inside.graph.pool().stats().used, 0, "buffers balanced");
         });

@@ -189,6 +189,6 @@ mod tests {
         assert!(router.run("show interface rx-placement").is_empty(), "the queue is no interface's");
         router.run("clear errors");
         assert_eq!(router.graph().error_count("judge", "odd"), Some(0));
-        router.graph().stop_workers();
+        router.graph().stop_workers().unwrap();
     }
 }

@@ -86,7 +86,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let nodes = graph.nodes();
     let info = find(&nodes, args)?;
     let number = |name: &str| nodes.iter().find(|n| n.name == name).map(|n| n.index.number());
-    let ledgers = graph.ledgers()?;
+    let ledgers = graph.ledgers();
     let vectors = |edge| ledgers.values().map(|l| l.packets(info.index, Edge(edge as u16))).sum();
     let next = |(edge, name): (usize, &String)| {
         Some(Next { edge, index: number(name)?, name: name.clone(), vectors: vectors(edge) })

@@ -107,7 +107,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let mut nodes = graph.nodes();
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     let queues = graph.queues();
-    let ledgers = graph.ledgers()?;
+    let ledgers = graph.ledgers();
     let mut threads = Vec::new();
     for shared in graph.threads() {
         let mut thread = OneThread::new(&graph, &rates, &shared, &nodes);

@@ -14,7 +14,8 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 use super::made_workers::MadeWorkers;
 
 pub(super) const SHOW: Command = Command::new("show threads", "Show threads and where they run", show)
-    .examples(&["show threads", "sh thread"]);
+    .examples(&["show threads", "sh thread"])
+    .doc("A thread that has not finished a round of its loop for a second stands there as stuck.");
 
 pub(super) const CREATE: Command = Command::new(
     "create worker [cpu <cpu:u32>]",
@@ -27,7 +28,7 @@ pub(super) const CREATE: Command = Command::new(
 pub(super) const DELETE: Command =
     Command::new("delete worker <worker:u32>", "End a worker thread; its queues move to the others", delete);
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct Thread {
     pub(crate) id: usize,
     pub(crate) name: String,
@@ -39,6 +40,9 @@ pub(crate) struct Thread {
     pub(crate) lcore: Option<u32>,
     pub(crate) core: Option<u32>,
     pub(crate) socket: Option<u32>,
+    /// For how long it has not moved, when that is too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stuck_ms: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +88,7 @@ impl Thread {
             lcore,
             core: lcore.and_then(|c| topology(c, "core_id")),
             socket: lcore.and_then(|c| topology(c, "physical_package_id")),
+            stuck_ms: shared.stuck_for().map(|still| still.as_millis() as u64),
         }
     }
 }
@@ -154,7 +159,8 @@ impl fmt::Display for Threads {
                 number(t.lcore),
                 number(t.core),
                 number(t.socket),
-                String::new(),
+                // VPP's column for what the kernel says of the thread, empty there as a rule.
+                t.stuck_ms.map(|ms| format!("stuck for {} s", ms / 1000)).unwrap_or_default(),
             ]))
         })
     }
@@ -177,11 +183,14 @@ mod tests {
             lcore: Some(1),
             core: Some(1),
             socket: Some(0),
+            stuck_ms: None,
         };
+        let worker = Thread { id: 1, stuck_ms: Some(12_345), ..main.clone() };
         assert_eq!(
-            Threads(vec![main]).to_string(),
+            Threads(vec![main, worker]).to_string(),
             "ID     Name                Type        LWP     Sched Policy (Priority)  lcore  Core   Socket State\n\
-             0      vpp_main                        1234    other (0)                1      1      0\n"
+             0      vpp_main                        1234    other (0)                1      1      0\n\
+             1      vpp_main                        1234    other (0)                1      1      0      stuck for 12 s\n"
         );
     }
 

@@ -310,12 +310,12 @@ mod tests {
             std::thread::yield_now();
         }
         // The round that brought the last one is over.
-        router.graph().on_every_thread(|_| ()).unwrap();
+        router.graph().barrier(std::time::Duration::from_secs(10)).unwrap();
         router.pass(1);
         let json = router.json("show workers");
         assert_eq!(json["imbalance"]["packets"].as_f64(), Some(2.0), "{json}");
         assert_eq!(json["queues"][0]["name"], "vpp_wk_1");
         router.graph().remove_queue(queue).unwrap();
-        router.graph().stop_workers();
+        router.graph().stop_workers().unwrap();
     }
 }

@@ -14,7 +14,9 @@ pub fn retval(error: &FibError) -> Retval {
         FibError::NoEntry { .. } | FibError::OtherSource { .. } => Retval::NO_SUCH_ENTRY,
         FibError::NoPath { .. } => Retval::NEXT_HOP_NOT_FOUND_MP,
         FibError::NoPaths => Retval::NO_PATHS_IN_ROUTE,
-        FibError::TooManyTables(_) | FibError::TooManyPaths(_) => Retval::LIMIT_EXCEEDED,
+        FibError::TooManyTables(_) | FibError::TooManyPaths(_) | FibError::Backlog(_) => {
+            Retval::LIMIT_EXCEEDED
+        }
         FibError::Mixed(_) => Retval::INVALID_ADDRESS_FAMILY,
         FibError::Full { .. }
         | FibError::NoMemory { .. }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use shoal_adj::Family;
 use shoal_infra::budget::Notes;
+use shoal_infra::qsbr;
 use shoal_wire::IpPrefix;
 
 use super::{Fib, Mode};
@@ -103,6 +104,7 @@ impl State {
     /// Gives one prefix the paths, or those that are its own; tells what the source contributed before.
     fn change(&mut self, wanted: &Wanted, prefix: &IpPrefix) -> Result<Option<ListId>, FibError> {
         let Wanted { fib, source, mode, ref given, ref paths, held } = *wanted;
+        qsbr::admit()?;
         match of_host(prefix, source, given) {
             Some(own) => self.change_own(fib, prefix, source, &own, mode),
             None => self.change_one(fib, prefix, source, (paths, held), mode),

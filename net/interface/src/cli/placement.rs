@@ -205,6 +205,6 @@ mod tests {
         graph.add_worker(None).unwrap();
         assert_eq!(thread_of(&graph, 0), Ok(1));
         assert_eq!(thread_of(&graph, 4).unwrap_err().message(), "no worker 4, there are: 0");
-        graph.stop_workers();
+        graph.stop_workers().unwrap();
     }
 }

@@ -129,11 +129,15 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Takes one receive queue away from an interface.
+    /// Takes one receive queue away from an interface; `None` when its thread does not move and gives it up later.
     ///
     /// # Errors
     /// There is no such interface or queue.
-    pub fn remove_queue(&self, index: SwIfIndex, number: u32) -> Result<Box<dyn RxQueue>, InterfaceError> {
+    pub fn remove_queue(
+        &self,
+        index: SwIfIndex,
+        number: u32,
+    ) -> Result<Option<Box<dyn RxQueue>>, InterfaceError> {
         let id = self.queue_id(index, number)?;
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             interface.queues.retain(|(_, q)| *q != id);

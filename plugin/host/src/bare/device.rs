@@ -9,7 +9,7 @@ use shoal_vnet::Offload;
 use super::BareError;
 use super::driver::{Inner, main_thread};
 use crate::Error;
-use crate::sys::{Link, NewDevice, Setting, Slots};
+use crate::sys::{Link, NewDevice, OpenDevice, RxHandle, Setting, Slots, TxHandle};
 
 /// Bytes of a slot: those of the router's buffers, which drivers count in.
 const SLOT: usize = DATA_SIZE;
@@ -26,6 +26,8 @@ pub struct Sent {
 /// An open device. Dropping it closes it.
 pub struct BareDevice {
     driver: Arc<Inner>,
+    /// All of it until it is dropped.
+    open: Option<Open>,
     number: u32,
     thread: usize,
     name: String,
@@ -44,10 +46,23 @@ pub struct BareDevice {
     lost: u64,
 }
 
+/// A device and its first queue each way.
+struct Open {
+    device: OpenDevice,
+    rx: RxHandle,
+    tx: TxHandle,
+}
+
 impl BareDevice {
-    pub(super) fn new(driver: Arc<Inner>, opened: &NewDevice, thread: usize) -> BareDevice {
+    pub(super) fn new(
+        driver: Arc<Inner>,
+        (opened, mut device): (&NewDevice, OpenDevice),
+        thread: usize,
+    ) -> BareDevice {
+        let queues = device.next_rx().zip(device.next_tx());
         BareDevice {
             driver,
+            open: queues.map(|(rx, tx)| Open { device, rx, tx }),
             number: opened.number,
             thread,
             name: opened.name.clone(),
@@ -111,16 +126,15 @@ impl BareDevice {
     }
 
     fn set(&mut self, setting: Setting) -> Result<(), BareError> {
-        let _main = main_thread();
-        let driver = &self.driver.code;
-        let said = driver.set(self.number, setting);
-        said.map_err(|why| Error::Plugin(driver.name.clone(), why).into())
+        let process = main_thread();
+        let said = self.open.as_ref().map_or(Ok(()), |open| open.device.set(process.thread(), setting));
+        said.map_err(|why| Error::Plugin(self.driver.code.name.clone(), why).into())
     }
 
     /// Its link now; none if the plugin does not say.
     pub fn link(&self) -> Option<Link> {
-        let _main = main_thread();
-        self.driver.code.link(self.number)
+        let process = main_thread();
+        self.open.as_ref()?.device.link(process.thread())
     }
 
     /// Frames lost between the driver and here: those it had no slots for, and those of which it said what cannot be.
@@ -151,10 +165,10 @@ impl BareDevice {
     }
 
     fn fetch(&mut self) {
-        let (driver, place) = (&self.driver.code, (self.number, 0, self.thread));
-        let wanted = driver.poll(place);
+        let Some(Open { rx, .. }) = &mut self.open else { return };
+        let wanted = rx.poll(self.thread);
         if wanted > 0 {
-            let (used, lost) = self.rx.receive_into(driver, place, (&mut self.memory, SLOT), wanted);
+            let (used, lost) = self.rx.receive_into((rx, self.thread), (&mut self.memory, SLOT), wanted);
             self.waiting = 0..used;
             self.lost += lost;
         }
@@ -198,10 +212,10 @@ impl BareDevice {
                 break;
             }
         }
-        if batch.is_empty() {
+        let Some(Open { tx, .. }) = self.open.as_mut().filter(|_| !batch.is_empty()) else {
             return Sent::default();
-        }
-        let (packets, left, refused) = batch.send(&self.driver.code, (self.number, 0, self.thread));
+        };
+        let (packets, left, refused) = batch.send(tx, self.thread);
         Sent { taken: packets - left, refused }
     }
 }
@@ -209,7 +223,11 @@ impl BareDevice {
 impl Drop for BareDevice {
     fn drop(&mut self) {
         let mut process = main_thread();
-        self.driver.code.close(self.number);
+        if let Some(Open { device, rx, tx }) = self.open.take() {
+            drop((rx, tx));
+            // They were all there were.
+            let _ = device.close(process.thread());
+        }
         self.driver.forget(self.number);
         process.leave(self.thread);
     }

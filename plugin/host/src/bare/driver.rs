@@ -7,7 +7,7 @@ use shoal_plugin_abi as abi;
 
 use super::{BareDevice, BareError};
 use crate::device::{check, wrong};
-use crate::sys::{Driver, Library, NewDevice};
+use crate::sys::{Driver, Library, MainGuard, MainLock, MainThread, NewDevice};
 use crate::{Error, Refusal};
 
 /// What all drivers of the process share. Who holds it is the main thread that the ABI speaks of.
@@ -17,16 +17,16 @@ pub(super) struct Process {
     threads: u64,
 }
 
-static PROCESS: Mutex<Process> = Mutex::new(Process { loaded: Vec::new(), threads: 1 });
+static PROCESS: MainLock<Process> = MainLock::new(Process { loaded: Vec::new(), threads: 1 });
 
 /// Becomes the main thread until the guard is dropped.
-pub(super) fn main_thread() -> MutexGuard<'static, Process> {
-    PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn main_thread() -> MainGuard<'static, Process> {
+    PROCESS.lock()
 }
 
 impl Process {
-    /// The lowest number that no device has.
-    fn thread(&mut self) -> Option<usize> {
+    /// The lowest number of a thread that no device has.
+    fn number(&mut self) -> Option<usize> {
         let number = self.threads.trailing_ones();
         (number < abi::SHOAL_MAX_THREADS).then(|| {
             self.threads |= 1 << number;
@@ -49,7 +49,7 @@ struct Loaded {
 
 /// One driver.
 pub(super) struct Inner {
-    pub(super) code: Driver,
+    pub(super) code: Arc<Driver>,
     state: Mutex<State>,
 }
 
@@ -101,7 +101,7 @@ impl BareDriver {
         let loaded = if let Some(loaded) = known {
             loaded
         } else {
-            let loaded = Arc::new(open(whole).map_err(refused)?);
+            let loaded = Arc::new(open(process.thread(), whole).map_err(refused)?);
             process.loaded.push(Arc::clone(&loaded));
             loaded
         };
@@ -137,7 +137,7 @@ impl BareDriver {
     /// # Errors
     /// What the plugin says; [`BareError::Started`] if it runs with other settings.
     pub fn start(&self, settings: Option<&str>) -> Result<(), BareError> {
-        let _main = main_thread();
+        let process = main_thread();
         let driver = &self.inner.code;
         let mut state = self.inner.state();
         if let Some((runs, came)) = &state.started {
@@ -148,7 +148,10 @@ impl BareDriver {
             }
             return Ok(came.clone()?);
         }
-        let came = driver.start(settings).map(drop).map_err(|why| Error::Plugin(driver.name.clone(), why));
+        let came = driver
+            .start(process.thread(), settings)
+            .map(drop)
+            .map_err(|why| Error::Plugin(driver.name.clone(), why));
         state.started = Some((settings.map(str::to_owned), came.clone()));
         Ok(came?)
     }
@@ -162,7 +165,8 @@ impl BareDriver {
         let mut process = main_thread();
         let driver = &self.inner.code;
         let mut state = self.inner.state();
-        let opened = driver.attach(words).map_err(|why| Error::Plugin(driver.name.clone(), why))?;
+        let opened = driver.attach(process.thread(), words);
+        let (opened, open) = opened.map_err(|why| Error::Plugin(driver.name.clone(), why))?;
         let number = opened.number;
         if state.open.contains(&number) {
             // Not closed: it is another's number.
@@ -173,10 +177,11 @@ impl BareDriver {
         match fit {
             Ok(thread) => {
                 state.open.push(number);
-                Ok(BareDevice::new(Arc::clone(&self.inner), &opened, thread))
+                Ok(BareDevice::new(Arc::clone(&self.inner), (&opened, open), thread))
             }
             Err(error) => {
-                driver.close(number);
+                // No handle was given out.
+                let _ = open.close(process.thread());
                 Err(error)
             }
         }
@@ -187,20 +192,20 @@ impl BareDriver {
         let name = &self.inner.code.name;
         check(name, opened)?;
         let most = abi::SHOAL_MAX_THREADS - 1;
-        process.thread().ok_or_else(|| BareError::Full { driver: name.clone(), most })
+        process.number().ok_or_else(|| BareError::Full { driver: name.clone(), most })
     }
 }
 
 /// Loads and initialises a library.
-fn open(file: PathBuf) -> Result<Loaded, Refusal> {
+fn open(main: MainThread<'_>, file: PathBuf) -> Result<Loaded, Refusal> {
     let plugin = Library::open(&file)?.describe()?;
     for (at, driver) in plugin.drivers.iter().enumerate() {
         if plugin.drivers.iter().take(at).any(|other| other.name == driver.name) {
             return Err(Refusal::Exists("driver", driver.name.clone()));
         }
     }
-    plugin.init()?;
+    plugin.init(main)?;
     let (version, drivers) = (plugin.version, plugin.drivers);
-    let inner = |code| Arc::new(Inner { code, state: Mutex::default() });
+    let inner = |code| Arc::new(Inner { code: Arc::new(code), state: Mutex::default() });
     Ok(Loaded { file, version, drivers: drivers.into_iter().map(inner).collect() })
 }

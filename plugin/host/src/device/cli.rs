@@ -8,6 +8,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Handler, Output};
 
 use super::Devices;
+use crate::sys::MainThread;
 
 /// Most commands of all plugins, and most drivers that have commands.
 const MOST: usize = 32;
@@ -63,7 +64,9 @@ impl fmt::Display for Lines {
 fn operator<const N: usize>(control: &Control, args: &Args) -> Result<Output, CliError> {
     let devices = control.get::<Devices>()?;
     let Some(operator) = devices.commands().get(N) else { unreachable!("a command that was declared") };
-    let said = operator.run(args.text("words").unwrap_or_default()).map_err(CliError::failed)?;
+    let said = operator
+        .run(MainThread::of(control), args.text("words").unwrap_or_default())
+        .map_err(CliError::failed)?;
     Ok(Output::view(Lines { lines: said.lines().map(str::to_owned).collect() }))
 }
 

@@ -21,7 +21,7 @@ use super::opened::{check, wrong};
 use super::port::Port;
 use super::rx::{self, DeviceRx};
 use super::tx::DeviceTx;
-use crate::sys::{Driver, Link, NewDevice, Operator, Setting};
+use crate::sys::{Driver, Link, MainThread, NewDevice, OpenDevice, Operator, Setting};
 
 /// How often devices are asked for their links.
 const LOOK: Duration = Duration::from_millis(250);
@@ -41,8 +41,13 @@ pub struct DeviceInfo {
     pub words: Option<String>,
 }
 
+/// A device until it is closed.
+type Slot = Rc<RefCell<Option<OpenDevice>>>;
+
 struct PluginDevice {
     port: Arc<Port>,
+    main: MainThread<'static>,
+    open: Slot,
     made_as: String,
     kind: &'static str,
     words: Option<String>,
@@ -57,6 +62,9 @@ struct OneDriver {
 
 /// All drivers of plugins and their devices.
 pub struct Devices {
+    main: MainThread<'static>,
+    /// Devices that are to be closed when the last thread has left them.
+    closing: RefCell<Vec<OpenDevice>>,
     interfaces: Rc<Interfaces>,
     drivers: Vec<OneDriver>,
     commands: Vec<Operator>,
@@ -81,7 +89,10 @@ impl Devices {
             })
             .collect::<Result<Vec<_>, InitError>>()?;
         let (all, kinds) = (RefCell::default(), RefCell::default());
-        let devices = Rc::new(Devices { interfaces: Rc::clone(&interfaces), drivers, commands, all, kinds });
+        let (main, closing) = (MainThread::of(control), RefCell::default());
+        let interfaces_too = Rc::clone(&interfaces);
+        let devices =
+            Rc::new(Devices { main, closing, interfaces: interfaces_too, drivers, commands, all, kinds });
         let weak = Rc::downgrade(&devices);
         interfaces.subscribe(move |_, event| {
             let Some(devices) = weak.upgrade() else { return };
@@ -89,7 +100,7 @@ impl Devices {
                 // Not before the interface takes packets: a device may have some at once.
                 Event::Admin(index, true) => devices.run(index),
                 Event::Deleting(index) => devices.stop(index),
-                // Its queues are back and its nodes gone: nobody calls the plugin for it any more.
+                // Its queues are back and its nodes gone. A thread that does not move may have them still.
                 Event::Deleted(index) => devices.forget(index),
                 _ => {}
             }
@@ -107,12 +118,12 @@ impl Devices {
             let name = driver.code.name.as_str();
             let settings = sections.as_ref().and_then(|s| s.get(name)).map(text);
             let say = |why: String| InitError::Other(format!("{name}: {why}"));
-            let count = driver.code.start(settings.as_deref()).map_err(say)?;
+            let count = driver.code.start(self.main, settings.as_deref()).map_err(say)?;
             if count > MOST {
                 return Err(say(format!("{count} devices, expected at most {MOST}")));
             }
             for position in 0..count {
-                let opened = driver.code.open(position).map_err(say)?;
+                let opened = driver.code.open(self.main, position).map_err(say)?;
                 self.enter(driver, opened, None).map_err(|e| InitError::Other(e.to_string()))?;
             }
         }
@@ -129,7 +140,8 @@ impl Devices {
             let why = format!("it has {MOST} devices, which is the most");
             return Err(Error::Plugin(driver.code.name.clone(), why));
         }
-        let opened = driver.code.attach(words).map_err(|why| Error::Plugin(driver.code.name.clone(), why))?;
+        let opened = driver.code.attach(self.main, words);
+        let opened = opened.map_err(|why| Error::Plugin(driver.code.name.clone(), why))?;
         self.enter(driver, opened, Some(words.to_owned()))
     }
 
@@ -183,28 +195,48 @@ impl Devices {
         ours.filter_map(|d| self.interfaces.name(d.port.index()).ok()).collect()
     }
 
+    /// Whether a device of this number is open.
+    fn is_open(&self, driver: &OneDriver, number: u32) -> bool {
+        let same = |open: &OpenDevice| open.number() == number && Arc::ptr_eq(open.driver(), &driver.code);
+        let closing = self.closing.borrow().iter().any(same);
+        closing || self.all.borrow().iter().any(|d| d.open.borrow().as_ref().is_some_and(same))
+    }
+
     fn enter(
         &self,
         driver: &OneDriver,
-        opened: NewDevice,
+        (opened, open): (NewDevice, OpenDevice),
         words: Option<String>,
     ) -> Result<SwIfIndex, Error> {
         let number = opened.number;
-        let taken =
-            |d: &Rc<PluginDevice>| d.port.number == number && Arc::ptr_eq(&d.port.driver, &driver.code);
-        if self.all.borrow().iter().any(taken) {
+        if self.is_open(driver, number) {
             // Not closed: it is another's number.
             let expected = "one that no open device has";
             return Err(wrong(&driver.code.name, "the number", number.to_string(), expected));
         }
-        let made = self.make(driver, opened, words);
+        let open: Slot = Rc::new(RefCell::new(Some(open)));
+        let made = self.make(driver, opened, &open, words);
         if made.is_err() {
-            driver.code.close(number);
+            self.end(&open);
         }
         made
     }
 
-    fn make(&self, driver: &OneDriver, opened: NewDevice, words: Option<String>) -> Result<SwIfIndex, Error> {
+    /// Closes a device: now, or when the last thread has left it.
+    fn end(&self, open: &Slot) {
+        let Some(open) = open.borrow_mut().take() else { return };
+        if let Err(open) = open.close(self.main) {
+            self.closing.borrow_mut().push(open);
+        }
+    }
+
+    fn make(
+        &self,
+        driver: &OneDriver,
+        opened: NewDevice,
+        open: &Slot,
+        words: Option<String>,
+    ) -> Result<SwIfIndex, Error> {
         check(&driver.code.name, &opened)?;
         let threads = self.interfaces.graph().threads().len();
         for worker in opened.rx_workers.iter().take(opened.rx_queues as usize).flatten() {
@@ -215,17 +247,19 @@ impl Devices {
             }
         }
         let NewDevice { checksum, tso, .. } = opened;
-        let port = Arc::new(Port::new(
-            Arc::clone(&driver.code),
-            opened.number,
-            (opened.rx_queues as usize, opened.tx_queues as usize),
-            (checksum, tso),
-            self.interfaces.table(),
-        ));
-        port.ask_waits();
-        let link = driver.code.link(opened.number).unwrap_or_default();
+        let mut receive = Vec::new();
+        let (port, link) = {
+            let mut open = open.borrow_mut();
+            let Some(open) = open.as_mut() else { unreachable!("the caller has put it there") };
+            let port = Port::new(open, opened.rx_queues as usize, (checksum, tso), self.interfaces.table());
+            receive.extend(std::iter::from_fn(|| open.next_rx()));
+            port.ask_waits(self.main, open);
+            (Arc::new(port), open.link(self.main).unwrap_or_default())
+        };
         let device = Rc::new(PluginDevice {
             port: Arc::clone(&port),
+            main: self.main,
+            open: Rc::clone(open),
             made_as: opened.name.clone(),
             kind: self.kind(&opened.kind),
             words,
@@ -246,12 +280,12 @@ impl Devices {
         };
         let index = self.interfaces.create(&create, DeviceTx { port: Arc::clone(&port) })?;
         port.set_index(index);
-        for number in 0..opened.rx_queues {
+        for (number, handle) in (0..).zip(receive) {
             let worker = opened.rx_workers.get(number as usize).copied().flatten();
             let queue = Queue {
                 number,
                 node: driver.input,
-                queue: Box::new(DeviceRx::new(Arc::clone(&port), number)),
+                queue: Box::new(DeviceRx::new(Arc::clone(&port), handle, number)),
                 thread: worker.map(|w| usize::from(w) + 1),
             };
             if let Err(e) = self.interfaces.add_queue(index, queue) {
@@ -291,11 +325,19 @@ impl Devices {
     fn forget(&self, index: SwIfIndex) {
         let Some(device) = self.of(index) else { return };
         self.all.borrow_mut().retain(|d| d.port.index() != index);
-        device.port.driver.close(device.port.number);
+        let open = Rc::clone(&device.open);
+        // Its handles go first.
+        drop(device);
+        self.end(&open);
     }
 
-    /// Asks all devices for their links.
+    /// Closes devices that threads have left, and asks the others for their links.
     fn look(&self) {
+        let closing = self.closing.take();
+        let left = closing.into_iter().filter_map(|open| open.close(self.main).err());
+        // Collected first: closing may open others.
+        let left: Vec<_> = left.collect();
+        self.closing.borrow_mut().extend(left);
         let all: Vec<_> = self.all.borrow().clone();
         for device in all {
             device.look();
@@ -327,7 +369,8 @@ fn text(settings: &Settings) -> String {
 
 impl PluginDevice {
     fn look(&self) {
-        let Some(link) = self.port.driver.link(self.port.number) else { return };
+        let link = self.open.borrow().as_ref().and_then(|open| open.link(self.main));
+        let Some(link) = link else { return };
         self.port.missed.store(link.missed, Ordering::Relaxed);
         let old = self.link.replace(link);
         let Some(interfaces) = self.interfaces.upgrade() else { return };
@@ -344,9 +387,22 @@ impl PluginDevice {
 
     /// A thread that sleeps looks at its queue again: what it armed may be another.
     fn set(&self, setting: Setting) -> Result<(), String> {
-        let done = self.port.driver.set(self.port.number, setting);
+        let done = match &*self.open.borrow() {
+            Some(open) => open.set(self.main, setting),
+            None => Err("it is closed".into()),
+        };
         self.wake();
         done
+    }
+
+    /// What the plugin says of the device; nothing when it is closed.
+    fn ask<T: Default>(&self, what: impl FnOnce(&OpenDevice) -> T) -> T {
+        self.open.borrow().as_ref().map(what).unwrap_or_default()
+    }
+
+    /// Whether all its receive queues have a descriptor.
+    fn ask_waits(&self) -> bool {
+        self.ask(|open| self.port.ask_waits(self.main, open))
     }
 
     /// Its receive queues are looked at again.
@@ -372,7 +428,7 @@ impl Device for PluginDevice {
         }
         self.set(Setting::Admin(up))?;
         if up {
-            self.port.ask_waits();
+            self.ask_waits();
         }
         self.look();
         Ok(())
@@ -392,7 +448,7 @@ impl Device for PluginDevice {
 
     fn set_rx_mode(&self, mode: RxMode) -> Result<(), String> {
         match mode {
-            RxMode::Interrupt if !self.port.ask_waits() => {
+            RxMode::Interrupt if !self.ask_waits() => {
                 Err("has no receive interrupts, expected polling or adaptive, which naps when idle".into())
             }
             _ => Ok(()),
@@ -400,7 +456,7 @@ impl Device for PluginDevice {
     }
 
     fn describe(&self) -> String {
-        let mut lines = self.port.driver.describe(self.port.number, false);
+        let mut lines = self.ask(|open| open.describe(self.main, false));
         if self.link.get().gone {
             let end = if lines.is_empty() { "" } else { "\n" };
             lines.push_str(end);
@@ -410,11 +466,11 @@ impl Device for PluginDevice {
     }
 
     fn detail(&self) -> String {
-        let mut lines = self.port.driver.describe(self.port.number, true);
+        let mut lines = self.ask(|open| open.describe(self.main, true));
         if !lines.is_empty() {
             lines.push('\n');
         }
-        lines.push_str(&self.port.describe_waits());
+        lines.push_str(&self.ask(|open| self.port.describe_waits(self.main, open)));
         lines
     }
 

@@ -8,20 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
 use super::wake::Came;
-use crate::sys::{Driver, Slots, copy};
+use crate::sys::{Driver, MainThread, OpenDevice, Slots, TxHandle, copy};
 
 /// Bytes for the pieces of superframes that the device does not cut.
 const STORE: usize = 128 << 10;
 
 /// One transmit queue: slots, and where superframes are cut.
 pub(crate) struct TxQueue {
+    pub(crate) handle: TxHandle,
     pub(crate) slots: Slots,
     pub(crate) store: Box<[u8]>,
 }
 
 impl TxQueue {
-    fn new() -> Self {
-        TxQueue { slots: Slots::new(), store: vec![0; STORE].into() }
+    fn new(handle: TxHandle) -> Self {
+        TxQueue { handle, slots: Slots::new(), store: vec![0; STORE].into() }
     }
 }
 
@@ -42,9 +43,8 @@ struct RxFacts {
 
 /// One device, shared by its receive queues, its transmit node and the control plane.
 pub(crate) struct Port {
+    /// Whose it is, for those who name it.
     pub(crate) driver: Arc<Driver>,
-    /// The plugin's number of it.
-    pub(crate) number: u32,
     pub(crate) interfaces: IfTable,
     pub(crate) checksum: bool,
     pub(crate) tso: bool,
@@ -60,22 +60,22 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(
-        driver: Arc<Driver>,
-        number: u32,
-        (rx_queues, tx_queues): (usize, usize),
+        device: &mut OpenDevice,
+        rx_queues: usize,
         (checksum, tso): (bool, bool),
         interfaces: IfTable,
     ) -> Self {
+        let tx: Box<[_]> =
+            std::iter::from_fn(|| device.next_tx()).map(|handle| Mutex::new(TxQueue::new(handle))).collect();
         Port {
-            driver,
-            number,
+            driver: Arc::clone(device.driver()),
             interfaces,
             checksum,
             tso,
-            placement: TxPlacement::new(tx_queues),
+            placement: TxPlacement::new(tx.len()),
             index: AtomicU32::new(SwIfIndex::NONE.0),
             rx: (0..rx_queues).map(|_| RxFacts::default()).collect(),
-            tx: (0..tx_queues).map(|_| Mutex::new(TxQueue::new())).collect(),
+            tx,
             running: AtomicBool::new(false),
             missed: AtomicU64::new(0),
         }
@@ -110,17 +110,17 @@ impl Port {
     }
 
     /// Asks the plugin for descriptors of queues that have none yet; whether all have one.
-    pub(crate) fn ask_waits(&self) -> bool {
+    pub(crate) fn ask_waits(&self, main: MainThread<'_>, device: &OpenDevice) -> bool {
         let mut all = true;
         for (queue, facts) in self.rx.iter().enumerate() {
-            let Some(fd) = self.driver.wait(self.number, queue as u32) else {
+            let Some(fd) = device.wait(main, queue as u32) else {
                 all = false;
                 continue;
             };
             let copied = facts.wait.get_or_init(|| {
                 let copied = copy(fd);
                 if copied.is_none() {
-                    let (driver, number) = (&self.driver.name, self.number);
+                    let (driver, number) = (&self.driver.name, device.number());
                     tracing::warn!(
                         "{driver}: descriptor {fd} of receive queue {queue} of device {number} is not open, so the queue \
                          is looked at once a millisecond when idle"
@@ -154,8 +154,8 @@ impl Port {
         };
     }
 
-    /// A line for each receive queue: how it wakes its thread. On the main thread, as the plugin is asked whether it does.
-    pub(crate) fn describe_waits(&self) -> String {
+    /// A line for each receive queue: how it wakes its thread.
+    pub(crate) fn describe_waits(&self, main: MainThread<'_>, device: &OpenDevice) -> String {
         let mut lines = String::new();
         for (queue, facts) in self.rx.iter().enumerate() {
             let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl Port {
             // Writing to a String cannot fail.
             let _ = write!(lines, "{end}rx queue {queue}: ");
             let copied = matches!(facts.wait.get(), Some(Some(_)));
-            if !copied || self.driver.wait(self.number, queue as u32).is_none() {
+            if !copied || device.wait(main, queue as u32).is_none() {
                 lines.push_str("no interrupts, looked at once a millisecond when idle");
                 continue;
             }

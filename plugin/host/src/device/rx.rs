@@ -17,7 +17,7 @@ use shoal_vnet::{SegmentList, VnetHdr};
 
 use super::port::Port;
 use super::wake::{Before, Came, Wake};
-use crate::sys::{Driver, Filled, Slots};
+use crate::sys::{Driver, Filled, RxHandle, Slots};
 
 /// Why a packet does not come in.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,7 @@ pub enum Error {
 /// One receive queue of one device.
 pub(crate) struct DeviceRx {
     port: Arc<Port>,
+    handle: RxHandle,
     number: u32,
     slots: Slots,
     /// Empty buffers on their way to the plugin; none between two polls.
@@ -63,14 +64,9 @@ struct Open {
 }
 
 impl DeviceRx {
-    pub(crate) fn new(port: Arc<Port>, number: u32) -> Self {
+    pub(crate) fn new(port: Arc<Port>, handle: RxHandle, number: u32) -> Self {
         let (slots, empty) = (Slots::new(), Box::new(Frame::new()));
-        DeviceRx { port, number, slots, empty, wake: Wake::default(), thread: 0, missed: 0 }
-    }
-
-    /// The queue as the plugin's functions know it.
-    fn place(&self) -> (u32, u32, usize) {
-        (self.port.number, self.number, self.thread)
+        DeviceRx { port, handle, number, slots, empty, wake: Wake::default(), thread: 0, missed: 0 }
     }
 
     /// After a sleep: whether the descriptor tells of packets.
@@ -80,7 +76,7 @@ impl DeviceRx {
             return false;
         }
         let told = self.port.wait(self.number).is_some_and(is_readable);
-        self.port.driver.disarm(self.place());
+        self.handle.disarm(self.thread);
         told
     }
 
@@ -101,9 +97,9 @@ impl DeviceRx {
         let interface = self.port.index();
         let mut intake = Intake::begin(cx, &self.port.interfaces, interface, Layer::Ethernet);
         cx.cache().alloc(&mut self.empty, wanted);
-        let place = self.place();
         let memory = cx.memory();
-        let (used, lost) = self.slots.receive(&self.port.driver, place, &mut self.empty, memory);
+        let queue = (&mut self.handle, self.thread);
+        let (used, lost) = self.slots.receive(queue, &mut self.empty, memory);
         refuse(cx, interface, Error::NoBuffer, lost);
         let (mut open, mut taken, mut at) = (Open::default(), 0, 0);
         let tokens = self.empty.drain();
@@ -230,7 +226,7 @@ impl RxQueue for DeviceRx {
             cx.counters().rx_miss.add(cx.thread(), self.port.index().0 as usize, missed - self.missed);
             self.missed = missed;
         }
-        let wanted = self.port.driver.poll(self.place());
+        let wanted = self.handle.poll(self.thread);
         if before != Before::Awake {
             self.judge(cx, before, told, wanted > 0);
         }
@@ -255,7 +251,7 @@ impl RxQueue for DeviceRx {
             return None;
         }
         self.port.wait(self.number)?;
-        self.wake.before_sleep(now, || self.port.driver.arm(self.place()))
+        self.wake.before_sleep(now, || self.handle.arm(self.thread))
     }
 
     fn is_parked(&self) -> bool {

@@ -12,7 +12,7 @@ use shoal_graph::{FrameCx, FrameNode, NoNext};
 use shoal_vnet::{Offload, SegmentList, Segments, complete_checksum, ethernet_payload};
 
 use super::port::{Port, TxQueue};
-use crate::sys::Batch;
+use crate::sys::{Batch, TxHandle};
 
 /// Packets whose views are held at a time.
 const BATCH: usize = 64;
@@ -62,13 +62,7 @@ impl DeviceTx {
     }
 
     /// Sends some packets.
-    fn send(
-        &self,
-        tx: &mut TxQueue,
-        place: (u32, u32, usize),
-        packets: &mut [Option<Packet<'_>>],
-        sum: &mut Sum,
-    ) {
+    fn send(&self, tx: &mut TxQueue, thread: usize, packets: &mut [Option<Packet<'_>>], sum: &mut Sum) {
         for slot in packets.iter_mut() {
             let Some(pkt) = slot else { continue };
             let flags = pkt.flags();
@@ -83,8 +77,8 @@ impl DeviceTx {
             let flags = pkt.flags();
             if flags.has(Flags::GSO) && !self.leaves(flags) {
                 // In order: what came before it goes before it.
-                self.flush(batch, place, sum);
-                self.cut(tx, place, pkt, sum);
+                flush(batch, &mut tx.handle, thread, sum);
+                cut(tx, thread, pkt, sum);
                 batch = tx.slots.batch();
                 continue;
             }
@@ -95,56 +89,56 @@ impl DeviceTx {
             if batch.push(pkt.segments(), &owes) {
                 continue;
             }
-            self.flush(batch, place, sum);
+            flush(batch, &mut tx.handle, thread, sum);
             batch = tx.slots.batch();
             sum.segments += usize::from(!batch.push(pkt.segments(), &owes));
         }
-        self.flush(batch, place, sum);
+        flush(batch, &mut tx.handle, thread, sum);
     }
+}
 
-    fn flush(&self, batch: Batch<'_>, place: (u32, u32, usize), sum: &mut Sum) {
-        if !batch.is_empty() {
-            let (_, full, refused) = batch.send(&self.port.driver, place);
-            sum.full += full;
-            sum.refused += refused;
-        }
+fn flush(batch: Batch<'_>, queue: &mut TxHandle, thread: usize, sum: &mut Sum) {
+    if !batch.is_empty() {
+        let (_, full, refused) = batch.send(queue, thread);
+        sum.full += full;
+        sum.refused += refused;
     }
+}
 
-    /// Sends a superframe piece by piece.
-    fn cut(&self, tx: &mut TxQueue, place: (u32, u32, usize), pkt: &Packet<'_>, sum: &mut Sum) {
-        let Some(list) = SegmentList::of(pkt) else {
-            sum.segments += 1;
-            return;
-        };
-        let pieces = Offload::load(pkt)
-            .zip(ethernet_payload(pkt.data()))
-            .and_then(|(offload, net)| Segments::bounded(list.as_slice(), &offload, net))
-            .filter(|p| p.max_len() <= tx.store.len());
-        let Some(mut pieces) = pieces else {
-            sum.invalid += 1;
-            return;
-        };
-        loop {
-            let (mut batch, mut room) = (tx.slots.batch(), &mut *tx.store);
-            let more = loop {
-                if batch.is_full() || room.len() < pieces.max_len() {
-                    break true;
-                }
-                let piece = match pieces.next_into(room) {
-                    None => break false,
-                    Some(piece) => piece.ok().and_then(|len| room.split_at_mut_checked(len)),
-                };
-                let Some((piece, rest)) = piece else {
-                    sum.invalid += 1;
-                    break false;
-                };
-                sum.segments += usize::from(!batch.push(std::iter::once(&*piece), &Offload::default()));
-                room = rest;
-            };
-            self.flush(batch, place, sum);
-            if !more {
-                return;
+/// Sends a superframe piece by piece.
+fn cut(tx: &mut TxQueue, thread: usize, pkt: &Packet<'_>, sum: &mut Sum) {
+    let Some(list) = SegmentList::of(pkt) else {
+        sum.segments += 1;
+        return;
+    };
+    let pieces = Offload::load(pkt)
+        .zip(ethernet_payload(pkt.data()))
+        .and_then(|(offload, net)| Segments::bounded(list.as_slice(), &offload, net))
+        .filter(|p| p.max_len() <= tx.store.len());
+    let Some(mut pieces) = pieces else {
+        sum.invalid += 1;
+        return;
+    };
+    loop {
+        let (mut batch, mut room) = (tx.slots.batch(), &mut *tx.store);
+        let more = loop {
+            if batch.is_full() || room.len() < pieces.max_len() {
+                break true;
             }
+            let piece = match pieces.next_into(room) {
+                None => break false,
+                Some(piece) => piece.ok().and_then(|len| room.split_at_mut_checked(len)),
+            };
+            let Some((piece, rest)) = piece else {
+                sum.invalid += 1;
+                break false;
+            };
+            sum.segments += usize::from(!batch.push(std::iter::once(&*piece), &Offload::default()));
+            room = rest;
+        };
+        flush(batch, &mut tx.handle, thread, sum);
+        if !more {
+            return;
         }
     }
 }
@@ -182,7 +176,7 @@ impl FrameNode for DeviceTx {
             cx.free_frame(frame);
             return;
         };
-        let (mut sum, place) = (Sum::default(), (self.port.number, number as u32, thread));
+        let mut sum = Sum::default();
         let mut tokens = frame.drain();
         loop {
             let mut buffers = [const { None::<Buffer> }; BATCH];
@@ -198,7 +192,7 @@ impl FrameNode for DeviceTx {
                 }
             }
             let full = packets.last().is_some_and(Option::is_some);
-            self.send(&mut tx, place, &mut packets, &mut sum);
+            self.send(&mut tx, thread, &mut packets, &mut sum);
             buffers.into_iter().flatten().for_each(|buffer| cx.cache().free(buffer));
             if !full {
                 break;

@@ -6,7 +6,8 @@ use shoal_buffer::{FRAME_SIZE, Frame, HEADROOM, Memory};
 use shoal_plugin_abi as abi;
 use shoal_vnet::{GsoKind, Offload, VnetHdr};
 
-use super::Driver;
+use super::thread::Opened;
+use super::{RxHandle, TxHandle};
 
 const EMPTY: abi::Slot = abi::Slot {
     bytes: std::ptr::null_mut(),
@@ -71,12 +72,13 @@ fn burst((device, queue, thread): (u32, u32, usize), count: usize, slots: *mut a
     }
 }
 
-impl Driver {
-    /// How many slots the packets of a queue need, none if there are none.
+impl RxHandle {
+    /// How many slots the packets of the queue need, none if there are none.
     #[inline]
-    pub(crate) fn poll(&self, (device, queue, thread): (u32, u32, usize)) -> usize {
-        // SAFETY: the plugin's function for this context; one thread at a time calls it for a queue.
-        let wanted = unsafe { (self.poll)(self.context, device, queue, thread as u32) };
+    pub(crate) fn poll(&mut self, thread: usize) -> usize {
+        let Opened { driver, number } = &*self.opened;
+        // SAFETY: the plugin's function for this context; whoever has the handle is the one thread that calls it.
+        let wanted = unsafe { (driver.poll)(driver.context, *number, self.queue, thread as u32) };
         (wanted as usize).min(FRAME_SIZE)
     }
 }
@@ -89,18 +91,18 @@ impl Slots {
     /// Has the empty buffers of a frame filled; tells how many were, and how many packets were lost.
     pub(crate) fn receive(
         &mut self,
-        driver: &Driver,
-        place: (u32, u32, usize),
+        (queue, thread): (&mut RxHandle, usize),
         frame: &mut Frame,
         memory: Memory,
     ) -> (usize, u64) {
+        let Opened { driver, number } = &*queue.opened;
         let count = frame.len();
         for (i, slot) in self.0.iter_mut().enumerate().take(count) {
             let Some(mut pkt) = frame.packet(memory, i) else { break };
             let room = pkt.area_mut().get_mut(HEADROOM..).unwrap_or_default();
             *slot = shown(room);
         }
-        let mut burst = burst(place, count, self.0.as_mut_ptr());
+        let mut burst = burst((*number, queue.queue, thread), count, self.0.as_mut_ptr());
         // SAFETY: the plugin's function for this context. The first `count` slots were written above and point to
         // memory of packets of this frame, which is borrowed mutably.
         unsafe { (driver.receive)(driver.context, &raw mut burst) };
@@ -110,17 +112,17 @@ impl Slots {
     /// The same into the first `count` parts of a memory, `part` bytes each.
     pub(crate) fn receive_into(
         &mut self,
-        driver: &Driver,
-        place: (u32, u32, usize),
+        (queue, thread): (&mut RxHandle, usize),
         (memory, part): (&mut [u8], usize),
         count: usize,
     ) -> (usize, u64) {
+        let Opened { driver, number } = &*queue.opened;
         let mut shown_slots = 0;
         for (slot, room) in self.0.iter_mut().zip(memory.chunks_exact_mut(part.max(1))).take(count) {
             *slot = shown(room);
             shown_slots += 1;
         }
-        let mut burst = burst(place, shown_slots, self.0.as_mut_ptr());
+        let mut burst = burst((*number, queue.queue, thread), shown_slots, self.0.as_mut_ptr());
         // SAFETY: the plugin's function for this context. As many slots as are told were written above and point to parts
         // of `memory`, which do not overlap and are borrowed mutably.
         unsafe { (driver.receive)(driver.context, &raw mut burst) };
@@ -198,8 +200,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Sends the packets: how many there were, how many the device did not take, and how many it refused.
-    pub(crate) fn send(self, driver: &Driver, place: (u32, u32, usize)) -> (usize, usize, usize) {
-        let mut burst = burst(place, self.at, self.slots.as_mut_ptr());
+    pub(crate) fn send(self, queue: &mut TxHandle, thread: usize) -> (usize, usize, usize) {
+        let Opened { driver, number } = &*queue.opened;
+        let mut burst = burst((*number, queue.queue, thread), self.at, self.slots.as_mut_ptr());
         // SAFETY: the plugin's function for this context. The first `at` slots were written by `push` and point to
         // bytes that are borrowed until this call ends, which the ABI lets the plugin read only.
         unsafe { (driver.send)(driver.context, &raw mut burst) };

@@ -2,11 +2,13 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use shoal_plugin_abi as abi;
 use shoal_wire::MacAddress;
 
 use super::library::printable;
+use super::{MainThread, OpenDevice, RxHandle};
 
 /// Most bytes that a function of a plugin answers.
 const ROOM: usize = 64 << 10;
@@ -169,7 +171,7 @@ fn device(open: impl FnOnce(*mut abi::Device, *mut abi::Text) -> c_int) -> Resul
 
 impl Driver {
     /// Starts the driver; tells how many devices of the start-up file are to be opened.
-    pub(crate) fn start(&self, settings: Option<&str>) -> Result<u32, String> {
+    pub(crate) fn start(&self, _: MainThread<'_>, settings: Option<&str>) -> Result<u32, String> {
         let (text, length) = settings.map_or((std::ptr::null(), 0), |s| (s.as_ptr().cast(), s.len()));
         let mut count = 0;
         let shown = &raw mut count;
@@ -180,65 +182,86 @@ impl Driver {
     }
 
     /// Opens a device of the start-up file.
-    pub(crate) fn open(&self, position: u32) -> Result<NewDevice, String> {
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        _: MainThread<'_>,
+        position: u32,
+    ) -> Result<(NewDevice, OpenDevice), String> {
         // SAFETY: as above; a device is integers, whatever is written there.
-        device(|shown, why| unsafe { (self.open)(self.context, position, shown, why) })
+        let new = device(|shown, why| unsafe { (self.open)(self.context, position, shown, why) })?;
+        let open = OpenDevice::new(self, &new);
+        Ok((new, open))
     }
 
     /// Opens a device that an operator names.
-    pub(crate) fn attach(&self, words: &str) -> Result<NewDevice, String> {
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        _: MainThread<'_>,
+        words: &str,
+    ) -> Result<(NewDevice, OpenDevice), String> {
         // SAFETY: as above.
-        device(|shown, why| unsafe {
+        let new = device(|shown, why| unsafe {
             (self.attach)(self.context, words.as_ptr().cast(), words.len(), shown, why)
-        })
+        })?;
+        let open = OpenDevice::new(self, &new);
+        Ok((new, open))
     }
 
-    /// Closes a device.
-    pub(crate) fn close(&self, number: u32) {
+    /// Closes a device of which no handle is left.
+    pub(super) fn close(&self, _: MainThread<'_>, number: u32) {
         // SAFETY: the plugin's function for this context, on the main thread.
         unsafe { (self.close)(self.context, number) };
     }
+}
 
-    /// Changes a device.
-    pub(crate) fn set(&self, number: u32, setting: Setting) -> Result<(), String> {
+impl OpenDevice {
+    /// Changes the device.
+    pub(crate) fn set(&self, _: MainThread<'_>, setting: Setting) -> Result<(), String> {
+        let (driver, number) = (self.driver(), self.number());
         let (what, value) = match setting {
             Setting::Admin(up) => (abi::SHOAL_SET_ADMIN, up.into()),
             Setting::Promiscuous(on) => (abi::SHOAL_SET_PROMISCUOUS, on.into()),
             Setting::Mtu(mtu) => (abi::SHOAL_SET_MTU, mtu.into()),
             Setting::Mac(mac) => (abi::SHOAL_SET_MAC, mac.to_u64()),
         };
-        // SAFETY: as above.
-        tried(|why| unsafe { (self.set)(self.context, number, what, value, why) }).map(drop)
+        // SAFETY: the plugin's function for this context, on the main thread.
+        tried(|why| unsafe { (driver.set)(driver.context, number, what, value, why) }).map(drop)
     }
 
-    /// A device's link; `None` if the plugin does not say.
-    pub(crate) fn link(&self, number: u32) -> Option<Link> {
+    /// The device's link; `None` if the plugin does not say.
+    pub(crate) fn link(&self, _: MainThread<'_>) -> Option<Link> {
+        let driver = self.driver();
         let mut link = abi::Link { size: size_of::<abi::Link>() as u32, up: 0, speed: 0, gone: 0, missed: 0 };
         // SAFETY: as above; a link is integers.
-        let code = unsafe { (self.link)(self.context, number, &raw mut link) };
+        let code = unsafe { (driver.link)(driver.context, self.number(), &raw mut link) };
         let abi::Link { up, speed, gone, missed, .. } = link;
         (code == 0).then_some(Link { up: up != 0, speed, gone: gone != 0, missed })
     }
 
-    /// Lines about a device; or those that are for who looks closely.
-    pub(crate) fn describe(&self, number: u32, detail: bool) -> String {
+    /// Lines about the device; or those that are for who looks closely.
+    pub(crate) fn describe(&self, _: MainThread<'_>, detail: bool) -> String {
+        let (driver, number) = (self.driver(), self.number());
         // SAFETY: as above.
-        answered(|text| unsafe { (self.describe)(self.context, number, detail.into(), text) }).1
+        answered(|text| unsafe { (driver.describe)(driver.context, number, detail.into(), text) }).1
     }
 
     /// The descriptor of a receive queue, the plugin's own; `None` if it has none.
-    pub(crate) fn wait(&self, number: u32, queue: u32) -> Option<RawFd> {
-        let waking = self.waking?;
-        // SAFETY: the plugin's function for this context, on the main thread.
-        let fd = unsafe { (waking.wait)(self.context, number, queue) };
+    pub(crate) fn wait(&self, _: MainThread<'_>, queue: u32) -> Option<RawFd> {
+        let driver = self.driver();
+        let waking = driver.waking?;
+        // SAFETY: as above.
+        let fd = unsafe { (waking.wait)(driver.context, self.number(), queue) };
         (fd >= 0).then_some(fd)
     }
+}
 
-    /// Before a queue's thread sleeps.
-    pub(crate) fn arm(&self, (device, queue, thread): (u32, u32, usize)) -> Arm {
-        let Some(waking) = self.waking else { return Arm::Cannot };
-        // SAFETY: the plugin's function for this context, on the queue's thread.
-        match unsafe { (waking.arm)(self.context, device, queue, thread as u32) } {
+impl RxHandle {
+    /// Before the queue's thread, this one, sleeps.
+    pub(crate) fn arm(&self, thread: usize) -> Arm {
+        let (driver, number) = (&*self.opened.driver, self.opened.number);
+        let Some(waking) = driver.waking else { return Arm::Cannot };
+        // SAFETY: the plugin's function for this context; the handle is this thread's.
+        match unsafe { (waking.arm)(driver.context, number, self.queue, thread as u32) } {
             abi::SHOAL_ARMED => Arm::Armed,
             abi::SHOAL_ARM_PACKETS => Arm::Packets,
             _ => Arm::Cannot,
@@ -246,10 +269,11 @@ impl Driver {
     }
 
     /// After its sleep.
-    pub(crate) fn disarm(&self, (device, queue, thread): (u32, u32, usize)) {
-        let Some(waking) = self.waking else { return };
+    pub(crate) fn disarm(&self, thread: usize) {
+        let (driver, number) = (&*self.opened.driver, self.opened.number);
+        let Some(waking) = driver.waking else { return };
         // SAFETY: as above.
-        unsafe { (waking.disarm)(self.context, device, queue, thread as u32) };
+        unsafe { (waking.disarm)(driver.context, number, self.queue, thread as u32) };
     }
 }
 
@@ -264,7 +288,7 @@ pub(crate) fn copy(fd: RawFd) -> Option<OwnedFd> {
 
 impl Operator {
     /// Runs the command with the words that follow it.
-    pub(crate) fn run(&self, words: &str) -> Result<String, String> {
+    pub(crate) fn run(&self, _: MainThread<'_>, words: &str) -> Result<String, String> {
         // SAFETY: the plugin's function for this context, on the main thread; the text is as long as is told.
         tried(|text| unsafe { (self.run)(self.context, words.as_ptr().cast(), words.len(), text) })
     }

@@ -9,7 +9,7 @@ use shoal_graph::Severity;
 use shoal_plugin_abi as abi;
 
 use super::driver::Waking;
-use super::{Code, Driver, Operator};
+use super::{Code, Driver, MainThread, Operator};
 use crate::Refusal;
 
 /// Most nodes, features, next nodes of a node and names of a constraint.
@@ -62,7 +62,7 @@ pub(crate) struct FeatureText {
 
 impl PluginText {
     /// Runs the plugin's own start.
-    pub(crate) fn init(&self) -> Result<(), Refusal> {
+    pub(crate) fn init(&self, _: MainThread<'_>) -> Result<(), Refusal> {
         let Some(init) = self.init else { return Ok(()) };
         // SAFETY: the plugin's function, called once on the main thread with a table that stays.
         match unsafe { init(super::host::table()) } {
@@ -78,6 +78,7 @@ pub(crate) struct Library(&'static Open);
 impl Library {
     /// Loads a library. Its constructors run: a directory of plugins is as trusted as the program.
     pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
+        crate::image::check(path).map_err(Refusal::Open)?;
         // SAFETY: what a library's constructors do is what its owner asked for; it is never unloaded.
         let open = unsafe { Open::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let open = open.map_err(|e| Refusal::Open(printable(e.to_string().as_bytes())))?;

@@ -9,12 +9,14 @@ mod call;
 mod driver;
 mod host;
 mod library;
+mod thread;
 
 pub(crate) use burst::{Batch, Filled, Slots};
 pub(crate) use call::{Call, Decision, process};
 pub use driver::Link;
 pub(crate) use driver::{Arm, Driver, NewDevice, Operator, Setting, copy};
 pub(crate) use library::{FeatureText, Library, MAX_COUNTERS, PluginText};
+pub(crate) use thread::{MainGuard, MainLock, MainThread, OpenDevice, RxHandle, TxHandle};
 
 use shoal_plugin_abi as abi;
 use std::ffi::c_void;
