@@ -7,7 +7,9 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
-use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
+use crate::view::{
+    AdjView, CapacityView, CheckView, FibListing, FibView, MemoryView, SummaryView, TablesView,
+};
 use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
 mod counting;
@@ -189,8 +191,11 @@ fn show_fib(
     if args.has("summary") {
         return Ok(Output::view(SummaryView::new(&tables)));
     }
+    let Some(filter) = filter else {
+        return Ok(Output::listing(FibListing::new(control, &tables, args.has("detail"))?));
+    };
     let view = FibView::new(control, &tables, filter, args.has("detail"))?;
-    if let (Some(Match::Exact(prefix)), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
+    if let (Match::Exact(prefix), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
         let message = format!("{} is in none of the tables shown", prefix.normalized());
         return Err(CliError::argument("match", message).nearest(nearest.map(|p| p.to_string())));
     }

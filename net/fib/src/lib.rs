@@ -25,6 +25,7 @@ mod export;
 mod flow;
 mod list;
 mod map;
+mod order;
 mod path;
 mod resolve;
 #[cfg(test)]
@@ -40,8 +41,8 @@ mod view;
 
 pub use arg::{PrefixArg, TableArg};
 pub use control::{
-    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
-    Walk, consecutive,
+    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach, Route, Sweep,
+    TableInfo, Walk, consecutive,
 };
 pub use data::{FibIndex, FibTables, follow_route};
 pub use error::FibError;

@@ -19,7 +19,11 @@ use super::stream::Stream;
 /// The longest input line.
 pub const MAX_LINE: usize = 1 << 20;
 /// Output that the client has not read.
-const MAX_OUTPUT: usize = 4 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
+/// A listing goes on when there is less than this.
+const ROOM: usize = 64 << 10;
+/// Memory for output that is kept when there is none.
+const KEPT: usize = 64 << 10;
 /// Input that the session has not read; more stays in the socket.
 const MAX_INPUT: usize = 2 * MAX_LINE;
 /// How long a command may go on after its client has left.
@@ -104,25 +108,44 @@ impl Link {
     }
 
     async fn pump_out(&self) {
+        let mut chunk = Vec::new();
         loop {
             self.changed.until(|| self.gone.get() || !self.output.borrow().is_empty()).await;
             if self.gone.get() {
                 break;
             }
-            let chunk: Vec<u8> =
-                self.output.borrow().range(..self.output.borrow().len().min(64 << 10)).copied().collect();
+            chunk.clear();
+            self.copy_output(&mut chunk);
             let write = async { self.stream.write(&chunk).await.ok() };
             let late = async {
                 Timer::after(self.deadline).await;
                 None
             };
             match or(write, late).await {
-                Some(n) if n > 0 => drop(self.output.borrow_mut().drain(..n)),
+                Some(n) if n > 0 => self.written(n),
                 _ => break,
             }
             self.changed.notify();
         }
         self.leave();
+    }
+
+    /// Copies the next output to be written.
+    fn copy_output(&self, chunk: &mut Vec<u8>) {
+        let output = self.output.borrow();
+        let (first, second) = output.as_slices();
+        let most = 64 << 10;
+        chunk.extend_from_slice(first.get(..most).unwrap_or(first));
+        let left = most - chunk.len();
+        chunk.extend_from_slice(second.get(..left).unwrap_or(second));
+    }
+
+    fn written(&self, bytes: usize) {
+        let mut output = self.output.borrow_mut();
+        output.drain(..bytes);
+        if output.is_empty() {
+            output.shrink_to(KEPT);
+        }
     }
 
     fn leave(&self) {
@@ -145,12 +168,17 @@ impl Link {
 
     /// Adds output of any length, waiting for the client to read.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), Gone> {
-        for chunk in bytes.chunks(256 << 10) {
+        for chunk in bytes.chunks(ROOM) {
             let room = || self.output.borrow().len() + chunk.len() <= MAX_OUTPUT;
             self.changed.until(|| self.gone.get() || room()).await;
             self.push(chunk)?;
         }
         Ok(())
+    }
+
+    /// Ready when there is room for a piece of a listing, or nobody to read it.
+    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.changed.poll(cx, || self.is_gone() || self.output.borrow().len() < ROOM)
     }
 
     /// Waits until the client has read everything, or has gone.

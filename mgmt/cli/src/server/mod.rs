@@ -5,8 +5,8 @@
 //! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it
 //! skips what the server said before the first `{`.
 //!
-//! A client costs bounded memory: input lines of 1 MiB, 4 MiB of output that it has not read, and ten
-//! seconds in which it must read some of it. A port also hears from web pages; a client that speaks HTTP is
+//! A client costs bounded memory: input lines of 1 MiB, 1 MiB of output that it has not read, and ten
+//! seconds in which it must read some of it. Answers as long as a table are made while it reads. A port also hears from web pages; a client that speaks HTTP is
 //! hung up on before any of its lines is taken for a command.
 
 mod edit;

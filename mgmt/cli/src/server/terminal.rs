@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use shoal_module::cli::{Gone, Reader, Sink};
+use shoal_module::cli::{Form, Gone, Reader, Sink};
 
 use super::Desk;
 use super::edit::{Editor, Typed};
@@ -310,6 +310,14 @@ impl Reader for Printer {
         } else {
             self.link.push(text.as_bytes())
         }
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Text)
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_room(cx)
     }
 
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
