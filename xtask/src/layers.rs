@@ -49,9 +49,8 @@ fn ring(folder: &str) -> Option<Ring> {
     let (top, rest) = folder.split_once('/').unwrap_or((folder, ""));
     Some(match (top, rest) {
         // Plugins stand on `abi` and `sdk`, not on the router.
-        ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "stats_client") | ("plugin", "abi") => {
-            Ring::Numbered(0)
-        }
+        ("core", "infra" | "wire" | "derive" | "message" | "buffer" | "flow" | "stats_client")
+        | ("plugin", "abi") => Ring::Numbered(0),
         ("core", "graph" | "module") | ("plugin", "sdk") => Ring::Numbered(1),
         ("core", "testkit") => Ring::Test,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),

@@ -8,6 +8,7 @@ mod files;
 mod layers;
 mod plugin_header;
 mod sizes;
+mod test_files;
 mod unsafe_count;
 
 use clap::{Parser, Subcommand};
@@ -22,7 +23,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Crates depend inward only.
+    /// Crates depend inward only, and every file of their tests is in a program that runs.
     Layers,
     /// Unsafe code is on its islands, and UNSAFE.md counts it right.
     Unsafe {
@@ -48,12 +49,19 @@ pub struct Outcome {
     summary: String,
 }
 
+/// Two checks of what crates are made of, as one.
+fn both(first: Result<Outcome>, second: Result<Outcome>) -> Result<Outcome> {
+    let (mut first, second) = (first?, second?);
+    first.violations.extend(second.violations);
+    Ok(Outcome { summary: format!("{}; {}", first.summary, second.summary), ..first })
+}
+
 /// The error of anything that should just work: reading files, running cargo.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
     let (name, outcome) = match Arguments::parse().task {
-        Task::Layers => ("layers", layers::check()),
+        Task::Layers => ("layers", both(layers::check(), test_files::check())),
         Task::Unsafe { write } => ("unsafe", unsafe_count::check(write)),
         Task::Sizes => ("sizes", sizes::check()),
         Task::DocsCheck => ("docs-check", docs::check()),

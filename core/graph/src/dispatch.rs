@@ -175,7 +175,7 @@ fn forgotten(frame: &mut Frame, lane: &mut Lane, entry: &NodeEntry) {
     let n = frame.len();
     lane.cache.free_frame(frame);
     lane.counters.errors.add(lane.thread, crate::error_drop::FORGOTTEN as usize, n as u64);
-    tracing::error!(node = entry.name, packets = n, "packets were left in a frame");
+    tracing::error!(node = &*entry.name, packets = n, "packets were left in a frame");
 }
 
 /// What takes the place of a node that was deleted: frees what still comes.

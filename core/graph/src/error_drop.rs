@@ -3,6 +3,7 @@
 //!
 //! Frame nodes, because they count runs of packets with the same reason at once and free whole frames.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -75,18 +76,17 @@ pub(crate) struct ErrorDrop {
 /// What all error numbers mean: `node: description`.
 #[derive(Default)]
 pub(crate) struct ErrorNames {
-    names: Mutex<Vec<(String, &'static ErrorCounter)>>,
-    /// First numbers and counters of deleted nodes, for the next node with as many.
-    free: Mutex<Vec<(u32, usize)>>,
+    names: Mutex<Vec<(Arc<str>, &'static ErrorCounter)>>,
+    /// By how many counters a node had that was deleted: first numbers, for the next node with as many.
+    free: Mutex<HashMap<usize, Vec<u32>>>,
 }
 
 impl ErrorNames {
-    pub(crate) fn add(&self, node: &str, counters: &'static [ErrorCounter]) -> u32 {
+    pub(crate) fn add(&self, node: &Arc<str>, counters: &'static [ErrorCounter]) -> u32 {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = counters.iter().map(|c| (node.to_owned(), c));
+        let fresh = counters.iter().map(|c| (Arc::clone(node), c));
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = free.iter().position(|(_, n)| *n == counters.len()) {
-            let (base, _) = free.swap_remove(at);
+        if let Some(base) = free.get_mut(&counters.len()).and_then(Vec::pop) {
             let slots = names.iter_mut().skip(base as usize);
             slots.zip(fresh).for_each(|(slot, name)| *slot = name);
             return base;
@@ -99,11 +99,12 @@ impl ErrorNames {
     /// A node is gone: its numbers may be given to another. Its counters can be read until then.
     pub(crate) fn release(&self, base: u32, counters: &[ErrorCounter]) {
         if !counters.is_empty() {
-            self.free.lock().unwrap_or_else(PoisonError::into_inner).push((base, counters.len()));
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.entry(counters.len()).or_default().push(base);
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<(String, &'static ErrorCounter)> {
+    pub(crate) fn all(&self) -> Vec<(Arc<str>, &'static ErrorCounter)> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -1,11 +1,12 @@
 //! The control side of the graph: nodes, edges and arcs are put together here and changed while packets flow.
 //!
-//! Every change makes a new [`Topology`] and waits until all threads have taken it over, so that whatever is
-//! published afterwards (an adjacency, a bit of an arc) finds the edges it names.
+//! Threads are told of the nodes that are new or have changed, and the change waits until all have taken them over, so
+//! that whatever is published afterwards (an adjacency, a bit of an arc) finds the edges it names. A change costs what
+//! is changed, not what there is.
 
 use std::any::TypeId;
 use std::cell::{Cell, Ref, RefCell, RefMut};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,20 +21,23 @@ use crate::event_log::EventLog;
 use crate::feature::{ArcSpec, ArcTable, FeatureSpec};
 use crate::lane::{GraphCounters, Lane};
 use crate::node::{
-    Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
+    ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
 use crate::superpath::{self, Chain, ChainRunner};
 use crate::thread::ThreadShared;
-use crate::topology::{NodeEntry, NodeKind, Topology};
-use crate::trace::{TraceRequest, TraceStore, Tracer};
+use crate::topology::{NodeKind, Topology};
+use crate::trace::{TraceStore, Tracer};
 use crate::worker::Worker;
 
 mod arcs;
+mod draft;
+mod edges;
 mod error;
 mod look;
 mod shared;
 mod threads;
 
+use draft::{Draft, Edges};
 pub use error::GraphError;
 use shared::{SharedPacket, SharedStaged};
 pub use threads::QueueInfo;
@@ -62,25 +66,6 @@ impl Default for GraphConfig {
     }
 }
 
-struct Draft {
-    name: String,
-    kind: NodeKind,
-    logic: Arc<dyn Dispatch>,
-    next_names: &'static [&'static str],
-    /// One to the drop, those declared, then others.
-    edges: Vec<NodeIndex>,
-    /// Whether those declared lead where they ought to; until then they lead to the drop.
-    connected: bool,
-    errors: &'static [ErrorCounter],
-    error_base: u32,
-    arcs: Vec<(u8, u16)>,
-    fan: Option<TypeId>,
-    trace: Arc<TraceRequest>,
-    deleted: bool,
-    /// The node whose edges it has instead of its own.
-    edges_of: Option<NodeIndex>,
-}
-
 type Watcher = Rc<dyn Fn(SwIfIndex)>;
 
 #[derive(Default)]
@@ -104,19 +89,22 @@ pub struct Graph {
     traces: Arc<TraceStore>,
     events: Arc<EventLog>,
     nodes: RefCell<Vec<Draft>>,
-    by_name: RefCell<HashMap<String, NodeIndex>>,
+    by_name: RefCell<HashMap<Arc<str>, NodeIndex>>,
+    /// Places of deleted nodes.
+    free: RefCell<BTreeSet<NodeIndex>>,
     arcs: RefCell<Arcs>,
     built: Cell<bool>,
     drop: Cell<NodeIndex>,
-    topology: RefCell<Arc<Topology>>,
+    /// What threads have been told, for those that come.
+    topology: RefCell<Topology>,
+    /// Nodes, and whether arcs, that threads have yet to be told of.
+    changed: RefCell<Vec<NodeIndex>>,
+    arcs_changed: Cell<bool>,
+    /// Several changes are made: threads are told at the end.
+    held: Cell<bool>,
+    copied: Cell<u64>,
     main: RefCell<Worker>,
     threads: RefCell<threads::Threads>,
-}
-
-/// The edges a node has: its own, or those it shares.
-fn edges<'a>(nodes: &'a [Draft], draft: &'a Draft) -> &'a [NodeIndex] {
-    let shared = draft.edges_of.and_then(|of| nodes.get(of.at()));
-    &shared.unwrap_or(draft).edges
 }
 
 fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
@@ -155,9 +143,8 @@ impl Graph {
         let if_names = counters.names("/if/names");
         let traces = Arc::new(TraceStore::default());
         let shared = ThreadShared::new(0, "vpp_main".into())?;
-        let topology = Arc::new(Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) });
         let lane = Lane::new(0, pool.cache(), graph_counters.clone(), Tracer::new(0, Arc::clone(&traces)));
-        let main = Worker::new(lane, Arc::clone(&topology), Arc::clone(&shared), config.clock.clone());
+        let main = Worker::new(lane, Topology::empty(), Arc::clone(&shared), config.clock.clone());
         let graph = Graph {
             events: Arc::new(EventLog::new(config.clock.clone())),
             clock: config.clock,
@@ -169,10 +156,15 @@ impl Graph {
             traces,
             nodes: RefCell::default(),
             by_name: RefCell::default(),
+            free: RefCell::default(),
             arcs: RefCell::default(),
             built: Cell::new(false),
             drop: Cell::new(NodeIndex(0)),
-            topology: RefCell::new(topology),
+            topology: RefCell::new(Topology::empty()),
+            changed: RefCell::default(),
+            arcs_changed: Cell::new(false),
+            held: Cell::new(false),
+            copied: Cell::new(0),
             main: RefCell::new(main),
             threads: RefCell::new(threads::Threads::new(shared)),
         };
@@ -219,16 +211,17 @@ impl Graph {
 
     fn add(
         &self,
-        name: String,
+        name: &str,
         kind: NodeKind,
         logic: Arc<dyn Dispatch>,
         next: &'static [&'static str],
         errors: &'static [ErrorCounter],
         fan: Option<TypeId>,
     ) -> Result<NodeIndex, GraphError> {
-        if self.by_name.borrow().contains_key(&name) {
-            return Err(GraphError::Exists(name));
+        if self.by_name.borrow().contains_key(name) {
+            return Err(GraphError::Exists(name.to_owned()));
         }
+        let name: Arc<str> = name.into();
         let error_base = self.error_names.add(&name, errors);
         let total = error_base as usize + errors.len();
         if total > MAX_ERRORS {
@@ -242,11 +235,11 @@ impl Graph {
             self.counters.symlink(&link, "/node/errors", error_base as usize + i);
         }
         let draft = Draft {
-            name: name.clone(),
+            name: Arc::clone(&name),
             kind,
             logic,
             next_names: next,
-            edges: vec![self.drop.get(); 1 + next.len()],
+            edges: Edges::new(1 + next.len(), self.drop.get()),
             connected: false,
             errors,
             error_base,
@@ -255,11 +248,14 @@ impl Graph {
             trace: Arc::default(),
             deleted: false,
             edges_of: None,
+            edges_for: Vec::new(),
+            changed: false,
         };
         let index = self.place(draft)?;
         self.by_name.borrow_mut().insert(name, index);
+        self.touch(index);
         if self.built.get()
-            && let Err(e) = self.resolve(index)
+            && let Err(e) = self.connect(index).and_then(|()| self.publish())
         {
             let _ = self.remove(index);
             return Err(e);
@@ -270,13 +266,15 @@ impl Graph {
     /// Finds a place for a node: that of a deleted one, or a new one.
     fn place(&self, draft: Draft) -> Result<NodeIndex, GraphError> {
         let mut nodes = self.nodes.borrow_mut();
-        let at = nodes.iter().position(|n| n.deleted).unwrap_or(nodes.len());
+        let free = self.free.borrow_mut().pop_first();
+        let at = free.map_or(nodes.len(), NodeIndex::at);
         if at >= MAX_NODES {
             return Err(GraphError::TooMany("nodes", MAX_NODES));
         }
         let index = NodeIndex(at as u32);
         match nodes.get_mut(at) {
-            Some(slot) => *slot = draft,
+            // A change that threads have yet to be told of stays one.
+            Some(slot) => *slot = Draft { changed: slot.changed, ..draft },
             None => nodes.push(draft),
         }
         let c = &self.graph_counters;
@@ -302,7 +300,7 @@ impl Graph {
     pub fn add_packet_named<N: PacketNode>(&self, name: &str, node: N) -> Result<NodeIndex, GraphError> {
         let logic = Arc::new(PacketRunner(node));
         let fan = Some(TypeId::of::<N>());
-        self.add(name.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, fan)
+        self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, fan)
     }
 
     /// Adds a node that is also part of a chain and so shared with it.
@@ -311,7 +309,7 @@ impl Graph {
     /// As [`Graph::add_packet`].
     pub fn add_packet_shared<N: PacketNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
         let logic = Arc::new(PacketRunner(SharedPacket(node)));
-        self.add(N::NAME.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+        self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
     /// Adds a staged node.
@@ -320,7 +318,7 @@ impl Graph {
     /// As [`Graph::add_packet`].
     pub fn add_staged<N: StagedNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
         let logic = Arc::new(StagedRunner(SharedStaged(node)));
-        self.add(N::NAME.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+        self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
     /// Adds a frame node under its type's name.
@@ -337,7 +335,7 @@ impl Graph {
     /// As [`Graph::add_packet`].
     pub fn add_frame_named<N: FrameNode>(&self, name: &str, node: N) -> Result<NodeIndex, GraphError> {
         let logic = Arc::new(FrameRunner(node));
-        self.add(name.to_owned(), NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+        self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
     /// Adds a frame node whose next nodes and counters are not known when the router is built, but to whoever makes it.
@@ -352,7 +350,7 @@ impl Graph {
         node: N,
     ) -> Result<NodeIndex, GraphError> {
         let logic = Arc::new(FrameRunner(node));
-        self.add(name.to_owned(), NodeKind::Internal, logic, next, errors, None)
+        self.add(name, NodeKind::Internal, logic, next, errors, None)
     }
 
     /// Adds the name that receive queues run under, with its counters and next nodes.
@@ -360,7 +358,7 @@ impl Graph {
     /// # Errors
     /// As [`Graph::add_packet`].
     pub fn add_input<X: NextNodes, E: ErrorCounters>(&self, name: &str) -> Result<NodeIndex, GraphError> {
-        self.add(name.to_owned(), NodeKind::Input, Arc::new(NotDispatched), X::NAMES, E::COUNTERS, None)
+        self.add(name, NodeKind::Input, Arc::new(NotDispatched), X::NAMES, E::COUNTERS, None)
     }
 
     /// Adds a superpath; its nodes must have been added, the graph built.
@@ -371,7 +369,7 @@ impl Graph {
         let nodes =
             superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
         let logic = Arc::new(ChainRunner { chain, nodes });
-        self.add(name.to_owned(), NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)
+        self.add(name, NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)
     }
 
     /// Takes a node away. Packets that still come to it are dropped and counted.
@@ -381,19 +379,24 @@ impl Graph {
     pub fn remove(&self, node: NodeIndex) -> Result<(), GraphError> {
         let name = {
             let mut nodes = self.nodes.borrow_mut();
-            let Some(draft) = nodes.get_mut(node.at()) else { return Ok(()) };
+            let Some(draft) = nodes.get_mut(node.at()).filter(|draft| !draft.deleted) else { return Ok(()) };
             draft.logic = Arc::new(Deleted);
             draft.fan = None;
             draft.deleted = true;
-            draft.edges.truncate(1);
-            draft.edges_of = None;
+            draft.edges = Edges::new(1, self.drop.get());
             draft.arcs.clear();
             self.error_names.release(draft.error_base, std::mem::take(&mut draft.errors));
-            std::mem::take(&mut draft.name)
+            let (name, of) = (std::mem::take(&mut draft.name), draft.edges_of.take());
+            if let Some(owner) = of.and_then(|of| nodes.get_mut(of.at())) {
+                owner.edges_for.retain(|sharer| *sharer != node);
+            }
+            name
         };
+        self.free.borrow_mut().insert(node);
         self.by_name.borrow_mut().remove(&name);
         self.counters.remove_prefix(&format!("/err/{name}/"));
-        if self.built.get() { self.publish() } else { Ok(()) }
+        self.touch(node);
+        self.publish()
     }
 
     /// A node by its name.
@@ -406,16 +409,16 @@ impl Graph {
                 .by_name
                 .borrow()
                 .keys()
-                .filter(|k| k.contains(name) || name.contains(k.as_str()))
+                .filter(|k| k.contains(name) || name.contains(&***k))
                 .min()
-                .cloned();
+                .map(ToString::to_string);
             GraphError::NoNode(name.to_owned(), near)
         })
     }
 
     /// A node's name.
     pub fn node_name(&self, node: NodeIndex) -> String {
-        self.nodes.borrow().get(node.at()).map(|n| n.name.clone()).unwrap_or_default()
+        self.nodes.borrow().get(node.at()).map(|n| n.name.to_string()).unwrap_or_default()
     }
 
     /// Connects everything: next nodes by name, arcs with their features in order; then publishes.
@@ -447,99 +450,8 @@ impl Graph {
             return Err(GraphError::Unknown(unknown));
         }
         self.built.set(true);
+        self.arcs_changed.set(true);
         self.publish()
-    }
-
-    /// Gives a node its edges to the nodes it names.
-    fn connect(&self, node: NodeIndex) -> Result<(), GraphError> {
-        let (name, names) = match self.nodes.borrow().get(node.at()) {
-            Some(draft) if !draft.connected => (draft.name.clone(), draft.next_names),
-            _ => return Ok(()),
-        };
-        let mut unknown = Vec::new();
-        let mut edges = Vec::with_capacity(names.len());
-        for next in names {
-            match self.node(next) {
-                Ok(index) => edges.push(index),
-                Err(_) => unknown.push(format!("node `{next}', next of `{name}'")),
-            }
-        }
-        if !unknown.is_empty() {
-            return Err(GraphError::Unknown(unknown));
-        }
-        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
-            draft.edges.iter_mut().skip(1).zip(edges).for_each(|(edge, node)| *edge = node);
-            draft.connected = true;
-        }
-        Ok(())
-    }
-
-    fn resolve(&self, node: NodeIndex) -> Result<(), GraphError> {
-        self.connect(node)?;
-        self.publish()
-    }
-
-    /// An edge from one node to another, made if there is none, and known to all threads when this returns.
-    ///
-    /// # Errors
-    /// More edges than a node can have.
-    pub fn add_edge(&self, from: NodeIndex, to: NodeIndex) -> Result<Edge, GraphError> {
-        let edge = {
-            let mut nodes = self.nodes.borrow_mut();
-            let Some(draft) = nodes.get_mut(from.at()) else {
-                return Err(GraphError::NoNode(from.0.to_string(), None));
-            };
-            // Not among the declared ones: those mean something of their own.
-            let first = 1 + draft.next_names.len();
-            let there = draft.edges.iter().enumerate().skip(first).find(|(_, n)| **n == to);
-            if let Some((at, _)) = there {
-                return Ok(Edge(at as u16));
-            }
-            if draft.edges.len() > usize::from(u16::MAX) {
-                return Err(GraphError::TooMany("edges of one node", usize::from(u16::MAX)));
-            }
-            draft.edges.push(to);
-            Edge((draft.edges.len() - 1) as u16)
-        };
-        if self.built.get() {
-            self.publish()?;
-        }
-        Ok(edge)
-    }
-
-    /// Gives a node all edges of another, now and later: both send packets by the same table of edges. The node must
-    /// name the same next nodes as the other.
-    ///
-    /// # Errors
-    /// The system refused to publish the change.
-    pub fn share_edges(&self, node: NodeIndex, of: NodeIndex) -> Result<(), GraphError> {
-        if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
-            draft.edges_of = Some(of);
-        }
-        if self.built.get() { self.publish() } else { Ok(()) }
-    }
-
-    /// Makes a picture of the graph as it is now and gives it to all threads.
-    fn publish(&self) -> Result<(), GraphError> {
-        let nodes = self.nodes.borrow();
-        let entry = |(at, d): (usize, &Draft)| {
-            Arc::new(NodeEntry {
-                index: NodeIndex(at as u32),
-                name: d.name.clone(),
-                logic: Arc::clone(&d.logic),
-                edges: edges(&nodes, d).to_vec(),
-                error_base: d.error_base,
-                arcs: d.arcs.clone(),
-                fan: d.fan,
-                trace: Arc::clone(&d.trace),
-            })
-        };
-        let entries = nodes.iter().enumerate().map(entry).collect();
-        drop(nodes);
-        let arcs = self.arcs.borrow().tables.clone();
-        let topology = Arc::new(Topology { nodes: entries, arcs, drop: self.drop.get() });
-        *self.topology.borrow_mut() = Arc::clone(&topology);
-        self.on_every_thread(move |worker| worker.set_topology(Arc::clone(&topology)))
     }
 
     /// The main thread's worker, for control code on that thread between rounds.

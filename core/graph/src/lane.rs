@@ -97,9 +97,10 @@ impl Lane {
         }
     }
 
-    /// Makes room for the nodes of a new topology.
-    pub(crate) fn fit(&mut self, old: &Topology, new: &Topology) {
-        self.open.resize(new.nodes.len(), CLOSED);
+    /// Makes room for a node that is new, or takes the place of another.
+    pub(crate) fn fit(&mut self, old: Option<&NodeEntry>, new: &NodeEntry) {
+        let nodes = self.open.len().max(new.index.at() + 1);
+        self.open.resize(nodes, CLOSED);
         self.ledger.fit(old, new);
     }
 

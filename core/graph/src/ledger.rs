@@ -4,7 +4,7 @@
 //! to memory that no other core touches.
 
 use crate::node::{Edge, NodeIndex};
-use crate::topology::{NodeEntry, Topology};
+use crate::topology::NodeEntry;
 
 /// The call of a node that took most clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,34 +18,40 @@ pub struct Dearest {
 /// One thread's notes.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// For each node the place of its edge 0 in `edges`, and behind the last node the end.
-    first: Vec<usize>,
+    /// For each node the place of its edge 0 in `edges`, and how many edges have a place there.
+    places: Vec<(usize, usize)>,
     edges: Vec<u64>,
     dearest: Vec<Dearest>,
-    /// Where the edges of the node that runs begin, and how many it has.
+    /// The places of the edges of the node that runs.
     here: (usize, usize),
 }
 
 impl Ledger {
-    /// Makes room for a new topology; nodes that are in both keep their notes.
-    pub(crate) fn fit(&mut self, old: &Topology, new: &Topology) {
-        let mut fresh = Ledger::default();
-        for (at, entry) in new.nodes.iter().enumerate() {
-            let stays = old.nodes.get(at).is_some_and(|o| o.name == entry.name);
-            let node = NodeIndex(at as u32);
-            fresh.first.push(fresh.edges.len());
-            let count = |edge| if stays { self.packets(node, edge) } else { 0 };
-            fresh.edges.extend((0..entry.edges.len()).map(|edge| count(Edge(edge as u16))));
-            fresh.dearest.push(if stays { self.dearest(node) } else { Dearest::default() });
+    /// Makes room for a node that is new, or takes the place of another. One of the same name keeps its notes.
+    pub(crate) fn fit(&mut self, old: Option<&NodeEntry>, new: &NodeEntry) {
+        let nodes = self.places.len().max(new.index.at() + 1);
+        self.places.resize(nodes, (0, 0));
+        self.dearest.resize(nodes, Dearest::default());
+        let Some(place) = self.places.get_mut(new.index.at()) else { return };
+        let (first, len) = *place;
+        if old.is_none_or(|old| old.name != new.name) {
+            self.edges.get_mut(first..first + len).unwrap_or_default().fill(0);
+            if let Some(dearest) = self.dearest.get_mut(new.index.at()) {
+                *dearest = Dearest::default();
+            }
         }
-        fresh.first.push(fresh.edges.len());
-        *self = fresh;
+        if new.edges.room() > len {
+            // What the node leaves behind is less than what it has now: tables double.
+            *place = (self.edges.len(), new.edges.room());
+            self.edges.extend_from_within(first..first + len);
+            self.edges.resize(place.0 + place.1, 0);
+        }
     }
 
     /// A node begins to run.
     #[inline(always)]
     pub(crate) fn begin(&mut self, entry: &NodeEntry) {
-        self.here = (self.first.get(entry.index.at()).copied().unwrap_or(0), entry.edges.len());
+        self.here = self.places.get(entry.index.at()).copied().unwrap_or((0, 0));
     }
 
     /// Packets of the node that runs take an edge.
@@ -62,8 +68,8 @@ impl Ledger {
     /// Packets of the node that runs go to another by its index.
     #[inline(always)]
     pub(crate) fn count_to(&mut self, entry: &NodeEntry, node: NodeIndex, packets: usize) {
-        if let Some(edge) = entry.edges.iter().rposition(|n| *n == node) {
-            self.count(Edge(edge as u16), packets);
+        if let Some(edge) = entry.edges.last_to(node) {
+            self.count(edge, packets);
         }
     }
 
@@ -85,10 +91,8 @@ impl Ledger {
 
     /// Packets that went over an edge of a node.
     pub fn packets(&self, node: NodeIndex, edge: Edge) -> u64 {
-        let (Some(first), Some(end)) = (self.first.get(node.at()), self.first.get(node.at() + 1)) else {
-            return 0;
-        };
-        self.edges.get(*first..*end).and_then(|e| e.get(usize::from(edge.0))).copied().unwrap_or(0)
+        let Some((first, len)) = self.places.get(node.at()).copied() else { return 0 };
+        self.edges.get(first..first + len).and_then(|e| e.get(usize::from(edge.0))).copied().unwrap_or(0)
     }
 
     /// The call of a node that took most clocks; all zero when it has not run.

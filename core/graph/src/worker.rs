@@ -17,7 +17,7 @@ use crate::node::NodeIndex;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
 use crate::spin::Spin;
 use crate::thread::{Load, ThreadShared};
-use crate::topology::Topology;
+use crate::topology::{Change, Topology};
 
 /// Naps before a thread with a queue that cannot wake it rests longer.
 const NAPS: u32 = 6;
@@ -46,7 +46,7 @@ struct Slot {
 /// One thread's replica of the graph: its lane, its queues, its picture of the topology.
 pub struct Worker {
     pub(crate) lane: Lane,
-    topology: Arc<Topology>,
+    topology: Topology,
     reader: Reader,
     queues: Vec<Slot>,
     pub(crate) inbox: Inbox,
@@ -61,7 +61,7 @@ pub struct Worker {
 
 impl Worker {
     /// A worker for the calling thread, off line until its first round.
-    pub(crate) fn new(lane: Lane, topology: Arc<Topology>, shared: Arc<ThreadShared>, clock: Clock) -> Self {
+    pub(crate) fn new(lane: Lane, topology: Topology, shared: Arc<ThreadShared>, clock: Clock) -> Self {
         let mut reader = Reader::register();
         reader.offline();
         let mut worker = Worker {
@@ -76,16 +76,16 @@ impl Worker {
             naps: 0,
             waits: Vec::new(),
         };
-        worker
-            .lane
-            .fit(&Topology { nodes: Vec::new(), arcs: Vec::new(), drop: NodeIndex(0) }, &worker.topology);
+        for entry in &worker.topology.nodes {
+            worker.lane.fit(None, entry);
+        }
         worker
     }
 
-    /// Replaces the picture of the graph. Only between rounds, when nothing is on its way.
-    pub(crate) fn set_topology(&mut self, topology: Arc<Topology>) {
-        self.lane.fit(&self.topology, &topology);
-        self.topology = topology;
+    /// Takes over what has changed in the graph. Only between rounds, when nothing is on its way.
+    pub(crate) fn take_over(&mut self, change: &Change) {
+        let Worker { topology, lane, .. } = self;
+        topology.take_over(change, |old, new| lane.fit(old, new));
     }
 
     pub(crate) fn adopt(
@@ -208,7 +208,7 @@ impl Worker {
         let thread = self.lane.thread;
         for slot in &mut self.queues {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
-            let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
@@ -253,7 +253,7 @@ impl Worker {
                 continue;
             };
             let n = frame.len() as u64;
-            let (lane, topology, guard) = (&mut self.lane, &*self.topology, self.reader.guard());
+            let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();

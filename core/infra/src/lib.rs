@@ -25,6 +25,7 @@ pub mod segment;
 pub mod spsc;
 pub mod timer_wheel;
 pub mod twin;
+pub mod wheel;
 
 pub use bitmap::Bitmap;
 #[cfg(not(loom))]
@@ -39,6 +40,9 @@ pub use raw::arena::{StableArena, StableBox};
 pub use raw::prefetch::{prefetch_address, prefetch_read};
 #[cfg(not(loom))]
 pub use raw::region::{Backing, Pages, Region};
+pub use raw::simd::equal_bytes;
+#[cfg(not(loom))]
+pub use raw::stable_vec::StableVec;
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
 pub use segment::{Full, SegmentView, SharedSegment, U64Slice};
@@ -46,3 +50,4 @@ pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]
 pub use twin::{StoreError, TwinTable, TwinTableWriter};
 pub use twin::{TwinCell, TwinWriter, twin_cell};
+pub use wheel::{Links, Step, Timers, Wheel};

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
-use shoal_infra::{Backing, Pages, Region, SharedSegment};
+use shoal_infra::{Backing, Pages, Region, SharedSegment, StableVec};
 
 const MB: usize = 1 << 20;
 
@@ -161,4 +161,34 @@ fn no_piece_ends_where_the_segment_ends() {
         last = piece.offset() + 64;
     }
     assert_eq!(last, 4096 - 64);
+}
+
+#[test]
+fn a_stable_vector_grows_in_place_up_to_its_capacity() {
+    let mut numbers = StableVec::with_capacity(MB).unwrap();
+    assert!(numbers.is_empty());
+    numbers.push(0_u64).unwrap();
+    let first = numbers.as_ptr();
+    for n in 1..MB {
+        assert_eq!(numbers.push(n as u64), Some(n));
+    }
+    assert_eq!((numbers.push(7), numbers.len(), numbers.capacity()), (None, MB, MB));
+    assert_eq!(numbers.as_ptr(), first);
+    assert_eq!(first.addr() % (2 * MB), 0, "large ones may be on huge pages");
+    numbers.iter_mut().for_each(|n| *n *= 2);
+    assert!(numbers.iter().zip(0..).all(|(&n, at)| n == 2 * at));
+    numbers.prefetch(MB + 5);
+}
+
+#[test]
+fn a_stable_vector_that_is_populated_has_what_it_had() {
+    let mut numbers = StableVec::with_capacity(10_000).unwrap();
+    numbers.push(5_u32).unwrap();
+    numbers.populate(usize::MAX / 8).unwrap();
+    numbers.push(6).unwrap();
+    assert_eq!(numbers[..], [5, 6]);
+    assert!(StableVec::<u64>::with_capacity(usize::MAX).is_err());
+    let mut none = StableVec::with_capacity(0).unwrap();
+    assert_eq!(none.push([0_u8; 100]), None);
+    assert!(none.populate(1).is_ok() && none.is_empty());
 }

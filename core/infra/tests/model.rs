@@ -12,7 +12,7 @@ enum Step {
     Insert(u64),
     Cancel(prop::sample::Index),
     Restart(prop::sample::Index, u64),
-    Advance(u64),
+    Advance(u64, usize),
 }
 
 /// Distances of every magnitude.
@@ -25,7 +25,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => distance().prop_map(Step::Insert),
         1 => any::<prop::sample::Index>().prop_map(Step::Cancel),
         1 => (any::<prop::sample::Index>(), distance()).prop_map(|(i, d)| Step::Restart(i, d)),
-        2 => distance().prop_map(Step::Advance),
+        2 => (distance(), 1_usize..9).prop_map(|(distance, most)| Step::Advance(distance, most)),
     ]
 }
 
@@ -62,10 +62,21 @@ proptest! {
                         model.insert(name, deadline);
                     }
                 }
-                Step::Advance(distance) => {
+                Step::Advance(distance, most) => {
                     now = now.saturating_add(distance >> 1);
                     let mut expired = BTreeSet::new();
-                    wheel.advance(now, |name| { expired.insert(name); });
+                    // In steps, between which a timer is started.
+                    let mut done = false;
+                    while !done {
+                        let before = expired.len();
+                        done = wheel.advance_some(now, most, |name| { expired.insert(name); });
+                        prop_assert!(expired.len() - before <= most);
+                        if !done && handles.len() < 200 {
+                            let name = handles.len();
+                            handles.push(wheel.insert(now.saturating_add(distance), name).unwrap());
+                            model.insert(name, now.saturating_add(distance));
+                        }
+                    }
                     let expected: BTreeSet<_> =
                         model.iter().filter(|&(_, &at)| at <= now).map(|(&name, _)| name).collect();
                     model.retain(|_, at| *at > now);

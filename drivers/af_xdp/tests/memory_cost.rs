@@ -2,13 +2,13 @@
 //! judged; run it by hand, on a quiet machine, with the compiler's full optimisation:
 //!
 //! ```text
-//! cargo test --release -p shoal-af-xdp --test memory_cost -- --ignored --nocapture
+//! cargo test --release -p shoal-af-xdp --test all memory_cost -- --ignored --nocapture
 //! ROUNDS=9 SECONDS=2 ...
 //! ```
 // The test allowances of clippy.toml cover #[test] functions only, not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Linux's own forwarding, really set up, probed, reset and taken away. Needs root.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod support;
+use crate::support;
 
 use std::net::Ipv4Addr;
 

@@ -8,7 +8,7 @@
     reason = "a test that cannot be set up fails"
 )]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Trials over the kernel's interfaces, in a namespace of their own. They need root and are skipped by name without.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 
@@ -90,7 +90,7 @@ fn a_device_is_attached_to_by_its_ports_and_wrong_ports_say_why() {
     assert!(error.contains("sllengine-missing"), "{error}");
 }
 
-/// By hand: `cargo test --release -p shoal-lab-engine --test interfaces -- --ignored --nocapture`.
+/// By hand: `cargo test --release -p shoal-lab-engine --test all interfaces -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes seconds and prints figures that mean something on an idle machine only"]
 fn the_ceiling_over_a_veth_pair_is_printed() {

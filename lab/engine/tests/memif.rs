@@ -1,7 +1,7 @@
 //! Trials that really send and receive, over a memif whose two ends are in this process. Counts are asserted, never speed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 

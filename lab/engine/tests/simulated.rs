@@ -1,7 +1,7 @@
 //! The tester against a device that says what it did, in simulated time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

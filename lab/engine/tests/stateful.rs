@@ -1,7 +1,7 @@
 //! Flows through a NAT: learnt, answered, and checked, in simulated time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::net::Ipv4Addr;
 

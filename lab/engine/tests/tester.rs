@@ -1,7 +1,7 @@
 //! What the tester says of itself, in simulated time: its ceiling, its stalls, how late it was.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

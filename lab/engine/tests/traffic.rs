@@ -1,7 +1,7 @@
 //! The traffic that the lab sends, through the engine: each stream's frames are known again and found whole.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod support;
+use crate::support;
 
 use std::net::Ipv4Addr;
 

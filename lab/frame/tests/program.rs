@@ -1,7 +1,7 @@
 //! What a program writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may fail this way")]
 
-mod support;
+use crate::support;
 
 use proptest::prelude::*;
 use shoal_lab_frame::{Look, Program, Recogniser};

@@ -1,7 +1,7 @@
 //! Two campaigns side by side, and a machine's history.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod support;
+use crate::support;
 
 use shoal_lab_report::{Comparison, append_history, compare, history_file, read_history};
 use support::{around, results, row};

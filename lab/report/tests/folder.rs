@@ -1,7 +1,7 @@
 //! Results folders: written, interrupted, full, read again.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::Path;

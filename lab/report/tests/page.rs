@@ -1,7 +1,7 @@
 //! The page: whatever goes in, a document comes out that a parser accepts and that needs nothing from elsewhere.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The published figures and what of them stands beside ours.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod support;
+use crate::support;
 
 use shoal_lab_report::{Published, family_of, shapes};
 use support::{around, row};

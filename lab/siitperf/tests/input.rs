@@ -1,7 +1,7 @@
 //! Configuration files and command lines: read, and refused.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail this way")]
 
-mod support;
+use crate::support;
 
 use proptest::prelude::*;
 use shoal_lab_plan::Family;

@@ -1,7 +1,7 @@
 //! What the programs print, as scripts read it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail this way")]
 
-mod support;
+use crate::support;
 
 use shoal_lab_plan::Delays;
 use shoal_lab_siitperf::Program;

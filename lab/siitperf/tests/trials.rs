@@ -1,7 +1,7 @@
 //! The trials that are run for a configuration and a command line.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may fail this way")]
 
-mod support;
+use crate::support;
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -7,7 +7,7 @@
     reason = "test code"
 )]
 
-mod profile;
+use crate::profile;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@
     reason = "test code"
 )]
 
-mod profile;
+use crate::profile;
 
 use std::path::PathBuf;
 

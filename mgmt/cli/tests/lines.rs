@@ -1,7 +1,7 @@
 //! Lines in, answers out, without a socket.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
+use crate::sample;
 
 use sample::{cli, control};
 

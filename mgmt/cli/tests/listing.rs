@@ -1,17 +1,14 @@
 //! Answers as long as a table: made while the client reads, and no longer.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
-mod served;
-
 use std::io::{BufRead, Read, Write};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use sample::MADE;
-use served::{GREETING_END, IS_VPPCTL, read_until, serve};
+use crate::sample::{self, MADE};
+use crate::served::{self, GREETING_END, IS_VPPCTL, read_until, serve};
 
 /// Waits until a condition holds.
 fn until(what: &str, condition: impl Fn() -> bool) {

@@ -1,7 +1,7 @@
 //! What holds for every input.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
+use crate::sample;
 
 use proptest::prelude::*;
 use sample::{cli, control};

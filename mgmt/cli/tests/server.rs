@@ -1,18 +1,16 @@
 //! The socket: both protocols, and clients that misbehave.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
-mod served;
-
 use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use served::{GREETING_END, IS_VPPCTL, IS_XTERM, read_until, serve};
 use shoal_cli::server::{ListenError, Settings, listen};
 use shoal_module::door::FileError;
+
+use crate::served::{GREETING_END, IS_VPPCTL, IS_XTERM, read_until, serve};
 
 #[test]
 fn vppctl_gets_a_nul_after_each_line_and_no_prompt() {

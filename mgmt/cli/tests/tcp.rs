@@ -1,7 +1,7 @@
 //! The TCP port: the same server as on the socket, for clients nobody knows.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod sample;
+use crate::sample;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -7,7 +7,7 @@
     reason = "a failure here is a test's failure, told at once"
 )]
 
-mod world;
+use crate::world;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -7,7 +7,7 @@
     reason = "a failure here is a test's failure, told at once"
 )]
 
-mod world;
+use crate::world;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -110,12 +110,12 @@ impl Collector {
 
     fn threads(&mut self, graph: &Graph, seconds: f64) {
         let threads = graph.threads();
-        let internal: Vec<usize> = graph
-            .nodes()
-            .iter()
-            .filter(|n| n.kind != NodeKind::Input)
-            .map(|n| n.index.number() as usize)
-            .collect();
+        let mut internal = Vec::new();
+        graph.each_node(|node, _, kind| {
+            if kind != NodeKind::Input {
+                internal.push(node.number() as usize);
+            }
+        });
         let length = threads.iter().map(|t| t.index + 1).max().unwrap_or(1);
         self.vector_rates.ensure(length);
         self.loops.ensure(length);

@@ -110,13 +110,13 @@ impl Nodes {
         let counters = graph.counters();
         let vector = counters.names("/sys/node/names");
         let mut names = Vec::new();
-        for node in graph.nodes() {
-            let at = node.index.number() as usize;
+        graph.each_node(|node, name, _| {
+            let at = node.number() as usize;
             names.resize(names.len().max(at + 1), String::new());
             if let Some(slot) = names.get_mut(at) {
-                *slot = node.name;
+                name.clone_into(slot);
             }
-        }
+        });
         let of = |name: &str| format!("/nodes/{}/", name.replace('/', "_"));
         for at in 0..names.len().max(self.0.len()) {
             let name = |list: &[String]| list.get(at).cloned().unwrap_or_default();

@@ -6,7 +6,7 @@
     reason = "a failure here is a test's failure, told at once"
 )]
 
-mod router;
+use crate::router;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

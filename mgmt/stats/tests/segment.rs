@@ -7,7 +7,7 @@
     reason = "a failure here is a test's failure, told at once"
 )]
 
-mod router;
+use crate::router;
 
 use std::fs::File;
 use std::io::IoSliceMut;

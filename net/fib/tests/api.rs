@@ -1,7 +1,7 @@
 //! Tables and routes by the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

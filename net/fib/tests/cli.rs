@@ -1,7 +1,7 @@
 //! What commands do and print, without the parser.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! `ip route add count N`, a few at a time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Which routes count: the wish, the counter, and what packets find.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use router::{Router, prefix, router};
 use shoal_adj::{AdjKind, Counting};

@@ -1,7 +1,7 @@
 //! Attached export: a table that leads to another table's link knows that link's hosts.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use router::{Router, ip, prefix, router};
 use shoal_adj::{Adj, AdjKind};

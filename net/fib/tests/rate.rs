@@ -1,7 +1,7 @@
 //! How fast routes are added and withdrawn; prints, asserts nothing about time. `cargo test --release -- --ignored`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::net::Ipv4Addr;
 use std::time::Instant;

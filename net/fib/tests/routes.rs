@@ -1,7 +1,7 @@
 //! Routes: sources, paths, recursion, tables, interfaces that go.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::net::Ipv4Addr;
 

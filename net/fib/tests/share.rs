@@ -1,7 +1,7 @@
 //! Several ways: shares, losses, what a change costs, and what may not be.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod router;
+use crate::router;
 
 use std::net::Ipv4Addr;
 

@@ -28,6 +28,7 @@ use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, O
 mod change;
 mod clear;
 mod kept;
+mod names;
 mod queues;
 
 pub use change::MtuLayer;
@@ -195,6 +196,7 @@ pub struct Interfaces {
     table: IfTable,
     writer: RefCell<TwinTableWriter<IfData>>,
     all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    names: RefCell<names::Names>,
     subscribers: RefCell<Vec<Subscriber>>,
     address_sources: RefCell<Vec<AddressSource>>,
     interface_output: Cell<NodeIndex>,
@@ -260,6 +262,7 @@ impl Interfaces {
             table,
             writer: RefCell::new(writer),
             all: RefCell::default(),
+            names: RefCell::default(),
             subscribers: RefCell::default(),
             address_sources: RefCell::default(),
             interface_output: Cell::new(interface_output),
@@ -325,6 +328,7 @@ impl Interfaces {
 
     fn enter(&self, index: SwIfIndex, interface: Interface) {
         let name = interface.name.clone();
+        self.names.borrow_mut().insert(&name, index);
         self.all.borrow_mut().insert(index, interface);
         self.publish_names(index, &name);
     }
@@ -347,40 +351,53 @@ impl Interfaces {
         if self.by_name(create.name).is_some() {
             return Err(InterfaceError::Exists(create.name.to_owned()));
         }
-        let free = (1..MAX_INTERFACES as u32).map(SwIfIndex).find(|i| !self.all.borrow().contains_key(i));
+        let free = self.names.borrow().free_index();
         let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
         let rx_next = self.graph.node(create.rx_next)?;
         let output = Output { arc: self.graph.arc(OUTPUT_ARC)? };
-        let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
-        let output = match self.graph.add_packet_named(&format!("{}-output", create.name), output) {
-            Ok(output) => output,
-            Err(e) => {
-                let _ = self.graph.remove(tx);
-                return Err(e.into());
-            }
-        };
-        let made = self.connect(create, index, (output, tx), rx_next);
-        if made.is_err() {
+        let made: Result<_, InterfaceError> = self.graph.batch(|| {
+            let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
+            let made = self.graph.add_packet_named(&format!("{}-output", create.name), output);
+            let made = made.map_err(InterfaceError::from).and_then(|output| {
+                let edges = self.connect((output, tx), index);
+                edges.inspect_err(|_| drop(self.graph.remove(output))).map(|edges| (output, edges))
+            });
+            let (output, edges) = made.inspect_err(|_| drop(self.graph.remove(tx)))?;
+            Ok(((output, tx), edges))
+        });
+        let ((output, tx), edges) = made?;
+        let entered = self.enter_new(create, index, (output, tx), edges, rx_next);
+        if entered.is_err() {
             let _ = self.graph.remove(output);
             let _ = self.graph.remove(tx);
         }
-        made?;
+        entered?;
         self.tell(Event::Created(index));
         Ok(index)
     }
 
+    /// Gives the nodes of a new interface their place in the graph; the edges that lead to them.
     fn connect(
         &self,
-        create: &Create<'_>,
-        index: SwIfIndex,
         (output, tx): (NodeIndex, NodeIndex),
-        rx_next: NodeIndex,
-    ) -> Result<(), InterfaceError> {
+        index: SwIfIndex,
+    ) -> Result<(Edge, Edge), InterfaceError> {
         let Edge(_) = self.graph.add_edge(output, tx)?;
         self.graph.start_arc_at(output, OUTPUT_ARC)?;
         let output_edge = self.graph.add_edge(self.interface_output.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
         self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
+        Ok((output_edge, arc_end_edge))
+    }
+
+    fn enter_new(
+        &self,
+        create: &Create<'_>,
+        index: SwIfIndex,
+        (output, tx): (NodeIndex, NodeIndex),
+        (output_edge, arc_end_edge): (Edge, Edge),
+        rx_next: NodeIndex,
+    ) -> Result<(), InterfaceError> {
         self.counters.zero(index);
         let mut data =
             IfData::zeroed().with_flags(create.flags).with_mac(create.mac).with_rx_next(rx_next, rx_next);
@@ -416,12 +433,14 @@ impl Interfaces {
         if index == SwIfIndex(0) {
             return Err(InterfaceError::NotPossible("local0".into(), "cannot be deleted".into()));
         }
-        let name = self.name(index)?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.tell(Event::Deleting(index));
         self.fed.borrow_mut().remove(&index);
         let removed = self.all.borrow_mut().remove(&index);
-        let Interface { queues, output, tx, device, .. } = removed.ok_or(InterfaceError::NoIndex(index))?;
+        let removed = removed.ok_or(InterfaceError::NoIndex(index))?;
+        let Interface { name, queues, output, tx, device, .. } = removed;
+        // The number is free when nothing of the interface is left.
+        self.names.borrow_mut().forget(&name);
         for (_, queue) in queues {
             drop(self.graph.remove_queue(queue)?);
         }
@@ -429,9 +448,8 @@ impl Interfaces {
         drop(device);
         self.graph.clear_features(index);
         self.store(index, IfData::zeroed())?;
-        for node in [output, tx].into_iter().flatten() {
-            self.graph.remove(node)?;
-        }
+        self.graph.batch(|| [output, tx].into_iter().flatten().try_for_each(|n| self.graph.remove(n)))?;
+        self.names.borrow_mut().remove(&name, index);
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
         self.graph.if_names().set(index.0 as usize, "deleted");
         self.graph.counters().names(TAGS).set(index.0 as usize, "");
@@ -439,10 +457,9 @@ impl Interfaces {
         Ok(())
     }
 
-    /// The interface of a name, or of a number when no name fits.
+    /// The interface of a name.
     pub fn by_name(&self, name: &str) -> Option<SwIfIndex> {
-        let all = self.all.borrow();
-        all.iter().find(|(_, i)| i.name == name).map(|(index, _)| *index)
+        self.names.borrow().find(name)
     }
 
     /// The name nearest to one that is not there.
@@ -541,6 +558,11 @@ impl Interfaces {
     /// The node a packet with this interface as its sending one is put into.
     pub fn output_node(&self) -> NodeIndex {
         self.interface_output.get()
+    }
+
+    /// The lowest number of a loopback that does not exist.
+    pub(crate) fn free_loopback(&self) -> Option<u32> {
+        self.names.borrow().free_loopback()
     }
 
     /// The interface's `-output` node, for edges of rewrite nodes.

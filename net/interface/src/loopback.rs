@@ -21,7 +21,7 @@ pub(crate) const CLASS: &str = "Loopback";
 /// VPP's default for loopbacks.
 const MTU: u16 = 9000;
 /// Loopbacks are numbered below this.
-const MAX_INSTANCES: u32 = 16 * 1024;
+pub(crate) const MAX_INSTANCES: u32 = 16 * 1024;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,7 @@ impl Interfaces {
         mac: Option<MacAddress>,
         instance: Option<u32>,
     ) -> Result<SwIfIndex, InterfaceError> {
-        let free = || (0..MAX_INSTANCES).find(|n| self.by_name(&format!("loop{n}")).is_none());
-        let instance = instance.or_else(free).unwrap_or(MAX_INSTANCES);
+        let instance = instance.or_else(|| self.free_loopback()).unwrap_or(MAX_INSTANCES);
         let name = format!("loop{instance}");
         if instance >= MAX_INSTANCES {
             let (what, most) = ("instance", MAX_INSTANCES - 1);
@@ -125,7 +124,7 @@ impl Interfaces {
 
     /// Whether an interface is a loopback: there is no other station on its link.
     pub fn is_loopback(&self, index: SwIfIndex) -> bool {
-        self.info(index).is_ok_and(|info| info.class == CLASS)
+        self.device(index).is_ok_and(|(_, device)| device.class() == CLASS)
     }
 
     /// Whether there can be other stations on an interface's link: not on that of a loopback, nor on one that a program
@@ -144,9 +143,9 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface, or it is none of ours.
     pub fn delete_loopback(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
-        let info = self.info(index)?;
-        if info.class != CLASS {
-            return Err(InterfaceError::NotPossible(info.name, "is not a loopback interface".into()));
+        let (name, device) = self.device(index)?;
+        if device.class() != CLASS {
+            return Err(InterfaceError::NotPossible(name, "is not a loopback interface".into()));
         }
         self.delete(index)
     }

@@ -1,7 +1,7 @@
 //! Bad input at every node, vanishing interfaces, no buffers, and tables that change under running workers.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and what the sender is told.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{ip, look_up_in, neighbour, route, route_in, station, table, to, two_hosts, udp, via};
 use shoal_fib::Via;

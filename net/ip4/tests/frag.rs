@@ -1,7 +1,7 @@
 //! `ip4-frag`: fragments are put together again by the rules of RFC 791, and must give what was sent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

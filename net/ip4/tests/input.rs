@@ -2,7 +2,7 @@
 //! RFC 1812, 5.2.2 and 5.3.13.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{Given, Giver, Toy, interfaces, station, to, two_hosts, udp};
 use shoal_graph::PacketNode;

@@ -1,7 +1,7 @@
 //! `ip4-local`: packets for the router itself. RFC 1122, 3.2 and 4.1.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{Given, Giver, ip, to, two_hosts};
 use shoal_buffer::Flags;

@@ -7,7 +7,7 @@
 //! says (ICMP errors, ARP) is compared without regard to order.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{
     Given, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via,

@@ -1,7 +1,7 @@
 //! IPv4 and IPv6 on interfaces by the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{MODULES, router};
 use shoal_interface::Interfaces;

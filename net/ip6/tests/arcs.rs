@@ -1,7 +1,7 @@
 //! The feature arcs: where packets get on and off, and that nobody but those with features pays for them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 

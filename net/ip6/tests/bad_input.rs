@@ -1,7 +1,7 @@
 //! Bad input at every node, vanishing interfaces, and routes that change under a running worker.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `ip6-lookup`, `ip6-drop` and `ip6-rewrite`: which way, and what the sender is told.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{
     HOST_1, HOST_2, ends, ip, look_up_in, neighbour, route, route_in, station, table, to, told, towards,

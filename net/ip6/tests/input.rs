@@ -1,7 +1,7 @@
 //! `ip6-input` and `ip6-hop-by-hop`: what a router may look at at all. RFC 8200, 3 and 4; RFC 4291, 2.5 and 2.7.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{Given, Giver, HOST_1, HOST_2, Toy, ip, station, to, told, towards, two_hosts, udp};
 use shoal_graph::PacketNode;

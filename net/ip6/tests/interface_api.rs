@@ -1,7 +1,7 @@
 //! Messages of addresses and tables of interfaces, both families.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::*;
 use shoal_adj::Family;

@@ -1,7 +1,7 @@
 //! `ip6-local`: packets for the router itself. RFC 8200, 4 and 8.1; RFC 4443.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{Given, Giver, HOST_1, ends, ip, neighbour, station, to, told, towards, two_hosts};
 use shoal_buffer::Flags;

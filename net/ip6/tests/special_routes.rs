@@ -1,5 +1,5 @@
 //! Routes that have packets received again, and routes that count.
 
-mod common;
+use crate::common;
 
 shoal_testkit::tests_of_special_routes!(common::TWO_HOSTS);

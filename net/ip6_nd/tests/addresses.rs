@@ -1,7 +1,7 @@
 //! What forwarding makes of addresses that are not proven, of anycast, of groups joined for others.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

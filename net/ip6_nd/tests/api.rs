@@ -1,7 +1,7 @@
 //! `ip6_nd.api` and `ip6_dad.api`: what hosts are told, proxies, questions and events through the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A router that is configured as a host is: addresses and a default route from others' advertisements.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Neighbours of IPv6: who is asked, who is answered, what is believed, who is still there.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Redirects: who is told of a better first hop, what the message says, and who is told nothing. RFC 4861 4.5, 8.2.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

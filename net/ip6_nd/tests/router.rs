@@ -1,7 +1,7 @@
 //! This router on a link: its addresses, what it advertises, what it listens to.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

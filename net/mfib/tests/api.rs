@@ -1,7 +1,7 @@
 //! Multicast routes by the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! What makes no sense, what is too much, and what goes away while packets are on their way.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::*;
 use shoal_fib::{Family, FibIndex};

@@ -1,7 +1,7 @@
 //! What commands do and print, without the parser.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 

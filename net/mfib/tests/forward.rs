@@ -1,7 +1,7 @@
 //! Packets to groups, in and out, of both families.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::*;
 use shoal_fib::{Family, FibIndex};

@@ -1,6 +1,6 @@
 //! Messages of the packet generator.
 
-mod common;
+use crate::common;
 
 use common::BACK;
 use shoal_interface::IfFlags;

@@ -1,7 +1,7 @@
 //! Changing a stream, and filtering what an interface takes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Packet-generator interfaces: what they are, what they do with what is sent.
 
-mod common;
+use crate::common;
 
 use common::BACK;
 use shoal_buffer::Flags;

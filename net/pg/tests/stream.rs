@@ -1,7 +1,7 @@
 //! Streams: what they send, when they stop, what they refuse.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 use std::rc::Rc;

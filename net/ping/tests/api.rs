@@ -1,7 +1,7 @@
 //! `ping.api`: a ping that ends with an event.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! ping and traceroute over IPv4 in a whole router: what is sent, what is printed, when they end.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

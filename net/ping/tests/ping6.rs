@@ -1,7 +1,7 @@
 //! The same over IPv6: what is sent, what is printed, whose answers count.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

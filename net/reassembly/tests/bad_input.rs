@@ -1,7 +1,7 @@
 //! Rubbish: random packets into every node, and fragments that fit together by chance only.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The commands: what they do, what they print, and what they refuse.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! Full reassembly through the router: fragments in, whole packets out, both families. RFC 791, 3.2; RFC 8200, 4.5.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Shallow virtual reassembly: fragments pass, and each knows what the first one says. RFC 1858, RFC 3128, RFC 7112.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! Fragments of one datagram that come in on several real workers meet on one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use common::{BOTH, Over, held, on};
 use shoal_handoff::{Handoff, Rules, Workers};

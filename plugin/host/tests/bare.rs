@@ -1,7 +1,7 @@
 //! Drivers without a router: frames through their devices, libraries that are none, plugins that lie.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

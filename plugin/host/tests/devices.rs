@@ -1,7 +1,7 @@
 //! Devices of plugins: packets through them, what is changed of them, and plugins that lie.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Both examples: built as their readers would, loaded, and compared with each other.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What a plugin may say of its packets, and what it may not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use shoal_testkit::node::{Passed, run};
 use shoal_testkit::{PacketBuilder, Router};

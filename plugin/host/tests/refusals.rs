@@ -1,7 +1,7 @@
 //! Libraries that are no plugins of this router: one line each, and the router runs without them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::rc::Rc;
 

@@ -3,7 +3,7 @@
 //! The thread is the test's own: it sleeps as often as the test says, so what a plugin can do to it is counted, not timed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

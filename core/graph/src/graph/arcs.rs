@@ -8,7 +8,7 @@ use shoal_buffer::SwIfIndex;
 use super::{Arcs, Graph, GraphError};
 use crate::feature::{Arc as FeatureArc, ArcSide, ArcSpec, ArcTable, FeatureSpec};
 use crate::feature::{EVERYBODY, MAX_FEATURES, order};
-use crate::node::NodeIndex;
+use crate::node::{Edge, NodeIndex};
 
 fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
     GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect())
@@ -113,11 +113,19 @@ impl Graph {
             let end = self.node(end)?;
             (table.handle.number, table.features.iter().map(|(_, n)| *n).chain([end]).collect::<Vec<_>>())
         };
+        self.join_arc(node, number, &targets)?;
+        self.publish()
+    }
+
+    /// Gives a node edges to all positions of an arc.
+    fn join_arc(&self, node: NodeIndex, number: u8, targets: &[NodeIndex]) -> Result<(), GraphError> {
+        let Edge(base) = self.push_edges(node, targets)?;
         if let Some(draft) = self.nodes.borrow_mut().get_mut(node.at()) {
-            draft.arcs.push((number, draft.edges.len() as u16));
-            draft.edges.extend(targets);
+            draft.arcs.retain(|(other, _)| *other != number);
+            draft.arcs.push((number, base));
         }
-        if self.built.get() { self.publish() } else { Ok(()) }
+        self.touch(node);
+        Ok(())
     }
 
     pub(super) fn build_arc(&self, spec: ArcSpec) -> Result<(), GraphError> {
@@ -142,15 +150,12 @@ impl Graph {
         let mut arcs = self.arcs.borrow_mut();
         let Some(slot) = arcs.tables.iter_mut().find(|t| t.name == spec.name) else { return Ok(()) };
         let handle = slot.handle.clone();
-        let mut nodes = self.nodes.borrow_mut();
+        let targets: Vec<NodeIndex> = ordered.iter().map(|(_, n)| *n).chain([end]).collect();
         for node in starts.iter().chain(ordered.iter().map(|(_, n)| n)) {
-            if let Some(draft) = nodes.get_mut(node.at()) {
-                draft.arcs.retain(|(number, _)| *number != handle.number);
-                draft.arcs.push((handle.number, draft.edges.len() as u16));
-                draft.edges.extend(ordered.iter().map(|(_, n)| *n).chain([end]));
-            }
+            self.join_arc(*node, handle.number, &targets)?;
         }
         *slot = Arc::new(ArcTable { name: spec.name, features: ordered, handle, side: spec.side });
+        self.arcs_changed.set(true);
         Ok(())
     }
 

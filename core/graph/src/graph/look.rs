@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Draft, Graph, GraphError, edges};
+use super::edges::edges;
+use super::{Graph, GraphError};
 use crate::handoff::RingInfo;
 use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
-use crate::topology::NodeInfo;
+use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
 use crate::worker::Worker;
 
@@ -39,22 +40,36 @@ impl Graph {
     /// All nodes, by index.
     pub fn nodes(&self) -> Vec<NodeInfo> {
         let nodes = self.nodes.borrow();
-        let name = |n: &NodeIndex| nodes.get(n.at()).map(|d| d.name.clone()).unwrap_or_default();
-        let live = nodes.iter().enumerate().filter(|(_, d)| !d.deleted);
-        live.map(|(at, d)| {
-            let index = NodeIndex(at as u32);
-            let leads_here = |p: &&Draft| !p.deleted && edges(&nodes, p).iter().skip(1).any(|e| *e == index);
-            NodeInfo {
-                index,
-                name: d.name.clone(),
+        let live = || nodes.iter().enumerate().filter(|(_, d)| !d.deleted);
+        // By node: the names of those that lead there.
+        let mut previous: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for (at, draft) in live() {
+            for next in edges(&nodes, draft).iter().skip(1) {
+                if let Some(list) = previous.get_mut(next.at()).filter(|list| list.last() != Some(&at)) {
+                    list.push(at);
+                }
+            }
+        }
+        let name = |at: usize| nodes.get(at).map(|d| d.name.to_string()).unwrap_or_default();
+        live()
+            .map(|(at, d)| NodeInfo {
+                index: NodeIndex(at as u32),
+                name: d.name.to_string(),
                 kind: d.kind,
-                next: edges(&nodes, d).iter().map(name).collect(),
-                previous: nodes.iter().filter(leads_here).map(|p| p.name.clone()).collect(),
+                next: edges(&nodes, d).iter().map(|next| name(next.at())).collect(),
+                previous: previous.get(at).into_iter().flatten().map(|at| name(*at)).collect(),
                 errors: d.errors,
                 error_base: d.error_base,
-            }
-        })
-        .collect()
+            })
+            .collect()
+    }
+
+    /// Shows all nodes to `look`, by index: number, name and kind, which is what can be said without looking at others.
+    pub fn each_node(&self, mut look: impl FnMut(NodeIndex, &str, NodeKind)) {
+        let nodes = self.nodes.borrow();
+        for (at, draft) in nodes.iter().enumerate().filter(|(_, d)| !d.deleted) {
+            look(NodeIndex(at as u32), &draft.name, draft.kind);
+        }
     }
 
     /// What each thread noted of its nodes, by thread.
@@ -90,13 +105,13 @@ impl Graph {
 
     /// All error counters by their number: node and counter.
     pub fn error_counters(&self) -> Vec<(String, &'static ErrorCounter)> {
-        self.error_names.all()
+        self.error_names.all().into_iter().map(|(node, counter)| (node.to_string(), counter)).collect()
     }
 
     /// Sum over all threads of one node's error counter, by the counter's name or description.
     pub fn error_count(&self, node: &str, what: &str) -> Option<u64> {
         let all = self.error_names.all();
-        let at = all.iter().rposition(|(n, c)| n == node && (c.name == what || c.description == what))?;
+        let at = all.iter().rposition(|(n, c)| **n == *node && (c.name == what || c.description == what))?;
         Some(self.graph_counters.errors.sum(at))
     }
 }

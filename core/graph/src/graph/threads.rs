@@ -141,7 +141,7 @@ impl Graph {
         let shared = ThreadShared::new(number, name.clone())?;
         let (pool, counters) = (Arc::clone(&self.pool), self.graph_counters.clone());
         let (traces, clock) = (Arc::clone(&self.traces), self.clock.clone());
-        let (topology, face) = (Arc::clone(&self.topology.borrow()), Arc::clone(&shared));
+        let (topology, face) = (self.topology.borrow().clone(), Arc::clone(&shared));
         let body = move || {
             face.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             if let Some(cpu) = cpu {
@@ -331,6 +331,11 @@ impl Graph {
     /// All receive queues.
     pub fn queues(&self) -> Vec<QueueInfo> {
         self.registry().queues.values().cloned().collect()
+    }
+
+    /// One receive queue.
+    pub fn queue(&self, id: QueueId) -> Option<QueueInfo> {
+        self.registry().queues.get(&id).cloned()
     }
 
     /// Makes a thread look at its queues again: one of them has work it did not have before.

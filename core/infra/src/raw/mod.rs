@@ -12,6 +12,9 @@ pub(crate) mod region;
 pub(crate) mod ring;
 #[cfg(not(loom))]
 pub(crate) mod segment;
+pub(crate) mod simd;
+#[cfg(not(loom))]
+pub(crate) mod stable_vec;
 pub(crate) mod twin;
 #[cfg(not(loom))]
 pub(crate) mod twin_table;

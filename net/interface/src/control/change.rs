@@ -34,7 +34,7 @@ fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceErr
 }
 
 impl Interfaces {
-    pub(super) fn device(
+    pub(crate) fn device(
         &self,
         index: SwIfIndex,
     ) -> Result<(String, std::rc::Rc<dyn Device>), InterfaceError> {
@@ -201,6 +201,11 @@ impl Interfaces {
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             name.clone_into(&mut interface.name);
             interface.queues.iter().for_each(|(_, queue)| self.graph.rename_queue(*queue, name));
+        }
+        {
+            let mut names = self.names.borrow_mut();
+            names.forget(&old);
+            names.insert(name, index);
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", old.replace('/', "_")));
         self.publish_names(index, name);

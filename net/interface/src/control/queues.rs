@@ -198,7 +198,6 @@ impl Interfaces {
     pub fn queues(&self, index: SwIfIndex) -> Result<Vec<QueueInfo>, InterfaceError> {
         let all = self.all.borrow();
         let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
-        let of = |id: &QueueId| self.graph.queues().into_iter().find(|q| q.id == *id);
-        Ok(interface.queues.iter().filter_map(|(_, id)| of(id)).collect())
+        Ok(interface.queues.iter().filter_map(|(_, id)| self.graph.queue(*id)).collect())
     }
 }

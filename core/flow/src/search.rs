@@ -1,0 +1,137 @@
+//! Look-ups of many keys, in stages between which memory answers.
+
+use crate::bucket::{Bucket, Ones, tag_of};
+use crate::entry::{Flow, Handle};
+use crate::key::FlowKey;
+use crate::table::FlowTable;
+
+/// Searches whose buckets are looked at together: what a processor can have under way at once is bounded.
+const TOGETHER: usize = 32;
+/// No flow was found yet.
+const OPEN: u32 = u32::MAX;
+/// Nothing is looked for.
+const IDLE: u32 = u32::MAX - 1;
+
+/// A look-up on its way: the key of one packet, and where its flow may be.
+///
+/// The default looks for nothing, and finds nothing: for packets without a key. Two that are as far are equal when they look
+/// for the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Search<K> {
+    key: K,
+    hash: u64,
+    /// The number of a flow with the right tag. Its key tells whether it is the one, and still there.
+    flow: u32,
+}
+
+impl<K: Default> Default for Search<K> {
+    fn default() -> Self {
+        Search { key: K::default(), hash: 0, flow: IDLE }
+    }
+}
+
+impl<K> Search<K> {
+    /// What is looked for.
+    #[inline(always)]
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The key's hash, the same for every table of the same seed: for choices that are to be the same for all packets of a flow.
+    #[inline(always)]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl<K: FlowKey, V: Copy> FlowTable<K, V> {
+    /// The first stage: hashes a key and asks memory for its bucket.
+    #[inline(always)]
+    pub fn search(&self, key: K) -> Search<K> {
+        let hash = self.seed.hash(key.words().as_ref());
+        self.index.prefetch(self.index.first(hash));
+        Search { key, hash, flow: OPEN }
+    }
+
+    /// The second stage, of any number of searches, best of 32 or more: compares tags and asks memory for flows that may be the
+    /// ones. It may be left out; then the third takes longer.
+    #[inline(always)]
+    pub fn seek(&self, searches: &mut [Search<K>]) {
+        searches.chunks_mut(TOGETHER).for_each(|some| self.seek_some(some));
+    }
+
+    #[inline(always)]
+    fn seek_some(&self, searches: &mut [Search<K>]) {
+        let mut open = 0_u32;
+        for (i, search) in searches.iter_mut().enumerate() {
+            let Some(bucket) = self.index.bucket(self.index.first(search.hash)) else { continue };
+            if !self.seek_in(bucket, search) && bucket.away() > 0 {
+                self.index.prefetch(self.index.second(search.hash));
+                open |= 1 << i;
+            }
+        }
+        for i in Ones(open) {
+            if let Some(search) = searches.get_mut(i as usize)
+                && let Some(bucket) = self.index.bucket(self.index.second(search.hash))
+            {
+                self.seek_in(bucket, search);
+            }
+        }
+    }
+
+    /// Looks for flows with the right tag.
+    #[inline(always)]
+    fn seek_in(&self, bucket: &Bucket, search: &mut Search<K>) -> bool {
+        let matches = bucket.matches(tag_of(search.hash));
+        if matches == 0 || search.flow == IDLE {
+            return false;
+        }
+        search.flow = bucket.flow(matches.trailing_zeros());
+        self.entries.prefetch(search.flow as usize);
+        let others = matches & (matches - 1);
+        if others != 0 {
+            // One search in 30 meets another flow with its tag.
+            Ones(others).for_each(|place| self.entries.prefetch(bucket.flow(place) as usize));
+        }
+        true
+    }
+
+    /// The last stage: the flow of a key, if there is one.
+    #[inline(always)]
+    pub fn find(&mut self, search: &Search<K>) -> Option<Flow<'_, K, V>> {
+        let index = self.index_of(search)?;
+        Some(Flow { entry: self.entries.get_mut(index as usize)?, index })
+    }
+
+    /// As [`find`](Self::find), without a way to change the flow.
+    #[inline(always)]
+    pub fn peek(&self, search: &Search<K>) -> Option<&V> {
+        let index = self.index_of(search)?;
+        self.entries.get(index as usize).map(|entry| &entry.value)
+    }
+
+    /// All stages at once, of one key: the handle of its flow.
+    pub fn handle_of(&self, key: K) -> Option<Handle> {
+        let index = self.look_again(&self.search(key))?;
+        self.entries.get(index as usize).map(|entry| Handle { index, generation: entry.generation })
+    }
+
+    #[inline(always)]
+    fn index_of(&self, search: &Search<K>) -> Option<u32> {
+        if self.is_for(search.flow, &search.key) { Some(search.flow) } else { self.look_again(search) }
+    }
+
+    #[inline(always)]
+    fn is_for(&self, flow: u32, key: &K) -> bool {
+        self.entries.get(flow as usize).is_some_and(|entry| entry.key == *key && entry.is_live())
+    }
+
+    /// For what the second stage did not find, or not any more.
+    #[inline(never)]
+    fn look_again(&self, search: &Search<K>) -> Option<u32> {
+        if search.flow == IDLE {
+            return None;
+        }
+        self.index.candidates(search.hash).find(|&flow| self.is_for(flow, &search.key))
+    }
+}

@@ -1,0 +1,9 @@
+//! The tests of this crate as one program: it is linked once, and its tests run beside each other.
+//!
+//! Programs of their own, for they look at the whole process:
+//! - `killed.rs` is killed and looks for what is left
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+mod kernel;
+mod support;
+mod user_space;

@@ -1,0 +1,14 @@
+//! The tests of this crate as one program: it is linked once, and its tests run beside each other.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+mod addresses;
+mod arcs;
+mod bad_input;
+mod common;
+mod counting;
+mod forward;
+mod frag;
+mod input;
+mod local;
+mod special_routes;
+mod superpath;
