@@ -28,6 +28,8 @@ pub enum Error {
     Lost(io::Error),
     /// The router refused the session, in its own words.
     Refused(String),
+    /// The router has closed the session, in its own words.
+    Closed(String),
     /// A file of commands cannot be read.
     File(PathBuf, io::Error),
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Error {
             }
             Self::Lost(error) => write!(f, "lost the router: {error}"),
             Self::Refused(text) => write!(f, "the router refused the session: {text}"),
+            Self::Closed(text) => write!(f, "the router closed the session: {text}"),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -222,7 +225,12 @@ impl Client {
         if let Some(fields) = request.as_object_mut() {
             fields.insert("id".into(), id.clone());
         }
-        self.reader.get_mut().write_all(format!("{request}\n").as_bytes()).map_err(Error::Lost)?;
+        let sent = self.reader.get_mut().write_all(format!("{request}\n").as_bytes());
+        sent.map_err(|error| match self.read_value("") {
+            // It closed the session before, and said why.
+            Ok(said) => Error::Closed(text_of(&said, "text").trim_end().to_owned()),
+            Err(_) => Error::Lost(error),
+        })?;
         Ok(id)
     }
 

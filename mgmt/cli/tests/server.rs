@@ -238,6 +238,35 @@ fn one_client_too_many_is_told_so() {
 }
 
 #[test]
+fn sessions_that_say_nothing_give_way_to_new_ones() {
+    let server = serve(|s| (s.max_sessions, s.idle_limit) = (3, Duration::from_millis(200)));
+    let mut json = server.json();
+    let mut silent = server.connect();
+    read_until(&mut silent, b"shoal# ");
+    // Half a line is no command, and is not run.
+    silent.write_all(b"show version").unwrap();
+    let mut busy = server.json();
+    busy.tell(json!({"id": 1, "execute": "test forever"}));
+    assert_eq!(busy.hear()["stream"], "waiting\n");
+    // The one that has said nothing for longest goes first, the one whose command runs never.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(json.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
+    let mut third = server.json();
+    let mut said = String::new();
+    silent.read_to_string(&mut said).unwrap();
+    assert!(said.contains("closed after 0 s without input: another client needs the session"), "{said}");
+    assert!(!said.contains("shoal v1.2"), "{said}");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(third.ask(json!({"id": 3, "execute": "show version"}))["ok"], true);
+    let _fourth = server.json();
+    let closed = json.hear();
+    assert_eq!((&closed["ok"], &closed["id"]), (&json!(false), &json!(null)));
+    assert!(closed["text"].as_str().unwrap().contains("another client needs the session"), "{closed}");
+    busy.tell(json!({"interrupt": true}));
+    assert_eq!(busy.hear()["text"], "stopped\n");
+}
+
+#[test]
 fn the_socket_is_for_owner_and_group_and_replaces_only_a_dead_one() {
     let server = serve(|_| {});
     let meta = std::fs::metadata(&server.path).unwrap();

@@ -8,7 +8,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
 use crate::view::{
-    AdjView, CapacityView, CheckView, FibListing, FibView, MemoryView, SummaryView, TablesView,
+    AdjListing, CapacityView, CheckView, FibListing, FibView, MemoryView, SummaryView, TablesView, WantedAdj,
 };
 use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
@@ -212,12 +212,8 @@ fn show_table6(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let view = AdjView::new(control, args.opt("adj-index")?, interface, args.has("summary"))?;
-    if let (Some(index), true) = (args.opt::<u32>("adj-index")?, view.is_empty()) {
-        let nearest = view.nearest(index).map(|n| n.to_string());
-        return Err(CliError::argument("adj-index", format!("no adjacency {index}")).nearest(nearest));
-    }
-    Ok(Output::view(view))
+    let wanted = WantedAdj { index: args.opt("adj-index")?, interface, summary: args.has("summary") };
+    Ok(Output::listing(AdjListing::new(control, wanted)?))
 }
 
 fn show_capacity(control: &Control, _: &Args) -> Result<Output, CliError> {

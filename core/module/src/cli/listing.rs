@@ -240,9 +240,10 @@ impl Page {
     }
 }
 
-/// A listing of rows that are text and JSON each, an array of them: `head` stands before the text. The rows are fetched one by one
-/// while the client reads.
+/// A listing of rows that are text and JSON each: an array of them, or an object with that array as a member of this
+/// name. `head` stands before the text. The rows are fetched one by one while the client reads.
 pub fn rows<R: Serialize + fmt::Display>(
+    member: Option<&'static str>,
     head: impl fmt::Display + 'static,
     rows: impl Iterator<Item = R> + 'static,
 ) -> impl Listing {
@@ -250,6 +251,10 @@ pub fn rows<R: Serialize + fmt::Display>(
     move |page: &mut Page| {
         if let Some(head) = head.take() {
             page.text(head);
+            if let Some(member) = member {
+                page.object();
+                page.key(member);
+            }
             page.array();
         }
         match rows.next() {
@@ -259,6 +264,27 @@ pub fn rows<R: Serialize + fmt::Display>(
             }
             None => ControlFlow::Break(()),
         }
+    }
+}
+
+/// The JSON of a listing for people who want that as text.
+pub(super) struct Pretty<L> {
+    pub listing: L,
+    pub page: Page,
+}
+
+impl<L: Listing> Listing for Pretty<L> {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if page.is_json() {
+            return self.listing.next(page);
+        }
+        let goes_on = self.listing.next(&mut self.page);
+        if goes_on.is_break() {
+            self.page.end();
+            self.page.text.push('\n');
+        }
+        page.text(self.page.take());
+        goes_on
     }
 }
 
@@ -297,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_listing_pauses_after_a_piece() {
-        let mut endless = rows("head\n", std::iter::repeat_with(|| "x".repeat(99)));
+        let mut endless = rows(None, "head\n", std::iter::repeat_with(|| "x".repeat(99)));
         let mut page = Page::new(Form::Text);
         assert!(page.fill(&mut endless).is_continue());
         assert!((1..PIECE + 100).contains(&page.len()), "{}", page.len());

@@ -70,7 +70,21 @@ impl Output {
         head: impl fmt::Display + 'static,
         rows: impl Iterator<Item = R> + 'static,
     ) -> Self {
-        Self::listing(super::listing::rows(head, rows))
+        Self::listing(super::listing::rows(None, head, rows))
+    }
+
+    /// The same, where the array is a member of an object.
+    pub fn rows_in<R: Serialize + fmt::Display + 'static>(
+        member: &'static str,
+        head: impl fmt::Display + 'static,
+        rows: impl Iterator<Item = R> + 'static,
+    ) -> Self {
+        Self::listing(super::listing::rows(Some(member), head, rows))
+    }
+
+    /// A listing whose text is its JSON, in lines.
+    pub fn pretty(listing: impl Listing + 'static) -> Self {
+        Self::listing(super::listing::Pretty { listing, page: Page::new(Form::Pretty) })
     }
 
     /// A listing that is made when it is asked for as text or JSON.

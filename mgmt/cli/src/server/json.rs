@@ -163,7 +163,7 @@ async fn batch(desk: &Desk, link: &Rc<Link>, id: &Value, lines: &str, as_json: b
     Ok(quit)
 }
 
-fn failure(id: &Value, message: &str) -> Value {
+pub(super) fn failure(id: &Value, message: &str) -> Value {
     json!({"id": id, "ok": false, "text": format!("{message}\n"), "error": {"error": message}})
 }
 

@@ -7,10 +7,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_io::Timer;
 use futures_lite::future::{or, pending};
+use serde_json::Value;
 use shoal_module::cli::Gone;
 use shoal_module::door::Signal;
 
@@ -50,6 +51,10 @@ pub struct Link {
     gone: Cell<bool>,
     /// A command runs.
     busy: Cell<bool>,
+    /// When the last input came, or the last command ended.
+    heard: Cell<Instant>,
+    /// The session goes, for another client needs it.
+    given_way: Cell<bool>,
     interrupted: Cell<bool>,
     interrupts: Cell<Interrupts>,
     changed: Signal,
@@ -65,6 +70,8 @@ impl Link {
             ended: Cell::new(false),
             gone: Cell::new(false),
             busy: Cell::new(false),
+            heard: Cell::new(Instant::now()),
+            given_way: Cell::new(false),
             interrupted: Cell::new(false),
             interrupts: Cell::new(Interrupts::Telnet),
             changed: Signal::default(),
@@ -88,6 +95,7 @@ impl Link {
                     if self.busy.get() && self.interrupts_in(bytes) {
                         self.interrupted.set(true);
                     }
+                    self.heard.set(Instant::now());
                     self.input.borrow_mut().extend(bytes);
                     self.changed.notify();
                 }
@@ -248,6 +256,34 @@ impl Link {
         self.peek().is_some() && !self.gone.get()
     }
 
+    /// How long the client has said nothing; not at all while a command of it runs.
+    pub fn idle(&self) -> Duration {
+        if self.busy.get() { Duration::ZERO } else { self.heard.get().elapsed() }
+    }
+
+    /// Says why, and lets the session end as if the client had sent all it wants to.
+    pub fn give_way(&self, why: &str) {
+        let line = match self.interrupts.get() {
+            Interrupts::Telnet => format!("\r\n{why}\r\n"),
+            Interrupts::Json => super::json::failure(&Value::Null, why).to_string() + "\n",
+        };
+        // One that has gone needs no reason.
+        let _: Result<(), Gone> = self.push(line.as_bytes());
+        self.given_way.set(true);
+        self.ended.set(true);
+        self.changed.notify();
+    }
+
+    /// Whether it does.
+    pub fn has_given_way(&self) -> bool {
+        self.given_way.get()
+    }
+
+    /// Writes what fits without waiting.
+    pub fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write_now(bytes)
+    }
+
     /// Whether the client came by TCP.
     pub fn is_tcp(&self) -> bool {
         self.stream.is_tcp()
@@ -266,6 +302,7 @@ impl Link {
     /// Marks the beginning and the end of a command.
     pub fn busy(&self, busy: bool) {
         self.busy.set(busy);
+        self.heard.set(Instant::now());
         self.interrupted.set(false);
     }
 

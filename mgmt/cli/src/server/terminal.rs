@@ -118,6 +118,9 @@ impl Terminal<'_> {
 
     /// Runs what is left at the end of the input.
     async fn finish(&mut self) -> Result<(), Gone> {
+        if self.link.has_given_way() {
+            return Ok(());
+        }
         let rest = std::mem::take(&mut self.line);
         if self.kind != Kind::Screen {
             self.pending.push_str(&String::from_utf8_lossy(&rest));
