@@ -458,7 +458,9 @@ fn a_client_that_is_silent_needs_no_room_and_one_that_sent_much_gives_it_back() 
             client.send(&long);
             client.ping(1);
         }
-        all.iter_mut().for_each(|client| client.ping(2));
+        for client in &mut all {
+            client.ping(2);
+        }
     });
     let server = router.get::<shoal_api::Server>();
     assert!(server.drops().iter().all(|(why, count)| !why.contains("all clients together") || *count == 0));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use Whose::{Other, Owner};
 
-    const LIMITS: Limits = Limits { most: 4, reserved: 2, idle: Duration::from_secs(60) };
+    const LIMITS: Limits = Limits { most: 4, reserved: 2, idle: Duration::from_mins(1) };
 
     fn of(sessions: &[(Whose, u64)], new: Whose) -> Place {
         let sessions: Vec<_> = sessions.iter().map(|(whose, s)| (*whose, Duration::from_secs(*s))).collect();
