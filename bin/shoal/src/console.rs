@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use shoal_cli::Cli;
 use shoal_graph::process::channel;
 use shoal_module::Control;
-use shoal_module::cli::{Gone, Reader, Sink};
+use shoal_module::cli::{Form, Gone, Reader, Sink};
 
 use crate::stop::Stop;
 
@@ -80,6 +80,10 @@ impl Reader for Console {
         }
         show(text);
         Ok(())
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Text)
     }
 
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {

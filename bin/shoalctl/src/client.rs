@@ -28,6 +28,8 @@ pub enum Error {
     Lost(io::Error),
     /// The router refused the session, in its own words.
     Refused(String),
+    /// The router has closed the session, in its own words.
+    Closed(String),
     /// A file of commands cannot be read.
     File(PathBuf, io::Error),
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Error {
             }
             Self::Lost(error) => write!(f, "lost the router: {error}"),
             Self::Refused(text) => write!(f, "the router refused the session: {text}"),
+            Self::Closed(text) => write!(f, "the router closed the session: {text}"),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -74,7 +77,21 @@ pub struct Answer {
     pub text: String,
     /// JSON, where it was asked for: the answer or the error.
     pub json: Option<Value>,
+    /// Whether the JSON came in pieces before.
+    pub in_pieces: bool,
 }
+
+/// What comes before an answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Meanwhile<'a> {
+    /// What a command prints while it runs.
+    Said(&'a str),
+    /// A piece of an answer as long as a table: text, or JSON where it was asked for.
+    Piece(&'a str),
+}
+
+/// Where that goes; `false`: nobody wants to read more of it.
+pub type Stream<'a> = &'a mut dyn FnMut(Meanwhile<'_>) -> bool;
 
 /// One possibility at the cursor.
 #[derive(Debug, Clone)]
@@ -122,10 +139,11 @@ impl Client {
         &mut self,
         line: &str,
         as_json: bool,
-        stream: &mut dyn FnMut(&str),
+        stream: Stream<'_>,
         interrupt: Option<&Interrupt>,
     ) -> Result<Answer, Error> {
         let id = self.send(json!({"execute": line, "json": as_json}))?;
+        let mut enough = false;
         loop {
             if self.reader.buffer().is_empty()
                 && let Some(interrupt) = interrupt
@@ -138,8 +156,15 @@ impl Client {
             if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
                 continue;
             }
-            if said_meanwhile(&reply, stream) {
-                continue;
+            match said_meanwhile(&reply, stream) {
+                Said::Answer => {}
+                Said::Meanwhile => continue,
+                Said::Enough => {
+                    if !std::mem::replace(&mut enough, true) {
+                        self.reader.get_mut().write_all(b"{\"interrupt\":true}\n").map_err(Error::Lost)?;
+                    }
+                    continue;
+                }
             }
             return Ok(answer_in(&reply, as_json));
         }
@@ -151,7 +176,7 @@ impl Client {
         &mut self,
         lines: &str,
         as_json: bool,
-        stream: &mut dyn FnMut(&str),
+        stream: Stream<'_>,
         answered: &mut dyn FnMut(usize, &Answer),
     ) -> Result<bool, Error> {
         let id = self.send(json!({"batch": lines, "json": as_json}))?;
@@ -160,7 +185,7 @@ impl Client {
             if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
                 continue;
             }
-            if said_meanwhile(&reply, stream) {
+            if !matches!(said_meanwhile(&reply, stream), Said::Answer) {
                 continue;
             }
             if reply.get("done").is_some() {
@@ -200,7 +225,12 @@ impl Client {
         if let Some(fields) = request.as_object_mut() {
             fields.insert("id".into(), id.clone());
         }
-        self.reader.get_mut().write_all(format!("{request}\n").as_bytes()).map_err(Error::Lost)?;
+        let sent = self.reader.get_mut().write_all(format!("{request}\n").as_bytes());
+        sent.map_err(|error| match self.read_value("") {
+            // It closed the session before, and said why.
+            Ok(said) => Error::Closed(text_of(&said, "text").trim_end().to_owned()),
+            Err(_) => Error::Lost(error),
+        })?;
         Ok(id)
     }
 
@@ -214,19 +244,33 @@ impl Client {
     }
 }
 
-/// Shows what is no answer yet; true if it was that.
-fn said_meanwhile(reply: &Value, stream: &mut dyn FnMut(&str)) -> bool {
-    if let Some(text) = reply.get("stream").and_then(Value::as_str) {
-        stream(text);
-        return true;
-    }
-    let progress = reply.get("progress").and_then(Value::as_str);
-    progress.inspect(|text| show::progress(text)).is_some()
+/// What a message of the router was.
+enum Said {
+    Answer,
+    Meanwhile,
+    /// The same, and nobody wants more of it.
+    Enough,
+}
+
+/// Shows what is no answer yet.
+fn said_meanwhile(reply: &Value, stream: Stream<'_>) -> Said {
+    let text = |name: &str| reply.get(name).and_then(Value::as_str);
+    let said = match (text("stream"), text("piece")) {
+        (Some(text), _) if flag(reply, "listing") => Meanwhile::Piece(text),
+        (Some(text), _) => Meanwhile::Said(text),
+        (None, Some(piece)) => Meanwhile::Piece(piece),
+        (None, None) => {
+            let progress = text("progress").inspect(|text| show::progress(text));
+            return if progress.is_some() { Said::Meanwhile } else { Said::Answer };
+        }
+    };
+    if stream(said) { Said::Meanwhile } else { Said::Enough }
 }
 
 fn answer_in(reply: &Value, as_json: bool) -> Answer {
     let json = if as_json { reply.get("json").or_else(|| reply.get("error")).cloned() } else { None };
-    Answer { ok: flag(reply, "ok"), quit: flag(reply, "quit"), text: text_of(reply, "text"), json }
+    let (ok, quit, in_pieces) = (flag(reply, "ok"), flag(reply, "quit"), flag(reply, "pieces"));
+    Answer { ok, quit, text: text_of(reply, "text"), json, in_pieces }
 }
 
 fn flag(value: &Value, name: &str) -> bool {

@@ -7,7 +7,8 @@ use reedline::Signal;
 use crate::client::{Client, Error};
 use crate::editor::{RouterPrompt, editor};
 use crate::interrupt::Interrupt;
-use crate::{pager, show};
+use crate::pager::{self, Pager};
+use crate::show;
 
 /// Runs a session until the user leaves.
 pub fn run(client: Client, json: bool) -> Result<bool, Error> {
@@ -24,13 +25,19 @@ pub fn run(client: Client, json: bool) -> Result<bool, Error> {
         if line.trim().is_empty() {
             continue;
         }
+        let mut pager = Pager::default();
         let answer = {
             // Without Ctrl-C at hand a command still runs; it just cannot be interrupted.
             let interrupt = Interrupt::new().ok();
             let mut client = client.lock().unwrap_or_else(PoisonError::into_inner);
-            client.execute(&line, json, &mut show::stream, interrupt.as_ref())?
+            client.execute(&line, json, &mut |said| pager.stream(said), interrupt.as_ref())?
         };
-        if answer.ok && answer.json.is_none() {
+        let was_left = pager.finish();
+        if was_left && !answer.quit {
+            // Its reader has seen enough; that the rest was interrupted is no news.
+            continue;
+        }
+        if answer.ok && answer.json.is_none() && !answer.in_pieces {
             pager::show(&answer.text, rows());
         } else {
             show::answer(&answer, "");

@@ -2,11 +2,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::client::Answer;
+use crate::client::{Answer, Meanwhile};
 
-/// Prints what a command says while it runs.
-pub fn stream(text: &str) {
-    print(text);
+/// Prints what a command says while it runs, and long answers as they come.
+pub fn stream(said: Meanwhile<'_>) -> bool {
+    match said {
+        Meanwhile::Said(text) | Meanwhile::Piece(text) => print(text),
+    }
+    true
 }
 
 /// Shows how far a long run is, to somebody who watches.
@@ -20,6 +23,7 @@ pub fn progress(text: &str) {
 pub fn answer(answer: &Answer, place: &str) -> bool {
     match &answer.json {
         Some(json) => print(&format!("{json:#}\n")),
+        None if answer.in_pieces => print("\n"),
         None if answer.ok => print(&answer.text),
         None => eprint!("{place}{}", answer.text),
     }

@@ -46,7 +46,7 @@ mod writer;
 pub use address::Address;
 use address::WIDE_LEVELS;
 pub use search::{Begun, Search};
-pub use writer::{MtrieWriter, UpdateError};
+pub use writer::{Begins, MtrieWriter, UpdateError};
 
 /// The trie of IPv4 routes.
 pub type Mtrie4 = Mtrie<u32>;

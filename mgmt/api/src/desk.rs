@@ -1,13 +1,17 @@
 //! What every session needs, and what was counted.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use shoal_module::Control;
 use shoal_module::api::Clients;
 
+use crate::held::Held;
 use crate::table::Table;
 use crate::trace::Trace;
+
+/// Bytes that are read at a time.
+const CHUNK: usize = 64 << 10;
 
 /// The server.
 pub struct Desk {
@@ -21,6 +25,10 @@ pub struct Desk {
     pub trace: Trace,
     /// Connections, those without a client's index among them.
     pub open: Cell<usize>,
+    /// What clients sent that could not be looked at yet.
+    pub held: Held,
+    /// Where sessions read, one at a time.
+    pub chunk: RefCell<Vec<u8>>,
     handled: Cell<u64>,
     dropped: [Cell<u64>; Dropped::ALL.len()],
 }
@@ -40,17 +48,20 @@ pub enum Dropped {
     NoHandler,
     /// Its client's index is none, or another's.
     NoClient,
+    /// Its client was cut off, because all clients together sent too much without an end.
+    NoRoom,
 }
 
 impl Dropped {
     /// All reasons and their words.
-    pub const ALL: [(Dropped, &'static str); 6] = [
+    pub const ALL: [(Dropped, &'static str); 7] = [
         (Dropped::Short, "shorter than its fields"),
         (Dropped::Half, "cut off by the end of the connection"),
         (Dropped::TooLong, "longer than any message"),
         (Dropped::NoMessage, "no message has its number"),
         (Dropped::NoHandler, "not a request"),
         (Dropped::NoClient, "the client's index is none or another's"),
+        (Dropped::NoRoom, "halves of messages of all clients together are too long"),
     ];
 }
 
@@ -63,6 +74,8 @@ impl Desk {
             clients,
             trace,
             open: Cell::new(0),
+            held: Held::default(),
+            chunk: RefCell::new(vec![0; CHUNK]),
             handled: Cell::new(0),
             dropped: Default::default(),
         }

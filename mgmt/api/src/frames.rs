@@ -44,6 +44,22 @@ impl Frames {
         Ok(frame.get(FRAME..))
     }
 
+    /// Bytes of memory that they take.
+    pub fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Gives back the memory of messages that were taken.
+    pub fn trim(&mut self) {
+        if self.is_empty() {
+            self.bytes = Vec::new();
+            self.at = 0;
+        } else if self.at > 0 && self.bytes.capacity() > 2 * (self.bytes.len() - self.at) {
+            self.bytes = self.bytes.split_off(self.at);
+            self.at = 0;
+        }
+    }
+
     /// Whether all that came was taken.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == self.at
@@ -72,12 +88,15 @@ mod tests {
             let (mut frames, mut seen) = (Frames::default(), Vec::new());
             for piece in framed(&bodies).chunks(cut) {
                 frames.push(piece);
+                frames.trim();
                 while let Some(body) = frames.message().unwrap() {
                     seen.push(body.to_vec());
                 }
             }
             prop_assert_eq!(seen, bodies);
             prop_assert!(frames.is_empty());
+            frames.trim();
+            prop_assert_eq!(frames.held(), 0);
         }
 
         #[test]

@@ -11,6 +11,7 @@
 //! | messages of the server itself | [`memclnt`] |
 //! | dumps of what this router has none of | [`absent`] |
 //! | how a stream becomes messages | [`frames`] |
+//! | what all clients may have sent in halves | `held.rs` |
 //! | what one client is served | `session.rs`, its connection: `link.rs` |
 //! | who may connect | `socket.rs`, `server.rs` |
 //! | what came last | [`trace`] |
@@ -21,6 +22,7 @@ pub mod absent;
 mod cli;
 mod desk;
 pub mod frames;
+mod held;
 mod link;
 pub mod memclnt;
 pub mod reference;

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use async_io::{Async, Timer};
+use futures_lite::AsyncWriteExt;
 use futures_lite::future::or;
-use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shoal_module::api::Mailbox;
 use shoal_module::door::Signal;
@@ -50,12 +50,31 @@ impl Link {
         }
     }
 
-    /// Waits for input.
+    /// Waits for input, which is read to `chunk` and then taken: a client that sends nothing needs no memory. Tells how much
+    /// it was; nothing at the end, and when the client was cut off.
     ///
     /// # Errors
     /// The connection broke.
-    pub async fn read(&self, to: &mut [u8]) -> io::Result<usize> {
-        { &self.stream }.read(to).await
+    pub async fn read(&self, chunk: &RefCell<Vec<u8>>, take: impl FnOnce(&[u8])) -> io::Result<usize> {
+        loop {
+            let cut_off = async {
+                self.changed.until(|| self.gone.get()).await;
+                Ok(())
+            };
+            or(self.stream.readable(), cut_off).await?;
+            if self.gone.get() {
+                return Ok(0);
+            }
+            let mut chunk = chunk.borrow_mut();
+            match io::Read::read(&mut self.stream.get_ref(), &mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+                Ok(n) => {
+                    take(chunk.get(..n).unwrap_or_default());
+                    return Ok(n);
+                }
+            }
+        }
     }
 
     /// What the client calls itself.
@@ -69,6 +88,7 @@ impl Link {
         let result = write(&mut answer);
         self.out.borrow_mut().extend_from_slice(&answer);
         answer.clear();
+        answer.shrink_to(ROOM);
         self.answer.replace(answer);
         self.changed.notify();
         result
@@ -125,12 +145,26 @@ impl Link {
             Timer::after(LOOK).await;
             let mut socket = [PollFd::new(self.stream.get_ref().as_fd(), PollFlags::empty())];
             let asked = poll(&mut socket, PollTimeout::ZERO);
+            if self.gone.get() {
+                return;
+            }
             if asked.is_ok()
                 && socket.iter().any(|s| s.revents().is_some_and(|r| r.contains(PollFlags::POLLHUP)))
             {
                 return;
             }
         }
+    }
+
+    /// Whether the client is gone, or was cut off.
+    pub fn is_gone(&self) -> bool {
+        self.gone.get()
+    }
+
+    /// Ends the connection, and says why.
+    pub fn cut_off(&self, why: &str) {
+        tracing::warn!("API client '{}' {why}: cut off", self.name.borrow());
+        self.leave();
     }
 
     fn leave(&self) {
@@ -142,8 +176,7 @@ impl Link {
 impl Mailbox for Link {
     fn post(&self, bytes: &[u8]) -> bool {
         if self.unread() + bytes.len() > MOST {
-            tracing::warn!("API client '{}' does not read: cut off", self.name.borrow());
-            self.leave();
+            self.cut_off("does not read");
         }
         if self.gone.get() {
             return false;

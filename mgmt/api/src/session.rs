@@ -18,9 +18,6 @@ use crate::memclnt::{
     SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
 
-/// What a client has to send before it may ask for anything, and afterwards.
-const CHUNK: usize = 64 << 10;
-
 /// Serves a client until it leaves.
 pub async fn serve(desk: Rc<Desk>, link: Rc<Link>) {
     let session = Session { desk: &desk, link: &link, client: Cell::new(None), pace: Pace::default() };
@@ -50,15 +47,26 @@ enum Next {
 
 impl Session<'_> {
     async fn run(&self) {
-        let (mut frames, mut chunk) = (Frames::default(), vec![0; CHUNK]);
+        let (mut frames, part) = (Frames::default(), self.desk.held.part(self.link));
         loop {
             if self.requests(&mut frames).await == Next::Stop {
                 return;
             }
-            match self.link.read(&mut chunk).await {
-                Ok(0) | Err(_) => break,
-                Ok(n) => frames.push(chunk.get(..n).unwrap_or_default()),
+            frames.trim();
+            part.set(frames.held());
+            let read = self.link.read(&self.desk.chunk, |bytes| frames.push(bytes)).await;
+            if !matches!(read, Ok(1..)) {
+                break;
             }
+            for _ in 0..part.set(frames.held()) {
+                self.desk.dropped(Dropped::NoRoom);
+            }
+            if self.link.is_gone() {
+                return;
+            }
+        }
+        if self.link.is_gone() {
+            return;
         }
         if !frames.is_empty() {
             self.desk.dropped(Dropped::Half);

@@ -407,3 +407,61 @@ fn random_bytes_to_every_message_do_no_harm() {
     let mut router = Router::new(&[&shoal_api::MODULE]);
     shoal_testkit::api::random_bytes_do_no_harm(&mut router, &[&memclnt::API], 300);
 }
+
+#[test]
+fn halves_of_messages_are_bounded_together() {
+    const HALF: usize = 3 << 20;
+    let router = with_client(|socket| {
+        let mut good = Client::connect(&socket);
+        let mut bad: Vec<Client> = (0..8).map(|_| Client::connect(&socket)).collect();
+        for client in &mut bad {
+            let mut half = vec![0; 8];
+            half.extend((4u32 << 20).to_be_bytes());
+            half.resize(16 + HALF, 0);
+            // One that is cut off cannot send all of it.
+            let _ = client.stream.write_all(&half);
+        }
+        // Everybody else is served, and long messages are still taken.
+        good.ping(1);
+        let mut long = PING.to_be_bytes().to_vec();
+        long.extend(good.index.to_be_bytes());
+        long.extend([0; 4]);
+        long.resize(3 << 20, 0);
+        good.send(&long);
+        assert_eq!(good.receive().unwrap()[..2], PING_REPLY.to_be_bytes());
+        let cut = |client: &mut Client| {
+            client.stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            match client.stream.read(&mut [0]) {
+                Ok(0) => true,
+                Ok(_) => false,
+                Err(error) => error.kind() == ErrorKind::ConnectionReset,
+            }
+        };
+        let gone = bad.iter_mut().map(cut).filter(|gone| *gone).count();
+        assert!((4..8).contains(&gone), "{gone} of 8 were cut off");
+        // Many small ones take less than a few large ones.
+        good.ping(2);
+    });
+    let server = router.get::<shoal_api::Server>();
+    let count = |why: &str| server.drops().into_iter().find(|(text, _)| text.contains(why)).unwrap().1;
+    assert!((4..8).contains(&count("of all clients together")), "{:?}", server.drops());
+}
+
+#[test]
+fn a_client_that_is_silent_needs_no_room_and_one_that_sent_much_gives_it_back() {
+    let router = with_client(|socket| {
+        let mut all: Vec<Client> = (0..12).map(|_| Client::connect(&socket)).collect();
+        // Each sends a long message that nobody handles: whole ones are not kept.
+        for client in &mut all {
+            let mut long = 9999u16.to_be_bytes().to_vec();
+            long.resize(3 << 20, 0);
+            client.send(&long);
+            client.ping(1);
+        }
+        for client in &mut all {
+            client.ping(2);
+        }
+    });
+    let server = router.get::<shoal_api::Server>();
+    assert!(server.drops().iter().all(|(why, count)| !why.contains("all clients together") || *count == 0));
+}

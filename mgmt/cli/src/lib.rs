@@ -19,6 +19,7 @@ pub mod filter;
 mod grammar;
 mod help;
 mod lex;
+mod listing;
 mod matcher;
 mod parse;
 mod plan;

@@ -1,11 +1,11 @@
 //! What an input answered.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::task::{Context, Poll};
 
 use serde_json::Value;
-use shoal_module::cli::{Gone, Output, Reader};
+use shoal_module::cli::{Form, Gone, Output, Reader};
 
 use crate::complaint::Complaint;
 
@@ -16,6 +16,8 @@ pub struct Reply {
     first: Option<Part>,
     more: Vec<Part>,
     quit: bool,
+    /// Its last part was a listing, which the client has piece by piece.
+    listed: bool,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,16 @@ impl Reply {
         Self { first: Some(Part::Error(complaint)), ..Self::default() }
     }
 
+    /// A listing that the client has.
+    pub(crate) fn listed() -> Self {
+        Self { listed: true, ..Self::default() }
+    }
+
+    /// Whether the client has its answer piece by piece.
+    pub(crate) fn was_listed(&self) -> bool {
+        self.listed
+    }
+
     pub(crate) fn leave() -> Self {
         Self { quit: true, ..Self::default() }
     }
@@ -48,6 +60,7 @@ impl Reply {
             }
         }
         self.quit |= other.quit;
+        self.listed = other.listed;
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
@@ -57,6 +70,14 @@ impl Reply {
     /// Whether there is nothing to show.
     pub(crate) fn is_silent(&self) -> bool {
         self.parts().all(|part| matches!(part, Part::Output(output) if output.is_none()))
+    }
+
+    /// Takes what there is to show so far.
+    pub(crate) fn take_text(&mut self) -> String {
+        let text = self.text();
+        (self.first, self.listed) = (None, false);
+        self.more.clear();
+        text
     }
 
     /// Puts what was printed meanwhile in front.
@@ -125,6 +146,65 @@ impl Reply {
             Part::Error(complaint) => Some(complaint),
             _ => None,
         })
+    }
+}
+
+/// Keeps the beginning of what is printed, for callers that have room for so much.
+#[derive(Default)]
+pub(crate) struct Bounded {
+    text: RefCell<String>,
+    full: Cell<bool>,
+}
+
+impl Bounded {
+    /// Bytes that are kept.
+    pub const MAX: usize = 1 << 20;
+
+    /// What was printed and then the reply, as far as there is room; a last line says it when something is missing.
+    pub(crate) fn finish(&self, reply: &Reply) -> String {
+        let last = if self.full.get() { String::new() } else { reply.text() };
+        let _: Result<(), Gone> = self.write(&last);
+        let mut text = self.text.take();
+        if self.full.get() {
+            let more = "... more than 1 MiB, which is all that one message has room for: ask on the command line's socket";
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\n{more}\n");
+        }
+        text
+    }
+
+    /// Whether there was more than is kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.get()
+    }
+}
+
+impl Reader for Bounded {
+    fn write(&self, text: &str) -> Result<(), Gone> {
+        let mut all = self.text.borrow_mut();
+        let room = Self::MAX.saturating_sub(all.len());
+        if self.full.get() || text.len() > room {
+            self.full.set(true);
+            // Whole lines only.
+            let end =
+                text.get(..text.floor_char_boundary(room)).and_then(|text| text.rfind('\n')).unwrap_or(0);
+            all.push_str(text.get(..end).unwrap_or_default());
+            return Err(Gone);
+        }
+        all.push_str(text);
+        Ok(())
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Text)
+    }
+
+    fn poll_gone(&self, _: &mut Context<'_>) -> Poll<()> {
+        if self.full.get() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.full.get()
     }
 }
 

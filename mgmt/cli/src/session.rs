@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Gone, Output, Pace, Run as Handling, Sink};
+use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -16,9 +16,10 @@ use crate::complete::Completion;
 use crate::exec;
 use crate::help;
 use crate::lex::{self, Statement};
+use crate::listing::{self, Among, Wanted};
 use crate::matcher::Check;
 use crate::progress::Progress;
-use crate::reply::{Collected, Reply};
+use crate::reply::{Bounded, Collected, Reply};
 use crate::table::{Table, TableError};
 
 /// Files that run files that run files.
@@ -47,9 +48,23 @@ impl Cli {
         reply
     }
 
-    /// Runs one line or a block of lines; slow commands print to `sink` while they run.
+    /// Runs one line or a block of lines; slow commands and long listings print to `sink` while they run.
     pub async fn execute_with(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
-        self.block(input, &Run { control, sink, depth: 0, pace: &Pace::default() }).await
+        let among = if lex::statements(input).nth(1).is_some() { Among::Others } else { Among::None };
+        self.block(
+            input,
+            &Run { control, sink, depth: 0, pace: &Pace::default(), among, wanted: Wanted::AsUsual },
+        )
+        .await
+    }
+
+    /// Runs one line or a block of lines: whether all succeeded, and the text of the answers up to 1 MiB; the last line
+    /// says it when there was more.
+    pub async fn execute_bounded(&self, control: &Rc<Control>, input: &str) -> (bool, String) {
+        let bounded = Rc::new(Bounded::default());
+        let reply = self.execute_with(control, input, &Sink::new(Rc::clone(&bounded) as _)).await;
+        let text = bounded.finish(&reply);
+        (reply.is_ok() || bounded.is_full(), text)
     }
 
     /// Runs the commands of a block one by one, up to the first that fails; tells whether one did, or asked to leave.
@@ -62,7 +77,7 @@ impl Cli {
         mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), Gone>,
     ) -> Result<bool, Gone> {
         let pace = Pace::default();
-        let run = Run { control, sink, depth: 0, pace: &pace };
+        let run = Run { control, sink, depth: 0, pace: &pace, among: Among::None, wanted: Wanted::AsUsual };
         let mut room = run.room();
         for statement in lex::statements(input) {
             let reply = self.one(statement.text, &run, &mut room).await;
@@ -80,7 +95,8 @@ impl Cli {
     pub async fn run_all(&self, control: &Rc<Control>, input: &str, mut said: impl FnMut(usize, &Reply)) {
         let collected = Rc::new(Collected::default());
         let (sink, pace) = (Sink::new(Rc::clone(&collected) as _), Pace::default());
-        let run = Run { control, sink: &sink, depth: 0, pace: &pace };
+        let run =
+            Run { control, sink: &sink, depth: 0, pace: &pace, among: Among::None, wanted: Wanted::AsUsual };
         let mut room = run.room();
         for statement in lex::statements(input) {
             let mut reply = self.one(statement.text, &run, &mut room).await;
@@ -97,7 +113,14 @@ impl Cli {
     pub fn execute_now(&self, control: &Rc<Control>, input: &str) -> Reply {
         let collected = Rc::new(Collected::default());
         let sink = Sink::new(Rc::clone(&collected) as _);
-        let run = Run { control, sink: &sink, depth: 0, pace: &Pace::hurried() };
+        let run = Run {
+            control,
+            sink: &sink,
+            depth: 0,
+            pace: &Pace::hurried(),
+            among: Among::None,
+            wanted: Wanted::AsUsual,
+        };
         let mut reply = without_waiting(self.block(input, &run)).unwrap_or_else(|| {
             Reply::error(Complaint::other("", "the command takes its time; it cannot run here"))
         });
@@ -130,6 +153,9 @@ impl Cli {
         let mut reply = Reply::default();
         let mut room = run.room();
         for statement in lex::statements(block) {
+            if run.show(&mut reply).await.is_err() {
+                return Reply::error(Complaint::other("", "interrupted"));
+            }
             let one = self.one(statement.text, run, &mut room).await;
             let ends = !one.is_ok() || one.wants_to_quit();
             reply.append(one);
@@ -144,14 +170,16 @@ impl Cli {
     /// Runs one command of many; `room` is where its arguments go.
     async fn one(&self, line: &str, run: &Run<'_>, room: &mut Args) -> Reply {
         match self.again(line, run, room) {
-            Some(reply) => reply,
+            Some(Ok(output)) if output.is_none() => Reply::output(output, run.wanted == Wanted::Json),
+            Some(Ok(output)) => listing::answer(output, run.wanted, run.among, run.sink, run.pace).await,
+            Some(Err(complaint)) => Reply::error(complaint),
             None => self.line(line, run).await,
         }
     }
 
     /// Runs a command that is like the one before and answers at once. A file of routes is a million of these: nothing
     /// is searched for or allocated. `None`: nothing was run, and [`line`](Self::line) knows what to do.
-    fn again(&self, line: &str, run: &Run<'_>, room: &mut Args) -> Option<Reply> {
+    fn again(&self, line: &str, run: &Run<'_>, room: &mut Args) -> Option<Result<Output, Complaint>> {
         let special = line.ends_with("--json") || help::question(line).is_some();
         if special || run.sink.is_gone() {
             return None;
@@ -161,10 +189,8 @@ impl Cli {
         if entry.builtin.is_some() || long.is_some_and(|long| (long.when)(room)) {
             return None;
         }
-        Some(match handler(run.control, room) {
-            Ok(output) => Reply::output(output, false),
-            Err(error) => Reply::error(Complaint::failed(&entry.path, room, &error)),
-        })
+        let result = handler(run.control, room);
+        Some(result.map_err(|error| Complaint::failed(&entry.path, room, &error)))
     }
 
     /// Runs one command. Those that answer at once need no task of their own.
@@ -187,7 +213,8 @@ impl Cli {
         };
         let args = Args::new(Rc::clone(run.control), line).with_items(parsed.taken);
         if let Some(builtin) = parsed.entry.builtin {
-            let mut reply = self.builtin(builtin, &args, run).await;
+            let run = Run { wanted: if json { Wanted::Json } else { run.wanted }, ..*run };
+            let mut reply = self.builtin(builtin, &args, &run).await;
             if json {
                 reply.make_json();
             }
@@ -206,7 +233,10 @@ impl Cli {
             (None, Handling::Now(handler)) => handler(run.control, &args),
         };
         match result {
-            Ok(output) => Reply::output(output, json),
+            Ok(output) => {
+                let wanted = if json { Wanted::Json } else { run.wanted };
+                listing::answer(output, wanted, run.among, run.sink, run.pace).await
+            }
             Err(error) => Reply::error(Complaint::failed(&parsed.entry.path, &args, &error)),
         }
     }
@@ -218,7 +248,8 @@ impl Cli {
         args: &'a Args,
         run: &'a Run<'_>,
     ) -> Pin<Box<dyn Future<Output = Reply> + 'a>> {
-        let deeper = Run { depth: run.depth + 1, ..*run };
+        let among = if builtin == Builtin::Exec { Among::Others } else { run.among };
+        let deeper = Run { depth: run.depth + 1, among, ..*run };
         Box::pin(async move {
             match builtin {
                 Builtin::Comment => Reply::default(),
@@ -260,6 +291,9 @@ impl Cli {
         let mut progress = Progress::new(file, lines);
         let mut room = run.room();
         for statement in lex::statements(&text) {
+            if run.show(&mut reply).await.is_err() {
+                return refused(std::io::Error::other("interrupted"));
+            }
             let one = self.one(statement.text, run, &mut room).await;
             if let Some(complaint) = one.complaint() {
                 let place = format!("{file}:{}: {}", statement.line, complaint.to_string().trim_end());
@@ -311,12 +345,26 @@ struct Run<'a> {
     sink: &'a Sink,
     depth: usize,
     pace: &'a Pace,
+    among: Among,
+    /// Whether a line around it asked for JSON.
+    wanted: Wanted,
 }
 
 impl Run<'_> {
     /// Where arguments go.
     fn room(&self) -> Args {
         Args::new(Rc::clone(self.control), "")
+    }
+
+    /// Shows what commands before the next one answered, to a client of text: the next one may print itself, and what
+    /// many answer would otherwise be kept until the last one.
+    async fn show(&self, reply: &mut Reply) -> Result<(), Gone> {
+        if self.sink.form() != Some(Form::Text) || reply.is_silent() || !reply.is_ok() {
+            return Ok(());
+        }
+        let text = reply.take_text();
+        self.sink.piece(&text)?;
+        self.sink.room().await
     }
 }
 

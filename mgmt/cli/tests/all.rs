@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
 
 mod lines;
+mod listing;
 mod properties;
 mod sample;
+mod served;
 mod server;
 mod tcp;

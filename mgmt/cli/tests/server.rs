@@ -1,109 +1,16 @@
 //! The socket: both protocols, and clients that misbehave.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-use crate::sample;
-
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
-use std::rc::Rc;
+use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use shoal_cli::server::{ListenError, Settings, Task, listen};
+use serde_json::json;
+use shoal_cli::server::{ListenError, Settings, listen};
 use shoal_module::door::FileError;
-use tempfile::TempDir;
 
-/// A server on a thread of its own, for the life of the test process.
-struct Served {
-    path: PathBuf,
-    _dir: TempDir,
-}
-
-fn serve(change: impl FnOnce(&mut Settings) + Send + 'static) -> Served {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("cli.sock");
-    let mut settings = Settings::new(&path);
-    settings.write_deadline = Duration::from_millis(300);
-    change(&mut settings);
-    let (ready, wait) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let executor = Rc::new(async_executor::LocalExecutor::new());
-        let listener = listen(settings).unwrap();
-        ready.send(()).unwrap();
-        let spawner = Rc::clone(&executor);
-        let spawn = move |task: Task| spawner.spawn(task).detach();
-        let server = listener.serve(Rc::new(sample::cli()), sample::control(), spawn);
-        futures_lite::future::block_on(executor.run(server));
-    });
-    wait.recv_timeout(Duration::from_secs(10)).unwrap();
-    Served { path, _dir: dir }
-}
-
-impl Served {
-    fn connect(&self) -> UnixStream {
-        let stream = UnixStream::connect(&self.path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream
-    }
-
-    fn json(&self) -> Json {
-        let mut stream = self.connect();
-        stream.write_all(b"{\"shoal\":1}\n").unwrap();
-        let mut reader = BufReader::new(stream);
-        let mut skipped = Vec::new();
-        reader.read_until(b'{', &mut skipped).unwrap();
-        let mut hello = String::from("{");
-        reader.read_line(&mut hello).unwrap();
-        let hello: Value = serde_json::from_str(&hello).unwrap();
-        assert_eq!(hello["shoal"], 1);
-        Json(reader)
-    }
-
-    /// Everybody is served as long as this is.
-    fn still_works(&self) {
-        let mut client = self.json();
-        assert_eq!(client.ask(json!({"id": 9, "execute": "show version"}))["text"], "shoal v1.2\n");
-    }
-}
-
-struct Json(BufReader<UnixStream>);
-
-impl Json {
-    fn tell(&mut self, request: Value) {
-        self.0.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
-    }
-
-    fn hear(&mut self) -> Value {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
-    }
-
-    fn ask(&mut self, request: Value) -> Value {
-        self.tell(request);
-        self.hear()
-    }
-}
-
-/// Reads up to and including a byte sequence.
-fn read_until(stream: &mut UnixStream, end: &[u8]) -> Vec<u8> {
-    let mut all = Vec::new();
-    let mut byte = [0];
-    while !all.ends_with(end) {
-        match stream.read(&mut byte) {
-            Ok(1) => all.push(byte[0]),
-            other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&all)),
-        }
-    }
-    all
-}
-
-const IS_VPPCTL: &[u8] = b"\xff\xfa\x18\x00vppctl\xff\xf0";
-const IS_XTERM: &[u8] = b"\xff\xfa\x18\x00xterm\xff\xf0";
-const GREETING_END: &[u8] = &[255, 250, 31, 1, 255, 240];
+use crate::served::{GREETING_END, IS_VPPCTL, IS_XTERM, read_until, serve};
 
 #[test]
 fn vppctl_gets_a_nul_after_each_line_and_no_prompt() {
@@ -328,6 +235,35 @@ fn one_client_too_many_is_told_so() {
         }
         assert!(Instant::now() < deadline, "seats are never given back");
     }
+}
+
+#[test]
+fn sessions_that_say_nothing_give_way_to_new_ones() {
+    let server = serve(|s| (s.max_sessions, s.idle_limit) = (3, Duration::from_millis(200)));
+    let mut json = server.json();
+    let mut silent = server.connect();
+    read_until(&mut silent, b"shoal# ");
+    // Half a line is no command, and is not run.
+    silent.write_all(b"show version").unwrap();
+    let mut busy = server.json();
+    busy.tell(json!({"id": 1, "execute": "test forever"}));
+    assert_eq!(busy.hear()["stream"], "waiting\n");
+    // The one that has said nothing for longest goes first, the one whose command runs never.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(json.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
+    let mut third = server.json();
+    let mut said = String::new();
+    silent.read_to_string(&mut said).unwrap();
+    assert!(said.contains("closed after 0 s without input: another client needs the session"), "{said}");
+    assert!(!said.contains("shoal v1.2"), "{said}");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(third.ask(json!({"id": 3, "execute": "show version"}))["ok"], true);
+    let _fourth = server.json();
+    let closed = json.hear();
+    assert_eq!((&closed["ok"], &closed["id"]), (&json!(false), &json!(null)));
+    assert!(closed["text"].as_str().unwrap().contains("another client needs the session"), "{closed}");
+    busy.tell(json!({"interrupt": true}));
+    assert_eq!(busy.hear()["text"], "stopped\n");
 }
 
 #[test]

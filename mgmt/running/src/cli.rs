@@ -1,13 +1,16 @@
 //! Commands: `show running-config`, `write`, `show startup-config`, `show configuration`.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Later, Output, Sink};
+use shoal_module::cli::{Args, CliError, Command, Later, Listing, Output, Pace, Page, Sink};
 
 use crate::configuration::{Against, ConfigurationError};
+use crate::gather;
+use crate::saved::Saved;
 use crate::store::Outcome;
 use crate::{Configuration, Revision, StoreError};
 
@@ -48,58 +51,79 @@ fn failed(error: ConfigurationError) -> CliError {
     }
 }
 
-/// Commands, cut where the comments are.
-#[derive(Serialize)]
-struct Part {
-    /// The comment, empty before the first.
-    part: String,
-    commands: Vec<String>,
+/// Commands in parts, each headed by a comment, which is empty before the first; they come in pieces of whole lines.
+struct Parts<P> {
+    pieces: P,
+    begun: bool,
+    /// Whether a part is open.
+    within: bool,
 }
 
-#[derive(Serialize)]
-struct Shown {
-    parts: Vec<Part>,
+impl<P: Iterator<Item = String>> Parts<P> {
+    fn new(pieces: P) -> Self {
+        Parts { pieces, begun: false, within: false }
+    }
+
+    fn part(&mut self, name: &str, page: &mut Page) {
+        if std::mem::replace(&mut self.within, true) {
+            page.close();
+            page.close();
+        }
+        page.object();
+        page.key("part");
+        page.value(&name);
+        page.key("commands");
+        page.array();
+    }
 }
 
-/// A text that is made into parts only when a program asks.
-struct Commands(String);
-
-impl Serialize for Commands {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut parts: Vec<Part> = Vec::new();
-        for line in self.0.lines() {
-            if let Some(comment) = line.strip_prefix("# ") {
-                parts.push(Part { part: comment.to_owned(), commands: Vec::new() });
-                continue;
-            }
-            if parts.is_empty() {
-                parts.push(Part { part: String::new(), commands: Vec::new() });
-            }
-            if let Some(part) = parts.last_mut() {
-                part.commands.push(line.to_owned());
+impl<P: Iterator<Item = String>> Listing for Parts<P> {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.object();
+            page.key("parts");
+            page.array();
+        }
+        let Some(piece) = self.pieces.next() else { return ControlFlow::Break(()) };
+        page.text(&piece);
+        if page.is_json() {
+            for line in piece.lines() {
+                if let Some(name) = line.strip_prefix("# ") {
+                    self.part(name, page);
+                    continue;
+                }
+                if !self.within {
+                    self.part("", page);
+                }
+                page.value(&line);
             }
         }
-        Shown { parts }.serialize(serializer)
+        ControlFlow::Continue(())
     }
 }
 
-impl fmt::Display for Commands {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// A text in pieces of some lines.
+fn in_pieces(saved: Rc<Saved>) -> impl Iterator<Item = String> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = saved.text.get(at..).filter(|rest| !rest.is_empty())?;
+        let lines = rest.split_inclusive('\n').take(64).map(str::len).sum();
+        at += lines;
+        rest.get(..lines).map(str::to_owned)
+    })
 }
 
-fn running(control: Rc<Control>, _: Args, sink: Sink) -> Later {
+fn running(control: Rc<Control>, _: Args, _: Sink) -> Later {
     Box::pin(async move {
-        let text = control.get::<Configuration>()?.running(&control, &sink).await.map_err(failed)?;
-        Ok(Output::view(Commands(text.into_string())))
+        let pieces = gather::pieces(&control, &Pace::default()).await.map_err(CliError::failed)?;
+        Ok(Output::listing(Parts::new(pieces)))
     })
 }
 
 fn startup(control: Rc<Control>, _: Args, _: Sink) -> Later {
     Box::pin(async move {
         let saved = control.get::<Configuration>()?.saved().await.map_err(failed)?;
-        Ok(Output::view(Commands(saved.text)))
+        Ok(Output::listing(Parts::new(in_pieces(saved))))
     })
 }
 

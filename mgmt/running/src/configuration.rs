@@ -1,8 +1,8 @@
 //! The control object: where configurations are kept, and what is being done with them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::SystemTime;
 
 use shoal_graph::process;
@@ -56,6 +56,8 @@ pub struct Configuration {
     saving: Cell<bool>,
     /// Commands of what was saved that failed at the start, and that saving will not keep.
     failed: Cell<usize>,
+    /// What was saved, while somebody reads it: many readers share one text.
+    shown: RefCell<Weak<Saved>>,
 }
 
 /// While it is there, nothing is saved: half of a configuration must not take the place of the whole one.
@@ -90,7 +92,13 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
         Store { directory, keep: revisions.max(1), gid }
     });
     let cell = || Cell::new(false);
-    control.put(Configuration { store, restoring: cell(), saving: cell(), failed: Cell::new(0) });
+    control.put(Configuration {
+        store,
+        restoring: cell(),
+        saving: cell(),
+        failed: Cell::new(0),
+        shown: RefCell::default(),
+    });
     Ok(())
 }
 
@@ -126,9 +134,15 @@ impl Configuration {
     }
 
     /// What the next start runs.
-    pub(crate) async fn saved(&self) -> Result<Saved, ConfigurationError> {
+    pub(crate) async fn saved(&self) -> Result<Rc<Saved>, ConfigurationError> {
         let store = self.store()?;
-        aside(move || store.read()).await??.ok_or(ConfigurationError::NothingSaved)
+        if let Some(saved) = self.shown.borrow().upgrade() {
+            return Ok(saved);
+        }
+        let saved = aside(move || store.read()).await??.ok_or(ConfigurationError::NothingSaved)?;
+        let saved = Rc::new(saved);
+        self.shown.replace(Rc::downgrade(&saved));
+        Ok(saved)
     }
 
     /// Saves what the router is configured to be. Also says how many commands failed at the start, the first time.
@@ -146,7 +160,9 @@ impl Configuration {
         }
         let _saving = Saving(self);
         let text = self.running(control, sink).await?;
-        let outcome = aside(move || store.save(&text, SystemTime::now())).await??;
+        let outcome = aside(move || store.save(&text, SystemTime::now())).await?;
+        self.shown.take();
+        let outcome = outcome?;
         Ok((outcome, self.failed.take()))
     }
 

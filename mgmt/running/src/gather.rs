@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use shoal_infra::budget;
 use shoal_module::cli::{Pace, Sink};
-use shoal_module::{Control, ModuleList, Running};
+use shoal_module::{Control, ModuleList, Pieces, Running};
 
 /// Memory is asked for in pieces of this size.
 const STEP: usize = 1 << 20;
@@ -25,11 +25,6 @@ impl Text {
         self.text.try_reserve(more.len()).map_err(|e| e.to_string())?;
         self.text.push_str(more);
         Ok(())
-    }
-
-    /// The text alone, no longer counted.
-    pub fn into_string(mut self) -> String {
-        std::mem::take(&mut self.text)
     }
 }
 
@@ -53,16 +48,8 @@ impl Drop for Text {
 /// # Errors
 /// There is no list of modules, a module lacks what it reads its part from, there is no memory, or whoever asked has left; in words.
 pub async fn gather(control: &Control, sink: Option<&Sink>) -> Result<Text, String> {
-    let modules = control.get::<ModuleList>().map_err(|e| e.to_string())?;
-    let (pace, mut running, mut text) = (Pace::default(), Running::default(), Text::default());
-    for module in &modules.0 {
-        (module.running)(control, &mut running);
-        if let Some(missing) = running.missing().first() {
-            return Err(format!("the configuration of {} is not known: there is no {missing}", module.name));
-        }
-        pace.give_way().await;
-    }
-    for piece in running.pieces() {
+    let (pace, mut text) = (Pace::default(), Text::default());
+    for piece in pieces(control, &pace).await? {
         text.push(&piece)?;
         pace.give_way().await;
         if sink.is_some_and(Sink::is_gone) {
@@ -70,4 +57,21 @@ pub async fn gather(control: &Control, sink: Option<&Sink>) -> Result<Text, Stri
         }
     }
     Ok(text)
+}
+
+/// The same text piece by piece: whole lines, made when they are asked for.
+///
+/// # Errors
+/// There is no list of modules, or a module lacks what it reads its part from; in words.
+pub async fn pieces(control: &Control, pace: &Pace) -> Result<Pieces, String> {
+    let modules = control.get::<ModuleList>().map_err(|e| e.to_string())?;
+    let mut running = Running::default();
+    for module in &modules.0 {
+        (module.running)(control, &mut running);
+        if let Some(missing) = running.missing().first() {
+            return Err(format!("the configuration of {} is not known: there is no {missing}", module.name));
+        }
+        pace.give_way().await;
+    }
+    Ok(running.pieces())
 }

@@ -550,11 +550,16 @@ impl Adjacencies {
 
     /// All adjacencies: index, line, users.
     pub fn list(&self) -> Vec<(AdjIndex, Adj, usize)> {
-        let writer = self.writer.borrow();
+        let mut from = AdjIndex(0);
+        let next =
+            || self.at_or_after(from).inspect(|(index, ..)| from = AdjIndex(index.0.saturating_add(1)));
+        std::iter::from_fn(next).collect()
+    }
+
+    /// The adjacency of this index or the next one, its line and its locks.
+    pub fn at_or_after(&self, index: AdjIndex) -> Option<(AdjIndex, Adj, usize)> {
         let entries = self.entries.borrow();
-        let line =
-            |i: &AdjIndex| writer.get(i.0 as usize).copied().unwrap_or_else(|| Adj::special(AdjKind::None));
-        entries.iter().map(|(i, e)| (*i, line(i), e.locks)).collect()
+        entries.range(index..).next().map(|(index, entry)| (*index, self.get(*index), entry.locks))
     }
 
     /// Where an adjacency leads now: its record, or, of a balance, that of its first bucket.

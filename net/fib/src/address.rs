@@ -8,7 +8,7 @@ use shoal_infra::mtrie::Address;
 use shoal_wire::{Ip4Prefix, Ip6Prefix, IpPrefix};
 
 /// An address of one family in host order.
-pub(crate) trait Bits: Address + Ord + Hash {
+pub(crate) trait Bits: Address + Hash + Into<u128> + TryFrom<u128> {
     const FAMILY: Family;
 
     /// An address and a word of 32 bits, without gaps.

@@ -7,7 +7,9 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
-use crate::view::{AdjView, CapacityView, CheckView, FibView, MemoryView, SummaryView, TablesView};
+use crate::view::{
+    AdjListing, CapacityView, CheckView, FibListing, FibView, MemoryView, SummaryView, TablesView, WantedAdj,
+};
 use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
 mod counting;
@@ -189,8 +191,11 @@ fn show_fib(
     if args.has("summary") {
         return Ok(Output::view(SummaryView::new(&tables)));
     }
+    let Some(filter) = filter else {
+        return Ok(Output::listing(FibListing::new(control, &tables, args.has("detail"))?));
+    };
     let view = FibView::new(control, &tables, filter, args.has("detail"))?;
-    if let (Some(Match::Exact(prefix)), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
+    if let (Match::Exact(prefix), Some(FibError::NoEntry { nearest, .. })) = (filter, view.missing()) {
         let message = format!("{} is in none of the tables shown", prefix.normalized());
         return Err(CliError::argument("match", message).nearest(nearest.map(|p| p.to_string())));
     }
@@ -207,12 +212,8 @@ fn show_table6(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let view = AdjView::new(control, args.opt("adj-index")?, interface, args.has("summary"))?;
-    if let (Some(index), true) = (args.opt::<u32>("adj-index")?, view.is_empty()) {
-        let nearest = view.nearest(index).map(|n| n.to_string());
-        return Err(CliError::argument("adj-index", format!("no adjacency {index}")).nearest(nearest));
-    }
-    Ok(Output::view(view))
+    let wanted = WantedAdj { index: args.opt("adj-index")?, interface, summary: args.has("summary") };
+    Ok(Output::listing(AdjListing::new(control, wanted)?))
 }
 
 fn show_capacity(control: &Control, _: &Args) -> Result<Output, CliError> {

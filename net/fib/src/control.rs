@@ -40,7 +40,7 @@ pub(crate) use held::Holds;
 pub use held::{Held, HeldPaths};
 pub use show::{Entry, List, PathState};
 pub use tables::{Capacity, TableInfo};
-pub use walk::{Covering, Route, Sweep, Walk};
+pub use walk::{Covering, InOrder, Route, Sweep, Walk};
 
 /// Most plies of table 0's trie: enough for ten million routes to hosts in different /24s never to be refused
 /// before memory is. Address space only.

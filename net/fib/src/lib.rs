@@ -26,6 +26,7 @@ mod export;
 mod flow;
 mod list;
 mod map;
+mod order;
 mod path;
 mod resolve;
 #[cfg(test)]
@@ -42,8 +43,8 @@ mod view;
 pub use arg::{PrefixArg, TableArg};
 pub use connected::{Connected, HostAddress, OnInterface};
 pub use control::{
-    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
-    Walk, consecutive,
+    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach, Route, Sweep,
+    TableInfo, Walk, consecutive,
 };
 pub use data::{FibTables, follow_route};
 pub use error::FibError;

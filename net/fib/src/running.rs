@@ -9,13 +9,10 @@ use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::IpPrefix;
 
-use crate::{Fib, FibIndex, FlowFields, Path, TableInfo, Via};
+use crate::{Fib, FibIndex, FlowFields, InOrder, Path, TableInfo, Via};
 
-/// Routes that are written at once: some hundred microseconds.
-const PIECE: usize = 256;
-/// Routes that are looked up and sorted at once: with more a long table would hold others up, with fewer it would be
-/// looked through too often.
-const AT_A_TIME: usize = 1 << 15;
+/// Steps through a table between which others have a turn: some hundred microseconds.
+const STEPS: usize = 256;
 
 fn command(family: Family) -> &'static str {
     match family {
@@ -66,19 +63,13 @@ fn counters(fib: &Fib, info: &TableInfo, running: &mut Running) {
     }
 }
 
-/// The routes of a table: by length, because a table keeps them so, then by address.
+/// The routes of a table, by address, then length.
 struct Routes {
     fib: Rc<Fib>,
     interfaces: Rc<Interfaces>,
     family: Family,
-    index: FibIndex,
     id: u32,
-    /// The length that is being written.
-    len: u8,
-    /// The last one of this length that was looked up.
-    last_found: Option<IpPrefix>,
-    /// Those that are still to be written, the last one first.
-    left: Vec<IpPrefix>,
+    walk: Option<InOrder>,
     /// Paths that were written last: many routes have the same.
     last: Option<(Rc<[Path]>, String)>,
 }
@@ -86,29 +77,24 @@ struct Routes {
 impl Routes {
     fn new(fib: Rc<Fib>, interfaces: Rc<Interfaces>, info: &TableInfo) -> Self {
         let TableInfo { family, index, id, .. } = *info;
-        Routes { fib, interfaces, family, index, id, len: 0, last_found: None, left: Vec::new(), last: None }
+        let walk = fib.in_order(family, index).ok();
+        Routes { fib, interfaces, family, id, walk, last: None }
     }
 
     fn write(&mut self, text: &mut String) -> ControlFlow<()> {
-        while self.left.is_empty() {
-            if self.len > self.family.max_len() {
-                return ControlFlow::Break(());
-            }
-            self.left = self.fib.said((self.family, self.index), self.len, self.last_found, AT_A_TIME);
-            self.last_found = self.left.last().copied();
-            if self.left.len() < AT_A_TIME {
-                self.len += 1;
-                self.last_found = None;
-            }
-            self.left.reverse();
+        let mut some = Vec::new();
+        for _ in 0..STEPS {
+            let Some(walk) = self.walk.as_mut().filter(|walk| walk.goes_on()) else { break };
+            self.fib.next_said(walk, |prefix, paths| some.push((prefix, paths)));
         }
-        for prefix in self.left.split_off(self.left.len().saturating_sub(PIECE)).iter().rev() {
-            // It may have gone since.
-            if let Some(paths) = self.fib.said_paths(self.index, prefix) {
-                self.route(prefix, paths, text);
-            }
+        for (prefix, paths) in some {
+            self.route(&prefix, paths, text);
         }
-        ControlFlow::Continue(())
+        if self.walk.is_some_and(|walk| walk.goes_on()) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     }
 
     fn route(&mut self, prefix: &IpPrefix, paths: Rc<[Path]>, text: &mut String) {
@@ -199,7 +185,7 @@ mod tests {
         running(&router.control, &mut all);
         let pieces: Vec<String> = all.pieces().collect();
         assert!(
-            pieces.len() > 3 && pieces.iter().all(|p| p.lines().count() <= PIECE + 1),
+            pieces.len() > 3 && pieces.iter().all(|p| p.lines().count() <= STEPS + 1),
             "{}",
             pieces.len()
         );
@@ -209,27 +195,5 @@ mod tests {
         assert_eq!(lines.next(), Some("ip route add 0.0.0.0/0 via drop"));
         assert_eq!(lines.next(), Some("ip route add 11.0.0.0/24 via 192.0.2.9 weight 3"));
         assert_eq!(lines.last(), Some("ip route add 11.2.87.0/24 via 192.0.2.9 weight 3"));
-    }
-
-    #[test]
-    fn a_long_table_is_looked_up_piece_by_piece() {
-        let router = router(1);
-        let fib = router.control.get::<Fib>().unwrap();
-        let (of, host) =
-            ((Family::Ip4, FibIndex::DEFAULT), |n: u32| IpPrefix::host(IpAddr::from(n.to_be_bytes())));
-        let all: Vec<IpPrefix> = (0..1000).map(|n| host(0x0c00_0000 + n * 7)).collect();
-        let mixed = (0..1000).map(|n| all[n * 619 % 1000]);
-        fib.add_many(FibIndex::DEFAULT, mixed, Source::Cli, &[Via::Drop.into()]).unwrap();
-        for most in [1, 3, 499, 500, 999, 1000, 1001] {
-            let (mut found, mut after): (Vec<IpPrefix>, _) = (Vec::new(), None);
-            loop {
-                let some = fib.said(of, 32, after, most);
-                assert!(some.len() <= most);
-                let Some(last) = some.last() else { break };
-                after = Some(*last);
-                found.extend(some);
-            }
-            assert_eq!(found, all, "{most} at a time");
-        }
     }
 }

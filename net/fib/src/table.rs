@@ -31,7 +31,7 @@ impl<A: Bits> Routes<A> {
         Routes { writer, by_len: (0..=A::FAMILY.max_len()).map(map).collect(), others: BTreeMap::new() }
     }
 
-    fn map(&self, len: u8) -> Option<&Map<A>> {
+    pub fn map(&self, len: u8) -> Option<&Map<A>> {
         self.by_len.get(usize::from(len))
     }
 
@@ -39,7 +39,7 @@ impl<A: Bits> Routes<A> {
         self.map(len)?.get(addr).map(|word| self.unpack(len, addr, word))
     }
 
-    fn unpack(&self, len: u8, addr: A, word: u32) -> Slot<'_> {
+    pub fn unpack(&self, len: u8, addr: A, word: u32) -> Slot<'_> {
         let packed = Packed::from_word(word);
         let others = if packed.has_others() { self.others.get(&(len, addr)) } else { None };
         Slot::new(packed, others.map_or(&[], Vec::as_slice))
@@ -175,10 +175,7 @@ impl<A: Bits> Routes<A> {
     }
 
     fn hosts(&self) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
-        self.of_len(A::FAMILY.max_len())
-    }
-
-    fn of_len(&self, len: u8) -> impl Iterator<Item = (IpPrefix, Slot<'_>)> {
+        let len = A::FAMILY.max_len();
         let all = self.map(len).into_iter().flat_map(Map::iter);
         all.filter_map(move |(addr, word)| Some((addr.prefix(len)?, self.unpack(len, addr, word))))
     }
@@ -326,15 +323,16 @@ impl Table {
         either!(self, routes => routes.entries().for_each(|(prefix, slot)| act(prefix, slot)));
     }
 
-    /// Does something with each entry of one length, in no order.
-    pub fn each_of_len<'a>(&'a self, len: u8, mut act: impl FnMut(IpPrefix, Slot<'a>)) {
-        either!(self, routes => routes.of_len(len).for_each(|(prefix, slot)| act(prefix, slot)));
-    }
-
     /// Does something with some entries from a place on; tells where to go on, `None` behind the last one. Entries that
     /// stay while a walk lasts are met once, whatever else changes.
     pub fn some(&self, from: Place, act: impl FnMut(IpPrefix, Slot<'_>)) -> Option<Place> {
         either!(self, routes => routes.some(from, act))
+    }
+
+    /// Does something with the entries at the next address from `from` on at which there are any, in order of length;
+    /// tells the address where to go on, `None` behind the last one. There may be none yet after some steps.
+    pub fn in_order(&self, from: u128, act: impl FnMut(IpPrefix, Slot<'_>)) -> Option<u128> {
+        either!(self, routes => routes.in_order(from, act))
     }
 
     /// Marks an entry to which the API contributes, until it does so again.

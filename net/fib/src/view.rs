@@ -5,7 +5,7 @@ mod capacity;
 mod fib;
 mod tables;
 
-pub(crate) use adj::AdjView;
+pub(crate) use adj::{AdjListing, Wanted as WantedAdj};
 pub(crate) use capacity::{CapacityView, CheckView};
-pub(crate) use fib::FibView;
+pub(crate) use fib::{FibListing, FibView};
 pub(crate) use tables::{MemoryView, SummaryView, TablesView};

@@ -9,7 +9,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::control::Change;
-use crate::show::{MfibView, SummaryView};
+use crate::show::{MfibListing, SummaryView};
 use crate::{EntryFlags, ItfFlags, Member, Mfib, MfibError, Prefix, Source};
 
 /// Commands of this crate.
@@ -134,5 +134,5 @@ fn show(control: &Control, args: &Args, family: Family) -> Result<Output, CliErr
     if args.has("summary") {
         return Ok(Output::view(SummaryView::new(control, family, &tables)?));
     }
-    Ok(Output::view(MfibView::new(control, family, &tables, args.opt("group")?)?))
+    Ok(Output::listing(MfibListing::new(control, family, &tables, args.opt("group")?)?))
 }

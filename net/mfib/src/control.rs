@@ -578,8 +578,8 @@ impl Mfib {
     }
 
     /// All entries of a table, those that every table has last.
-    pub fn entries(&self, family: Family, table: FibIndex) -> Vec<Entry> {
-        self.places(family, table).into_iter().filter_map(|place| self.entry_at(place)).collect()
+    pub fn entries(self: &Rc<Self>, family: Family, table: FibIndex) -> Vec<Entry> {
+        self.places(family, table).filter_map(|place| self.entry_at(place)).collect()
     }
 }
 

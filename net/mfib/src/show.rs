@@ -1,15 +1,19 @@
 //! `show ip mfib`, `show ip6 mfib`: tables as VPP prints them.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write};
 use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_adj::{Adjacencies, Family};
-use shoal_fib::TableInfo;
+use shoal_fib::{FibIndex, TableInfo};
 use shoal_interface::Interfaces;
+use shoal_module::cli::{Listing, Page};
 use shoal_module::{Control, Missing};
 
-use crate::control::Entry;
+use crate::control::{Entry, Place};
 use crate::{EntryFlags, Member, Mfib};
 
 #[derive(Serialize)]
@@ -29,18 +33,9 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Table {
+struct Head {
     name: String,
     fib_index: u32,
-    entries: Vec<Row>,
-}
-
-/// `show ip mfib`.
-#[derive(Serialize)]
-pub(crate) struct MfibView {
-    #[serde(skip)]
-    family: Family,
-    tables: Vec<Table>,
 }
 
 struct Words<'a> {
@@ -88,56 +83,107 @@ impl Words<'_> {
     }
 }
 
-impl MfibView {
+/// `show ip mfib`, entry by entry.
+pub(crate) struct MfibListing {
+    family: Family,
+    mfib: Rc<Mfib>,
+    interfaces: Rc<Interfaces>,
+    adjacencies: Rc<Adjacencies>,
+    /// Entries of this group only.
+    only: Option<IpAddr>,
+    /// Tables to come, and the places of the one that is being shown.
+    left: VecDeque<Head>,
+    places: Option<Box<dyn Iterator<Item = Place>>>,
+    begun: bool,
+}
+
+impl MfibListing {
     pub(crate) fn new(
         control: &Control,
         family: Family,
         tables: &[TableInfo],
         only: Option<IpAddr>,
     ) -> Result<Self, Missing> {
-        let (mfib, interfaces) = (control.get::<Mfib>()?, control.get::<Interfaces>()?);
-        let adjacencies = control.get::<Adjacencies>()?;
-        let words = Words { family, interfaces: &interfaces, adjacencies: &adjacencies };
-        let wanted = |entry: &Entry| only.is_none_or(|group| entry.prefix.covers(group));
-        let rows = |t: &TableInfo| {
-            mfib.entries(family, t.index).iter().filter(|e| wanted(e)).map(|e| words.row(e)).collect()
-        };
-        let table = |t: &TableInfo| Table { name: t.name.clone(), fib_index: t.index.0, entries: rows(t) };
-        Ok(MfibView { family, tables: tables.iter().map(table).collect() })
+        let head = |t: &TableInfo| Head { name: t.name.clone(), fib_index: t.index.0 };
+        Ok(MfibListing {
+            family,
+            mfib: control.get()?,
+            interfaces: control.get()?,
+            adjacencies: control.get()?,
+            only,
+            left: tables.iter().map(head).collect(),
+            places: None,
+            begun: false,
+        })
+    }
+
+    fn entry(&self, entry: &Entry, page: &mut Page) {
+        let words =
+            Words { family: self.family, interfaces: &self.interfaces, adjacencies: &self.adjacencies };
+        let row = words.row(entry);
+        page.text(Shown { row: &row, family: self.family });
+        page.value(&row);
     }
 }
 
-impl fmt::Display for MfibView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for table in &self.tables {
-            writeln!(f, "{}, fib_index:{} flags:none", table.name, table.fib_index)?;
-            for row in &table.entries {
-                writeln!(
-                    f,
-                    "{}:  flags:{}, index:{} src:{}",
-                    row.prefix,
-                    row.flags,
-                    row.index,
-                    row.sources.join(",")
-                )?;
-                writeln!(f, " Interfaces:")?;
-                for itf in &row.interfaces {
-                    writeln!(f, "  {}: {}", itf.interface, itf.flags)?;
-                }
-                writeln!(f, " multicast-{}-chain", self.family)?;
-                if row.replicates_to.is_empty() {
-                    writeln!(f, "  [@0]: dpo-drop {}", self.family)?;
-                    continue;
-                }
-                let buckets = row.replicates_to.len();
-                writeln!(f, "  [@0]: replicate: [index:{} buckets:{buckets}]", row.index)?;
-                for (i, to) in row.replicates_to.iter().enumerate() {
-                    writeln!(f, "    [{i}] [@1]: {to}")?;
-                }
+impl Listing for MfibListing {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.object();
+            page.key("tables");
+            page.array();
+        }
+        let Some(places) = &mut self.places else {
+            let Some(head) = self.left.pop_front() else { return ControlFlow::Break(()) };
+            page.text(format_args!("{}, fib_index:{} flags:none\n", head.name, head.fib_index));
+            page.object();
+            page.members(&head);
+            page.key("entries");
+            page.array();
+            self.places = Some(Box::new(self.mfib.places(self.family, FibIndex(head.fib_index))));
+            return ControlFlow::Continue(());
+        };
+        if let Some(place) = places.next() {
+            let entry = self.mfib.entry_at(place);
+            let wanted = |entry: &Entry| self.only.is_none_or(|group| entry.prefix.covers(group));
+            if let Some(entry) = entry.filter(wanted) {
+                self.entry(&entry, page);
             }
+        } else {
             // What no entry is for.
             let all = if self.family == Family::Ip4 { "0.0.0.0/0" } else { "::/0" };
-            writeln!(f, "(*, {all}):  flags:Drop")?;
+            page.text(format_args!("(*, {all}):  flags:Drop\n"));
+            page.close();
+            page.close();
+            self.places = None;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// An entry as text.
+struct Shown<'a> {
+    row: &'a Row,
+    family: Family,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown { row, family } = self;
+        let sources = row.sources.join(",");
+        writeln!(f, "{}:  flags:{}, index:{} src:{sources}", row.prefix, row.flags, row.index)?;
+        writeln!(f, " Interfaces:")?;
+        for itf in &row.interfaces {
+            writeln!(f, "  {}: {}", itf.interface, itf.flags)?;
+        }
+        writeln!(f, " multicast-{family}-chain")?;
+        if row.replicates_to.is_empty() {
+            return writeln!(f, "  [@0]: dpo-drop {family}");
+        }
+        let buckets = row.replicates_to.len();
+        writeln!(f, "  [@0]: replicate: [index:{} buckets:{buckets}]", row.index)?;
+        for (i, to) in row.replicates_to.iter().enumerate() {
+            writeln!(f, "    [{i}] [@1]: {to}")?;
         }
         Ok(())
     }
@@ -162,7 +208,7 @@ impl SummaryView {
         let count = |t: &TableInfo| Count {
             name: t.name.clone(),
             fib_index: t.index.0,
-            entries: mfib.entries(family, t.index).len(),
+            entries: mfib.places(family, t.index).count(),
         };
         Ok(SummaryView { tables: tables.iter().map(count).collect() })
     }

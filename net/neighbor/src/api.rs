@@ -194,7 +194,7 @@ impl Dump for IpNeighborDump {
 }
 
 /// A table, some entries at a time: it may be large, and change in between.
-struct Walk {
+pub(crate) struct Walk {
     all: Rc<dyn AnyNeighbours>,
     only: Option<SwIfIndex>,
     after: Option<(SwIfIndex, IpAddr)>,
@@ -202,7 +202,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(all: Rc<dyn AnyNeighbours>, af: AddressFamily, only: Option<SwIfIndex>) -> Self {
+    pub(crate) fn new(all: Rc<dyn AnyNeighbours>, af: AddressFamily, only: Option<SwIfIndex>) -> Self {
         // No neighbour has the first address of a family, so the walk of one link may begin behind it.
         let first = match af {
             AddressFamily::Ip4 => IpAddr::from([0; 4]),

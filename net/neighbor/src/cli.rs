@@ -9,10 +9,12 @@ use serde::Serialize;
 use shoal_adj::Family;
 use shoal_interface::cli::column::{centre, line};
 use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
+use shoal_message::AddressFamily;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_wire::MacAddress;
 
+use crate::api::Walk;
 use crate::table::{FibEntry, Limits, Origin, WhenFull};
 use crate::{Families, Flush, Info, NeighbourError, NewLimits, Role, State};
 
@@ -91,14 +93,6 @@ fn neighbor(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-/// `show ip neighbors`.
-#[derive(Serialize)]
-struct List {
-    neighbors: Vec<Row>,
-    #[serde(skip)]
-    verbose: Verbose,
-}
-
 /// Whether columns are printed that VPP does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verbose {
@@ -116,10 +110,15 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<State>,
     role: Role,
+    #[serde(skip)]
+    verbose: Verbose,
+    /// The line of columns' names stands before the first row; without a row there is none.
+    #[serde(skip)]
+    first: bool,
 }
 
 impl Row {
-    fn new(info: &Info<IpAddr>, interfaces: &Interfaces) -> Self {
+    fn new(info: &Info<IpAddr>, interfaces: &Interfaces, verbose: Verbose, first: bool) -> Self {
         let mut flags = String::new();
         flags.push(if info.neighbour.origin == Origin::Static { 'S' } else { 'D' });
         if info.neighbour.fib_entry == FibEntry::Unwanted {
@@ -133,35 +132,37 @@ impl Row {
             interface: interfaces.name(info.interface).unwrap_or_else(|_| info.interface.to_string()),
             state: info.state,
             role: info.role,
+            verbose,
+            first,
         }
     }
 }
 
-impl fmt::Display for List {
+fn header(verbose: Verbose) -> String {
+    let columns = [("Age", 12), ("IP", 40), ("Flags", 6), ("Ethernet", 20)];
+    let mut header = columns.map(|(name, width)| centre(name, width)).to_vec();
+    header.extend((verbose == Verbose::Yes).then(|| centre("State", 12)));
+    header.push(centre("Interface", 24));
+    line(&header)
+}
+
+impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.neighbors.is_empty() {
-            return Ok(());
+        if self.first {
+            f.write_str(&header(self.verbose))?;
         }
         let verbose = self.verbose == Verbose::Yes;
-        let columns = [("Age", 12), ("IP", 40), ("Flags", 6), ("Ethernet", 20)];
-        let mut header = columns.map(|(name, width)| centre(name, width)).to_vec();
-        header.extend(verbose.then(|| centre("State", 12)));
-        header.push(centre("Interface", 24));
-        f.write_str(&line(&header))?;
-        for row in &self.neighbors {
-            let router = if verbose && row.role == Role::Router { "R" } else { "" };
-            let mut cells = vec![
-                centre(format_args!("{:.4}", row.age), 12),
-                centre(row.ip, 40),
-                centre(format_args!("{}{router}", row.flags), 6),
-                centre(&row.mac, 20),
-            ];
-            let state = || row.state.map_or("-".to_owned(), |s| s.to_string());
-            cells.extend(verbose.then(|| centre(state(), 12)));
-            cells.push(row.interface.clone());
-            f.write_str(&line(&cells))?;
-        }
-        Ok(())
+        let router = if verbose && self.role == Role::Router { "R" } else { "" };
+        let mut cells = vec![
+            centre(format_args!("{:.4}", self.age), 12),
+            centre(self.ip, 40),
+            centre(format_args!("{}{router}", self.flags), 6),
+            centre(&self.mac, 20),
+        ];
+        let state = || self.state.map_or("-".to_owned(), |s| s.to_string());
+        cells.extend(verbose.then(|| centre(state(), 12)));
+        cells.push(self.interface.clone());
+        f.write_str(&line(&cells))
     }
 }
 
@@ -169,10 +170,14 @@ fn list(control: &Control, args: &Args, family: Option<Family>) -> Result<Output
     let interfaces = control.get::<Interfaces>()?;
     let only = interface(args)?;
     let families =
-        Families::of(control).all().into_iter().filter(|(f, _)| family.is_none_or(|only| only == *f));
-    let wanted = families.flat_map(|(_, n)| n.list()).filter(|n| only.is_none_or(|i| i == n.interface));
+        Families::of(control).all().into_iter().filter(move |(f, _)| family.is_none_or(|only| only == *f));
     let verbose = if args.has("verbose") { Verbose::Yes } else { Verbose::No };
-    Ok(Output::view(List { neighbors: wanted.map(|n| Row::new(&n, &interfaces)).collect(), verbose }))
+    let all = families.flat_map(move |(family, neighbours)| {
+        let af = if family == Family::Ip4 { AddressFamily::Ip4 } else { AddressFamily::Ip6 };
+        Walk::new(neighbours, af, only)
+    });
+    let rows = all.enumerate().map(move |(n, info)| Row::new(&info, &interfaces, verbose, n == 0));
+    Ok(Output::rows_in("neighbors", "", rows))
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {

@@ -31,7 +31,7 @@ pub(super) const fn width(level: u8) -> usize {
 }
 
 /// An address to look up, in host order: `u32` for IPv4, `u128` for IPv6.
-pub trait Address: Copy + Default + Eq + sealed::Sealed {
+pub trait Address: Copy + Default + Ord + sealed::Sealed {
     /// Bits of an address, and the longest prefix.
     const BITS: u8;
     /// Levels of plies below the root.
@@ -57,6 +57,12 @@ pub trait Address: Copy + Default + Eq + sealed::Sealed {
 
     /// The address with all bits beyond the first `len` cleared.
     fn network(self, len: u8) -> Self;
+
+    /// The first address behind the network of the first `len` bits, if there is one.
+    fn behind(self, len: u8) -> Option<Self>;
+
+    /// The length of the shortest prefix that begins at the address: the bits up to the last one that is set.
+    fn shortest(self) -> u8;
 }
 
 macro_rules! address {
@@ -93,6 +99,15 @@ macro_rules! address {
             fn network(self, len: u8) -> Self {
                 let host = <$name>::MAX.checked_shr(u32::from(len)).unwrap_or(0);
                 self & !host
+            }
+
+            fn behind(self, len: u8) -> Option<Self> {
+                let host = <$name>::MAX.checked_shr(u32::from(len)).unwrap_or(0);
+                (self | host).checked_add(1)
+            }
+
+            fn shortest(self) -> u8 {
+                (<$name>::BITS - self.trailing_zeros()) as u8
             }
         }
     };

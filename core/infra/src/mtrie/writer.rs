@@ -11,7 +11,10 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+mod begins;
 mod buckets;
+
+pub use begins::Begins;
 
 use super::address::{WIDE_LEVELS, level_of, slot_length, width};
 use super::{Address, Entry, LINE, MOST_LINES, Mtrie, ROOT, USED, first_slot};

@@ -38,6 +38,14 @@ impl Pace {
         Pace { since: Cell::new(None) }
     }
 
+    /// Lets other tasks run now: a slice of time was used up.
+    pub async fn pause(&self) {
+        if self.since.get().is_some() {
+            yield_now().await;
+            self.since.set(Some(Instant::now()));
+        }
+    }
+
     /// Lets other tasks run, if it is time.
     pub async fn give_way(&self) {
         if self.since.get().is_some_and(|since| since.elapsed() >= SLICE) {

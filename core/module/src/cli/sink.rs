@@ -5,6 +5,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use super::Form;
+
 /// The client has left, or has interrupted the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
@@ -16,6 +18,19 @@ pub trait Reader {
     fn write(&self, text: &str) -> Result<(), Gone>;
     /// Shows how far a long run is; for people who watch, never part of the answer.
     fn progress(&self, _text: &str) {}
+    /// In which form [listings](super::Listing) are written while they are made; `None`: not at all, they are kept to be
+    /// made later.
+    fn form(&self) -> Option<Form> {
+        None
+    }
+    /// Takes a piece of a listing, in the form that was asked for. Text unless told otherwise.
+    fn piece(&self, piece: &str) -> Result<(), Gone> {
+        self.write(piece)
+    }
+    /// Ready when the client has read so much that there is room for another piece, or has gone.
+    fn poll_room(&self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
     /// Ready when the client has left or has interrupted the command.
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the client has left or has interrupted the command.
@@ -45,6 +60,25 @@ impl Sink {
     /// Shows how far a long run is to whoever watches; clients without a place for it show nothing.
     pub fn progress(&self, text: &str) {
         self.0.progress(text);
+    }
+
+    /// In which form listings are written while they are made, if they are.
+    pub fn form(&self) -> Option<Form> {
+        self.0.form()
+    }
+
+    /// Prints a piece of a listing.
+    pub fn piece(&self, piece: &str) -> Result<(), Gone> {
+        self.0.piece(piece)
+    }
+
+    /// Waits until the client has read so much that there is room for another piece.
+    ///
+    /// # Errors
+    /// It has left, or has interrupted the command.
+    pub async fn room(&self) -> Result<(), Gone> {
+        poll_fn(|cx| self.0.poll_room(cx)).await;
+        if self.0.is_gone() { Err(Gone) } else { Ok(()) }
     }
 
     /// Whether the client has left or has interrupted the command.

@@ -40,16 +40,16 @@ pub struct CliInband {
 pub struct CliInbandReply {
     /// 0, or -1 if a command failed.
     retval: i32,
-    /// The answer, with the error at its end.
+    /// The answer, with the error at its end. At most 1 MiB; a last line says it when there was more.
     reply: String,
 }
 
 impl Task for CliInband {
     async fn run(self, call: Call) -> Result<CliInbandReply, Retval> {
         let cli = call.get::<CommandLine>().map_err(|_| Retval::UNSPECIFIED)?;
-        let reply = cli.execute(&call.control, &self.cmd).await;
+        let (ok, reply) = cli.execute_bounded(&call.control, &self.cmd).await;
         // VPP says -1 for everything that its commands fail of.
-        let retval = if reply.is_ok() { 0 } else { Retval::UNSPECIFIED.0 };
-        Ok(CliInbandReply { retval, reply: reply.text() })
+        let retval = if ok { 0 } else { Retval::UNSPECIFIED.0 };
+        Ok(CliInbandReply { retval, reply })
     }
 }

@@ -1,15 +1,19 @@
 //! `trace add`, `show trace`, `clear trace`: what each node saw of a few packets.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
 use shoal_graph::clock::Time;
+use shoal_graph::thread::ThreadShared;
 use shoal_graph::trace::PacketTrace;
 use shoal_graph::{Graph, NodeIndex, NodeKind};
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 
 use crate::filter;
 
@@ -88,6 +92,16 @@ impl Shown {
         self.0.set(passing);
     }
 
+    /// Whether a packet is shown, of a thread of which so many are shown already.
+    fn takes(&self, packet: &PacketTrace, already: usize) -> bool {
+        let passed = |node| packet.records.iter().any(|record| record.node == node);
+        match self.0.get() {
+            Passing::Any => true,
+            Passing::By(node, most) => already < most as usize && passed(node),
+            Passing::NotBy(node, most) => already < most as usize && !passed(node),
+        }
+    }
+
     /// The places of a thread's packets that are shown.
     pub(crate) fn places<'a>(&self, all: &'a [PacketTrace]) -> impl Iterator<Item = usize> + use<'a> {
         let passing = self.0.get();
@@ -135,39 +149,104 @@ struct OnePacket {
     nodes: Vec<Record>,
 }
 
-#[derive(Serialize)]
-struct OneThread {
-    thread: usize,
-    name: String,
-    /// Packets traced, shown or not.
-    traced: usize,
-    packets: Vec<OnePacket>,
+/// `show trace`, packet by packet: nothing of a trace is kept while the client reads.
+struct TraceListing {
+    graph: Rc<Graph>,
+    shown: Rc<Shown>,
+    max: usize,
+    threads: VecDeque<Arc<ThreadShared>>,
+    now: Option<Progress>,
+    begun: bool,
 }
 
-#[derive(Serialize)]
-struct Trace {
-    #[serde(skip)]
-    max: usize,
-    threads: Vec<OneThread>,
+/// How far a thread's packets are shown.
+struct Progress {
+    thread: usize,
+    /// The place of the next packet.
+    at: usize,
+    /// Packets that are chosen, and those of them that were shown.
+    chosen: usize,
+    shown: usize,
+}
+
+/// Packets that are looked at in one step.
+const STEP: usize = 16;
+
+impl Listing for TraceListing {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.object();
+            page.key("threads");
+            page.array();
+        }
+        let Some(mut now) = self.now.take() else {
+            let Some(thread) = self.threads.pop_front() else { return ControlFlow::Break(()) };
+            let (index, name) = (thread.index, &thread.name);
+            page.text(format_args!(
+                "------------------- Start of thread {index} {name} -------------------\n"
+            ));
+            page.object();
+            page.key("thread");
+            page.value(&index);
+            page.key("name");
+            page.value(name);
+            page.key("packets");
+            page.array();
+            self.now = Some(Progress { thread: index, at: 0, chosen: 0, shown: 0 });
+            return ControlFlow::Continue(());
+        };
+        if self.step(&mut now, page) {
+            self.now = Some(now);
+            return ControlFlow::Continue(());
+        }
+        if now.chosen == 0 {
+            page.text("No packets in trace buffer\n");
+        }
+        if now.shown < now.chosen {
+            let max = self.max;
+            page.text(format_args!("Limiting display to {max} packets. To display more specify max.\n"));
+        }
+        page.close();
+        // Packets traced, shown or not.
+        page.key("traced");
+        page.value(&now.chosen);
+        page.close();
+        ControlFlow::Continue(())
+    }
+}
+
+impl TraceListing {
+    /// Looks at some packets; false behind the last one.
+    fn step(&self, now: &mut Progress, page: &mut Page) -> bool {
+        self.graph.traces().with(now.thread, |all| {
+            for packet in all.iter().skip(now.at).take(STEP) {
+                now.at += 1;
+                if !self.shown.takes(packet, now.chosen) {
+                    continue;
+                }
+                now.chosen += 1;
+                if now.shown < self.max {
+                    now.shown += 1;
+                    let nodes = records(&self.graph, packet);
+                    page.row(&OnePacket { packet: now.at, nodes });
+                }
+            }
+            now.at < all.len()
+        })
+    }
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
-    let (max, shown) = (args.or("max", MAX)? as usize, Shown::of(control));
-    let thread = |t: std::sync::Arc<shoal_graph::thread::ThreadShared>| {
-        let (traced, packets) = graph.traces().with(t.index, |all| {
-            let chosen = || shown.places(all).filter_map(|at| Some((at, all.get(at)?)));
-            let packet =
-                |(i, p): (usize, &PacketTrace)| OnePacket { packet: i + 1, nodes: records(&graph, p) };
-            (chosen().count(), chosen().take(max).map(packet).collect())
-        });
-        OneThread { thread: t.index, name: t.name.clone(), traced, packets }
+    let listing = TraceListing {
+        max: args.or("max", MAX)? as usize,
+        shown: Shown::of(control),
+        threads: graph.threads().into(),
+        graph,
+        now: None,
+        begun: false,
     };
-    let trace = Trace { max, threads: graph.threads().into_iter().map(thread).collect() };
-    if args.has("json") {
-        return Ok(Output::text(format!("{:#}\n", Output::view(trace).to_json())));
-    }
-    Ok(Output::view(trace))
+    Ok(if args.has("json") { Output::pretty(listing) } else { Output::listing(listing) })
 }
 
 fn records(graph: &Graph, packet: &PacketTrace) -> Vec<Record> {
@@ -199,23 +278,11 @@ pub(crate) fn packet_text(graph: &Graph, at: usize, packet: &PacketTrace) -> Str
     format!("Packet {}\n\n{lines}\n", at + 1)
 }
 
-impl fmt::Display for Trace {
+impl fmt::Display for OnePacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for OneThread { thread, name, traced, packets } in &self.threads {
-            writeln!(f, "------------------- Start of thread {thread} {name} -------------------")?;
-            if *traced == 0 {
-                writeln!(f, "No packets in trace buffer")?;
-            }
-            for OnePacket { packet, nodes } in packets {
-                writeln!(f, "Packet {packet}\n")?;
-                nodes.iter().try_for_each(|record| record.fmt(f))?;
-                writeln!(f)?;
-            }
-            if packets.len() < *traced {
-                writeln!(f, "Limiting display to {} packets. To display more specify max.", self.max)?;
-            }
-        }
-        Ok(())
+        writeln!(f, "Packet {}\n", self.packet)?;
+        self.nodes.iter().try_for_each(|record| record.fmt(f))?;
+        writeln!(f)
     }
 }
 

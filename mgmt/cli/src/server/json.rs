@@ -5,7 +5,10 @@
 //! < {"shoal":1,"version":"0.1.0","prompt":"shoal# "}
 //! > {"id":1,"execute":"show version","json":true}
 //! < {"id":1,"stream":"text of a slow command\n"}            any number of times
-//! < {"id":1,"ok":true,"quit":false,"text":"..."}            or "json":... where it was asked for
+//! < {"id":1,"stream":"rows\n","listing":true}               the same of an answer as long as a table
+//! < {"id":1,"piece":"[{\"prefix\":"}                         a piece of such an answer's JSON, any number of times
+//! < {"id":1,"ok":true,"quit":false,"text":"..."}            or "json":... where it was asked for,
+//!                                                           or "pieces":true if the pieces before are the JSON
 //! < {"id":1,"progress":"routes.cli: 40000 of 90000 commands"}   for people who watch
 //! < {"id":1,"ok":false,"quit":false,"text":"...","error":{"error":"...","at":[5,9],...}}
 //! > {"id":4,"batch":"many\nlines\n","json":false}            one by one, up to the first failure
@@ -25,7 +28,7 @@ use std::task::{Context, Poll};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shoal_module::cli::{Gone, Reader, Sink};
+use shoal_module::cli::{Form, Gone, Reader, Sink};
 
 use super::Desk;
 use super::link::{Interrupts, Link, MAX_LINE};
@@ -106,7 +109,8 @@ fn first_line(text: &str) -> &str {
 
 async fn execute(desk: &Desk, link: &Rc<Link>, id: &Value, line: &str, as_json: bool) -> Result<bool, Gone> {
     link.busy(true);
-    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone() }));
+    let form = if as_json { Form::Json } else { Form::Text };
+    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone(), form }));
     let reply = desk.cli.execute_with(&desk.control, line, &sink).await;
     link.busy(false);
     send(link, &answer_of(id, &reply, as_json)).await?;
@@ -122,6 +126,9 @@ fn answer_of(id: &Value, reply: &Reply, as_json: bool) -> Value {
                 fields.insert("text".into(), reply.text().into());
                 fields.insert("error".into(), complaint.to_json());
             }
+            None if as_json && reply.was_listed() => {
+                fields.insert("pieces".into(), true.into());
+            }
             None if as_json => {
                 fields.insert("json".into(), reply.json());
             }
@@ -136,7 +143,8 @@ fn answer_of(id: &Value, reply: &Reply, as_json: bool) -> Value {
 /// Runs many commands for one request: a client that sends a million of them would wait a million times.
 async fn batch(desk: &Desk, link: &Rc<Link>, id: &Value, lines: &str, as_json: bool) -> Result<bool, Gone> {
     link.busy(true);
-    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone() }));
+    let form = if as_json { Form::Json } else { Form::Text };
+    let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone(), form }));
     let mut quit = false;
     let said = async |line: usize, reply: &Reply| {
         quit |= reply.wants_to_quit();
@@ -155,7 +163,7 @@ async fn batch(desk: &Desk, link: &Rc<Link>, id: &Value, lines: &str, as_json: b
     Ok(quit)
 }
 
-fn failure(id: &Value, message: &str) -> Value {
+pub(super) fn failure(id: &Value, message: &str) -> Value {
     json!({"id": id, "ok": false, "text": format!("{message}\n"), "error": {"error": message}})
 }
 
@@ -187,14 +195,36 @@ async fn read_line(link: &Link) -> Line {
 struct Stream {
     link: Rc<Link>,
     id: Value,
+    form: Form,
+}
+
+impl Stream {
+    fn send(&self, message: &Value) -> Result<(), Gone> {
+        if self.is_gone() {
+            return Err(Gone);
+        }
+        self.link.push(format!("{message}\n").as_bytes())
+    }
 }
 
 impl Reader for Stream {
     fn write(&self, text: &str) -> Result<(), Gone> {
-        if self.is_gone() {
-            return Err(Gone);
-        }
-        self.link.push(format!("{}\n", json!({"id": self.id, "stream": text})).as_bytes())
+        self.send(&json!({"id": self.id, "stream": text}))
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(self.form)
+    }
+
+    fn piece(&self, piece: &str) -> Result<(), Gone> {
+        self.send(&match self.form {
+            Form::Text | Form::Pretty => json!({"id": self.id, "stream": piece, "listing": true}),
+            Form::Json => json!({"id": self.id, "piece": piece}),
+        })
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_room(cx)
     }
 
     fn progress(&self, text: &str) {

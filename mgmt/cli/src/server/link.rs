@@ -7,10 +7,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_io::Timer;
 use futures_lite::future::{or, pending};
+use serde_json::Value;
 use shoal_module::cli::Gone;
 use shoal_module::door::Signal;
 
@@ -19,7 +20,11 @@ use super::stream::Stream;
 /// The longest input line.
 pub const MAX_LINE: usize = 1 << 20;
 /// Output that the client has not read.
-const MAX_OUTPUT: usize = 4 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
+/// A listing goes on when there is less than this.
+const ROOM: usize = 64 << 10;
+/// Memory for output that is kept when there is none.
+const KEPT: usize = 64 << 10;
 /// Input that the session has not read; more stays in the socket.
 const MAX_INPUT: usize = 2 * MAX_LINE;
 /// How long a command may go on after its client has left.
@@ -46,6 +51,10 @@ pub struct Link {
     gone: Cell<bool>,
     /// A command runs.
     busy: Cell<bool>,
+    /// When the last input came, or the last command ended.
+    heard: Cell<Instant>,
+    /// The session goes, for another client needs it.
+    given_way: Cell<bool>,
     interrupted: Cell<bool>,
     interrupts: Cell<Interrupts>,
     changed: Signal,
@@ -61,6 +70,8 @@ impl Link {
             ended: Cell::new(false),
             gone: Cell::new(false),
             busy: Cell::new(false),
+            heard: Cell::new(Instant::now()),
+            given_way: Cell::new(false),
             interrupted: Cell::new(false),
             interrupts: Cell::new(Interrupts::Telnet),
             changed: Signal::default(),
@@ -84,6 +95,7 @@ impl Link {
                     if self.busy.get() && self.interrupts_in(bytes) {
                         self.interrupted.set(true);
                     }
+                    self.heard.set(Instant::now());
                     self.input.borrow_mut().extend(bytes);
                     self.changed.notify();
                 }
@@ -104,25 +116,44 @@ impl Link {
     }
 
     async fn pump_out(&self) {
+        let mut chunk = Vec::new();
         loop {
             self.changed.until(|| self.gone.get() || !self.output.borrow().is_empty()).await;
             if self.gone.get() {
                 break;
             }
-            let chunk: Vec<u8> =
-                self.output.borrow().range(..self.output.borrow().len().min(64 << 10)).copied().collect();
+            chunk.clear();
+            self.copy_output(&mut chunk);
             let write = async { self.stream.write(&chunk).await.ok() };
             let late = async {
                 Timer::after(self.deadline).await;
                 None
             };
             match or(write, late).await {
-                Some(n) if n > 0 => drop(self.output.borrow_mut().drain(..n)),
+                Some(n) if n > 0 => self.written(n),
                 _ => break,
             }
             self.changed.notify();
         }
         self.leave();
+    }
+
+    /// Copies the next output to be written.
+    fn copy_output(&self, chunk: &mut Vec<u8>) {
+        let output = self.output.borrow();
+        let (first, second) = output.as_slices();
+        let most = 64 << 10;
+        chunk.extend_from_slice(first.get(..most).unwrap_or(first));
+        let left = most - chunk.len();
+        chunk.extend_from_slice(second.get(..left).unwrap_or(second));
+    }
+
+    fn written(&self, bytes: usize) {
+        let mut output = self.output.borrow_mut();
+        output.drain(..bytes);
+        if output.is_empty() {
+            output.shrink_to(KEPT);
+        }
     }
 
     fn leave(&self) {
@@ -145,12 +176,17 @@ impl Link {
 
     /// Adds output of any length, waiting for the client to read.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), Gone> {
-        for chunk in bytes.chunks(256 << 10) {
+        for chunk in bytes.chunks(ROOM) {
             let room = || self.output.borrow().len() + chunk.len() <= MAX_OUTPUT;
             self.changed.until(|| self.gone.get() || room()).await;
             self.push(chunk)?;
         }
         Ok(())
+    }
+
+    /// Ready when there is room for a piece of a listing, or nobody to read it.
+    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.changed.poll(cx, || self.is_gone() || self.output.borrow().len() < ROOM)
     }
 
     /// Waits until the client has read everything, or has gone.
@@ -220,6 +256,34 @@ impl Link {
         self.peek().is_some() && !self.gone.get()
     }
 
+    /// How long the client has said nothing; not at all while a command of it runs.
+    pub fn idle(&self) -> Duration {
+        if self.busy.get() { Duration::ZERO } else { self.heard.get().elapsed() }
+    }
+
+    /// Says why, and lets the session end as if the client had sent all it wants to.
+    pub fn give_way(&self, why: &str) {
+        let line = match self.interrupts.get() {
+            Interrupts::Telnet => format!("\r\n{why}\r\n"),
+            Interrupts::Json => super::json::failure(&Value::Null, why).to_string() + "\n",
+        };
+        // One that has gone needs no reason.
+        let _: Result<(), Gone> = self.push(line.as_bytes());
+        self.given_way.set(true);
+        self.ended.set(true);
+        self.changed.notify();
+    }
+
+    /// Whether it does.
+    pub fn has_given_way(&self) -> bool {
+        self.given_way.get()
+    }
+
+    /// Writes what fits without waiting.
+    pub fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write_now(bytes)
+    }
+
     /// Whether the client came by TCP.
     pub fn is_tcp(&self) -> bool {
         self.stream.is_tcp()
@@ -238,6 +302,7 @@ impl Link {
     /// Marks the beginning and the end of a command.
     pub fn busy(&self, busy: bool) {
         self.busy.set(busy);
+        self.heard.set(Instant::now());
         self.interrupted.set(false);
     }
 

@@ -5,19 +5,20 @@
 //! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it
 //! skips what the server said before the first `{`.
 //!
-//! A client costs bounded memory: input lines of 1 MiB, 4 MiB of output that it has not read, and ten
-//! seconds in which it must read some of it. A port also hears from web pages; a client that speaks HTTP is
+//! A client costs bounded memory: input lines of 1 MiB, 1 MiB of output that it has not read, and ten
+//! seconds in which it must read some of it. Answers as long as a table are made while it reads. When all sessions are
+//! in use, one that has said nothing for a minute gives way to a new one, and some are kept for the router's own user. A port also hears from web pages; a client that speaks HTTP is
 //! hung up on before any of its lines is taken for a command.
 
 mod edit;
 mod json;
 mod link;
+mod seats;
 mod socket;
 mod stream;
 mod telnet;
 mod terminal;
 
-use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -32,6 +33,7 @@ use shoal_module::Control;
 
 use crate::session::Cli;
 use link::Link;
+use seats::{Limits, Seats};
 pub use socket::{ListenError, Listener, listen};
 use stream::Stream;
 
@@ -72,6 +74,10 @@ pub struct Settings {
     pub banner: String,
     /// Sessions at a time.
     pub max_sessions: usize,
+    /// Sessions of these that only the router's own user and root get, at a UNIX socket.
+    pub reserved_sessions: usize,
+    /// How long a session may say nothing before it gives way, when there are too many.
+    pub idle_limit: Duration,
     /// How long a client may leave output unread.
     pub write_deadline: Duration,
 }
@@ -90,6 +96,8 @@ impl Settings {
             prompt: "shoal# ".into(),
             banner: String::new(),
             max_sessions: 64,
+            reserved_sessions: 4,
+            idle_limit: Duration::from_mins(1),
             write_deadline: Duration::from_secs(10),
         }
     }
@@ -100,22 +108,22 @@ pub(crate) struct Desk {
     cli: Rc<Cli>,
     control: Rc<Control>,
     settings: Settings,
-    open: Cell<usize>,
+    seats: Seats,
 }
 
-/// One open session; counts itself.
-struct Seat(Rc<Desk>);
+/// One open session.
+struct Seat(Rc<Desk>, Rc<Link>);
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.open.set(self.0.open.get().saturating_sub(1));
+        self.0.seats.leave(&self.1);
     }
 }
 
 impl Listener {
     /// Accepts clients until the task is dropped; the socket's file goes with it.
     pub async fn serve(self, cli: Rc<Cli>, control: Rc<Control>, spawn: impl Spawn) {
-        let desk = Rc::new(Desk { cli, control, settings: self.settings.clone(), open: Cell::new(0) });
+        let desk = Rc::new(Desk { cli, control, settings: self.settings.clone(), seats: Seats::default() });
         loop {
             match self.accept().await {
                 Ok(stream) => welcome(&desk, stream, &spawn),
@@ -130,16 +138,23 @@ impl Listener {
 }
 
 fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
-    let open = desk.open.get();
-    if open >= desk.settings.max_sessions {
+    let Settings { max_sessions, reserved_sessions, idle_limit, .. } = desk.settings;
+    let (whose, local) = (stream.whose(), !stream.is_tcp());
+    let limits = Limits {
+        most: max_sessions,
+        // A port has no owner to keep them for.
+        reserved: if local { reserved_sessions } else { 0 },
+        idle: idle_limit,
+    };
+    let link = Rc::new(Link::new(stream, desk.settings.write_deadline));
+    if !desk.seats.take(whose, &link, limits) {
+        let open = desk.seats.open();
         let refusal = format!("all {open} sessions of the command line are in use, try again later\n");
         // The socket buffer of a new client is empty, so this does not block; if it fails, it has left.
-        let _: io::Result<usize> = stream.write_now(refusal.as_bytes());
+        let _: io::Result<usize> = link.write_now(refusal.as_bytes());
         return;
     }
-    desk.open.set(open + 1);
-    let seat = Seat(Rc::clone(desk));
-    let link = Rc::new(Link::new(stream, desk.settings.write_deadline));
+    let seat = Seat(Rc::clone(desk), Rc::clone(&link));
     spawn.spawn(Box::pin(async move {
         let talk = async {
             talk(&seat.0, &link).await;

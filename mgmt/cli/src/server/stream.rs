@@ -6,6 +6,11 @@ use std::os::unix::net::UnixStream;
 
 use async_io::Async;
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::unistd::geteuid;
+
+use super::seats::Whose;
 
 /// A connection.
 pub enum Stream {
@@ -35,6 +40,15 @@ impl Stream {
         match self {
             Stream::Unix(stream) => io::Write::write(&mut stream.get_ref(), from),
             Stream::Tcp(stream) => io::Write::write(&mut stream.get_ref(), from),
+        }
+    }
+
+    /// Whose the connection is: that of the router's own user, or of root, by what the system says of its other end.
+    pub fn whose(&self) -> Whose {
+        let Stream::Unix(stream) = self else { return Whose::Other };
+        match getsockopt(stream.get_ref(), PeerCredentials) {
+            Ok(peer) if peer.uid() == 0 || peer.uid() == geteuid().as_raw() => Whose::Owner,
+            _ => Whose::Other,
         }
     }
 

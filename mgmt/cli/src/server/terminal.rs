@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use shoal_module::cli::{Gone, Reader, Sink};
+use shoal_module::cli::{Form, Gone, Reader, Sink};
 
 use super::Desk;
 use super::edit::{Editor, Typed};
@@ -118,6 +118,9 @@ impl Terminal<'_> {
 
     /// Runs what is left at the end of the input.
     async fn finish(&mut self) -> Result<(), Gone> {
+        if self.link.has_given_way() {
+            return Ok(());
+        }
         let rest = std::mem::take(&mut self.line);
         if self.kind != Kind::Screen {
             self.pending.push_str(&String::from_utf8_lossy(&rest));
@@ -310,6 +313,14 @@ impl Reader for Printer {
         } else {
             self.link.push(text.as_bytes())
         }
+    }
+
+    fn form(&self) -> Option<Form> {
+        Some(Form::Text)
+    }
+
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_room(cx)
     }
 
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use shoal_cli::Cli;
@@ -80,6 +81,37 @@ fn big(_: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::text("0123456789abcde\n".repeat(n)))
 }
 
+/// Rows that `test counted` made.
+pub static MADE: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Serialize)]
+struct Row {
+    row: usize,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "row {:011}", self.row)
+    }
+}
+
+/// Rows of 16 bytes.
+fn rows(_: &Control, args: &Args) -> Result<Output, CliError> {
+    let all = (0..args.get::<usize>("n")?).map(|row| Row { row });
+    Ok(Output::rows("rows:\n", all))
+}
+
+/// The same, which are counted.
+fn counted(_: &Control, args: &Args) -> Result<Output, CliError> {
+    let all = (0..args.get::<usize>("n")?).map(|row| Row { row });
+    Ok(Output::rows(
+        "rows:\n",
+        all.inspect(|_| {
+            MADE.fetch_add(1, Ordering::Relaxed);
+        }),
+    ))
+}
+
 /// Gives way once between lines and stops when the client has gone.
 fn count(_: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
@@ -144,6 +176,8 @@ pub static COMMANDS: &[Command] = &[
     ),
     Command::new("test small <n:u32>", "Take a small number", small),
     Command::new("test big <n:u32>", "Print n lines of 16 bytes", big),
+    Command::new("test rows <n:u32>", "Print n rows of 16 bytes", rows),
+    Command::new("test counted <n:u32>", "Print n rows of 16 bytes and count them", counted),
     Command::later("test count <n:u32>", "Count slowly", count),
     Command::later("test forever", "Wait for the client to leave", forever),
 ];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use shoal_adj::{AdjIndex, Family};
 use shoal_wire::IpPrefix;
 
-use super::Fib;
+use super::{Fib, InOrder};
 use crate::address;
 use crate::change::State;
 use crate::list::ListId;
@@ -82,16 +82,24 @@ impl Fib {
         Ok(found.map(|(prefix, slot)| state.describe(fib, prefix, slot)))
     }
 
-    /// All entries of a table by address, then length.
+    /// All entries of a table by address, then length. Of a table that may be large, [`next_entries`](Self::next_entries)
+    /// tells a few at a time.
     ///
     /// # Errors
     /// There is no such table.
     pub fn entries(&self, family: Family, fib: FibIndex) -> Result<Vec<Entry>, FibError> {
-        let state = self.state.borrow();
-        let mut all: Vec<(IpPrefix, Slot<'_>)> = Vec::new();
-        state.existing(family, fib)?.each(|prefix, slot| all.push((prefix, slot)));
-        all.sort_unstable_by_key(|(prefix, _)| *prefix);
-        Ok(all.into_iter().map(|(prefix, slot)| state.describe(fib, prefix, slot)).collect())
+        let (mut walk, mut all) = (self.in_order(family, fib)?, Vec::new());
+        while walk.goes_on() {
+            all.extend(self.next_entries(&mut walk));
+        }
+        Ok(all)
+    }
+
+    /// The next few entries of a walk: those of the next address, or none after some steps of a search for it.
+    pub fn next_entries(&self, walk: &mut InOrder) -> Vec<Entry> {
+        let (state, fib, mut some) = (self.state.borrow(), walk.table, Vec::new());
+        state.next_in_order(walk, |prefix, slot| some.push(state.describe(fib, prefix, slot)));
+        some
     }
 }
 
@@ -99,44 +107,15 @@ impl Fib {
 const SAID: [Source; 2] = [Source::Api, Source::Cli];
 
 impl Fib {
-    /// Prefixes of a length for which an operator or a client has said paths, by address: the first `most` behind
-    /// `after`. A table is in no order, so all of it is looked at; what is kept and sorted of it is little.
-    pub(crate) fn said(
-        &self,
-        (family, fib): (Family, FibIndex),
-        len: u8,
-        after: Option<IpPrefix>,
-        most: usize,
-    ) -> Vec<IpPrefix> {
+    /// The next few prefixes of a walk for which an operator or a client has said paths, and those.
+    pub(crate) fn next_said(&self, walk: &mut InOrder, mut act: impl FnMut(IpPrefix, Rc<[Path]>)) {
         let state = self.state.borrow();
-        let mut all: Vec<IpPrefix> = Vec::new();
-        // No prefix from here on is among the first.
-        let mut bound: Option<IpPrefix> = None;
-        if let Some(table) = state.table(family, fib) {
-            table.each_of_len(len, |prefix, slot| {
-                let wanted =
-                    after.is_none_or(|after| prefix > after) && bound.is_none_or(|bound| prefix < bound);
-                if !wanted || !SAID.into_iter().any(|source| slot.of(source).is_some()) {
-                    return;
-                }
-                all.push(prefix);
-                if all.len() > 2 * most {
-                    bound = Some(*all.select_nth_unstable(most).1);
-                    all.truncate(most);
-                }
-            });
-        }
-        all.sort_unstable();
-        all.truncate(most);
-        all
-    }
-
-    /// The paths an operator or a client has said for a prefix.
-    pub(crate) fn said_paths(&self, fib: FibIndex, prefix: &IpPrefix) -> Option<Rc<[Path]>> {
-        let state = self.state.borrow();
-        let slot = state.table(address::family(prefix), fib)?.get(prefix)?;
-        let list = SAID.into_iter().find_map(|source| slot.of(source))?;
-        state.lists.get(list).map(|list| Rc::clone(list.paths()))
+        state.next_in_order(walk, |prefix, slot| {
+            let list = SAID.into_iter().find_map(|source| slot.of(source));
+            if let Some(list) = list.and_then(|list| state.lists.get(list)) {
+                act(prefix, Rc::clone(list.paths()));
+            }
+        });
     }
 
     /// Whether all routes of a table count, and which ones were asked to that are there.

@@ -35,6 +35,23 @@ pub struct Route {
     pub counter: Option<AdjIndex>,
 }
 
+/// A walk through a table in order of its prefixes, which ends when there is another table of its index.
+#[derive(Clone, Copy, Debug)]
+pub struct InOrder {
+    pub(super) family: Family,
+    pub(super) table: FibIndex,
+    id: u32,
+    /// Where it goes on, an address; `None`: all was seen.
+    next: Option<u128>,
+}
+
+impl InOrder {
+    /// Whether there may be more.
+    pub fn goes_on(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
 impl Walk {
     /// Whether there may be more.
     pub fn goes_on(&self) -> bool {
@@ -49,6 +66,14 @@ impl Fib {
     /// There is no such table.
     pub fn walk(&self, family: Family, table: FibIndex) -> Result<Walk, FibError> {
         Ok(Walk { family, table, id: self.id_of(family, table)?, next: Some(Place::default()) })
+    }
+
+    /// A walk in order of prefixes from a table's first entry on. It holds nothing of the table.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn in_order(&self, family: Family, table: FibIndex) -> Result<InOrder, FibError> {
+        Ok(InOrder { family, table, id: self.id_of(family, table)?, next: Some(0) })
     }
 
     /// Some more entries; with a source, what that one contributes to those to which it does. Who stays while the walk
@@ -135,6 +160,16 @@ pub enum Sweep {
 }
 
 impl State {
+    /// The next few entries in order, or none after some steps of a search for them.
+    pub(super) fn next_in_order(&self, walk: &mut InOrder, act: impl FnMut(IpPrefix, Slot<'_>)) {
+        let table = self.table(walk.family, walk.table).filter(|table| table.id == walk.id);
+        let (Some(table), Some(from)) = (table, walk.next) else {
+            walk.next = None;
+            return;
+        };
+        walk.next = table.in_order(from, act);
+    }
+
     fn some(&self, walk: &mut Walk, mut act: impl FnMut(&State, IpPrefix, Slot<'_>)) {
         let table = self.table(walk.family, walk.table).filter(|table| table.id == walk.id);
         let (Some(table), Some(from)) = (table, walk.next) else {

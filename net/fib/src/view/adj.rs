@@ -2,11 +2,14 @@
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Family, Link};
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
-use shoal_module::{Control, Missing};
+use shoal_module::Control;
+use shoal_module::cli::{CliError, Listing, Page};
 
 use crate::{Fib, FibIndex};
 
@@ -105,35 +108,13 @@ struct Row {
     packets: Option<u64>,
     bytes: Option<u64>,
     text: String,
-}
-
-/// `show adj`.
-#[derive(Serialize)]
-pub(crate) struct AdjView {
-    adjacencies: Vec<Row>,
-    #[serde(skip)]
-    all: Vec<u32>,
     #[serde(skip)]
     detail: bool,
-    #[serde(skip)]
-    summary: bool,
 }
 
-impl AdjView {
-    pub fn new(
-        control: &Control,
-        index: Option<u32>,
-        interface: Option<SwIfIndex>,
-        summary: bool,
-    ) -> Result<Self, Missing> {
-        let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
-        let words = Words { interfaces: &interfaces, fib: &fib };
-        let list = control.get::<Adjacencies>()?.list();
-        let all = list.iter().map(|(i, ..)| i.0).collect();
-        let wanted = |(AdjIndex(i), adj, _): &(AdjIndex, Adj, usize)| {
-            index.is_none_or(|index| index == *i) && interface.is_none_or(|interface| interface == adj.tx())
-        };
-        let row = |(index, adj, locks): (AdjIndex, Adj, usize)| Row {
+impl Row {
+    fn new((index, adj, locks): (AdjIndex, Adj, usize), fib: &Fib, words: &Words<'_>, detail: bool) -> Self {
+        Row {
             index: index.0,
             kind: format!("{:?}", adj.kind()).to_lowercase(),
             interface: (adj.tx().0 != u32::MAX).then(|| words.interface(adj.tx())),
@@ -142,32 +123,78 @@ impl AdjView {
             packets: fib.counts(index).map(|(packets, _)| packets),
             bytes: fib.counts(index).map(|(_, bytes)| bytes),
             text: words.adj(&adj, family(&adj), None),
-        };
-        let adjacencies = list.into_iter().filter(wanted).map(row).collect();
-        Ok(AdjView { adjacencies, all, detail: index.is_some(), summary })
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.adjacencies.is_empty()
-    }
-
-    /// The index nearest to one that is not there.
-    pub fn nearest(&self, index: u32) -> Option<u32> {
-        self.all.iter().copied().min_by_key(|n| n.abs_diff(index))
+            detail,
+        }
     }
 }
 
-impl fmt::Display for AdjView {
+impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.summary {
-            return writeln!(f, "Number of adjacencies: {}", self.adjacencies.len());
+        writeln!(f, "[@{}] {}", self.index, self.text)?;
+        if self.detail { writeln!(f, "   locks:{}", self.locks) } else { Ok(()) }
+    }
+}
+
+/// Which adjacencies `show adj` shows, and how.
+pub(crate) struct Wanted {
+    pub index: Option<u32>,
+    pub interface: Option<SwIfIndex>,
+    pub summary: bool,
+}
+
+/// `show adj`.
+pub(crate) struct AdjListing {
+    interfaces: Rc<Interfaces>,
+    fib: Rc<Fib>,
+    adjacencies: Rc<Adjacencies>,
+    wanted: Wanted,
+    next: Option<AdjIndex>,
+    begun: bool,
+    count: usize,
+}
+
+impl AdjListing {
+    pub fn new(control: &Control, wanted: Wanted) -> Result<Self, CliError> {
+        let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
+        let adjacencies = control.get::<Adjacencies>()?;
+        let next = AdjIndex(wanted.index.unwrap_or(0));
+        if let Some(index) = wanted.index
+            && adjacencies.at_or_after(next).is_none_or(|(found, ..)| found != next)
+        {
+            let all = adjacencies.list().into_iter().map(|(index, ..)| index.0);
+            let nearest = all.min_by_key(|n| n.abs_diff(index)).map(|n| n.to_string());
+            return Err(CliError::argument("adj-index", format!("no adjacency {index}")).nearest(nearest));
         }
-        for row in &self.adjacencies {
-            writeln!(f, "[@{}] {}", row.index, row.text)?;
-            if self.detail {
-                writeln!(f, "   locks:{}", row.locks)?;
+        Ok(AdjListing { interfaces, fib, adjacencies, wanted, next: Some(next), begun: false, count: 0 })
+    }
+}
+
+impl Listing for AdjListing {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.object();
+            page.key("adjacencies");
+            page.array();
+        }
+        let Some(found) = self.next.and_then(|next| self.adjacencies.at_or_after(next)) else {
+            if self.wanted.summary {
+                page.text(format_args!("Number of adjacencies: {}\n", self.count));
             }
+            return ControlFlow::Break(());
+        };
+        let (index, adj, _) = found;
+        let one = self.wanted.index;
+        self.next = index.0.checked_add(1).filter(|_| one.is_none()).map(AdjIndex);
+        if self.wanted.interface.is_some_and(|only| only != adj.tx()) {
+            return ControlFlow::Continue(());
         }
-        Ok(())
+        self.count += 1;
+        let words = Words { interfaces: &self.interfaces, fib: &self.fib };
+        let row = Row::new(found, &self.fib, &words, one.is_some());
+        if !self.wanted.summary {
+            page.text(&row);
+        }
+        page.value(&row);
+        ControlFlow::Continue(())
     }
 }

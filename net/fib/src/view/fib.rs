@@ -1,18 +1,21 @@
 //! `show ip fib`.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_adj::{Adjacencies, Family};
 use shoal_interface::Interfaces;
 use shoal_module::Control;
-use shoal_module::cli::CliError;
+use shoal_module::cli::{CliError, Listing, Page};
 use shoal_wire::IpPrefix;
 
 use super::adj::Words;
 use super::tables::Head;
 use crate::arg::Match;
-use crate::{Entry, Fib, FibError, List, Path, PathState, TableInfo, Via};
+use crate::{Entry, Fib, FibError, FibIndex, InOrder, List, Path, PathState, TableInfo, Via};
 
 #[derive(Serialize)]
 struct PathRow {
@@ -52,6 +55,83 @@ struct Bucket {
     text: String,
 }
 
+/// An entry as text.
+struct Shown<'a> {
+    entry: &'a EntryRow,
+    head: &'a Head,
+    detail: bool,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entry.write(f, self.head, self.detail)
+    }
+}
+
+/// `show ip fib` of whole tables, entry by entry.
+pub(crate) struct FibListing {
+    interfaces: Rc<Interfaces>,
+    fib: Rc<Fib>,
+    adjacencies: Rc<Adjacencies>,
+    /// Tables to come.
+    left: VecDeque<(Family, FibIndex)>,
+    /// The table that is being shown, and whether an entry of it was.
+    now: Option<(InOrder, Head, bool)>,
+    begun: bool,
+    detail: bool,
+}
+
+impl FibListing {
+    pub fn new(control: &Control, tables: &[TableInfo], detail: bool) -> Result<Self, CliError> {
+        Ok(FibListing {
+            interfaces: control.get()?,
+            fib: control.get()?,
+            adjacencies: control.get()?,
+            left: tables.iter().map(|table| (table.family, table.index)).collect(),
+            now: None,
+            begun: false,
+            detail,
+        })
+    }
+}
+
+impl Listing for FibListing {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.array();
+        }
+        let Some((walk, head, shown)) = &mut self.now else {
+            let Some((family, index)) = self.left.pop_front() else { return ControlFlow::Break(()) };
+            // It may have gone since.
+            if let (Ok(walk), Ok(table)) = (self.fib.in_order(family, index), self.fib.table(family, index)) {
+                self.now = Some((walk, Head::new(&table), false));
+            }
+            return ControlFlow::Continue(());
+        };
+        let words = Words { interfaces: &self.interfaces, fib: &self.fib };
+        for entry in self.fib.next_entries(walk) {
+            if !std::mem::replace(shown, true) {
+                page.text(&head);
+                page.object();
+                page.members(head);
+                page.key("entries");
+                page.array();
+            }
+            let entry = row(&entry, &words, &self.adjacencies);
+            page.text(Shown { entry: &entry, head, detail: self.detail });
+            page.value(&entry);
+        }
+        if !walk.goes_on() {
+            if *shown {
+                page.close();
+                page.close();
+            }
+            self.now = None;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 #[derive(Serialize)]
 struct TableRow {
     #[serde(flatten)]
@@ -59,7 +139,7 @@ struct TableRow {
     entries: Vec<EntryRow>,
 }
 
-/// `show ip fib`.
+/// `show ip fib` of one address or prefix, in each table.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct FibView {
@@ -74,7 +154,7 @@ impl FibView {
     pub fn new(
         control: &Control,
         tables: &[TableInfo],
-        filter: Option<Match>,
+        filter: Match,
         detail: bool,
     ) -> Result<Self, CliError> {
         let (interfaces, fib) = (control.get::<Interfaces>()?, control.get::<Fib>()?);
@@ -83,9 +163,8 @@ impl FibView {
         let mut view = FibView { tables: Vec::new(), detail, missing: None };
         for table in tables {
             let entries = match filter {
-                None => fib.entries(table.family, table.index)?,
-                Some(Match::Longest(addr)) => fib.longest(table.index, addr)?.into_iter().collect(),
-                Some(Match::Exact(prefix)) => match fib.entry(table.index, prefix) {
+                Match::Longest(addr) => fib.longest(table.index, addr)?.into_iter().collect(),
+                Match::Exact(prefix) => match fib.entry(table.index, prefix) {
                     Ok(entry) => vec![entry],
                     Err(e) => {
                         view.missing = Some(e);

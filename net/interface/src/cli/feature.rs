@@ -84,23 +84,18 @@ impl OnInterface {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct OnInterfaces(pub Vec<OnInterface>);
-
-impl fmt::Display for OnInterfaces {
+impl fmt::Display for OnInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for OnInterface { interface, arcs, positions } in &self.0 {
-            writeln!(f, "Feature paths configured on {interface}...")?;
-            for Arc { arc, enabled } in arcs {
-                writeln!(f, "\n{arc}:")?;
-                if enabled.is_empty() {
-                    writeln!(f, "  none configured")?;
-                }
-                for (at, name) in enabled {
-                    let position = if *positions { format!("[{at:2}] ") } else { String::new() };
-                    writeln!(f, "  {position}{name}")?;
-                }
+        let OnInterface { interface, arcs, positions } = self;
+        writeln!(f, "Feature paths configured on {interface}...")?;
+        for Arc { arc, enabled } in arcs {
+            writeln!(f, "\n{arc}:")?;
+            if enabled.is_empty() {
+                writeln!(f, "  none configured")?;
+            }
+            for (at, name) in enabled {
+                let position = if *positions { format!("[{at:2}] ") } else { String::new() };
+                writeln!(f, "  {position}{name}")?;
             }
         }
         Ok(())
@@ -117,13 +112,13 @@ mod tests {
             Arc { arc: "ip4-unicast", enabled: vec![(3, "nat44-in2out".into())] },
             Arc { arc: "interface-output", enabled: vec![] },
         ];
-        let mut list = OnInterfaces(vec![OnInterface { interface: "loop0".into(), arcs, positions: false }]);
+        let mut list = OnInterface { interface: "loop0".into(), arcs, positions: false };
         assert_eq!(
             list.to_string(),
             "Feature paths configured on loop0...\n\nip4-unicast:\n  nat44-in2out\n\
              \ninterface-output:\n  none configured\n"
         );
-        list.0[0].positions = true;
+        list.positions = true;
         assert!(list.to_string().contains("  [ 3] nat44-in2out\n"));
     }
 }

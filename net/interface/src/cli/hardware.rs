@@ -20,16 +20,17 @@ pub(super) const SHOW_HARDWARE: Command = Command::new(
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;
     let brief = args.has("brief");
-    let infos = chosen(&interfaces, args)?;
+    let all = chosen(&interfaces, args)?;
     let detail = args.has("detail") || args.has("verbose");
-    let device = |info: Info| {
-        let more = if detail { interfaces.detail(info.index)? } else { String::new() };
-        let mut device = Device::new(&interfaces, info)?;
+    // One that goes before its turn is left out.
+    let device = move |index| {
+        let info = interfaces.info(index).ok()?;
+        let more = if detail { interfaces.detail(info.index).ok()? } else { String::new() };
+        let mut device = Device::new(&interfaces, info, brief).ok()?;
         device.lines.extend(more.lines().map(str::to_owned));
-        Ok::<_, CliError>(device)
+        Some(device)
     };
-    let devices = infos.into_iter().map(device).collect::<Result<_, _>>()?;
-    Ok(Output::view(Devices { brief, devices }))
+    Ok(Output::rows_in("devices", head(), all.into_iter().filter_map(device)))
 }
 
 #[derive(Serialize)]
@@ -59,10 +60,12 @@ struct Device {
     ethernet_address: Option<String>,
     class: &'static str,
     lines: Vec<String>,
+    #[serde(skip)]
+    brief: bool,
 }
 
 impl Device {
-    fn new(interfaces: &Interfaces, info: Info) -> Result<Self, CliError> {
+    fn new(interfaces: &Interfaces, info: Info, brief: bool) -> Result<Self, CliError> {
         let threads = interfaces.graph().threads();
         let name = |n| threads.iter().find(|t| t.index == n).map(|t| t.name.clone()).unwrap_or_default();
         let queue = |q: shoal_graph::QueueInfo| OneQueue {
@@ -82,6 +85,7 @@ impl Device {
             class: info.class,
             lines: info.device.lines().map(str::to_owned).collect(),
             name: info.name,
+            brief,
         })
     }
 }
@@ -96,29 +100,16 @@ fn speed(kbps: u32) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct Devices {
-    #[serde(skip)]
-    brief: bool,
-    devices: Vec<Device>,
+fn head() -> String {
+    line(&[centre("Name", 32), centre("Idx", 6), centre("Link", 8), "Hardware".into()])
 }
 
-impl fmt::Display for Devices {
+impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&line(&[centre("Name", 32), centre("Idx", 6), centre("Link", 8), "Hardware".into()]))?;
-        for device in &self.devices {
-            let cells = [
-                left(&device.name, 32),
-                number(device.sw_if_index, 6),
-                centre(device.link, 8),
-                device.name.clone(),
-            ];
-            f.write_str(&line(&cells))?;
-            if !self.brief {
-                device.fmt_rest(f)?;
-            }
-        }
-        Ok(())
+        let cells =
+            [left(&self.name, 32), number(self.sw_if_index, 6), centre(self.link, 8), self.name.clone()];
+        f.write_str(&line(&cells))?;
+        if self.brief { Ok(()) } else { self.fmt_rest(f) }
     }
 }
 
@@ -154,7 +145,7 @@ impl Device {
 mod tests {
     use super::*;
 
-    fn device() -> Device {
+    fn device(brief: bool) -> Device {
         let queue = |queue, thread, name: &str| OneQueue {
             queue,
             thread,
@@ -171,12 +162,13 @@ mod tests {
             ethernet_address: Some("02:fe:00:00:00:01".into()),
             class: "Linux PACKET socket interface",
             lines: vec!["ring: 32 blocks".into()],
+            brief,
         }
     }
 
     #[test]
     fn devices_are_laid_out_as_vpps() {
-        let text = Devices { brief: false, devices: vec![device()] }.to_string();
+        let text = format!("{}{}", head(), device(false));
         assert_eq!(
             text,
             "              Name                Idx   Link  Hardware\n\
@@ -197,7 +189,7 @@ mod tests {
 
     #[test]
     fn brief_is_one_line_each() {
-        let text = Devices { brief: true, devices: vec![device()] }.to_string();
+        let text = format!("{}{}", head(), device(true));
         assert_eq!(text.lines().count(), 2);
     }
 

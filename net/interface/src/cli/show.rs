@@ -1,6 +1,7 @@
 //! `show interface`: state, MTU, counters; addresses, features, tags.
 
 use std::fmt;
+use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 use shoal_buffer::SwIfIndex;
@@ -25,35 +26,51 @@ pub(super) const SHOW_INTERFACE: Command = Command::new(
 ])
 .doc("Only counters that are not zero are shown, all of them with `verbose`.");
 
-/// All or the named interfaces, by name.
-pub(super) fn chosen(interfaces: &Interfaces, args: &Args) -> Result<Vec<Info>, CliError> {
+/// All or the named interfaces, by name. A long list of them costs four bytes each.
+pub(super) fn chosen(interfaces: &Interfaces, args: &Args) -> Result<Vec<SwIfIndex>, CliError> {
     let named: Vec<InterfaceArg> = args.all("interface")?;
-    let indices =
+    let mut indices =
         if named.is_empty() { interfaces.indices() } else { named.into_iter().map(|i| i.0).collect() };
-    let mut infos = indices.into_iter().map(|i| interfaces.info(i)).collect::<Result<Vec<_>, _>>()?;
-    infos.sort_by(|a, b| a.name.cmp(&b.name));
-    infos.dedup_by_key(|i| i.index);
-    Ok(infos)
+    for index in &indices {
+        interfaces.data(*index)?;
+    }
+    indices.sort_by_cached_key(|index| interfaces.name(*index).ok());
+    indices.dedup();
+    Ok(indices)
+}
+
+/// A row of each of these interfaces that is still there when its turn comes.
+fn rows<R>(
+    interfaces: Rc<Interfaces>,
+    indices: Vec<SwIfIndex>,
+    mut row: impl FnMut(&Interfaces, Info) -> R,
+) -> impl Iterator<Item = R> {
+    indices.into_iter().filter_map(move |index| Some(row(&interfaces, interfaces.info(index).ok()?)))
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;
-    let infos = chosen(&interfaces, args)?;
+    let all = chosen(&interfaces, args)?;
     if args.has("address") {
-        let of = |i: Info| Address { up: is_up(&i), lines: interfaces.addresses(i.index), name: i.name };
-        return Ok(Output::view(Addresses(infos.into_iter().map(of).collect())));
+        let of = |interfaces: &Interfaces, i: Info| Address {
+            up: is_up(&i),
+            lines: interfaces.addresses(i.index),
+            name: i.name,
+        };
+        return Ok(Output::rows("", rows(interfaces, all, of)));
     }
     if args.has("features") {
-        let of = |i: Info| feature::OnInterface::new(interfaces.graph(), &i, args.has("verbose"));
-        return Ok(Output::view(feature::OnInterfaces(infos.into_iter().map(of).collect())));
+        let verbose = args.has("verbose");
+        let of = move |interfaces: &Interfaces, i: Info| {
+            feature::OnInterface::new(interfaces.graph(), &i, verbose)
+        };
+        return Ok(Output::rows("", rows(interfaces, all, of)));
     }
     if args.has("tag") {
-        let of = |i: Info| Tag { name: i.name, tag: i.tag };
-        return Ok(Output::view(Tags(infos.into_iter().map(of).collect())));
+        return Ok(Output::rows("", rows(interfaces, all, |_, i| Tag { name: i.name, tag: i.tag })));
     }
     let zeros = if args.has("verbose") { Zeros::Show } else { Zeros::Hide };
-    let of = |i: Info| Row::new(&interfaces, i, zeros);
-    Ok(Output::view(Table(infos.into_iter().map(of).collect())))
+    Ok(Output::rows(head(), rows(interfaces, all, move |interfaces, i| Row::new(interfaces, i, zeros))))
 }
 
 fn is_up(info: &Info) -> bool {
@@ -126,39 +143,36 @@ fn counters(interfaces: &Interfaces, index: SwIfIndex) -> Vec<(&'static str, u64
     pairs.into_iter().chain(singles.map(|(name, counter)| (name, counter.sum(at)))).collect()
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
-
 /// Blanks in front of a counter that has no interface before it.
 const BEFORE_COUNTERS: usize = 32 + 5 + 10 + 21;
 
-impl fmt::Display for Table {
+fn head() -> String {
+    line(&[
+        centre("Name", 32),
+        centre("Idx", 5),
+        centre("State", 10),
+        centre("MTU (L3/IP4/IP6/MPLS)", 21),
+        centre("Counter", 16),
+        centre("Count", 16),
+    ])
+}
+
+impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&line(&[
-            centre("Name", 32),
-            centre("Idx", 5),
-            centre("State", 10),
-            centre("MTU (L3/IP4/IP6/MPLS)", 21),
-            centre("Counter", 16),
-            centre("Count", 16),
-        ]))?;
-        for row in &self.0 {
-            let Mtus { l3, ip4, ip6, mpls } = row.mtu;
-            let head = [
-                left(&row.name, 32),
-                number(row.sw_if_index, 5),
-                centre(row.state, 10),
-                centre(format!("{l3}/{ip4}/{ip6}/{mpls}"), 21),
-            ]
-            .concat();
-            if row.counters.is_empty() {
-                f.write_str(&line(std::slice::from_ref(&head)))?;
-            }
-            for (at, (name, value)) in row.counters.iter().enumerate() {
-                let head = if at == 0 { head.clone() } else { " ".repeat(BEFORE_COUNTERS) };
-                f.write_str(&line(&[head, left(name, 16), format!("{value:>16}")]))?;
-            }
+        let Mtus { l3, ip4, ip6, mpls } = self.mtu;
+        let head = [
+            left(&self.name, 32),
+            number(self.sw_if_index, 5),
+            centre(self.state, 10),
+            centre(format!("{l3}/{ip4}/{ip6}/{mpls}"), 21),
+        ]
+        .concat();
+        if self.counters.is_empty() {
+            f.write_str(&line(std::slice::from_ref(&head)))?;
+        }
+        for (at, (name, value)) in self.counters.iter().enumerate() {
+            let head = if at == 0 { head.clone() } else { " ".repeat(BEFORE_COUNTERS) };
+            f.write_str(&line(&[head, left(name, 16), format!("{value:>16}")]))?;
         }
         Ok(())
     }
@@ -172,19 +186,14 @@ struct Address {
     lines: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Addresses(Vec<Address>);
-
-impl fmt::Display for Addresses {
+impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Address { name, up, lines } in &self.0 {
-            writeln!(f, "{name} ({}):", if *up { "up" } else { "dn" })?;
-            for line in lines {
-                // Sources may give the bare address, or say more (`unnumbered, use loop0`).
-                let layer = if line.starts_with(|c: char| c.is_ascii_digit()) { "L3 " } else { "" };
-                writeln!(f, "  {layer}{line}")?;
-            }
+        let Address { name, up, lines } = self;
+        writeln!(f, "{name} ({}):", if *up { "up" } else { "dn" })?;
+        for line in lines {
+            // Sources may give the bare address, or say more (`unnumbered, use loop0`).
+            let layer = if line.starts_with(|c: char| c.is_ascii_digit()) { "L3 " } else { "" };
+            writeln!(f, "  {layer}{line}")?;
         }
         Ok(())
     }
@@ -196,15 +205,10 @@ struct Tag {
     tag: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Tags(Vec<Tag>);
-
-impl fmt::Display for Tags {
+impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Tag { name, tag }| {
-            writeln!(f, "{name}: {}", if tag.is_empty() { "(none)" } else { tag.as_str() })
-        })
+        let Tag { name, tag } = self;
+        writeln!(f, "{name}: {}", if tag.is_empty() { "(none)" } else { tag.as_str() })
     }
 }
 
@@ -220,23 +224,23 @@ mod tests {
 
     #[test]
     fn the_table_has_vpps_columns() {
-        let counters = vec![("rx packets", 5), ("rx bytes", 490)];
+        let counters = || vec![("rx packets", 5), ("rx bytes", 490)];
         let mtu = |l3| Mtus { l3, ip4: 0, ip6: 0, mpls: 0 };
         let row = |name: &str, sw_if_index, state, mtu, counters| {
             let name = name.to_owned();
             Row { name, sw_if_index, state, mtu, counters }
         };
-        let table =
-            Table(vec![row("local0", 0, "down", mtu(0), vec![]), row("pg0", 1, "up", mtu(9000), counters)]);
+        let rows = || [row("local0", 0, "down", mtu(0), vec![]), row("pg0", 1, "up", mtu(9000), counters())];
+        let table = || Output::rows(head(), rows().into_iter());
         // The example of VPP's own documentation.
         assert_eq!(
-            table.to_string(),
+            table().to_text(),
             "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count\n\
              local0                            0     down          0/0/0/0\n\
              pg0                               1      up          9000/0/0/0     rx packets                     5\n\
              \x20                                                                   rx bytes                     490\n"
         );
-        let json = serde_json::to_value(&table).unwrap();
+        let json = table().to_json();
         assert_eq!(json[1]["counters"]["rx bytes"], 490);
     }
 

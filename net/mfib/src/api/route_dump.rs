@@ -66,9 +66,9 @@ impl Dump for IpMrouteDump {
         let (table_id, family) = (self.table.table_id, self.table.family());
         let parts = call.get::<Fib>().ok().zip(call.get::<Mfib>().ok());
         let all = parts.and_then(|(fib, mfib)| Some((mfib, fib.index_of(family, table_id).ok()?)));
-        let places = all.as_ref().map(|(mfib, index)| mfib.places(family, *index)).unwrap_or_default();
+        let places = all.as_ref().map(|(mfib, index)| mfib.places(family, *index));
         // Each is told as it is when its turn comes, if it is still there.
-        places.into_iter().filter_map(move |place| {
+        places.into_iter().flatten().filter_map(move |place| {
             let (mfib, _) = all.as_ref()?;
             Some(IpMrouteDetails { route: route(table_id, &mfib.entry_at(place)?) })
         })

@@ -1,20 +1,46 @@
 //! What entries say, for display.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Bound;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use shoal_adj::Family;
 use shoal_fib::FibIndex;
 
-use super::{Entry, Itf, Member, Mfib, Place};
+use super::{Entry, Itf, Member, Mfib, Place, Prefix};
 use crate::flags::ItfFlags;
 use crate::table::EVERY_TABLE;
 
+impl Prefix {
+    /// None stands before it.
+    const FIRST: Prefix = Prefix { group: IpAddr::V4(Ipv4Addr::UNSPECIFIED), len: 0, source: None };
+}
+
 impl Mfib {
-    /// Where the entries of a table are, those that every table has last.
-    pub(crate) fn places(&self, family: Family, table: FibIndex) -> Vec<Place> {
-        let state = self.state(family).borrow();
-        let of = |table: u32| state.entries.keys().filter(move |(t, _)| *t == table).copied();
-        of(table.0).chain(of(EVERY_TABLE)).collect()
+    /// Where the entries of a table are, those that every table has last. What they are is looked at while they are walked
+    /// through: one that stays is met once.
+    pub(crate) fn places(
+        self: &Rc<Self>,
+        family: Family,
+        table: FibIndex,
+    ) -> impl Iterator<Item = Place> + use<> {
+        let mfib = Rc::clone(self);
+        let (mut of, mut after) = (table.0, None);
+        std::iter::from_fn(move || {
+            let state = mfib.state(family).borrow();
+            let from = |of: u32, after: Option<Place>| {
+                let from = after.map_or(Bound::Included((of, Prefix::FIRST)), Bound::Excluded);
+                state.entries.range((from, Bound::Unbounded)).next().map(|(place, _)| *place)
+            };
+            let found = from(of, after).filter(|(t, _)| *t == of);
+            after = found.or_else(|| {
+                of = EVERY_TABLE;
+                from(of, after.filter(|(t, _)| *t == EVERY_TABLE))
+            });
+            after
+        })
+        .fuse()
     }
 
     /// The entry at a place, if it is there.

@@ -27,7 +27,7 @@ impl<A: Address> MtrieWriter<A> {
         self.trie.slots.get(first_slot(line) + at)
     }
 
-    fn words(&self, line: usize) -> [u32; WORDS] {
+    pub(super) fn words(&self, line: usize) -> [u32; WORDS] {
         let word = |at| self.word(line, at).map_or(0, |word| word.load(Ordering::Relaxed));
         std::array::from_fn(word)
     }
@@ -37,7 +37,7 @@ impl<A: Address> MtrieWriter<A> {
         self.lengths.get(first_slot(line))
     }
 
-    fn rest(&self, line: usize) -> (Entry, u8) {
+    pub(super) fn rest(&self, line: usize) -> (Entry, u8) {
         let entry = self.word(line, 0).map_or(0, |word| word.load(Ordering::Relaxed));
         (Entry(entry), self.rest_length(line).map_or(0, |length| length.load(Ordering::Relaxed)))
     }
