@@ -43,6 +43,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_urpf::MODULE),
     (Plugin, &shoal_abf::MODULE),
     (Plugin, &shoal_mss_clamp::MODULE),
+    (Plugin, &shoal_source_limit::MODULE),
     (Core, &shoal_gso::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
