@@ -213,6 +213,7 @@ for word in "$@"; do
     *) words+=("$word") ;;
   esac
 done
+[ ${#words[@]} -gt 0 ] || { echo "run-tests: name a stage, or test, or rest" >&2; exit 2; }
 for word in "${words[@]}"; do
   for stage in ${word//[,+]/ }; do
     declare -F "stage_$stage" >/dev/null || { echo "run-tests: no stage '$stage'" >&2; exit 2; }
@@ -231,8 +232,13 @@ for word in "${words[@]}"; do
   wait
 done
 
+# A stage that left no counts did not end.
+for word in "${words[@]}"; do
+  for stage in ${word//[,+]/ }; do
+    [ -e "$logs/results/$stage.row" ] || { log=$logs/$stage.log took=0; echo "FAIL $stage: it did not end" >>"$log"; count "$stage" 0 1 0; }
+  done
+done
 rows=("$logs"/results/*.row)
-[ -e "${rows[0]}" ] || { echo "run-tests: no stage ran"; exit 2; }
 read -r passed failed skipped < <(cat "${rows[@]}" | awk '{ p += $4; f += $5; s += $6 } END { print p + 0, f + 0, s + 0 }')
 summary="$passed passed, $failed failed, $skipped skipped"
 {

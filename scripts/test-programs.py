@@ -92,8 +92,12 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--without")
     parser.add_argument("--limit", type=int, default=600)
-    parser.add_argument("words", nargs="*")
-    arguments = parser.parse_args()
+    own, words = sys.argv[1:], []
+    if "--" in own:
+        at = own.index("--")
+        own, words = own[:at], own[at + 1:]
+    arguments = parser.parse_args(own)
+    arguments.words = words
     with open(arguments.messages, encoding="utf-8") as messages:
         found = programs(messages)
     chosen = [

@@ -2,7 +2,8 @@
 //!
 //! A crate's ring is its folder's. Within rings 0 to 2 crates may use each other, cargo keeps that acyclic;
 //! features and drivers (3), the doors of management (4) and programs (5) never use their own kind. The test kit
-//! is a ring of its own that only tests may use. `lab` and `xtask` are outside: nothing may use them.
+//! is a ring of its own that only tests may use, and so is the crate that composes superpaths of all features: programs
+//! and the test kit use it. `lab` and `xtask` are outside: nothing may use them.
 
 use crate::{Outcome, Result, files};
 use serde_json::Value;
@@ -33,6 +34,8 @@ const STACK: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ring {
     Numbered(u8),
+    /// `net/superpaths`: it composes nodes of all features; programs, tests and the test kit use it.
+    Composition,
     /// `core/testkit`: it may use rings 0 to 3; tests and the lab may use it.
     Test,
     /// `lab`, `xtask`: they may use everything.
@@ -54,6 +57,7 @@ fn ring(folder: &str) -> Option<Ring> {
         | ("plugin", "abi") => Ring::Numbered(0),
         ("core", "graph" | "module") | ("plugin", "sdk") => Ring::Numbered(1),
         ("core", "testkit") => Ring::Test,
+        ("net", "superpaths") => Ring::Composition,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),
         // What drivers share, see docs/decisions/0002 and 0003.
         ("drivers", "vnet" | "link") => Ring::Numbered(2),
@@ -67,15 +71,19 @@ fn ring(folder: &str) -> Option<Ring> {
 
 /// What is wrong with an arrow and what to do; None if it points inward.
 fn judge(from: Ring, to: Ring, used_by: Use) -> Option<&'static str> {
-    use Ring::{Numbered, Outside, Test};
+    use Ring::{Composition, Numbered, Outside, Test};
     match (from, to, used_by) {
         // Tests may put features together, but reach management only through the test kit.
         (Outside, _, _)
-        | (Numbered(_), Test, Use::Tests)
-        | (Test, Numbered(0..=3), _)
-        | (Numbered(0..=3), Numbered(0..=3), Use::Tests) => None,
+        | (Numbered(_) | Composition, Test, Use::Tests)
+        | (Composition | Test, Numbered(0..=3), _)
+        | (Test | Numbered(5), Composition, _)
+        | (Numbered(0..=3), Composition | Numbered(0..=3), Use::Tests) => None,
         (_, Outside, _) => Some("nothing may use lab or xtask; move what is needed into a crate"),
         (Numbered(_), Test, Use::Code) => Some("the test kit is for tests; make it a dev-dependency"),
+        (_, Composition, _) => {
+            Some("superpaths are composed of features, not used by them; only tests and programs do")
+        }
         (Numbered(from), Numbered(to), _) if to < from || (to == from && from <= 2) => None,
         (Numbered(3), Numbered(3), _) => Some(
             "features and drivers do not know each other; join a feature arc, or move the shared part inward",
@@ -165,6 +173,9 @@ mod tests {
             ("bin/shoal", "plugin/host", "code"),
             ("plugin/host", "plugin/examples/rust", "dev"),
             ("core/testkit", "net/pg", "code"),
+            ("net/superpaths", "net/urpf", "code"),
+            ("core/testkit", "net/superpaths", "code"),
+            ("bin/shoal", "net/superpaths", "code"),
             ("lab/graph", "core/testkit", "code"),
             // The tester sends by devices of the router's plugins, see docs/decisions/0009.
             ("lab/engine", "plugin/host", "code"),
@@ -185,6 +196,7 @@ mod tests {
             ("core/graph", "net/ip4", "code", "point inward"),
             ("net/ip4", "core/testkit", "code", "dev-dependency"),
             ("bin/shoal", "xtask", "code", "nothing may use"),
+            ("net/urpf", "net/superpaths", "code", "composed of features"),
             ("core/testkit", "mgmt/cli", "code", "declare it in shoal-module"),
         ] {
             let found = arrow(from, to, kind);

@@ -43,6 +43,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_urpf::MODULE),
     (Plugin, &shoal_abf::MODULE),
     (Plugin, &shoal_mss_clamp::MODULE),
+    (Plugin, &shoal_source_limit::MODULE),
     (Core, &shoal_gso::MODULE),
     (Plugin, &shoal_ping::MODULE),
     (Plugin, &shoal_pg::MODULE),
@@ -51,6 +52,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_tap::MODULE),
     (Plugin, &shoal_vhost_user::MODULE),
     (Plugin, &shoal_memif::MODULE),
+    // It composes nodes of the modules above.
+    (Core, &shoal_superpaths::MODULE),
     // Loaded plugins name nodes and arcs of all modules.
     (Core, &shoal_plugin_host::MODULE),
     // Clients connect when all is there.

@@ -5,7 +5,7 @@
 //! to 256 of them. What a node sees of a buffer is a borrowed [`Packet`].
 //!
 //! Memory: one process-wide reserved range, grown chunk by chunk, in hugepages where there are any. Each
-//! buffer is, in order: a header line ([`Meta`]), a line of per-feature scratch, 128 bytes of headroom,
+//! buffer is, in order: a header line ([`Meta`]), a line of per-feature [scratch](slot), 128 bytes of headroom,
 //! 2,048 bytes of data and one line of padding, so that neighbouring buffers start in different cache sets.
 //!
 //! Buffers that a kernel or a device reads and writes by itself are lent to it ([`Loans`]): their tokens are gone until
@@ -23,13 +23,14 @@ mod memory;
 mod meta;
 mod packet;
 mod pool;
+pub mod slot;
 mod token;
 
 pub use cache::{Cache, Full};
 pub use frame::{FRAME_SIZE, Frame, Split};
 pub use loan::{Fresh, Loans};
 pub use memory::{Backing, Memory, Part};
-pub use meta::{Flags, Meta, SwIfIndex};
+pub use meta::{FibIndex, Flags, Meta, SwIfIndex};
 pub use packet::{Packet, SegmentsMut};
 pub use shoal_infra::Pages;
 

@@ -18,6 +18,25 @@ impl fmt::Display for SwIfIndex {
     }
 }
 
+/// A forwarding table's place in its family's list of tables. 0 is table 0, always.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(transparent)]
+pub struct FibIndex(pub u32);
+
+impl FibIndex {
+    /// Table 0.
+    pub const DEFAULT: FibIndex = FibIndex(0);
+    /// Tables of a family that packets can be sent to: what fits [`Meta`], and about as many as there may be
+    /// interfaces.
+    pub const MOST: usize = u16::MAX as usize;
+}
+
+impl fmt::Display for FibIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Facts about a packet, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
@@ -96,13 +115,14 @@ pub struct Meta {
     pub flags: Flags,
     /// The interface the packet came in by.
     pub rx: SwIfIndex,
-    /// The interface it goes out by; before the lookup, `NONE` or a forwarding table to use instead of the
-    /// receiving interface's.
+    /// The interface it goes out by; `NONE` before that is known.
     pub tx: SwIfIndex,
     /// What the lookup found: an adjacency index.
     pub adj: u32,
     /// Why the packet is dropped: a global error index, meaningful on the way to `error-drop`.
-    pub error: u32,
+    pub error: u16,
+    /// 0, or a table's index and 1: see [`Meta::fib`].
+    fib: u16,
     /// The next segment's index, 0 for none.
     pub(crate) next: u32,
     /// Bytes in all later segments together.
@@ -130,13 +150,32 @@ pub struct Meta {
 const _: () = assert!(size_of::<Meta>() == 64);
 
 impl Meta {
+    /// The forwarding table the packet is looked up in; `None`: that of the interface it came in by.
+    #[inline(always)]
+    pub fn fib(&self) -> Option<FibIndex> {
+        u32::from(self.fib).checked_sub(1).map(FibIndex)
+    }
+
+    /// Chooses another table for the lookup than the receiving interface's. There is none from [`FibIndex::MOST`] on:
+    /// such a number chooses none.
+    #[inline(always)]
+    pub fn set_fib(&mut self, fib: Option<FibIndex>) {
+        self.fib = fib.map_or(0, |fib| u16::try_from(fib.0.saturating_add(1)).unwrap_or(0));
+    }
+
+    /// The packet begins again as one that an interface has just received: nothing is known of where it goes.
+    #[inline(always)]
+    pub fn received_by(&mut self, rx: SwIfIndex) {
+        (self.rx, self.tx, self.fib) = (rx, SwIfIndex::NONE, 0);
+    }
+
     /// Takes over what the graph knows of another packet (interfaces, table, flags but those of a trace or of large
     /// packets): for packets made from it.
     pub fn inherit(&mut self, from: &Meta) {
         let own =
             Flags::TRACED.with(Flags::GSO).with(Flags::GSO_TCP4).with(Flags::GSO_TCP6).with(Flags::GSO_UDP);
         self.flags = from.flags.without(own).without(Flags::L4_CHECKSUM_OFFLOAD);
-        (self.rx, self.tx, self.adj) = (from.rx, from.tx, from.adj);
+        (self.rx, self.tx, self.fib, self.adj) = (from.rx, from.tx, from.fib, from.adj);
         self.flow_hash = from.flow_hash;
     }
 
@@ -144,7 +183,7 @@ impl Meta {
     /// same bytes.
     pub(crate) fn take_over(&mut self, from: &Meta) {
         self.flags = from.flags.without(Flags::TRACED);
-        (self.rx, self.tx, self.adj) = (from.rx, from.tx, from.adj);
+        (self.rx, self.tx, self.fib, self.adj) = (from.rx, from.tx, from.fib, from.adj);
         (self.l3, self.l4, self.checksum_offset) = (from.l3, from.l4, from.checksum_offset);
         (self.gso_size, self.gso_header) = (from.gso_size, from.gso_header);
         (self.arc, self.feature, self.flow_hash) = (from.arc, from.feature, from.flow_hash);
@@ -167,6 +206,7 @@ impl Meta {
         tx: SwIfIndex::NONE,
         adj: 0,
         error: 0,
+        fib: 0,
         next: 0,
         rest: 0,
         trace: 0,

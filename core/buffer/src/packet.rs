@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::slot::{SCRATCH, SLOTS};
 use crate::{Buffer, DATA_OFFSET, DATA_SIZE, Flags, HEADROOM, Memory, Meta, SwIfIndex};
 
 /// One packet, seen by a node: its metadata, its scratch line and its bytes.
@@ -97,14 +98,36 @@ impl Packet<'_> {
         T::ref_from_prefix(self.data().get(at..)?).ok().map(|(header, _)| header)
     }
 
-    /// This feature's 64 bytes of scratch, seen as `T`. Whatever ran before may have left anything there, so
-    /// write before you read.
+    /// What one node says to the next, seen as `T`: [`SCRATCH`](crate::slot::SCRATCH) bytes. Whatever ran before may have
+    /// left anything there, so write before you read. What has to last longer is kept in a [slot](crate::slot).
     #[inline(always)]
     pub fn scratch<T: FromBytes + IntoBytes + KnownLayout + Immutable>(&mut self) -> &mut T {
-        const { assert!(size_of::<T>() <= 64 && align_of::<T>() <= 64, "scratch holds 64 bytes") }
+        const { assert!(size_of::<T>() <= SCRATCH && align_of::<T>() <= SCRATCH, "scratch is half a line") }
         // SAFETY: the second line belongs to the buffer, is aligned to 64 and holds 64 initialised bytes, and
         // every bit pattern is a `T` and every `T` is bytes.
         unsafe { self.p.add(64).cast::<T>().as_mut() }
+    }
+
+    /// The whole scratch line, slots of features included: for code that is shown packets as memory.
+    #[inline(always)]
+    pub fn scratch_line(&mut self) -> &mut [u64; 8] {
+        // SAFETY: the second line belongs to the buffer, is aligned to 64 and holds 64 initialised bytes; the view is
+        // borrowed mutably.
+        unsafe { self.p.add(64).cast::<[u64; 8]>().as_mut() }
+    }
+
+    /// The part of the scratch line that features have claimed.
+    #[inline(always)]
+    pub(crate) fn slots(&self) -> &[u8; SLOTS] {
+        // SAFETY: as in `scratch_line`, and what is behind the scratch is in the line.
+        unsafe { self.p.add(64 + SCRATCH).cast::<[u8; SLOTS]>().as_ref() }
+    }
+
+    /// The same, for changes.
+    #[inline(always)]
+    pub(crate) fn slots_mut(&mut self) -> &mut [u8; SLOTS] {
+        // SAFETY: as in `slots`, and the view is borrowed mutably.
+        unsafe { self.p.add(64 + SCRATCH).cast::<[u8; SLOTS]>().as_mut() }
     }
 
     /// Bytes in the first segment.

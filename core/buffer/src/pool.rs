@@ -67,6 +67,8 @@ pub struct Pool {
     state: Mutex<State>,
     /// Buffers free in the pool, kept beside the list so that workers can look without the lock.
     available: AtomicU32,
+    /// All buffers, likewise.
+    total: AtomicU32,
 }
 
 impl Pool {
@@ -77,7 +79,13 @@ impl Pool {
     pub fn new(config: PoolConfig) -> io::Result<Arc<Pool>> {
         let memory = Memory::get(config.pages)?;
         let state = State { free: Vec::new(), total: 0, backing: Backing::Small, caches: Vec::new() };
-        let pool = Pool { config, memory, state: Mutex::new(state), available: AtomicU32::new(0) };
+        let pool = Pool {
+            config,
+            memory,
+            state: Mutex::new(state),
+            available: AtomicU32::new(0),
+            total: AtomicU32::new(0),
+        };
         pool.grow(pool.config.buffers)?;
         Ok(Arc::new(pool))
     }
@@ -102,11 +110,17 @@ impl Pool {
         // The free list never needs more room than there are buffers, so giving back never allocates. New buffers are
         // taken last: they are cold, and lie outside of what was registered with a kernel or device before.
         let total = state.total;
+        self.total.store(total as u32, Ordering::Relaxed);
         let held = state.free.len();
         state.free.reserve(total - held);
         state.free.splice(..0, fresh.iter().rev().map(|i| i.get()));
         self.available.store(state.free.len() as u32, Ordering::Relaxed);
         Ok(fresh.len())
+    }
+
+    /// How many buffers there are; asked without the lock.
+    pub fn total(&self) -> u32 {
+        self.total.load(Ordering::Relaxed)
     }
 
     /// Whether less than a quarter is free and the pool may still grow.

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use proptest::prelude::*;
 use shoal_buffer::{
-    Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, HEADROOM, Pages, Pool, PoolConfig, SwIfIndex, lost,
+    Buffer, Cache, DATA_SIZE, FRAME_SIZE, FibIndex, Flags, Frame, HEADROOM, Pages, Pool, PoolConfig,
+    SwIfIndex, lost,
 };
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -206,6 +207,33 @@ fn tailroom_ends_where_the_data_area_does() {
     assert!(pkt.put(1).is_none() && pkt.set_data(&[0; DATA_SIZE + 1]).is_none());
     assert_eq!(pkt.len(), DATA_SIZE);
     cache.free(buffer);
+}
+
+#[test]
+fn a_table_is_chosen_kept_by_copies_and_forgotten_when_received_again() {
+    let pool = pool(2, 2);
+    let mut cache = pool.cache();
+    let mut buffer = cache.alloc_data(b"x").unwrap();
+    let mut pkt = cache.packet(&mut buffer);
+    assert_eq!(pkt.meta().fib(), None);
+    let last = FibIndex(FibIndex::MOST as u32 - 1);
+    for fib in [FibIndex::DEFAULT, FibIndex(7), last] {
+        pkt.meta_mut().set_fib(Some(fib));
+        assert_eq!(pkt.meta().fib(), Some(fib));
+    }
+    let mut other = cache.copy(&pkt).unwrap();
+    assert_eq!(cache.packet(&mut other).meta().fib(), Some(last));
+    for none in [FibIndex(FibIndex::MOST as u32), FibIndex(u32::MAX)] {
+        pkt.meta_mut().set_fib(Some(none));
+        assert_eq!(pkt.meta().fib(), None, "there is no such table");
+    }
+    let mut copy = cache.packet(&mut other);
+    copy.meta_mut().tx = SwIfIndex(5);
+    copy.meta_mut().received_by(SwIfIndex(3));
+    let meta = copy.meta();
+    assert_eq!((meta.rx, meta.tx, meta.fib()), (SwIfIndex(3), SwIfIndex::NONE, None));
+    cache.free(buffer);
+    cache.free(other);
 }
 
 #[test]

@@ -8,9 +8,10 @@ use shoal_buffer::{Buffer, Cache, Frame, Memory, Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::clock::Time;
+use crate::dispatch::Run;
 use crate::feature::{Arc as FeatureArc, ArcSide, EVERYBODY, edge_to, next_position};
 use crate::lane::{GraphCounters, Lane};
-use crate::node::{Edge, ErrorCounters, NodeIndex, PacketNode};
+use crate::node::{Counts, Edge, ErrorCounters, NodeIndex};
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
@@ -58,6 +59,13 @@ pub(crate) struct Common<'a> {
     pub(crate) now: Time,
     pub(crate) topology: &'a Topology,
     pub(crate) counters: &'a GraphCounters,
+}
+
+impl<'a> Common<'a> {
+    pub(crate) fn of(run: &'a Run<'a>) -> Self {
+        let Run { lane, topology, guard, .. } = run;
+        Common { guard: *guard, thread: lane.thread, now: lane.now, topology, counters: &lane.counters }
+    }
 }
 
 /// What the loop over a frame adds up before it goes into the counters. It is kept apart from [`Common`] and never
@@ -253,10 +261,10 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     }
 }
 
-impl<N: PacketNode> Cx<'_, N> {
+impl<N: Counts> Cx<'_, N> {
     /// Notes why a packet will be dropped, for one that gets to `error-drop` by way of other nodes.
     pub fn blame(&self, what: N::Error, pkt: &mut Packet<'_>) {
-        pkt.meta_mut().error = self.entry.error_base + what.index();
+        pkt.meta_mut().error = self.entry.error(what);
     }
 
     /// Adds to a counter without dropping a packet.
@@ -390,7 +398,7 @@ impl<'a> FrameCx<'a> {
 
     /// Drops one packet for a reason of the node's own error type.
     pub fn drop(&mut self, mut buffer: Buffer, why: impl ErrorCounters) {
-        self.lane.cache.packet(&mut buffer).meta_mut().error = self.entry.error_base + why.index();
+        self.lane.cache.packet(&mut buffer).meta_mut().error = self.entry.error(why);
         let node = self.topology.drop;
         self.lane.ledger.count(Edge::DROP, 1);
         self.lane.send(node, buffer);
@@ -398,7 +406,7 @@ impl<'a> FrameCx<'a> {
 
     /// Drops all packets of a frame for one reason.
     pub fn drop_frame(&mut self, frame: &mut Frame, why: impl ErrorCounters) {
-        let error = self.entry.error_base + why.index();
+        let error = self.entry.error(why);
         for i in 0..frame.len() {
             if let Some(mut pkt) = frame.packet(self.lane.memory, i) {
                 pkt.meta_mut().error = error;

@@ -8,6 +8,10 @@ use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, GROUP, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
+mod stateful;
+
+pub(crate) use stateful::{StatefulFrameRunner, StatefulRunner, StatefulStagedRunner};
+
 /// What a node is run with.
 pub(crate) struct Run<'a> {
     pub(crate) lane: &'a mut Lane,
@@ -30,13 +34,13 @@ pub(crate) fn verdict<X: NextNodes, E: ErrorCounters>(
 ) -> Edge {
     match result {
         Ok(next) => next.edge(),
-        Err(error) => mark(pkt.meta_mut(), entry.error_base + error.index()),
+        Err(error) => mark(pkt.meta_mut(), entry.error(error)),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn mark(meta: &mut Meta, error: u32) -> Edge {
+fn mark(meta: &mut Meta, error: u16) -> Edge {
     meta.error = error;
     Edge::DROP
 }
@@ -122,13 +126,7 @@ impl<N: StagedNode> StagedRunner<N> {
     #[inline(always)]
     fn prepare(&self, frame: &mut Frame, run: &Run<'_>, keys: &mut [N::Key; FRAME_SIZE]) {
         let memory = run.lane.memory;
-        let common = Common {
-            guard: run.guard,
-            thread: run.lane.thread,
-            now: run.lane.now,
-            topology: run.topology,
-            counters: &run.lane.counters,
-        };
+        let common = Common::of(run);
         let tallies = Tallies::default();
         let n = frame.len();
         frame.each(memory, |i, pkt| {

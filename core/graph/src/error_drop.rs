@@ -14,11 +14,11 @@ use crate::node::{Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoErr
 
 /// Number of the counter for packets a frame node left behind. Number 0, which fresh buffers hold, is for packets that
 /// took the way of drops without a reason: an edge this thread does not know, an arc without a next feature.
-pub(crate) const FORGOTTEN: u32 = 1;
+pub(crate) const FORGOTTEN: u16 = 1;
 /// Number of the counter for packets that came to a deleted node.
-pub(crate) const DELETED: u32 = 2;
+pub(crate) const DELETED: u16 = 2;
 /// Number of the counter for packets another thread's ring had no room for.
-pub(crate) const CONGESTION: u32 = 3;
+pub(crate) const CONGESTION: u16 = 3;
 
 /// Reasons that are the runtime's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +108,9 @@ impl ErrorNames {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn describe(&self, error: u32) -> String {
+    fn describe(&self, error: u16) -> String {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.get(error as usize).map_or_else(
+        names.get(usize::from(error)).map_or_else(
             || format!("unknown reason {error}"),
             |(node, counter)| format!("{node}: {}", counter.description),
         )
@@ -136,10 +136,10 @@ impl FrameNode for ErrorDrop {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (memory, thread) = (cx.memory(), cx.thread());
-        let mut run = (0u32, SwIfIndex(0), 0u64);
-        let count = |(error, rx, n): (u32, SwIfIndex, u64), cx: &FrameCx<'_>| {
+        let mut run = (0u16, SwIfIndex(0), 0u64);
+        let count = |(error, rx, n): (u16, SwIfIndex, u64), cx: &FrameCx<'_>| {
             if n > 0 {
-                cx.counters().errors.add(thread, error as usize, n);
+                cx.counters().errors.add(thread, usize::from(error), n);
                 cx.counters().drops.add(thread, rx.0 as usize, n);
             }
         };

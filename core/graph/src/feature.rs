@@ -75,9 +75,9 @@ impl Arc {
         Ok(Arc { number, bits: StableArena::with_capacity(MAX_INTERFACES)? })
     }
 
-    /// Bits of the features enabled on an interface.
+    /// Features enabled on an interface, a bit for each position on the arc.
     #[inline(always)]
-    pub(crate) fn enabled(&self, interface: SwIfIndex) -> u64 {
+    pub fn enabled(&self, interface: SwIfIndex) -> u64 {
         self.bits.get(interface.0 as usize).map_or(0, |b| b.load(Ordering::Relaxed))
     }
 

@@ -11,6 +11,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_buffer::slot::Slots;
 use shoal_buffer::{Pool, PoolConfig, SwIfIndex};
 
 use crate::clock::Clock;
@@ -23,7 +24,8 @@ use crate::lane::{GraphCounters, Lane};
 use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
-use crate::superpath::{self, Chain, ChainRunner};
+use crate::state::Maker;
+use crate::superpath::{Binder, Chain, ChainRunner, MOST_NODES, SuperpathInfo};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
 use crate::trace::{TraceStore, Tracer};
@@ -35,8 +37,10 @@ mod edges;
 mod error;
 mod look;
 mod shared;
+mod states;
 mod threads;
 
+pub use arcs::FeatureChange;
 use draft::{Draft, Edges};
 pub use error::GraphError;
 use shared::{SharedPacket, SharedStaged};
@@ -67,6 +71,7 @@ impl Default for GraphConfig {
 }
 
 type Watcher = Rc<dyn Fn(SwIfIndex)>;
+type FeatureWatcher = Rc<dyn Fn(SwIfIndex, FeatureChange)>;
 
 #[derive(Default)]
 struct Arcs {
@@ -75,6 +80,8 @@ struct Arcs {
     tables: Vec<Arc<ArcTable>>,
     /// By an arc's number: whom to tell when it is empty no more, or empty again.
     watchers: Vec<(u8, Watcher)>,
+    /// By an arc's number: whom to tell of every change.
+    feature_watchers: Vec<(u8, FeatureWatcher)>,
 }
 
 /// The graph of one router, owned by its main thread.
@@ -105,6 +112,10 @@ pub struct Graph {
     copied: Cell<u64>,
     main: RefCell<Worker>,
     threads: RefCell<threads::Threads>,
+    /// What features keep on each thread, by slot.
+    makers: RefCell<Vec<Arc<dyn Maker>>>,
+    /// What they keep in packets.
+    slots: RefCell<Slots>,
 }
 
 fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
@@ -167,6 +178,8 @@ impl Graph {
             copied: Cell::new(0),
             main: RefCell::new(main),
             threads: RefCell::new(threads::Threads::new(shared)),
+            makers: RefCell::default(),
+            slots: RefCell::default(),
         };
         let names = Arc::clone(&graph.error_names);
         graph.drop.set(graph.add_frame(ErrorDrop { names })?);
@@ -364,12 +377,20 @@ impl Graph {
     /// Adds a superpath; its nodes must have been added, the graph built.
     ///
     /// # Errors
-    /// A node of the chain is not in the graph.
-    pub fn add_superpath<L: Chain>(&self, name: &str, chain: L) -> Result<NodeIndex, GraphError> {
-        let nodes =
-            superpath::names(&chain).into_iter().map(|n| self.node(n)).collect::<Result<Vec<_>, _>>()?;
+    /// A node of the chain is not in the graph, or features do not stand in the order of their arc.
+    pub fn add_superpath<L: Chain>(&self, name: &str, mut chain: L) -> Result<SuperpathInfo, GraphError> {
+        const { assert!(L::NODES <= MOST_NODES, "a superpath has more nodes than are counted") };
+        let mut binder = Binder::new(self);
+        chain.bind(&mut binder)?;
+        let Binder { nodes, passages, .. } = binder;
         let logic = Arc::new(ChainRunner { chain, nodes });
-        self.add(name, NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)
+        let node = self.add(name, NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)?;
+        Ok(SuperpathInfo { node, passages })
+    }
+
+    /// The node that packets without a way go to.
+    pub(crate) fn drop_node(&self) -> NodeIndex {
+        self.drop.get()
     }
 
     /// Takes a node away. Packets that still come to it are dropped and counted.

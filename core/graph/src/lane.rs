@@ -1,5 +1,6 @@
 //! What one thread needs to move packets: its buffer cache, the frames on their way, and its counters.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
@@ -9,6 +10,8 @@ use crate::counter::{Combined, Simple};
 use crate::handoff::Outbox;
 use crate::ledger::Ledger;
 use crate::node::{Edge, NodeIndex};
+use crate::state::States;
+use crate::superpath::MOST_NODES;
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
@@ -64,6 +67,7 @@ pub struct Lane {
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
     pub(crate) ledger: Ledger,
+    pub(crate) states: States,
     /// Frames to be dispatched, in order; entries before `next` are done.
     pending: VecDeque<Pending>,
     /// How many entries have left `pending`, so that positions in `open` stay valid.
@@ -75,6 +79,8 @@ pub struct Lane {
     /// Where the packets of the frame in hand go: edges of its node, or nodes.
     pub(crate) nexts: [u16; FRAME_SIZE],
     pub(crate) exits: [NodeIndex; FRAME_SIZE],
+    /// Packets of the frame in hand that left a superpath at each of its nodes; all zero between frames.
+    pub(crate) left: [Cell<u64>; MOST_NODES],
 }
 
 impl Lane {
@@ -88,12 +94,14 @@ impl Lane {
             tracer,
             outbox: Outbox::default(),
             ledger: Ledger::default(),
+            states: States::default(),
             pending: VecDeque::with_capacity(64),
             done: 0,
             open: Vec::new(),
             spare: (0..32).map(|_| Box::default()).collect(),
             nexts: [0; FRAME_SIZE],
             exits: [NodeIndex(0); FRAME_SIZE],
+            left: std::array::from_fn(|_| Cell::new(0)),
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Where to look: [`node`] for what a node is, [`Cx`] for what it may ask for while a packet is in its hands,
 //! [`Graph`] for how nodes, edges and arcs are put together and changed, [`Worker`] for the loop a thread
-//! runs, [`superpath`] for chains of nodes fused at compile time.
+//! runs, [`state`] for what a feature keeps on each thread, [`superpath`] for chains of nodes fused at compile time.
 #![deny(unsafe_code)]
 
 pub mod clock;
@@ -25,6 +25,7 @@ pub mod process;
 mod raw;
 mod rx;
 mod spin;
+pub mod state;
 pub mod superpath;
 pub mod thread;
 mod topology;
@@ -34,15 +35,16 @@ mod worker;
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
-pub use graph::{Graph, GraphConfig, GraphError, QueueInfo};
+pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, QueueInfo};
 pub use handoff::RingInfo;
 pub use lane::{GraphCounters, Lane};
 pub use ledger::{Dearest, Ledger};
 pub use node::{
-    Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex, PacketNode,
-    Severity, StagedNode,
+    Counts, Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex,
+    PacketNode, Severity, StagedNode, StatefulFrameNode, StatefulNode, StatefulStagedNode,
 };
 pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
+pub use state::{Shares, StateKey, Stateful};
 pub use topology::{NodeInfo, NodeKind};
 pub use worker::{Round, Worker};
 

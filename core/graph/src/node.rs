@@ -4,6 +4,7 @@ use std::fmt;
 
 use shoal_buffer::{Frame, Packet};
 
+use crate::state::Stateful;
 use crate::{Cx, FrameCx};
 
 /// A node's place in the graph.
@@ -131,6 +132,36 @@ pub trait PacketNode: Send + Sync + Sized + 'static {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Self::Next, Self::Error>;
 }
 
+/// What a node counts. A [`PacketNode`] has it by its own error type.
+pub trait Counts {
+    /// Why packets are dropped, and what else is counted.
+    type Error: ErrorCounters;
+}
+
+impl<N: PacketNode> Counts for N {
+    type Error = <N as PacketNode>::Error;
+}
+
+/// A node that looks at one packet at a time, with what its feature keeps on the thread.
+pub trait StatefulNode: Counts + Send + Sync + Sized + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Whose state it is given.
+    type Feature: Stateful;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// What `show trace` says about one packet.
+    type Trace: fmt::Display + Send + 'static;
+
+    /// As [`PacketNode::packet`], with the thread's state.
+    fn packet(
+        &self,
+        state: &mut <Self::Feature as Stateful>::State,
+        pkt: &mut Packet<'_>,
+        cx: &mut Cx<'_, Self>,
+    ) -> Result<Self::Next, Self::Error>;
+}
+
 /// Packets that [`StagedNode::seek`] is given at once: about as many loads as a processor can have under way.
 pub const GROUP: usize = 32;
 
@@ -165,6 +196,47 @@ pub trait StagedNode: Send + Sync + Sized + 'static {
     ) -> Result<Self::Next, Self::Error>;
 }
 
+/// A [`StagedNode`] with what its feature keeps on the thread: for tables of the thread's own that miss the cache.
+pub trait StatefulStagedNode: Counts + Send + Sync + Sized + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Whose state it is given.
+    type Feature: Stateful;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// What `show trace` says about one packet.
+    type Trace: fmt::Display + Send + 'static;
+    /// What one packet carries from stage to stage.
+    type Key: Copy + Default;
+
+    /// As [`StagedNode::prepare`], with the thread's state.
+    fn prepare(
+        &self,
+        state: &mut <Self::Feature as Stateful>::State,
+        pkt: &Packet<'_>,
+        cx: &mut Cx<'_, Self>,
+    ) -> Self::Key;
+
+    /// As [`StagedNode::seek`], with the thread's state.
+    #[inline(always)]
+    fn seek(
+        &self,
+        _state: &mut <Self::Feature as Stateful>::State,
+        _keys: &mut [Self::Key],
+        _cx: &mut Cx<'_, Self>,
+    ) {
+    }
+
+    /// As [`StagedNode::packet`], with the thread's state.
+    fn packet(
+        &self,
+        state: &mut <Self::Feature as Stateful>::State,
+        key: Self::Key,
+        pkt: &mut Packet<'_>,
+        cx: &mut Cx<'_, Self>,
+    ) -> Result<Self::Next, Self::Error>;
+}
+
 /// A node that needs the frame itself: drivers, handoff, replication, crypto batches. Its file says why.
 pub trait FrameNode: Send + Sync + 'static {
     /// Name in the graph; an instance may be registered under another.
@@ -177,4 +249,19 @@ pub trait FrameNode: Send + Sync + 'static {
     /// Takes every packet out of the frame: sends it on, drops it or frees it through `cx`. What is left inside is
     /// counted as a defect of this node and freed.
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>);
+}
+
+/// A [`FrameNode`] with what its feature keeps on the thread: one that keeps packets, for example.
+pub trait StatefulFrameNode: Send + Sync + 'static {
+    /// Name in the graph; an instance may be registered under another.
+    const NAME: &'static str;
+    /// Whose state it is given.
+    type Feature: Stateful;
+    /// Where packets go.
+    type Next: NextNodes;
+    /// Why packets are dropped.
+    type Error: ErrorCounters;
+
+    /// As [`FrameNode::frame`], with the thread's state.
+    fn frame(&self, state: &mut <Self::Feature as Stateful>::State, frame: &mut Frame, cx: &mut FrameCx<'_>);
 }

@@ -5,34 +5,50 @@
 //! graph, untouched by it; a frame with traced packets takes the ordinary graph from the start.
 //!
 //! Where a frame's packets look for the same, as in a burst to one host, there is one lookup for all; a packet that looks
-//! for something else after all has its own. Else, a lookup that waits for memory is done ahead, for a block of packets side by side, and in three parts: what the
-//! packets will look for is read, and memory asked for it; one block later the lookups go on, and memory is asked again;
-//! another block later they are finished, and the packets run through the chain.
+//! for something else after all has its own. Else, a lookup that waits for memory is done ahead, for a block of packets
+//! side by side, and in three parts: what the packets will look for is read, and memory asked for it; one block later the
+//! lookups go on, and memory is asked again; another block later they are finished, and the packets run through the
+//! chain.
+//!
+//! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Then`], [`Open`], [`Stage`] and [`Consult`] on
+//! the way; [`Forward`], [`ForwardOut`] or [`Direct`] at the end. The features that are stages of it are covered: packets
+//! of interfaces that have no others enabled take it. [`Graph::add_superpath`](crate::Graph::add_superpath) tells which.
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use crate::cx::Cx;
-use crate::node::{Edge, PacketNode, StagedNode};
+use crate::feature::Arc as FeatureArc;
+use crate::node::{Edge, NodeIndex, PacketNode, StagedNode};
 
 mod ahead;
+mod bind;
+mod consult;
+mod direct;
 mod forward;
 mod link;
+mod open;
 mod runner;
 mod split;
+mod stage;
 mod walk;
 
-pub use forward::Forward;
-pub use link::{Chain, Link, Then};
-pub(crate) use runner::{ChainRunner, names};
+pub use bind::{Binder, Passage, SuperpathInfo};
+pub use consult::Consult;
+pub use direct::Direct;
+pub use forward::{Forward, ForwardOut};
+pub use link::{Chain, Line, Link, Then};
+pub use open::Open;
+pub(crate) use runner::ChainRunner;
 pub use split::Split;
+pub use stage::{Outgoing, Stage};
 pub use walk::{Spot, Walk};
 
 /// The edge plain packets take: the first variant of a node's `Next`.
 const FIRST: Edge = Edge(1);
 
-/// Most nodes of a chain.
-const DEPTH: usize = 8;
+/// Most nodes of a superpath; the compiler refuses longer ones.
+pub const MOST_NODES: usize = 64;
 
 /// Packets whose lookups are done ahead together.
 const BLOCK: usize = 16;
@@ -65,6 +81,48 @@ pub trait PlainSecond: Plain {
     fn is_second(pkt: &Packet<'_>) -> bool;
 }
 
+/// A node at which an arc begins: packets are plain for it when they are well formed, and go through the features of
+/// the arc that the chain covers.
+pub trait Opens: PacketNode {
+    /// Bytes it takes off the front of every plain packet.
+    const PULLS: usize = 0;
+
+    /// The arc; its features are those of the receiving interface.
+    fn arc(&self) -> &FeatureArc;
+
+    /// Whether a packet goes along the node's first edge if no feature is enabled, and nothing is to be said of it. The
+    /// packet is then as the node would send it on; if not, as it was.
+    fn plain(&self, pkt: &mut Packet<'_>) -> bool;
+
+    /// Counts plain packets of one interface.
+    fn count(&self, _interface: SwIfIndex, _packets: u64, _bytes: u64, _cx: &Cx<'_, Self>) {}
+}
+
+/// What becomes of a packet at a feature that is part of a chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pass {
+    /// It goes on to the next feature: all the feature does to it is done.
+    On,
+    /// It goes on where this number leads, which the feature has found, and meets no other feature of the arc: all the
+    /// feature does to it is done. The feature's own node would send it along its first edge.
+    Chosen(u32),
+    /// It goes to the feature's node and is as it was.
+    Leave,
+}
+
+/// A feature that can be an optional stage of a chain: where it is not enabled, packets pass by.
+pub trait Optional: PacketNode {
+    /// What it needs to know of an interface that it is enabled on.
+    type Facts<'g>: Copy;
+
+    /// What holds for all packets of one interface, asked once while they follow each other. The interface is the
+    /// receiving or the sending one, as the arc says.
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
+
+    /// Does what the feature does to one packet, counting included, or leaves it to the feature's node.
+    fn pass(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass;
+}
+
 /// What is known of a lookup before its packet comes.
 #[derive(Clone, Copy, Debug)]
 pub enum Known<S> {
@@ -74,21 +132,19 @@ pub enum Known<S> {
     Answer(S),
     /// The answer for another packet, which may look for the same.
     Other(S),
+    /// There is nothing to look up: a feature has chosen this number. If the lookup's node cannot follow it, the packet
+    /// goes to the node that is named.
+    Chosen(u32, NodeIndex),
 }
 
-/// A staged node that on the way to its verdict finds what the next node would have to find again.
-pub trait Finds: StagedNode {
+/// What looks something up, for many packets at once and ahead of them.
+pub trait Seeks: Send + Sync + 'static {
     /// What it needs to know of an interface, as in [`Plain`].
     type Facts<'g>: Copy;
-    /// What it finds.
-    type Found<'g>;
     /// What it looks for, and the answer. Two that have begun are equal when they look for the same.
     type Sought: Copy + Default + PartialEq;
     /// What is known of several packets when their lookups are under way.
     type Begun: Copy + Default;
-
-    /// As [`Plain::facts`].
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
     /// Whether lookups take so long that it pays to do those of several packets together, ahead.
     fn is_far(facts: Self::Facts<'_>) -> bool;
@@ -105,16 +161,64 @@ pub trait Finds: StagedNode {
 
     /// Finds what several packets seek, as it was begun and advanced.
     fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
+}
+
+/// Nothing is looked up.
+impl Seeks for () {
+    type Facts<'g> = ();
+    type Sought = ();
+    type Begun = ();
+
+    fn is_far((): ()) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn sought(_: &Packet<'_>, _: usize) {}
+
+    #[inline(always)]
+    fn begin((): (), (): &mut ()) {}
+
+    #[inline(always)]
+    fn advance((): (), _: &mut [()]) {}
+
+    #[inline(always)]
+    fn finish((): (), (): (), _: &mut [()]) {}
+}
+
+/// A staged node that on the way to its verdict finds what the next node would have to find again.
+pub trait Finds: StagedNode + Seeks {
+    /// What it finds.
+    type Found<'g>: Copy;
+
+    /// As [`Plain::facts`].
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>>;
 
     /// All stages at once, for one packet. `None`, and the packet is as it was, when it does not go along the node's
     /// first edge.
     fn find<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: <Self as Seeks>::Facts<'g>,
         known: Known<Self::Sought>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
+}
+
+/// A staged node that looks packets up in a table of its own and then lets them go on to another lookup: flows in front
+/// of the forwarding table.
+pub trait Consults: StagedNode + Seeks {
+    /// As [`Plain::facts`].
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>>;
+
+    /// Looks one packet up and does to it what the node does; see [`Pass`].
+    fn consult(
+        &self,
+        facts: <Self as Seeks>::Facts<'_>,
+        known: Known<Self::Sought>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass;
 }
 
 /// A node that is told what the one before has found, and by that sends packets to one of many nodes.
@@ -122,4 +226,34 @@ pub trait Uses<F>: PacketNode {
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
     /// another.
     fn plain_with(&self, found: F, pkt: &mut Packet<'_>) -> Option<Edge>;
+}
+
+/// A node behind which an arc of the sending interface begins.
+pub trait UsesOut<F>: Uses<F> {
+    /// The arc.
+    fn arc(&self) -> &FeatureArc;
+
+    /// The interface packets leave by when it may have features on the arc, and that is all that keeps
+    /// [`Uses::plain_with`] from them.
+    fn featured(found: F) -> Option<SwIfIndex>;
+
+    /// As [`Uses::plain_with`], for what is [featured](UsesOut::featured). The packet is then as its first feature
+    /// expects it.
+    fn plain_featured(&self, found: F, pkt: &mut Packet<'_>) -> Option<Edge>;
+}
+
+/// A node that sends packets straight to one of many nodes, without looking anything up.
+pub trait Directs: PacketNode {
+    /// What it needs to know of an interface.
+    type Facts<'g>: Copy;
+
+    /// As [`Plain::facts`].
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
+
+    /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
+    /// another. It has said by which interface the packet leaves.
+    fn direct(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge>;
+
+    /// Counts plain packets of one interface.
+    fn count(&self, _interface: SwIfIndex, _packets: u64, _bytes: u64, _cx: &Cx<'_, Self>) {}
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::dispatch::Dispatch;
 use crate::feature::ArcTable;
-use crate::node::{Edge, ErrorCounter, NodeIndex};
+use crate::node::{Edge, ErrorCounter, ErrorCounters, NodeIndex};
 use crate::trace::TraceRequest;
 
 /// What kind of node it is, for `show`.
@@ -20,6 +20,8 @@ pub enum NodeKind {
     Superpath,
     /// A task of the main thread.
     Process,
+    /// A feature's timer, which runs on each thread when something is due there.
+    Timer,
 }
 
 /// Where each edge of a node leads; edge 0 is `error-drop`. Clones are the same table.
@@ -81,6 +83,12 @@ pub(crate) struct NodeEntry {
 }
 
 impl NodeEntry {
+    /// The number by which a packet says why it is dropped; there are no more than it holds.
+    #[inline(always)]
+    pub(crate) fn error(&self, why: impl ErrorCounters) -> u16 {
+        (self.error_base + why.index()) as u16
+    }
+
     #[inline(always)]
     pub(crate) fn target(&self, edge: Edge) -> Option<NodeIndex> {
         self.edges.get(edge)

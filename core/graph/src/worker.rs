@@ -16,6 +16,7 @@ use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
 use crate::spin::Spin;
+use crate::state::Share;
 use crate::thread::{Load, ThreadShared};
 use crate::topology::{Change, Topology};
 
@@ -157,10 +158,11 @@ impl Worker {
         let (polled, mark) = self.poll_queues(start);
         let handed = self.inbox.receive(&mut self.lane);
         let packets = polled + handed;
+        let (expired, mark) = self.expire(mark);
         let (dispatched, mark) = self.dispatch_all(mark);
         self.reader.quiescent();
         let mut load = Load { loops: 1, ..Load::default() };
-        let worked = mail || packets > 0 || dispatched;
+        let worked = mail || packets > 0 || expired || dispatched;
         if worked {
             self.spin.worked(self.lane.now);
             self.naps = 0;
@@ -197,6 +199,27 @@ impl Worker {
     /// Goes off line for the control plane: nothing of the tables is in use until the next round.
     pub fn offline(&mut self) {
         self.reader.offline();
+    }
+
+    /// Runs the timers of states that are due; tells whether there were any, and when the last had run.
+    #[inline(always)]
+    fn expire(&mut self, mark: u64) -> (bool, u64) {
+        if !self.lane.states.is_due(self.lane.now) {
+            return (false, mark);
+        }
+        (self.lane.expire(&self.topology, self.reader.guard()), tsc())
+    }
+
+    /// Takes in states of other threads, between two rounds.
+    pub(crate) fn adopt_states(&mut self, shares: Vec<Share>) {
+        let was_online = self.reader.is_online();
+        self.reader.online();
+        for share in shares {
+            self.lane.adopt(share, &self.topology, self.reader.guard());
+        }
+        if !was_online {
+            self.reader.offline();
+        }
     }
 
     /// Tells how many packets came, and when the last queue had been looked at. The time-stamp counter is read once
@@ -293,7 +316,8 @@ impl Worker {
         self.shared.set_asleep(true);
         if !self.shared.has_mail() && self.inbox.is_empty() && !self.shared.is_stopping() && may_sleep() {
             let now = self.watch.now();
-            let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline).min();
+            let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline);
+            let due = due.chain(self.lane.states.next()).min();
             let blind = self.queues.iter().any(|s| {
                 s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none()
             });

@@ -7,4 +7,5 @@
 mod edges;
 mod growth;
 mod layout;
+mod state;
 mod threads;

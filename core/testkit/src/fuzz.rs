@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use shoal_buffer::{Buffer, Cache, DATA_SIZE, Flags, Packet, SwIfIndex};
+use shoal_buffer::{Buffer, Cache, DATA_SIZE, FibIndex, Flags, Packet, SwIfIndex};
 use shoal_graph::{Graph, NodeKind};
 use shoal_wire::{IpProtocol, TcpFlags};
 
@@ -137,7 +137,7 @@ fn interface(rng: &mut Rng, there: &[SwIfIndex]) -> SwIfIndex {
 }
 
 fn metadata(rng: &mut Rng, pkt: &mut Packet<'_>, interfaces: &[SwIfIndex]) {
-    *pkt.scratch::<[u8; 64]>() = std::array::from_fn(|_| rng.next_u64() as u8);
+    *pkt.scratch_line() = std::array::from_fn(|_| rng.next_u64());
     // The front anywhere: headers pulled or pushed before.
     let _ = match rng.below(3) {
         0 => pkt.pull(rng.below(64)),
@@ -153,9 +153,11 @@ fn metadata(rng: &mut Rng, pkt: &mut Packet<'_>, interfaces: &[SwIfIndex]) {
     };
     meta.rx = interface(rng, interfaces);
     meta.tx = interface(rng, interfaces);
+    let fib = if rng.one_in(4) { rng.next_u64() as u32 } else { rng.below(4) as u32 };
+    meta.set_fib(rng.one_in(2).then_some(FibIndex(fib)));
     meta.adj = if rng.one_in(4) { rng.next_u64() as u32 } else { rng.below(16) as u32 };
     // The first few numbers are the runtime's own findings, which `check` looks at.
-    meta.error = if rng.one_in(4) { (rng.next_u64() as u32).max(3) } else { 3 + rng.below(64) as u32 };
+    meta.error = if rng.one_in(4) { (rng.next_u64() as u16).max(3) } else { 3 + rng.below(64) as u16 };
     (meta.l3, meta.l4) = (offset(rng), offset(rng));
     meta.checksum_offset = if rng.one_in(4) { rng.next_u64() as u16 } else { *rng.pick(&[6, 16]) };
     (meta.gso_size, meta.gso_header) = (*rng.pick(&[0, 1, 536, 1448, 65_535]), rng.below(100) as u16);

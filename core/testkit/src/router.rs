@@ -94,7 +94,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router of these modules, plus `interface` in front and `pg` behind unless they are in the list.
+    /// A router of these modules, plus `interface` in front and `pg` behind unless they are in the list, and superpaths.
     pub fn new(modules: &[&'static Module]) -> Self {
         Self::with(Config::default(), modules)
     }
@@ -232,14 +232,16 @@ impl Router {
         vectors() != before
     }
 
-    /// Moves the clock on, stopping wherever a task or a stream is due, and runs.
+    /// Moves the clock on, stopping wherever a task, a stream or what a feature keeps is due, and runs.
     pub fn advance(&mut self, by: Duration) {
         let target = self.now().after(by);
         self.run();
         while self.now() < target {
-            let due = self.processes.deadline().into_iter().chain(self.pg.deadline()).min();
+            let timer = self.graph.next_timer().unwrap_or_else(|e| panic!("{e}"));
+            let due = self.processes.deadline().into_iter().chain(self.pg.deadline()).chain(timer);
+            // Of a timer is known only that it is not due before; looking again tells more.
             // A deadline that has passed belongs to a sleeper that was dropped: step over it.
-            let next = due.filter(|due| *due > self.now()).map_or(target, |due| due.min(target));
+            let next = due.filter(|due| *due > self.now()).min().map_or(target, |due| due.min(target));
             self.graph.clock().advance(next.since(self.now()));
             self.run();
         }
@@ -357,6 +359,8 @@ fn complete(modules: &[&'static Module]) -> Vec<&'static Module> {
     if !modules.iter().any(|m| m.name == shoal_pg::MODULE.name) {
         all.push(&shoal_pg::MODULE);
     }
+    // The same superpaths as the daemon's, of what is in the list.
+    all.push(&shoal_superpaths::MODULE);
     all
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +10,9 @@ use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
 };
-use shoal_link::{AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, set_admin_state, set_mtu};
+use shoal_link::{
+    AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, mac_or_random, set_admin_state, set_mtu,
+};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
@@ -104,12 +105,6 @@ pub struct HostInterfaces {
     input: NodeIndex,
     all: RefCell<Vec<Rc<HostInterface>>>,
     watching: Cell<bool>,
-}
-
-/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
-fn random_mac() -> MacAddress {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
 }
 
 fn is_up(link: &Link) -> bool {
@@ -255,7 +250,7 @@ impl HostInterfaces {
             Layer::Ethernet => (true, "ethernet-input"),
             Layer::Ip { .. } => (false, "ip4-input"),
         };
-        let mac = if ethernet { create.mac.unwrap_or_else(random_mac) } else { MacAddress::ZERO };
+        let mac = if ethernet { mac_or_random(create.mac) } else { MacAddress::ZERO };
         let kernel = config.offload == TxOffload::Kernel;
         let flags = IfFlags::default()
             .set(OFFLOADS, kernel)

@@ -1,7 +1,6 @@
 //! The control plane of AF_XDP interfaces: create, delete, open and close the pinhole, show.
 
 use std::cell::{Cell, RefCell};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
-use shoal_link::{AdminState, Link, LinkWatch};
+use shoal_link::{AdminState, Link, LinkWatch, mac_or_random};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
@@ -105,12 +104,6 @@ pub struct XdpInterfaces {
     counters: XdpCounters,
     all: RefCell<Vec<Rc<XdpInterface>>>,
     pub(crate) watches: Watches,
-}
-
-/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
-fn random_mac() -> MacAddress {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
 }
 
 pub(crate) fn is_up(link: &Link) -> bool {
@@ -238,8 +231,8 @@ impl XdpInterfaces {
         }
         let addresses = self.watch(netns.as_ref(), create.netns.as_deref(), &link)?;
         let mac = match create.mac {
-            Mac::Random => random_mac(),
-            Mac::Given(mac) => mac,
+            Mac::Random => mac_or_random(None),
+            Mac::Given(mac) => mac_or_random(Some(mac)),
             Mac::Kernels => MacAddress(kernel_mac),
         };
         let filter = Filter::new(config.multi_buffer)?;

@@ -14,8 +14,14 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     let (Ok(xdps), Ok(interfaces)) = (control.get::<XdpInterfaces>(), control.get::<Interfaces>()) else {
         return;
     };
-    for (index, asked) in xdps.made() {
+    for (index, mut asked) in xdps.made() {
         let Ok(made_as) = interfaces.made_as(index) else { continue };
+        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        if asked.mac != Mac::Kernels
+            && let Ok(data) = interfaces.data(index)
+        {
+            asked.mac = Mac::Given(data.mac());
+        }
         interfaces.write_create(running, index, line(&asked, &made_as), &made_as);
     }
 }

@@ -5,6 +5,7 @@
 //! - [`AddressWatch`]: the kernel's own addresses, likewise.
 //! - [`EventFd`], [`Doorbell`]: how one end of a shared ring waits for the other, and wakes it.
 //! - [`Listener`]: how peers come. [`PeerFd`]: what they send, and how it is closed.
+//! - [`mac_or_random`]: the router's MAC address on a new interface.
 //! - [`Intake`]: the way from received frames into the graph, counted and traced alike for all of them.
 //!
 //! What is not here: queues. How frames are read and sent is what makes a driver.
@@ -16,6 +17,7 @@ mod event;
 mod facts;
 mod intake;
 mod listener;
+mod mac;
 pub mod netlink;
 mod peer_fd;
 #[allow(unsafe_code)]
@@ -28,5 +30,6 @@ pub use event::{Doorbell, EventError, EventFd};
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};
 pub use intake::{Intake, Layer, NotIp, Refused, packet};
 pub use listener::Listener;
+pub use mac::mac_or_random;
 pub use peer_fd::{PeerFd, check_closing};
 pub use watch::{LinkChange, LinkEvent, LinkWatch};

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::sync::atomic::Ordering;
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex};
+use shoal_link::mac_or_random;
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
@@ -45,12 +45,6 @@ pub struct Memifs {
     sockets: RefCell<BTreeMap<u32, Rc<Socket>>>,
     all: RefCell<Vec<Rc<Memif>>>,
     news: Sender<SwIfIndex>,
-}
-
-/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
-fn random_mac() -> MacAddress {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
 }
 
 impl Memifs {
@@ -178,7 +172,7 @@ impl Memifs {
         };
         let listener = self.listen(create.role, &socket, &processes)?;
         let mut config = create.clone();
-        config.mac = (create.mode == Mode::Ethernet).then(|| create.mac.unwrap_or_else(random_mac));
+        config.mac = (create.mode == Mode::Ethernet).then(|| mac_or_random(create.mac));
         let port = Port::new(self.interfaces.table(), create.tx_queues as usize, self.news.clone());
         let (wake, woken) = channel(1);
         let memif = Rc::new(Memif {

@@ -1,7 +1,6 @@
 //! The control plane of TAPs: create, delete, show.
 
 use std::cell::RefCell;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,7 @@ use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
 };
-use shoal_link::Layer;
+use shoal_link::{Layer, mac_or_random};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
@@ -110,12 +109,6 @@ pub struct Taps {
     processes: Rc<Processes>,
 }
 
-/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
-fn random_mac() -> MacAddress {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
-}
-
 fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
     match asked {
         Some(n) if !(1..=MAX_QUEUES).contains(&n) => {
@@ -173,8 +166,8 @@ impl Taps {
         let mut config = create.clone();
         config.tap.queues = rx;
         if create.tap.mode == Mode::Tap {
-            config.mac = Some(create.mac.unwrap_or_else(random_mac));
-            config.tap.host.mac = Some(create.tap.host.mac.unwrap_or_else(|| random_mac().0));
+            config.mac = Some(mac_or_random(create.mac));
+            config.tap.host.mac = Some(mac_or_random(create.tap.host.mac.map(MacAddress)).0);
         }
         // What is known to fail, before anything is made.
         let way = pair::decide(create)?;

@@ -15,7 +15,7 @@ use shoal_message::{
     Retval, Text,
 };
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Get, Request};
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Control, InitError, Module, Running};
 use shoal_tap::api::*;
 use shoal_testkit::{Router, api};
 use support::*;
@@ -159,7 +159,19 @@ fn taps_are_created_shown_and_deleted() {
         assert_eq!(rows(InterfaceIndex::NONE).len(), 2);
         assert_eq!(rows(tun).pop().unwrap().dev_name.as_str(), "tun0");
 
+        // VPP's clients ask for an address of zeroes and mean any. It is the one that is saved.
+        let zeroes = TapCreateV3 { use_random_mac: false, host_mac_addr_set: true, ..plain("x3") };
+        let any = create(zeroes).unwrap();
+        let drawn = inside.interfaces.info(shoal_interface::SwIfIndex(any.0)).unwrap().mac;
+        assert_eq!(drawn.0[..2], [2, 0xfe]);
+        assert_eq!(rows(any).pop().unwrap().host_mac_addr.0[..2], [2, 0xfe]);
+        let mut running = Running::default();
+        (shoal_tap::MODULE.running)(&inside.control, &mut running);
+        let saved = running.pieces().collect::<String>();
+        assert!(saved.contains(&format!("hw-addr {drawn} host-if-name x3")), "{saved}");
+
         let delete = |sw_if_index| TapDeleteV2 { sw_if_index }.handle(&call);
+        delete(any).unwrap();
         delete(seven).unwrap();
         assert_eq!(delete(seven), Err(Retval::INVALID_SW_IF_INDEX));
         assert_eq!(delete(InterfaceIndex(0)), Err(Retval::INVALID_SW_IF_INDEX));

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::sync::atomic::Ordering;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, NoNext, NodeIndex, RxMode};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex, TxPlacement};
-use shoal_link::Listener;
+use shoal_link::{Listener, mac_or_random};
 use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
@@ -102,12 +101,6 @@ pub struct Vhosts {
     news: Sender<SwIfIndex>,
 }
 
-/// A random address as VPP draws it: locally administered, `02:fe` and four random bytes.
-fn random_mac() -> MacAddress {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    MacAddress::from_u64(0x02fe << 32 | random & 0xffff_ffff)
-}
-
 pub(crate) fn name_of(number: u32) -> String {
     format!("VirtualEthernet0/0/{number}")
 }
@@ -150,7 +143,7 @@ impl Vhosts {
         let number = self.free_number(create.number)?;
         let life = Self::open(create.role, &path)?;
         let mut config = create.clone();
-        config.mac = Some(create.mac.unwrap_or_else(random_mac));
+        config.mac = Some(mac_or_random(create.mac));
         let vhost = Rc::new(Vhost {
             config: RefCell::new(config),
             path: RefCell::new(path),

@@ -35,6 +35,7 @@ pub static MODULES: &[&Module] = &[
     &shoal_icmp::MODULE,
     &shoal_arp::MODULE,
     &shoal_pg::MODULE,
+    &shoal_superpaths::MODULE,
 ];
 
 const GENERATION: &str = "pg-input";
@@ -42,7 +43,7 @@ const GENERATION: &str = "pg-input";
 const ORDER: &[&str] = &[
     GENERATION,
     "ip4-superpath",
-    "ip6-superpath",
+    "ip-superpath",
     "ethernet-input",
     "ip4-input",
     "ip4-lookup",

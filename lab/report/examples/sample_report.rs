@@ -295,4 +295,4 @@ const BENCH: &str = r#"{ "machine": { "processor": "sample", "revision": "7a57c6
   { "name": "ip4-1-nodes", "clocks_min": 52.4, "clocks_median": 54.0, "instructions": 171.0,
     "nodes": { "ethernet-input": 9.8, "ip4-input": 8.2, "ip4-lookup": 14.3, "ip4-rewrite": 14.8, "interface-output": 3.4, "pg-tx": 1.9 }, "disturbed": false },
   { "name": "ip6-1", "clocks_min": 41.7, "clocks_median": 43.2, "instructions": null,
-    "nodes": { "ip6-superpath": 36.2, "interface-output": 3.6, "pg-tx": 1.9 }, "disturbed": true } ] }"#;
+    "nodes": { "ip-superpath": 36.2, "interface-output": 3.6, "pg-tx": 1.9 }, "disturbed": true } ] }"#;

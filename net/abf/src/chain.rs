@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_adj::AdjIndex;
 use shoal_buffer::SwIfIndex;
 use shoal_infra::{Guard, Published};
-use shoal_rule::{Address, Fields, Matcher};
+use shoal_rule::{Address, Matcher};
 
 /// A policy on an interface.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +32,10 @@ impl<A: Address> Chains<A> {
         Chains(Arc::new(Published::new(Vec::new())))
     }
 
-    /// The policy that a packet received on an interface matches.
+    /// The policies of packets received on an interface.
     #[inline(always)]
-    pub(crate) fn find<'g>(
-        &'g self,
-        rx: SwIfIndex,
-        fields: &Fields<A>,
-        guard: Guard<'g>,
-    ) -> Option<&'g Entry<A>> {
-        let chain = self.0.load(guard).get(rx.0 as usize)?.as_ref()?;
-        chain.iter().find(|entry| entry.rule.matches(fields))
+    pub(crate) fn of<'g>(&'g self, rx: SwIfIndex, guard: Guard<'g>) -> Option<&'g [Entry<A>]> {
+        self.0.load(guard).get(rx.0 as usize)?.as_deref()
     }
 
     /// Gives interfaces other chains, all at once.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shoal_adj::Family;
 use shoal_fib::{Fib, Held, Path, PathState, Via};
@@ -76,8 +77,21 @@ pub struct Abf {
     attached: RefCell<BTreeSet<Attachment>>,
 }
 
-fn add_node<A: Kind>(graph: &Graph, chains: &Chains<A>, matched: &Combined) -> Result<(), InitError> {
-    graph.add_packet(AbfInput { chains: chains.clone(), matched: matched.clone() })?;
+/// The nodes that superpaths share with the graph.
+pub struct AbfNodes {
+    /// `abf-input-ip4`.
+    pub ip4: Arc<AbfInput<u32>>,
+    /// `abf-input-ip6`.
+    pub ip6: Arc<AbfInput<u128>>,
+}
+
+fn add_node<A: Kind>(
+    graph: &Graph,
+    chains: &Chains<A>,
+    matched: &Combined,
+) -> Result<Arc<AbfInput<A>>, InitError> {
+    let node = Arc::new(AbfInput { chains: chains.clone(), matched: matched.clone() });
+    graph.add_packet_shared(Arc::clone(&node))?;
     // Behind what may find that a packet must not come in at all, or changes it.
     let after: &[&str] = match A::FAMILY {
         Family::Ip4 => {
@@ -88,7 +102,7 @@ fn add_node<A: Kind>(graph: &Graph, chains: &Chains<A>, matched: &Combined) -> R
         }
     };
     graph.add_feature(FeatureSpec { arc: A::ARC, node: AbfInput::<A>::NAME, before: &[], after });
-    Ok(())
+    Ok(node)
 }
 
 impl Abf {
@@ -97,8 +111,9 @@ impl Abf {
         let interfaces = control.get::<Interfaces>()?;
         let (ip4, ip6) = (Chains::new(), Chains::new());
         let matched = graph.counters().combined("/abf/policy", MOST_POLICIES)?;
-        add_node(&graph, &ip4, &matched)?;
-        add_node(&graph, &ip6, &matched)?;
+        let nodes =
+            AbfNodes { ip4: add_node(&graph, &ip4, &matched)?, ip6: add_node(&graph, &ip6, &matched)? };
+        control.put(nodes);
         let abf = Rc::new(Abf {
             graph,
             interfaces: Rc::clone(&interfaces),

@@ -16,7 +16,7 @@ mod error;
 pub mod node;
 mod running;
 
-pub use control::{Abf, AttachInfo, PolicyInfo};
+pub use control::{Abf, AbfNodes, AttachInfo, PolicyInfo};
 pub use error::AbfError;
 
 use std::rc::Rc;

@@ -91,12 +91,11 @@ zeroable_struct! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Adj {
         kind: u8,
-        /// With the bit that says that its packets are counted.
-        rewrite_len: u8,
         /// The family of `address`.
         family: u8,
-        /// What it carries.
-        link: u8,
+        rewrite_len: u8,
+        /// [`FEATURES`] and [`COUNTED`]. Beside the length, so that the short way of a rewrite node looks at both at once.
+        flags: u8,
         edge: u16,
         /// Largest packet that may be sent.
         pub mtu: u16,
@@ -107,17 +106,18 @@ zeroable_struct! {
         /// for a lookup; the first bucket and a mask, for a balance. IPv4 has the first word.
         address: [u32; 4],
         rewrite: [u8; MAX_REWRITE],
+        /// What it carries.
+        link: u8,
     }
 }
 
 const _: () = assert!(size_of::<Adj>() <= 56, "an adjacency and its index share a cache line");
 
 const IP6: u8 = 1;
-/// Of a rewrite's length: its packets are counted. So a counted one is no plain Ethernet rewrite, which is all that the
-/// short way of a rewrite node asks.
-const COUNTED: u8 = 0x40;
-
-const _: () = assert!(MAX_REWRITE < COUNTED as usize);
+/// In `flags`: its packets are counted.
+const COUNTED: u8 = 1;
+/// In `flags`: features run behind the rewrite.
+const FEATURES: u8 = 1 << 1;
 
 /// Most interfaces that a balance's record names.
 const REACHED: usize = MAX_REWRITE / 4;
@@ -125,16 +125,13 @@ const REACHED: usize = MAX_REWRITE / 4;
 /// Instead of their number: there are more, or one of the members leads to another table.
 const MANY_REACHED: u16 = u16::MAX;
 
-/// In `rewrite_len`: features run behind the rewrite. Such an adjacency's rewrite is none that is quickly put in front,
-/// so that nobody else has to ask.
-const FEATURES: u8 = 0x80;
-
 impl Adj {
     /// An adjacency that needs no interface.
     pub const fn special(kind: AdjKind) -> Adj {
         Adj {
             kind: kind as u8,
             rewrite_len: 0,
+            flags: 0,
             family: 0,
             link: 0,
             edge: 0,
@@ -273,14 +270,14 @@ impl Adj {
     /// The same with features to run behind the rewrite, or without.
     #[must_use]
     pub(crate) const fn with_features(mut self, on: bool) -> Adj {
-        self.rewrite_len = self.rewrite_len & !FEATURES | if on { FEATURES } else { 0 };
+        self.flags = self.flags & !FEATURES | if on { FEATURES } else { 0 };
         self
     }
 
     /// Whether features run behind the rewrite: on the arc that the link's rewrite node starts.
     #[inline(always)]
     pub fn has_features(&self) -> bool {
-        self.rewrite_len & FEATURES != 0
+        self.flags & FEATURES != 0
     }
 
     /// The same record as that of another adjacency.
@@ -305,26 +302,32 @@ impl Adj {
     /// The header to put in front.
     #[inline(always)]
     pub fn rewrite(&self) -> &[u8] {
-        self.rewrite.get(..usize::from(self.rewrite_len & !(FEATURES | COUNTED))).unwrap_or_default()
+        self.rewrite.get(..usize::from(self.rewrite_len)).unwrap_or_default()
     }
 
     /// The header to put in front when it is a plain Ethernet one, no features run behind it and nobody counts: the
     /// common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
-        if self.rewrite_len == 14 { self.rewrite.first_chunk() } else { None }
+        if (self.rewrite_len, self.flags) == (14, 0) { self.rewrite.first_chunk() } else { None }
+    }
+
+    /// The header to put in front when it is a plain Ethernet one, nobody counts, and features may run behind it.
+    #[inline(always)]
+    pub fn featured_ethernet_rewrite(&self) -> Option<&[u8; 14]> {
+        if (self.rewrite_len, self.flags) == (14, FEATURES) { self.rewrite.first_chunk() } else { None }
     }
 
     /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.
     #[inline(always)]
     pub fn is_counted(&self) -> bool {
-        self.rewrite_len & COUNTED != 0
+        self.flags & COUNTED != 0
     }
 
     /// The same with its packets counted or not.
     #[must_use]
     pub(crate) const fn with_count(mut self, on: bool) -> Adj {
-        self.rewrite_len = if on { self.rewrite_len | COUNTED } else { self.rewrite_len & !COUNTED };
+        self.flags = if on { self.flags | COUNTED } else { self.flags & !COUNTED };
         self
     }
 

@@ -1,32 +1,16 @@
 //! What packets read: one trie per table.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use shoal_adj::{Adj, AdjIndex, AdjKind, AdjTable, Family, Reaches};
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{FibIndex, SwIfIndex};
 use shoal_infra::{Guard, Mtrie4, Mtrie6, Published, StableArena};
 
 use crate::FlowFields;
 
-/// A table's place in its family's list of tables. 0 is table 0, always.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct FibIndex(pub u32);
-
-impl FibIndex {
-    /// Table 0.
-    pub const DEFAULT: FibIndex = FibIndex(0);
-}
-
-impl fmt::Display for FibIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Most tables of a family; address space only.
-pub(crate) const MOST_TABLES: usize = 1 << 20;
+/// Most tables of a family: as many as a packet can name.
+pub(crate) const MOST_TABLES: usize = FibIndex::MOST;
 
 pub(crate) type Others<T> = Vec<Option<Arc<T>>>;
 

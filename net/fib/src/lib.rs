@@ -43,11 +43,12 @@ pub use control::{
     Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, List, PathState, Reach, Route, Sweep, TableInfo,
     Walk, consecutive,
 };
-pub use data::{FibIndex, FibTables, follow_route};
+pub use data::{FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
 pub use running::via;
+pub use shoal_buffer::FibIndex;
 pub use source::Source;
 pub use via::ViaArgs;
 

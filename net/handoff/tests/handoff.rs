@@ -378,8 +378,7 @@ fn ip6_is_spread_by_ports_or_by_label() {
     ip6.add_address(a.index(), "2001:db8::1/64".parse().unwrap()).unwrap();
     let mut moved = |rules: Rules, label: u32| {
         handoff.enable(a.index(), these(&[0, 1]), rules).unwrap();
-        let nodes =
-            ["ip6-lookup", "ip6-superpath"].map(|n| router.graph().node(n).unwrap().number() as usize);
+        let nodes = ["ip6-lookup", "ip-superpath"].map(|n| router.graph().node(n).unwrap().number() as usize);
         let of = |router: &Router| -> Vec<u64> {
             let vectors = &router.graph().graph_counters().vectors;
             router

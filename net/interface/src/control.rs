@@ -30,10 +30,13 @@ mod clear;
 mod kept;
 mod names;
 mod queues;
+mod superpaths;
 
 pub use change::MtuLayer;
 pub(crate) use kept::Kept;
 pub use queues::{Queue, TxQueueInfo};
+use superpaths::Superpaths;
+pub use superpaths::{Hindrance, Medium, Superpath, SuperpathChoice};
 
 /// Most interfaces.
 pub(crate) const MAX_INTERFACES: usize = 1 << 16;
@@ -204,10 +207,7 @@ pub struct Interfaces {
     device_input: NodeIndex,
     device_input_end: NodeIndex,
     pub(crate) counters: IfCounters,
-    /// Nodes that frames of plain Ethernet interfaces may take instead of `ethernet-input`, by what must run on the
-    /// interface; later ones first.
-    superpaths: RefCell<Vec<(IfFlags, NodeIndex)>>,
-    superpath_on: Cell<bool>,
+    superpaths: Superpaths,
     /// How new receive queues are waited for.
     /// Interfaces whose packets are a program's.
     pub(crate) fed: RefCell<BTreeSet<SwIfIndex>>,
@@ -270,8 +270,7 @@ impl Interfaces {
             device_input,
             device_input_end,
             counters,
-            superpaths: RefCell::default(),
-            superpath_on: Cell::new(true),
+            superpaths: Superpaths::default(),
             fed: RefCell::default(),
             default_rx_mode: Cell::default(),
         });

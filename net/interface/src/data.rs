@@ -28,6 +28,8 @@ impl IfFlags {
     pub const TX_CHECKSUM: IfFlags = IfFlags(1 << 6);
     /// Its device cuts large packets on the way out.
     pub const TX_GSO: IfFlags = IfFlags(1 << 7);
+    /// Its frames are switched, not routed.
+    pub const LAYER2: IfFlags = IfFlags(1 << 8);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]

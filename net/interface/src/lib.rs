@@ -23,6 +23,7 @@ mod testing;
 mod tx_placement;
 
 pub use control::{Create, Device, Info, Interfaces, Mtu, MtuLayer, Queue, TxQueueInfo};
+pub use control::{Hindrance, Medium, Superpath, SuperpathChoice};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;

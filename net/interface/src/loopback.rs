@@ -64,8 +64,7 @@ impl FrameNode for LoopbackTx {
             }
             run = (interface, run.1 + 1, run.2 + bytes);
             let meta = pkt.meta_mut();
-            meta.rx = interface;
-            meta.tx = SwIfIndex::NONE;
+            meta.received_by(interface);
             // What was true of it on its way out; checksums left open stay open, as between two virtual ports.
             meta.flags = meta.flags.without(Flags::LOCALLY_ORIGINATED).without(Flags::LINK_MULTICAST);
             meta.flow_hash = 0;

@@ -5,8 +5,8 @@
 //!                     |  options    |  local      |  too long: ip4-frag
 //!                ip4-options     ip4-local     |  expired: ip4-icmp-error
 //! ```
-//! The common way, from `ethernet-input` to the output node, is also one fused node, `ip4-superpath`
-//! ([`superpath`]), made of the same code.
+//! The common way, from `ethernet-input` to the output node, is also part of superpaths, made of the same code: see
+//! `net/superpaths`.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -17,7 +17,6 @@ mod family;
 mod icmp_error;
 pub mod node;
 mod running;
-pub mod superpath;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -66,16 +65,18 @@ pub static MODULE: Module = Module {
     description: "IPv4 forwarding",
     init,
     commands: cli::COMMANDS,
-    start: superpath::start,
     running: running::running,
     ..Module::NONE
 };
 
-/// The nodes that the superpath shares with the graph.
+/// The nodes that superpaths share with the graph.
 pub struct Ip4Nodes {
-    pub(crate) input: Arc<Ip4Input>,
-    pub(crate) lookup: Arc<Ip4Lookup>,
-    pub(crate) rewrite: Arc<Ip4Rewrite>,
+    /// `ip4-input`.
+    pub input: Arc<Ip4Input>,
+    /// `ip4-lookup`.
+    pub lookup: Arc<Ip4Lookup>,
+    /// `ip4-rewrite`.
+    pub rewrite: Arc<Ip4Rewrite>,
 }
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {

@@ -5,8 +5,8 @@
 //!                     |  options    |  local      |  too long, expired: ip6-icmp-error
 //!               ip6-hop-by-hop   ip6-local
 //! ```
-//! The common way, from `ethernet-input` to the output node, is also one fused node, `ip6-superpath`
-//! ([`superpath`]), made of the same code.
+//! The common way, from `ethernet-input` to the output node, is also part of superpaths, made of the same code: see
+//! `net/superpaths`.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -17,7 +17,6 @@ mod family;
 mod icmp_error;
 pub mod node;
 mod running;
-pub mod superpath;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,16 +68,18 @@ pub static MODULE: Module = Module {
     init,
     commands: cli::COMMANDS,
     api: &[&api::interface::API, &api::IP],
-    start: superpath::start,
     running: running::running,
     ..Module::NONE
 };
 
-/// The nodes that the superpath shares with the graph.
-pub(crate) struct Ip6Nodes {
-    pub(crate) input: Arc<Ip6Input>,
-    pub(crate) lookup: Arc<Ip6Lookup>,
-    pub(crate) rewrite: Arc<Ip6Rewrite>,
+/// The nodes that superpaths share with the graph.
+pub struct Ip6Nodes {
+    /// `ip6-input`.
+    pub input: Arc<Ip6Input>,
+    /// `ip6-lookup`.
+    pub lookup: Arc<Ip6Lookup>,
+    /// `ip6-rewrite`.
+    pub rewrite: Arc<Ip6Rewrite>,
 }
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {

@@ -286,8 +286,8 @@ fn gives_the_same_packets_counters_and_drops_as_the_ordinary_nodes() {
     let seed = Rng::seed(20_251_122);
     for n in 0..4 {
         let (plain, fused) = TWINS.run(seed + n, 200);
-        assert_eq!(plain.vectors("ip6-superpath"), 0, "the ordinary router uses no superpath");
-        assert!(fused.vectors("ip6-superpath") > 1000, "the other one does");
+        assert_eq!(plain.vectors("ip-superpath"), 0, "the ordinary router uses no superpath");
+        assert!(fused.vectors("ip-superpath") > 1000, "the other one does");
         if n == 0 {
             every_case_was_met(&plain.router);
         }
@@ -355,23 +355,23 @@ fn traced_packets_take_the_ordinary_nodes_and_tell_their_way() {
     let way =
         [common::HAND, "ethernet-input", "ip6-input", "ip6-lookup", "ip6-rewrite", "pg1-output", "pg1-tx"];
     assert_eq!(world.router.trace_paths(), [way, way]);
-    assert_eq!(world.vectors("ip6-superpath"), 0, "the whole frame takes the ordinary way");
+    assert_eq!(world.vectors("ip-superpath"), 0, "the whole frame takes the ordinary way");
     assert_eq!(world.ports[1].received().len(), 5);
     world.givers[0].give(frame);
     world.router.run();
-    assert_eq!(world.vectors("ip6-superpath"), 1, "without a wish for traces the superpath is back");
+    assert_eq!(world.vectors("ip-superpath"), 1, "without a wish for traces the superpath is back");
     assert_eq!(world.ports[1].received().len(), 1);
 }
 
 #[test]
 fn an_interface_without_ip6_keeps_to_the_superpath_of_ip4() {
     let mut world = world(true);
-    let before = (world.vectors("ip4-superpath"), world.vectors("ip6-superpath"));
+    let before = (world.vectors("ip4-superpath"), world.vectors("ip-superpath"));
     let frame = PacketBuilder::ethernet(station(3), world.ports[NO_IP6].mac());
     world.givers[NO_IP6].give(frame.clone().ip4([10, 0, 3, 2], [10, 1, 0, 1]).udp(1, 2).build());
     world.givers[NO_IP6].give(frame.ip6(ip("2001:db8:3::2"), ip("2001:100::1")).udp(1, 2).build());
     world.router.run();
-    let after = (world.vectors("ip4-superpath"), world.vectors("ip6-superpath"));
+    let after = (world.vectors("ip4-superpath"), world.vectors("ip-superpath"));
     assert_eq!(after, (before.0 + 2, before.1));
     assert_eq!(world.router.error("ip6-not-enabled", "ip6 is not enabled on the interface"), 1);
     assert_eq!(world.ports[1].received().len(), 1);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shoal_graph::{FeatureSpec, Graph, GraphError, PacketNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
@@ -93,22 +94,43 @@ const IP6: Features = [
     (shoal_ip6::OUTPUT_ARC, Clamping::<true, true>::NAME),
 ];
 
-fn add_nodes(graph: &Graph, ip4: &Sizes, ip6: &Sizes) -> Result<(), GraphError> {
-    graph.add_packet(Clamping::<false, false> { sizes: ip4.clone() })?;
-    graph.add_packet(Clamping::<false, true> { sizes: ip4.clone() })?;
-    graph.add_packet(Clamping::<true, false> { sizes: ip6.clone() })?;
-    graph.add_packet(Clamping::<true, true> { sizes: ip6.clone() })?;
+/// The nodes of one family.
+pub struct FamilyNodes<const IP6: bool> {
+    /// Of packets that come in.
+    pub rx: Arc<Clamping<IP6, false>>,
+    /// Of packets that go out.
+    pub tx: Arc<Clamping<IP6, true>>,
+}
+
+/// The nodes that superpaths share with the graph.
+pub struct MssNodes {
+    /// Those of IPv4.
+    pub ip4: FamilyNodes<false>,
+    /// Those of IPv6.
+    pub ip6: FamilyNodes<true>,
+}
+
+fn add_family<const IP6: bool>(graph: &Graph, sizes: &Sizes) -> Result<FamilyNodes<IP6>, GraphError> {
+    let rx = Arc::new(Clamping { sizes: sizes.clone() });
+    let tx = Arc::new(Clamping { sizes: sizes.clone() });
+    graph.add_packet_shared(Arc::clone(&rx))?;
+    graph.add_packet_shared(Arc::clone(&tx))?;
+    Ok(FamilyNodes { rx, tx })
+}
+
+fn add_nodes(graph: &Graph, ip4: &Sizes, ip6: &Sizes) -> Result<MssNodes, GraphError> {
+    let nodes = MssNodes { ip4: add_family(graph, ip4)?, ip6: add_family(graph, ip6)? };
     for (arc, node) in IP4.into_iter().chain(IP6) {
         graph.add_feature(FeatureSpec { arc, node, before: &[], after: &[] });
     }
-    Ok(())
+    Ok(nodes)
 }
 
 impl MssClamp {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let interfaces = control.get::<Interfaces>()?;
         let (ip4, ip6) = (Sizes::new()?, Sizes::new()?);
-        add_nodes(&*control.graph()?, &ip4, &ip6)?;
+        control.put(add_nodes(&*control.graph()?, &ip4, &ip6)?);
         let all = RefCell::default();
         let clamp = Rc::new(MssClamp { interfaces: Rc::clone(&interfaces), ip4, ip6, all });
         let weak = Rc::downgrade(&clamp);

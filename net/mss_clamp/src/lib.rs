@@ -15,7 +15,7 @@ mod running;
 mod sizes;
 
 pub use clamp::{Clamped, clamp};
-pub use control::{Directions, MssClamp, MssError, Setting};
+pub use control::{Directions, FamilyNodes, MssClamp, MssError, MssNodes, Setting};
 
 use std::rc::Rc;
 

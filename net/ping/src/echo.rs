@@ -208,7 +208,7 @@ impl Echo {
         let mut pkt = main.cache().packet(&mut buffer);
         let front = pkt.current();
         let meta = pkt.meta_mut();
-        meta.tx = SwIfIndex(self.fib.0);
+        meta.set_fib(Some(self.fib));
         if let Some(link) = link {
             meta.rx = link;
         }

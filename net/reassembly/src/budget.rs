@@ -4,30 +4,47 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use shoal_buffer::Pool;
+
 /// Clones draw from the same.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Budget(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     held: AtomicU32,
-    most: AtomicU32,
+    most: Most,
+}
+
+enum Most {
+    Fixed(AtomicU32),
+    /// So many parts of a pool, which may grow.
+    Part(Arc<Pool>, u32),
 }
 
 impl Budget {
     /// Nothing is held.
     pub fn new(most: u32) -> Self {
-        Budget(Arc::new(Shared { held: AtomicU32::new(0), most: AtomicU32::new(most) }))
+        Budget(Arc::new(Shared { held: AtomicU32::new(0), most: Most::Fixed(AtomicU32::new(most)) }))
     }
 
-    /// Sets how many there may be. What is held already stays.
+    /// Nothing is held; there may be one of so many of a pool's buffers.
+    pub fn part_of(pool: Arc<Pool>, one_of: u32) -> Self {
+        Budget(Arc::new(Shared { held: AtomicU32::new(0), most: Most::Part(pool, one_of.max(1)) }))
+    }
+
+    /// Sets how many there may be, if that was fixed. What is held already stays.
     pub fn set(&self, most: u32) {
-        self.0.most.store(most, Ordering::Relaxed);
+        if let Most::Fixed(fixed) = &self.0.most {
+            fixed.store(most, Ordering::Relaxed);
+        }
     }
 
     /// How many there may be.
     pub fn most(&self) -> u32 {
-        self.0.most.load(Ordering::Relaxed)
+        match &self.0.most {
+            Most::Fixed(fixed) => fixed.load(Ordering::Relaxed),
+            Most::Part(pool, one_of) => pool.total() / one_of,
+        }
     }
 
     /// How many are held.

@@ -6,13 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::{FeatureSpec, Graph};
+use shoal_buffer::slot::SlotKey;
+use shoal_graph::{FeatureSpec, Graph, StateKey};
 use shoal_interface::{Event, Interfaces};
 use shoal_ip::{ListenerTable, Listeners};
 use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError};
 
+use crate::L4;
 use crate::ReassemblyError;
 use crate::budget::Budget;
 use crate::family::{Family, Ip4, Ip6};
@@ -24,14 +26,13 @@ use crate::node::sv::SvNode;
 use crate::node::sv_feature::SvFeature;
 use crate::settings::{Settings, Shared};
 use crate::state::{Full, Sv};
-use crate::threads::Owners;
 
 mod look;
 
 pub use look::{Datagram, Look};
 
 /// The part of all buffers that fragments may hold while they wait.
-const SHARE_OF_BUFFERS: usize = 4;
+const SHARE_OF_BUFFERS: u32 = 4;
 
 /// An address family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -81,8 +82,8 @@ type SvPlace = (SwIfIndex, Version, Side);
 
 /// What there is for one family.
 struct Part<F: Family> {
-    full: Arc<Full<F>>,
-    sv: Arc<Sv<F>>,
+    full: StateKey<Full<F>>,
+    sv: StateKey<Sv<F>>,
     receiver: Receiver,
 }
 
@@ -90,8 +91,8 @@ struct Part<F: Family> {
 pub struct Reassembly {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
-    owners: Owners,
     budget: Budget,
+    words: SlotKey<L4>,
     ip4: Part<Ip4>,
     ip6: Part<Ip6>,
     local: Cell<Families>,
@@ -104,30 +105,30 @@ impl<F: Family> Part<F> {
     fn new(
         graph: &Graph,
         interfaces: &Interfaces,
-        owners: &Owners,
+        words: SlotKey<L4>,
         budget: &Budget,
     ) -> Result<Self, InitError> {
         let settings = Shared::new(Settings::FULL);
-        let full = Arc::new(Full::<F>::new(owners.clone(), settings, interfaces.table(), budget));
+        let full = graph.add_state(Full::<F>::new(settings, interfaces.table(), budget))?;
         let receiver = Receiver::default();
-        let node = |origin| FullNode { full: Arc::clone(&full), origin };
-        graph.add_frame(node(Origin::Here))?;
-        let handoff = graph.add_frame_named(F::NODES.handoff, node(Origin::Elsewhere))?;
+        let node = |origin| FullNode { full: Arc::clone(full.feature()), origin };
+        graph.add_stateful_frame(node(Origin::Here), &full)?;
+        let handoff = graph.add_stateful_frame_named(F::NODES.handoff, node(Origin::Elsewhere), &full)?;
         let expired = graph.add_packet(Expired::<F>::default())?;
-        full.set_nodes(handoff, expired);
+        full.feature().set_nodes(handoff, expired);
         graph.add_packet(FullFeature::<F>::default())?;
         graph.add_packet(LocalFull::<F>::new(receiver.clone()))?;
         let node = F::NODES.feature;
         graph.add_feature(FeatureSpec { arc: F::NODES.unicast, node, before: &[], after: &[] });
         let settings = Shared::new(Settings::SHALLOW);
-        let sv = Arc::new(Sv::<F>::new(owners.clone(), settings, interfaces.table(), budget));
-        let node = |origin| SvNode { sv: Arc::clone(&sv), origin };
-        graph.add_frame(node(Origin::Here))?;
-        let handoff = graph.add_frame_named(F::NODES.sv_handoff, node(Origin::Elsewhere))?;
+        let sv = graph.add_state(Sv::<F>::new(settings, interfaces.table(), budget))?;
+        let node = |origin| SvNode { sv: Arc::clone(sv.feature()), origin, words };
+        graph.add_stateful_frame(node(Origin::Here), &sv)?;
+        let handoff = graph.add_stateful_frame_named(F::NODES.sv_handoff, node(Origin::Elsewhere), &sv)?;
         let expired = graph.add_packet_named(F::NODES.sv_expired, Expired::<F>::default())?;
-        sv.set_nodes(handoff, expired);
-        graph.add_packet(SvFeature::<F, false>::default())?;
-        graph.add_packet(SvFeature::<F, true>::default())?;
+        sv.feature().set_nodes(handoff, expired);
+        graph.add_packet(SvFeature::<F, false>::new(words))?;
+        graph.add_packet(SvFeature::<F, true>::new(words))?;
         let (input, output) = (F::NODES.sv_feature, F::NODES.sv_output_feature);
         // What was put together needs no words of its first fragment.
         let after: &'static [&'static str] = const { &[F::NODES.feature] };
@@ -160,16 +161,17 @@ fn within(what: &'static str, value: u32, (least, most): (u32, u32)) -> Result<(
 impl Reassembly {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
-        let (owners, budget) = (Owners::default(), Budget::new(0));
+        let budget = Budget::part_of(Arc::clone(graph.pool()), SHARE_OF_BUFFERS);
+        let words = graph.claim_slot::<L4>("reassembly")?;
         let reassembly = Rc::new(Reassembly {
-            ip4: Part::new(&graph, &interfaces, &owners, &budget)?,
-            ip6: Part::new(&graph, &interfaces, &owners, &budget)?,
+            words,
+            ip4: Part::new(&graph, &interfaces, words, &budget)?,
+            ip6: Part::new(&graph, &interfaces, words, &budget)?,
             local: Cell::new(Families::NONE),
             on: RefCell::default(),
             sv_users: RefCell::default(),
             graph,
             interfaces: Rc::clone(&interfaces),
-            owners,
             budget,
         });
         let weak = Rc::downgrade(&reassembly);
@@ -186,15 +188,7 @@ impl Reassembly {
     pub(crate) fn connect(&self, control: &Control) -> Result<(), InitError> {
         self.ip4.connect(&self.graph)?;
         self.ip6.connect(&self.graph)?;
-        self.follow();
         self.set_local(control, Families::BOTH).map_err(|e| InitError::Other(e.to_string()))
-    }
-
-    /// Takes notice of how many threads and buffers there are.
-    pub(crate) fn follow(&self) {
-        self.owners.set(self.graph.threads().iter().map(|t| t.index));
-        let most = self.graph.pool().stats().total / SHARE_OF_BUFFERS;
-        self.budget.set(u32::try_from(most).unwrap_or(u32::MAX));
     }
 
     /// Puts together what an interface receives, or lets it pass as it is.
@@ -203,7 +197,6 @@ impl Reassembly {
     /// There is no such interface.
     pub fn set_interface(&self, interface: SwIfIndex, families: Families) -> Result<(), ReassemblyError> {
         self.interfaces.name(interface)?;
-        self.follow();
         for (names, on) in [(Ip4::NODES, families.ip4), (Ip6::NODES, families.ip6)] {
             self.interfaces.enable_feature(names.unicast, names.feature, interface, on)?;
         }
@@ -229,7 +222,6 @@ impl Reassembly {
     pub fn use_sv(&self, place: SvPlace, user: &'static str, on: bool) -> Result<(), ReassemblyError> {
         let (interface, version, side) = place;
         self.interfaces.name(interface)?;
-        self.follow();
         let names = if version == Version::Ip4 { Ip4::NODES } else { Ip6::NODES };
         let (arc, node) = match side {
             Side::Input => (names.unicast, names.sv_feature),
@@ -248,6 +240,11 @@ impl Reassembly {
             wanted
         };
         Ok(self.interfaces.enable_feature(arc, node, interface, wanted)?)
+    }
+
+    /// Where shallow virtual reassembly leaves in packets what their transport header says, for features behind it.
+    pub fn words(&self) -> SlotKey<L4> {
+        self.words
     }
 
     /// Whether somebody wants shallow virtual reassembly at a place.
@@ -277,10 +274,10 @@ impl Reassembly {
 
     fn shared(&self, version: Version, kind: Kind) -> &Shared {
         match (version, kind) {
-            (Version::Ip4, Kind::Full) => &self.ip4.full.settings,
-            (Version::Ip6, Kind::Full) => &self.ip6.full.settings,
-            (Version::Ip4, Kind::ShallowVirtual) => &self.ip4.sv.settings,
-            (Version::Ip6, Kind::ShallowVirtual) => &self.ip6.sv.settings,
+            (Version::Ip4, Kind::Full) => &self.ip4.full.feature().settings,
+            (Version::Ip6, Kind::Full) => &self.ip6.full.feature().settings,
+            (Version::Ip4, Kind::ShallowVirtual) => &self.ip4.sv.feature().settings,
+            (Version::Ip6, Kind::ShallowVirtual) => &self.ip6.sv.feature().settings,
         }
     }
 
@@ -300,6 +297,8 @@ impl Reassembly {
         within("max-fragments", max_fragments, Settings::FRAGMENTS)?;
         within("expire-walk-interval", expire_walk_interval_ms, Settings::INTERVAL_MS)?;
         self.shared(version, kind).set(settings);
+        // Timers follow.
+        self.look(version, kind, false)?;
         Ok(())
     }
 }

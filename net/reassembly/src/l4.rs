@@ -1,13 +1,10 @@
 //! What the first fragment of a datagram says of its transport: for every fragment, and every packet that is none.
 
-use shoal_buffer::Packet;
 use shoal_wire::{IpProtocol, TcpFlags};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What shallow virtual reassembly leaves in a packet's scratch for the features behind it.
-///
-/// The scratch is one for all features: a feature that wants this reads it before it, or one before it, writes there,
-/// which is to say that it stands directly behind shallow virtual reassembly on its arc.
+/// What shallow virtual reassembly leaves in packets for the features behind it, in a slot of its own:
+/// [`Reassembly::words`](crate::Reassembly::words) is the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct L4 {
@@ -67,18 +64,6 @@ impl L4 {
     /// TCP's flags, of a TCP packet.
     pub fn tcp_flags(&self) -> TcpFlags {
         TcpFlags(self.icmp_type_or_tcp_flags)
-    }
-
-    /// Takes them out of a packet that came through shallow virtual reassembly just now.
-    #[inline(always)]
-    pub fn of(pkt: &mut Packet<'_>) -> L4 {
-        *pkt.scratch::<L4>()
-    }
-
-    /// Leaves them in a packet.
-    #[inline(always)]
-    pub fn put(self, pkt: &mut Packet<'_>) {
-        *pkt.scratch::<L4>() = self;
     }
 }
 

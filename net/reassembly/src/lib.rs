@@ -10,8 +10,8 @@
 //!                                       other threads --> -handoff       +--> ip4-full-reassembly-expired: timeout
 //! ```
 //!
-//! [`table`] is the bookkeeping, without packets; [`family`] what differs between IPv4 and IPv6; [`threads`] who owns
-//! which datagram; [`budget`] how many buffers all of it may hold.
+//! [`table`] is the bookkeeping, without packets; [`family`] what differs between IPv4 and IPv6; [`state`] what each thread
+//! keeps; [`threads`] who owns which datagram; [`budget`] how many buffers all of it may hold.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -20,10 +20,11 @@ pub mod cli;
 mod control;
 mod error;
 pub mod family;
+mod hash;
 mod join;
 pub mod l4;
+mod moving;
 pub mod node;
-mod process;
 mod running;
 mod settings;
 pub mod state;
@@ -84,16 +85,5 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (reassembly, processes) = (control.get::<Reassembly>()?, control.processes()?);
-    reassembly.connect(control)?;
-    for (name, version, kind) in [
-        ("ip4-full-reassembly-expire-walk", Version::Ip4, Kind::Full),
-        ("ip6-full-reassembly-expire-walk", Version::Ip6, Kind::Full),
-        ("ip4-sv-reassembly-expire-walk", Version::Ip4, Kind::ShallowVirtual),
-        ("ip6-sv-reassembly-expire-walk", Version::Ip6, Kind::ShallowVirtual),
-    ] {
-        let walk = process::expire_walk(Rc::clone(&reassembly), Rc::clone(&processes), version, kind);
-        processes.spawn(name, walk);
-    }
-    Ok(())
+    control.get::<Reassembly>()?.connect(control)
 }

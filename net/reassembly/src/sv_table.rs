@@ -2,13 +2,14 @@
 //! before it. Nothing is put together; bytes are counted to know when a datagram is through.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{Hash, RandomState};
+use std::hash::Hash;
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_infra::{Handle, Pool};
 
 use crate::budget::Budget;
+use crate::hash::Keyed;
 use crate::l4::L4;
 use crate::table::{Arrival, Items, Limits, Seen, Why};
 
@@ -27,11 +28,11 @@ pub enum SvOutcome<T> {
     Known(T, L4),
 }
 
-struct Context<K, T> {
-    key: K,
-    since: Time,
-    older: Option<Handle<Context<K, T>>>,
-    newer: Option<Handle<Context<K, T>>>,
+pub(crate) struct Context<K, T> {
+    pub(crate) key: K,
+    pub(crate) since: Time,
+    pub(crate) older: Option<Handle<Context<K, T>>>,
+    pub(crate) newer: Option<Handle<Context<K, T>>>,
     /// What the first fragment says, and where it ends.
     first: Option<(L4, u32)>,
     waiting: VecDeque<(Arrival, T)>,
@@ -40,15 +41,18 @@ struct Context<K, T> {
     len: Option<u32>,
 }
 
+/// A datagram, or none.
+pub(crate) type Aged<K, T> = Option<Handle<Context<K, T>>>;
+
 /// Datagrams whose fragments pass, of one thread.
 pub struct SvTable<K, T> {
-    by_key: HashMap<K, Handle<Context<K, T>>, RandomState>,
-    contexts: Pool<Context<K, T>>,
-    oldest: Option<Handle<Context<K, T>>>,
-    newest: Option<Handle<Context<K, T>>>,
+    pub(crate) by_key: HashMap<K, Handle<Context<K, T>>, Keyed>,
+    pub(crate) contexts: Pool<Context<K, T>>,
+    pub(crate) oldest: Option<Handle<Context<K, T>>>,
+    pub(crate) newest: Option<Handle<Context<K, T>>>,
     /// Queues of contexts that ended, so that new ones allocate nothing.
     spare: Vec<VecDeque<(Arrival, T)>>,
-    budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
@@ -203,7 +207,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         let context = Context {
             key,
             since: now,
-            older: self.newest,
+            older: None,
             newer: None,
             first: None,
             waiting: self.spare.pop().unwrap_or_default(),
@@ -211,22 +215,47 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             bytes: 0,
             len: None,
         };
+        self.enter(context, self.newest)
+    }
+
+    /// Takes a datagram in, in the order of age behind another.
+    pub(crate) fn enter(&mut self, mut context: Context<K, T>, older: Aged<K, T>) -> Aged<K, T> {
+        let newer = match older {
+            Some(older) => self.contexts.get(older).and_then(|c| c.newer),
+            None => self.oldest,
+        };
+        (context.older, context.newer) = (older, newer);
+        let key = context.key;
         let handle = self.contexts.insert(context).ok()?;
-        match self.newest.and_then(|h| self.contexts.get_mut(h)) {
-            Some(before) => before.newer = Some(handle),
+        match older.and_then(|h| self.contexts.get_mut(h)) {
+            Some(older) => older.newer = Some(handle),
             None => self.oldest = Some(handle),
         }
-        self.newest = Some(handle);
+        match newer.and_then(|h| self.contexts.get_mut(h)) {
+            Some(newer) => newer.older = Some(handle),
+            None => self.newest = Some(handle),
+        }
         self.by_key.insert(key, handle);
         Some(handle)
     }
 
-    fn end(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
-        let Some(mut context) = self.contexts.remove(handle) else { return };
+    pub(crate) fn end(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        why: Why,
+        items: &mut (impl Items<T> + ?Sized),
+    ) {
+        let Some(mut context) = self.lift(handle) else { return };
         while let Some((arrival, item)) = context.waiting.pop_front() {
             self.budget.give(arrival.buffers);
             items.gone(item, why, false);
         }
+        self.spare.push(context.waiting);
+    }
+
+    /// Takes a datagram out, with the fragments that wait.
+    pub(crate) fn lift(&mut self, handle: Handle<Context<K, T>>) -> Option<Context<K, T>> {
+        let context = self.contexts.remove(handle)?;
         let (older, newer) = (context.older, context.newer);
         match older.and_then(|h| self.contexts.get_mut(h)) {
             Some(older) => older.newer = newer,
@@ -237,7 +266,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             None => self.newest = older,
         }
         self.by_key.remove(&context.key);
-        self.spare.push(context.waiting);
+        Some(context)
     }
 
     /// Ends up to `most` datagrams whose time is over; tells how many.

@@ -6,13 +6,14 @@
 //! rest never comes does not keep out those whose rest does.
 
 use std::collections::HashMap;
-use std::hash::{Hash, RandomState};
+use std::hash::Hash;
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_infra::{Handle, Pool};
 
 use crate::budget::Budget;
+use crate::hash::Keyed;
 
 /// A fragment, as far as bookkeeping is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,11 +91,11 @@ pub struct Limits {
 }
 
 /// One datagram. Its fragments are in order, without overlaps.
-struct Context<K, T> {
-    key: K,
-    since: Time,
-    older: Option<Handle<Context<K, T>>>,
-    newer: Option<Handle<Context<K, T>>>,
+pub(crate) struct Context<K, T> {
+    pub(crate) key: K,
+    pub(crate) since: Time,
+    pub(crate) older: Option<Handle<Context<K, T>>>,
+    pub(crate) newer: Option<Handle<Context<K, T>>>,
     first: Option<Handle<Piece<T>>>,
     last: Option<Handle<Piece<T>>>,
     pieces: u32,
@@ -104,7 +105,7 @@ struct Context<K, T> {
     /// A bit for each value of the ECN bits that was seen.
     ecn: u8,
     /// Nothing more is taken: what comes is dropped.
-    given_up: bool,
+    pub(crate) given_up: bool,
 }
 
 /// A datagram as `show ... details` prints it.
@@ -124,6 +125,9 @@ pub struct Seen<K> {
     pub given_up: bool,
 }
 
+/// A datagram, or none.
+pub(crate) type Aged<K, T> = Option<Handle<Context<K, T>>>;
+
 /// One piece, or none.
 type Link<T> = Option<Handle<Piece<T>>>;
 
@@ -136,12 +140,12 @@ struct Piece<T> {
 
 /// Datagrams that are not whole yet, of one thread.
 pub struct Table<K, T> {
-    by_key: HashMap<K, Handle<Context<K, T>>, RandomState>,
-    contexts: Pool<Context<K, T>>,
-    oldest: Option<Handle<Context<K, T>>>,
-    newest: Option<Handle<Context<K, T>>>,
+    pub(crate) by_key: HashMap<K, Handle<Context<K, T>>, Keyed>,
+    pub(crate) contexts: Pool<Context<K, T>>,
+    pub(crate) oldest: Option<Handle<Context<K, T>>>,
+    pub(crate) newest: Option<Handle<Context<K, T>>>,
     pieces: Pool<Piece<T>>,
-    budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 /// What the ECN bits of a datagram's fragments, a bit for each value seen, make for the whole. RFC 3168, 5.3.
@@ -325,11 +329,20 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             let oldest = self.oldest?;
             self.end(oldest, Why::Evicted, items);
         }
+        self.enter(key, now, self.newest)
+    }
+
+    /// A datagram without fragments, in the order of age behind another.
+    pub(crate) fn enter(&mut self, key: K, since: Time, older: Aged<K, T>) -> Aged<K, T> {
+        let newer = match older {
+            Some(older) => self.contexts.get(older).and_then(|c| c.newer),
+            None => self.oldest,
+        };
         let context = Context {
             key,
-            since: now,
-            older: self.newest,
-            newer: None,
+            since,
+            older,
+            newer,
             first: None,
             last: None,
             pieces: 0,
@@ -339,16 +352,19 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             given_up: false,
         };
         let handle = self.contexts.insert(context).ok()?;
-        match self.newest.and_then(|h| self.contexts.get_mut(h)) {
-            Some(before) => before.newer = Some(handle),
+        match older.and_then(|h| self.contexts.get_mut(h)) {
+            Some(older) => older.newer = Some(handle),
             None => self.oldest = Some(handle),
         }
-        self.newest = Some(handle);
+        match newer.and_then(|h| self.contexts.get_mut(h)) {
+            Some(newer) => newer.older = Some(handle),
+            None => self.newest = Some(handle),
+        }
         self.by_key.insert(key, handle);
         Some(handle)
     }
 
-    fn link(&mut self, handle: Handle<Context<K, T>>, arrival: Arrival, item: T) {
+    pub(crate) fn link(&mut self, handle: Handle<Context<K, T>>, arrival: Arrival, item: T) {
         let (before, after) = self.neighbours(handle, arrival.start);
         let Ok(piece) = self.pieces.insert(Piece { arrival, before, after, item: Some(item) }) else {
             return;
@@ -406,6 +422,13 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
 
     /// The last fragment of a datagram, and whether it begins where the datagram does.
     fn take_last(&mut self, handle: Handle<Context<K, T>>) -> Option<(T, bool)> {
+        let (arrival, item) = self.lift_last(handle)?;
+        self.budget.give(arrival.buffers);
+        Some((item, arrival.start == 0))
+    }
+
+    /// The last fragment of a datagram, whose buffers are held as before.
+    pub(crate) fn lift_last(&mut self, handle: Handle<Context<K, T>>) -> Option<(Arrival, T)> {
         let context = self.contexts.get_mut(handle)?;
         let piece = self.pieces.remove(context.last?)?;
         context.last = piece.before;
@@ -416,12 +439,11 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         if let Some(before) = piece.before.and_then(|h| self.pieces.get_mut(h)) {
             before.after = None;
         }
-        self.budget.give(piece.arrival.buffers);
-        Some((piece.item?, piece.arrival.start == 0))
+        Some((piece.arrival, piece.item?))
     }
 
     /// Takes a datagram out of the order of age and out of reach of fragments.
-    fn unlink(&mut self, handle: Handle<Context<K, T>>) {
+    pub(crate) fn unlink(&mut self, handle: Handle<Context<K, T>>) {
         let Some(context) = self.contexts.get(handle) else { return };
         let (key, older, newer) = (context.key, context.older, context.newer);
         match older.and_then(|h| self.contexts.get_mut(h)) {
@@ -448,7 +470,12 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         }
     }
 
-    fn end(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
+    pub(crate) fn end(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        why: Why,
+        items: &mut (impl Items<T> + ?Sized),
+    ) {
         self.release(handle, why, items);
         self.unlink(handle);
         self.contexts.remove(handle);

@@ -1,13 +1,12 @@
-//! Which thread puts which datagram together, and what each keeps of its own.
+//! Which thread puts which datagram together.
 //!
 //! Fragments of a datagram may come in on several threads. All of them go to one, picked by the hash of what names the
 //! datagram, so that each table belongs to one thread. The hash is keyed: nobody outside can send all to one thread.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use shoal_graph::MAX_THREADS;
-use shoal_graph::clock::Time;
 
 /// The threads that own datagrams: the workers, or the main thread when there are none. Clones are the same.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ impl Default for Owners {
 }
 
 impl Owners {
-    /// Says which threads there are. A datagram whose owner changes meanwhile is lost, as by the network.
+    /// Says which threads there are.
     pub fn set(&self, threads: impl IntoIterator<Item = usize>) {
         let all = threads.into_iter().fold(0u64, |bits, thread| bits | 1 << (thread % MAX_THREADS));
         let workers = all & !1;
@@ -38,45 +37,6 @@ impl Owners {
         }
         bits.trailing_zeros() as usize % MAX_THREADS
     }
-}
-
-/// What one thread keeps. The lock is taken once a frame, by the thread itself only: it never waits. Others look in by a
-/// job that the thread runs between two rounds; once a thread has ended the main thread clears up after it.
-pub struct Shard<T> {
-    table: Mutex<T>,
-    /// Datagrams in the table, and when its oldest began, for those who only want to know whether to look.
-    held: AtomicUsize,
-    oldest: AtomicU64,
-}
-
-impl<T> Shard<T> {
-    /// The table.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says what is in the table now.
-    pub fn publish(&self, held: usize, oldest: Option<Time>) {
-        self.held.store(held, Ordering::Relaxed);
-        self.oldest.store(oldest.map_or(u64::MAX, |t| t.0), Ordering::Relaxed);
-    }
-
-    /// Datagrams in the table.
-    pub fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    /// When the oldest of them began.
-    pub fn oldest(&self) -> Option<Time> {
-        Some(self.oldest.load(Ordering::Relaxed)).filter(|t| *t != u64::MAX).map(Time)
-    }
-}
-
-/// One for each thread there may be.
-pub fn shards<T>(make: impl Fn() -> T) -> Box<[Shard<T>]> {
-    let shard =
-        |_| Shard { table: Mutex::new(make()), held: AtomicUsize::new(0), oldest: AtomicU64::new(u64::MAX) };
-    (0..MAX_THREADS).map(shard).collect()
 }
 
 #[cfg(test)]

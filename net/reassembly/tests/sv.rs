@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::{BOTH, Over, set};
 use shoal_buffer::Packet;
+use shoal_buffer::slot::SlotKey;
 use shoal_graph::{Cx, Edge, FeatureSpec, NextNodes, NoError, PacketNode};
 use shoal_module::{Control, InitError, Module};
 use shoal_reassembly::{Kind, L4, Reassembly, Side};
@@ -32,7 +33,7 @@ impl NextNodes for On {
 }
 
 /// A feature that wants ports.
-struct Reader<const NODE: usize>(Seen);
+struct Reader<const NODE: usize>(Seen, SlotKey<L4>);
 
 impl<const NODE: usize> PacketNode for Reader<NODE> {
     const NAME: &'static str = ["ip4-reader", "ip6-reader", "ip4-reader-out", "ip6-reader-out"][NODE];
@@ -41,7 +42,7 @@ impl<const NODE: usize> PacketNode for Reader<NODE> {
     type Trace = L4;
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<On, NoError> {
-        self.0.0.lock().unwrap().push(L4::of(pkt));
+        self.0.0.lock().unwrap().push(*self.1.get(pkt));
         Ok(On(cx.next_feature(pkt)))
     }
 }
@@ -50,10 +51,12 @@ static READERS: Module = Module { name: "readers", init, ..Module::NONE };
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (graph, seen) = (control.graph()?, Seen::default());
-    graph.add_packet(Reader::<0>(seen.clone()))?;
-    graph.add_packet(Reader::<1>(seen.clone()))?;
-    graph.add_packet(Reader::<2>(seen.clone()))?;
-    graph.add_packet(Reader::<3>(seen.clone()))?;
+    let words = control.get::<Reassembly>()?.words();
+    assert!(graph.claim_slot::<L4>("readers").is_err(), "it is reassembly's");
+    graph.add_packet(Reader::<0>(seen.clone(), words))?;
+    graph.add_packet(Reader::<1>(seen.clone(), words))?;
+    graph.add_packet(Reader::<2>(seen.clone(), words))?;
+    graph.add_packet(Reader::<3>(seen.clone(), words))?;
     for (arc, node, after) in [
         ("ip4-unicast", "ip4-reader", &["ip4-sv-reassembly-feature"][..]),
         ("ip6-unicast", "ip6-reader", &["ip6-sv-reassembly-feature"]),

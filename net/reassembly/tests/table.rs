@@ -257,3 +257,52 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
         assert!(table.is_empty());
     }
 }
+
+/// Parts of tables change hands, in whatever order datagrams began: nothing is lost or twice there, the order of age stays,
+/// and what is whole afterwards is what would have been whole without.
+#[test]
+fn datagrams_move_between_tables_with_their_fragments() {
+    let budget = Budget::new(100);
+    let tables = || Table::<u8, Item>::new(budget.clone());
+    let (mut all, mut gone) = ([tables(), tables()], Gone::default());
+    let item = |number, arrival| Item { number, arrival, content: 0 };
+    let halves = [arrival(0, 8, true), arrival(16, 24, false), arrival(8, 16, true)];
+    // Datagram n began at n, on the thread of its oddness; two fragments of three are there.
+    for key in 0..8u8 {
+        let table = &mut all[usize::from(key % 2)];
+        for half in &halves[..2] {
+            let limits = (Limits { datagrams: 100, ..LIMITS }, Time(u64::from(key)));
+            table.insert(key, *half, item(usize::from(key), *half), limits, &mut gone);
+        }
+    }
+    let held = budget.held();
+    // Now datagrams below 4 are the first's.
+    let owner = |key: &u8| usize::from(*key >= 4);
+    let parts: Vec<_> = (0..2).flat_map(|here| all[here].part(Some(here), owner)).collect();
+    assert_eq!(parts.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [1, 0]);
+    for (to, part) in parts {
+        assert_eq!((part.len(), part.fragments()), (2, 4));
+        all[to].take_in(part, &mut gone);
+    }
+    for (table, keys) in all.iter().zip([[0, 1, 2, 3], [4, 5, 6, 7]]) {
+        assert_eq!(table.list(9).iter().map(|seen| seen.key).collect::<Vec<_>>(), keys);
+        assert!(table.list(9).iter().all(|seen| (seen.bytes, seen.len) == (16, Some(24))));
+    }
+    assert_eq!((budget.held(), gone.0.len()), (held, 0));
+    // A thread ends: all goes to the other. One datagram has begun there again meanwhile.
+    let mut ended = std::mem::replace(&mut all[0], tables());
+    insert(&mut all[1], 3, item(33, halves[2]), LIMITS, &mut gone);
+    for (to, part) in ended.part(None, |_| 1) {
+        all[to].take_in(part, &mut gone);
+    }
+    assert!(ended.is_empty());
+    assert_eq!(gone.0, [(3, Why::Evicted, false), (3, Why::Evicted, true)]);
+    let limits = Limits { datagrams: 100, ..LIMITS };
+    for key in (0..8u8).filter(|key| *key != 3) {
+        let whole = insert(&mut all[1], key, item(99, halves[2]), limits, &mut gone).unwrap();
+        assert_eq!(whole.iter().map(|item| item.number).collect::<Vec<_>>(), [key.into(), 99, key.into()]);
+    }
+    // By the order of age the one that began again, at 0, is the oldest.
+    assert_eq!(all[1].expire(Time(1), Duration::ZERO, 9, &mut gone), 1);
+    assert_eq!((budget.held(), all[1].len()), (0, 0));
+}

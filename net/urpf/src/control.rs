@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shoal_adj::Adjacencies;
 use shoal_fib::{Family, Fib, FibIndex, Source};
@@ -105,6 +106,26 @@ fn feature(family: Family, direction: Direction, mode: Mode) -> Option<(&'static
     Some((arc, node))
 }
 
+/// The nodes of one family, in the order of their arcs.
+pub struct FamilyNodes<const IP6: bool> {
+    /// Loose, of the receiving interface.
+    pub rx_loose: Arc<Check<IP6, false, false>>,
+    /// Strict, of the receiving interface.
+    pub rx_strict: Arc<Check<IP6, false, true>>,
+    /// Loose, of the sending interface.
+    pub tx_loose: Arc<Check<IP6, true, false>>,
+    /// Strict, of the sending interface.
+    pub tx_strict: Arc<Check<IP6, true, true>>,
+}
+
+/// The nodes that superpaths share with the graph.
+pub struct UrpfNodes {
+    /// Those of IPv4.
+    pub ip4: FamilyNodes<false>,
+    /// Those of IPv6.
+    pub ip6: FamilyNodes<true>,
+}
+
 /// What all nodes read.
 struct Parts {
     graph: Rc<Graph>,
@@ -117,20 +138,21 @@ impl Parts {
     fn add<const IP6: bool, const TX: bool, const STRICT: bool>(
         &self,
         tables: &Tables,
-    ) -> Result<(), InitError> {
-        self.graph.add_packet(Check::<IP6, TX, STRICT> {
+    ) -> Result<Arc<Check<IP6, TX, STRICT>>, InitError> {
+        let node = Arc::new(Check::<IP6, TX, STRICT> {
             fib: self.fib.tables(),
             adjacencies: self.adjacencies.table(),
             interfaces: self.interfaces.table(),
             tables: tables.clone(),
-        })?;
+        });
+        self.graph.add_packet_shared(Arc::clone(&node))?;
         let family = if IP6 { Family::Ip6 } else { Family::Ip4 };
         let direction = if TX { Direction::Tx } else { Direction::Rx };
         let mode = if STRICT { Mode::Strict } else { Mode::Loose };
-        if let Some((arc, node)) = feature(family, direction, mode) {
-            self.graph.add_feature(FeatureSpec { arc, node, before: &[], after: &[] });
+        if let Some((arc, name)) = feature(family, direction, mode) {
+            self.graph.add_feature(FeatureSpec { arc, node: name, before: &[], after: &[] });
         }
-        Ok(())
+        Ok(node)
     }
 }
 
@@ -144,14 +166,21 @@ impl Urpf {
         };
         let tables = [[Tables::new()?, Tables::new()?], [Tables::new()?, Tables::new()?]];
         let [[rx4, tx4], [rx6, tx6]] = &tables;
-        parts.add::<false, false, false>(rx4)?;
-        parts.add::<false, false, true>(rx4)?;
-        parts.add::<false, true, false>(tx4)?;
-        parts.add::<false, true, true>(tx4)?;
-        parts.add::<true, false, false>(rx6)?;
-        parts.add::<true, false, true>(rx6)?;
-        parts.add::<true, true, false>(tx6)?;
-        parts.add::<true, true, true>(tx6)?;
+        let nodes = UrpfNodes {
+            ip4: FamilyNodes {
+                rx_loose: parts.add(rx4)?,
+                rx_strict: parts.add(rx4)?,
+                tx_loose: parts.add(tx4)?,
+                tx_strict: parts.add(tx4)?,
+            },
+            ip6: FamilyNodes {
+                rx_loose: parts.add(rx6)?,
+                rx_strict: parts.add(rx6)?,
+                tx_loose: parts.add(tx6)?,
+                tx_strict: parts.add(tx6)?,
+            },
+        };
+        control.put(nodes);
         let Parts { interfaces, fib, .. } = parts;
         let urpf = Rc::new(Urpf { interfaces: Rc::clone(&interfaces), fib, tables, all: RefCell::default() });
         let weak = Rc::downgrade(&urpf);

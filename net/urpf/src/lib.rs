@@ -14,7 +14,7 @@ pub mod node;
 mod running;
 mod tables;
 
-pub use control::{Direction, Mode, Setting, Urpf};
+pub use control::{Direction, FamilyNodes, Mode, Setting, Urpf, UrpfNodes};
 pub use error::UrpfError;
 
 use std::rc::Rc;

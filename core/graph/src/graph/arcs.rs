@@ -10,6 +10,16 @@ use crate::feature::{Arc as FeatureArc, ArcSide, ArcSpec, ArcTable, FeatureSpec}
 use crate::feature::{EVERYBODY, MAX_FEATURES, order};
 use crate::node::{Edge, NodeIndex};
 
+/// What was enabled on an interface before and after a change of its features on an arc, as in
+/// [`FeatureArc::enabled`](crate::FeatureArc::enabled).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FeatureChange {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+}
+
 fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
     GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect())
 }
@@ -44,13 +54,55 @@ impl Graph {
         Ok(())
     }
 
-    /// Does something to an interface's features on an arc; then tells who watches it, if that makes a difference.
-    fn tell_watchers(&self, handle: &FeatureArc, interface: SwIfIndex, before: bool) {
-        if handle.any(interface) == before {
+    /// Tells `watcher` of each change of an interface's features on an arc, from now on.
+    pub fn watch_features(&self, arc: &FeatureArc, watcher: impl Fn(SwIfIndex, FeatureChange) + 'static) {
+        self.arcs.borrow_mut().feature_watchers.push((arc.number, Rc::new(watcher)));
+    }
+
+    /// Tells who watches an arc that an interface's features on it are not what they were.
+    fn tell_watchers(&self, handle: &FeatureArc, interface: SwIfIndex, before: u64) {
+        let change = FeatureChange { before, after: handle.enabled(interface) };
+        if change.before == change.after {
             return;
         }
-        let all = self.arcs.borrow().watchers.clone();
-        all.iter().filter(|(number, _)| *number == handle.number).for_each(|(_, watcher)| watcher(interface));
+        let (all, each) = {
+            let arcs = self.arcs.borrow();
+            (arcs.watchers.clone(), arcs.feature_watchers.clone())
+        };
+        if (change.before == 0) != (change.after == 0) {
+            all.iter()
+                .filter(|(number, _)| *number == handle.number)
+                .for_each(|(_, watcher)| watcher(interface));
+        }
+        each.iter()
+            .filter(|(number, _)| *number == handle.number)
+            .for_each(|(_, watcher)| watcher(interface, change));
+    }
+
+    /// An arc's name and side.
+    pub(crate) fn arc_facts(&self, arc: &FeatureArc) -> (&'static str, ArcSide) {
+        let arcs = self.arcs.borrow();
+        arcs.tables.get(usize::from(arc.number)).map_or(("", ArcSide::All), |table| (table.name, table.side))
+    }
+
+    /// A feature's position on an arc, after [`Graph::build`].
+    ///
+    /// # Errors
+    /// There is no such feature.
+    pub(crate) fn feature_position(&self, arc: &FeatureArc, feature: &str) -> Result<usize, GraphError> {
+        let arcs = self.arcs.borrow();
+        let features = arcs.tables.get(usize::from(arc.number)).map_or(&[][..], |table| &table.features);
+        features.iter().position(|(name, _)| name == feature).ok_or_else(|| {
+            GraphError::NoFeature(feature.to_owned(), features.iter().map(|(name, _)| name.clone()).collect())
+        })
+    }
+
+    /// Names of the features of an arc whose bits are set.
+    pub fn feature_names(&self, arc: &FeatureArc, bits: u64) -> Vec<String> {
+        let arcs = self.arcs.borrow();
+        let features = arcs.tables.get(usize::from(arc.number)).map_or(&[][..], |table| &table.features);
+        let named = features.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1);
+        named.map(|(_, (name, _))| name.clone()).collect()
     }
 
     /// Declares a feature; before [`Graph::build`].
@@ -181,7 +233,7 @@ impl Graph {
         };
         let handle = table.handle.clone();
         drop(arcs);
-        let before = handle.any(interface);
+        let before = handle.enabled(interface);
         if !handle.set(interface, position, on) {
             return Err(GraphError::TooMany("interfaces on an arc", crate::feature::MAX_INTERFACES));
         }
@@ -193,7 +245,7 @@ impl Graph {
     pub fn clear_features(&self, interface: SwIfIndex) {
         let handles: Vec<FeatureArc> = self.arcs.borrow().tables.iter().map(|t| t.handle.clone()).collect();
         for handle in handles {
-            let before = handle.any(interface);
+            let before = handle.enabled(interface);
             handle.clear(interface);
             self.tell_watchers(&handle, interface, before);
         }

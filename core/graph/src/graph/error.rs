@@ -2,6 +2,8 @@
 
 use std::io;
 
+use shoal_buffer::slot::SlotError;
+
 /// What can be wrong with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphError {
@@ -19,12 +21,16 @@ pub enum GraphError {
     OfAll(&'static str),
     /// Features whose constraints form a circle.
     Circle(&'static str, Vec<&'static str>),
+    /// A feature that is part of a superpath does not stand in the order of its arc there.
+    Order(String),
     /// More of something than the graph can hold.
     TooMany(&'static str, usize),
     /// No thread of this number; how many there are.
     NoThread(usize, usize),
     /// No such receive queue.
     NoQueue(u32),
+    /// A place in packets cannot be had.
+    Slot(SlotError),
     /// The system refused.
     System(String),
 }
@@ -50,16 +56,26 @@ impl std::fmt::Display for GraphError {
             GraphError::Circle(arc, names) => {
                 write!(f, "features of arc {arc} want to come before each other: {}", names.join(", "))
             }
+            GraphError::Order(feature) => {
+                write!(f, "feature `{feature}' has another place on its arc than in the superpath")
+            }
             GraphError::TooMany(what, most) => write!(f, "more than {most} {what}"),
             GraphError::NoThread(n, 1) => write!(f, "no thread {n}: there is only the main thread, 0"),
             GraphError::NoThread(n, count) => write!(f, "no thread {n}: there are 0 to {}", count - 1),
             GraphError::NoQueue(n) => write!(f, "no receive queue {n}"),
+            GraphError::Slot(why) => why.fmt(f),
             GraphError::System(why) => f.write_str(why),
         }
     }
 }
 
 impl std::error::Error for GraphError {}
+
+impl From<SlotError> for GraphError {
+    fn from(e: SlotError) -> Self {
+        GraphError::Slot(e)
+    }
+}
 
 impl From<io::Error> for GraphError {
     fn from(e: io::Error) -> Self {

@@ -18,12 +18,13 @@ use crate::lane::Lane;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::state::States;
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
 use crate::worker::{Round, Worker};
 
 /// How long a thread may take to answer before it is called stuck.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What `show interface rx-placement` prints of a queue.
 #[derive(Clone, Debug)]
@@ -142,6 +143,7 @@ impl Graph {
         let (pool, counters) = (Arc::clone(&self.pool), self.graph_counters.clone());
         let (traces, clock) = (Arc::clone(&self.traces), self.clock.clone());
         let (topology, face) = (self.topology.borrow().clone(), Arc::clone(&shared));
+        let makers = self.makers.borrow().clone();
         let body = move || {
             face.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             if let Some(cpu) = cpu {
@@ -151,7 +153,8 @@ impl Graph {
                 }
             }
             face.clear_busy();
-            let lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
+            let mut lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
+            lane.states = States::of(&makers, number);
             Worker::new(lane, topology, face, clock).run();
         };
         let join = std::thread::Builder::new().name(name).spawn(body)?;
@@ -163,6 +166,7 @@ impl Graph {
         }
         self.events.write(0, format!("worker {} started", number - 1));
         self.tell_observers();
+        self.reshard();
         Ok(number)
     }
 
@@ -204,6 +208,7 @@ impl Graph {
             return Err(GraphError::NoThread(thread, self.registry().running.len()));
         };
         self.tell_observers();
+        self.reshard();
         let queues: Vec<QueueInfo> =
             self.registry().queues.values().filter(|q| q.thread == thread).cloned().collect();
         for queue in queues {
@@ -218,7 +223,7 @@ impl Graph {
         }
         // Nobody sends to it any more; it empties its rings and ends.
         self.on_every_thread(move |w| w.disconnect(thread))?;
-        running.shared.post(Box::new(Worker::finish));
+        let states = self.give_up_states(&running.shared);
         running.shared.ask_to_stop_after_mail();
         if let Some(join) = running.join {
             join.join().map_err(|_| GraphError::System(format!("worker {thread} ended badly")))?;
@@ -227,6 +232,7 @@ impl Graph {
             w.round_inbox();
             w.inbox.disconnect(thread);
         })?;
+        self.deliver(states);
         self.events.write(0, format!("worker {} ended", thread - 1));
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use shoal_buffer::Packet;
 
-use super::{BLOCK, Finds, Known};
+use super::{BLOCK, Known, Seeks};
 
 /// For what lookups were done ahead.
 #[derive(Clone, Copy)]
@@ -14,18 +14,18 @@ pub enum Of {
 }
 
 /// Lookups of a block by one node.
-pub struct Ahead<L: Finds> {
+pub struct Ahead<L: Seeks> {
     all: [L::Sought; BLOCK],
     begun: L::Begun,
 }
 
-impl<L: Finds> Default for Ahead<L> {
+impl<L: Seeks> Default for Ahead<L> {
     fn default() -> Self {
         Ahead { all: [L::Sought::default(); BLOCK], begun: L::Begun::default() }
     }
 }
 
-impl<L: Finds> Ahead<L> {
+impl<L: Seeks> Ahead<L> {
     /// Reads what a packet will look for, whose header for the node is `offset` bytes behind its front, and begins.
     #[inline(always)]
     pub(super) fn begin(&mut self, facts: Option<L::Facts<'_>>, i: usize, pkt: &Packet<'_>, offset: usize) {

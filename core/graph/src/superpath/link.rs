@@ -6,36 +6,41 @@ use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use super::ahead::{Ahead, Of};
+use super::bind::Binder;
 use super::walk::{Spot, Walk};
-use super::{Finds, Known, Plain};
+use super::{Known, Plain, Seeks};
 use crate::cx::Cx;
+use crate::graph::GraphError;
 use crate::node::NodeIndex;
 
 /// Part of a chain, from one node to the end.
 pub trait Link: Send + Sync + 'static {
     /// What its nodes need to know of an interface.
     type Facts<'g>: Copy;
-    /// The node among them that looks something up.
-    type Lookup: Finds;
+    /// What among them looks something up; `()`: nothing does.
+    type Lookup: Seeks;
     /// How many nodes there are from here on.
     const NODES: usize;
     /// Bytes they take off the front of every plain packet before the lookup.
     const PULLS: usize;
 
-    /// The names of the nodes from here on.
-    fn names(list: &mut Vec<&'static str>);
+    /// Finds the nodes from here on.
+    ///
+    /// # Errors
+    /// One of them is not in the graph, or features do not stand in the order of their arc.
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError>;
 
     /// As [`Plain::facts`], of all nodes from here on.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
     /// What the lookup needs to know of an interface.
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Finds>::Facts<'_>;
+    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_>;
 
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Finds>::Sought>,
+        known: Known<<Self::Lookup as Seeks>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -54,9 +59,14 @@ pub trait Chain: Send + Sync + 'static {
     type Facts<'g>: Copy + Default;
     /// The lookups of a block that are done ahead.
     type Ahead: Default;
+    /// How many nodes there are.
+    const NODES: usize;
 
-    /// The names of all nodes.
-    fn names(list: &mut Vec<&'static str>);
+    /// Finds the nodes.
+    ///
+    /// # Errors
+    /// As [`Link::bind`].
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError>;
 
     /// As [`Plain::facts`], of all nodes.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
@@ -101,9 +111,9 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     const NODES: usize = 1 + Rest::NODES;
     const PULLS: usize = A::PULLS + Rest::PULLS;
 
-    fn names(list: &mut Vec<&'static str>) {
-        list.push(A::NAME);
-        Rest::names(list);
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        binder.node(A::NAME)?;
+        self.1.bind(binder)
     }
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
@@ -111,7 +121,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Finds>::Facts<'_> {
+    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_> {
         Rest::of_lookup(facts.1)
     }
 
@@ -119,7 +129,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Finds>::Sought>,
+        known: Known<<Self::Lookup as Seeks>::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -148,35 +158,39 @@ pub(super) fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk
     }
 }
 
-impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
-    type Facts<'g> = Option<<Self as Link>::Facts<'g>>;
-    type Ahead = Ahead<Rest::Lookup>;
+/// A chain without branches.
+pub struct Line<L>(pub L);
 
-    fn names(list: &mut Vec<&'static str>) {
-        <Self as Link>::names(list);
+impl<L: Link> Chain for Line<L> {
+    type Facts<'g> = Option<L::Facts<'g>>;
+    type Ahead = Ahead<L::Lookup>;
+    const NODES: usize = L::NODES;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        self.0.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Link>::Facts<'g>> {
-        Link::facts(self, interface, guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<L::Facts<'g>> {
+        self.0.facts(interface, guard)
     }
 
     fn is_far(&self, facts: Self::Facts<'_>) -> bool {
-        facts.is_some_and(|facts| Rest::Lookup::is_far(Self::of_lookup(facts)))
+        facts.is_some_and(|facts| L::Lookup::is_far(L::of_lookup(facts)))
     }
 
     #[inline(always)]
     fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
-        ahead.begin(facts.map(Self::of_lookup), i, pkt, <Self as Link>::PULLS);
+        ahead.begin(facts.map(L::of_lookup), i, pkt, L::PULLS);
     }
 
     #[inline(always)]
     fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        ahead.advance(facts.map(Self::of_lookup), n);
+        ahead.advance(facts.map(L::of_lookup), n);
     }
 
     #[inline(always)]
     fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        ahead.finish(facts.map(Self::of_lookup), n);
+        ahead.finish(facts.map(L::of_lookup), n);
     }
 
     #[inline(always)]
@@ -194,14 +208,14 @@ impl<A: Plain, Rest: Link> Chain for Then<A, Rest> {
     ) -> NodeIndex {
         let Some(facts) = facts else { return walk.leave(Spot::START) };
         let known = ahead.map_or(Known::Nothing, |(ahead, of)| ahead.known(of));
-        Link::go(self, facts, known, pkt, walk, Spot::START)
+        self.0.go(facts, known, pkt, walk, Spot::START)
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
-        Link::count(self, interface, packets, walk, Spot::START);
+        self.0.count(interface, packets, walk, Spot::START);
     }
 
     fn finish(&self, walk: &Walk<'_>) {
-        Link::finish(self, walk, Spot::START);
+        self.0.finish(walk, Spot::START);
     }
 }

@@ -6,15 +6,15 @@ use std::ops::Range;
 use shoal_buffer::{Frame, Memory, SwIfIndex};
 use shoal_infra::Guard;
 
+use super::BLOCK;
 use super::ahead::Of;
 use super::link::Chain;
 use super::walk::{Fan, Walk};
-use super::{BLOCK, DEPTH};
 use crate::cx::Common;
 use crate::dispatch::{Dispatch, Run, all_same};
 use crate::lane::Lane;
 use crate::node::NodeIndex;
-use crate::topology::{NodeEntry, Topology};
+use crate::topology::Topology;
 
 /// Blocks under way at a time, in a frame of many. One of few is a single block.
 const RING: usize = 3;
@@ -96,17 +96,19 @@ impl<L: Chain> ChainRunner<L> {
     #[inline(always)]
     fn go<'a>(&'a self, frame: &mut Frame, lane: &mut Lane, topology: &'a Topology, guard: Guard<'a>) {
         let Some(nowhere) = topology.nodes.first() else { return };
-        let mut entries: [&NodeEntry; DEPTH] = [nowhere; DEPTH];
-        for (slot, node) in entries.iter_mut().zip(&self.nodes) {
-            if let Some(entry) = topology.nodes.get(node.at()) {
-                *slot = entry;
-            }
-        }
-        let Lane { memory, counters, thread, now, exits, .. } = &mut *lane;
+        let Lane { memory, counters, thread, now, exits, left, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters };
-        let (left, second) = (<[Cell<u64>; DEPTH]>::default(), Cell::default());
+        let (any_left, second) = (Cell::default(), Cell::default());
         let fans = [Fan::new(nowhere), Fan::new(nowhere)];
-        let walk = Walk { common: &common, entries: &entries, left: &left, second: &second, fans: &fans };
+        let walk = Walk {
+            common: &common,
+            nodes: &self.nodes,
+            nowhere,
+            left: &*left,
+            any_left: &any_left,
+            second: &second,
+            fans: &fans,
+        };
         let mut same = Same { interface: SwIfIndex::NONE, since: 0, facts: L::Facts::default() };
         let n = frame.len();
         let memory = *memory;
@@ -136,6 +138,7 @@ impl<L: Chain> ChainRunner<L> {
         }
         self.flush(&same, n, &walk);
         self.chain.finish(&walk);
+        walk.forget();
     }
 
     /// One lookup for all packets, if it seems that they look for the same: three of them do.
@@ -244,7 +247,7 @@ impl<L: Chain> ChainRunner<L> {
     #[inline(never)]
     fn turn<'g>(&'g self, same: &mut Same<L::Facts<'g>>, i: usize, interface: SwIfIndex, walk: &Walk<'g>) {
         self.flush(same, i, walk);
-        walk.left.iter().for_each(|left| left.set(0));
+        walk.forget();
         walk.second.set(0);
         let facts = self.chain.facts(interface, walk.common.guard);
         *same = Same { interface, since: i, facts };
@@ -277,11 +280,4 @@ impl<L: Chain> Dispatch for ChainRunner<L> {
             lane.scatter_to(frame);
         }
     }
-}
-
-/// The names of a chain's nodes.
-pub(crate) fn names<L: Chain>(_: &L) -> Vec<&'static str> {
-    let mut list = Vec::new();
-    L::names(&mut list);
-    list
 }

@@ -6,9 +6,11 @@ use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use super::ahead::{Ahead, Of};
+use super::bind::Binder;
 use super::link::{Chain, Link, count};
 use super::walk::{Spot, Walk};
-use super::{Finds, Known, Plain, PlainSecond};
+use super::{Known, Plain, PlainSecond, Seeks};
+use crate::graph::GraphError;
 use crate::node::NodeIndex;
 
 /// Two chains that begin with the same node: packets it finds plain take the first, those that are plain for its
@@ -25,14 +27,14 @@ where
 
 /// The lookups of a block of two chains. Each has a place for every packet; in those of the other's packets stands what
 /// was there before, and is looked up too when a block has packets of both.
-pub struct Sides<A: Finds, B: Finds> {
+pub struct Sides<A: Seeks, B: Seeks> {
     first: Ahead<A>,
     other: Ahead<B>,
     /// Whether there are packets of the first chain, and of the second.
     any: [bool; 2],
 }
 
-impl<A: Finds, B: Finds> Default for Sides<A, B> {
+impl<A: Seeks, B: Seeks> Default for Sides<A, B> {
     fn default() -> Self {
         Sides { first: Ahead::default(), other: Ahead::default(), any: [false; 2] }
     }
@@ -40,7 +42,7 @@ impl<A: Finds, B: Finds> Default for Sides<A, B> {
 
 /// What is known for a packet of one chain; `any` tells whether there are lookups of it.
 #[inline(always)]
-fn known<L: Finds>(all: &Ahead<L>, any: bool, of: Of) -> Known<L::Sought> {
+fn known<L: Seeks>(all: &Ahead<L>, any: bool, of: Of) -> Known<L::Sought> {
     match of {
         // Then the first packet is of the other chain.
         Of::Frame if !any => Known::Nothing,
@@ -54,7 +56,7 @@ type OfChain<'g, N, A> = Option<(<N as Plain>::Facts<'g>, <A as Link>::Facts<'g>
 
 /// What the lookups of two chains that begin with `N` need to know of an interface.
 type OfLookups<'g, A, B> = (Option<LookupFacts<'g, A>>, Option<LookupFacts<'g, B>>);
-type LookupFacts<'g, A> = <<A as Link>::Lookup as Finds>::Facts<'g>;
+type LookupFacts<'g, A> = <<A as Link>::Lookup as Seeks>::Facts<'g>;
 
 #[inline(always)]
 fn of_lookups<N: Plain, A: Link, B: Link>((a, b): OfBoth<'_, N, A, B>) -> OfLookups<'_, A, B> {
@@ -65,10 +67,13 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     type Facts<'g> = OfBoth<'g, N, A, B>;
     type Ahead = Sides<A::Lookup, B::Lookup>;
 
-    fn names(list: &mut Vec<&'static str>) {
-        list.push(N::NAME);
-        A::names(list);
-        B::names(list);
+    const NODES: usize = 1 + A::NODES + B::NODES;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        binder.node(N::NAME)?;
+        self.1.bind(binder)?;
+        binder.set_branch(1);
+        self.2.bind(binder)
     }
 
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g> {

@@ -3,9 +3,9 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{Packet, SwIfIndex};
 
-use super::{DEPTH, FIRST, Plain};
+use super::{FIRST, Known, Plain};
 use crate::cx::{Common, Cx};
 use crate::lane::Lane;
 use crate::node::{Edge, NodeIndex};
@@ -14,9 +14,14 @@ use crate::topology::NodeEntry;
 /// What the links share while a frame is on a superpath.
 pub struct Walk<'a> {
     pub(super) common: &'a Common<'a>,
-    pub(super) entries: &'a [&'a NodeEntry; DEPTH],
+    /// The chain's nodes, by position.
+    pub(super) nodes: &'a [NodeIndex],
+    /// What stands for a node that the graph has no more.
+    pub(super) nowhere: &'a NodeEntry,
     /// Packets of the run that left at each node.
-    pub(super) left: &'a [Cell<u64>; DEPTH],
+    pub(super) left: &'a [Cell<u64>],
+    /// Whether there are any.
+    pub(super) any_left: &'a Cell<bool>,
     /// Packets of the run that took the second of two chains.
     pub(super) second: &'a Cell<u64>,
     /// One for each chain's end.
@@ -49,10 +54,8 @@ impl Spot {
 impl<'a> Walk<'a> {
     #[inline(always)]
     pub(super) fn entry(&self, spot: Spot) -> &'a NodeEntry {
-        match self.entries.get(spot.at) {
-            Some(entry) => entry,
-            None => unreachable!("a chain has an entry for each of its nodes"),
-        }
+        let entry = self.nodes.get(spot.at).and_then(|node| self.common.topology.nodes.get(node.at()));
+        entry.map_or(self.nowhere, |entry| entry)
     }
 
     #[inline(always)]
@@ -66,22 +69,81 @@ impl<'a> Walk<'a> {
     /// A packet goes on in the ordinary graph, with this node.
     #[inline(always)]
     pub(super) fn leave(&self, spot: Spot) -> NodeIndex {
-        leave(self.left.get(spot.at), self.entry(spot))
+        leave(self.left.get(spot.at), self.any_left, self.nodes.get(spot.at), self.nowhere)
+    }
+
+    /// The same with a node that looks up, or where the packet goes that need not be looked up.
+    #[inline(always)]
+    pub(super) fn leave_lookup<S>(&self, known: &Known<S>, mut pkt: Packet<'_>, spot: Spot) -> NodeIndex {
+        match known {
+            Known::Chosen(number, node) => {
+                pkt.meta_mut().adj = *number;
+                *node
+            }
+            _ => self.leave(spot),
+        }
+    }
+
+    /// The feature at `spot` has chosen where a packet goes.
+    #[inline(always)]
+    pub(super) fn chosen<S>(&self, number: u32, spot: Spot) -> Known<S> {
+        Known::Chosen(number, Lane::target(self.common.topology, self.entry(spot), FIRST))
+    }
+
+    /// The same of a feature behind the last lookup: the packet goes there as if the feature's node had sent it.
+    #[cold]
+    pub(super) fn turn_aside(&self, number: u32, mut pkt: Packet<'_>, edge: Edge, spot: Spot) -> NodeIndex {
+        pkt.meta_mut().adj = number;
+        Lane::target(self.common.topology, self.entry(spot), edge)
+    }
+
+    /// A packet takes an edge of the node at `spot`, to one of many nodes that all run `output`'s code, and passes that
+    /// too.
+    #[inline(always)]
+    pub(super) fn fan_out<O: Plain>(
+        &self,
+        output: &O,
+        pkt: &Packet<'_>,
+        edge: Edge,
+        spot: Spot,
+    ) -> NodeIndex {
+        let fan = self.fan(spot);
+        if fan.edge.get() != edge
+            && let Err(node) = fan.turn(output, pkt.tx(), self.common, self.entry(spot), edge)
+        {
+            return node;
+        }
+        fan.packets.set(fan.packets.get() + 1);
+        fan.bytes.set(fan.bytes.get() + pkt.len() as u64);
+        fan.exit.get()
     }
 
     /// Packets left of a run after those that left at this node.
     pub(super) fn after(&self, spot: Spot, packets: u64) -> u64 {
         packets.saturating_sub(self.left.get(spot.at).map_or(0, Cell::get))
     }
+
+    /// Forgets which packets left.
+    pub(super) fn forget(&self) {
+        if self.any_left.take() {
+            self.left.iter().for_each(|left| left.set(0));
+        }
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn leave(left: Option<&Cell<u64>>, entry: &NodeEntry) -> NodeIndex {
+fn leave(
+    left: Option<&Cell<u64>>,
+    any_left: &Cell<bool>,
+    node: Option<&NodeIndex>,
+    nowhere: &NodeEntry,
+) -> NodeIndex {
+    any_left.set(true);
     if let Some(left) = left {
         left.update(|n| n + 1);
     }
-    entry.index
+    node.copied().unwrap_or(nowhere.index)
 }
 
 /// The one of many nodes that the last packet went to, and what it had to count so far: most packets of a frame go the

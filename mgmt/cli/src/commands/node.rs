@@ -141,6 +141,7 @@ fn kind(kind: NodeKind) -> &'static str {
         NodeKind::Internal => "internal",
         NodeKind::Superpath => "superpath",
         NodeKind::Process => "process",
+        NodeKind::Timer => "timer",
     }
 }
 

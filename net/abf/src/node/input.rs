@@ -4,13 +4,15 @@
 use std::marker::PhantomData;
 
 use shoal_adj::Family;
-use shoal_buffer::Packet;
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::counter::Combined;
+use shoal_graph::superpath::{Optional, Pass};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
+use shoal_infra::Guard;
 use shoal_rule::{Address, Fields};
 
-use crate::chain::Chains;
+use crate::chain::{Chains, Entry};
 
 /// What differs between the families.
 pub trait Kind: Address {
@@ -82,6 +84,25 @@ pub struct AbfInput<A: Kind> {
     pub(crate) matched: Combined,
 }
 
+impl<A: Kind> AbfInput<A> {
+    /// The policy of a chain that a packet matches.
+    #[inline(always)]
+    fn find<'g>(chain: &'g [Entry<A>], pkt: &Packet<'_>, cx: &Cx<'_, Self>) -> Option<&'g Entry<A>> {
+        let Some(fields) = Fields::of(pkt.data()) else {
+            // No policy's; whether it goes on is for others to say.
+            cx.count(Error::Headers, 1);
+            return None;
+        };
+        chain.iter().find(|entry| entry.rule.matches(&fields))
+    }
+
+    #[inline(always)]
+    fn count(&self, entry: &Entry<A>, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
+        cx.count(Error::Matched, 1);
+        self.matched.add(cx.thread(), entry.counter as usize, 1, pkt.len() as u64);
+    }
+}
+
 impl<A: Kind> PacketNode for AbfInput<A> {
     const NAME: &'static str = A::NODE;
     type Next = Next<A>;
@@ -90,20 +111,34 @@ impl<A: Kind> PacketNode for AbfInput<A> {
 
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<A>, Error> {
-        let fields = Fields::of(pkt.data());
-        if fields.is_none() {
-            // No policy's; whether it goes on is for others to say.
-            cx.count(Error::Headers, 1);
-        }
-        let found = fields.and_then(|fields| self.chains.find(pkt.rx(), &fields, cx.guard()));
+        let found = self.chains.of(pkt.rx(), cx.guard()).and_then(|chain| Self::find(chain, pkt, cx));
         let Some(entry) = found else {
             cx.trace(pkt, || Trace { what: "no match,", policy: 0, adj: 0 });
             return Ok(Next(cx.next_feature(pkt), PhantomData));
         };
         cx.trace(pkt, || Trace { what: "matched", policy: entry.policy, adj: entry.adj.0 });
-        cx.count(Error::Matched, 1);
-        self.matched.add(cx.thread(), entry.counter as usize, 1, pkt.len() as u64);
+        self.count(entry, pkt, cx);
         pkt.meta_mut().adj = entry.adj.0;
         Ok(Next::BALANCE)
+    }
+}
+
+impl<A: Kind> Optional for AbfInput<A> {
+    type Facts<'g> = &'g [Entry<A>];
+
+    #[inline(always)]
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> &'g [Entry<A>] {
+        self.chains.of(interface, guard).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn pass(&self, chain: &[Entry<A>], pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass {
+        match Self::find(chain, pkt, cx) {
+            Some(entry) => {
+                self.count(entry, pkt, cx);
+                Pass::Chosen(entry.adj.0)
+            }
+            None => Pass::On,
+        }
     }
 }

@@ -7,10 +7,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::{FibIndex, Flags, Packet};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::IfTable;
 
 use crate::Allowance;
 use crate::family::{Family, HEAD, Say};
@@ -138,8 +138,8 @@ impl<F: Family> PacketNode for IcmpErrorNode<F> {
         meta.flags =
             if traced { Flags::LOCALLY_ORIGINATED.with(Flags::TRACED) } else { Flags::LOCALLY_ORIGINATED };
         meta.l3 = front;
-        if meta.tx == SwIfIndex::NONE {
-            meta.tx = SwIfIndex(F::table(&self.interfaces, rx, cx.guard()));
+        if meta.fib().is_none() {
+            meta.set_fib(Some(FibIndex(F::table(&self.interfaces, rx, cx.guard()))));
         }
         self.allowance.count(say.kind, cx.thread());
         cx.count(F::sent(say.kind), 1);

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use serde::Serialize;
-use shoal_graph::NodeKind;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::Interfaces;
+use crate::{InterfaceArg, Interfaces, SuperpathChoice};
 
 pub(super) const SET: Command = Command::new(
     "set superpath {on | off}",
@@ -17,9 +16,16 @@ pub(super) const SET: Command = Command::new(
 .examples(&["set superpath off", "set superpath on"])
 .doc("Packets fare the same either way; without superpaths every node shows in `show runtime`.");
 
-pub(super) const SHOW: Command =
-    Command::new("show superpath", "Show fused paths and the interfaces that use them", show)
-        .examples(&["show superpath"]);
+pub(super) const SHOW: Command = Command::new(
+    "show superpath [<interface>]",
+    "Show fused paths and the interfaces that use them, or why an interface uses one and not another",
+    show,
+)
+.examples(&["show superpath", "show superpath loop0"])
+.doc(
+    "A fused path is for interfaces whose features it covers. With an interface: the path it takes, and what keeps it \
+     from each other path.",
+);
 
 fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
     control.get::<Interfaces>()?.enable_superpath(args.has("on"))?;
@@ -39,19 +45,63 @@ struct Superpaths {
     paths: Vec<Path>,
 }
 
-fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+#[derive(Serialize)]
+struct NotTaken {
+    node: &'static str,
+    because: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    interface: String,
+    /// `None`: packets go from node to node.
+    superpath: Option<&'static str>,
+    /// What keeps packets of some protocol from it.
+    leaves_out: Vec<String>,
+    others: Vec<NotTaken>,
+}
+
+fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let interfaces = control.get::<Interfaces>()?;
+    if let Some(InterfaceArg(index)) = args.opt("interface")? {
+        return Ok(Output::view(Choice::of(interfaces.name(index)?, interfaces.superpath_of(index)?)));
+    }
     let mut paths = Vec::new();
-    for node in graph.nodes().into_iter().filter(|n| n.kind == NodeKind::Superpath) {
-        let uses =
-            |i: &shoal_buffer::SwIfIndex| interfaces.data(*i).is_ok_and(|d| d.rx_next(false) == node.index);
+    for (name, node) in interfaces.superpaths() {
+        let uses = |i: &shoal_buffer::SwIfIndex| interfaces.data(*i).is_ok_and(|d| d.rx_next(false) == node);
         let users = interfaces.indices().into_iter().filter(uses);
         paths.push(Path {
             interfaces: users.filter_map(|i| interfaces.name(i).ok()).collect(),
-            node: node.name,
+            node: name.to_owned(),
         });
     }
     Ok(Output::view(Superpaths { on: interfaces.superpath_enabled(), paths }))
+}
+
+impl Choice {
+    fn of(interface: String, choice: SuperpathChoice) -> Choice {
+        let words = |all: Vec<crate::Hindrance>| all.iter().map(ToString::to_string).collect();
+        let others = choice.others.into_iter();
+        Choice {
+            interface,
+            superpath: choice.taken,
+            leaves_out: words(choice.left_out),
+            others: others.map(|(node, because)| NotTaken { node, because: words(because) }).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.interface, self.superpath.unwrap_or("from node to node"))?;
+        for reason in &self.leaves_out {
+            writeln!(f, "  for some packets only: {reason}")?;
+        }
+        for NotTaken { node, because } in &self.others {
+            writeln!(f, "  not {node}: {}", because.join("; "))?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Superpaths {
@@ -77,5 +127,26 @@ mod tests {
         };
         let list = Superpaths { on: true, paths: vec![path("ip4-superpath", &["a0", "b0"]), path("x", &[])] };
         assert_eq!(list.to_string(), "superpaths on\n  ip4-superpath: a0 b0\n  x: not used\n");
+    }
+
+    #[test]
+    fn a_choice_says_what_keeps_the_interface_from_other_paths() {
+        use crate::{Hindrance, Medium};
+        let feature = |name: &str| Hindrance::Feature { feature: name.into(), arc: "ip4-unicast" };
+        let choice = SuperpathChoice {
+            taken: Some("ip-superpath"),
+            left_out: vec![feature("toy")],
+            others: vec![
+                ("a", vec![feature("one"), feature("two")]),
+                ("b", vec![Hindrance::Medium(Medium::Layer2)]),
+                ("c", vec![Hindrance::Cost(40)]),
+            ],
+        };
+        assert_eq!(
+            Choice::of("eth0".into(), choice).to_string(),
+            "eth0: ip-superpath\n  for some packets only: toy on ip4-unicast is not part of it\n  \
+             not a: one on ip4-unicast is not part of it; two on ip4-unicast is not part of it\n  \
+             not b: it is for switched interfaces\n  not c: it costs 40\n"
+        );
     }
 }

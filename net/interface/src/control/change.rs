@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::{NodeIndex, PacketNode};
+use shoal_graph::PacketNode;
 use shoal_wire::MacAddress;
 
 use super::{Device, Interfaces, MAX_MTU, Mtu, TAGS};
@@ -226,30 +226,6 @@ impl Interfaces {
         self.rename(index, &format!("{kind}{number}"))
     }
 
-    /// Sets the fused path that plain Ethernet interfaces may use on which one protocol runs. Of several that an
-    /// interface may use it takes the one that was set last.
-    ///
-    /// # Errors
-    /// The table cannot be written.
-    pub fn set_superpath(&self, protocol: IfFlags, node: NodeIndex) -> Result<(), InterfaceError> {
-        self.superpaths.borrow_mut().push((protocol, node));
-        self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
-    }
-
-    /// Switches superpaths on or off.
-    ///
-    /// # Errors
-    /// The table cannot be written.
-    pub fn enable_superpath(&self, on: bool) -> Result<(), InterfaceError> {
-        self.superpath_on.set(on);
-        self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
-    }
-
-    /// Whether superpaths are switched on.
-    pub fn superpath_enabled(&self) -> bool {
-        self.superpath_on.get()
-    }
-
     /// Enables or disables a feature of an arc on an interface.
     ///
     /// # Errors
@@ -276,10 +252,10 @@ impl Interfaces {
     }
 
     /// Chooses where an interface's frames go: to the features they run through first, if there are any; else, and
-    /// after those, to a superpath when it is plain Ethernet and the protocol runs on it.
+    /// after those, to the superpath that suits it best.
     pub(crate) fn choose_rx_next(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         let Some(plain) = self.all.borrow().get(&index).map(|i| i.plain_rx_next) else { return Ok(()) };
-        let fast = self.superpath_for(self.data(index)?.flags()).unwrap_or(plain);
+        let fast = self.superpath_for(index)?.unwrap_or(plain);
         let featured = self.graph.arc(DEVICE_INPUT_ARC)?.any(index);
         // A superpath sends frames with traced packets the ordinary way by itself.
         let end = self.graph.add_edge(self.device_input_end, fast)?;
@@ -294,11 +270,13 @@ impl Interfaces {
         self.lead_queues(index)
     }
 
-    fn superpath_for(&self, flags: IfFlags) -> Option<NodeIndex> {
-        let fits = |(protocol, _): &&(IfFlags, NodeIndex)| flags.all(IfFlags::ETHERNET.set(*protocol, true));
-        let superpaths = self.superpaths.borrow();
-        let found = superpaths.iter().rev().find(fits).map(|(_, node)| *node);
-        found.filter(|_| self.superpath_on.get())
+    /// An interface's frames are switched from now on, or routed again.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_layer2(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::LAYER2, on)))?;
+        self.choose_rx_next(index)
     }
 
     /// IPv4 runs on an interface, or does so no more; and in which table packets received there are looked up.

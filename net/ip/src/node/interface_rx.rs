@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 
 use shoal_adj::{AdjIndex, AdjTable};
-use shoal_buffer::{Packet, SwIfIndex};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
@@ -70,7 +70,8 @@ impl<F: IpFamily> PacketNode for InterfaceRx<F> {
         let flags = pkt.flags().received_again().ok_or(Error::TooOften)?;
         let bytes = pkt.len() as u64;
         let meta = pkt.meta_mut();
-        (meta.flags, meta.rx, meta.tx) = (flags, rx, SwIfIndex::NONE);
+        meta.flags = flags;
+        meta.received_by(rx);
         cx.counters().rx.add(cx.thread(), rx.0 as usize, 1, bytes);
         Ok(Next(PhantomData))
     }

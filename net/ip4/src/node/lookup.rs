@@ -9,7 +9,7 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
-use shoal_graph::superpath::{Finds, Known};
+use shoal_graph::superpath::{Finds, Known, Seeks};
 use shoal_graph::{Cx, Edge, StagedNode};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::mtrie4::Entry;
@@ -95,11 +95,8 @@ impl Ip4Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
     fn table(&self, pkt: &Packet<'_>) -> FibIndex {
-        match pkt.tx() {
-            SwIfIndex::NONE => FibIndex(self.interfaces.ip4_table(pkt.rx())),
-            // A feature, a driver or whoever made the packet chose another.
-            SwIfIndex(fib) => FibIndex(fib),
-        }
+        // A feature, a driver or the maker of the packet may have chosen another.
+        pkt.meta().fib().unwrap_or_else(|| FibIndex(self.interfaces.ip4_table(pkt.rx())))
     }
 }
 
@@ -171,16 +168,10 @@ impl StagedNode for Ip4Lookup {
     }
 }
 
-impl Finds for Ip4Lookup {
+impl Seeks for Ip4Lookup {
     type Facts<'g> = (&'g Mtrie4, FibIndex);
-    type Found<'g> = &'g Adj;
     type Sought = Search<u32>;
     type Begun = Begun;
-
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        let fib = FibIndex(self.interfaces.ip4_table(interface));
-        Some((self.fib.trie(fib, guard)?, fib))
-    }
 
     fn is_far((trie, _): Self::Facts<'_>) -> bool {
         // One that is in the first caches answers at once.
@@ -206,17 +197,27 @@ impl Finds for Ip4Lookup {
     fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
         trie.finish(begun, all);
     }
+}
+
+impl Finds for Ip4Lookup {
+    type Found<'g> = &'g Adj;
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>> {
+        let fib = FibIndex(self.interfaces.ip4_table(interface));
+        Some((self.fib.trie(fib, guard)?, fib))
+    }
 
     #[inline(always)]
     fn find<'g>(
         &'g self,
-        (trie, fib): Self::Facts<'g>,
+        (trie, fib): <Self as Seeks>::Facts<'g>,
         known: Known<Search<u32>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
         let value = match known {
             Known::Answer(search) => search.value(),
+            Known::Chosen(number, _) => number,
             Known::Nothing => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
             Known::Other(search) => {
                 let dst = pkt.header::<Ip4Header>()?.dst_u32();
@@ -235,7 +236,7 @@ impl Finds for Ip4Lookup {
                 return None;
             }
         }
-        if pkt.tx() != SwIfIndex::NONE {
+        if pkt.meta().fib().is_some() {
             return None;
         }
         pkt.meta_mut().adj = index.0;

@@ -6,9 +6,8 @@
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::superpath::Plain;
+use shoal_graph::superpath::Opens;
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_infra::Guard;
 use shoal_wire::{Ip6Header, IpProtocol};
 
 use crate::Headers;
@@ -80,7 +79,7 @@ impl PacketNode for Ip6Input {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
         let rx = pkt.rx();
-        if self.facts(rx, cx.guard()).is_some() && self.plain((), pkt) {
+        if !self.unicast.any(rx) && self.plain(pkt) {
             cx.count_ip6(rx);
             return Ok(Next::Lookup);
         }
@@ -88,16 +87,14 @@ impl PacketNode for Ip6Input {
     }
 }
 
-impl Plain for Ip6Input {
-    type Facts<'g> = ();
-
+impl Opens for Ip6Input {
     #[inline(always)]
-    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {
-        (!self.unicast.any(interface)).then_some(())
+    fn arc(&self) -> &FeatureArc {
+        &self.unicast
     }
 
     #[inline(always)]
-    fn plain(&self, (): (), pkt: &mut Packet<'_>) -> bool {
+    fn plain(&self, pkt: &mut Packet<'_>) -> bool {
         let len = pkt.len();
         let Some(ip) = pkt.header::<Ip6Header>() else { return false };
         ip.version_ok()

@@ -1,6 +1,5 @@
 //! `ip6-local`: packets for this router. RFC 8200, 4 and 8.1; RFC 4443, 2.3.
-//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error | features of
-//! `ip6-local`, and ip6-local-end-of-arc behind them
+//! ip6-lookup -> **ip6-local** -> ip6-icmp-input | registered protocols and ports | ip6-icmp-error | its arc's features
 
 use std::sync::Arc;
 
@@ -9,9 +8,8 @@ use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_ip::Listeners;
 use shoal_ip::node::LocalDelivery;
-use shoal_wire::checksum::Sum;
 use shoal_wire::ip6_ext::{Ip6ExtError, Reader, is_extension, walk};
-use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, icmp6};
+use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, checksum::Sum, icmp6};
 
 use crate::{Headers, IcmpError, Ip6Family};
 

@@ -12,7 +12,7 @@ use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::{Cx, Edge, GROUP, StagedNode};
 use shoal_infra::Guard;
 use shoal_infra::mtrie::Search;
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::IfTable;
 use shoal_ip::node::RouteLookup;
 use shoal_wire::Ip6Header;
 
@@ -93,11 +93,8 @@ impl Ip6Lookup {
     /// The table a packet is looked up in.
     #[inline(always)]
     fn table(&self, pkt: &Packet<'_>) -> FibIndex {
-        match pkt.tx() {
-            SwIfIndex::NONE => FibIndex(self.interfaces.ip6_table(pkt.rx())),
-            // A feature, a driver or whoever made the packet chose another.
-            SwIfIndex(fib) => FibIndex(fib),
-        }
+        // A feature, a driver or the maker of the packet may have chosen another.
+        pkt.meta().fib().unwrap_or_else(|| FibIndex(self.interfaces.ip6_table(pkt.rx())))
     }
 }
 

@@ -6,9 +6,9 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use shoal_adj::{Adj, AdjIndex, AdjTable};
-use shoal_buffer::{Flags, Meta, Packet};
+use shoal_buffer::{Flags, Meta, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::superpath::Uses;
+use shoal_graph::superpath::{Uses, UsesOut};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_wire::Ip6Header;
 use shoal_wire::ip6_address::is_link_local;
@@ -134,26 +134,52 @@ impl PacketNode for Ip6Rewrite {
 impl Uses<&Adj> for Ip6Rewrite {
     #[inline(always)]
     fn plain_with(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        let rewrite = adj.ethernet_rewrite()?;
-        if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
-            return None;
-        }
-        let ip = pkt.header::<Ip6Header>()?;
-        let (hop_limit, total) = (ip.hop_limit(), total(ip));
-        let [top, ..] = ip.src_bytes();
-        let too_long = total > usize::from(adj.mtu);
-        if hop_limit <= 1 || *top == 0xfe || too_long && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
-            return None;
-        }
-        pkt.push(rewrite.len())?;
-        pkt.meta_mut().tx = adj.tx();
-        // All of the packet is written at last, so that nothing of it must be read again.
-        let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
-        let (ip, _) = Ip6Header::mut_from_prefix(ip).ok()?;
-        ip.decrement_hop_limit_from(hop_limit);
-        *front = *rewrite;
-        Some(adj.edge())
+        put_in_front(adj.ethernet_rewrite()?, adj, pkt)
     }
+}
+
+impl UsesOut<&Adj> for Ip6Rewrite {
+    #[inline(always)]
+    fn arc(&self) -> &FeatureArc {
+        &self.output
+    }
+
+    #[inline(always)]
+    fn featured(adj: &Adj) -> Option<SwIfIndex> {
+        adj.featured_ethernet_rewrite().map(|_| adj.tx())
+    }
+
+    #[inline(always)]
+    fn plain_featured(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+        let rewrite = adj.featured_ethernet_rewrite()?;
+        let edge = put_in_front(rewrite, adj, pkt)?;
+        let l3 = pkt.current() + rewrite.len() as i16;
+        pkt.meta_mut().l3 = l3;
+        Some(edge)
+    }
+}
+
+/// Sends a plain packet on its way; of another nothing is changed.
+#[inline(always)]
+fn put_in_front(rewrite: &[u8; 14], adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+    if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
+        return None;
+    }
+    let ip = pkt.header::<Ip6Header>()?;
+    let (hop_limit, total) = (ip.hop_limit(), total(ip));
+    let [top, ..] = ip.src_bytes();
+    let too_long = total > usize::from(adj.mtu);
+    if hop_limit <= 1 || *top == 0xfe || too_long && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
+        return None;
+    }
+    pkt.push(rewrite.len())?;
+    pkt.meta_mut().tx = adj.tx();
+    // All of the packet is written at last, so that nothing of it must be read again.
+    let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
+    let (ip, _) = Ip6Header::mut_from_prefix(ip).ok()?;
+    ip.decrement_hop_limit_from(hop_limit);
+    *front = *rewrite;
+    Some(adj.edge())
 }
 
 /// The sender is told why its packet goes no further.

@@ -6,11 +6,11 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use shoal_adj::{AdjIndex, AdjTable};
-use shoal_buffer::{Buffer, Flags, Frame, Packet};
+use shoal_buffer::{Buffer, FibIndex, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_icmp::Allowance;
-use shoal_interface::{IfTable, SwIfIndex};
+use shoal_interface::IfTable;
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::nd::{HOP_LIMIT, Redirect};
 use shoal_wire::{Icmp6Type, IntoBytes, Ip6Header, IpProtocol, MacAddress};
@@ -110,7 +110,8 @@ impl Ip6Redirect {
         let front = message.current();
         let meta = message.meta_mut();
         // A link-local address is looked up on the link the packet came from.
-        (meta.rx, meta.tx, meta.l3) = (pkt.rx(), SwIfIndex(table), front);
+        (meta.rx, meta.l3) = (pkt.rx(), front);
+        meta.set_fib(Some(FibIndex(table)));
         meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
         Some(buffer)
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use shoal_buffer::{Flags, Packet, SwIfIndex};
+use shoal_buffer::{Flags, Packet};
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
@@ -67,11 +67,9 @@ impl<F: Ip> PacketNode for MfibLookup<F> {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
         let (source, group) = F::addresses(pkt).ok_or(Error::TooShort)?;
-        let table = match pkt.tx() {
-            SwIfIndex::NONE => F::table(&self.interfaces, pkt.rx()),
-            // A feature chose another.
-            SwIfIndex(table) => table,
-        };
+        // A feature may have chosen another.
+        let chosen = pkt.meta().fib().map(|fib| fib.0);
+        let table = chosen.unwrap_or_else(|| F::table(&self.interfaces, pkt.rx()));
         let found = self.table.find(table, source, group, cx.guard());
         cx.trace(pkt, || Trace { table, entry: found, headers: F::headers(pkt) });
         if F::is_membership(pkt) {

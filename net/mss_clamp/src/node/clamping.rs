@@ -1,9 +1,11 @@
 //! `tcp-mss-clamping-ip4-in` and its like: SYN packets ask for no larger segments than the interface takes.
 //! ip4-input | ip4-rewrite -> **tcp-mss-clamping-ip4-in** -> the next feature
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::superpath::{Optional, Pass};
 use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_infra::Guard;
 use shoal_wire::{IpProtocol, Transport};
 
 use crate::clamp::{Clamped, Sum, clamp};
@@ -62,18 +64,11 @@ impl<const IP6: bool, const TX: bool> Clamping<IP6, TX> {
         let is_tcp = transport.there && transport.protocol == IpProtocol::TCP;
         is_tcp.then_some(front + transport.offset)
     }
-}
 
-impl<const IP6: bool, const TX: bool> PacketNode for Clamping<IP6, TX> {
-    const NAME: &'static str = name(IP6, TX);
-    type Next = Next;
-    type Error = Error;
-    type Trace = Trace;
-
+    /// Clamps a packet that is a TCP segment.
     #[inline(always)]
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn look_at(most: u16, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) {
         if let Some(at) = Self::tcp(pkt) {
-            let most = self.sizes.get(if TX { pkt.tx() } else { pkt.rx() });
             let left = pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD);
             let sum = if left { Sum::LeftToDevice } else { Sum::Whole };
             match clamp(pkt.data_mut().get_mut(at..).unwrap_or_default(), most, sum) {
@@ -85,6 +80,34 @@ impl<const IP6: bool, const TX: bool> PacketNode for Clamping<IP6, TX> {
                 Clamped::Malformed => cx.count(Error::Malformed, 1),
             }
         }
+    }
+}
+
+impl<const IP6: bool, const TX: bool> PacketNode for Clamping<IP6, TX> {
+    const NAME: &'static str = name(IP6, TX);
+    type Next = Next;
+    type Error = Error;
+    type Trace = Trace;
+
+    #[inline(always)]
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        let most = self.sizes.get(if TX { pkt.tx() } else { pkt.rx() });
+        Self::look_at(most, pkt, cx);
         Ok(Next::Feature(cx.next_feature(pkt)))
+    }
+}
+
+impl<const IP6: bool, const TX: bool> Optional for Clamping<IP6, TX> {
+    type Facts<'g> = u16;
+
+    #[inline(always)]
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> u16 {
+        self.sizes.get(interface)
+    }
+
+    #[inline(always)]
+    fn pass(&self, most: u16, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass {
+        Self::look_at(most, pkt, cx);
+        Pass::On
     }
 }

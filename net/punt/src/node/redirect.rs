@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use shoal_buffer::{Packet, SwIfIndex};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 
@@ -64,7 +64,8 @@ impl<K: Kind> PacketNode for Redirector<K> {
         cx.trace(pkt, || Trace { rx: rx.0, adj: adj.0 });
         cx.count(Error::Redirected, 1);
         let meta = pkt.meta_mut();
-        (meta.adj, meta.tx) = (adj.0, SwIfIndex::NONE);
+        meta.adj = adj.0;
+        meta.set_fib(None);
         Ok(Next(Edge(1), PhantomData))
     }
 }

@@ -1,21 +1,18 @@
-//! What is held now; and the walk that ends what has been held too long.
+//! What is held now.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
-use shoal_graph::{Graph, GraphError};
+use shoal_graph::{GraphError, StateKey};
 
 use super::{Kind, Reassembly, Version};
 use crate::ReassemblyError;
 use crate::family::Family;
 use crate::settings::Settings;
-use crate::state::{EXPIRED_AT_ONCE, Held, State};
+use crate::state::{Held, Shard, State};
 use crate::table::Seen;
 
 /// Datagrams listed of each thread.
 const LISTED: usize = 256;
-/// Times a thread is asked in one walk to end what is due.
-const ROUNDS: usize = 16;
 
 /// A datagram that is not whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,37 +67,20 @@ impl Reassembly {
 
     fn datagrams<F: Family, T: Held<F::Key>>(
         &self,
-        full: &Arc<State<F, T>>,
+        key: &StateKey<State<F, T>>,
         details: bool,
     ) -> Result<(usize, Vec<Datagram>), GraphError> {
-        let held = |(thread, shard): (usize, &crate::threads::Shard<_>)| (thread, shard.held());
-        let all: Vec<(usize, usize)> =
-            full.shards.iter().enumerate().map(held).filter(|(_, n)| *n > 0).collect();
-        let count = all.iter().map(|(_, n)| n).sum();
-        let mut list = Vec::new();
-        for (thread, _) in all.into_iter().filter(|_| details) {
-            let full = Arc::clone(full);
-            let look = move |_: &mut shoal_graph::Worker| {
-                full.shards.get(thread).map(|shard| shard.lock().seen(LISTED)).unwrap_or_default()
-            };
-            let seen = self.graph.on_thread(thread, look)?;
-            let now = self.graph.clock().now();
-            list.extend(
-                seen.into_iter().map(|s| datagram(thread, &s, now.since(s.since).as_millis() as u64)),
-            );
-        }
-        Ok((count, list))
-    }
-
-    /// Ends what has been held too long.
-    pub(crate) fn walk(&self, version: Version, kind: Kind) {
-        self.follow();
-        match (version, kind) {
-            (Version::Ip4, Kind::Full) => walk(&self.graph, &self.ip4.full),
-            (Version::Ip6, Kind::Full) => walk(&self.graph, &self.ip6.full),
-            (Version::Ip4, Kind::ShallowVirtual) => walk(&self.graph, &self.ip4.sv),
-            (Version::Ip6, Kind::ShallowVirtual) => walk(&self.graph, &self.ip6.sv),
-        }
+        let most = if details { LISTED } else { 0 };
+        let all = self.graph.on_every_state(key, move |_, shard: &mut Shard<T>| {
+            (shard.table.count(), shard.table.seen(most))
+        })?;
+        let now = self.graph.clock().now();
+        let age = |seen: &Seen<F::Key>| now.since(seen.since).as_millis() as u64;
+        let count = all.values().map(|(count, _)| count).sum();
+        let each = all
+            .iter()
+            .flat_map(|(thread, (_, seen))| seen.iter().map(|seen| datagram(*thread, seen, age(seen))));
+        Ok((count, each.collect()))
     }
 }
 
@@ -114,35 +94,5 @@ fn datagram<K: Display>(thread: usize, seen: &Seen<K>, age_ms: u64) -> Datagram 
         len: *len,
         age_ms,
         given_up: *given_up,
-    }
-}
-
-fn walk<F: Family, T: Held<F::Key>>(graph: &Graph, full: &Arc<State<F, T>>) {
-    let (now, timeout) = (graph.clock().now(), full.settings.timeout());
-    let threads: Vec<usize> = graph.threads().iter().map(|t| t.index).collect();
-    for (thread, shard) in full.shards.iter().enumerate() {
-        if shard.held() == 0 {
-            continue;
-        }
-        if !threads.contains(&thread) {
-            // Nobody runs there any more: what it held is the main thread's to free.
-            full.clear(thread, &mut graph.main(), now);
-            continue;
-        }
-        // Asked in steps, so that packets go on between them.
-        for _ in 0..ROUNDS {
-            if shard.oldest().is_none_or(|oldest| oldest.after(timeout) > now) {
-                break;
-            }
-            let full = Arc::clone(full);
-            match graph.on_thread(thread, move |worker| full.expire(worker, now)) {
-                Ok(EXPIRED_AT_ONCE) => {}
-                Ok(_) => break,
-                Err(e) => {
-                    tracing::warn!(thread, "fragments are not expired: {e}");
-                    break;
-                }
-            }
-        }
     }
 }

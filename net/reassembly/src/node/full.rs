@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Flags, Frame};
 use shoal_derive::TraceLine;
-use shoal_graph::{FrameCx, FrameNode, NextNodes as _, NodeIndex};
+use shoal_graph::{FrameCx, NextNodes as _, NodeIndex, StatefulFrameNode};
 
 use super::ToIcmp;
 pub use super::full_error::Error;
 use crate::family::{Family, Fault, Fragment};
 use crate::join::join;
-use crate::state::{EXPIRED_AT_ONCE, Full, Ticket, tell};
+use crate::state::{EXPIRED_AT_ONCE, Full, FullTable, Shard, Ticket, tell};
 use crate::table::{Items, Outcome, Table, Whole, Why};
 
 /// What `show trace` says.
@@ -50,7 +50,7 @@ pub enum Origin {
 
 /// Puts datagrams together.
 pub struct FullNode<F: Family> {
-    /// The tables.
+    /// Who owns which datagram, within which limits.
     pub full: Arc<Full<F>>,
     /// Where fragments are from.
     pub origin: Origin,
@@ -175,17 +175,17 @@ struct Finished {
     fragments: u32,
 }
 
-impl<F: Family> FrameNode for FullNode<F> {
+impl<F: Family> StatefulFrameNode for FullNode<F> {
     const NAME: &'static str = F::NODES.full;
+    type Feature = Full<F>;
     type Next = ToIcmp<F>;
     type Error = Error;
 
-    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
-        let Some(shard) = self.full.shards.get(cx.thread()) else { return };
-        let mut table = shard.lock();
+    fn frame(&self, shard: &mut Shard<FullTable<F>>, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let table = &mut shard.table;
         let (now, timeout) = (cx.now(), self.full.settings.timeout());
+        // Nothing joins a datagram whose time is over, however often is looked for those.
         table.expire(now, timeout, EXPIRED_AT_ONCE, &mut Hooks { cx, node: self });
-        frame.drain().for_each(|buffer| self.one(buffer, &mut table, cx));
-        shard.publish(table.len(), table.oldest());
+        frame.drain().for_each(|buffer| self.one(buffer, table, cx));
     }
 }

@@ -7,14 +7,15 @@
 
 use std::sync::Arc;
 
+use shoal_buffer::slot::SlotKey;
 use shoal_buffer::{Buffer, Frame};
 use shoal_derive::ErrorCounters;
-use shoal_graph::{FrameCx, FrameNode, NoNext, NodeIndex};
+use shoal_graph::{FrameCx, NoNext, NodeIndex, StatefulFrameNode};
 
 use super::full::Origin;
 use crate::family::Family;
 use crate::l4::L4;
-use crate::state::{EXPIRED_AT_ONCE, Sv, Ticket};
+use crate::state::{EXPIRED_AT_ONCE, ShallowTable, Shard, Sv, Ticket};
 use crate::sv_table::{SvOutcome, SvTable, Waiters};
 use crate::table::{Items, Why};
 
@@ -70,13 +71,15 @@ impl From<Why> for Error {
 
 /// Tells fragments what the first one says.
 pub struct SvNode<F: Family> {
-    /// The tables.
+    /// Who owns which datagram, within which limits.
     pub sv: Arc<Sv<F>>,
     /// Where fragments are from.
     pub origin: Origin,
+    /// Where each learns what the first one says.
+    pub words: SlotKey<L4>,
 }
 
-struct Hooks<'a, 'b>(&'a mut FrameCx<'b>);
+struct Hooks<'a, 'b>(&'a mut FrameCx<'b>, SlotKey<L4>);
 
 impl Items<Buffer> for Hooks<'_, '_> {
     fn same(&mut self, _: &mut Buffer, _: &mut Buffer) -> bool {
@@ -91,18 +94,18 @@ impl Items<Buffer> for Hooks<'_, '_> {
 impl Waiters<Buffer> for Hooks<'_, '_> {
     fn go_on(&mut self, item: Buffer, l4: L4) {
         self.0.count(Error::Waited, 1);
-        go_on(item, l4, self.0);
+        go_on(item, l4, self.1, self.0);
     }
 }
 
 /// A fragment goes where its ticket says, with the words of the first.
-fn go_on(mut buffer: Buffer, l4: L4, cx: &mut FrameCx<'_>) {
+fn go_on(mut buffer: Buffer, l4: L4, words: SlotKey<L4>, cx: &mut FrameCx<'_>) {
     let mut pkt = cx.cache().packet(&mut buffer);
     let ticket = *pkt.scratch::<Ticket>();
     if pkt.push(usize::from(ticket.link)).is_none() {
         return cx.drop(buffer, Error::Malformed);
     }
-    l4.put(&mut pkt);
+    *words.get_mut(&mut pkt) = l4;
     cx.trace(&pkt, || l4);
     cx.send_to(NodeIndex::from_number(ticket.next), buffer);
 }
@@ -129,24 +132,23 @@ impl<F: Family> SvNode<F> {
             None
         };
         let limits = (self.sv.settings.limits(), cx.now());
-        match table.insert(fragment.key, (fragment.arrival, l4), buffer, limits, &mut Hooks(cx)) {
+        match table.insert(fragment.key, (fragment.arrival, l4), buffer, limits, &mut Hooks(cx, self.words)) {
             SvOutcome::Taken => {}
-            SvOutcome::Known(buffer, l4) => go_on(buffer, l4, cx),
+            SvOutcome::Known(buffer, l4) => go_on(buffer, l4, self.words, cx),
         }
     }
 }
 
-impl<F: Family> FrameNode for SvNode<F> {
+impl<F: Family> StatefulFrameNode for SvNode<F> {
     const NAME: &'static str = F::NODES.sv;
+    type Feature = Sv<F>;
     type Next = NoNext;
     type Error = Error;
 
-    fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
-        let Some(shard) = self.sv.shards.get(cx.thread()) else { return };
-        let mut table = shard.lock();
+    fn frame(&self, shard: &mut Shard<ShallowTable<F>>, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        let table = &mut shard.table;
         let (now, timeout) = (cx.now(), self.sv.settings.timeout());
-        table.expire(now, timeout, EXPIRED_AT_ONCE, &mut Hooks(cx));
-        frame.drain().for_each(|buffer| self.one(buffer, &mut table, cx));
-        shard.publish(table.len(), table.oldest());
+        table.expire(now, timeout, EXPIRED_AT_ONCE, &mut Hooks(cx, self.words));
+        frame.drain().for_each(|buffer| self.one(buffer, table, cx));
     }
 }

@@ -5,6 +5,7 @@
 use std::marker::PhantomData;
 
 use shoal_buffer::Packet;
+use shoal_buffer::slot::SlotKey;
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Cx, PacketNode};
 
@@ -26,11 +27,15 @@ pub enum Error {
 }
 
 /// Reads what there is to read.
-pub struct SvFeature<F, const OUTPUT: bool>(PhantomData<F>);
+pub struct SvFeature<F, const OUTPUT: bool> {
+    words: SlotKey<L4>,
+    family: PhantomData<F>,
+}
 
-impl<F, const OUTPUT: bool> Default for SvFeature<F, OUTPUT> {
-    fn default() -> Self {
-        SvFeature(PhantomData)
+impl<F, const OUTPUT: bool> SvFeature<F, OUTPUT> {
+    /// It leaves what it reads in this slot.
+    pub fn new(words: SlotKey<L4>) -> Self {
+        SvFeature { words, family: PhantomData }
     }
 }
 
@@ -60,7 +65,7 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
             cx.count(Error::NoWords, 1);
             L4::default()
         });
-        l4.put(pkt);
+        *self.words.get_mut(pkt) = l4;
         cx.trace(pkt, || l4);
         pkt.push(link).ok_or(Error::Front)?;
         Ok(Way::On(next))

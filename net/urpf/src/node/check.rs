@@ -7,6 +7,7 @@ use shoal_adj::AdjTable;
 use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
+use shoal_graph::superpath::{Optional, Pass};
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_infra::Guard;
 use shoal_interface::IfTable;
@@ -69,7 +70,10 @@ const fn name(ip6: bool, tx: bool, strict: bool) -> &'static str {
 
 impl<const IP6: bool, const TX: bool, const STRICT: bool> Check<IP6, TX, STRICT> {
     #[inline(always)]
-    fn source(at: usize, pkt: &Packet<'_>) -> Option<IpAddr> {
+    fn source(pkt: &Packet<'_>) -> Option<IpAddr> {
+        // On the way out the link's header is in front already.
+        let at =
+            if TX { usize::try_from(i32::from(pkt.meta().l3) - i32::from(pkt.current())).ok()? } else { 0 };
         Some(if IP6 {
             IpAddr::V6(pkt.header_at::<Ip6Header>(at)?.src())
         } else {
@@ -129,16 +133,29 @@ impl<const IP6: bool, const TX: bool, const STRICT: bool> PacketNode for Check<I
 
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let (interface, at) = if TX {
-            // The link's header is in front already.
-            (pkt.tx(), usize::try_from(i32::from(pkt.meta().l3) - i32::from(pkt.current())))
-        } else {
-            (pkt.rx(), Ok(0))
-        };
-        let src = at.ok().and_then(|at| Self::source(at, pkt)).ok_or(Error::TooShort)?;
+        let interface = if TX { pkt.tx() } else { pkt.rx() };
+        let src = Self::source(pkt).ok_or(Error::TooShort)?;
         let fib = self.table(interface);
         let passes = self.passes(fib, src, interface, pkt, cx.guard());
         cx.trace(pkt, || Trace { verdict: if passes { "pass" } else { "drop" }, fib: fib.0, src });
         if passes { Ok(Next::Feature(cx.next_feature(pkt))) } else { Err(Error::Drop) }
+    }
+}
+
+/// A packet that is to be dropped goes to the node, which counts and traces it.
+impl<const IP6: bool, const TX: bool, const STRICT: bool> Optional for Check<IP6, TX, STRICT> {
+    type Facts<'g> = (SwIfIndex, FibIndex);
+
+    #[inline(always)]
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> (SwIfIndex, FibIndex) {
+        (interface, self.table(interface))
+    }
+
+    #[inline(always)]
+    fn pass(&self, (interface, fib): (SwIfIndex, FibIndex), pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass {
+        match Self::source(pkt) {
+            Some(src) if self.passes(fib, src, interface, pkt, cx.guard()) => Pass::On,
+            _ => Pass::Leave,
+        }
     }
 }

@@ -71,7 +71,7 @@ fn view(pkt: &mut Packet<'_>) -> abi::Packet {
     let flags = flags.into_iter().fold(0, set);
     let l3 = (HEADROOM as i32 + i32::from(meta.l3)).max(0).cast_unsigned();
     let (rx, tx) = (pkt.rx().0, pkt.tx().0);
-    let scratch = pkt.scratch::<[u64; 8]>().as_mut_ptr();
+    let scratch = pkt.scratch_line().as_mut_ptr();
     let area = pkt.area_mut();
     abi::Packet {
         base: area.as_mut_ptr(),

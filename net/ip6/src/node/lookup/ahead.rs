@@ -3,23 +3,17 @@
 use shoal_adj::{Adj, AdjIndex};
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_fib::FibIndex;
-use shoal_graph::superpath::{Finds, Known};
+use shoal_graph::superpath::{Finds, Known, Seeks};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::{Guard, Mtrie6};
 use shoal_wire::Ip6Header;
 
 use super::Ip6Lookup;
 
-impl Finds for Ip6Lookup {
+impl Seeks for Ip6Lookup {
     type Facts<'g> = (&'g Mtrie6, FibIndex);
-    type Found<'g> = &'g Adj;
     type Sought = Search<u128>;
     type Begun = Begun;
-
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        let fib = FibIndex(self.interfaces.ip6_table(interface));
-        Some((self.fib.trie_ip6(fib, guard)?, fib))
-    }
 
     fn is_far(_: Self::Facts<'_>) -> bool {
         // Its tries are deep: even in the first cache a lookup takes as long as all else.
@@ -45,17 +39,27 @@ impl Finds for Ip6Lookup {
     fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
         trie.finish(begun, all);
     }
+}
+
+impl Finds for Ip6Lookup {
+    type Found<'g> = &'g Adj;
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>> {
+        let fib = FibIndex(self.interfaces.ip6_table(interface));
+        Some((self.fib.trie_ip6(fib, guard)?, fib))
+    }
 
     #[inline(always)]
     fn find<'g>(
         &'g self,
-        (trie, fib): Self::Facts<'g>,
+        (trie, fib): <Self as Seeks>::Facts<'g>,
         known: Known<Search<u128>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
         let value = match known {
             Known::Answer(search) => search.value(),
+            Known::Chosen(number, _) => number,
             Known::Nothing => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
             Known::Other(search) => {
                 let dst = pkt.header::<Ip6Header>()?.dst_u128();
@@ -74,7 +78,7 @@ impl Finds for Ip6Lookup {
                 return None;
             }
         }
-        if pkt.tx() != SwIfIndex::NONE {
+        if pkt.meta().fib().is_some() {
             return None;
         }
         pkt.meta_mut().adj = index.0;

@@ -1,0 +1,67 @@
+//! A lookup in front of the lookup at the chain's end.
+
+use std::sync::Arc;
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_infra::Guard;
+
+use super::bind::Binder;
+use super::link::Link;
+use super::walk::{Spot, Walk};
+use super::{Consults, Known, Pass};
+use crate::cx::Cx;
+use crate::graph::GraphError;
+use crate::node::NodeIndex;
+
+/// A node with a table of its own (of flows), and the rest. The lookups in its table are done ahead; those of the rest
+/// when the packet comes there, because the node may have given it another destination.
+pub struct Consult<A, Rest>(pub Arc<A>, pub Rest);
+
+impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
+    type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
+    type Lookup = A;
+    const NODES: usize = 1 + Rest::NODES;
+    const PULLS: usize = 0;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        binder.node(A::NAME)?;
+        self.1.bind(binder)
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+        Some((self.0.facts(interface, guard)?, self.1.facts(interface, guard)?))
+    }
+
+    #[inline(always)]
+    fn of_lookup(facts: Self::Facts<'_>) -> A::Facts<'_> {
+        facts.0
+    }
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        known: Known<A::Sought>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        let next = match known {
+            Known::Chosen(number, node) => Known::Chosen(number, node),
+            known => match self.0.consult(facts.0, known, pkt, &Cx::direct(walk.common, walk.entry(spot))) {
+                Pass::On => Known::Nothing,
+                Pass::Chosen(number) => walk.chosen(number, spot),
+                Pass::Leave => return walk.leave(spot),
+            },
+        };
+        self.1.go(facts.1, next, pkt, walk, spot.next())
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+        self.1.count(interface, packets, walk, spot.next());
+    }
+
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        self.1.finish(walk, spot.next());
+    }
+}

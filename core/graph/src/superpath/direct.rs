@@ -1,0 +1,62 @@
+//! The end of a chain without a lookup.
+
+use std::sync::Arc;
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_infra::Guard;
+
+use super::bind::Binder;
+use super::link::Link;
+use super::walk::{Spot, Walk};
+use super::{Directs, Known, Plain, Seeks};
+use crate::cx::Cx;
+use crate::graph::GraphError;
+use crate::node::NodeIndex;
+
+/// A node that sends packets straight to one of many nodes (`<interface>-output`), which all run `O`'s code: a
+/// cross-connect, for instance.
+pub struct Direct<N, O>(pub Arc<N>, pub O);
+
+impl<N: Directs, O: Plain> Link for Direct<N, O> {
+    type Facts<'g> = N::Facts<'g>;
+    type Lookup = ();
+    const NODES: usize = 1;
+    const PULLS: usize = 0;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        binder.node(N::NAME)
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+        self.0.facts(interface, guard)
+    }
+
+    #[inline(always)]
+    fn of_lookup(_: Self::Facts<'_>) -> <() as Seeks>::Facts<'_> {}
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        _: Known<()>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        match self.0.direct(facts, pkt) {
+            Some(edge) => walk.fan_out(&self.1, pkt, edge, spot),
+            None => walk.leave(spot),
+        }
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+        let packets = walk.after(spot, packets);
+        if packets > 0 {
+            self.0.count(interface, packets, 0, &Cx::direct(walk.common, walk.entry(spot)));
+        }
+    }
+
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        walk.fan(spot).flush(&self.1, walk.common);
+    }
+}

@@ -1,0 +1,184 @@
+//! Features as optional stages of a chain.
+
+use std::sync::Arc;
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_infra::Guard;
+
+use super::bind::Binder;
+use super::link::Link;
+use super::walk::{Spot, Walk};
+use super::{FIRST, Known, Optional, Pass, Seeks};
+use crate::cx::Cx;
+use crate::feature::Arc as FeatureArc;
+use crate::graph::GraphError;
+use crate::node::NodeIndex;
+
+/// A feature, and the rest. Packets of an interface that has it not enabled pass by.
+///
+/// Behind [`Open`](super::Open) it is a feature of the receiving interface, in
+/// [`ForwardOut`](super::ForwardOut) one of the sending interface. A feature whose module is not part of this router is
+/// never enabled.
+pub struct Stage<A, Rest> {
+    node: Option<Arc<A>>,
+    rest: Rest,
+    bound: Option<(FeatureArc, u8)>,
+}
+
+impl<A: Optional, Rest> Stage<A, Rest> {
+    /// The feature, if it is part of this router, and what comes behind it.
+    pub fn new(node: Option<Arc<A>>, rest: Rest) -> Self {
+        Stage { node, rest, bound: None }
+    }
+
+    fn bind_self(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        self.bound = binder.feature(A::NAME, self.node.is_some())?;
+        Ok(())
+    }
+
+    /// What the feature needs to know of an interface, when it is among those enabled there.
+    #[inline(always)]
+    fn own_facts<'g>(&'g self, enabled: u64, interface: SwIfIndex, guard: Guard<'g>) -> Option<A::Facts<'g>> {
+        match (&self.bound, &self.node) {
+            (Some((_, position)), Some(node)) if enabled >> position & 1 == 1 => {
+                Some(node.facts(interface, guard))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn pass(&self, facts: A::Facts<'_>, pkt: &mut Packet<'_>, walk: &Walk<'_>, spot: Spot) -> Pass {
+        match &self.node {
+            Some(node) => node.pass(facts, pkt, &Cx::direct(walk.common, walk.entry(spot))),
+            None => Pass::On,
+        }
+    }
+
+    /// The packet goes on in the ordinary graph, on the arc it is on.
+    #[cold]
+    #[inline(never)]
+    fn leave(&self, mut pkt: Packet<'_>, walk: &Walk<'_>, spot: Spot) -> NodeIndex {
+        if let Some((arc, position)) = &self.bound {
+            let meta = pkt.meta_mut();
+            (meta.arc, meta.feature) = (arc.number, *position);
+        }
+        walk.leave(spot)
+    }
+}
+
+impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
+    type Facts<'g> = (Option<A::Facts<'g>>, Rest::Facts<'g>);
+    type Lookup = Rest::Lookup;
+    const NODES: usize = 1 + Rest::NODES;
+    const PULLS: usize = Rest::PULLS;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        self.bind_self(binder)?;
+        self.rest.bind(binder)
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+        let enabled = self.bound.as_ref().map_or(0, |(arc, _)| arc.enabled(interface));
+        Some((self.own_facts(enabled, interface, guard), self.rest.facts(interface, guard)?))
+    }
+
+    #[inline(always)]
+    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_> {
+        Rest::of_lookup(facts.1)
+    }
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        mut known: Known<<Self::Lookup as Seeks>::Sought>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        if let Some(own) = facts.0
+            && !matches!(known, Known::Chosen(..))
+        {
+            match self.pass(own, pkt, walk, spot) {
+                Pass::On => {}
+                Pass::Chosen(number) => known = walk.chosen(number, spot),
+                Pass::Leave => return self.leave(pkt.reborrow(), walk, spot),
+            }
+        }
+        self.rest.go(facts.1, known, pkt, walk, spot.next())
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+        self.rest.count(interface, packets, walk, spot.next());
+    }
+
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        self.rest.finish(walk, spot.next());
+    }
+}
+
+/// Features of the sending interface.
+pub trait Outgoing: Send + Sync + 'static {
+    /// How many nodes there are.
+    const NODES: usize;
+
+    /// Finds the nodes.
+    ///
+    /// # Errors
+    /// As [`Link::bind`].
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError>;
+
+    /// Runs a packet through those that are enabled on an interface; `Some` when it goes on in the ordinary graph.
+    fn go(
+        &self,
+        enabled: u64,
+        interface: SwIfIndex,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'_>,
+        spot: Spot,
+    ) -> Option<NodeIndex>;
+}
+
+/// No feature.
+impl Outgoing for () {
+    const NODES: usize = 0;
+
+    fn bind(&mut self, _: &mut Binder<'_>) -> Result<(), GraphError> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn go(&self, _: u64, _: SwIfIndex, _: &mut Packet<'_>, _: &Walk<'_>, _: Spot) -> Option<NodeIndex> {
+        None
+    }
+}
+
+impl<A: Optional, Rest: Outgoing> Outgoing for Stage<A, Rest> {
+    const NODES: usize = 1 + Rest::NODES;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        self.bind_self(binder)?;
+        self.rest.bind(binder)
+    }
+
+    #[inline(always)]
+    fn go(
+        &self,
+        enabled: u64,
+        interface: SwIfIndex,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'_>,
+        spot: Spot,
+    ) -> Option<NodeIndex> {
+        if let Some(own) = self.own_facts(enabled, interface, walk.common.guard) {
+            match self.pass(own, pkt, walk, spot) {
+                Pass::On => {}
+                // The feature's own node sends it along its first edge.
+                Pass::Chosen(number) => return Some(walk.turn_aside(number, pkt.reborrow(), FIRST, spot)),
+                Pass::Leave => return Some(self.leave(pkt.reborrow(), walk, spot)),
+            }
+        }
+        self.rest.go(enabled, interface, pkt, walk, spot.next())
+    }
+}

@@ -1,0 +1,17 @@
+//! What rebuilds the limits of sources.
+
+use shoal_interface::Interfaces;
+use shoal_module::{Control, Phase, Running, word};
+
+use crate::{Limit, SourceLimit};
+
+pub(crate) fn running(control: &Control, running: &mut Running) {
+    let (Ok(limit), Ok(interfaces)) = (control.get::<SourceLimit>(), control.get::<Interfaces>()) else {
+        return;
+    };
+    for (index, Limit { rate, burst }) in limit.limits() {
+        let Ok(name) = interfaces.name(index) else { continue };
+        let line = format!("set interface source-limit {} rate {rate} burst {burst}", word(&name));
+        running.line_at(Phase::Settings, index.0, line);
+    }
+}

@@ -1,0 +1,75 @@
+//! All superpaths of this router: the one place where the types of all their nodes are known.
+//!
+//! A superpath is a row of [`start`]: what it is for, what it costs, and its chain, from the first node to the last. What
+//! features it covers the chain says itself: those that are a [`Stage`](shoal_graph::superpath::Stage) of it. Which
+//! interface takes which one is decided by [`Interfaces`] whenever features change.
+//!
+//! | superpath | for | covers |
+//! |---|---|---|
+//! | `ip4-superpath` | Ethernet interfaces with IPv4 only | no feature |
+//! | `ip-superpath` | Ethernet interfaces with IPv6, or both | no feature |
+//! | `ip-feature-superpath` | the same, with features | reverse path forwarding, MSS clamping, policy routing |
+#![forbid(unsafe_code)]
+
+mod routed;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_ethernet::EthernetInput;
+use shoal_graph::superpath::{Line, Split, Then};
+use shoal_interface::{IfFlags, Interfaces, Medium, Superpath};
+use shoal_module::{Control, InitError, Module};
+
+use routed::Parts;
+
+/// The module; its place is behind all whose nodes it composes.
+pub static MODULE: Module = Module {
+    name: "superpaths",
+    description: "Fused paths of common nodes and features",
+    start,
+    ..Module::NONE
+};
+
+/// IPv4 on Ethernet interfaces without features.
+pub const IP4: Superpath =
+    Superpath { name: "ip4-superpath", medium: Medium::Ethernet, serves: &[IfFlags::IP4], cost: 30 };
+
+/// Both families on Ethernet interfaces without features.
+pub const IP: Superpath = Superpath {
+    name: "ip-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 31,
+};
+
+/// Both families on Ethernet interfaces with features.
+pub const IP_FEATURES: Superpath = Superpath {
+    name: "ip-feature-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 40,
+};
+
+/// Composes the superpaths whose nodes are part of this router.
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let Ok(ethernet) = control.get::<Arc<EthernetInput>>() else { return Ok(()) };
+    let (interfaces, parts) = (control.get::<Interfaces>()?, Parts::of(control));
+    let ethernet = || Arc::clone(&*ethernet);
+    let offer = |superpath: Superpath, added: Result<(), _>| {
+        if let Err(e) = added {
+            // A plugin's features may have changed the order of an arc.
+            tracing::warn!("no {}: {e}", superpath.name);
+        }
+    };
+    if let Some(ip4) = parts.ip4()? {
+        offer(IP4, interfaces.add_superpath(IP4, Line(Then(ethernet(), ip4))));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4()?, parts.ip6()?) {
+        offer(IP, interfaces.add_superpath(IP, Split(ethernet(), ip4, ip6)));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features()?, parts.ip6_with_features()?) {
+        offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));
+    }
+    Ok(())
+}
