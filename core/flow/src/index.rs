@@ -36,11 +36,11 @@ pub(crate) struct Index {
 
 /// Flows for each bucket, on average, beyond which an index grows whose flows have entries of this size beside the value.
 ///
-/// With six, buckets that are not split yet have twelve at most, on average. With nine, a quarter of the flows is in the second
-/// bucket half-way between two doublings. It is as low as 64 bytes for each flow allow.
+/// With nine, a quarter of the flows is in the second bucket half-way between two doublings; with four hardly one is, and fewer
+/// tags are equal by chance. It is as low as 64 bytes for each flow allow, and no lower than it pays.
 pub(crate) const fn fill_for(entry: usize) -> usize {
     let share = 63_usize.saturating_sub(entry);
-    let mut fill = 6;
+    let mut fill = 4;
     while fill < 9 && size_of::<Bucket>() > share * fill {
         fill += 1;
     }

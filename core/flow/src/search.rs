@@ -108,7 +108,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         self.entries.prefetch(search.flow as usize);
         let others = matches & (matches - 1);
         if others != 0 {
-            // One search in 30 meets another flow with its tag.
+            // Few searches meet another flow with their tag.
             Ones(others).for_each(|place| self.entries.prefetch(bucket.flow(place) as usize));
         }
         true
