@@ -10,7 +10,9 @@ use crate::control::{HostInterfaces, Mode};
 use crate::{Qdisc, RingVersion, TxOffload};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(hosts), Some(interfaces)) = (running.part::<HostInterfaces>(control), running.part::<Interfaces>(control)) else {
+    let (Some(hosts), Some(interfaces)) =
+        (running.part::<HostInterfaces>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     for (index, made) in hosts.made() {

@@ -11,7 +11,9 @@ use crate::control::XdpInterfaces;
 use crate::sys::{Copying, PacketMemory};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(xdps), Some(interfaces)) = (running.part::<XdpInterfaces>(control), running.part::<Interfaces>(control)) else {
+    let (Some(xdps), Some(interfaces)) =
+        (running.part::<XdpInterfaces>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     for (index, mut asked) in xdps.made() {

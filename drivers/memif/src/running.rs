@@ -10,7 +10,11 @@ use shoal_wire::MacAddress;
 use crate::{BUFFER_SIZE, CreateMemif, Detail, Memifs, Mode, RING_SIZE, Role};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(memifs), Some(interfaces)) = (running.part::<Memifs>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(memifs), Some(interfaces)) =
+        (running.part::<Memifs>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for socket in memifs.sockets() {
         if socket.id != 0 {
             let line = format!("create memif socket id {} filename {}", socket.id, word(&socket.asked));

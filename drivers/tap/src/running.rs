@@ -10,7 +10,10 @@ use shoal_wire::MacAddress;
 use crate::{Coalesce, Lifetime, Mode, NetnsRef, Offload, TapInfo, Taps, VhostNet};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(taps), Some(interfaces)) = (running.part::<Taps>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(taps), Some(interfaces)) = (running.part::<Taps>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for info in taps.list(None).unwrap_or_default() {
         if interfaces.follows(info.index) {
             continue;

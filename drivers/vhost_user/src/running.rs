@@ -11,7 +11,11 @@ use crate::control::name_of;
 use crate::{Detail, Role, VhostInfo, Vhosts};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(vhosts), Some(interfaces)) = (running.part::<Vhosts>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(vhosts), Some(interfaces)) =
+        (running.part::<Vhosts>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for info in vhosts.list(None, Detail::Brief).unwrap_or_default() {
         let mac = interfaces.data(info.index).map(|data| data.mac()).unwrap_or_default();
         interfaces.write_create(running, info.index, line(&info, mac), &name_of(info.number));

@@ -6,7 +6,10 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Gso;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(gso), Some(interfaces)) = (running.part::<Gso>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(gso), Some(interfaces)) = (running.part::<Gso>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for index in gso.enabled() {
         let Ok(name) = interfaces.name(index) else { continue };
         running.line_at(

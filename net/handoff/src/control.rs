@@ -16,7 +16,6 @@ use crate::node::worker_handoff::WorkerHandoff;
 use crate::spread::Spread;
 use shoal_wire::hash::Symmetry;
 
-
 /// Who takes an interface's packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Workers {

@@ -7,7 +7,9 @@ use shoal_wire::hash::Symmetry;
 use crate::{Depth, Handoff, Label, Unsaid, Workers};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(handoff), Some(interfaces)) = (running.part::<Handoff>(control), running.part::<Interfaces>(control)) else {
+    let (Some(handoff), Some(interfaces)) =
+        (running.part::<Handoff>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     if handoff.unsaid() != handoff.unsaid_at_start() {

@@ -8,7 +8,10 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::Igmp;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(igmp), Some(interfaces)) = (running.part::<Igmp>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(igmp), Some(interfaces)) = (running.part::<Igmp>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for info in igmp.list() {
         let Ok(name) = interfaces.name(info.interface) else { continue };
         let name = word(&name);

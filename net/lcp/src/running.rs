@@ -6,7 +6,10 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Lcp, Sync};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(lcp), Some(interfaces)) = (running.part::<Lcp>(control), running.part::<Interfaces>(control)) else { return };
+    let (Some(lcp), Some(interfaces)) = (running.part::<Lcp>(control), running.part::<Interfaces>(control))
+    else {
+        return;
+    };
     for pair in lcp.list() {
         let Ok(phy) = interfaces.name(pair.phy) else { continue };
         let netns = pair.netns.map(|netns| format!(" netns {}", word(&netns))).unwrap_or_default();

@@ -9,7 +9,9 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Directions, MssClamp};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(clamp), Some(interfaces)) = (running.part::<MssClamp>(control), running.part::<Interfaces>(control)) else {
+    let (Some(clamp), Some(interfaces)) =
+        (running.part::<MssClamp>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     for (index, settings) in clamp.settings() {

@@ -18,7 +18,9 @@ fn families(families: Families) -> &'static str {
 }
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(all), Some(interfaces)) = (running.part::<Reassembly>(control), running.part::<Interfaces>(control)) else {
+    let (Some(all), Some(interfaces)) =
+        (running.part::<Reassembly>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     if all.local() != Families::BOTH {

@@ -6,7 +6,9 @@ use shoal_module::{Control, Running};
 use super::Devices;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(devices), Some(interfaces)) = (running.part::<Devices>(control), running.part::<Interfaces>(control)) else {
+    let (Some(devices), Some(interfaces)) =
+        (running.part::<Devices>(control), running.part::<Interfaces>(control))
+    else {
         return;
     };
     for device in devices.list() {
