@@ -26,6 +26,7 @@ pub static MODULE: Module = Module {
     description: "Packets of one host limited in rate",
     init,
     commands: cli::COMMANDS,
+    features: &["ip4-source-limit", "ip6-source-limit"],
     running: running::running,
     ..Module::NONE
 };

@@ -6,9 +6,8 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Limit, SourceLimit};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Ok(limit), Ok(interfaces)) = (control.get::<SourceLimit>(), control.get::<Interfaces>()) else {
-        return;
-    };
+    let Some(limit) = running.part::<SourceLimit>(control) else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for (index, Limit { rate, burst }) in limit.limits() {
         let Ok(name) = interfaces.name(index) else { continue };
         let line = format!("set interface source-limit {} rate {rate} burst {burst}", word(&name));
