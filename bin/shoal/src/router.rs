@@ -133,7 +133,7 @@ impl Router {
         control.put(settings.configuration);
         control.put(settings.plugins);
         control.put(ModuleList(modules.clone()));
-        graph.know_features(modules::all().flat_map(|module| module.features).copied());
+        graph.know_features(crate::modules::all().flat_map(|module| module.features).copied());
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
         for core in settings.workers {

@@ -1,6 +1,6 @@
 //! `ethernet-input`: frames for this station go on by their type, all others are dropped under a name.
 
-#![allow(clippy::indexing_slicing)] // helpers of tests
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // helpers of tests
 
 use std::rc::Rc;
 

@@ -246,12 +246,11 @@ impl L2 {
         let data = match on.mode {
             Mode::L3 => L2Data::zeroed(),
             Mode::Xconnect(_) | Mode::Bridge(_) => {
-                let (input, peer) = match on.mode {
-                    Mode::Xconnect(peer) => (on.input.with(Input::Xconnect), peer.0),
-                    _ => {
-                        let usual = [Input::Learn, Input::Forward, Input::UnknownFlood, Input::Flood];
-                        (usual.into_iter().fold(on.input, |all, feature| all.with(feature)), 0)
-                    }
+                let (input, peer) = if let Mode::Xconnect(peer) = on.mode {
+                    (on.input.with(Input::Xconnect), peer.0)
+                } else {
+                    let usual = [Input::Learn, Input::Forward, Input::UnknownFlood, Input::Flood];
+                    (usual.into_iter().fold(on.input, Bitmap::with), 0)
                 };
                 let domain = match on.mode {
                     Mode::Bridge(domain) => self.domains.borrow().get(&domain).copied(),

@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn neighbours_print_in_vpps_columns() {
-        let row = Row {
+        let mut row = Row {
             age: 11.98219,
             ip: IpAddr::from([10, 0, 0, 2]),
             flags: "D".into(),
@@ -263,15 +263,17 @@ mod tests {
             interface: "pg0".into(),
             state: Some(State::Stale),
             role: Role::Router,
+            verbose: Verbose::No,
+            first: true,
         };
-        let mut list = List { neighbors: vec![row], verbose: Verbose::No };
-        let text = list.to_string();
-        let want = "     Age                       IP                    Flags      Ethernet              Interface\n\
-                    \x20  11.9822                  10.0.0.2                   D    02:fe:00:00:00:02 pg0\n";
-        assert_eq!(text, want);
-        list.verbose = Verbose::Yes;
-        let text = list.to_string();
+        let text = row.to_string();
+        let names = "     Age                       IP                    Flags      Ethernet              Interface\n";
+        let line = "\x20  11.9822                  10.0.0.2                   D    02:fe:00:00:00:02 pg0\n";
+        assert_eq!(text, format!("{names}{line}"));
+        row.first = false;
+        assert_eq!(row.to_string(), line);
+        (row.first, row.verbose) = (true, Verbose::Yes);
+        let text = row.to_string();
         assert!(text.contains(" State ") && text.contains(" DR ") && text.contains(" stale "), "{text}");
-        assert_eq!(List { neighbors: Vec::new(), verbose: Verbose::No }.to_string(), "");
     }
 }
