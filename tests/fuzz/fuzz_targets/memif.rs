@@ -8,7 +8,8 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use shoal_buffer::{Cache, Pages, Pool, PoolConfig};
 use shoal_memif::{
-    Consumer, Desc, Doorbell, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace, Slots,
+    Consumer, Desc, Doorbell, EventFd, Found, Message, Producer, Region, Regions, RingMemory, RingPlace,
+    Slots,
 };
 
 const LOG2: u8 = 3;

@@ -6,11 +6,9 @@ use shoal_module::{Control, Running};
 use super::Devices;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let (Some(devices), Some(interfaces)) =
-        (running.part::<Devices>(control), running.part::<Interfaces>(control))
-    else {
-        return;
-    };
+    // Without a plugin that drives devices there are none.
+    let Ok(devices) = control.get::<Devices>() else { return };
+    let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     for device in devices.list() {
         match device.words {
             Some(words) => {
