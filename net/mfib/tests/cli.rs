@@ -41,12 +41,13 @@ fn a_route_is_added_shown_as_vpp_shows_it_and_taken_back() {
         "add first=10.0.0.9 second=232.1.1.1 via interface=pg0 Accept via interface=pg1 Forward",
     )
     .unwrap();
-    let shown = run(&router, "show ip mfib", "").unwrap();
-    let adj = shown.to_json()["tables"][0]["entries"][0]["replicates_to"][0].as_str().unwrap().to_owned();
+    // A listing is made once: as JSON, or as text.
+    let show = || run(&router, "show ip mfib", "").unwrap();
+    let adj = show().to_json()["tables"][0]["entries"][0]["replicates_to"][0].as_str().unwrap().to_owned();
     assert!(adj.starts_with("ipv4-mcast: pg1: mtu:9000 next:"), "{adj}");
     assert!(adj.ends_with("01005e00000002fe000000010800"), "{adj}");
     assert_eq!(
-        shown.to_text(),
+        show().to_text(),
         format!(
             "ipv4-VRF:0, fib_index:0 flags:none\n\
              (10.0.0.9, 232.1.1.1/32):  flags:none, index:1 src:CLI\n Interfaces:\n  pg0: Accept\n  pg1: Forward\n \

@@ -143,7 +143,12 @@ impl fmt::Display for Threads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = [7, 20, 12, 8, 25, 7, 7, 7, 10];
         let row = |cells: [String; 9]| {
-            line(&cells.iter().zip(widths).map(|(cell, width)| left(cell, width)).collect::<Vec<_>>())
+            let last = cells.len() - 1;
+            let cell = |(at, (cell, width)): (usize, (&String, usize))| {
+                // There is nothing behind the last column that must stay in its place.
+                if at == last { cell.clone() } else { left(cell, width) }
+            };
+            line(&cells.iter().zip(widths).enumerate().map(cell).collect::<Vec<_>>())
         };
         let header =
             ["ID", "Name", "Type", "LWP", "Sched Policy (Priority)", "lcore", "Core", "Socket", "State"];
