@@ -150,8 +150,8 @@ impl Devices {
     /// # Errors
     /// The interface is no device of this driver.
     pub fn detach(&self, driver: &str, index: SwIfIndex) -> Result<(), Error> {
-        let device = self.of(index).filter(|d| d.port.driver.name == driver);
-        if device.is_none() {
+        // Not kept in hand: the device is closed when the last hold on it is gone.
+        if self.of(index).is_none_or(|d| d.port.driver.name != driver) {
             let name = self.interfaces.name(index)?;
             return Err(Error::NotOurs { name, driver: driver.to_owned(), all: self.of_driver(driver) });
         }
