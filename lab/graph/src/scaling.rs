@@ -330,10 +330,15 @@ mod tests {
             return;
         }
         let bed = Bed::new([cpus[0], cpus[1]]).unwrap();
-        let [first, second] = bed.measure(&[0, 1]).unwrap();
-        assert!(first.packets > 0.0 && second.packets > 0.0);
-        let [first, second] = bed.measure(&[1]).unwrap();
-        assert!(first.packets == 0.0 && second.packets > 0.0);
+        // On a machine that does something else a worker may get no processor for as long as one measurement takes.
+        let begun = std::time::Instant::now();
+        let until = |workers: &[usize], wanted: [bool; 2]| {
+            while bed.measure(workers).unwrap().map(|run| run.packets > 0.0) != wanted {
+                assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{workers:?} do not forward");
+            }
+        };
+        until(&[0, 1], [true, true]);
+        until(&[1], [false, true]);
         bed.verify().unwrap();
     }
 }
