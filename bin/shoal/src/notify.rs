@@ -24,7 +24,7 @@ fn connect() -> Option<io::Result<UnixDatagram>> {
     Some(connected())
 }
 
-/// Sends a state such as `READY=1`, if somebody wants to know.
+/// Sends a state such as `READY=1`, if a service manager listens.
 pub fn notify(state: &str) {
     let sent = connect().map(|socket| socket?.send(state.as_bytes()));
     if let Some(Err(error)) = sent {

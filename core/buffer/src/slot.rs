@@ -1,8 +1,8 @@
 //! Places in a packet's scratch line that features claim when the router starts.
 //!
-//! The first half of the line is for what one node says to the next ([`Packet::scratch`]): whoever runs in between may write
+//! The first half of the line is for what one node says to the next ([`Packet::scratch`]): any node in between may write
 //! there. What has to last longer, past nodes of other features, is kept in a slot of the second half: claimed once, by
-//! its type, for all packets; nobody else is given the place. The key that the claim gives is the only way to it, so what a
+//! its type, for all packets; no other feature is given the place. The key that the claim gives is the only way to it, so what a
 //! feature leaves in packets is read and written by those to whom it gives its key.
 //!
 //! A slot's content is as the last packet in the buffer left it until the feature writes it: write before you read.

@@ -1,4 +1,4 @@
-//! The hash of a key, which nobody without the seed can foretell.
+//! The hash of a key, which cannot be foretold without the seed.
 //!
 //! Words are taken in pairs: each is added to a secret word, both are multiplied to 128 bits, and the products of all pairs are
 //! added. That is NH with words of 64 bits (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999): whoever does not know

@@ -160,7 +160,7 @@ impl Index {
         for place in Ones(bucket.used()) {
             flows.prefetch(bucket.flow(place));
         }
-        // Nobody knows which half those belong to that are away, so both count them.
+        // It is not known which half those belong to that are away, so both count them.
         let empty = Bucket::with_away(bucket.away());
         if self.buckets.push(empty).is_none() {
             return;

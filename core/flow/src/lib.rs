@@ -21,7 +21,7 @@
 //!   the table was made: an insertion moves twelve flows at most, and there is never a second index beside the first.
 //!   [Expiry](FlowTable::expire) and [deletion in bulk](FlowTable::sweep) are done in steps of as many flows as the caller says.
 //! * **Bounded.** Flows and bytes have limits; an insertion beyond them is an [error](InsertError) that names the limit.
-//! * **No chains.** The hash has a random [`Seed`], so that whoever chooses addresses and ports cannot choose buckets. A full
+//! * **No chains.** The hash has a random [`Seed`], so that senders who choose addresses and ports do not choose buckets. A full
 //!   bucket has no overflow list: a flow moves one of 24 others to its other bucket, or is refused.
 //! * **Expiry.** Each flow has one timer in a [wheel](shoal_infra::wheel). A packet stores the time, and only if it is another
 //!   tick than before; the timer is moved when its old time comes.

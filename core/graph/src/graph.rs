@@ -77,7 +77,7 @@ struct Arcs {
     specs: Vec<ArcSpec>,
     features: Vec<FeatureSpec>,
     tables: Vec<Arc<ArcTable>>,
-    /// Features that modules have which this router may do without; `None`: nobody has said.
+    /// Features that modules have which this router may do without; `None`: not told yet.
     known: Option<BTreeSet<&'static str>>,
     /// By an arc's number: whom to tell when it is empty no more, or empty again.
     watchers: Vec<(u8, Watcher)>,

@@ -18,7 +18,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     };
     for (index, mut asked) in xdps.made() {
         let Ok(made_as) = interfaces.made_as(index) else { continue };
-        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        // Also one that was drawn: neighbours know the router by it after a restart, too.
         if asked.mac != Mac::Kernels
             && let Ok(data) = interfaces.data(index)
         {

@@ -56,7 +56,7 @@ pub struct Configuration {
     saving: Cell<bool>,
     /// Commands of what was saved that failed at the start, and that saving will not keep.
     failed: Cell<usize>,
-    /// What was saved, while somebody reads it: many readers share one text.
+    /// What was saved, while clients read it: many readers share one text.
     shown: RefCell<Weak<Saved>>,
 }
 

@@ -221,7 +221,7 @@ impl VlanTable {
         Candidate(untagged).taking(0, 0).unwrap_or(port)
     }
 
-    /// Who takes frames with these tags; `None`: nobody.
+    /// Who takes frames with these tags; `None`: no interface.
     pub fn tagged(&self, port: SwIfIndex, tags: &Tags) -> Option<SwIfIndex> {
         if tags.outer.0 == 0 {
             // A tag that carries a priority only is none.

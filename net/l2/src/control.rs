@@ -50,7 +50,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Default)]
 struct OnInterface {
     mode: Mode,
-    /// Features somebody has switched on, besides those of the mode.
+    /// Features that were switched on, besides those of the mode.
     input: Bitmap,
     output: Bitmap,
 }

@@ -46,7 +46,7 @@ impl Edges {
         self.by_node.get(&node).copied()
     }
 
-    /// Adds edges behind the others; tells whether threads must be given the table anew. `None` when there are more
+    /// Adds edges behind the others; tells whether threads must be given the table again. `None` when there are more
     /// than a node can have; nothing is changed then.
     pub(super) fn push(&mut self, nodes: &[NodeIndex]) -> Option<bool> {
         let used = self.used + nodes.len();

@@ -6,7 +6,7 @@
 //! changes in between. Then a row that stays as long as the listing lasts comes exactly once, one that comes or goes
 //! meanwhile comes once or not at all, and each row is as it was when it was written, not when the listing began.
 //!
-//! Text has no columns as wide as the widest of all rows, which nobody knows at the first one: widths are fixed, or told
+//! Text has no columns as wide as the widest of all rows, which is not known at the first one: widths are fixed, or told
 //! by what is cheap to know.
 //!
 //! ```

@@ -26,7 +26,7 @@ pub struct Ip6Info {
     pub unproven: BTreeSet<Ipv6Addr>,
     /// The interface whose addresses it borrows.
     pub borrows: Option<SwIfIndex>,
-    /// Those of its addresses that nobody gave it but the network.
+    /// Those of its addresses that only the network gave it.
     pub learnt: BTreeSet<Ipv6Addr>,
 }
 
