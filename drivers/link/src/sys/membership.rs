@@ -50,7 +50,7 @@ impl MembershipSocket {
         };
         if let Some(mac) = station {
             request.mr_alen = mac.len() as u16;
-            request.mr_address[..mac.len()].copy_from_slice(&mac);
+            request.mr_address.iter_mut().zip(mac).for_each(|(to, from)| *to = from);
         }
         let option = if on { libc::PACKET_ADD_MEMBERSHIP } else { libc::PACKET_DROP_MEMBERSHIP };
         let (value, len) = ((&raw const request).cast(), size_of::<libc::packet_mreq>() as u32);
