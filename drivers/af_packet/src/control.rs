@@ -11,7 +11,8 @@ use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
 };
 use shoal_link::{
-    AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, Stations, mac_or_random, set_admin_state, set_mtu,
+    AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, Stations, mac_or_random, set_admin_state,
+    set_mtu,
 };
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};

@@ -13,8 +13,8 @@ use std::time::Duration;
 use shoal_af_packet::{CreateHostInterface, Qdisc, RxConfig, RxRing, TxConfig, TxOffload, TxQueue};
 use shoal_interface::IfFlags;
 use shoal_link::Link;
-use shoal_wire::MacAddress;
 use shoal_vnet::{Csum, Gso, GsoKind, Offload, Segments, VnetHdr};
+use shoal_wire::MacAddress;
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -74,7 +74,11 @@ impl Stations {
     /// Ends a membership. One that has gone with its interface has ended.
     fn end(&self, membership: Membership) -> Result<(), Error> {
         match self.socket.set(self.link, membership, false) {
-            Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable || e.raw_os_error() == Some(libc::ENODEV) => Ok(()),
+            Err(e)
+                if e.kind() == io::ErrorKind::AddrNotAvailable || e.raw_os_error() == Some(libc::ENODEV) =>
+            {
+                Ok(())
+            }
             ended => ended.map_err(Error::os("PACKET_DROP_MEMBERSHIP")),
         }
     }
