@@ -12,7 +12,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
-test=(rules programs compile,unit,doc+netns,papi)
+test=(rules+programs compile,unit,doc+netns,papi)
 rest=(dpdk-build clippy,lab,dpdk,deny+guests,govpp)
 rm -rf "$logs/results"
 mkdir -p "$logs/results"

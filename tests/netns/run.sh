@@ -29,10 +29,16 @@ for test in "${tests[@]}"; do
   limit=${LIMIT:-$(sed -n 's/^# LIMIT=\([0-9]*\)$/\1/p' "$test")}
   : "${limit:=120}"
   start=$SECONDS
-  out=$(timeout -k 10 "$limit" bash "./$test" 2>&1)
+  trace=$(mktemp)
+  out=$(PS4='+ $SECONDS s, ${BASH_SOURCE##*/}:$LINENO: ' BASH_XTRACEFD=9 timeout -k 10 "$limit" bash -x "./$test" 2>&1 9>"$trace")
   code=$?
   printf '%s\n%s took %d s\n' "$out" "${test%.sh}" $((SECONDS - start))
-  [ "$code" -lt 124 ] || echo "FAIL ${test%.sh}: not finished after $limit seconds"
+  if [ "$code" -ge 124 ]; then
+    echo "FAIL ${test%.sh}: not finished after $limit seconds"
+    echo "--- the last commands"
+    tail -n 60 "$trace" | cut -c -300
+  fi
+  rm -f "$trace"
   if grep -q '^FAIL ' <<<"$out" || [ "$code" -ne 0 ]; then
     grep -q '^FAIL ' <<<"$out" || [ "$code" -ge 124 ] || echo "FAIL ${test%.sh}: exit code $code"
     failed=$((failed + 1))

@@ -11,7 +11,8 @@ use shoal_interface::{
     Create, Device, Event, IfFlags, InterfaceError, Interfaces, Queue, SwIfIndex, TxPlacement,
 };
 use shoal_link::{
-    AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, mac_or_random, set_admin_state, set_mtu,
+    AdminState, Layer, Link, LinkChange, LinkEvent, LinkWatch, Stations, mac_or_random, set_admin_state,
+    set_mtu,
 };
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
@@ -91,6 +92,12 @@ pub(crate) struct HostInterface {
     pub(crate) first: RefCell<RxHandle>,
     /// What was asked for.
     asked: CreateHostInterface,
+    /// What the kernel's interface takes in; none where it has no Ethernet header, or is gone.
+    stations: RefCell<Option<Stations>>,
+    /// The router's MAC address.
+    mac: Cell<MacAddress>,
+    /// Whether frames for all stations are wanted.
+    all_frames: Cell<bool>,
     /// Geometry of the receive rings that are open, or were last.
     ring: Cell<RxConfig>,
     /// How often the kernel's interface vanished.
@@ -234,6 +241,11 @@ impl HostInterfaces {
         }
         let (rings, tx) = config.open(&link)?;
         let first = first_of(&rings)?;
+        let (ethernet, rx_next) = match layer {
+            Layer::Ethernet => (true, "ethernet-input"),
+            Layer::Ip { .. } => (false, "ip4-input"),
+        };
+        let mac = if ethernet { mac_or_random(create.mac) } else { MacAddress::ZERO };
         let port = Arc::new(Port::new(self.interfaces.table(), tx));
         let host = Rc::new(HostInterface {
             hosts: Rc::downgrade(self),
@@ -243,14 +255,13 @@ impl HostInterfaces {
             config: Cell::new(config),
             first: RefCell::new(first),
             asked: create.clone(),
+            stations: RefCell::new(None),
+            mac: Cell::new(mac),
+            all_frames: Cell::new(false),
             ring: Cell::new(config.ring(&link)),
             vanished: Cell::new(0),
         });
-        let (ethernet, rx_next) = match layer {
-            Layer::Ethernet => (true, "ethernet-input"),
-            Layer::Ip { .. } => (false, "ip4-input"),
-        };
-        let mac = if ethernet { mac_or_random(create.mac) } else { MacAddress::ZERO };
+        host.take_stations(&link)?;
         let kernel = config.offload == TxOffload::Kernel;
         let flags = IfFlags::default()
             .set(OFFLOADS, kernel)
@@ -354,6 +365,7 @@ impl HostInterfaces {
         let (index, link) = (host.port.index(), &event.link);
         if event.change == LinkChange::Deleted {
             *host.link.borrow_mut() = None;
+            *host.stations.borrow_mut() = None;
             host.vanished.set(host.vanished.get() + 1);
             self.say(&format!(
                 "host-{0}: the kernel's interface {0} is gone, waiting for it",
@@ -363,6 +375,7 @@ impl HostInterfaces {
             return;
         }
         *host.link.borrow_mut() = Some(link.clone());
+        self.must("the frames it takes in", host.follow_mac(host.mac.get()));
         match &event.change {
             LinkChange::Renamed { from } => {
                 self.say(&format!(
@@ -390,6 +403,7 @@ impl HostInterfaces {
                 set_admin_state(link.index, AdminState::Up)?;
             }
             let (rings, tx) = host.config.get().open(link)?;
+            host.take_stations(link)?;
             host.ring.set(host.config.get().ring(link));
             host.port.replace_tx(tx);
             *host.first.borrow_mut() = first_of(&rings)?;
@@ -420,6 +434,34 @@ impl HostInterfaces {
     }
 }
 
+impl HostInterface {
+    /// Asks a kernel interface that is new to us for the frames that are wanted.
+    fn take_stations(&self, link: &Link) -> Result<(), Error> {
+        if link.mac.is_none() {
+            return Ok(());
+        }
+        let mut stations = Stations::open(link.index)?;
+        stations.set_all(self.all_frames.get())?;
+        stations.set_own(another(link, self.mac.get()))?;
+        *self.stations.borrow_mut() = Some(stations);
+        Ok(())
+    }
+
+    /// The router's MAC address, or the kernel's, is another one.
+    fn follow_mac(&self, mac: MacAddress) -> Result<(), Error> {
+        if let (Some(stations), Some(link)) = (&mut *self.stations.borrow_mut(), &*self.link.borrow()) {
+            stations.set_own(another(link, mac))?;
+        }
+        self.mac.set(mac);
+        Ok(())
+    }
+}
+
+/// The router's MAC address where it is not the kernel interface's.
+fn another(link: &Link, mac: MacAddress) -> Option<MacAddress> {
+    (link.mac != Some(mac.0)).then_some(mac)
+}
+
 /// The handle of the first receive queue, of which there is always one.
 fn first_of(rings: &[RxRing]) -> Result<RxHandle, Error> {
     let none = Error::Config { what: "number of receive queues", value: 0, rule: "from 1 to 64" };
@@ -447,6 +489,19 @@ impl Device for HostInterface {
         let state = if up { AdminState::Up } else { AdminState::Down };
         // While it is gone the wish is kept and done when it is back.
         link.map_or(Ok(()), |index| set_admin_state(index, state)).map_err(|e| e.to_string())
+    }
+
+    /// While the kernel's interface is gone the wish is kept and done when it is back.
+    fn set_promiscuous(&self, on: bool) -> Result<(), String> {
+        if let Some(stations) = &mut *self.stations.borrow_mut() {
+            stations.set_all(on).map_err(|e| e.to_string())?;
+        }
+        self.all_frames.set(on);
+        Ok(())
+    }
+
+    fn set_mac(&self, mac: MacAddress) -> Result<(), String> {
+        self.follow_mac(mac).map_err(|e| e.to_string())
     }
 
     fn set_mtu(&self, mtu: u32) -> Result<(), String> {

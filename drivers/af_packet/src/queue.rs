@@ -3,7 +3,7 @@
 use shoal_link::{AdminState, IfIndex, Layer, Link, set_admin_state};
 
 use crate::send::Sender;
-use crate::{Error, Promiscuous, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue};
+use crate::{Error, Qdisc, RingVersion, RxConfig, RxRing, TxConfig, TxQueue};
 
 /// Frames sent by one system call.
 pub(crate) const TX_BATCH: usize = 64;
@@ -32,12 +32,10 @@ pub(crate) struct QueueConfig {
 impl QueueConfig {
     /// Geometry of the receive rings.
     pub(crate) fn ring(&self, link: &Link) -> RxConfig {
-        let config = match self.version {
+        match self.version {
             RingVersion::V3 => RxConfig::blocks(),
             RingVersion::V2 => RxConfig::slots(link.mtu),
-        };
-        // The router has a MAC address of its own: the interface must not filter by the kernel's.
-        RxConfig { promiscuous: Promiscuous::On, ..config }
+        }
     }
 
     /// Opens all queues of an interface, or none.

@@ -14,6 +14,7 @@ use shoal_af_packet::{CreateHostInterface, Qdisc, RxConfig, RxRing, TxConfig, Tx
 use shoal_interface::IfFlags;
 use shoal_link::Link;
 use shoal_vnet::{Csum, Gso, GsoKind, Offload, Segments, VnetHdr};
+use shoal_wire::MacAddress;
 use support::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -376,5 +377,60 @@ fn wrong_requests_are_refused_and_leave_nothing() {
     delete("ra").unwrap();
     assert_eq!(router.on(|r| r.interfaces.indices().len()), 1, "only local0");
     ask(named("ra")).unwrap();
+    router.end();
+}
+
+/// What a command in the router's namespace prints.
+fn printed(ns: &Namespace, command: &[&str]) -> String {
+    let out = Command::new("ip").args(["netns", "exec", ns.name()]).args(command).output().unwrap();
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn the_kernels_interface_takes_in_only_what_somebody_needs() {
+    if !can_run("the_kernels_interface_takes_in_only_what_somebody_needs") {
+        return;
+    }
+    let hosts = Hosts::new("n");
+    let router = start(&hosts.r);
+    let has = |end: &str, words: &str| printed(&hosts.r, &["ip", "-d", "link", "show", end]).contains(words);
+    let stations = |end: &str| printed(&hosts.r, &["bridge", "fdb", "show", "dev", end]);
+
+    // An address of its own is one more that the interface passes on.
+    let mac = MacAddress([2, 0xfe, 0, 0, 0, 7]);
+    let own = CreateHostInterface { name: "ra".into(), mac: Some(mac), ..Default::default() };
+    let a = router.on(move |r| host_interfaces(r).create(&own).unwrap());
+    assert!(stations("ra").contains("02:fe:00:00:00:07"), "{}", stations("ra"));
+    assert!(has("ra", "allmulti 1"));
+    let other = MacAddress([2, 0xfe, 0, 0, 0, 8]);
+    router.on(move |r| r.interfaces.set_mac(a, other).unwrap());
+    let after = stations("ra");
+    assert!(after.contains("02:fe:00:00:00:08") && !after.contains("02:fe:00:00:00:07"), "{after}");
+
+    // With the kernel's address nothing else is passed on, unless the operator says so.
+    let create = |name: &str| {
+        let end = name.to_owned();
+        let kernels = hosts.r.inside(move || Link::by_name(&end).unwrap().mac.unwrap());
+        CreateHostInterface { name: name.into(), mac: Some(MacAddress(kernels)), ..Default::default() }
+    };
+    let same = create("rb");
+    let b = router.on(move |r| host_interfaces(r).create(&same).unwrap());
+    assert!(has("rb", "promiscuity 0") && has("rb", "allmulti 1"));
+    router.on(move |r| r.interfaces.set_promiscuous(b, true).unwrap());
+    assert!(has("rb", "promiscuity 1"));
+    // Also of one that has come back.
+    let is_up = || router.on(move |r| r.interfaces.data(b).unwrap().flags().has(IfFlags::LINK_UP));
+    router.on(move |r| r.interfaces.set_admin(b, true).unwrap());
+    assert!(wait_for(PATIENCE, is_up));
+    hosts.r.ip("link del rb");
+    assert!(wait_for(PATIENCE, || !is_up()));
+    hosts.wire(&hosts.b, "rb", "10.9.0.2/24");
+    assert!(wait_for(PATIENCE, is_up));
+    assert!(!has("rb", "promiscuity 0"));
+    // What is no longer wanted ends, and all of it with the interface.
+    router.on(move |r| r.interfaces.set_promiscuous(b, false).unwrap());
+    router.on(move |r| r.interfaces.delete(a).unwrap());
+    assert!(has("ra", "promiscuity 0") && has("ra", "allmulti 0"));
+    assert!(!stations("ra").contains("02:fe"), "{}", stations("ra"));
     router.end();
 }

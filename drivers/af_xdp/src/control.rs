@@ -52,6 +52,8 @@ pub(crate) struct XdpInterface {
     pub(crate) addresses: RefCell<Vec<IpAddr>>,
     /// The router's MAC address.
     pub(crate) mac: Cell<MacAddress>,
+    /// Whether frames for all stations are wanted.
+    pub(crate) all_frames: Cell<bool>,
     /// Whether the operator wants it up.
     pub(crate) up: Cell<bool>,
     /// How often the kernel's interface vanished.
@@ -136,6 +138,10 @@ impl XdpInterface {
 
     pub(crate) fn set_mac(&self, mac: MacAddress) -> Result<(), Error> {
         self.apply_with(self.up.get(), &self.asked.borrow().pinhole, mac)?;
+        let own_mac = (self.asked.borrow().mac != Mac::Kernels).then_some(mac);
+        if let Some(attached) = &mut *self.attached.borrow_mut() {
+            attached.stations.set_own(own_mac)?;
+        }
         self.mac.set(mac);
         Ok(())
     }
@@ -236,7 +242,7 @@ impl XdpInterfaces {
             Mac::Kernels => MacAddress(kernel_mac),
         };
         let filter = Filter::new(config.multi_buffer)?;
-        let own_mac = create.mac != Mac::Kernels;
+        let own_mac = (create.mac != Mac::Kernels).then_some(mac);
         let pool = Some(self.graph.pool());
         let opened =
             run_in(netns.as_ref(), || queues::open(&link, &filter, &config, create.queues, own_mac, pool));
@@ -249,7 +255,7 @@ impl XdpInterfaces {
         let port = Arc::new(Port::new(self.interfaces.table(), self.counters.clone(), queues));
         let mut asked = create.clone();
         // Also one that was drawn: whoever knows the router by it still does after a restart.
-        if own_mac {
+        if own_mac.is_some() {
             asked.mac = Mac::Given(mac);
         }
         let xdp = Rc::new(XdpInterface {
@@ -264,6 +270,7 @@ impl XdpInterfaces {
             attached: RefCell::new(Some(attached)),
             addresses: RefCell::new(addresses),
             mac: Cell::new(mac),
+            all_frames: Cell::new(false),
             up: Cell::new(false),
             vanished: Cell::new(0),
         });

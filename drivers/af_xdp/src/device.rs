@@ -50,6 +50,15 @@ impl Device for XdpInterface {
         Ok(())
     }
 
+    /// While the kernel's interface is gone the wish is kept and done when it is back.
+    fn set_promiscuous(&self, on: bool) -> Result<(), String> {
+        if let Some(attached) = &mut *self.attached.borrow_mut() {
+            attached.stations.set_all(on).map_err(|e| e.to_string())?;
+        }
+        self.all_frames.set(on);
+        Ok(())
+    }
+
     fn set_mtu(&self, mtu: u32) -> Result<(), String> {
         let most = self.most_mtu();
         if mtu > most {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shoal_buffer::Pool;
-use shoal_link::Link;
+use shoal_link::{Link, Stations};
+use shoal_wire::MacAddress;
 
 use crate::Error;
 use crate::config::Queues;
@@ -15,7 +16,6 @@ use crate::halves::{Rx, Tx};
 use crate::rx::Senders;
 use crate::sys::bpf::XdpLink;
 use crate::sys::lent::{self, LONGEST_BUFFER, LONGEST_CHAIN};
-use crate::sys::promiscuous::Promiscuous;
 use crate::sys::queue::{self, LONGEST, LONGEST_SINGLE, XskHandle};
 use crate::sys::{Copying, PacketMemory, XdpMode, XskConfig};
 
@@ -40,7 +40,7 @@ pub(crate) struct Attached {
     link: XdpLink,
     /// Open queues, from the first.
     pub(crate) queues: Vec<OpenQueue>,
-    _promiscuous: Option<Promiscuous>,
+    pub(crate) stations: Stations,
     multi_buffer: bool,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn open(
     filter: &Filter,
     config: &XskConfig,
     queues: Queues,
-    own_mac: bool,
+    own_mac: Option<MacAddress>,
     pool: Option<&Arc<Pool>>,
 ) -> Result<Opened, Error> {
     let most = most_mtu(config.multi_buffer, config.memory);
@@ -120,10 +120,10 @@ pub(crate) fn open(
     let mut remarks = Vec::new();
     let mut memory = Memory::choose(link, config, pool, &mut remarks);
     let link_of = attach(link, filter, config, &mut remarks)?;
-    let promiscuous = if own_mac { Some(Promiscuous::set(link.index)?) } else { None };
+    let mut stations = Stations::open(link.index)?;
+    stations.set_own(own_mac)?;
     let multi_buffer = config.multi_buffer;
-    let mut attached =
-        Attached { link: link_of, queues: Vec::new(), _promiscuous: promiscuous, multi_buffer };
+    let mut attached = Attached { link: link_of, queues: Vec::new(), stations, multi_buffer };
     let opened = attached.extend(link, filter, config, queues, &mut memory, &mut remarks)?;
     Ok((attached, opened, remarks))
 }

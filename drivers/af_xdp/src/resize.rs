@@ -94,8 +94,8 @@ impl XdpInterfaces {
         let asked = xdp.asked.borrow().clone();
         // As many as were wanted last, or as there are now.
         let all = xdp.port.placement.queues() as u32;
-        let (config, own_mac) = (xdp.config, asked.mac != Mac::Kernels);
-        let (attached, halves, remarks) = {
+        let (config, own_mac) = (xdp.config, (asked.mac != Mac::Kernels).then_some(xdp.mac.get()));
+        let (mut attached, halves, remarks) = {
             let guard = xdp.filter.borrow();
             let filter: &Filter = &guard;
             let pool = Some(self.graph.pool());
@@ -105,6 +105,7 @@ impl XdpInterfaces {
                 opened => opened,
             })?
         };
+        attached.stations.set_all(xdp.all_frames.get())?;
         let senders = attached.senders(link);
         let (rx, tx): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
         xdp.port.replace_tx(tx.into_iter().map(Sender::new).collect());

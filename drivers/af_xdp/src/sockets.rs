@@ -46,8 +46,8 @@ impl XdpSockets {
     pub fn open(link: &Link, config: &XskConfig) -> Result<Self, Error> {
         let kernel_mac = MacAddress(link.mac.ok_or_else(|| Error::NoEthernet(link.name.clone()))?);
         let mut filter = Filter::new(config.multi_buffer)?;
-        // Promiscuous, as whoever has another MAC address: frames for all stations are wanted.
-        let (attached, halves, _) = queues::open(link, &filter, config, Queues::All, true, None)?;
+        let (mut attached, halves, _) = queues::open(link, &filter, config, Queues::All, None, None)?;
+        attached.stations.set_all(true)?;
         let pinhole = Pinhole::default();
         filter.apply(&Wanted { take: true, own_mac: None, kernel_mac, pinhole: &pinhole, addresses: &[] })?;
         // Without a pool all of them have memory of their own.

@@ -5,6 +5,7 @@
 //! - [`AddressWatch`]: the kernel's own addresses, likewise.
 //! - [`EventFd`], [`Doorbell`]: how one end of a shared ring waits for the other, and wakes it.
 //! - [`Listener`]: how peers come. [`PeerFd`]: what they send, and how it is closed.
+//! - [`Stations`]: which frames an interface of the kernel passes on.
 //! - [`mac_or_random`]: the router's MAC address on a new interface.
 //! - [`Intake`]: the way from received frames into the graph, counted and traced alike for all of them.
 //!
@@ -20,6 +21,7 @@ mod listener;
 mod mac;
 pub mod netlink;
 mod peer_fd;
+mod stations;
 #[allow(unsafe_code)]
 mod sys;
 mod watch;
@@ -32,4 +34,5 @@ pub use intake::{Intake, Layer, NotIp, Refused, packet};
 pub use listener::Listener;
 pub use mac::mac_or_random;
 pub use peer_fd::{PeerFd, check_closing};
+pub use stations::Stations;
 pub use watch::{LinkChange, LinkEvent, LinkWatch};

@@ -18,6 +18,7 @@ const PROG_LOAD: i64 = 5;
 #[cfg(test)]
 const PROG_TEST_RUN: i64 = 10;
 const LINK_CREATE: i64 = 28;
+const LINK_DETACH: i64 = 34;
 
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
@@ -118,6 +119,11 @@ struct TestAttr {
     data_out: u64,
     repeat: u32,
     duration: u32,
+}
+
+#[repr(C)]
+struct DetachAttr {
+    link: u32,
 }
 
 #[repr(C)]
@@ -286,7 +292,7 @@ impl Program {
         let program = self.0.as_raw_fd() as u32;
         let mut attr = LinkAttr { program, ifindex: ifindex.get(), attach: ATTACH_XDP, flags };
         let fd = bpf(LINK_CREATE, &mut attr).map_err(Error::os("bpf(BPF_LINK_CREATE)"))?;
-        Ok(XdpLink { _fd: owned(fd), mode })
+        Ok(XdpLink { fd: owned(fd), mode })
     }
 
     /// Runs the program over a frame: what it decides.
@@ -307,9 +313,9 @@ impl Program {
     }
 }
 
-/// A program on an interface. The kernel takes it away when this is dropped, however that comes about.
+/// A program on an interface. It is taken away when this is dropped, by the kernel when the process ends.
 pub(crate) struct XdpLink {
-    _fd: OwnedFd,
+    fd: OwnedFd,
     mode: XdpMode,
 }
 
@@ -317,6 +323,16 @@ impl XdpLink {
     /// How it sees frames.
     pub(crate) fn mode(&self) -> XdpMode {
         self.mode
+    }
+}
+
+impl Drop for XdpLink {
+    /// Closing the descriptor is not enough: the interface is free only when the last copy of it is closed, and a child
+    /// of this process that has not started its program yet has one.
+    fn drop(&mut self) {
+        let mut attr = DetachAttr { link: self.fd.as_raw_fd() as u32 };
+        // An interface that is gone has no program, and a kernel that does not know the command detaches on close.
+        let _ = bpf(LINK_DETACH, &mut attr);
     }
 }
 

@@ -10,7 +10,6 @@
 pub(crate) mod bpf;
 pub(crate) mod lent;
 mod mapping;
-pub(crate) mod promiscuous;
 pub(crate) mod queue;
 pub(crate) mod release;
 mod ring;

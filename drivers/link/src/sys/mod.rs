@@ -2,6 +2,8 @@
 //!
 //! Invariant: what the kernel is given to read or write lives on this side until the call has returned.
 
+mod membership;
 mod signal;
 
+pub(crate) use membership::{Membership, MembershipSocket};
 pub(crate) use signal::Signal;
