@@ -100,9 +100,9 @@ pub(crate) struct PacketRunner<N>(pub(crate) Arc<N>);
 impl<N: PacketNode> Dispatch for PacketRunner<N> {
     fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
         if run.lane.tracer.active {
-            packets_traced(&*self.0, frame, run)
+            packets_traced(&*self.0, frame, run);
         } else {
-            packets::<false, N>(&self.0, frame, run)
+            packets::<false, N>(&self.0, frame, run);
         }
     }
 }
@@ -125,9 +125,9 @@ pub(crate) struct StagedRunner<N>(pub(crate) Arc<N>);
 impl<N: StagedNode> Dispatch for StagedRunner<N> {
     fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
         if run.lane.tracer.active {
-            staged_traced(&*self.0, frame, run)
+            staged_traced(&*self.0, frame, run);
         } else {
-            staged::<false, N>(&self.0, frame, run)
+            staged::<false, N>(&self.0, frame, run);
         }
     }
 }
