@@ -154,6 +154,32 @@ impl Frame {
         }
     }
 
+    /// As [`Frame::each`], from packet `from` on and until `f` refuses one, which is not done then; tells where it
+    /// stopped.
+    #[inline(always)]
+    pub fn each_while(
+        &mut self,
+        memory: crate::Memory,
+        from: usize,
+        mut f: impl FnMut(usize, &mut Packet<'_>) -> bool,
+    ) -> usize {
+        let n = self.len.min(FRAME_SIZE);
+        for k in from..from + AHEAD {
+            memory.prefetch_slot(self.slots.get(k % FRAME_SIZE).copied().unwrap_or(0));
+        }
+        for i in from..n {
+            // As in `each`.
+            memory.prefetch_slot(self.slots.get((i + AHEAD) % FRAME_SIZE).copied().unwrap_or(0));
+            if let Some(index) = self.slots.get(i)
+                // SAFETY: as in `each`.
+                && !f(i, &mut unsafe { memory.packet_at(*index) })
+            {
+                return i;
+            }
+        }
+        n
+    }
+
     /// Starts loading the headers of the first `n` packets, for [`Frame::each_of`].
     #[inline(always)]
     pub fn prefetch_first(&self, memory: crate::Memory, n: usize) {

@@ -461,3 +461,26 @@ fn the_area_of_a_packet_is_its_headroom_its_bytes_and_what_is_left() {
     cache.free(buffer);
     assert_eq!(pool.stats().used, 0);
 }
+
+#[test]
+fn a_walk_over_a_frame_stops_at_the_packet_that_is_refused_and_goes_on_from_there() {
+    let _turn = turn();
+    let pool = pool(512, 512);
+    let mut cache = pool.cache();
+    let mut frame = Frame::new();
+    assert_eq!(cache.alloc(&mut frame, FRAME_SIZE), FRAME_SIZE);
+    let memory = cache.memory();
+    frame.each(memory, |i, pkt| pkt.meta_mut().adj = i as u32);
+    let mut seen = Vec::new();
+    let stopped = frame.each_while(memory, 3, |i, pkt| {
+        assert_eq!(pkt.meta().adj, i as u32);
+        seen.push(i);
+        i < 200
+    });
+    assert_eq!((stopped, &seen[..]), (200, &(3..=200).collect::<Vec<_>>()[..]));
+    assert_eq!(frame.each_while(memory, stopped, |_, _| true), FRAME_SIZE);
+    assert_eq!(frame.each_while(memory, FRAME_SIZE, |_, _| panic!("there is none")), FRAME_SIZE);
+    cache.free_frame(&mut frame);
+    assert_eq!(frame.each_while(memory, 0, |_, _| panic!("there is none")), 0);
+    assert_eq!(pool.stats().used, 0);
+}

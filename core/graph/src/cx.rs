@@ -1,6 +1,5 @@
 //! What a node may ask for while packets are in its hands.
 
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -14,43 +13,6 @@ use crate::lane::{GraphCounters, Lane};
 use crate::node::{Counts, Edge, ErrorCounters, NodeIndex};
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
-
-/// Packets and bytes of one interface, added up until the interface changes.
-#[derive(Default)]
-pub(crate) struct Tally {
-    interface: Cell<u32>,
-    packets: Cell<u64>,
-    bytes: Cell<u64>,
-}
-
-impl Tally {
-    #[inline(always)]
-    fn add(&self, interface: SwIfIndex, bytes: usize, flush: impl Fn(u32, u64, u64)) {
-        if self.interface.get() != interface.0 {
-            self.flush(flush);
-            self.interface.set(interface.0);
-        }
-        self.packets.set(self.packets.get() + 1);
-        self.bytes.set(self.bytes.get() + bytes as u64);
-    }
-
-    #[inline(always)]
-    fn add_packet(&self, interface: SwIfIndex, flush: impl Fn(u32, u64)) {
-        if self.interface.get() != interface.0 {
-            self.flush(|i, p, _| flush(i, p));
-            self.interface.set(interface.0);
-        }
-        self.packets.set(self.packets.get() + 1);
-    }
-
-    #[inline(always)]
-    fn flush(&self, flush: impl Fn(u32, u64, u64)) {
-        let packets = self.packets.take();
-        if packets != 0 {
-            flush(self.interface.get(), packets, self.bytes.take());
-        }
-    }
-}
 
 /// What is the same for all packets of one frame.
 pub(crate) struct Common<'a> {
@@ -68,31 +30,10 @@ impl<'a> Common<'a> {
     }
 }
 
-/// What the loop over a frame adds up before it goes into the counters. It is kept apart from [`Common`] and never
-/// shown to a function that is not inlined, so that the compiler may hold it in registers and knows that counting
-/// does not change packets.
-#[derive(Default)]
-pub(crate) struct Tallies {
-    tx: Tally,
-    ip4: Tally,
-    ip6: Tally,
-}
-
-impl Tallies {
-    #[inline(always)]
-    pub(crate) fn flush(&self, common: &Common<'_>) {
-        self.tx.flush(|i, p, b| common.counters.tx.add(common.thread, i as usize, p, b));
-        self.ip4.flush(|i, p, _| common.counters.ip4.add(common.thread, i as usize, p));
-        self.ip6.flush(|i, p, _| common.counters.ip6.add(common.thread, i as usize, p));
-    }
-}
-
 /// The runtime, as a node sees it while it holds one packet.
 pub struct Cx<'a, N: ?Sized> {
     common: &'a Common<'a>,
     entry: &'a NodeEntry,
-    /// `None`: what is counted goes straight into the counters.
-    tallies: Option<&'a Tallies>,
     /// Known where the loop is compiled, so that loops without trace hold no trace of it.
     tracer: Option<&'a Tracer>,
     node: PhantomData<fn(&N)>,
@@ -100,38 +41,20 @@ pub struct Cx<'a, N: ?Sized> {
 
 impl<'a, N: ?Sized> Cx<'a, N> {
     #[inline(always)]
-    pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry, tallies: &'a Tallies) -> Self {
-        Cx::traced(common, entry, tallies, None)
+    pub(crate) fn new(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
+        Cx::traced(common, entry, None)
     }
 
     #[inline(always)]
-    pub(crate) fn traced(
-        common: &'a Common<'a>,
-        entry: &'a NodeEntry,
-        tallies: &'a Tallies,
-        tracer: Option<&'a Tracer>,
-    ) -> Self {
-        Cx { common, entry, tallies: Some(tallies), tracer, node: PhantomData }
-    }
-
-    /// For what is done once a frame or less: what it counts goes straight into the counters.
-    #[inline(always)]
-    pub(crate) fn direct(common: &'a Common<'a>, entry: &'a NodeEntry) -> Self {
-        Cx { common, entry, tallies: None, tracer: None, node: PhantomData }
-    }
-
-    /// The same view, for the node behind a wrapper.
-    #[inline(always)]
-    pub(crate) fn retype<M: ?Sized>(&self) -> Cx<'a, M> {
-        let Cx { common, entry, tallies, tracer, .. } = *self;
-        Cx { common, entry, tallies, tracer, node: PhantomData }
+    pub(crate) fn traced(common: &'a Common<'a>, entry: &'a NodeEntry, tracer: Option<&'a Tracer>) -> Self {
+        Cx { common, entry, tracer, node: PhantomData }
     }
 
     /// The same view, to be given away: to a function that is rarely called and not inlined.
     #[inline(always)]
     pub fn aside(&self) -> Cx<'a, N> {
         let Cx { common, entry, tracer, .. } = *self;
-        Cx { common, entry, tallies: None, tracer, node: PhantomData }
+        Cx { common, entry, tracer, node: PhantomData }
     }
 
     /// Proof that tables may be read.
@@ -165,39 +88,6 @@ impl<'a, N: ?Sized> Cx<'a, N> {
             && pkt.flags().has(shoal_buffer::Flags::TRACED)
         {
             tracer.add(pkt, self.entry.index, self.common.now, Some(Box::new(line())));
-        }
-    }
-
-    /// Counts a packet that leaves by an interface.
-    #[inline(always)]
-    pub fn count_tx(&self, interface: SwIfIndex, bytes: usize) {
-        let Common { counters, thread, .. } = self.common;
-        let add = |i: u32, p, b| counters.tx.add(*thread, i as usize, p, b);
-        match self.tallies {
-            Some(tallies) => tallies.tx.add(interface, bytes, add),
-            None => add(interface.0, 1, bytes as u64),
-        }
-    }
-
-    /// Counts an IPv4 packet that came in by an interface.
-    #[inline(always)]
-    pub fn count_ip4(&self, interface: SwIfIndex) {
-        let Common { counters, thread, .. } = self.common;
-        let add = |i: u32, p| counters.ip4.add(*thread, i as usize, p);
-        match self.tallies {
-            Some(tallies) => tallies.ip4.add_packet(interface, add),
-            None => add(interface.0, 1),
-        }
-    }
-
-    /// Counts an IPv6 packet that came in by an interface.
-    #[inline(always)]
-    pub fn count_ip6(&self, interface: SwIfIndex) {
-        let Common { counters, thread, .. } = self.common;
-        let add = |i: u32, p| counters.ip6.add(*thread, i as usize, p);
-        match self.tallies {
-            Some(tallies) => tallies.ip6.add_packet(interface, add),
-            None => add(interface.0, 1),
         }
     }
 
@@ -458,7 +348,7 @@ impl<'a> FrameCx<'a> {
             topology: self.topology,
             counters: &self.lane.counters,
         };
-        Cx::<()>::direct(&common, self.entry).next_feature(pkt)
+        Cx::<()>::new(&common, self.entry).next_feature(pkt)
     }
 
     /// Hands a packet to `node` on another thread; it arrives there in the next round, or is counted as dropped

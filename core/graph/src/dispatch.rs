@@ -1,15 +1,21 @@
 //! The loops: how each kind of node is run over a frame.
 
+use std::sync::Arc;
+
 use shoal_buffer::{FRAME_SIZE, Frame, Meta, Packet};
 use shoal_infra::Guard;
 
-use crate::cx::{Common, Cx, FrameCx, Tallies};
+use crate::cx::{Common, Cx, FrameCx};
 use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, GROUP, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
+mod finds;
+mod plain;
 mod stateful;
 
+pub(crate) use finds::FindsRunner;
+pub(crate) use plain::PlainRunner;
 pub(crate) use stateful::{StatefulFrameRunner, StatefulRunner, StatefulStagedRunner};
 
 /// What a node is run with.
@@ -56,16 +62,20 @@ fn run_packets<const TRACE: bool, N>(
     {
         let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters };
-        let tallies = Tallies::default();
         let tracer = if TRACE { Some(&*tracer) } else { None };
         frame.each(*memory, |i, pkt| {
-            let edge = each(i, pkt, &mut Cx::traced(&common, entry, &tallies, tracer)).0;
+            let edge = each(i, pkt, &mut Cx::traced(&common, entry, tracer)).0;
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge;
             }
         });
-        tallies.flush(&common);
     }
+    follow(frame, lane, topology, entry);
+}
+
+/// Sends the packets of a frame where their edges lead.
+#[inline(always)]
+fn follow(frame: Box<Frame>, lane: &mut Lane, topology: &Topology, entry: &NodeEntry) {
     let nexts = lane.nexts.get(..frame.len()).unwrap_or_default();
     let first = nexts.first().copied().unwrap_or(0);
     if all_same(nexts, first) {
@@ -85,72 +95,74 @@ pub(crate) fn all_same<T: Copy + PartialEq>(items: &[T], first: T) -> bool {
 }
 
 /// Runs a [`PacketNode`].
-pub(crate) struct PacketRunner<N>(pub(crate) N);
-
-impl<N: PacketNode> PacketRunner<N> {
-    #[inline(always)]
-    fn go<const TRACE: bool>(&self, frame: Box<Frame>, run: Run<'_>) {
-        let entry = run.entry;
-        run_packets::<TRACE, N>(frame, run, |_, pkt, cx| verdict(self.0.packet(pkt, cx), pkt, entry));
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn traced(&self, frame: Box<Frame>, run: Run<'_>) {
-        self.go::<true>(frame, run);
-    }
-}
+pub(crate) struct PacketRunner<N>(pub(crate) Arc<N>);
 
 impl<N: PacketNode> Dispatch for PacketRunner<N> {
     fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
-        if run.lane.tracer.active { self.traced(frame, run) } else { self.go::<false>(frame, run) }
+        if run.lane.tracer.active {
+            packets_traced(&*self.0, frame, run);
+        } else {
+            packets::<false, N>(&self.0, frame, run);
+        }
     }
+}
+
+#[inline(always)]
+fn packets<const TRACE: bool, N: PacketNode>(node: &N, frame: Box<Frame>, run: Run<'_>) {
+    let entry = run.entry;
+    run_packets::<TRACE, N>(frame, run, |_, pkt, cx| verdict(node.packet(pkt, cx), pkt, entry));
+}
+
+#[cold]
+#[inline(never)]
+fn packets_traced<N: PacketNode>(node: &N, frame: Box<Frame>, run: Run<'_>) {
+    packets::<true, N>(node, frame, run);
 }
 
 /// Runs a [`StagedNode`].
-pub(crate) struct StagedRunner<N>(pub(crate) N);
-
-impl<N: StagedNode> StagedRunner<N> {
-    #[inline(always)]
-    fn go<const TRACE: bool>(&self, mut frame: Box<Frame>, run: Run<'_>) {
-        let entry = run.entry;
-        let mut keys = [N::Key::default(); FRAME_SIZE];
-        self.prepare(&mut frame, &run, &mut keys);
-        run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
-            let key = keys.get(i).copied().unwrap_or_default();
-            verdict(self.0.packet(key, pkt, cx), pkt, entry)
-        });
-    }
-
-    /// All stages but the last, each over the whole frame.
-    #[inline(always)]
-    fn prepare(&self, frame: &mut Frame, run: &Run<'_>, keys: &mut [N::Key; FRAME_SIZE]) {
-        let memory = run.lane.memory;
-        let common = Common::of(run);
-        let tallies = Tallies::default();
-        let n = frame.len();
-        frame.each(memory, |i, pkt| {
-            if let Some(key) = keys.get_mut(i) {
-                *key = self.0.prepare(pkt, &mut Cx::new(&common, run.entry, &tallies));
-            }
-        });
-        for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
-            self.0.seek(group, &mut Cx::new(&common, run.entry, &tallies));
-        }
-        tallies.flush(&common);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn traced(&self, frame: Box<Frame>, run: Run<'_>) {
-        self.go::<true>(frame, run);
-    }
-}
+pub(crate) struct StagedRunner<N>(pub(crate) Arc<N>);
 
 impl<N: StagedNode> Dispatch for StagedRunner<N> {
     fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
-        if run.lane.tracer.active { self.traced(frame, run) } else { self.go::<false>(frame, run) }
+        if run.lane.tracer.active {
+            staged_traced(&*self.0, frame, run);
+        } else {
+            staged::<false, N>(&self.0, frame, run);
+        }
     }
+}
+
+#[inline(always)]
+fn staged<const TRACE: bool, N: StagedNode>(node: &N, mut frame: Box<Frame>, run: Run<'_>) {
+    let entry = run.entry;
+    let mut keys = [N::Key::default(); FRAME_SIZE];
+    prepare(node, &mut frame, &run, &mut keys);
+    run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
+        let key = keys.get(i).copied().unwrap_or_default();
+        verdict(node.packet(key, pkt, cx), pkt, entry)
+    });
+}
+
+/// All stages but the last, each over the whole frame.
+#[inline(always)]
+fn prepare<N: StagedNode>(node: &N, frame: &mut Frame, run: &Run<'_>, keys: &mut [N::Key; FRAME_SIZE]) {
+    let memory = run.lane.memory;
+    let common = Common::of(run);
+    let n = frame.len();
+    frame.each(memory, |i, pkt| {
+        if let Some(key) = keys.get_mut(i) {
+            *key = node.prepare(pkt, &mut Cx::new(&common, run.entry));
+        }
+    });
+    for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
+        node.seek(group, &mut Cx::new(&common, run.entry));
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn staged_traced<N: StagedNode>(node: &N, frame: Box<Frame>, run: Run<'_>) {
+    staged::<true, N>(node, frame, run);
 }
 
 /// Runs a [`FrameNode`].

@@ -16,7 +16,9 @@ use shoal_buffer::{MAX_INTERFACES, Pool, PoolConfig, SwIfIndex};
 
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
-use crate::dispatch::{Deleted, Dispatch, FrameRunner, NotDispatched, PacketRunner, StagedRunner};
+use crate::dispatch::{
+    Deleted, Dispatch, FindsRunner, FrameRunner, NotDispatched, PacketRunner, PlainRunner, StagedRunner,
+};
 use crate::error_drop::{Drop, ErrorDrop, ErrorNames};
 use crate::event_log::EventLog;
 use crate::feature::{ArcSpec, ArcTable, FeatureSpec};
@@ -25,7 +27,7 @@ use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
 use crate::state::Maker;
-use crate::superpath::{Binder, Chain, ChainRunner, MOST_NODES, SuperpathInfo};
+use crate::superpath::{Binder, Chain, ChainRunner, Finds, MOST_NODES, Plain, SuperpathInfo};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
 use crate::trace::{TraceStore, Tracer};
@@ -37,14 +39,12 @@ mod draft;
 mod edges;
 mod error;
 mod look;
-mod shared;
 mod states;
 mod threads;
 
 pub use arcs::FeatureChange;
 use draft::{Draft, Edges};
 pub use error::GraphError;
-use shared::{SharedPacket, SharedStaged};
 pub use threads::QueueInfo;
 
 /// Most nodes a graph holds.
@@ -315,9 +315,7 @@ impl Graph {
     /// # Errors
     /// As [`Graph::add_packet`].
     pub fn add_packet_named<N: PacketNode>(&self, name: &str, node: N) -> Result<NodeIndex, GraphError> {
-        let logic = Arc::new(PacketRunner(node));
-        let fan = Some(TypeId::of::<N>());
-        self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, fan)
+        self.add_packet_shared_named(name, Arc::new(node))
     }
 
     /// Adds a node that is also part of a chain and so shared with it.
@@ -325,8 +323,37 @@ impl Graph {
     /// # Errors
     /// As [`Graph::add_packet`].
     pub fn add_packet_shared<N: PacketNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
-        let logic = Arc::new(PacketRunner(SharedPacket(node)));
-        self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+        self.add_packet_shared_named(N::NAME, node)
+    }
+
+    fn add_packet_shared_named<N: PacketNode>(
+        &self,
+        name: &str,
+        node: Arc<N>,
+    ) -> Result<NodeIndex, GraphError> {
+        self.add_of::<N>(name, Arc::new(PacketRunner(node)))
+    }
+
+    /// Adds a node that knows its common case: what holds for an interface is asked once while its packets follow each
+    /// other, by itself as in a chain.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_plain<N: Plain>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        self.add_plain_named(N::NAME, node)
+    }
+
+    /// Adds such a node under a name of its own.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_plain_named<N: Plain>(&self, name: &str, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        self.add_of::<N>(name, Arc::new(PlainRunner(node)))
+    }
+
+    fn add_of<N: PacketNode>(&self, name: &str, logic: Arc<dyn Dispatch>) -> Result<NodeIndex, GraphError> {
+        let fan = Some(TypeId::of::<N>());
+        self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, fan)
     }
 
     /// Adds a staged node.
@@ -334,7 +361,16 @@ impl Graph {
     /// # Errors
     /// As [`Graph::add_packet`].
     pub fn add_staged<N: StagedNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
-        let logic = Arc::new(StagedRunner(SharedStaged(node)));
+        let logic = Arc::new(StagedRunner(node));
+        self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
+    }
+
+    /// Adds a staged node whose answer the next node needs: it is run in stages only where that is faster.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_finding<N: Finds>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(FindsRunner(node));
         self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
@@ -387,13 +423,14 @@ impl Graph {
         let mut binder = Binder::new(self);
         chain.bind(&mut binder)?;
         let Binder { nodes, passages, .. } = binder;
+        let first = nodes.first().copied().unwrap_or(self.drop.get());
         let logic = Arc::new(ChainRunner { chain, nodes });
         let node = self.add(name, NodeKind::Superpath, logic, &[], NoError::COUNTERS, None)?;
-        Ok(SuperpathInfo { node, passages })
+        Ok(SuperpathInfo { node, first, passages })
     }
 
     /// The node that packets without a way go to.
-    pub(crate) fn drop_node(&self) -> NodeIndex {
+    pub fn drop_node(&self) -> NodeIndex {
         self.drop.get()
     }
 

@@ -45,7 +45,9 @@ pub use stage::{Outgoing, Stage};
 pub use walk::{Spot, Walk};
 
 /// The edge plain packets take: the first variant of a node's `Next`.
-const FIRST: Edge = Edge(1);
+pub(crate) const FIRST: Edge = Edge(1);
+/// The edge packets of a second common case take.
+const SECOND: Edge = Edge(2);
 
 /// Most nodes of a superpath; the compiler refuses longer ones.
 pub const MOST_NODES: usize = 64;
@@ -53,12 +55,31 @@ pub const MOST_NODES: usize = 64;
 /// Packets whose lookups are done ahead together.
 const BLOCK: usize = 16;
 
+/// Packets of a frame that are looked at to see whether all look for the same.
+pub(crate) const SAMPLES: usize = 3;
+/// Packets of a frame from which on that pays.
+pub(crate) const WORTH_A_LOOK: usize = 4;
+
+/// Which packets of a frame of `n` those are.
+#[inline(always)]
+pub(crate) fn samples(n: usize) -> [usize; SAMPLES] {
+    [0, n / 2, n.saturating_sub(1)]
+}
+
 /// A node that knows its common case.
 pub trait Plain: PacketNode {
     /// What it needs to know of an interface.
     type Facts<'g>: Copy;
     /// Bytes it takes off the front of every plain packet.
     const PULLS: usize = 0;
+    /// Whether it counts bytes.
+    const COUNTS_BYTES: bool = false;
+
+    /// The interface of a packet that the node's facts are of: the receiving one, or the sending one.
+    #[inline(always)]
+    fn interface(pkt: &Packet<'_>) -> SwIfIndex {
+        pkt.rx()
+    }
 
     /// What holds for all packets of one interface, asked once while they follow each other. `None` when none of them
     /// is plain: it is down, or has features.
@@ -68,7 +89,14 @@ pub trait Plain: PacketNode {
     /// a packet but counting is done; if not, the packet is as it was.
     fn plain(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
 
-    /// Counts plain packets of one interface.
+    /// The edge that a plain packet goes along, for a node with more than one common case. It is asked where the node is
+    /// run by itself, outside of a chain.
+    #[inline(always)]
+    fn edge(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge> {
+        self.plain(facts, pkt).then_some(FIRST)
+    }
+
+    /// Counts plain packets of one interface. `bytes` is 0 unless the node counts them.
     fn count(&self, _interface: SwIfIndex, _packets: u64, _bytes: u64, _cx: &Cx<'_, Self>) {}
 }
 
@@ -77,25 +105,24 @@ pub trait PlainSecond: Plain {
     /// As [`Plain::plain`], of the node's second edge.
     fn plain_second(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
 
+    /// Both at once, for [`Plain::edge`].
+    #[inline(always)]
+    fn either(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge> {
+        if self.plain(facts, pkt) {
+            return Some(FIRST);
+        }
+        self.plain_second(facts, pkt).then_some(SECOND)
+    }
+
     /// Which of the two edges a packet takes if it is plain for either.
     fn is_second(pkt: &Packet<'_>) -> bool;
 }
 
-/// A node at which an arc begins: packets are plain for it when they are well formed, and go through the features of
-/// the arc that the chain covers.
-pub trait Opens: PacketNode {
-    /// Bytes it takes off the front of every plain packet.
-    const PULLS: usize = 0;
-
+/// A node at which an arc begins: packets are plain for it when they are well formed. By itself it has facts of
+/// interfaces without features on the arc; in a chain packets go through the features that the chain covers.
+pub trait Opens: for<'g> Plain<Facts<'g> = ()> {
     /// The arc; its features are those of the receiving interface.
     fn arc(&self) -> &FeatureArc;
-
-    /// Whether a packet goes along the node's first edge if no feature is enabled, and nothing is to be said of it. The
-    /// packet is then as the node would send it on; if not, as it was.
-    fn plain(&self, pkt: &mut Packet<'_>) -> bool;
-
-    /// Counts plain packets of one interface.
-    fn count(&self, _interface: SwIfIndex, _packets: u64, _bytes: u64, _cx: &Cx<'_, Self>) {}
 }
 
 /// What becomes of a packet at a feature that is part of a chain.
@@ -125,13 +152,13 @@ pub trait Optional: PacketNode {
 
 /// What is known of a lookup before its packet comes.
 #[derive(Clone, Copy, Debug)]
-pub enum Known<S> {
+pub enum Known<S, F = ()> {
     /// Nothing.
     Nothing,
     /// The answer.
     Answer(S),
-    /// The answer for another packet, which may look for the same.
-    Other(S),
+    /// The answer for another packet, which may look for the same, and what [`Finds::found`] makes of it.
+    Other(S, F),
     /// There is nothing to look up: a feature has chosen this number. If the lookup's node cannot follow it, the packet
     /// goes to the node that is named.
     Chosen(u32, NodeIndex),
@@ -161,6 +188,15 @@ pub trait Seeks: Send + Sync + 'static {
 
     /// Finds what several packets seek, as it was begun and advanced.
     fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
+
+    /// Finds what one packet seeks.
+    #[inline(always)]
+    fn look_up(facts: Self::Facts<'_>, sought: &mut Self::Sought) {
+        Self::begin(facts, sought);
+        let one = std::slice::from_mut(sought);
+        let begun = Self::advance(facts, one);
+        Self::finish(facts, begun, one);
+    }
 }
 
 /// Nothing is looked up.
@@ -203,6 +239,13 @@ pub trait Finds: StagedNode + Seeks {
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
+
+    /// What all packets find that look for the same, if they go along the node's first edge whatever else is in them.
+    fn found<'g>(&'g self, sought: &Self::Sought, guard: Guard<'g>) -> Option<Self::Found<'g>>;
+
+    /// Whether a packet looks for this, which was [found](Finds::found). If so, all the node does to it is done; if not,
+    /// or when something else about the packet matters, it is as it was.
+    fn takes(sought: &Self::Sought, pkt: &mut Packet<'_>) -> bool;
 }
 
 /// A staged node that looks packets up in a table of its own and then lets them go on to another lookup: flows in front
@@ -211,7 +254,8 @@ pub trait Consults: StagedNode + Seeks {
     /// As [`Plain::facts`].
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>>;
 
-    /// Looks one packet up and does to it what the node does; see [`Pass`].
+    /// Looks one packet up and does to it what the node does; see [`Pass`]. What is known of another packet is no more
+    /// than its answer.
     fn consult(
         &self,
         facts: <Self as Seeks>::Facts<'_>,
@@ -226,6 +270,11 @@ pub trait Uses<F>: PacketNode {
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
     /// another.
     fn plain_with(&self, found: F, pkt: &mut Packet<'_>) -> Option<Edge>;
+
+    /// The same of packets of a second common case, which are asked for when they are not of the first.
+    fn plain_otherwise(&self, _found: F, _pkt: &mut Packet<'_>) -> Option<Edge> {
+        None
+    }
 }
 
 /// A node behind which an arc of the sending interface begins.

@@ -276,14 +276,19 @@ impl Ip4Header {
         // horizontal sum: 18 instructions instead of 15 (rustc 1.95, x86-64-v3), not timed.
         let words: &Words = zerocopy::transmute_ref!(self);
         let [first, second] = words.wide.map(u64::from_ne_bytes);
-        add_carry(add_carry(first, second), u64::from(u32::from_ne_bytes(words.last)))
+        let (sum, carry) = first.overflowing_add(second);
+        add_carry(sum, u64::from(u32::from_ne_bytes(words.last)) + u64::from(carry))
     }
 
     /// Whether the checksum of a header *without options* is right (RFC 1071); for one with options
     /// see [`checksum_ok_with`](Self::checksum_ok_with).
     #[inline(always)]
     pub fn checksum_ok(&self) -> bool {
-        fold(self.sum()) == 0xffff
+        // The sum of 64-bit words is right if it is a multiple of 0xffff, as each of the 16-bit numbers in it counts
+        // as much: 2^16 is 1 more than such a multiple. Of those, and of no other number, the product below is one of
+        // the greatest; of a header of zeroes, which has no sum that is right, it is 0.
+        const ONES: u64 = u64::MAX / 0xffff;
+        self.sum().wrapping_mul(ONES) >= ONES.wrapping_neg()
     }
 
     /// Whether the checksum over this header and its `options` (the bytes up to
@@ -333,10 +338,13 @@ impl Ip4Header {
     pub fn decrement_ttl_from(&mut self, ttl: u8) -> u8 {
         // RFC 1624 equation 3 for a word that shrinks by 0x0100: the checksum grows by as much, with
         // end-around carry. Without a branch: a TTL of 0 adds nothing.
-        let step = u32::from(ttl != 0);
-        self.ttl = ttl - step as u8;
-        let checksum = u32::from(self.checksum.get()) + (step << 8);
-        self.checksum = U16::new((checksum + u32::from(checksum >= 0xffff && step != 0)) as u16);
+        // In the machine's byte order, in which ones' complement sums come out the same.
+        let step = u8::from(ttl != 0);
+        self.ttl = ttl - step;
+        let checksum = u32::from(u16::from_ne_bytes(self.checksum.to_bytes()))
+            + u32::from(u16::from_ne_bytes([step, 0]));
+        let checksum = checksum + u32::from(checksum >= 0xffff && step != 0);
+        self.checksum = U16::from_bytes((checksum as u16).to_ne_bytes());
         self.ttl
     }
 
@@ -473,6 +481,46 @@ mod tests {
         assert_eq!(ip.compute_checksum(), 0xb861);
         ip.set_ttl(63);
         assert!(!ip.checksum_ok());
+    }
+
+    #[test]
+    fn of_all_checksums_one_is_right() {
+        for id in [0, 1, 0x1234, 0x8000, 0xfffe, 0xffff] {
+            let mut ip = header();
+            ip.set_id(id);
+            ip.update_checksum();
+            let right = ip.checksum();
+            for checksum in 0..=u16::MAX {
+                ip.set_checksum(checksum);
+                // Ones' complement has two zeroes.
+                let same =
+                    checksum == right || [checksum, right] == [0xffff, 0] || [checksum, right] == [0, 0xffff];
+                assert_eq!(ip.checksum_ok(), same, "id {id}, checksum {checksum}");
+                assert_eq!(ip.checksum_ok(), ip.checksum_ok_with(&[]), "id {id}, checksum {checksum}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_with_many_carries_are_judged_as_by_16_bit_words() {
+        let mut state = 1u64;
+        for n in 0..100_000 {
+            let mut bytes = [0; 20];
+            for byte in &mut bytes {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                // Many are 0xff and 0.
+                *byte = [(state >> 56) as u8, 0xff, 0xff, 0][(state >> 40) as usize % 4];
+            }
+            let mut ip = Ip4Header::read_from_bytes(&bytes).unwrap();
+            if n % 2 == 0 {
+                ip.update_checksum();
+            }
+            let sum = bytes.as_chunks::<2>().0.iter().map(|word| u64::from(u16::from_be_bytes(*word)));
+            let right = n % 2 == 0 || sum.clone().sum::<u64>() % 0xffff == 0;
+            assert_eq!(ip.checksum_ok(), right && ip.as_bytes() != [0; 20], "{bytes:02x?}");
+        }
+        let zero = Ip4Header::read_from_bytes(&[0; 20]).unwrap();
+        assert!(!zero.checksum_ok() && !zero.checksum_ok_with(&[]));
     }
 
     #[test]

@@ -305,17 +305,30 @@ impl Adj {
         self.rewrite.get(..usize::from(self.rewrite_len)).unwrap_or_default()
     }
 
+    /// Whether the rewrite is so long and these are its flags, in one comparison.
+    #[inline(always)]
+    const fn has(&self, rewrite_len: u8, flags: u8) -> bool {
+        let both = u16::from_ne_bytes([self.rewrite_len, self.flags]);
+        both == u16::from_ne_bytes([rewrite_len, flags])
+    }
+
     /// The header to put in front when it is a plain Ethernet one, no features run behind it and nobody counts: the
     /// common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
-        if (self.rewrite_len, self.flags) == (14, 0) { self.rewrite.first_chunk() } else { None }
+        if self.has(14, 0) { self.rewrite.first_chunk() } else { None }
+    }
+
+    /// The header to put in front when there is none, as on a tunnel, no features run and nobody counts.
+    #[inline(always)]
+    pub fn no_rewrite(&self) -> Option<&[u8; 0]> {
+        if self.has(0, 0) { self.rewrite.first_chunk() } else { None }
     }
 
     /// The header to put in front when it is a plain Ethernet one, nobody counts, and features may run behind it.
     #[inline(always)]
     pub fn featured_ethernet_rewrite(&self) -> Option<&[u8; 14]> {
-        if (self.rewrite_len, self.flags) == (14, FEATURES) { self.rewrite.first_chunk() } else { None }
+        if self.has(14, FEATURES) { self.rewrite.first_chunk() } else { None }
     }
 
     /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.

@@ -37,7 +37,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         l2: Arc::clone(&l2),
     });
     control.put(Arc::clone(&input));
-    let node = control.graph()?.add_packet_shared(input)?;
+    let node = control.graph()?.add_plain(input)?;
     control.put_rc(Ethernet::new(control, node, types, vlans, l2)?);
     Ok(())
 }

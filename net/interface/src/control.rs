@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::{
@@ -357,10 +358,10 @@ impl Interfaces {
         let free = self.names.borrow().free_index();
         let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
         let rx_next = self.graph.node(create.rx_next)?;
-        let output = Output { arc: self.graph.arc(OUTPUT_ARC)? };
+        let output = Arc::new(Output { arc: self.graph.arc(OUTPUT_ARC)? });
         let made: Result<_, InterfaceError> = self.graph.batch(|| {
             let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
-            let made = self.graph.add_packet_named(&format!("{}-output", create.name), output);
+            let made = self.graph.add_plain_named(&format!("{}-output", create.name), output);
             let made = made.map_err(InterfaceError::from).and_then(|output| {
                 let edges = self.connect((output, tx), index);
                 edges.inspect_err(|_| drop(self.graph.remove(output))).map(|edges| (output, edges))

@@ -6,6 +6,7 @@
 
 mod arcs;
 mod family;
+pub mod forward;
 mod headers;
 mod listeners;
 pub mod node;

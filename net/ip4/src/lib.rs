@@ -101,10 +101,10 @@ fn add_nodes(
     let lookup =
         Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table(), output: graph.arc(OUTPUT_ARC)? });
-    graph.add_packet_shared(Arc::clone(&input))?;
+    graph.add_plain(Arc::clone(&input))?;
     graph.add_packet(Ip4OptionsNode { unicast, multicast })?;
     graph.add_packet(NotEnabled::<Ip4Family>::new(graph.arc(DROP_ARC)?))?;
-    let looked_up = graph.add_staged(Arc::clone(&lookup))?;
+    let looked_up = graph.add_finding(Arc::clone(&lookup))?;
     adjacencies.set_lookup_node(Link::Ip4, looked_up);
     let balance = graph.add_packet(LoadBalance::new(Arc::clone(&lookup)))?;
     graph.share_edges(balance, looked_up)?;

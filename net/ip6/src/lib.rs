@@ -108,10 +108,10 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
         edges: ip6.edges(),
         output: graph.arc(OUTPUT_ARC)?,
     });
-    graph.add_packet_shared(Arc::clone(&input))?;
+    graph.add_plain(Arc::clone(&input))?;
     graph.add_packet(Ip6HopByHop { unicast, multicast })?;
     graph.add_packet(NotEnabled::<Ip6Family>::new(graph.arc(DROP_ARC)?))?;
-    let looked_up = graph.add_staged(Arc::clone(&lookup))?;
+    let looked_up = graph.add_finding(Arc::clone(&lookup))?;
     adjacencies.set_lookup_node(Link::Ip6, looked_up);
     let balance = graph.add_packet(LoadBalance::new(Arc::clone(&lookup)))?;
     graph.share_edges(balance, looked_up)?;

@@ -9,6 +9,7 @@
 //! | `ip4-superpath` | Ethernet interfaces with IPv4 only | no feature |
 //! | `ip-superpath` | Ethernet interfaces with IPv6, or both | no feature |
 //! | `ip-feature-superpath` | the same, with features | reverse path forwarding, MSS clamping, policy routing |
+//! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same features |
 #![forbid(unsafe_code)]
 
 mod routed;
@@ -51,6 +52,14 @@ pub const IP_FEATURES: Superpath = Superpath {
     cost: 40,
 };
 
+/// IPv4 on interfaces without a link header.
+pub const IP4_ONLY: Superpath =
+    Superpath { name: "ip4-only-superpath", medium: Medium::Ip, serves: &[IfFlags::IP4], cost: 30 };
+
+/// IPv6 on interfaces without a link header.
+pub const IP6_ONLY: Superpath =
+    Superpath { name: "ip6-only-superpath", medium: Medium::Ip, serves: &[IfFlags::IP6], cost: 30 };
+
 /// Composes the superpaths whose nodes are part of this router.
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let Ok(ethernet) = control.get::<Arc<EthernetInput>>() else { return Ok(()) };
@@ -70,6 +79,12 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features()?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some(ip4) = parts.ip4_with_features()? {
+        offer(IP4_ONLY, interfaces.add_superpath(IP4_ONLY, Line(ip4)));
+    }
+    if let Some(ip6) = parts.ip6_with_features()? {
+        offer(IP6_ONLY, interfaces.add_superpath(IP6_ONLY, Line(ip6)));
     }
     Ok(())
 }

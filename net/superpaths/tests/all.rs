@@ -3,3 +3,4 @@
 
 mod chains;
 mod features;
+mod ip_only;

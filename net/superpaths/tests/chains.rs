@@ -135,7 +135,7 @@ impl Consults for Flow {
         let key = pkt.header::<Ip4Header>().map_or(0, Ip4Header::dst_u32);
         let found = match known {
             Known::Answer((_, found)) => found,
-            Known::Other((other, found)) if other == key => found,
+            Known::Other((other, found), ()) if other == key => found,
             _ => key == TURNED,
         };
         turn(pkt, found);

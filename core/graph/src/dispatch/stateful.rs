@@ -3,7 +3,7 @@
 use shoal_buffer::{FRAME_SIZE, Frame};
 
 use super::{Dispatch, Run, forgotten, run_packets, verdict};
-use crate::cx::{Common, Cx, FrameCx, Tallies};
+use crate::cx::{Common, Cx, FrameCx};
 use crate::node::{GROUP, StatefulFrameNode, StatefulNode, StatefulStagedNode};
 use crate::state::{StateKey, Stateful};
 
@@ -81,17 +81,15 @@ impl<N: StatefulStagedNode> StatefulStagedRunner<N> {
     ) {
         let memory = run.lane.memory;
         let common = Common::of(run);
-        let tallies = Tallies::default();
         let n = frame.len();
         frame.each(memory, |i, pkt| {
             if let Some(key) = keys.get_mut(i) {
-                *key = self.node.prepare(state, pkt, &mut Cx::new(&common, run.entry, &tallies));
+                *key = self.node.prepare(state, pkt, &mut Cx::new(&common, run.entry));
             }
         });
         for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
-            self.node.seek(state, group, &mut Cx::new(&common, run.entry, &tallies));
+            self.node.seek(state, group, &mut Cx::new(&common, run.entry));
         }
-        tallies.flush(&common);
     }
 
     #[cold]

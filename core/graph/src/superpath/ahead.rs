@@ -4,13 +4,14 @@ use shoal_buffer::Packet;
 
 use super::{BLOCK, Known, Seeks};
 
-/// For what lookups were done ahead.
-#[derive(Clone, Copy)]
-pub enum Of {
-    /// For each packet of a block; this one is asked for.
-    Packet(usize),
-    /// For the first packet of the frame.
-    Frame,
+/// What a chain knows of a packet's lookup before the packet comes.
+pub enum Hint<'a, F, A> {
+    /// Nothing.
+    Nothing,
+    /// What the first packet of the frame looks for, and the answer.
+    Frame(F),
+    /// Lookups of a block were done ahead; this is the packet's place in the block.
+    Block(&'a A, usize),
 }
 
 /// Lookups of a block by one node.
@@ -52,22 +53,12 @@ impl<L: Seeks> Ahead<L> {
         }
     }
 
-    /// Whether the first `n` packets look for the same.
+    /// What was found for a packet.
     #[inline(always)]
-    pub(super) fn are_alike(&self, n: usize) -> bool {
-        let all = self.all.get(..n).unwrap_or_default();
-        all.first().is_some_and(|first| all.iter().all(|other| other == first))
-    }
-
-    /// What is known for a packet.
-    #[inline(always)]
-    pub(super) fn known(&self, of: Of) -> Known<L::Sought> {
-        match of {
-            Of::Packet(i) => match self.all.get(i % BLOCK) {
-                Some(found) => Known::Answer(*found),
-                None => unreachable!("a remainder is less than what was divided by"),
-            },
-            Of::Frame => self.all.first().map_or(Known::Nothing, |found| Known::Other(*found)),
+    pub(super) fn found<F>(&self, i: usize) -> Known<L::Sought, F> {
+        match self.all.get(i % BLOCK) {
+            Some(found) => Known::Answer(*found),
+            None => unreachable!("a remainder is less than what was divided by"),
         }
     }
 }

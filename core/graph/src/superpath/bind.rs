@@ -24,6 +24,8 @@ pub struct Passage {
 pub struct SuperpathInfo {
     /// Its node.
     pub node: NodeIndex,
+    /// The first node of its chain.
+    pub first: NodeIndex,
     /// The arcs its packets pass.
     pub passages: Vec<Passage>,
 }

@@ -20,6 +20,7 @@ pub struct Consult<A, Rest>(pub Arc<A>, pub Rest);
 impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
     type Lookup = A;
+    type Found<'g> = ();
     const NODES: usize = 1 + Rest::NODES;
     const PULLS: usize = 0;
 
@@ -38,6 +39,12 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     }
 
     #[inline(always)]
+    fn found<'g>(&'g self, _: &A::Sought, _: Guard<'g>) -> Option<()> {
+        // Each packet is asked whether it looks for the same.
+        Some(())
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
@@ -48,7 +55,7 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     ) -> NodeIndex {
         let next = match known {
             Known::Chosen(number, node) => Known::Chosen(number, node),
-            known => match self.0.consult(facts.0, known, pkt, &Cx::direct(walk.common, walk.entry(spot))) {
+            known => match self.0.consult(facts.0, known, pkt, &Cx::new(walk.common, walk.entry(spot))) {
                 Pass::On => Known::Nothing,
                 Pass::Chosen(number) => walk.chosen(number, spot),
                 Pass::Leave => return walk.leave(spot),

@@ -20,6 +20,7 @@ pub struct Direct<N, O>(pub Arc<N>, pub O);
 impl<N: Directs, O: Plain> Link for Direct<N, O> {
     type Facts<'g> = N::Facts<'g>;
     type Lookup = ();
+    type Found<'g> = ();
     const NODES: usize = 1;
     const PULLS: usize = 0;
 
@@ -33,6 +34,11 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
 
     #[inline(always)]
     fn of_lookup(_: Self::Facts<'_>) -> <() as Seeks>::Facts<'_> {}
+
+    #[inline(always)]
+    fn found<'g>(&'g self, (): &(), _: Guard<'g>) -> Option<()> {
+        None
+    }
 
     #[inline(always)]
     fn go<'g>(
@@ -52,7 +58,7 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
         let packets = walk.after(spot, packets);
         if packets > 0 {
-            self.0.count(interface, packets, 0, &Cx::direct(walk.common, walk.entry(spot)));
+            self.0.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
         }
     }
 

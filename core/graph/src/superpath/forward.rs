@@ -13,6 +13,30 @@ use super::{Finds, Known, Plain, Seeks, Uses, UsesOut};
 use crate::graph::GraphError;
 use crate::node::{Edge, NodeIndex};
 
+/// What a packet finds. `Err` is where it goes if it is not plain, or nothing if what another packet has found is not
+/// for it: it is to be looked up by itself then.
+#[inline(always)]
+fn own<'g, L: Finds>(
+    lookup: &'g L,
+    facts: <L as Seeks>::Facts<'g>,
+    known: Known<L::Sought, L::Found<'g>>,
+    pkt: &mut Packet<'_>,
+    walk: &Walk<'g>,
+    spot: Spot,
+) -> Result<L::Found<'g>, Option<NodeIndex>> {
+    let known = match known {
+        Known::Other(sought, found) if L::takes(&sought, pkt) => return Ok(found),
+        Known::Other(..) => return Err(None),
+        Known::Nothing => Known::Nothing,
+        Known::Answer(sought) => Known::Answer(sought),
+        Known::Chosen(number, node) => Known::Chosen(number, node),
+    };
+    match lookup.find(facts, known, pkt, walk.common.guard) {
+        Some(found) => Ok(found),
+        None => Err(Some(walk.leave_lookup(&known, pkt.reborrow(), spot))),
+    }
+}
+
 /// The end of a chain: a lookup, the node that uses what it finds, and the one of many nodes which that sends packets
 /// to (`<interface>-output`): they all run `O`'s code, each with an entry of its own.
 pub struct Forward<L, R, O>(pub Arc<L>, pub Arc<R>, pub O);
@@ -25,6 +49,7 @@ where
 {
     type Facts<'g> = <L as Seeks>::Facts<'g>;
     type Lookup = L;
+    type Found<'g> = L::Found<'g>;
     const NODES: usize = 2;
     const PULLS: usize = 0;
 
@@ -43,25 +68,70 @@ where
     }
 
     #[inline(always)]
+    fn found<'g>(&'g self, sought: &L::Sought, guard: Guard<'g>) -> Option<L::Found<'g>> {
+        self.0.found(sought, guard)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<L::Sought>,
+        known: Known<L::Sought, L::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        let Some(found) = self.0.find(facts, known, pkt, walk.common.guard) else {
-            return walk.leave_lookup(&known, pkt.reborrow(), spot);
+        let found = match own(&*self.0, facts, known, pkt, walk, spot) {
+            Ok(found) => found,
+            Err(Some(node)) => return node,
+            Err(None) => return self.by_itself(facts, pkt.reborrow(), walk, spot),
         };
-        let Some(edge) = self.1.plain_with(found, pkt) else { return walk.leave(spot.next()) };
-        walk.fan_out(&self.2, pkt, edge, spot.next())
+        match self.1.plain_with(found, pkt) {
+            Some(edge) => walk.fan_out(&self.2, pkt, edge, spot.next()),
+            None => self.otherwise(found, pkt.reborrow(), walk, spot.next()),
+        }
     }
 
     fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: Spot) {}
 
     fn finish(&self, walk: &Walk<'_>, spot: Spot) {
         walk.fan(spot).flush(&self.2, walk.common);
+    }
+}
+
+impl<L, R, O> Forward<L, R, O>
+where
+    L: Finds,
+    R: for<'g> Uses<L::Found<'g>>,
+    O: Plain,
+{
+    /// A packet that looks for something else than most of its frame.
+    #[cold]
+    #[inline(never)]
+    fn by_itself<'g>(
+        &'g self,
+        facts: <L as Seeks>::Facts<'g>,
+        mut pkt: Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        self.go(facts, Known::Nothing, &mut pkt, walk, spot)
+    }
+
+    /// A packet that is not of the first common case.
+    #[cold]
+    #[inline(never)]
+    fn otherwise<'g>(
+        &'g self,
+        found: L::Found<'g>,
+        mut pkt: Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        match self.1.plain_otherwise(found, &mut pkt) {
+            Some(edge) => walk.fan_out(&self.2, &pkt, edge, spot),
+            None => walk.leave(spot),
+        }
     }
 }
 
@@ -98,7 +168,7 @@ where
         spot: Spot,
     ) -> Result<Edge, NodeIndex> {
         let Some(interface) = <R as UsesOut<L::Found<'g>>>::featured(found) else {
-            return Err(walk.leave(spot));
+            return self.uses.plain_otherwise(found, pkt).ok_or_else(|| walk.leave(spot));
         };
         let arc = <R as UsesOut<L::Found<'g>>>::arc(&self.uses);
         let enabled = arc.enabled(interface);
@@ -113,6 +183,27 @@ where
     }
 }
 
+impl<L, R, S, O> ForwardOut<L, R, S, O>
+where
+    L: Finds,
+    R: for<'g> UsesOut<L::Found<'g>>,
+    S: Outgoing,
+    O: Plain,
+{
+    /// A packet that looks for something else than most of its frame.
+    #[cold]
+    #[inline(never)]
+    fn by_itself<'g>(
+        &'g self,
+        facts: <L as Seeks>::Facts<'g>,
+        mut pkt: Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        self.go(facts, Known::Nothing, &mut pkt, walk, spot)
+    }
+}
+
 impl<L, R, S, O> Link for ForwardOut<L, R, S, O>
 where
     L: Finds,
@@ -122,6 +213,7 @@ where
 {
     type Facts<'g> = <L as Seeks>::Facts<'g>;
     type Lookup = L;
+    type Found<'g> = L::Found<'g>;
     const NODES: usize = 2 + S::NODES;
     const PULLS: usize = 0;
 
@@ -144,16 +236,23 @@ where
     }
 
     #[inline(always)]
+    fn found<'g>(&'g self, sought: &L::Sought, guard: Guard<'g>) -> Option<L::Found<'g>> {
+        self.lookup.found(sought, guard)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<L::Sought>,
+        known: Known<L::Sought, L::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        let Some(found) = self.lookup.find(facts, known, pkt, walk.common.guard) else {
-            return walk.leave_lookup(&known, pkt.reborrow(), spot);
+        let found = match own(&*self.lookup, facts, known, pkt, walk, spot) {
+            Ok(found) => found,
+            Err(Some(node)) => return node,
+            Err(None) => return self.by_itself(facts, pkt.reborrow(), walk, spot),
         };
         let edge = match self.uses.plain_with(found, pkt) {
             Some(edge) => edge,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
-use super::ahead::{Ahead, Of};
+use super::ahead::{Ahead, Hint};
 use super::bind::Binder;
 use super::walk::{Spot, Walk};
 use super::{Known, Plain, Seeks};
@@ -19,6 +19,8 @@ pub trait Link: Send + Sync + 'static {
     type Facts<'g>: Copy;
     /// What among them looks something up; `()`: nothing does.
     type Lookup: Seeks;
+    /// What one lookup for several packets has found.
+    type Found<'g>: Copy;
     /// How many nodes there are from here on.
     const NODES: usize;
     /// Bytes they take off the front of every plain packet before the lookup.
@@ -36,11 +38,18 @@ pub trait Link: Send + Sync + 'static {
     /// What the lookup needs to know of an interface.
     fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_>;
 
+    /// What is found for all packets that look for the same, if it is the same for all.
+    fn found<'g>(
+        &'g self,
+        sought: &<Self::Lookup as Seeks>::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>>;
+
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought>,
+        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -57,8 +66,14 @@ pub trait Link: Send + Sync + 'static {
 pub trait Chain: Send + Sync + 'static {
     /// What its nodes need to know of an interface. The default: none of its packets is plain.
     type Facts<'g>: Copy + Default;
+    /// What its lookup looks for.
+    type Sought: Copy + Default + PartialEq;
+    /// What one lookup for several packets has found.
+    type Found<'g>: Copy;
     /// The lookups of a block that are done ahead.
     type Ahead: Default;
+    /// Whether anything is looked up.
+    const LOOKS_UP: bool;
     /// How many nodes there are.
     const NODES: usize;
 
@@ -74,6 +89,17 @@ pub trait Chain: Send + Sync + 'static {
     /// Whether it pays to do lookups ahead.
     fn is_far(&self, facts: Self::Facts<'_>) -> bool;
 
+    /// What will be looked for, of a packet that is plain for all nodes before.
+    fn sought(pkt: &Packet<'_>) -> Self::Sought;
+
+    /// Finds it for several packets, if the answer is the same for all.
+    fn look_up<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        sought: Self::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>>;
+
     /// Begins the lookup of packet `i` of a block, that are seen in order from 0 on.
     fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
 
@@ -83,14 +109,11 @@ pub trait Chain: Send + Sync + 'static {
     /// Finishes them, with the same facts.
     fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
-    /// Whether the first `n` packets of a block, whose lookups have begun, look for the same.
-    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool;
-
-    /// Runs a packet through the chain, and says where it goes then. With `ahead` there were lookups before.
+    /// Runs a packet through the chain, and says where it goes then.
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, Of)>,
+        hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex;
@@ -108,6 +131,7 @@ pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
 impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
     type Lookup = Rest::Lookup;
+    type Found<'g> = Rest::Found<'g>;
     const NODES: usize = 1 + Rest::NODES;
     const PULLS: usize = A::PULLS + Rest::PULLS;
 
@@ -126,10 +150,19 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     }
 
     #[inline(always)]
+    fn found<'g>(
+        &'g self,
+        sought: &<Self::Lookup as Seeks>::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        self.1.found(sought, guard)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought>,
+        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -154,7 +187,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
 pub(super) fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
     if packets > 0 {
         // No node that packets come in by counts their bytes.
-        node.count(interface, packets, 0, &Cx::direct(walk.common, walk.entry(spot)));
+        node.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
     }
 }
 
@@ -163,7 +196,10 @@ pub struct Line<L>(pub L);
 
 impl<L: Link> Chain for Line<L> {
     type Facts<'g> = Option<L::Facts<'g>>;
+    type Sought = <L::Lookup as Seeks>::Sought;
+    type Found<'g> = (Self::Sought, L::Found<'g>);
     type Ahead = Ahead<L::Lookup>;
+    const LOOKS_UP: bool = size_of::<Self::Sought>() > 0;
     const NODES: usize = L::NODES;
 
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
@@ -176,6 +212,22 @@ impl<L: Link> Chain for Line<L> {
 
     fn is_far(&self, facts: Self::Facts<'_>) -> bool {
         facts.is_some_and(|facts| L::Lookup::is_far(L::of_lookup(facts)))
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>) -> Self::Sought {
+        L::Lookup::sought(pkt, L::PULLS)
+    }
+
+    #[inline(always)]
+    fn look_up<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        mut sought: Self::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        L::Lookup::look_up(L::of_lookup(facts?), &mut sought);
+        Some((sought, self.0.found(&sought, guard)?))
     }
 
     #[inline(always)]
@@ -194,20 +246,19 @@ impl<L: Link> Chain for Line<L> {
     }
 
     #[inline(always)]
-    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool {
-        ahead.are_alike(n)
-    }
-
-    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, Of)>,
+        hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
         let Some(facts) = facts else { return walk.leave(Spot::START) };
-        let known = ahead.map_or(Known::Nothing, |(ahead, of)| ahead.known(of));
+        let known = match hint {
+            Hint::Nothing => Known::Nothing,
+            Hint::Frame((sought, found)) => Known::Other(sought, found),
+            Hint::Block(ahead, i) => ahead.found(i),
+        };
         self.0.go(facts, known, pkt, walk, Spot::START)
     }
 

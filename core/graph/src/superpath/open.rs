@@ -31,6 +31,7 @@ impl<A: Opens, Rest: Link> Open<A, Rest> {
 impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
     type Facts<'g> = Rest::Facts<'g>;
     type Lookup = Rest::Lookup;
+    type Found<'g> = Rest::Found<'g>;
     const NODES: usize = 1 + Rest::NODES;
     const PULLS: usize = A::PULLS + Rest::PULLS;
 
@@ -54,15 +55,24 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
     }
 
     #[inline(always)]
+    fn found<'g>(
+        &'g self,
+        sought: &<Self::Lookup as Seeks>::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        self.rest.found(sought, guard)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought>,
+        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        if !self.node.plain(pkt) {
+        if !self.node.plain((), pkt) {
             return walk.leave(spot);
         }
         self.rest.go(facts, known, pkt, walk, spot.next())
@@ -71,7 +81,7 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
         let packets = walk.after(spot, packets);
         if packets > 0 {
-            self.node.count(interface, packets, 0, &Cx::direct(walk.common, walk.entry(spot)));
+            self.node.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
         }
         self.rest.count(interface, packets, walk, spot.next());
     }

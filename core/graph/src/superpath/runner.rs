@@ -6,10 +6,10 @@ use std::ops::Range;
 use shoal_buffer::{Frame, Memory, SwIfIndex};
 use shoal_infra::Guard;
 
-use super::BLOCK;
-use super::ahead::Of;
+use super::ahead::Hint;
 use super::link::Chain;
 use super::walk::{Fan, Walk};
+use super::{BLOCK, SAMPLES, WORTH_A_LOOK, samples};
 use crate::cx::Common;
 use crate::dispatch::{Dispatch, Run, all_same};
 use crate::lane::Lane;
@@ -115,72 +115,89 @@ impl<L: Chain> ChainRunner<L> {
         if let Some(first) = frame.packet(memory, 0) {
             self.turn(&mut same, 0, first.rx(), &walk);
         }
-        if self.chain.is_far(same.facts) {
-            let mut one = L::Ahead::default();
-            if Self::alike(&mut one, frame, memory, &same) {
-                self.go_alike(&one, frame, (memory, exits), &mut same, &walk);
-            } else if n <= BLOCK {
-                self.go_ahead([Block::default()], frame, (memory, exits), &mut same, &walk);
-            } else {
-                let ring: [_; RING] = std::array::from_fn(|_| Block::default());
-                self.go_ahead(ring, frame, (memory, exits), &mut same, &walk);
-            }
+        if let Some(found) = self.alike(frame, memory, &same, guard) {
+            let left = self.go_alike(found, frame, (memory, exits), &same, &walk);
+            self.go_each(left, frame, (memory, exits), &mut same, &walk);
+        } else if !self.chain.is_far(same.facts) {
+            self.go_each(0, frame, (memory, exits), &mut same, &walk);
+        } else if n <= BLOCK {
+            self.go_ahead([Block::default()], frame, (memory, exits), &mut same, &walk);
         } else {
-            frame.each(memory, |i, pkt| {
-                if pkt.rx() != same.interface {
-                    self.turn(&mut same, i, pkt.rx(), &walk);
-                }
-                let exit = self.chain.go(same.facts, None, pkt, &walk);
-                if let Some(slot) = exits.get_mut(i) {
-                    *slot = exit;
-                }
-            });
+            let ring: [_; RING] = std::array::from_fn(|_| Block::default());
+            self.go_ahead(ring, frame, (memory, exits), &mut same, &walk);
         }
         self.flush(&same, n, &walk);
         self.chain.finish(&walk);
         walk.forget();
     }
 
-    /// One lookup for all packets, if it seems that they look for the same: three of them do.
+    /// What all packets find, if it seems that they look for the same: some of them do.
     #[inline(always)]
-    fn alike(one: &mut L::Ahead, frame: &mut Frame, memory: Memory, same: &Same<L::Facts<'_>>) -> bool {
-        let n = frame.len();
-        let some = [0, n / 2, n.saturating_sub(1)];
-        for (i, place) in some.into_iter().enumerate() {
-            match frame.packet(memory, place) {
-                Some(pkt) if pkt.rx() == same.interface => L::begin(same.facts, one, i, &pkt),
-                _ => return false,
-            }
+    fn alike<'g>(
+        &'g self,
+        frame: &mut Frame,
+        memory: Memory,
+        same: &Same<L::Facts<'g>>,
+        guard: Guard<'g>,
+    ) -> Option<L::Found<'g>> {
+        if !L::LOOKS_UP || frame.len() < WORTH_A_LOOK {
+            return None;
         }
-        let alike = L::are_alike(one, some.len());
-        if alike {
-            L::advance(same.facts, one, 1);
-            L::finish_ahead(same.facts, one, 1);
+        let mut all = [L::Sought::default(); SAMPLES];
+        for (place, sought) in samples(frame.len()).into_iter().zip(&mut all) {
+            let pkt = frame.packet(memory, place).filter(|pkt| pkt.rx() == same.interface)?;
+            *sought = L::sought(&pkt);
         }
-        alike
+        let [first, ..] = all;
+        if all.iter().any(|other| *other != first) {
+            return None;
+        }
+        self.chain.look_up(same.facts, first, guard)
     }
 
-    /// Runs all packets, with what was found for the first.
+    /// Runs packets with what was found for the first, up to one from another interface, which may have another table;
+    /// tells where that is.
     #[inline(always)]
     fn go_alike<'g>(
         &'g self,
-        one: &L::Ahead,
+        found: L::Found<'g>,
+        frame: &mut Frame,
+        (memory, exits): (Memory, &mut [NodeIndex]),
+        same: &Same<L::Facts<'g>>,
+        walk: &Walk<'g>,
+    ) -> usize {
+        let (interface, facts) = (same.interface, same.facts);
+        frame.each_while(memory, 0, |i, pkt| {
+            if pkt.rx() != interface {
+                return false;
+            }
+            let exit = self.chain.go(facts, Hint::Frame(found), pkt, walk);
+            if let Some(slot) = exits.get_mut(i) {
+                *slot = exit;
+            }
+            true
+        })
+    }
+
+    /// Runs packets from one on, each with its own lookup.
+    #[inline(never)]
+    fn go_each<'g>(
+        &'g self,
+        from: usize,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
         same: &mut Same<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
-        let mut one = Some((one, Of::Frame));
-        frame.each(memory, |i, pkt| {
+        frame.each_while(memory, from, |i, pkt| {
             if pkt.rx() != same.interface {
                 self.turn(same, i, pkt.rx(), walk);
-                // Another interface may have another table.
-                one = None;
             }
-            let exit = self.chain.go(same.facts, one, pkt, walk);
+            let exit = self.chain.go(same.facts, Hint::Nothing, pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
+            true
         });
     }
 
@@ -212,7 +229,7 @@ impl<L: Chain> ChainRunner<L> {
             // All came in by the same interface.
             let facts = same.facts;
             frame.each_of::<false>(memory, packets, |i, pkt| {
-                let exit = self.chain.go(facts, Some((&block.ahead, Of::Packet(i - start))), pkt, walk);
+                let exit = self.chain.go(facts, Hint::Block(&block.ahead, i - start), pkt, walk);
                 if let Some(slot) = exits.get_mut(i) {
                     *slot = exit;
                 }
@@ -235,7 +252,7 @@ impl<L: Chain> ChainRunner<L> {
             if pkt.rx() != same.interface {
                 self.turn(same, i, pkt.rx(), walk);
             }
-            let exit = self.chain.go(same.facts, None, pkt, walk);
+            let exit = self.chain.go(same.facts, Hint::Nothing, pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }

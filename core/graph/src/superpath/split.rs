@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
-use super::ahead::{Ahead, Of};
+use super::ahead::{Ahead, Hint};
 use super::bind::Binder;
 use super::link::{Chain, Link, count};
 use super::walk::{Spot, Walk};
@@ -17,12 +17,23 @@ use crate::node::NodeIndex;
 /// second edge the other. An interface that has none for the one may have them for the other.
 pub struct Split<N, A, B>(pub Arc<N>, pub A, pub B);
 
-impl<N, A, B> Split<N, A, B>
-where
-    A: Link,
-{
+impl<N, A: Link, B: Link> Split<N, A, B> {
     const FIRST: Spot = Spot { at: 1, side: 0 };
     const SECOND: Spot = Spot { at: 1 + A::NODES, side: 1 };
+
+    /// A packet of the first chain among many of the other.
+    #[cold]
+    #[inline(never)]
+    fn first_by_itself<'g>(&'g self, a: A::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+        self.1.go(a, Known::Nothing, &mut pkt, walk, Self::FIRST)
+    }
+
+    /// The reverse.
+    #[cold]
+    #[inline(never)]
+    fn second_by_itself<'g>(&'g self, b: B::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+        self.2.go(b, Known::Nothing, &mut pkt, walk, Self::SECOND)
+    }
 }
 
 /// The lookups of a block of two chains. Each has a place for every packet; in those of the other's packets stands what
@@ -40,15 +51,26 @@ impl<A: Seeks, B: Seeks> Default for Sides<A, B> {
     }
 }
 
-/// What is known for a packet of one chain; `any` tells whether there are lookups of it.
-#[inline(always)]
-fn known<L: Seeks>(all: &Ahead<L>, any: bool, of: Of) -> Known<L::Sought> {
-    match of {
-        // Then the first packet is of the other chain.
-        Of::Frame if !any => Known::Nothing,
-        _ => all.known(of),
+/// What a packet of one of two chains looks for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Either<A, B> {
+    /// Of the first.
+    First(A),
+    /// Of the second.
+    Second(B),
+}
+
+impl<A: Default, B> Default for Either<A, B> {
+    fn default() -> Self {
+        Either::First(A::default())
     }
 }
+
+/// What one lookup for several packets of a chain has found.
+type FoundOf<'g, A> = (<<A as Link>::Lookup as Seeks>::Sought, <A as Link>::Found<'g>);
+
+/// What packets of two chains look for.
+type OfEither<A, B> = Either<<<A as Link>::Lookup as Seeks>::Sought, <<B as Link>::Lookup as Seeks>::Sought>;
 
 /// What two chains that begin with `N` need to know of an interface, each if its packets are plain.
 type OfBoth<'g, N, A, B> = (OfChain<'g, N, A>, OfChain<'g, N, B>);
@@ -65,7 +87,10 @@ fn of_lookups<N: Plain, A: Link, B: Link>((a, b): OfBoth<'_, N, A, B>) -> OfLook
 
 impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     type Facts<'g> = OfBoth<'g, N, A, B>;
+    type Sought = OfEither<A, B>;
+    type Found<'g> = Either<FoundOf<'g, A>, FoundOf<'g, B>>;
     type Ahead = Sides<A::Lookup, B::Lookup>;
+    const LOOKS_UP: bool = true;
 
     const NODES: usize = 1 + A::NODES + B::NODES;
 
@@ -85,6 +110,35 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     fn is_far(&self, facts: Self::Facts<'_>) -> bool {
         let (a, b) = of_lookups::<N, A, B>(facts);
         a.is_some_and(A::Lookup::is_far) || b.is_some_and(B::Lookup::is_far)
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>) -> Self::Sought {
+        if N::is_second(pkt) {
+            Either::Second(B::Lookup::sought(pkt, N::PULLS + B::PULLS))
+        } else {
+            Either::First(A::Lookup::sought(pkt, N::PULLS + A::PULLS))
+        }
+    }
+
+    #[inline(always)]
+    fn look_up<'g>(
+        &'g self,
+        facts: Self::Facts<'g>,
+        sought: Self::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        let (a, b) = of_lookups::<N, A, B>(facts);
+        Some(match sought {
+            Either::First(mut sought) => {
+                A::Lookup::look_up(a?, &mut sought);
+                Either::First((sought, self.1.found(&sought, guard)?))
+            }
+            Either::Second(mut sought) => {
+                B::Lookup::look_up(b?, &mut sought);
+                Either::Second((sought, self.2.found(&sought, guard)?))
+            }
+        })
     }
 
     #[inline(always)]
@@ -120,32 +174,33 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn are_alike(ahead: &Self::Ahead, n: usize) -> bool {
-        match ahead.any {
-            [true, false] => ahead.first.are_alike(n),
-            [false, true] => ahead.other.are_alike(n),
-            _ => false,
-        }
-    }
-
-    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        ahead: Option<(&Self::Ahead, Of)>,
+        hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
         if let Some((node, a)) = facts.0
             && self.0.plain(node, pkt)
         {
-            let known = ahead.map_or(Known::Nothing, |(all, of)| known(&all.first, all.any[0], of));
+            let known = match hint {
+                Hint::Frame(Either::First((sought, found))) => Known::Other(sought, found),
+                Hint::Frame(Either::Second(_)) => return self.first_by_itself(a, pkt.reborrow(), walk),
+                Hint::Block(ahead, i) => ahead.first.found(i),
+                Hint::Nothing => Known::Nothing,
+            };
             return self.1.go(a, known, pkt, walk, Self::FIRST);
         }
         match facts.1 {
             Some((node, b)) if self.0.plain_second(node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
-                let known = ahead.map_or(Known::Nothing, |(all, of)| known(&all.other, all.any[1], of));
+                let known = match hint {
+                    Hint::Frame(Either::Second((sought, found))) => Known::Other(sought, found),
+                    Hint::Frame(Either::First(_)) => return self.second_by_itself(b, pkt.reborrow(), walk),
+                    Hint::Block(ahead, i) => ahead.other.found(i),
+                    Hint::Nothing => Known::Nothing,
+                };
                 self.2.go(b, known, pkt, walk, Self::SECOND)
             }
             _ => walk.leave(Spot::START),

@@ -50,7 +50,7 @@ impl<A: Optional, Rest> Stage<A, Rest> {
     #[inline(always)]
     fn pass(&self, facts: A::Facts<'_>, pkt: &mut Packet<'_>, walk: &Walk<'_>, spot: Spot) -> Pass {
         match &self.node {
-            Some(node) => node.pass(facts, pkt, &Cx::direct(walk.common, walk.entry(spot))),
+            Some(node) => node.pass(facts, pkt, &Cx::new(walk.common, walk.entry(spot))),
             None => Pass::On,
         }
     }
@@ -70,6 +70,7 @@ impl<A: Optional, Rest> Stage<A, Rest> {
 impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
     type Facts<'g> = (Option<A::Facts<'g>>, Rest::Facts<'g>);
     type Lookup = Rest::Lookup;
+    type Found<'g> = Rest::Found<'g>;
     const NODES: usize = 1 + Rest::NODES;
     const PULLS: usize = Rest::PULLS;
 
@@ -89,10 +90,19 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
     }
 
     #[inline(always)]
+    fn found<'g>(
+        &'g self,
+        sought: &<Self::Lookup as Seeks>::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        self.rest.found(sought, guard)
+    }
+
+    #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: Self::Facts<'g>,
-        mut known: Known<<Self::Lookup as Seeks>::Sought>,
+        mut known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,

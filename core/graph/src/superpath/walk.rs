@@ -74,7 +74,12 @@ impl<'a> Walk<'a> {
 
     /// The same with a node that looks up, or where the packet goes that need not be looked up.
     #[inline(always)]
-    pub(super) fn leave_lookup<S>(&self, known: &Known<S>, mut pkt: Packet<'_>, spot: Spot) -> NodeIndex {
+    pub(super) fn leave_lookup<S, F>(
+        &self,
+        known: &Known<S, F>,
+        mut pkt: Packet<'_>,
+        spot: Spot,
+    ) -> NodeIndex {
         match known {
             Known::Chosen(number, node) => {
                 pkt.meta_mut().adj = *number;
@@ -86,7 +91,7 @@ impl<'a> Walk<'a> {
 
     /// The feature at `spot` has chosen where a packet goes.
     #[inline(always)]
-    pub(super) fn chosen<S>(&self, number: u32, spot: Spot) -> Known<S> {
+    pub(super) fn chosen<S, F>(&self, number: u32, spot: Spot) -> Known<S, F> {
         Known::Chosen(number, Lane::target(self.common.topology, self.entry(spot), FIRST))
     }
 
@@ -196,7 +201,7 @@ impl<'a> Fan<'a> {
     pub(super) fn flush<O: Plain>(&self, output: &O, common: &Common<'_>) {
         let (packets, bytes) = (self.packets.take(), self.bytes.take());
         if packets > 0 {
-            output.count(self.interface.get(), packets, bytes, &Cx::direct(common, self.node.get()));
+            output.count(self.interface.get(), packets, bytes, &Cx::new(common, self.node.get()));
         }
     }
 }

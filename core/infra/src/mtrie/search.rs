@@ -89,6 +89,12 @@ impl<A: Address> Mtrie<A> {
         self.finish(begun, all);
     }
 
+    /// Looks up one address.
+    #[inline(always)]
+    pub fn look_up(&self, search: &mut Search<A>) {
+        search.entry = Entry::leaf(self.lookup(search.addr));
+    }
+
     /// The first part of [`seek`](Self::seek), of one search: the levels that stay in the caches. What the next reads is
     /// then on its way, and there is time for something else.
     #[inline(always)]

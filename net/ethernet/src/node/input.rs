@@ -111,6 +111,11 @@ impl Plain for EthernetInput {
     fn plain(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
         carries(EtherType::IP4, interface, pkt)
     }
+
+    #[inline(always)]
+    fn edge(&self, interface: &IfData, pkt: &mut Packet<'_>) -> Option<Edge> {
+        self.either(interface, pkt)
+    }
 }
 
 impl PlainSecond for EthernetInput {

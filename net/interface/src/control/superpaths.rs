@@ -22,7 +22,8 @@ use crate::IfFlags;
 pub enum Medium {
     /// An Ethernet header, and they are routed.
     Ethernet,
-    /// An IP header.
+    /// An IP header. Such an interface takes a superpath only if its chain begins with the node that the interface's
+    /// packets go to: that tells which family they are of.
     Ip,
     /// An Ethernet header, and they are switched.
     Layer2,
@@ -54,6 +55,8 @@ pub struct Superpath {
 struct Declared {
     superpath: Superpath,
     node: NodeIndex,
+    /// The first node of its chain.
+    first: NodeIndex,
     passages: Vec<Passage>,
 }
 
@@ -95,7 +98,9 @@ impl fmt::Display for Hindrance {
         match self {
             Hindrance::Off => f.write_str("superpaths are off"),
             Hindrance::Medium(Medium::Ethernet) => f.write_str("it is for routed Ethernet interfaces"),
-            Hindrance::Medium(Medium::Ip) => f.write_str("it is for interfaces without a link header"),
+            Hindrance::Medium(Medium::Ip) => {
+                f.write_str("it is for interfaces without a link header, of one family")
+            }
             Hindrance::Medium(Medium::Layer2) => f.write_str("it is for switched interfaces"),
             Hindrance::Nothing => f.write_str("no protocol it serves runs here"),
             Hindrance::Feature { feature, arc } => write!(f, "{feature} on {arc} is not part of it"),
@@ -146,10 +151,13 @@ impl Declared {
         own.map(move |p| (p, p.arc.enabled(interface) & !p.covered)).filter(|(_, bits)| *bits != 0)
     }
 
+    /// Whether it is for interfaces of such flags, whose packets go to `plain` otherwise.
+    fn is_for(&self, flags: IfFlags, plain: NodeIndex) -> bool {
+        let medium = Medium::of(flags);
+        self.superpath.medium == medium && (medium != Medium::Ip || self.first == plain)
+    }
+
     fn suits(&self, interface: SwIfIndex, flags: IfFlags, all: &Superpaths) -> Option<Suits> {
-        if self.superpath.medium != Medium::of(flags) {
-            return None;
-        }
         let served: Vec<usize> =
             self.wanted(flags).filter(|b| self.hindered(*b, interface).next().is_none()).collect();
         if served.is_empty() {
@@ -176,7 +184,7 @@ impl Interfaces {
         for passage in &info.passages {
             self.watch(passage);
         }
-        let declared = Declared { superpath, node: info.node, passages: info.passages };
+        let declared = Declared { superpath, node: info.node, first: info.first, passages: info.passages };
         self.superpaths.all.borrow_mut().push(declared);
         self.choose_all()
     }
@@ -233,8 +241,15 @@ impl Interfaces {
             return Ok(None);
         }
         let all = self.superpaths.all.borrow();
-        let suiting = all.iter().filter_map(|d| Some((d.suits(index, flags, &self.superpaths)?, d.node)));
+        let plain = self.plain_rx_next(index);
+        let suiting = all.iter().filter(|d| d.is_for(flags, plain));
+        let suiting = suiting.filter_map(|d| Some((d.suits(index, flags, &self.superpaths)?, d.node)));
         Ok(suiting.max_by_key(|(suits, _)| *suits).map(|(_, node)| node))
+    }
+
+    /// Where the packets of an interface go without a superpath.
+    fn plain_rx_next(&self, index: SwIfIndex) -> NodeIndex {
+        self.all.borrow().get(&index).map_or(self.graph.drop_node(), |i| i.plain_rx_next)
     }
 
     /// All superpaths in the order of their declaration, by name and node.
@@ -280,7 +295,7 @@ impl Interfaces {
         if self.superpaths.off.get() {
             return vec![Hindrance::Off];
         }
-        if d.superpath.medium != Medium::of(flags) {
+        if !d.is_for(flags, self.plain_rx_next(index)) {
             return vec![Hindrance::Medium(d.superpath.medium)];
         }
         let features = self.hindrances(d, index, flags);

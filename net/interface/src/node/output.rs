@@ -43,13 +43,19 @@ impl PacketNode for Output {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, NoError> {
         let (tx, bytes) = (pkt.tx(), pkt.len());
         cx.trace(pkt, || Trace { tx: tx.0, bytes });
-        cx.count_tx(tx, bytes);
+        self.count(tx, 1, bytes as u64, cx);
         Ok(Next::To(cx.start_arc(&self.arc, tx, pkt).unwrap_or(TX)))
     }
 }
 
 impl Plain for Output {
     type Facts<'g> = ();
+    const COUNTS_BYTES: bool = true;
+
+    #[inline(always)]
+    fn interface(pkt: &Packet<'_>) -> SwIfIndex {
+        pkt.tx()
+    }
 
     #[inline(always)]
     fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {

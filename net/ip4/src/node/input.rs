@@ -4,8 +4,9 @@
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::superpath::Opens;
+use shoal_graph::superpath::{Opens, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_infra::Guard;
 use shoal_wire::Ip4Header;
 
 use crate::Headers;
@@ -76,6 +77,13 @@ fn has_odd_source(ip: &Ip4Header) -> bool {
     ODD_SOURCE.get(usize::from(*top)).copied().unwrap_or(true)
 }
 
+/// Whether the fragment offset may be 8: half of it is looked at, which other offsets rarely have.
+#[inline(always)]
+fn may_overwrite_ports(ip: &Ip4Header) -> bool {
+    let [_, low] = ip.flags_and_fragment_offset().to_be_bytes();
+    low == 1
+}
+
 /// Whether the destination is no single host's: a group, or beyond.
 #[inline(always)]
 fn has_odd_destination(ip: &Ip4Header) -> bool {
@@ -100,22 +108,24 @@ impl PacketNode for Ip4Input {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
         let rx = pkt.rx();
-        if !self.unicast.any(rx) && self.plain(pkt) {
-            cx.count_ip4(rx);
+        if !self.unicast.any(rx) && self.plain((), pkt) {
+            self.count(rx, 1, 0, cx);
             return Ok(Next::Lookup);
         }
         self.rest(pkt.reborrow(), cx.aside())
     }
 }
 
-impl Opens for Ip4Input {
+impl Plain for Ip4Input {
+    type Facts<'g> = ();
+
     #[inline(always)]
-    fn arc(&self) -> &FeatureArc {
-        &self.unicast
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {
+        (!self.unicast.any(interface)).then_some(())
     }
 
     #[inline(always)]
-    fn plain(&self, pkt: &mut Packet<'_>) -> bool {
+    fn plain(&self, (): (), pkt: &mut Packet<'_>) -> bool {
         let len = pkt.len();
         let Some(ip) = pkt.header::<Ip4Header>() else { return false };
         let total = usize::from(ip.total_length());
@@ -123,7 +133,7 @@ impl Opens for Ip4Input {
             && ip.checksum_ok()
             // Both bounds of the length in one comparison: `len` is at least a header.
             && total.wrapping_sub(Ip4Header::LEN) <= len.wrapping_sub(Ip4Header::LEN)
-            && ip.fragment_offset() != 8
+            && !may_overwrite_ports(ip)
             && !has_odd_source(ip)
             && !has_odd_destination(ip)
             && ip.ttl() != 0
@@ -134,12 +144,19 @@ impl Opens for Ip4Input {
     }
 }
 
+impl Opens for Ip4Input {
+    #[inline(always)]
+    fn arc(&self) -> &FeatureArc {
+        &self.unicast
+    }
+}
+
 impl Ip4Input {
     /// What is wrong with the packet, or what is to be done before it is looked up.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        cx.count_ip4(rx);
+        self.count(rx, 1, 0, &cx);
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         if ip.version() != 4 {
             return Err(Error::BadVersion);

@@ -15,6 +15,7 @@ use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
+use shoal_ip::forward;
 use shoal_ip::node::RouteLookup;
 use shoal_wire::Ip4Header;
 
@@ -197,6 +198,11 @@ impl Seeks for Ip4Lookup {
     fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
         trie.finish(begun, all);
     }
+
+    #[inline(always)]
+    fn look_up((trie, _): Self::Facts<'_>, search: &mut Search<u32>) {
+        trie.look_up(search);
+    }
 }
 
 impl Finds for Ip4Lookup {
@@ -215,31 +221,17 @@ impl Finds for Ip4Lookup {
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
-        let value = match known {
-            Known::Answer(search) => search.value(),
-            Known::Chosen(number, _) => number,
-            Known::Nothing => trie.lookup(pkt.header::<Ip4Header>()?.dst_u32()),
-            Known::Other(search) => {
-                let dst = pkt.header::<Ip4Header>()?.dst_u32();
-                if search.is_for(dst) { search.value() } else { trie.lookup(dst) }
-            }
-        };
-        let mut index = AdjIndex(value);
-        let mut adj = self.adjacencies.get(index, guard);
-        if !adj.is_rewrite() {
-            if !adj.is_balance() {
-                return None;
-            }
-            index = self.share(adj, fib, pkt);
-            adj = self.adjacencies.get(index, guard);
-            if !adj.is_rewrite() {
-                return None;
-            }
-        }
-        if pkt.meta().fib().is_some() {
-            return None;
-        }
-        pkt.meta_mut().adj = index.0;
-        Some(adj)
+        let share = |adj: &Adj, pkt: &Packet<'_>| self.share(adj, fib, pkt);
+        forward::find::<Ip4Header>(trie, known, pkt, &self.adjacencies, share, guard)
+    }
+
+    #[inline(always)]
+    fn found<'g>(&'g self, search: &Search<u32>, guard: Guard<'g>) -> Option<&'g Adj> {
+        forward::found(search, &self.adjacencies, guard)
+    }
+
+    #[inline(always)]
+    fn takes(search: &Search<u32>, pkt: &mut Packet<'_>) -> bool {
+        forward::takes::<Ip4Header>(search, pkt)
     }
 }

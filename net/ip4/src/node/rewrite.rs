@@ -4,12 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use shoal_adj::{Adj, AdjIndex, AdjTable};
-use shoal_buffer::{Flags, Meta, Packet, SwIfIndex};
+use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::superpath::{Uses, UsesOut};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_ip::forward::{self, fits_in_pieces};
 use shoal_wire::Ip4Header;
-use zerocopy::FromBytes;
 
 use crate::{Headers, IcmpError};
 
@@ -82,21 +82,6 @@ pub struct Ip4Rewrite {
     pub output: FeatureArc,
 }
 
-/// Packets that are not plainly forwarded.
-const UNUSUAL: Flags = Flags::LOCALLY_ORIGINATED.with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
-
-/// Whether the device cuts the packet into pieces that are short enough. Such packets are plain, however long: they
-/// must not be overtaken by shorter ones of their flow.
-#[cold]
-fn fits_in_pieces(meta: &Meta, current: i16, mtu: u16) -> bool {
-    if !meta.flags.has(Flags::GSO) {
-        return false;
-    }
-    // The network header ends where the transport header starts.
-    let headers = i32::from(meta.l4) - i32::from(current) + i32::from(meta.gso_header);
-    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
-}
-
 #[cold]
 fn too_long(mut pkt: Packet<'_>, mtu: u16, cx: Cx<'_, Ip4Rewrite>) -> Next {
     if pkt.header::<Ip4Header>().is_some_and(|ip| !ip.dont_fragment()) {
@@ -123,10 +108,11 @@ impl PacketNode for Ip4Rewrite {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
-        let next = match self.plain_with(adj, pkt) {
-            Some(edge) => Ok(Next::Output(edge)),
-            None => self.rest(pkt.reborrow(), adj, cx.aside()),
-        };
+        if let Some(edge) = self.plain_with(adj, pkt) {
+            cx.trace(pkt, || Trace::of(pkt, adj));
+            return Ok(Next::Output(edge));
+        }
+        let next = self.rest(pkt.reborrow(), adj, cx.aside());
         if let Ok(Next::Output(_)) = next {
             cx.trace(pkt, || Trace::of(pkt, adj));
         }
@@ -137,7 +123,13 @@ impl PacketNode for Ip4Rewrite {
 impl Uses<&Adj> for Ip4Rewrite {
     #[inline(always)]
     fn plain_with(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        put_in_front(adj.ethernet_rewrite()?, adj, pkt)
+        forward::put_in_front::<Ip4Header, _>(adj.ethernet_rewrite()?, adj, pkt)
+    }
+
+    /// On interfaces without a link layer.
+    #[inline(always)]
+    fn plain_otherwise(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+        forward::put_in_front::<Ip4Header, _>(adj.no_rewrite()?, adj, pkt)
     }
 }
 
@@ -154,33 +146,8 @@ impl UsesOut<&Adj> for Ip4Rewrite {
 
     #[inline(always)]
     fn plain_featured(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        let rewrite = adj.featured_ethernet_rewrite()?;
-        let edge = put_in_front(rewrite, adj, pkt)?;
-        let l3 = pkt.current() + rewrite.len() as i16;
-        pkt.meta_mut().l3 = l3;
-        Some(edge)
+        forward::rewrite_featured::<Ip4Header>(adj, pkt)
     }
-}
-
-/// Sends a plain packet on its way; of another nothing is changed.
-#[inline(always)]
-fn put_in_front(rewrite: &[u8; 14], adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-    if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
-        return None;
-    }
-    let ip = pkt.header::<Ip4Header>()?;
-    let (ttl, total) = (ip.ttl(), ip.total_length());
-    if ttl <= 1 || total > adj.mtu && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
-        return None;
-    }
-    pkt.push(rewrite.len())?;
-    pkt.meta_mut().tx = adj.tx();
-    // All of the packet is written at last, so that nothing of it must be read again.
-    let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
-    let (ip, _) = Ip4Header::mut_from_prefix(ip).ok()?;
-    ip.decrement_ttl_from(ttl);
-    *front = *rewrite;
-    Some(adj.edge())
 }
 
 impl Ip4Rewrite {
@@ -189,7 +156,7 @@ impl Ip4Rewrite {
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu) = (pkt.flags(), adj.mtu);
-        let fits_in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
+        let in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
         let ours = flags.has(Flags::LOCALLY_ORIGINATED);
         if flags.has(Flags::LINK_MULTICAST) && !ours {
             // RFC 1812, 5.3.4: every station on the link would forward its copy.
@@ -197,7 +164,7 @@ impl Ip4Rewrite {
         }
         let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);
         let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::TooShort)?;
-        if ip.total_length() > mtu && !fits_in_pieces {
+        if ip.total_length() > mtu && !in_pieces {
             return Ok(too_long(pkt, mtu, cx));
         }
         if !ours && ip.ttl() <= 1 {

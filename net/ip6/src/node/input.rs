@@ -6,8 +6,9 @@
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
-use shoal_graph::superpath::Opens;
+use shoal_graph::superpath::{Opens, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_infra::Guard;
 use shoal_wire::{Ip6Header, IpProtocol};
 
 use crate::Headers;
@@ -79,22 +80,24 @@ impl PacketNode for Ip6Input {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
         let rx = pkt.rx();
-        if !self.unicast.any(rx) && self.plain(pkt) {
-            cx.count_ip6(rx);
+        if !self.unicast.any(rx) && self.plain((), pkt) {
+            self.count(rx, 1, 0, cx);
             return Ok(Next::Lookup);
         }
         self.rest(pkt.reborrow(), cx.aside())
     }
 }
 
-impl Opens for Ip6Input {
+impl Plain for Ip6Input {
+    type Facts<'g> = ();
+
     #[inline(always)]
-    fn arc(&self) -> &FeatureArc {
-        &self.unicast
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<()> {
+        (!self.unicast.any(interface)).then_some(())
     }
 
     #[inline(always)]
-    fn plain(&self, pkt: &mut Packet<'_>) -> bool {
+    fn plain(&self, (): (), pkt: &mut Packet<'_>) -> bool {
         let len = pkt.len();
         let Some(ip) = pkt.header::<Ip6Header>() else { return false };
         ip.version_ok()
@@ -109,12 +112,19 @@ impl Opens for Ip6Input {
     }
 }
 
+impl Opens for Ip6Input {
+    #[inline(always)]
+    fn arc(&self) -> &FeatureArc {
+        &self.unicast
+    }
+}
+
 impl Ip6Input {
     /// What is wrong with the packet, or what is to be done before it is looked up.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        cx.count_ip6(rx);
+        self.count(rx, 1, 0, &cx);
         let ip = pkt.header::<Ip6Header>().ok_or(Error::TooShort)?;
         if !ip.version_ok() {
             return Err(Error::BadVersion);

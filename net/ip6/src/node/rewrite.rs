@@ -6,13 +6,13 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use shoal_adj::{Adj, AdjIndex, AdjTable};
-use shoal_buffer::{Flags, Meta, Packet, SwIfIndex};
+use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::superpath::{Uses, UsesOut};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
+use shoal_ip::forward::{self, Forwarded, fits_in_pieces};
 use shoal_wire::Ip6Header;
 use shoal_wire::ip6_address::is_link_local;
-use zerocopy::FromBytes;
 
 use crate::edges::Ip6Edges;
 use crate::{Headers, IcmpError};
@@ -90,27 +90,6 @@ pub struct Ip6Rewrite {
     pub output: FeatureArc,
 }
 
-/// Packets that are not plainly forwarded.
-const UNUSUAL: Flags = Flags::LOCALLY_ORIGINATED.with(Flags::REDIRECT_DONE).with(Flags::LINK_MULTICAST);
-
-/// Bytes of a packet from its IPv6 header on.
-#[inline(always)]
-fn total(ip: &Ip6Header) -> usize {
-    Ip6Header::LEN + usize::from(ip.payload_length())
-}
-
-/// Whether the device cuts the packet into pieces that are short enough. Such packets are plain, however long: they
-/// must not be overtaken by shorter ones of their flow.
-#[cold]
-fn fits_in_pieces(meta: &Meta, current: i16, mtu: u16) -> bool {
-    if !meta.flags.has(Flags::GSO) {
-        return false;
-    }
-    // The network headers end where the transport header starts.
-    let headers = i32::from(meta.l4) - i32::from(current) + i32::from(meta.gso_header);
-    headers >= 0 && headers + i32::from(meta.gso_size) <= i32::from(mtu)
-}
-
 impl PacketNode for Ip6Rewrite {
     const NAME: &'static str = "ip6-rewrite";
     type Next = Next;
@@ -120,10 +99,11 @@ impl PacketNode for Ip6Rewrite {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
-        let next = match self.plain_with(adj, pkt) {
-            Some(edge) => Ok(Next::Output(edge)),
-            None => self.rest(pkt.reborrow(), adj, cx.aside()),
-        };
+        if let Some(edge) = self.plain_with(adj, pkt) {
+            cx.trace(pkt, || Trace::of(pkt, adj));
+            return Ok(Next::Output(edge));
+        }
+        let next = self.rest(pkt.reborrow(), adj, cx.aside());
         if let Ok(Next::Output(_)) = next {
             cx.trace(pkt, || Trace::of(pkt, adj));
         }
@@ -134,7 +114,13 @@ impl PacketNode for Ip6Rewrite {
 impl Uses<&Adj> for Ip6Rewrite {
     #[inline(always)]
     fn plain_with(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        put_in_front(adj.ethernet_rewrite()?, adj, pkt)
+        forward::put_in_front::<Ip6Header, _>(adj.ethernet_rewrite()?, adj, pkt)
+    }
+
+    /// On interfaces without a link layer.
+    #[inline(always)]
+    fn plain_otherwise(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+        forward::put_in_front::<Ip6Header, _>(adj.no_rewrite()?, adj, pkt)
     }
 }
 
@@ -151,35 +137,8 @@ impl UsesOut<&Adj> for Ip6Rewrite {
 
     #[inline(always)]
     fn plain_featured(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        let rewrite = adj.featured_ethernet_rewrite()?;
-        let edge = put_in_front(rewrite, adj, pkt)?;
-        let l3 = pkt.current() + rewrite.len() as i16;
-        pkt.meta_mut().l3 = l3;
-        Some(edge)
+        forward::rewrite_featured::<Ip6Header>(adj, pkt)
     }
-}
-
-/// Sends a plain packet on its way; of another nothing is changed.
-#[inline(always)]
-fn put_in_front(rewrite: &[u8; 14], adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-    if pkt.flags().has(UNUSUAL) || adj.tx() == pkt.rx() {
-        return None;
-    }
-    let ip = pkt.header::<Ip6Header>()?;
-    let (hop_limit, total) = (ip.hop_limit(), total(ip));
-    let [top, ..] = ip.src_bytes();
-    let too_long = total > usize::from(adj.mtu);
-    if hop_limit <= 1 || *top == 0xfe || too_long && !fits_in_pieces(pkt.meta(), pkt.current(), adj.mtu) {
-        return None;
-    }
-    pkt.push(rewrite.len())?;
-    pkt.meta_mut().tx = adj.tx();
-    // All of the packet is written at last, so that nothing of it must be read again.
-    let (front, ip) = pkt.data_mut().split_first_chunk_mut()?;
-    let (ip, _) = Ip6Header::mut_from_prefix(ip).ok()?;
-    ip.decrement_hop_limit_from(hop_limit);
-    *front = *rewrite;
-    Some(adj.edge())
 }
 
 /// The sender is told why its packet goes no further.
@@ -202,7 +161,7 @@ impl Ip6Rewrite {
             return Err(Error::LinkMulticast);
         }
         let ip = pkt.header::<Ip6Header>().ok_or(Error::TooShort)?;
-        let (hop_limit, total, src) = (ip.hop_limit(), total(ip), ip.src());
+        let (hop_limit, total, src) = (ip.hop_limit(), ip.total(), ip.src());
         if !ours && !back && is_link_local(src) {
             // RFC 4291, 2.5.6; RFC 4443, 3.1.
             return Ok(tell(pkt, Error::Scope, IcmpError::SCOPE, cx));

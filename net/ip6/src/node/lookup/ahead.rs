@@ -1,11 +1,12 @@
 //! The lookup as a part of a superpath: several packets' at once, before they come.
 
-use shoal_adj::{Adj, AdjIndex};
+use shoal_adj::Adj;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_fib::FibIndex;
 use shoal_graph::superpath::{Finds, Known, Seeks};
 use shoal_infra::mtrie::{Begun, Search};
 use shoal_infra::{Guard, Mtrie6};
+use shoal_ip::forward;
 use shoal_wire::Ip6Header;
 
 use super::Ip6Lookup;
@@ -39,6 +40,11 @@ impl Seeks for Ip6Lookup {
     fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
         trie.finish(begun, all);
     }
+
+    #[inline(always)]
+    fn look_up((trie, _): Self::Facts<'_>, search: &mut Search<u128>) {
+        trie.look_up(search);
+    }
 }
 
 impl Finds for Ip6Lookup {
@@ -57,31 +63,17 @@ impl Finds for Ip6Lookup {
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {
-        let value = match known {
-            Known::Answer(search) => search.value(),
-            Known::Chosen(number, _) => number,
-            Known::Nothing => trie.lookup(pkt.header::<Ip6Header>()?.dst_u128()),
-            Known::Other(search) => {
-                let dst = pkt.header::<Ip6Header>()?.dst_u128();
-                if search.is_for(dst) { search.value() } else { trie.lookup(dst) }
-            }
-        };
-        let mut index = AdjIndex(value);
-        let mut adj = self.adjacencies.get(index, guard);
-        if !adj.is_rewrite() {
-            if !adj.is_balance() {
-                return None;
-            }
-            index = self.share(adj, fib, pkt);
-            adj = self.adjacencies.get(index, guard);
-            if !adj.is_rewrite() {
-                return None;
-            }
-        }
-        if pkt.meta().fib().is_some() {
-            return None;
-        }
-        pkt.meta_mut().adj = index.0;
-        Some(adj)
+        let share = |adj: &Adj, pkt: &Packet<'_>| self.share(adj, fib, pkt);
+        forward::find::<Ip6Header>(trie, known, pkt, &self.adjacencies, share, guard)
+    }
+
+    #[inline(always)]
+    fn found<'g>(&'g self, search: &Search<u128>, guard: Guard<'g>) -> Option<&'g Adj> {
+        forward::found(search, &self.adjacencies, guard)
+    }
+
+    #[inline(always)]
+    fn takes(search: &Search<u128>, pkt: &mut Packet<'_>) -> bool {
+        forward::takes::<Ip6Header>(search, pkt)
     }
 }
