@@ -249,7 +249,9 @@ impl Nd {
         forget_all_of(interface, &mut self.routers.borrow_mut());
         self.older_queriers.borrow_mut().remove(&interface);
         let proxied: Vec<Key> = self.proxied.borrow().range(of(interface)).copied().collect();
-        proxied.iter().for_each(|key| drop(self.proxied.borrow_mut().remove(key)));
+        for key in &proxied {
+            self.proxied.borrow_mut().remove(key);
+        }
         self.radv.borrow_mut().remove(&interface);
         self.hosts.borrow_mut().remove(&interface);
         self.soliciting.borrow_mut().remove(&interface);
@@ -390,7 +392,9 @@ pub(crate) fn anycast_of(prefix: Ip6Prefix) -> Option<Ipv6Addr> {
 /// Removes what belongs to one interface, without a look at what belongs to others.
 fn forget_all_of<T>(interface: SwIfIndex, map: &mut BTreeMap<Key, T>) {
     let keys: Vec<Key> = map.range(of(interface)).map(|(key, _)| *key).collect();
-    keys.iter().for_each(|key| drop(map.remove(key)));
+    for key in &keys {
+        map.remove(key);
+    }
 }
 
 /// All keys of an interface.
