@@ -158,13 +158,8 @@ trait Stages<N> {
 
     fn seek(&mut self, keys: &mut [Self::Key], cx: &mut Cx<'_, N>);
 
-    fn packet(
-        &mut self,
-        key: Self::Key,
-        pkt: &mut Packet<'_>,
-        cx: &mut Cx<'_, N>,
-        entry: &NodeEntry,
-    ) -> Edge;
+    fn packet(&mut self, key: Self::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry)
+    -> Edge;
 }
 
 impl<N: StagedNode> Stages<N> for &N {
@@ -181,13 +176,7 @@ impl<N: StagedNode> Stages<N> for &N {
     }
 
     #[inline(always)]
-    fn packet(
-        &mut self,
-        key: N::Key,
-        pkt: &mut Packet<'_>,
-        cx: &mut Cx<'_, N>,
-        entry: &NodeEntry,
-    ) -> Edge {
+    fn packet(&mut self, key: N::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry) -> Edge {
         verdict(N::packet(self, key, pkt, cx), pkt, entry)
     }
 }

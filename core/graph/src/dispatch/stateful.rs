@@ -76,13 +76,7 @@ impl<N: StatefulStagedNode> Stages<N> for With<'_, N> {
     }
 
     #[inline(always)]
-    fn packet(
-        &mut self,
-        key: N::Key,
-        pkt: &mut Packet<'_>,
-        cx: &mut Cx<'_, N>,
-        entry: &NodeEntry,
-    ) -> Edge {
+    fn packet(&mut self, key: N::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry) -> Edge {
         verdict(self.0.packet(self.1, key, pkt, cx), pkt, entry)
     }
 }
