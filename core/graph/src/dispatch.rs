@@ -87,12 +87,19 @@ fn follow(frame: Box<Frame>, lane: &mut Lane, topology: &Topology, entry: &NodeE
     }
 }
 
-/// Whether all are `first`; without a branch per item, so that it is done many at once.
+/// Whether all are `first`. Without a branch per item, so that it is done many at once, where they are many: it has to
+/// wait until the last ones are written, and a few are compared sooner.
 #[inline(always)]
 #[allow(clippy::needless_bitwise_bool)] // a lazy operator would be a branch
 pub(crate) fn all_same<T: Copy + PartialEq>(items: &[T], first: T) -> bool {
+    if items.len() <= FEW {
+        return items.iter().all(|item| *item == first);
+    }
     items.iter().fold(true, |same, item| same & (*item == first))
 }
+
+/// Items that are compared one by one.
+const FEW: usize = 24;
 
 /// Runs a [`PacketNode`].
 pub(crate) struct PacketRunner<N>(pub(crate) Arc<N>);
@@ -133,36 +140,68 @@ impl<N: StagedNode> Dispatch for StagedRunner<N> {
 }
 
 #[inline(always)]
-fn staged<const TRACE: bool, N: StagedNode>(node: &N, mut frame: Box<Frame>, run: Run<'_>) {
-    let entry = run.entry;
-    let mut keys = [N::Key::default(); FRAME_SIZE];
-    prepare(node, &mut frame, &run, &mut keys);
-    run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
-        let key = keys.get(i).copied().unwrap_or_default();
-        verdict(node.packet(key, pkt, cx), pkt, entry)
-    });
-}
-
-/// All stages but the last, each over the whole frame.
-#[inline(always)]
-fn prepare<N: StagedNode>(node: &N, frame: &mut Frame, run: &Run<'_>, keys: &mut [N::Key; FRAME_SIZE]) {
-    let memory = run.lane.memory;
-    let common = Common::of(run);
-    let n = frame.len();
-    frame.each(memory, |i, pkt| {
-        if let Some(key) = keys.get_mut(i) {
-            *key = node.prepare(pkt, &mut Cx::new(&common, run.entry));
-        }
-    });
-    for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
-        node.seek(group, &mut Cx::new(&common, run.entry));
-    }
+fn staged<const TRACE: bool, N: StagedNode>(node: &N, frame: Box<Frame>, run: Run<'_>) {
+    in_stages::<TRACE, N, _>(node, frame, run);
 }
 
 #[cold]
 #[inline(never)]
 fn staged_traced<N: StagedNode>(node: &N, frame: Box<Frame>, run: Run<'_>) {
     staged::<true, N>(node, frame, run);
+}
+
+/// A node's stages, with or without a state.
+trait Stages<N> {
+    type Key: Copy + Default;
+
+    fn prepare(&mut self, pkt: &Packet<'_>, cx: &mut Cx<'_, N>) -> Self::Key;
+
+    fn seek(&mut self, keys: &mut [Self::Key], cx: &mut Cx<'_, N>);
+
+    fn packet(&mut self, key: Self::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry)
+    -> Edge;
+}
+
+impl<N: StagedNode> Stages<N> for &N {
+    type Key = N::Key;
+
+    #[inline(always)]
+    fn prepare(&mut self, pkt: &Packet<'_>, cx: &mut Cx<'_, N>) -> N::Key {
+        N::prepare(self, pkt, cx)
+    }
+
+    #[inline(always)]
+    fn seek(&mut self, keys: &mut [N::Key], cx: &mut Cx<'_, N>) {
+        N::seek(self, keys, cx);
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, key: N::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry) -> Edge {
+        verdict(N::packet(self, key, pkt, cx), pkt, entry)
+    }
+}
+
+/// Runs all stages, each over the whole frame.
+#[inline(always)]
+fn in_stages<const TRACE: bool, N, S: Stages<N>>(mut stages: S, mut frame: Box<Frame>, run: Run<'_>) {
+    let entry = run.entry;
+    let mut keys = [S::Key::default(); FRAME_SIZE];
+    let (memory, n) = (run.lane.memory, frame.len());
+    {
+        let common = Common::of(&run);
+        frame.each(memory, |i, pkt| {
+            if let Some(key) = keys.get_mut(i) {
+                *key = stages.prepare(pkt, &mut Cx::new(&common, entry));
+            }
+        });
+        for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
+            stages.seek(group, &mut Cx::new(&common, entry));
+        }
+    }
+    run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
+        let key = keys.get(i).copied().unwrap_or_default();
+        stages.packet(key, pkt, cx, entry)
+    });
 }
 
 /// Runs a [`FrameNode`].

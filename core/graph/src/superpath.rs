@@ -11,7 +11,7 @@
 //! chain.
 //!
 //! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Then`], [`Open`], [`Stage`] and [`Consult`] on
-//! the way; [`Forward`], [`ForwardOut`] or [`Direct`] at the end. The features that are stages of it are covered: packets
+//! the way; [`Forward`] or [`Direct`] at the end. The features that are stages of it are covered: packets
 //! of interfaces that have no others enabled take it. [`Graph::add_superpath`](crate::Graph::add_superpath) tells which.
 
 use shoal_buffer::{Packet, SwIfIndex};
@@ -36,7 +36,7 @@ mod walk;
 pub use bind::{Binder, Passage, SuperpathInfo};
 pub use consult::Consult;
 pub use direct::Direct;
-pub use forward::{Forward, ForwardOut};
+pub use forward::Forward;
 pub use link::{Chain, Line, Link, Then};
 pub use open::Open;
 pub(crate) use runner::ChainRunner;

@@ -6,14 +6,16 @@ use crate::compare::RULER;
 use crate::results::{Measurement, Results};
 use crate::scenario::Scenario;
 
-/// What the issue asks for: scenario, clocks, and what they stand beside.
+/// What is to be reached: scenario, clocks, and what they stand beside.
 const GOALS: &[(&str, f64, &str)] = &[
-    ("ip4-1-nodes", 52.0, "VPP 26.06: 58; prototype: 41"),
+    ("ip4-1-nodes", 51.0, "VPP 26.06: 58; prototype: 41"),
     ("ip4-1", 30.0, "prototype, fused: 23"),
     ("ip4-65536", 40.0, "ip4-1 and at most 10 more"),
+    ("ip4-1-vec12", 39.0, "1.3 times as much as full frames"),
     ("ip4-1m", 42.0, "VPP 26.06, 1,000,000 /24: 191 to 291"),
     ("ip6-1-nodes", 65.0, "VPP 26.06: 65"),
-    ("ip6-1", 34.0, "VPP 26.06: 65"),
+    ("ip6-1", 31.0, "VPP 26.06: 65"),
+    ("ip6-1-vec12", 40.0, "1.3 times as much as full frames"),
     ("ip6-230k", 70.0, "VPP 26.06, 250,000 /48: 474 to 651"),
     ("flow-64k", 18.0, "prototype: 13"),
     ("flow-1m", 45.0, "prototype: 35"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shoal_abf::AbfNodes;
 use shoal_graph::Graph;
-use shoal_graph::superpath::{Forward, ForwardOut, Link, Open, Stage};
+use shoal_graph::superpath::{Forward, Link, Open, Stage};
 use shoal_interface::{OUTPUT_ARC, Output};
 use shoal_ip4::Ip4Nodes;
 use shoal_ip6::Ip6Nodes;
@@ -43,14 +43,14 @@ impl Parts {
     /// IPv4 without features.
     pub(crate) fn ip4(&self) -> Result<Option<impl Link + use<>>, InitError> {
         let (Some(ip), Some(output)) = (&self.ip4, self.output()?) else { return Ok(None) };
-        let forward = Forward(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), output);
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), (), output);
         Ok(Some(Open::new(Arc::clone(&ip.input), forward)))
     }
 
     /// IPv6 without features.
     pub(crate) fn ip6(&self) -> Result<Option<impl Link + use<>>, InitError> {
         let (Some(ip), Some(output)) = (&self.ip6, self.output()?) else { return Ok(None) };
-        let forward = Forward(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), output);
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), (), output);
         Ok(Some(Open::new(Arc::clone(&ip.input), forward)))
     }
 
@@ -67,7 +67,7 @@ impl Parts {
                 Stage::new(mss.map(|nodes| Arc::clone(&nodes.tx)), ()),
             ),
         );
-        let forward = ForwardOut::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
         let features = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.rx_loose)),
             Stage::new(
@@ -91,7 +91,7 @@ impl Parts {
                 Stage::new(mss.map(|nodes| Arc::clone(&nodes.tx)), ()),
             ),
         );
-        let forward = ForwardOut::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
         let features = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.rx_loose)),
             Stage::new(

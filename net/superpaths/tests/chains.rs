@@ -168,7 +168,7 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let other = |e: shoal_interface::InterfaceError| InitError::Other(e.to_string());
     interfaces.add_superpath(CONNECT, Line(Direct(connect, output()?))).map_err(other)?;
     let (ethernet, ip4) = (control.get::<Arc<EthernetInput>>()?, control.get::<Ip4Nodes>()?);
-    let forward = Forward(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), output()?);
+    let forward = Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output()?);
     let flow = Consult(Arc::clone(&*control.get::<Arc<Flow>>()?), forward);
     let chain = Line(Then(Arc::clone(&*ethernet), Open::new(Arc::clone(&ip4.input), flow)));
     interfaces.add_superpath(FLOW, chain).map_err(other)

@@ -112,6 +112,18 @@ impl Rows {
         }
     }
 
+    /// Adds to two numbers side by side.
+    #[inline(always)]
+    fn add_pair(&self, thread: usize, at: usize, [n, m]: [u64; 2]) {
+        let row = self.threads.get(thread).and_then(OnceLock::get);
+        if let Some(row) = row
+            && let (Some(first), Some(second)) = (row.get(at), row.get(at + 1))
+        {
+            first.store(first.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+            second.store(second.load(Ordering::Relaxed).wrapping_add(m), Ordering::Relaxed);
+        }
+    }
+
     fn get(&self, thread: usize, at: usize) -> u64 {
         self.cell(thread, at).map_or(0, |c| c.load(Ordering::Relaxed))
     }
@@ -220,8 +232,7 @@ impl Combined {
     /// Adds on the calling thread's row.
     #[inline(always)]
     pub fn add(&self, thread: usize, index: usize, packets: u64, bytes: u64) {
-        self.0.add(thread, index * 2, packets);
-        self.0.add(thread, index * 2 + 1, bytes);
+        self.0.add_pair(thread, index * 2, [packets, bytes]);
     }
 
     /// One thread's packets and bytes.

@@ -1,11 +1,12 @@
 //! How nodes are run that are given their feature's state. It is taken out of the thread's slot for one frame.
 
-use shoal_buffer::{FRAME_SIZE, Frame};
+use shoal_buffer::{Frame, Packet};
 
-use super::{Dispatch, Run, forgotten, run_packets, verdict};
-use crate::cx::{Common, Cx, FrameCx};
-use crate::node::{GROUP, StatefulFrameNode, StatefulNode, StatefulStagedNode};
+use super::{Dispatch, Run, Stages, forgotten, in_stages, run_packets, verdict};
+use crate::cx::{Cx, FrameCx};
+use crate::node::{Edge, StatefulFrameNode, StatefulNode, StatefulStagedNode};
 use crate::state::{StateKey, Stateful};
+use crate::topology::NodeEntry;
 
 type StateOf<M> = <M as Stateful>::State;
 
@@ -58,44 +59,33 @@ pub(crate) struct StatefulStagedRunner<N: StatefulStagedNode> {
     pub(crate) key: StateKey<N::Feature>,
 }
 
+/// A node with its state.
+struct With<'a, N: StatefulStagedNode>(&'a N, &'a mut StateOf<N::Feature>);
+
+impl<N: StatefulStagedNode> Stages<N> for With<'_, N> {
+    type Key = N::Key;
+
+    #[inline(always)]
+    fn prepare(&mut self, pkt: &Packet<'_>, cx: &mut Cx<'_, N>) -> N::Key {
+        self.0.prepare(self.1, pkt, cx)
+    }
+
+    #[inline(always)]
+    fn seek(&mut self, keys: &mut [N::Key], cx: &mut Cx<'_, N>) {
+        self.0.seek(self.1, keys, cx);
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, key: N::Key, pkt: &mut Packet<'_>, cx: &mut Cx<'_, N>, entry: &NodeEntry) -> Edge {
+        verdict(self.0.packet(self.1, key, pkt, cx), pkt, entry)
+    }
+}
+
 impl<N: StatefulStagedNode> StatefulStagedRunner<N> {
-    #[inline(always)]
-    fn go<const TRACE: bool>(&self, state: &mut StateOf<N::Feature>, mut frame: Box<Frame>, run: Run<'_>) {
-        let entry = run.entry;
-        let mut keys = [N::Key::default(); FRAME_SIZE];
-        self.prepare(state, &mut frame, &run, &mut keys);
-        run_packets::<TRACE, N>(frame, run, |i, pkt, cx| {
-            let key = keys.get(i).copied().unwrap_or_default();
-            verdict(self.node.packet(state, key, pkt, cx), pkt, entry)
-        });
-    }
-
-    /// All stages but the last, each over the whole frame.
-    #[inline(always)]
-    fn prepare(
-        &self,
-        state: &mut StateOf<N::Feature>,
-        frame: &mut Frame,
-        run: &Run<'_>,
-        keys: &mut [N::Key; FRAME_SIZE],
-    ) {
-        let memory = run.lane.memory;
-        let common = Common::of(run);
-        let n = frame.len();
-        frame.each(memory, |i, pkt| {
-            if let Some(key) = keys.get_mut(i) {
-                *key = self.node.prepare(state, pkt, &mut Cx::new(&common, run.entry));
-            }
-        });
-        for group in keys.get_mut(..n).unwrap_or_default().chunks_mut(GROUP) {
-            self.node.seek(state, group, &mut Cx::new(&common, run.entry));
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn traced(&self, state: &mut StateOf<N::Feature>, frame: Box<Frame>, run: Run<'_>) {
-        self.go::<true>(state, frame, run);
+        in_stages::<true, N, _>(With(&self.node, state), frame, run);
     }
 }
 
@@ -105,7 +95,7 @@ impl<N: StatefulStagedNode> Dispatch for StatefulStagedRunner<N> {
             if run.lane.tracer.active {
                 self.traced(state, frame, run);
             } else {
-                self.go::<false>(state, frame, run);
+                in_stages::<false, N, _>(With(&self.node, state), frame, run);
             }
         });
     }

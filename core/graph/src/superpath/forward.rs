@@ -9,7 +9,7 @@ use super::bind::Binder;
 use super::link::Link;
 use super::stage::Outgoing;
 use super::walk::{Spot, Walk};
-use super::{Finds, Known, Plain, Seeks, Uses, UsesOut};
+use super::{Finds, Known, Plain, Seeks, UsesOut};
 use crate::graph::GraphError;
 use crate::node::{Edge, NodeIndex};
 
@@ -37,107 +37,11 @@ fn own<'g, L: Finds>(
     }
 }
 
-/// The end of a chain: a lookup, the node that uses what it finds, and the one of many nodes which that sends packets
-/// to (`<interface>-output`): they all run `O`'s code, each with an entry of its own.
-pub struct Forward<L, R, O>(pub Arc<L>, pub Arc<R>, pub O);
-
-impl<L, R, O> Link for Forward<L, R, O>
-where
-    L: Finds,
-    R: for<'g> Uses<L::Found<'g>>,
-    O: Plain,
-{
-    type Facts<'g> = <L as Seeks>::Facts<'g>;
-    type Lookup = L;
-    type Found<'g> = L::Found<'g>;
-    const NODES: usize = 2;
-    const PULLS: usize = 0;
-
-    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
-        binder.node(L::NAME)?;
-        binder.node(R::NAME)
-    }
-
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        Finds::facts(&*self.0, interface, guard)
-    }
-
-    #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <L as Seeks>::Facts<'_> {
-        facts
-    }
-
-    #[inline(always)]
-    fn found<'g>(&'g self, sought: &L::Sought, guard: Guard<'g>) -> Option<L::Found<'g>> {
-        self.0.found(sought, guard)
-    }
-
-    #[inline(always)]
-    fn go<'g>(
-        &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<L::Sought, L::Found<'g>>,
-        pkt: &mut Packet<'_>,
-        walk: &Walk<'g>,
-        spot: Spot,
-    ) -> NodeIndex {
-        let found = match own(&*self.0, facts, known, pkt, walk, spot) {
-            Ok(found) => found,
-            Err(Some(node)) => return node,
-            Err(None) => return self.by_itself(facts, pkt.reborrow(), walk, spot),
-        };
-        match self.1.plain_with(found, pkt) {
-            Some(edge) => walk.fan_out(&self.2, pkt, edge, spot.next()),
-            None => self.otherwise(found, pkt.reborrow(), walk, spot.next()),
-        }
-    }
-
-    fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: Spot) {}
-
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
-        walk.fan(spot).flush(&self.2, walk.common);
-    }
-}
-
-impl<L, R, O> Forward<L, R, O>
-where
-    L: Finds,
-    R: for<'g> Uses<L::Found<'g>>,
-    O: Plain,
-{
-    /// A packet that looks for something else than most of its frame.
-    #[cold]
-    #[inline(never)]
-    fn by_itself<'g>(
-        &'g self,
-        facts: <L as Seeks>::Facts<'g>,
-        mut pkt: Packet<'_>,
-        walk: &Walk<'g>,
-        spot: Spot,
-    ) -> NodeIndex {
-        self.go(facts, Known::Nothing, &mut pkt, walk, spot)
-    }
-
-    /// A packet that is not of the first common case.
-    #[cold]
-    #[inline(never)]
-    fn otherwise<'g>(
-        &'g self,
-        found: L::Found<'g>,
-        mut pkt: Packet<'_>,
-        walk: &Walk<'g>,
-        spot: Spot,
-    ) -> NodeIndex {
-        match self.1.plain_otherwise(found, &mut pkt) {
-            Some(edge) => walk.fan_out(&self.2, &pkt, edge, spot),
-            None => walk.leave(spot),
-        }
-    }
-}
-
-/// As [`Forward`], with features of the sending interface behind the node that uses what was found. A packet that
-/// leaves by an interface with other features goes on in the ordinary graph from that node on.
-pub struct ForwardOut<L, R, S, O> {
+/// The end of a chain: a lookup, the node that uses what it finds, features of the sending interface, and the one of
+/// many nodes which packets are sent to (`<interface>-output`): they all run `O`'s code, each with an entry of its own. A
+/// packet that leaves by an interface with other features goes on in the ordinary graph from the node on that uses what
+/// was found.
+pub struct Forward<L, R, S, O> {
     lookup: Arc<L>,
     uses: Arc<R>,
     stages: S,
@@ -145,14 +49,14 @@ pub struct ForwardOut<L, R, S, O> {
     covered: u64,
 }
 
-impl<L, R, S, O> ForwardOut<L, R, S, O> {
-    /// A lookup, a node that uses what it finds, features, and the code of the outputs.
+impl<L, R, S, O> Forward<L, R, S, O> {
+    /// A lookup, a node that uses what it finds, features (`()`: none), and the code of the outputs.
     pub fn new(lookup: Arc<L>, uses: Arc<R>, stages: S, output: O) -> Self {
-        ForwardOut { lookup, uses, stages, output, covered: 0 }
+        Forward { lookup, uses, stages, output, covered: 0 }
     }
 }
 
-impl<L, R, S, O> ForwardOut<L, R, S, O>
+impl<L, R, S, O> Forward<L, R, S, O>
 where
     L: Finds,
     R: for<'g> UsesOut<L::Found<'g>>,
@@ -183,7 +87,7 @@ where
     }
 }
 
-impl<L, R, S, O> ForwardOut<L, R, S, O>
+impl<L, R, S, O> Forward<L, R, S, O>
 where
     L: Finds,
     R: for<'g> UsesOut<L::Found<'g>>,
@@ -202,9 +106,25 @@ where
     ) -> NodeIndex {
         self.go(facts, Known::Nothing, &mut pkt, walk, spot)
     }
+
+    /// A packet that is not of the first common case.
+    #[cold]
+    #[inline(never)]
+    fn otherwise<'g>(
+        &'g self,
+        found: L::Found<'g>,
+        mut pkt: Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        match self.uses.plain_otherwise(found, &mut pkt) {
+            Some(edge) => walk.fan_out(&self.output, &pkt, edge, spot),
+            None => walk.leave(spot),
+        }
+    }
 }
 
-impl<L, R, S, O> Link for ForwardOut<L, R, S, O>
+impl<L, R, S, O> Link for Forward<L, R, S, O>
 where
     L: Finds,
     R: for<'g> UsesOut<L::Found<'g>>,
@@ -220,7 +140,10 @@ where
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
         binder.node(L::NAME)?;
         binder.node(R::NAME)?;
-        let ForwardOut { uses, stages, covered, .. } = self;
+        if S::NODES == 0 {
+            return Ok(());
+        }
+        let Forward { uses, stages, covered, .. } = self;
         let arc = <R as UsesOut<L::Found<'_>>>::arc(uses);
         *covered = binder.on_arc(arc, |binder| stages.bind(binder))?;
         Ok(())
@@ -256,6 +179,7 @@ where
         };
         let edge = match self.uses.plain_with(found, pkt) {
             Some(edge) => edge,
+            None if S::NODES == 0 => return self.otherwise(found, pkt.reborrow(), walk, spot.next()),
             None => match self.featured(found, pkt, walk, spot.next()) {
                 Ok(edge) => edge,
                 Err(node) => return node,

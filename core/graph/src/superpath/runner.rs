@@ -117,14 +117,15 @@ impl<L: Chain> ChainRunner<L> {
         }
         if let Some(found) = self.alike(frame, memory, &same, guard) {
             let left = self.go_alike(found, frame, (memory, exits), &same, &walk);
-            self.go_each(left, frame, (memory, exits), &mut same, &walk);
+            if left < n {
+                self.go_each(left, frame, (memory, exits), &mut same, &walk);
+            }
         } else if !self.chain.is_far(same.facts) {
             self.go_each(0, frame, (memory, exits), &mut same, &walk);
         } else if n <= BLOCK {
-            self.go_ahead([Block::default()], frame, (memory, exits), &mut same, &walk);
+            self.go_ahead::<1>(frame, (memory, exits), &mut same, &walk);
         } else {
-            let ring: [_; RING] = std::array::from_fn(|_| Block::default());
-            self.go_ahead(ring, frame, (memory, exits), &mut same, &walk);
+            self.go_ahead::<RING>(frame, (memory, exits), &mut same, &walk);
         }
         self.flush(&same, n, &walk);
         self.chain.finish(&walk);
@@ -156,8 +157,8 @@ impl<L: Chain> ChainRunner<L> {
     }
 
     /// Runs packets with what was found for the first, up to one from another interface, which may have another table;
-    /// tells where that is.
-    #[inline(always)]
+    /// tells where that is. A function of its own, so that the loop has all registers for itself.
+    #[inline(never)]
     fn go_alike<'g>(
         &'g self,
         found: L::Found<'g>,
@@ -203,16 +204,16 @@ impl<L: Chain> ChainRunner<L> {
 
     /// Runs all packets, block by block, each after its lookups. A block of packets from several interfaces, which may
     /// have several tables, goes without.
-    #[inline(always)]
+    #[inline(never)]
     fn go_ahead<'g, const N: usize>(
         &'g self,
-        mut ring: [Block<L::Ahead>; N],
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
         same: &mut Same<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
+        let mut ring: [_; N] = std::array::from_fn(|_| Block::default());
         frame.prefetch_first(memory, BLOCK);
         for begun in (0..n + (N - 1) * BLOCK).step_by(BLOCK) {
             at(&mut ring, begun).begin::<L>(frame, memory, begun, same);

@@ -17,7 +17,7 @@ use crate::node::NodeIndex;
 /// A feature, and the rest. Packets of an interface that has it not enabled pass by.
 ///
 /// Behind [`Open`](super::Open) it is a feature of the receiving interface, in
-/// [`ForwardOut`](super::ForwardOut) one of the sending interface. A feature whose module is not part of this router is
+/// [`Forward`](super::Forward) one of the sending interface. A feature whose module is not part of this router is
 /// never enabled.
 pub struct Stage<A, Rest> {
     node: Option<Arc<A>>,
