@@ -104,6 +104,10 @@ impl ErrorNames {
         }
     }
 
+    pub(crate) fn get(&self, number: usize) -> Option<(Arc<str>, &'static ErrorCounter)> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    }
+
     pub(crate) fn all(&self) -> Vec<(Arc<str>, &'static ErrorCounter)> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::cell::{Cell, Ref, RefCell, RefMut};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,6 +45,7 @@ mod threads;
 pub use arcs::FeatureChange;
 use draft::{Draft, Edges};
 pub use error::GraphError;
+pub use look::NodeBrief;
 pub use threads::QueueInfo;
 
 /// Most nodes a graph holds.
@@ -97,7 +98,7 @@ pub struct Graph {
     traces: Arc<TraceStore>,
     events: Arc<EventLog>,
     nodes: RefCell<Vec<Draft>>,
-    by_name: RefCell<HashMap<Arc<str>, NodeIndex>>,
+    by_name: RefCell<BTreeMap<Arc<str>, NodeIndex>>,
     /// Places of deleted nodes.
     free: RefCell<BTreeSet<NodeIndex>>,
     arcs: RefCell<Arcs>,

@@ -36,7 +36,7 @@ mod worker;
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
-pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, QueueInfo};
+pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, NodeBrief, QueueInfo};
 pub use handoff::RingInfo;
 pub use lane::{GraphCounters, Lane};
 pub use ledger::{Dearest, Ledger};

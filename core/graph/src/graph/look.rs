@@ -1,6 +1,8 @@
 //! What operators ask a graph: traces, nodes, counters.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use super::edges::edges;
 use super::{Graph, GraphError};
@@ -9,6 +11,17 @@ use crate::ledger::Ledger;
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
+
+/// A node, and what can be said of it without a look at others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeBrief {
+    /// Its number.
+    pub index: NodeIndex,
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is.
+    pub kind: NodeKind,
+}
 
 impl Graph {
     /// Tells readers of the counters that some began anew just now, in seconds since the start.
@@ -71,6 +84,31 @@ impl Graph {
         }
     }
 
+    /// The node with the first name behind this one, so that a list can be made a few nodes at a time.
+    pub fn node_after(&self, name: &str) -> Option<NodeBrief> {
+        let after = (Bound::Excluded(name), Bound::Unbounded);
+        let index = *self.by_name.borrow().range::<str, _>(after).next()?.1;
+        self.node_at(index.at())
+    }
+
+    /// A node by its number; those that were deleted leave gaps.
+    pub fn node_at(&self, number: usize) -> Option<NodeBrief> {
+        let nodes = self.nodes.borrow();
+        let draft = nodes.get(number).filter(|d| !d.deleted)?;
+        Some(NodeBrief { index: NodeIndex(number as u32), name: Arc::clone(&draft.name), kind: draft.kind })
+    }
+
+    /// How many nodes there are, gaps among them.
+    pub fn node_places(&self) -> usize {
+        self.nodes.borrow().len()
+    }
+
+    /// Where the edges of a node lead, by edge.
+    pub fn next_nodes(&self, node: NodeIndex) -> Vec<NodeIndex> {
+        let nodes = self.nodes.borrow();
+        nodes.get(node.at()).map(|draft| edges(&nodes, draft).iter().collect()).unwrap_or_default()
+    }
+
     /// What each thread noted of its nodes, by thread; nothing of one that does not move.
     pub fn ledgers(&self) -> BTreeMap<usize, Ledger> {
         self.gather(|worker| worker.lane.ledger.clone())
@@ -87,6 +125,11 @@ impl Graph {
     /// All error counters by their number: node and counter.
     pub fn error_counters(&self) -> Vec<(String, &'static ErrorCounter)> {
         self.error_names.all().into_iter().map(|(node, counter)| (node.to_string(), counter)).collect()
+    }
+
+    /// An error counter by its number: node and counter.
+    pub fn error_counter(&self, number: usize) -> Option<(Arc<str>, &'static ErrorCounter)> {
+        self.error_names.get(number)
     }
 
     /// Sum over all threads of one node's error counter, by the counter's name or description.

@@ -1,9 +1,7 @@
 //! `get_node_index`, `add_node_next`, `get_next_index`: numbers of nodes and of the edges between them;
 //! `graph_node_get`: all of them.
 
-use std::collections::BTreeMap;
-
-use shoal_graph::{NodeInfo, NodeKind};
+use shoal_graph::{NodeBrief, NodeIndex, NodeKind};
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Get, Request};
 
@@ -40,23 +38,24 @@ pub struct GetNodeIndexReply {
 }
 
 /// A node, or what to say if there is none.
-fn node(call: &Call, name: &str, none: Retval) -> Result<NodeInfo, Retval> {
+fn node(call: &Call, name: &str, none: Retval) -> Result<NodeIndex, Retval> {
     let graph = call.control.graph().map_err(|_| Retval::UNSPECIFIED)?;
-    graph.nodes().into_iter().find(|node| node.name == name).ok_or(none)
+    graph.node(name).map_err(|_| none)
 }
 
 /// Which edge leads from one node to another.
 fn edge(call: &Call, from: &str, to: &str, none: Retval) -> Result<u32, Retval> {
     let node = node(call, from, Retval::NO_SUCH_NODE)?;
-    self::node(call, to, Retval::NO_SUCH_NODE2)?;
-    let place = node.next.iter().position(|next| *next == to).ok_or(none)?;
+    let to = self::node(call, to, Retval::NO_SUCH_NODE2)?;
+    let graph = call.control.graph().map_err(|_| Retval::UNSPECIFIED)?;
+    let place = graph.next_nodes(node).iter().position(|next| *next == to).ok_or(none)?;
     Ok(place as u32)
 }
 
 impl Request for GetNodeIndex {
     fn handle(self, call: &Call) -> Result<GetNodeIndexReply, Retval> {
         Ok(match node(call, self.node_name.as_str(), Retval::NO_SUCH_NODE) {
-            Ok(node) => GetNodeIndexReply { retval: 0, node_index: node.index.number() },
+            Ok(node) => GetNodeIndexReply { retval: 0, node_index: node.number() },
             Err(retval) => GetNodeIndexReply { retval: retval.0, node_index: NONE },
         })
     }
@@ -136,11 +135,11 @@ impl Request for GetNextIndex {
 pub struct NodeFlag(u32);
 
 impl NodeFlag {
-    fn of(node: &NodeInfo) -> Self {
+    fn of(node: &NodeBrief) -> Self {
         let flags = [
             (node.name.ends_with("-output"), 2),
-            (node.name == "error-drop", 4),
-            (node.name == "error-punt", 8),
+            (&*node.name == "error-drop", 4),
+            (&*node.name == "error-punt", 8),
             (node.name.contains("handoff"), 16),
             (node.kind == NodeKind::Input, 256),
         ];
@@ -190,15 +189,16 @@ impl Get for GraphNodeGet {
     fn get(self, call: &Call) -> Result<(Vec<GraphNodeDetails>, GraphNodeGetReply), Retval> {
         /// Details of one answer at most.
         const PAGE: usize = 500;
-        let all = call.control.graph().map_err(|_| Retval::UNSPECIFIED)?.nodes();
-        let numbers: BTreeMap<&str, u32> = all.iter().map(|n| (n.name.as_str(), n.index.number())).collect();
-        let details = |node: &NodeInfo| GraphNodeDetails {
+        let graph = call.control.graph().map_err(|_| Retval::UNSPECIFIED)?;
+        let number =
+            |next: NodeIndex| graph.node_at(next.number() as usize).map_or(NONE, |n| n.index.number());
+        let details = |node: &NodeBrief| GraphNodeDetails {
             index: node.index.number(),
-            name: node.name.as_str().into(),
+            name: (&*node.name).into(),
             flags: NodeFlag::of(node),
             n_arcs: Count::default(),
             arcs_out: if self.want_arcs {
-                node.next.iter().map(|next| numbers.get(next.as_str()).copied().unwrap_or(NONE)).collect()
+                graph.next_nodes(node.index).into_iter().map(number).collect()
             } else {
                 Vec::new()
             },
@@ -206,19 +206,18 @@ impl Get for GraphNodeGet {
         let end = GraphNodeGetReply { retval: 0, cursor: NONE };
         let name = self.name.as_str();
         if self.index != NONE || !name.is_empty() {
-            let is_meant = |node: &&NodeInfo| match self.index {
-                NONE => node.name == name,
-                index => node.index.number() == index,
+            let at = match self.index {
+                NONE => graph.node(name).map_err(|_| Retval::NO_SUCH_ENTRY)?.number(),
+                index => index,
             };
-            let node = all.iter().find(is_meant).ok_or(Retval::NO_SUCH_ENTRY)?;
-            return Ok((vec![details(node)], end));
+            let node = graph.node_at(at as usize).ok_or(Retval::NO_SUCH_ENTRY)?;
+            return Ok((vec![details(&node)], end));
         }
         let from = if self.cursor == NONE { 0 } else { self.cursor };
-        let wanted = |node: &&NodeInfo| {
-            node.index.number() >= from && (self.flags.0 == 0 || NodeFlag::of(node).0 & self.flags.0 != 0)
-        };
-        let mut left = all.iter().filter(wanted);
-        let page = left.by_ref().take(PAGE).map(details).collect();
+        let mut left = (from as usize..graph.node_places())
+            .filter_map(|at| graph.node_at(at))
+            .filter(|node| self.flags.0 == 0 || NodeFlag::of(node).0 & self.flags.0 != 0);
+        let page = left.by_ref().take(PAGE).map(|node| details(&node)).collect();
         let reply = match left.next() {
             Some(next) => GraphNodeGetReply { retval: Retval::EAGAIN.0, cursor: next.index.number() },
             None => end,

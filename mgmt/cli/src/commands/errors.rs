@@ -1,11 +1,16 @@
 //! `show errors`, `clear errors`: what nodes counted.
 
-use std::fmt;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
+use shoal_graph::Graph;
+use shoal_graph::thread::ThreadShared;
 use shoal_interface::cli::column::{centre, line};
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 
 const DOC: &str = "Counters that are zero are left out. `verbose` heads each thread and adds the counter's index \
                    and the sums; `verbose 2` shows zeros too.";
@@ -36,44 +41,133 @@ struct Row {
     index: usize,
 }
 
-#[derive(Serialize)]
-struct OneThread {
-    thread: usize,
-    name: String,
-    errors: Vec<Row>,
+/// Whose counts are shown.
+#[derive(Clone)]
+enum Part {
+    Thread(Arc<ThreadShared>),
+    /// All threads together: beside them in JSON, in text with `verbose`.
+    Total,
 }
 
-#[derive(Serialize)]
-struct Errors {
-    threads: Vec<OneThread>,
-    total: Vec<Row>,
-    #[serde(skip)]
+/// How they are shown.
+#[derive(Clone, Copy)]
+struct Style {
     verbose: bool,
+    zeros: bool,
 }
+
+/// What is to be listed still.
+struct Errors {
+    graph: Rc<Graph>,
+    parts: VecDeque<Part>,
+    /// The next counter of the first part; none before its heading.
+    next: Option<usize>,
+    style: Style,
+    begun: bool,
+}
+
+/// Counters that are looked at without a pause.
+const STEPS: usize = 64;
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
     let verbose = args.has("verbose");
     let level = if verbose { args.or("level", 1u8)? } else { 0 };
-    let counters = graph.error_counters();
-    let rows = |count: &dyn Fn(usize) -> u64| {
-        let row = |(index, (node, counter)): (usize, &(String, &'static shoal_graph::ErrorCounter))| Row {
-            count: count(index),
-            node: node.clone(),
-            reason: counter.description,
-            severity: counter.severity.to_string(),
-            index,
+    let style = Style { verbose, zeros: level >= 2 };
+    let parts = graph.threads().into_iter().map(Part::Thread).chain([Part::Total]).collect();
+    Ok(Output::listing(Errors { graph, parts, next: None, style, begun: false }))
+}
+
+impl Listing for Errors {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            page.text(self.style.head());
+            page.object();
+            page.key("threads");
+            page.array();
+        }
+        let Some(part) = self.parts.front().cloned() else { return ControlFlow::Break(()) };
+        let Some(from) = self.next else {
+            if matches!(part, Part::Total) && !page.is_json() && !self.style.verbose {
+                return ControlFlow::Break(());
+            }
+            self.style.begin(&part, page);
+            self.next = Some(0);
+            return ControlFlow::Continue(());
         };
-        counters.iter().enumerate().map(row).filter(|r| r.count > 0 || level >= 2).collect::<Vec<_>>()
-    };
-    let errors = &graph.graph_counters().errors;
-    let thread = |t: std::sync::Arc<shoal_graph::thread::ThreadShared>| OneThread {
-        thread: t.index,
-        errors: rows(&|at| errors.get(t.index, at)),
-        name: t.name.clone(),
-    };
-    let threads = graph.threads().into_iter().map(thread).collect();
-    Ok(Output::view(Errors { threads, total: rows(&|at| errors.sum(at)), verbose }))
+        for at in from..from + STEPS {
+            let Some((node, counter)) = self.graph.error_counter(at) else {
+                // The array of counters, and of a thread what it is in.
+                page.close();
+                if matches!(part, Part::Thread(_)) {
+                    page.close();
+                }
+                self.parts.pop_front();
+                self.next = None;
+                return ControlFlow::Continue(());
+            };
+            let errors = &self.graph.graph_counters().errors;
+            let count = match &part {
+                Part::Thread(thread) => errors.get(thread.index, at),
+                Part::Total => errors.sum(at),
+            };
+            if count > 0 || self.style.zeros {
+                let severity = counter.severity.to_string();
+                let row =
+                    Row { count, node: node.to_string(), reason: counter.description, severity, index: at };
+                page.text(self.style.row(&row));
+                page.value(&row);
+            }
+        }
+        self.next = Some(from + STEPS);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Style {
+    fn head(self) -> String {
+        line(&[
+            centre("Count", 10),
+            centre("Node", 35),
+            centre("Reason", 35),
+            centre("Severity", 10),
+            if self.verbose { centre("Index", 6) } else { String::new() },
+        ])
+    }
+
+    fn begin(self, part: &Part, page: &mut Page) {
+        match part {
+            Part::Thread(thread) => {
+                if self.verbose {
+                    page.text(format_args!("Thread {} ({}):\n", thread.index, thread.name));
+                }
+                page.object();
+                page.key("thread");
+                page.value(&thread.index);
+                page.key("name");
+                page.value(&thread.name);
+                page.key("errors");
+            }
+            Part::Total => {
+                page.text("Total:\n");
+                // The array of threads.
+                page.close();
+                page.key("total");
+            }
+        }
+        page.array();
+    }
+
+    fn row(self, row: &Row) -> String {
+        let index = if self.verbose { format!("{:>6}", row.index) } else { String::new() };
+        line(&[
+            format!("{:>10}", row.count),
+            centre(&row.node, 35),
+            centre(row.reason, 35),
+            centre(&row.severity, 10),
+            index,
+        ])
+    }
 }
 
 fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
@@ -84,50 +178,13 @@ fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-impl Errors {
-    fn rows(&self, f: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
-        rows.iter().try_for_each(|row| {
-            let index = if self.verbose { format!("{:>6}", row.index) } else { String::new() };
-            f.write_str(&line(&[
-                format!("{:>10}", row.count),
-                centre(&row.node, 35),
-                centre(row.reason, 35),
-                centre(&row.severity, 10),
-                index,
-            ]))
-        })
-    }
-}
-
-impl fmt::Display for Errors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&line(&[
-            centre("Count", 10),
-            centre("Node", 35),
-            centre("Reason", 35),
-            centre("Severity", 10),
-            if self.verbose { centre("Index", 6) } else { String::new() },
-        ]))?;
-        for thread in &self.threads {
-            if self.verbose {
-                writeln!(f, "Thread {} ({}):", thread.thread, thread.name)?;
-            }
-            self.rows(f, &thread.errors)?;
-        }
-        if self.verbose {
-            writeln!(f, "Total:")?;
-            self.rows(f, &self.total)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::Router;
     use super::*;
 
-    fn errors(verbose: bool) -> Errors {
+    #[test]
+    fn the_table_is_the_one_tests_of_vpp_look_for() {
         let row = Row {
             count: 31,
             node: "pg3-tx".into(),
@@ -135,26 +192,24 @@ mod tests {
             severity: "error".into(),
             index: 7,
         };
-        let thread = OneThread { thread: 0, name: "vpp_main".into(), errors: vec![row.clone()] };
-        Errors { threads: vec![thread], total: vec![row], verbose }
-    }
-
-    #[test]
-    fn the_table_is_the_one_tests_of_vpp_look_for() {
+        let style = Style { verbose: false, zeros: false };
         assert_eq!(
-            errors(false).to_string(),
+            style.head() + &style.row(&row),
             "   Count                  Node                              Reason               Severity\n        \
              31               pg3-tx              gso disabled on itf  -- gso packet    error\n"
         );
+        assert!(Style { verbose: true, ..style }.row(&row).ends_with("     7\n"));
     }
 
     #[test]
-    fn verbose_adds_threads_index_and_sum() {
-        let text = errors(true).to_string();
+    fn verbose_adds_threads_and_sum() {
+        let router = Router::new();
+        router.packets(3);
+        let text = router.run("show errors verbose");
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "Thread 0 (vpp_main):");
-        assert!(lines[2].ends_with("     7"), "{text}");
-        assert_eq!(lines[3], "Total:");
+        assert_eq!((lines[1], lines[lines.len() / 2 + 1]), ("Thread 0 (vpp_main):", "Total:"), "{text}");
+        let json = router.json("show errors");
+        assert_eq!(json["threads"][0]["errors"], json["total"]);
     }
 
     #[test]

@@ -23,17 +23,20 @@ pub(super) const SHOW: Command = Command::new(
 
 /// Names of all nodes.
 pub(super) fn names(control: &Control, _: &str) -> Vec<String> {
-    control.graph().map(|g| g.nodes().into_iter().map(|n| n.name).collect()).unwrap_or_default()
+    let Ok(graph) = control.graph() else { return Vec::new() };
+    let mut names = Vec::new();
+    graph.each_node(|_, name, _| names.push(name.to_owned()));
+    names
 }
 
 /// Whether there is such a node; processes count, since `show runtime` lists them.
 pub(super) fn check(control: &Control, text: &str) -> Result<(), Expected> {
     let processes = control.processes().map(|p| p.list()).unwrap_or_default();
-    let mut names = names(control, text);
-    names.extend(processes.into_iter().map(|p| p.name.to_owned()));
-    if names.iter().any(|n| n == text) {
+    if control.graph().is_ok_and(|g| g.node(text).is_ok()) || processes.iter().any(|p| p.name == text) {
         return Ok(());
     }
+    let mut names = names(control, text);
+    names.extend(processes.into_iter().map(|p| p.name.to_owned()));
     let near = nearest(text, names.iter().map(String::as_str)).map(str::to_owned);
     Err(Expected::new("a node of the graph").nearest(near))
 }

@@ -38,12 +38,12 @@ pub struct Rates {
 }
 
 fn totals(graph: &Graph) -> BTreeMap<usize, Totals> {
-    let internal: Vec<NodeIndex> = graph
-        .nodes()
-        .into_iter()
-        .filter(|n| matches!(n.kind, NodeKind::Internal | NodeKind::Superpath) && !n.name.ends_with("-tx"))
-        .map(|n| n.index)
-        .collect();
+    let mut internal: Vec<NodeIndex> = Vec::new();
+    graph.each_node(|index, name, kind| {
+        if matches!(kind, NodeKind::Internal | NodeKind::Superpath) && !name.ends_with("-tx") {
+            internal.push(index);
+        }
+    });
     let c = graph.graph_counters();
     let of = |thread: usize, loops: u64| {
         let sum = |counter: &shoal_graph::counter::Simple| {

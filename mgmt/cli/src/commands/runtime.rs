@@ -1,16 +1,19 @@
 //! `show runtime`, `clear runtime`: what nodes cost.
 
-use std::fmt;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use shoal_graph::clock::tsc_hz;
 use shoal_graph::process::ProcessInfo;
 use shoal_graph::thread::ThreadShared;
-use shoal_graph::{Graph, Ledger, NodeIndex, NodeInfo, NodeKind, QueueInfo, RxMode};
+use shoal_graph::{Graph, Ledger, NodeBrief, NodeIndex, NodeKind, QueueInfo, RxMode};
 use shoal_interface::cli::column::{centre, left, line, number};
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 
 use super::rates::{PERIOD, Rate, Rates};
 
@@ -53,7 +56,8 @@ pub(super) struct Row {
     pub vectors_at_max: u64,
 }
 
-#[derive(Serialize)]
+/// What is said of a thread before its nodes.
+#[derive(Serialize, Default)]
 struct OneThread {
     thread: usize,
     name: String,
@@ -63,7 +67,6 @@ struct OneThread {
     loops_per_second: f64,
     busy_percent: f64,
     packets_per_second: PerSecond,
-    nodes: Vec<Row>,
 }
 
 #[derive(Serialize, Default)]
@@ -74,7 +77,7 @@ struct PerSecond {
     punt: f64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Clocks,
     Nanoseconds,
@@ -90,49 +93,178 @@ enum Columns {
     Summary,
 }
 
-#[derive(Serialize)]
+/// What is to be listed still: thread by thread, nodes by name.
 struct Runtime {
-    threads: Vec<OneThread>,
-    #[serde(skip)]
+    graph: Rc<Graph>,
+    rates: Rc<Rates>,
+    threads: VecDeque<Arc<ThreadShared>>,
+    queues: Vec<QueueInfo>,
+    ledgers: BTreeMap<usize, Ledger>,
+    /// Tasks of the main thread, by name.
+    tasks: VecDeque<ProcessInfo>,
+    /// The only node that is wanted.
+    picked: Option<String>,
+    /// Whether those without calls are shown.
+    idle: bool,
     unit: Unit,
-    #[serde(skip)]
     columns: Columns,
+    /// Whether text names the threads.
+    several: bool,
+    begun: bool,
+    at: Place,
 }
+
+/// How far it is.
+enum Place {
+    Start,
+    /// Sums of the first thread: the next node that is looked at, and packets so far.
+    Sums(usize, PerSecond),
+    /// Nodes of the first thread behind this name.
+    Nodes(Arc<str>),
+}
+
+/// Nodes that are looked at without a pause.
+const STEPS: usize = 64;
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (graph, rates) = (control.graph()?, control.get::<Rates>()?);
-    let processes = control.processes().map(|p| p.list()).unwrap_or_default();
+    let mut tasks = control.processes().map(|p| p.list()).unwrap_or_default();
+    tasks.sort_by_key(|task| task.name);
     let picked: Option<String> = args.opt("node")?;
-    let idle = args.has("verbose") || picked.is_some();
-    let mut nodes = graph.nodes();
-    nodes.sort_by(|a, b| a.name.cmp(&b.name));
-    let queues = graph.queues();
-    let ledgers = graph.ledgers();
-    let mut threads = Vec::new();
-    for shared in graph.threads() {
-        let mut thread = OneThread::new(&graph, &rates, &shared, &nodes);
-        let ledger = ledgers.get(&shared.index);
-        let rows = nodes.iter().map(|n| row(&graph, n, &shared, &queues, ledger));
-        let tasks = processes.iter().filter(|_| shared.index == 0).map(process);
-        thread.nodes = rows.chain(tasks).collect();
-        thread.nodes.retain(|r| {
-            (idle || r.calls > 0 || r.suspends > 0) && picked.as_ref().is_none_or(|name| *name == r.name)
-        });
-        thread.nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        threads.push(thread);
-    }
-    let unit = if args.has("time") { Unit::Nanoseconds } else { Unit::Clocks };
+    let threads: VecDeque<_> = graph.threads().into();
     let columns = match (args.has("summary"), args.has("max")) {
         (true, _) => Columns::Summary,
         (_, true) => Columns::Max,
         _ => Columns::All,
     };
-    Ok(Output::view(Runtime { threads, unit, columns }))
+    Ok(Output::listing(Runtime {
+        queues: graph.queues(),
+        ledgers: graph.ledgers(),
+        tasks: tasks.into(),
+        idle: args.has("verbose") || picked.is_some(),
+        picked,
+        unit: if args.has("time") { Unit::Nanoseconds } else { Unit::Clocks },
+        columns,
+        several: threads.len() > 1,
+        begun: false,
+        at: Place::Start,
+        threads,
+        graph,
+        rates,
+    }))
+}
+
+impl Listing for Runtime {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        let Some(thread) = self.threads.front().cloned() else { return ControlFlow::Break(()) };
+        match std::mem::replace(&mut self.at, Place::Start) {
+            Place::Start => {
+                if !std::mem::replace(&mut self.begun, true) {
+                    page.object();
+                    page.key("threads");
+                    page.array();
+                }
+                self.at = Place::Sums(0, PerSecond::default());
+            }
+            Place::Sums(from, sums) => self.at = self.sum(&thread, from, sums, page),
+            Place::Nodes(after) => {
+                if let Some(last) = self.rows(&thread, after, page) {
+                    self.at = Place::Nodes(last);
+                } else {
+                    page.close();
+                    page.close();
+                    self.threads.pop_front();
+                    // They are those of the first thread only.
+                    self.tasks.clear();
+                    if !self.threads.is_empty() {
+                        page.text("---------------\n");
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Runtime {
+    /// Adds up some more nodes; after the last one comes the thread's heading.
+    fn sum(&self, thread: &ThreadShared, from: usize, mut sums: PerSecond, page: &mut Page) -> Place {
+        let vectors = &self.graph.graph_counters().vectors;
+        let to = self.graph.node_places().min(from + STEPS);
+        for node in (from..to).filter_map(|at| self.graph.node_at(at)) {
+            let packets = vectors.get(thread.index, node.index.number() as usize) as f64;
+            match &*node.name {
+                "drop" => sums.drop += packets,
+                "punt" => sums.punt += packets,
+                name if name.ends_with("-tx") => sums.out += packets,
+                _ => {}
+            }
+            if node.kind == NodeKind::Input {
+                sums.r#in += packets;
+            }
+        }
+        if to < self.graph.node_places() {
+            return Place::Sums(to, sums);
+        }
+        let head = OneThread::new(&self.graph, &self.rates, thread, &sums);
+        if self.several {
+            page.text(head.heading());
+        }
+        page.text(head.rates());
+        match self.columns {
+            Columns::Summary => {}
+            Columns::All => page.text(header(self.unit)),
+            Columns::Max => page.text(max_header(self.unit)),
+        }
+        page.object();
+        page.members(&head);
+        page.key("nodes");
+        page.array();
+        Place::Nodes("".into())
+    }
+
+    /// Lists nodes and tasks behind this name, and tells the last one that was looked at; none if there are no more.
+    fn rows(&mut self, thread: &ThreadShared, after: Arc<str>, page: &mut Page) -> Option<Arc<str>> {
+        if self.columns == Columns::Summary && !page.is_json() {
+            return None;
+        }
+        let mut last = after;
+        for _ in 0..STEPS {
+            let node = self.graph.node_after(&last);
+            let task = self.tasks.front();
+            let task_first = match (&node, task) {
+                (None, None) => return None,
+                (Some(node), Some(task)) => *task.name < *node.name,
+                (node, _) => node.is_none(),
+            };
+            let row = if task_first {
+                process(&self.tasks.pop_front()?)
+            } else {
+                let node = node?;
+                last = Arc::clone(&node.name);
+                if self.picked.as_ref().is_some_and(|name| **name != *node.name) {
+                    continue;
+                }
+                row(&self.graph, &node, thread, &self.queues, self.ledgers.get(&thread.index))
+            };
+            let wanted = self.picked.as_ref().is_none_or(|name| *name == row.name);
+            if wanted && (self.idle || row.calls > 0 || row.suspends > 0) {
+                page.value(&row);
+                match self.columns {
+                    Columns::Max if row.max_clocks > 0 => page.text(row.dearest_call(self.unit)),
+                    Columns::All => page.text(row.line(self.unit)),
+                    // Of processes nothing is noted.
+                    Columns::Max | Columns::Summary => {}
+                }
+            }
+        }
+        Some(last)
+    }
 }
 
 fn row(
     graph: &Graph,
-    node: &NodeInfo,
+    node: &NodeBrief,
     thread: &ThreadShared,
     queues: &[QueueInfo],
     ledger: Option<&Ledger>,
@@ -140,7 +272,7 @@ fn row(
     let (c, at) = (graph.graph_counters(), node.index.number() as usize);
     let dearest = ledger.map(|l| l.dearest(node.index)).unwrap_or_default();
     Row {
-        name: node.name.clone(),
+        name: node.name.to_string(),
         state: state(node.index, node.kind, thread, queues),
         calls: c.calls.get(thread.index, at),
         vectors: c.vectors.get(thread.index, at),
@@ -182,14 +314,10 @@ pub(super) fn state(
 }
 
 impl OneThread {
-    fn new(graph: &Graph, rates: &Rates, shared: &ThreadShared, nodes: &[NodeInfo]) -> Self {
+    /// `sums` are packets since the counts began.
+    fn new(graph: &Graph, rates: &Rates, shared: &ThreadShared, sums: &PerSecond) -> Self {
         let seconds = graph.clock().now().since(rates.cleared()).as_secs_f64();
-        let vectors = &graph.graph_counters().vectors;
-        let per_second = |picked: &dyn Fn(&NodeInfo) -> bool| {
-            let of = |n: &NodeInfo| vectors.get(shared.index, n.index.number() as usize);
-            let sum: u64 = nodes.iter().filter(|n| picked(n)).map(of).sum();
-            if seconds > 0.0 { sum as f64 / seconds } else { 0.0 }
-        };
+        let per_second = |packets: f64| if seconds > 0.0 { packets / seconds } else { 0.0 };
         let Rate { vector_rate, loops_per_second } = rates.of(graph, shared.index);
         let cpu = shared.cpu.load(Ordering::Relaxed);
         OneThread {
@@ -201,62 +329,31 @@ impl OneThread {
             loops_per_second,
             busy_percent: shared.busy_percent(),
             packets_per_second: PerSecond {
-                r#in: per_second(&|n| n.kind == NodeKind::Input),
-                out: per_second(&|n| n.name.ends_with("-tx")),
-                drop: per_second(&|n| n.name == "drop"),
-                punt: per_second(&|n| n.name == "punt"),
+                r#in: per_second(sums.r#in),
+                out: per_second(sums.out),
+                drop: per_second(sums.drop),
+                punt: per_second(sums.punt),
             },
-            nodes: Vec::new(),
         }
     }
-}
 
-impl fmt::Display for Runtime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, thread) in self.threads.iter().enumerate() {
-            if at > 0 {
-                writeln!(f, "---------------")?;
-            }
-            if self.threads.len() > 1 {
-                write!(f, "Thread {} {}", thread.thread, thread.name)?;
-                match thread.lcore {
-                    Some(cpu) => writeln!(f, " (lcore {cpu})")?,
-                    None => writeln!(f)?,
-                }
-            }
-            thread.fmt_rates(f)?;
-            match self.columns {
-                Columns::Summary => {}
-                Columns::All => {
-                    header(f, self.unit)?;
-                    thread.nodes.iter().try_for_each(|row| row.fmt_as(f, self.unit))?;
-                }
-                Columns::Max => {
-                    max_header(f, self.unit)?;
-                    // Of processes nothing is noted.
-                    let mut ran = thread.nodes.iter().filter(|row| row.max_clocks > 0);
-                    ran.try_for_each(|row| row.fmt_max(f, self.unit))?;
-                }
-            }
-        }
-        Ok(())
+    fn heading(&self) -> String {
+        let cpu = self.lcore.map(|cpu| format!(" (lcore {cpu})")).unwrap_or_default();
+        format!("Thread {} {}{cpu}\n", self.thread, self.name)
     }
-}
 
-impl OneThread {
-    fn fmt_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Time {:.1}, {PERIOD} sec internal node vector rate {:.2} loops/sec {:.2}, busy {:.2}%",
-            self.seconds, self.vector_rate, self.loops_per_second, self.busy_percent
-        )?;
+    fn rates(&self) -> String {
         let PerSecond { r#in, out, drop, punt } = self.packets_per_second;
-        writeln!(f, "  vector rates in {in:.4e}, out {out:.4e}, drop {drop:.4e}, punt {punt:.4e}")
+        format!(
+            "Time {:.1}, {PERIOD} sec internal node vector rate {:.2} loops/sec {:.2}, busy {:.2}%\n  \
+             vector rates in {in:.4e}, out {out:.4e}, drop {drop:.4e}, punt {punt:.4e}\n",
+            self.seconds, self.vector_rate, self.loops_per_second, self.busy_percent
+        )
     }
 }
 
-fn header(f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
-    f.write_str(&line(&[
+fn header(unit: Unit) -> String {
+    line(&[
         centre("Name", 30),
         centre("State", 12),
         centre("Calls", 16),
@@ -264,51 +361,51 @@ fn header(f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
         centre("Suspends", 16),
         centre(if unit == Unit::Clocks { "Packet-Clocks" } else { "Packet-Nanosec" }, 16),
         centre("Vectors/Call", 16),
-    ]))
+    ])
 }
 
 impl Row {
-    fn fmt_as(&self, f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
+    fn line(&self, unit: Unit) -> String {
         let each = [self.vectors, self.calls, self.suspends].into_iter().find(|n| *n > 0);
         let clocks = each.map_or(0.0, |n| self.clocks as f64 / n as f64);
         let cost = unit.of(clocks);
         let ratio = if self.calls > 0 { self.vectors as f64 / self.calls as f64 } else { 0.0 };
-        f.write_str(&line(&[
+        line(&[
             left(&self.name, 30),
             centre(self.state, 12),
             format!("{:>16}{:>16}{:>16}", self.calls, self.vectors, self.suspends),
             format!("{cost:>16.2e}{ratio:>16.2}"),
-        ]))
+        ])
     }
 
     /// The dearest call beside the average one.
-    fn fmt_max(&self, f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
+    fn dearest_call(&self, unit: Unit) -> String {
         let ratio = |a: f64, n: u64| if n > 0 { a / n as f64 } else { 0.0 };
         let most = unit.of(self.max_clocks as f64);
-        f.write_str(&line(&[
+        line(&[
             left(&self.name, 30),
             number(format_args!("{most:.2e}"), 17),
             number(self.vectors_at_max, 16),
             format!("{:>16.2e}", ratio(most, self.vectors_at_max)),
             format!("{:>16.2e}", ratio(unit.of(self.clocks as f64), self.vectors)),
             format!("{:>16.2}", ratio(self.vectors as f64, self.calls)),
-        ]))
+        ])
     }
 }
 
-fn max_header(f: &mut fmt::Formatter<'_>, unit: Unit) -> fmt::Result {
+fn max_header(unit: Unit) -> String {
     let [node, most, average] = match unit {
         Unit::Clocks => ["Max Node Clocks", "Max Clocks", "Avg Clocks"],
         Unit::Nanoseconds => ["Max Node Nanosec", "Max Nanosec", "Avg Nanosec"],
     };
-    f.write_str(&line(&[
+    line(&[
         centre("Name", 30),
         centre(node, 17),
         centre("Vectors at Max", 16),
         centre(most, 16),
         centre(average, 16),
         centre("Avg Vectors/Call", 16),
-    ]))
+    ])
 }
 
 impl Unit {
@@ -349,33 +446,23 @@ mod tests {
         Row { name: name.into(), state, calls, vectors, suspends, clocks, ..Row::default() }
     }
 
-    fn thread(thread: usize, name: &str, lcore: Option<u32>, nodes: Vec<Row>) -> OneThread {
-        OneThread {
-            thread,
-            name: name.into(),
-            lcore,
+    #[test]
+    fn the_table_has_vpps_columns() {
+        let head = OneThread {
+            name: "vpp_main".into(),
             seconds: 12.34,
-            vector_rate: 0.0,
             loops_per_second: 1_234_567.89,
             busy_percent: 3.214,
             packets_per_second: PerSecond { r#in: 12.5, ..PerSecond::default() },
-            nodes,
-        }
-    }
-
-    #[test]
-    fn the_table_has_vpps_columns() {
-        let nodes = vec![
+            ..OneThread::default()
+        };
+        let nodes = [
             row("ethernet-input", "active", [10, 2560, 0, 25600]),
             row("ping-process", "any wait", [0, 0, 4, 4000]),
         ];
-        let runtime = Runtime {
-            threads: vec![thread(0, "vpp_main", None, nodes)],
-            unit: Unit::Clocks,
-            columns: Columns::All,
-        };
+        let unit = Unit::Clocks;
         assert_eq!(
-            runtime.to_string(),
+            [head.rates(), header(unit), nodes[0].line(unit), nodes[1].line(unit)].concat(),
             "Time 12.3, 10 sec internal node vector rate 0.00 loops/sec 1234567.89, busy 3.21%\n  \
              vector rates in 1.2500e1, out 0.0000e0, drop 0.0000e0, punt 0.0000e0\n\
              \x20            Name                 State         Calls          Vectors        Suspends      \
@@ -389,22 +476,14 @@ mod tests {
 
     #[test]
     fn the_dearest_calls_stand_beside_the_average() {
-        let most = |mut row: Row| {
-            (row.max_clocks, row.vectors_at_max) = (5120, 64);
-            row
-        };
-        let nodes = vec![most(row("ip4-lookup", "active", [10, 2560, 0, 25600]))];
-        let threads = vec![thread(0, "vpp_main", None, nodes)];
-        let text = Runtime { threads, unit: Unit::Clocks, columns: Columns::Max }.to_string();
-        let lines: Vec<&str> = text.lines().skip(2).collect();
+        let mut row = row("ip4-lookup", "active", [10, 2560, 0, 25600]);
+        (row.max_clocks, row.vectors_at_max) = (5120, 64);
         assert_eq!(
-            lines,
-            [
-                "             Name              Max Node Clocks  Vectors at Max    Max Clocks      Avg Clocks   \
-                 Avg Vectors/Call",
-                "ip4-lookup                          5.12e3            64                 8.00e1          1.00e1          \
-                 256.00",
-            ]
+            max_header(Unit::Clocks) + &row.dearest_call(Unit::Clocks),
+            "             Name              Max Node Clocks  Vectors at Max    Max Clocks      Avg Clocks   \
+             Avg Vectors/Call\n\
+             ip4-lookup                          5.12e3            64                 8.00e1          1.00e1          \
+             256.00\n",
         );
     }
 
@@ -428,13 +507,22 @@ mod tests {
 
     #[test]
     fn several_threads_have_headings() {
-        let threads = vec![thread(0, "vpp_main", None, vec![]), thread(1, "vpp_wk_0", Some(3), vec![])];
-        let text = Runtime { threads, unit: Unit::Clocks, columns: Columns::Summary }.to_string();
+        let of = |lcore| OneThread { thread: 1, name: "vpp_wk_0".into(), lcore, ..OneThread::default() };
+        assert_eq!(of(None).heading(), "Thread 1 vpp_wk_0\n");
+        assert_eq!(of(Some(3)).heading(), "Thread 1 vpp_wk_0 (lcore 3)\n");
+        let router = Router::new();
+        router.run("create worker");
+        let text = router.run("show runtime summary");
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "Thread 0 vpp_main");
-        assert_eq!(lines[3], "---------------");
-        assert_eq!(lines[4], "Thread 1 vpp_wk_0 (lcore 3)");
+        assert_eq!((lines[0], lines[3]), ("Thread 0 vpp_main", "---------------"));
+        assert!(lines[4].starts_with("Thread 1 vpp_wk_0"), "{text}");
         assert_eq!(lines.len(), 7, "no tables in a summary");
+        let json = router.json("show runtime verbose");
+        assert_eq!(json["threads"].as_array().map(Vec::len), Some(2));
+        let names: Vec<_> =
+            json["threads"][0]["nodes"].as_array().unwrap().iter().map(|n| n["name"].as_str()).collect();
+        assert!(names.is_sorted() && names.len() > 3, "{names:?}");
+        router.graph().stop_workers().unwrap();
     }
 
     #[test]

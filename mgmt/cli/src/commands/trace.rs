@@ -54,10 +54,13 @@ fn add(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
     let name: String = args.get("node")?;
     let node = graph.node(&name)?;
-    let nodes = graph.nodes();
-    if nodes.iter().any(|n| n.index == node && n.kind != NodeKind::Input) {
-        let inputs: Vec<&str> =
-            nodes.iter().filter(|n| n.kind == NodeKind::Input).map(|n| n.name.as_str()).collect();
+    if graph.node_at(node.number() as usize).is_some_and(|n| n.kind != NodeKind::Input) {
+        let mut inputs: Vec<String> = Vec::new();
+        graph.each_node(|_, name, kind| {
+            if kind == NodeKind::Input {
+                inputs.push(name.to_owned());
+            }
+        });
         let message = format!("packets do not enter at `{name}', but at: {}", inputs.join(", "));
         return Err(CliError::argument("node", message));
     }

@@ -49,8 +49,11 @@ struct OneLook {
 impl Look {
     fn new(graph: &Graph) -> Self {
         let inside = |kind| matches!(kind, NodeKind::Internal | NodeKind::Superpath);
-        let nodes: Vec<NodeIndex> =
-            graph.nodes().into_iter().filter(|n| inside(n.kind)).map(|n| n.index).collect();
+        let nodes: Vec<NodeIndex> = {
+            let mut all = Vec::new();
+            graph.each_node(|index, _, kind| all.extend(inside(kind).then_some(index)));
+            all
+        };
         let c = graph.graph_counters();
         let of = |thread: usize, load| {
             let sum = |counter: &shoal_graph::counter::Simple| {
