@@ -6,7 +6,9 @@ use std::process::Command;
 
 /// The project's folder.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    // As cargo says now, which runs it: a copy of a build folder was made in another tree.
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&folder).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Every file, relative to the project's folder, sorted. Without git (an unpacked archive) the folders are walked.

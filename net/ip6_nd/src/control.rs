@@ -244,12 +244,14 @@ impl Nd {
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
-        let not = |key: &Key| key.0 != interface;
-        self.addresses.borrow_mut().retain(|key, _| not(key));
-        self.groups.borrow_mut().retain(|key, _| not(key));
-        self.routers.borrow_mut().retain(|key, _| not(key));
+        forget_all_of(interface, &mut self.addresses.borrow_mut());
+        forget_all_of(interface, &mut self.groups.borrow_mut());
+        forget_all_of(interface, &mut self.routers.borrow_mut());
         self.older_queriers.borrow_mut().remove(&interface);
-        self.proxied.borrow_mut().retain(not);
+        let proxied: Vec<Key> = self.proxied.borrow().range(of(interface)).copied().collect();
+        for key in &proxied {
+            self.proxied.borrow_mut().remove(key);
+        }
         self.radv.borrow_mut().remove(&interface);
         self.hosts.borrow_mut().remove(&interface);
         self.soliciting.borrow_mut().remove(&interface);
@@ -264,7 +266,7 @@ impl Nd {
         for key in mine {
             self.probe_address(key);
         }
-        self.routers.borrow_mut().retain(|key, _| key.0 != interface);
+        forget_all_of(interface, &mut self.routers.borrow_mut());
         self.restart_host(interface);
         self.announce_groups(interface);
         self.publish(interface);
@@ -385,6 +387,14 @@ pub enum Proxy {
 /// The anycast address of all routers of a network, as IPv6 forwarding has it. RFC 4291 2.6.1, RFC 6164 5.1.
 pub(crate) fn anycast_of(prefix: Ip6Prefix) -> Option<Ipv6Addr> {
     (prefix.len() < Ip6Prefix::MAX_LEN - 1).then(|| prefix.network())
+}
+
+/// Removes what belongs to one interface, without a look at what belongs to others.
+fn forget_all_of<T>(interface: SwIfIndex, map: &mut BTreeMap<Key, T>) {
+    let keys: Vec<Key> = map.range(of(interface)).map(|(key, _)| *key).collect();
+    for key in &keys {
+        map.remove(key);
+    }
 }
 
 /// All keys of an interface.

@@ -66,11 +66,20 @@ impl Link {
     }
 }
 
-type All = Vec<Option<Arc<Link>>>;
+/// Links that are published one by one.
+type Chunk = Box<[Published<Option<Arc<Link>>>]>;
+/// Links in a chunk: only the list of chunks is copied when there are more interfaces than ever.
+const CHUNK: usize = 64;
 
 /// All links by interface. Clones are the same table.
 #[derive(Clone)]
-pub struct Links(Arc<Published<All>>);
+pub struct Links(Arc<Published<Vec<Arc<Chunk>>>>);
+
+/// The chunk of an interface, and its place in there.
+fn place(interface: SwIfIndex) -> (usize, usize) {
+    let at = interface.0 as usize;
+    (at / CHUNK, at % CHUNK)
+}
 
 impl Default for Links {
     fn default() -> Self {
@@ -82,23 +91,28 @@ impl Links {
     /// This router on a link; `None` when it has no address there.
     #[inline]
     pub fn get<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g Link> {
-        self.0.load(guard).get(interface.0 as usize)?.as_deref()
+        let (chunk, at) = place(interface);
+        self.0.load(guard).get(chunk)?.get(at)?.load(guard).as_deref()
     }
 
     /// The same for the control plane.
     pub(crate) fn now(&self, interface: SwIfIndex) -> Option<Arc<Link>> {
-        self.0.get().get(interface.0 as usize)?.clone()
+        let (chunk, at) = place(interface);
+        (*self.0.get().get(chunk)?.get(at)?.get()).clone()
     }
 
     pub(crate) fn set(&self, interface: SwIfIndex, link: Option<Link>) {
-        let (mut all, at) = ((*self.0.get()).clone(), interface.0 as usize);
-        if all.len() <= at {
-            all.resize(at + 1, None);
+        let (chunk, at) = place(interface);
+        let mut all = self.0.get();
+        if all.len() <= chunk {
+            let mut more = (*all).clone();
+            more.resize_with(chunk + 1, || Arc::new((0..CHUNK).map(|_| Published::new(None)).collect()));
+            all = Arc::new(more);
+            self.0.replace_arc(Arc::clone(&all));
         }
-        if let Some(place) = all.get_mut(at) {
-            *place = link.map(Arc::new);
+        if let Some(slot) = all.get(chunk).and_then(|chunk| chunk.get(at)) {
+            slot.replace(link.map(Arc::new));
         }
-        self.0.replace(all);
     }
 }
 
