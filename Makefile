@@ -44,6 +44,10 @@ papi: build ## vpp_papi, scapy and vppcfg against the router
 	@scripts/setup.sh test
 	@scripts/papi.sh
 
+vpp-suite: build ## VPP's own tests that pass must go on passing (VPP_SUITE=vpp/test FILES="ip4 neighbor" WRITE=1)
+	@scripts/setup.sh suite
+	@VPP_SUITE="$(VPP_SUITE)" WRITE="$(WRITE)" scripts/vpp-suite.sh $(FILES)
+
 govpp: build ## a GoVPP program, with bindings generated from share/api
 	@scripts/setup.sh all
 	@scripts/govpp.sh
@@ -88,4 +92,4 @@ check: lint build ## all of it: lint, generated files up to date, test-all, the 
 install: ## install what `make build` built below PREFIX (/usr/local), with DESTDIR for packages; builds nothing
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build dpdk demo test test-all unit netns papi govpp bench lab lab-proof power stress fuzz lint gen check install
+.PHONY: help setup build dpdk demo test test-all unit netns papi vpp-suite govpp bench lab lab-proof power stress fuzz lint gen check install

@@ -44,7 +44,9 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
+bold='' plain=''
+# A file wants no escapes.
+[ -t 1 ] && bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
 title() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 # Shows a command, then runs it.
 in_a() { printf '%shost-a#%s %s\n' "$bold" "$plain" "$*"; ip netns exec "$A" "$@"; }

@@ -28,7 +28,7 @@ cargo run --locked --quiet -p shoal -- --api-json "$out/share/api"
 api_files() { (cd "$1" && find share/api -type f | sort); }
 mapfile -t described < <(api_files "$out")
 generated+=("${described[@]}")
-write docs/reference/startup.md cargo run --locked --quiet -p shoal-config --example startup_reference
+write docs/reference/startup.md cargo run --locked --quiet -p shoal -- --startup-reference
 write plugin/include/shoal_plugin.h cargo xtask plugin-header --print
 # documents PACKAGE SECTION
 documents() {

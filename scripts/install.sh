@@ -61,4 +61,24 @@ if [ -e "$etc/startup.conf" ]; then
 else
   install -m 644 share/startup.conf "$etc/startup.conf"
 fi
+# VPP's names, for its clients and scripts: VPP_COMPAT=1. What is there is another's and stays.
+if [ "${VPP_COMPAT:-0}" = 1 ]; then
+  # name TARGET NAME: a link, unless somebody else has the name.
+  name() {
+    if [ -e "$2" ] && [ ! -L "$2" ]; then
+      echo "install: $2 is there and is no link, left as it is"
+    else
+      install -d "$(dirname "$2")"
+      ln -sfn "$1" "$2"
+    fi
+  }
+  name shoal "$bin/vpp"
+  name shoalctl "$bin/vppctl"
+  # vpp_papi and VAT look for the API's files here.
+  name "$PREFIX/share/shoal/api" "$DESTDIR/usr/share/vpp/api"
+  # /run/vpp leads to the service's sockets.
+  install -d "$DESTDIR$PREFIX/lib/tmpfiles.d"
+  echo 'L /run/vpp - - - - shoal' >"$DESTDIR$PREFIX/lib/tmpfiles.d/shoal-vpp.conf"
+  [ -n "$DESTDIR" ] || [ -e /run/vpp ] || [ -L /run/vpp ] || ln -s shoal /run/vpp
+fi
 echo "install: shoal and shoalctl are in $bin; systemctl enable --now shoal starts the service"

@@ -12,8 +12,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
-test=(rules+programs compile,unit,doc+netns,papi)
-rest=(dpdk-build clippy,lab,dpdk,deny+guests,govpp)
+test=(rules+programs compile,unit,doc+papi,netns)
+rest=(dpdk-build clippy,lab,dpdk,deny+guests,govpp,vpp-suite)
 rm -rf "$logs/results"
 mkdir -p "$logs/results"
 begun=$SECONDS
@@ -21,8 +21,9 @@ free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 if [ ! -d target/debug/deps ] && [ "${free:-99}" -lt 4 ]; then
   echo "disk: $free GB free here, a first run takes 4: it may end with 'No space left on device'"
 fi
-# What tests start. `make build` makes what users run, which takes minutes longer: all code is optimised as a whole.
-export SHOAL=${SHOAL:-$PWD/target/ci/shoal} SHOALCTL=${SHOALCTL:-$PWD/target/ci/shoalctl}
+# What tests start: with assertions and overflow checks, and of the same libraries as the test programs, so that these are
+# compiled once. `make build` makes what users run, which takes minutes longer; SHOAL and SHOALCTL name those or others.
+export SHOAL=${SHOAL:-$PWD/target/debug/shoal} SHOALCTL=${SHOALCTL:-$PWD/target/debug/shoalctl}
 # Nobody edits and builds again here: the compiler's notes for that would take 6 GB.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 low=()
@@ -59,13 +60,17 @@ count() {
   # Which failed and why, so that the end of the output is enough to know.
   {
     grep -aE '^test .* \.\.\. FAILED$' "$log"
-    # A test that expects a panic prints one, too; why one failed stands in the failures of its binary.
-    awk '/^test result: /{on=0} on; /^failures:$/{on=1}' "$log" >"$log.why"
-    [ -s "$log.why" ] || cp "$log" "$log.why"
     # A program that died says nothing of failures, however many others did.
     grep -aE '^FAIL ' "$log"
-    grep -aE -A 3 "^(FAIL |error|thread '.*' .*panicked at )" "$log.why" |
-      grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 40
+    # A test that expects a panic prints one, too; why one failed stands in the failures of its binary. What it printed
+    # there tells more than its last assertion, and the backtrace less.
+    awk '/^test result: /{on=0} on; /^failures:$/{on=1}' "$log" >"$log.why"
+    if [ -s "$log.why" ]; then
+      grep -avE '^ +[0-9]+: |^ +at |^note: |^stack backtrace:|^$' "$log.why" | head -n 60
+    else
+      grep -aE -A 3 "^(error|thread '.*' .*panicked at )" "$log" |
+        grep -avE '^(--|stack backtrace:|== .*|ok .*)?$' | head -n 40
+    fi
     rm -f "$log.why"
   } | awk '!seen[$0]++' | sed "s|^|$1: |" >"$file.failures"
   if [ -z "${V:-}" ]; then
@@ -127,9 +132,9 @@ stage_deny() {
   lines deny
 }
 
-# The programs that tests start.
+# The programs that tests start. `--workspace` gives libraries the features that the test programs have them built with.
 stage_programs() {
-  run programs 1800 cargo build --locked --profile ci -p shoal -p shoalctl
+  run programs 1800 cargo build --locked --workspace --bin shoal --bin shoalctl
   whole programs
 }
 
@@ -166,7 +171,8 @@ programs_of() {
 }
 stage_unit() { programs_of unit --without '^lab/'; }
 # One after the other: they send and receive as fast as they can.
-stage_lab() { programs_of lab --only '^lab/' --jobs 1; }
+# Not at a low priority: a tester that gets no processor loses frames.
+stage_lab() { local low=(); programs_of lab --only '^lab/' --jobs 1; }
 
 # The examples in documents.
 stage_doc() {
@@ -197,6 +203,12 @@ stage_papi() {
 stage_govpp() {
   run govpp 900 scripts/govpp.sh
   lines govpp
+}
+
+# A sample of VPP's own tests, where they are.
+stage_vpp-suite() {
+  run vpp-suite 400 env SAMPLE=1 FILE_S=120 scripts/vpp-suite.sh
+  lines vpp-suite
 }
 
 # The stages of a lane, one after the other.

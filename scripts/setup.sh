@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh [FOR...]: installs what is missing of what building (build), the demonstration (demo), the tests of `make test`
-# (test), benchmarks (bench), the lab (lab) or all of it (all, the default) need, and says what it did. Doing it again does nothing.
+# (test), VPP's own tests (suite), benchmarks (bench), the lab (lab) or all of it (all, the default) need, and says what it did. Doing it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
@@ -11,12 +11,14 @@ build=(gcc libc6-dev make pkg-config curl ca-certificates libpcap-dev)
 demo=("${build[@]}" iproute2 iputils-ping traceroute iperf3 procps)
 # More of what hosts do, and Python for vpp_papi.
 test=("${demo[@]}" git binutils iputils-arping tcpdump ethtool python3 python3-venv nftables iptables conntrack)
+# VPP's own tests: they read captures and patch the Scapy that they use.
+suite=("${test[@]}" tshark patch)
 # Callgrind counts instructions.
 bench=("${build[@]}" git valgrind)
 # Other routers to measure beside ours.
 lab=("${test[@]}" valgrind)
 # Virtual machines, DPDK, Go: what `make test-all` has beyond `make test`.
-all=("${lab[@]}" build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
+all=("${lab[@]}" "${suite[@]}" build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
      librte-net-pcap23 librte-net-ring23 librte-mempool-ring23 librte-net-virtio23 librte-net-e1000-23
      librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4)
 CARGO_DENY=0.20.2
@@ -28,8 +30,8 @@ say() { printf 'setup: %s\n' "$*"; }
 PACKAGES=()
 for purpose in "$@"; do
   case $purpose in
-    build | demo | test | bench | lab | all) declare -n packages=$purpose ;;
-    *) say "'$purpose' is none of build, demo, test, bench, lab, all" && exit 2 ;;
+    build | demo | test | suite | bench | lab | all) declare -n packages=$purpose ;;
+    *) say "'$purpose' is none of build, demo, test, suite, bench, lab, all" && exit 2 ;;
   esac
   PACKAGES+=("${packages[@]}")
 done

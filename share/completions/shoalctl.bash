@@ -53,7 +53,7 @@ _shoalctl() {
 
     case "${cmd}" in
         shoalctl)
-            opts="-s -f -h -V --socket --json --file --help --version stats api"
+            opts="-s -f -h -V --socket --json --file --complete --help --version stats api"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -72,6 +72,10 @@ _shoalctl() {
                     return 0
                     ;;
                 -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --complete)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -280,3 +284,17 @@ if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERS
 else
     complete -F _shoalctl -o bashdefault -o default shoalctl
 fi
+
+_shoalctl_router() {
+    local cur=$2 at=1 sock=${SHOAL_CLI_SOCK-} word
+    _shoalctl "$@"
+    [[ ${COMP_WORDS[1]} == @(-s|--socket) && $COMP_CWORD -gt 2 ]] && at=3 sock=${COMP_WORDS[2]}
+    for word in "${COMP_WORDS[@]:at:COMP_CWORD-at}"; do
+        [[ $word == @(-*|stats) ]] && return
+    done
+    [[ $cur == -* ]] && return
+    while IFS= read -r word; do
+        [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+    done < <(SHOAL_CLI_SOCK=$sock "$1" --complete "${COMP_WORDS[@]:at:COMP_CWORD-at}" "$cur" 2>/dev/null)
+}
+complete -F _shoalctl_router -o bashdefault -o default shoalctl

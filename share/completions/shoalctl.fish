@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_shoalctl_global_optspecs
-    string join \n s/socket= json f/file= h/help V/version
+    string join \n s/socket= json f/file= complete= h/help V/version
 end
 
 function __fish_shoalctl_needs_command
@@ -24,8 +24,9 @@ function __fish_shoalctl_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c shoalctl -n "__fish_shoalctl_needs_command" -s s -l socket -d 'Socket of the router [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, ./cli.sock]' -r -F
+complete -c shoalctl -n "__fish_shoalctl_needs_command" -s s -l socket -d 'Socket of the router, or HOST:PORT of its `cli-listen` [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, /run/vpp/cli.sock, ./cli.sock]' -r -F
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -s f -l file -d 'Run the commands of a file; `-` is standard input' -r -F
+complete -c shoalctl -n "__fish_shoalctl_needs_command" -l complete -d 'What may follow these words, a line each, as shells ask for it' -r
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -l json -d 'Print answers as JSON'
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -s h -l help -d 'Print help'
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -s V -l version -d 'Print version'
@@ -73,3 +74,4 @@ complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_s
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from watch" -l json -d 'Print answers as JSON'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
+complete -c shoalctl -n 'not __fish_seen_subcommand_from stats' -f -a '(shoalctl --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'

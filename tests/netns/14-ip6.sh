@@ -27,6 +27,7 @@ in_a ping -6 -c 1 -W 1 2001:db8:1::1 >/dev/null || fail "the router does not ans
 out=$(in_a traceroute -6 -n -w 1 -q 1 -m 4 2001:db8:2::2 2>&1)
 sed -n 2p <<<"$out" | grep -q '2001:db8:1::1' || fail "hop 1 is not the router: $out"
 sed -n 3p <<<"$out" | grep -q '2001:db8:2::2' || fail "hop 2 is not host b: $out"
+ctl set ip unreachables on
 out=$(in_a ping -6 -c 1 -W 1 2001:db8:ffff::1 2>&1)
 grep -qi 'unreachable' <<<"$out" || fail "no destination unreachable from the router: $out"
 

@@ -62,9 +62,9 @@ for at in 10.0.1.1 2001:db8:1::1; do
   done
 done
 
-# The cable is that of the router's port, and the image goes with the pair.
+# With lcp-sync the image is down when the router's port is, and the image goes with the pair.
 ctl set interface state host-va down
-unplugged() { ip -n "$L" link show dev e0 | grep -q NO-CARRIER; }
+unplugged() { ! ip -n "$L" link show dev e0 | grep -q '[<,]UP[,>]'; }
 await 5 unplugged || fail "Linux does not see that the port is down: $(ip -n "$L" link show dev e0)"
 ctl set interface state host-va up
 await 5 in_a ping -c 1 -W 1 10.0.1.1 || fail "the router does not come back"

@@ -61,11 +61,13 @@ before=$(routes)
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null || fail "iperf3 server"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 PATIENCE=600 in_a ping -q -i 0.001 -W 2 198.18.0.1 >"$work/ping4" 2>&1 &
+talk=($!)
 PATIENCE=600 in_a ping -6 -q -i 0.005 -W 2 2001:db8:18::1 >"$work/ping6" 2>&1 &
+talk+=($!)
 PATIENCE=600 in_a iperf3 -c 198.18.0.1 -t 500 -b 200M >"$work/iperf" 2>&1 &
-talkers() { ip netns pids "$A" | while read -r pid; do tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q "^$1 " && echo "$pid"; done; }
-talking() { [ -n "$(talkers ping)" ] && [ -n "$(talkers iperf3)" ]; }
-await 10 talking || fail "nobody talks"
+talk+=($!)
+talking() { [ "$(running "$A" ping | wc -l)" -eq 2 ] && [ -n "$(running "$A" iperf3)" ]; }
+await 10 talking || fail "two pings and iperf3 do not run: $(running "$A" ping iperf3 | wc -l) processes do"
 sleep 1
 
 now() { date +%s%N; }
@@ -97,8 +99,8 @@ await 5 all_gone || fail "$(routes) routes are left, there were $before"
 out=$(CTL_TIMEOUT=60 ctl show fib check)
 grep -q 'all is well' <<<"$out" || fail "$out"
 
-for who in ping iperf3; do for pid in $(talkers "$who"); do kill -INT "$pid"; done; done
-wait $(jobs -p | grep -vx "$router") 2>/dev/null
+interrupt "$A" ping iperf3
+wait "${talk[@]}"
 for file in ping4 ping6; do
   # Sent, received; the last one may be under way when the program ends.
   read -r sent received <<<"$(awk '/packets transmitted/ { print $1, $4 }' "$work/$file")"

@@ -3,7 +3,11 @@
 # cut off does not stop the start.
 . "$(dirname "$0")/lib.sh"
 need ping
-begin
+begin cpu { workers 1 }
+# Ports that carry nothing.
+ip -n "$R" link add xa numtxqueues 2 numrxqueues 2 type veth peer name xc
+ip -n "$R" link add xb type veth peer name xd
+for port in xa xb xc xd; do ip -n "$R" link set "$port" up; done
 for end in "$A va 1" "$B vb 2"; do
   read -r ns port n <<<"$end"
   ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
@@ -44,6 +48,31 @@ abf attach ip4 policy 1 host-va
 set interface state inside up
 set interface state tap5 up
 lcp create host-va host-if image
+create host-interface name xa
+set host-interface l4-cksum-offload xa off
+set interface rx-queues host-xa 2
+set interface rx-placement host-xa queue 0 main
+set interface rx-mode host-xa interrupt
+set interface tx-queue host-xa queue 0 threads 1
+create host-interface name xb
+delete host-interface name xb
+create interface af_xdp host-if xb
+set interface af_xdp xb/0 pinhole arp,dhcp
+create interface af_xdp host-if xd
+delete interface af_xdp xd/0
+create tap id 6 host-if-name lsix
+set tap offload tap6 csum-offload-disable
+create tap id 8 host-if-name leight
+delete tap tap8
+create memif socket id 1 filename $work/memif.sock
+create interface memif id 0 socket-id 1 master
+create interface memif id 1 socket-id 1 master
+delete interface memif memif1/1
+create vhost-user socket $work/vhost.sock server
+create vhost-user socket $work/vhost2.sock server
+delete vhost-user VirtualEthernet0/0/1
+lcp create tap6 host-if six
+lcp delete tap6
 COMMANDS
 
 works() {
@@ -58,6 +87,23 @@ out=$(ctl write)
 out=$(ctl show configuration diff)
 [ -z "$out" ] || fail "a difference after write: $out"
 ctl show running-config >"$work/before"
+# What devices were told is there, and what was deleted is not.
+while read -r line; do
+  grep -qE -- "$line" "$work/before" || fail "'$line' is not in: $(cat "$work/before")"
+done <<'LINES'
+^create host-interface name xa .*cksum-gso-disable
+^create host-interface name xa .*num-rx-queues 2
+^set interface rx-placement host-xa queue 0 main
+^set interface rx-mode host-xa queue 0 interrupt
+^set interface tx-queue host-xa queue 0 threads 1
+^create interface af_xdp host-if xb .*pinhole arp,dhcp
+^create tap id 6 .*host-if-name lsix
+^set tap offload tap6 csum-offload-disable
+^create memif socket id 1 filename
+^create interface memif id 0 socket-id 1 .*master
+^create vhost-user socket .*vhost.sock server
+LINES
+grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6' "$work/before" && fail "what was deleted is saved"
 [ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"
 
 # The router is killed, and started anew with the same directory; its log begins anew, too.
@@ -68,7 +114,7 @@ again() {
   kill -9 "$pid"
   wait "$pid" 2>/dev/null
   : >"$work/shoal.log"
-  start_router
+  start_router cpu { workers 1 }
   await 20 logged 'startup.cli: .* commands' || fail "nothing was restored"
 }
 logged() { grep -q "$1" "$work/shoal.log"; }
@@ -98,5 +144,7 @@ await 10 works || fail "the router does not forward with the revision"
 ctl show running-config >"$work/after"
 difference=$(diff -u "$work/before" "$work/after") || fail "another configuration: $difference"
 alive
+# Its rings are full of the router's buffers.
+expect "delete interface" ctl delete interface af_xdp xb/0
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
 pass "$(grep -vc '^#' "$work/before") commands"

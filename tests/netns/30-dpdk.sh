@@ -35,7 +35,7 @@ wrong "dpdk: the stanza has no setting .vdve., did you mean .vdev" dpdk { no-pci
 wrong "vdev net_null0 has no setting .num-rx-quues., did you mean .num-rx-queues" dpdk { no-pci vdev net_null0 { num-rx-quues 2 } }
 wrong "net_nul0 is no virtual device of DPDK, did you mean .net_null" dpdk { no-pci no-hugetlb vdev net_nul0 }
 wrong "num-rx-queues 5, expected 1 to 1" dpdk { no-pci no-hugetlb vdev "net_af_packet0,iface=lo" { num-rx-queues 5 } }
-says "without effect here: dpdk" "$SHOAL" --check-config unix { nodaemon } plugins { path "$work" } dpdk { no-pci } ||
+says "no dpdk_plugin.so" "$SHOAL" --check-config unix { nodaemon } plugins { path "$work" } dpdk { no-pci } ||
   fail "a stanza that nobody reads is not said"
 
 start_router plugins { path "$DPDK_PLUGIN" plugin dpdk_plugin.so { enable } } cpu { workers 1 } \

@@ -109,7 +109,7 @@ done
 kill -INT "$beside"
 wait "$beside"
 await 10 no_buffers_used || fail "$(buffers_used) buffers are in use after all"
-grep -q ' 0% packet loss' "$work/beside" || fail "hosts beside it have noticed: $(tail -n 3 "$work/beside")"
+pings_answered "$work/beside" || fail "hosts beside it have noticed: $(tail -n 3 "$work/beside")"
 await 10 same_fds || fail "$(fds) descriptors are open, $fds were after 5 rounds: $(ls -l "/proc/$router/fd")"
 [ "$(field Threads)" -eq "$threads" ] || fail "$(field Threads) threads, $threads after 5 rounds"
 highest=$(ctl show interface | awk '/^[^ ]/ && $2 + 0 > most { most = $2 } END { print most + 0 }')

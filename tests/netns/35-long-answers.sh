@@ -75,7 +75,7 @@ read -r answers left megabytes most <"$work/readers"
 alive
 [ "$left" -gt 0 ] || fail "nobody left in the middle: $(cat "$work/readers")"
 [ "$megabytes" -gt 10 ] || fail "only $megabytes MB were read"
-grep -q ' 0% packet loss' "$work/ping" || fail "pings were lost: $(tail -2 "$work/ping")"
+pings_answered "$work/ping" || fail "pings were lost: $(tail -2 "$work/ping")"
 slowest=$(awk -F/ '/^rtt/ { print $6 }' "$work/ping")
 grown=$(((most - before) / 1024))
 [ "$grown" -lt 100 ] || fail "memory grew by $grown MB"

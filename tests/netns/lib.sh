@@ -9,6 +9,8 @@
 # The router runs in a namespace of its own, with its ends of the two veth pairs as host-interfaces. Offloads are
 # what the kernel switches on by default; nothing here calls ethtool.
 set -uo pipefail
+# Bash takes no PS4 from root's environment, so run.sh's trace gets it here.
+PS4='+ $SECONDS s, ${BASH_SOURCE##*/}:$LINENO: '
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${SHOAL:=$root/target/release/shoal}" "${SHOALCTL:=$root/target/release/shoalctl}"
@@ -43,9 +45,18 @@ fail() {
 }
 
 cleanup() {
+  { set +x; } 2>/dev/null
   trap - EXIT INT TERM HUP
-  [ -n "$ended" ] || echo "FAIL $name: ended before it was done"
   local ns pids
+  if [ -z "$ended" ]; then
+    echo "FAIL $name: ended before it was done"
+    echo "--- what still ran, and what it waited for"
+    for ns in "$A" "$B" "$R"; do
+      pids=$(ip netns pids "$ns" 2>/dev/null | paste -sd,)
+      [ -z "$pids" ] || ps -ww -o pid,stat,etimes,wchan:24,args -p "$pids" | cut -c -160
+    done
+    ps -ww -o pid,stat,etimes,wchan:24,args --ppid $$ | cut -c -160
+  fi
   stop_router
   [ ${#helpers[@]} -eq 0 ] || kill "${helpers[@]}" 2>/dev/null
   for ns in "$A" "$B" "$R"; do
@@ -86,11 +97,34 @@ expect() {
 # command that has more to say is a failed one then.
 says() { grep -q -- "$1" <<<"$("${@:2}" 2>&1)"; }
 
+# pings_answered FILE: whether ping, ended by a signal or by its deadline, says that every echo request was answered. The last one
+# may be on its way when ping ends, so one without an answer is allowed.
+pings_answered() { awk '/ packets transmitted/ { seen = 1; lost = $1 - $4 } END { exit !(seen && lost <= 1) }' "$1"; }
+
 # A command in a namespace; one that hangs is ended, so that its test can say which it was.
 in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
 in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
+
+# running NAMESPACE PROGRAM...: the processes of these programs in a namespace, a process id a line.
+running() {
+  local ns=$1 pid program
+  shift
+  ip netns pids "$ns" | while read -r pid; do
+    program=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+    [[ " $* " != *" $program "* ]] || echo "$pid"
+  done
+}
+ended_all() { [ -z "$(running "$@")" ]; }
+
+# interrupt NAMESPACE PROGRAM...: ends programs as Ctrl-C does, so that they print what they counted. One that goes on for 15 seconds is
+# named and fails the test.
+interrupt() {
+  local pid
+  for pid in $(running "$@"); do kill -INT "$pid" 2>/dev/null; done
+  await 15 ended_all "$@" || fail "does not end: $(ps -ww -o pid,stat,etimes,wchan:24,args -p "$(running "$@" | paste -sd,)")"
+}
 
 # listens NAMESPACE PORT: whether somebody there takes TCP connections. A connection made to find out would be taken for a
 # test by iperf3's server, which then refuses the real one while it clears up.

@@ -25,10 +25,14 @@ const STACK: &[&str] = &[
     "reassembly",
     "nd",
     "ip6",
+    "ip_interface",
     "l2",
     "mfib",
     "udp",
     "rule",
+    "bond",
+    "nat",
+    "translate46",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +63,8 @@ fn ring(folder: &str) -> Option<Ring> {
         ("core", "testkit") => Ring::Test,
         ("net", "superpaths") => Ring::Composition,
         ("net", name) if STACK.contains(&name) => Ring::Numbered(2),
-        // What drivers share, see docs/decisions/0002 and 0003.
-        ("drivers", "vnet" | "link") => Ring::Numbered(2),
+        // What drivers share, see docs/decisions/0002, 0003 and 0013.
+        ("drivers", "vnet" | "link" | "shm") => Ring::Numbered(2),
         ("net" | "drivers" | "plugin", _) => Ring::Numbered(3),
         ("mgmt", _) => Ring::Numbered(4),
         ("bin", _) => Ring::Numbered(5),

@@ -46,6 +46,9 @@ impl RuntimeDir {
         if path.is_dir() {
             return Ok(RuntimeDir(None));
         }
+        // A name that leads to a directory which is not there yet: /run/vpp, after `make install VPP_COMPAT=1`.
+        let target = fs::read_link(path).ok().map(|to| path.parent().unwrap_or(Path::new("/")).join(to));
+        let path = target.as_deref().unwrap_or(path);
         fs::create_dir_all(path)?;
         if gid.is_some() {
             chown(path, None, gid)?;

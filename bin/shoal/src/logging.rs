@@ -235,6 +235,11 @@ impl Log {
 
     fn append_to(&self, path: &Path) {
         // Not for everybody: a log tells addresses, names and what operators do.
+        // /var/log/shoal, or where VPP has its log.
+        if let Some(folder) = path.parent() {
+            // What is wrong with it, opening the file tells.
+            let _ = std::fs::create_dir_all(folder);
+        }
         match OpenOptions::new().create(true).append(true).mode(0o640).open(path) {
             Ok(file) => self.lock().file = Some(file),
             Err(error) => self.write(Level::Error, "logging", format!("{}: {error}", path.display())),

@@ -23,6 +23,9 @@ mod restore;
 mod router;
 #[cfg(test)]
 mod running;
+#[cfg(test)]
+mod saved;
+mod script;
 mod settings;
 mod signals;
 mod stop;
@@ -31,7 +34,6 @@ mod watch;
 use std::process::ExitCode;
 
 use shoal_config::{Input, Invocation, Machine, USAGE};
-use shoal_module::config::Section;
 
 use settings::Settings;
 
@@ -59,6 +61,11 @@ fn main() -> ExitCode {
             Err(error) => complain(&error),
         };
     }
+    // And what docs/reference/startup.md holds.
+    if std::env::args_os().skip(1).eq(["--startup-reference"]) {
+        print!("{}", shoal_config::markdown(&modules::sections()));
+        return ExitCode::SUCCESS;
+    }
     if let [word, directory] = std::env::args_os().skip(1).collect::<Vec<_>>().as_slice()
         && word == "--api-json"
     {
@@ -82,10 +89,21 @@ fn main() -> ExitCode {
                     eprintln!("{line}");
                 }
                 println!("the configuration is good");
+                if let Some(faults) = settings.exec_faults {
+                    eprintln!("{faults}");
+                    return ExitCode::FAILURE;
+                }
             }
             Err(code) => return code,
         },
         Invocation::Run(input) => match check(&input) {
+            Ok(Settings {
+                process: settings::Process { exec_strict: true, .. },
+                exec_faults: Some(faults),
+                ..
+            }) => {
+                return complain(&faults);
+            }
             Ok(settings) => return run(settings),
             Err(code) => return code,
         },
@@ -96,9 +114,11 @@ fn main() -> ExitCode {
 /// Reads, checks and translates everything, and says what is wrong.
 fn check(input: &Input) -> Result<Settings, ExitCode> {
     let sources = input.sources().map_err(|e| complain(&e))?;
-    let sections: Vec<&'static Section> = modules::all().flat_map(|m| m.sections).collect();
+    let sections = modules::sections();
     let startup = shoal_config::check(&sources, &sections, &Machine::read()).map_err(|e| complain(&e))?;
-    Settings::translate(startup).map_err(|e| complain(&e))
+    let mut settings = Settings::translate(startup).map_err(|e| complain(&e))?;
+    settings.exec_faults = script::faults(&settings);
+    Ok(settings)
 }
 
 fn run(settings: Settings) -> ExitCode {

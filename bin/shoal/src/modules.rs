@@ -3,6 +3,7 @@
 use shoal_config::Plugins;
 use shoal_module::Module;
 use shoal_module::api::ApiPart;
+use shoal_module::config::Section;
 
 /// Whether a module can be left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,9 +12,11 @@ enum Part {
     Core,
     /// `plugins { plugin NAME { disable } }` leaves it out.
     Plugin,
+    /// It runs only where `plugins { plugin NAME { enable } }` names it.
+    Named,
 }
 
-use Part::{Core, Plugin};
+use Part::{Core, Named, Plugin};
 
 /// In the order of their start: what a module asks for stands above it.
 static TABLE: &[(Part, &Module)] = &[
@@ -29,15 +32,25 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_fib::MODULE),
     (Core, &shoal_ip4::MODULE),
     (Core, &shoal_ip6::MODULE),
+    (Core, &shoal_ip_interface::MODULE),
     (Core, &shoal_neighbor::MODULE),
     (Core, &shoal_arp::MODULE),
     (Core, &shoal_icmp::MODULE),
     (Core, &shoal_ip6_nd::MODULE),
+    (Named, &shoal_ip6_nd::autoremove::MODULE),
+    (Core, &shoal_bridge::MODULE),
+    (Core, &shoal_span::MODULE),
+    (Core, &shoal_pipe::MODULE),
+    (Plugin, &shoal_l3xc::MODULE),
     (Core, &shoal_mfib::MODULE),
     (Core, &shoal_reassembly::MODULE),
     (Core, &shoal_path_mtu::MODULE),
     (Core, &shoal_punt::MODULE),
     (Core, &shoal_handoff::MODULE),
+    (Core, &shoal_bond::MODULE),
+    (Plugin, &shoal_lacp::MODULE),
+    (Plugin, &shoal_lldp::MODULE),
+    (Plugin, &shoal_cdp::MODULE),
     (Plugin, &shoal_igmp::MODULE),
     (Plugin, &shoal_lcp::MODULE),
     (Core, &shoal_rule::MODULE),
@@ -45,8 +58,15 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_abf::MODULE),
     (Plugin, &shoal_mss_clamp::MODULE),
     (Plugin, &shoal_source_limit::MODULE),
+    (Plugin, &shoal_nat44_ed::MODULE),
+    (Plugin, &shoal_nat66::MODULE),
+    (Plugin, &shoal_npt66::MODULE),
+    (Core, &shoal_container_proxy::MODULE),
+    (Core, &shoal_range_check::MODULE),
     (Core, &shoal_gso::MODULE),
+    (Core, &shoal_pcap_trace::MODULE),
     (Plugin, &shoal_ping::MODULE),
+    (Plugin, &shoal_arping::MODULE),
     (Plugin, &shoal_pg::MODULE),
     (Plugin, &shoal_af_packet::MODULE),
     (Plugin, &shoal_af_xdp::MODULE),
@@ -75,6 +95,11 @@ pub fn reference() -> Result<String, shoal_cli::TableError> {
     Ok(shoal_cli::Cli::new(all().flat_map(|m| m.commands), types)?.reference())
 }
 
+/// The sections of the start-up file that modules read.
+pub fn sections() -> Vec<&'static Section> {
+    all().flat_map(|m| m.sections).collect()
+}
+
 /// The messages of all modules.
 pub fn messages() -> impl Iterator<Item = &'static ApiPart> {
     all().flat_map(|m| m.api).copied()
@@ -82,7 +107,11 @@ pub fn messages() -> impl Iterator<Item = &'static ApiPart> {
 
 /// The modules that run.
 pub fn enabled(plugins: &Plugins) -> Vec<&'static Module> {
-    let runs = |part: Part, module: &Module| part == Core || plugins.enabled(module.name);
+    let runs = |part: Part, module: &Module| match part {
+        Core => true,
+        Plugin => plugins.enabled(module.name),
+        Named => plugins.named(module.name) == Some(true),
+    };
     TABLE.iter().filter(|(part, module)| runs(*part, module)).map(|(_, module)| *module).collect()
 }
 
@@ -150,6 +179,10 @@ mod tests {
         let none = Plugins { default: Some(false), ..Plugins::default() };
         let core = TABLE.iter().filter(|(part, _)| *part == Core).count();
         assert_eq!(enabled(&none).len(), core);
-        assert_eq!(enabled(&Plugins::default()).len(), TABLE.len());
+        let named = TABLE.iter().filter(|(part, _)| *part == Named).count();
+        assert_eq!(enabled(&Plugins::default()).len(), TABLE.len() - named);
+        let name = ("ip6_dad_autoremove_plugin.so".to_owned(), true);
+        let with = Plugins { named: [name].into(), ..Plugins::default() };
+        assert_eq!(enabled(&with).len(), TABLE.len() - named + 1);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use futures_lite::future::or;
 use nix::sys::signal::Signal;
-use shoal_cli::Cli;
+use shoal_cli::{Cli, FileRun};
 use shoal_graph::process::Processes;
 use shoal_graph::{Clock, Graph, GraphConfig};
 use shoal_module::cli::WIRE;
@@ -68,6 +68,8 @@ struct First {
     restores: bool,
     /// Then this file of commands.
     exec: Option<PathBuf>,
+    /// All of it or nothing.
+    strict: bool,
 }
 
 /// Starts the router, runs it until it is asked to end, and ends it.
@@ -82,18 +84,21 @@ pub fn run(settings: Settings, log: &Arc<Log>) -> Result<(), StartError> {
         workers: settings.workers.len(),
         restores: settings.restores,
         exec: settings.process.exec.clone(),
+        strict: settings.process.exec_strict,
     };
     let signals = trying("signals", Signals::new())?;
     let router = Router::start(settings, log, &signals)?;
     let console = Rc::new(Console::default());
     router.watch(signals.clone(), Rc::clone(&console));
-    router.welcome(first, begun);
     trying("the terminal", background::leave_terminal())?;
-    if interactive {
-        let (cli, control, stop) =
-            (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
-        router.processes.spawn("unix-console", console.run(cli, control, stop, prompt));
-    }
+    let (cli, control, stop) = (Rc::clone(&router.cli), Rc::clone(&router.control), Rc::clone(&router.stop));
+    let processes = Rc::clone(&router.processes);
+    // What is typed finds what the files have made.
+    router.welcome(first, begun, move || {
+        if interactive {
+            processes.spawn("unix-console", console.run(cli, control, stop, prompt));
+        }
+    });
     router.graph.run(&router.processes, || {
         if !nap.is_zero() {
             std::thread::sleep(nap);
@@ -136,6 +141,13 @@ impl Router {
         graph.know_features(crate::modules::all().flat_map(|module| module.features).copied());
         shoal_module::init_all(&control, &modules).map_err(|e| StartError(e.to_string()))?;
 
+        if let Some((policy, priority)) = &process.scheduling {
+            // Threads that start from here on inherit it.
+            trying(
+                format_args!("scheduler-policy {policy}"),
+                shoal_infra::scheduling::set(policy, *priority),
+            )?;
+        }
         for core in settings.workers {
             trying("worker", graph.add_worker(core))?;
         }
@@ -191,23 +203,32 @@ impl Router {
         });
     }
 
-    /// Runs what was saved and the file of commands, then tells the service manager that all is up.
-    fn welcome(&self, first: First, begun: Instant) {
-        let First { workers, restores, exec: file } = first;
+    /// Runs what was saved and the file of commands, then tells the service manager that all is up, and calls `done`.
+    fn welcome(&self, first: First, begun: Instant, done: impl FnOnce() + 'static) {
+        let First { workers, restores, exec: file, strict } = first;
         tracing::info!("up in {} ms with {workers} workers", begun.elapsed().as_millis());
         let saved = if restores { restore::saved(&self.control) } else { None };
         if saved.is_none() && file.is_none() {
-            return notify::notify("READY=1");
+            notify::notify("READY=1");
+            return done();
         }
         let (cli, control) = (Rc::clone(&self.cli), Rc::clone(&self.control));
         self.processes.spawn("startup-config", async move {
+            let mut restored = None;
             if let Some(saved) = saved {
+                restored = Some(saved.0.text.clone());
                 restore::run(&cli, &control, saved).await;
             }
+            let mut status = None;
             if let Some(file) = file {
-                run_file(&cli, &control, &file).await;
+                status =
+                    run_file(&cli, &control, &file, FileRun { strict, restored: restored.as_deref() }).await;
             }
             notify::notify("READY=1");
+            if let Some(status) = status {
+                notify::notify(&format!("STATUS={status}"));
+            }
+            done();
         });
     }
 
@@ -228,17 +249,17 @@ impl Router {
     }
 }
 
-/// Runs a file of commands. What is wrong with it is in the log, line by line; the router runs on, so that it can
-/// be put right.
-async fn run_file(cli: &Cli, control: &Rc<Control>, file: &Path) {
-    let name = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
-    let reply = cli.execute(control, &format!("exec \"{name}\"")).await;
-    let text = reply.text();
-    if reply.is_ok() {
-        text.lines().for_each(|line| tracing::debug!("{line}"));
-    } else {
-        text.lines().filter(|l| !l.is_empty()).for_each(|line| tracing::error!("{line}"));
-    }
+/// Runs a file of commands. What is wrong with it is in the log, line by line, and its first line is the answer; the
+/// router runs on, so that it can be put right.
+async fn run_file(cli: &Cli, control: &Rc<Control>, file: &Path, how: FileRun<'_>) -> Option<String> {
+    let reply = cli.run_file(control, &file.display().to_string(), how).await;
+    let Some(complaint) = reply.complaint() else {
+        reply.text().lines().for_each(|line| tracing::debug!("{line}"));
+        return None;
+    };
+    let text = complaint.to_string();
+    text.lines().filter(|l| !l.is_empty()).for_each(|line| tracing::error!("{line}"));
+    text.lines().next().map(str::to_owned)
 }
 
 fn pin_main(graph: &Graph, core: u32) {

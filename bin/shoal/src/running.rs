@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use shoal_cli::Cli;
+use shoal_config::Plugins;
 use shoal_graph::process::Processes;
 use shoal_module::{Control, Module, ModuleList};
 use shoal_testkit::Router;
@@ -27,10 +28,12 @@ fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {
 }
 
 /// All modules but those that need files, sockets or privileges.
-fn router() -> Router {
+pub(crate) fn router() -> Router {
     let needs_more = ["logging", "stats", "af_packet", "tap"];
-    let modules: Vec<&'static Module> =
-        crate::modules::all().filter(|m| !needs_more.contains(&m.name)).collect();
+    let modules: Vec<&'static Module> = crate::modules::enabled(&Plugins::default())
+        .into_iter()
+        .filter(|m| !needs_more.contains(&m.name))
+        .collect();
     let router = Router::with_cli(&modules, cli);
     let types = modules.iter().flat_map(|m| m.arg_types).chain(shoal_module::cli::WIRE);
     router.control().put(Cli::new(modules.iter().flat_map(|m| m.commands), types).unwrap());
@@ -38,12 +41,12 @@ fn router() -> Router {
     router
 }
 
-fn shown(router: &mut Router) -> String {
+pub(crate) fn shown(router: &mut Router) -> String {
     router.cli("show running-config").unwrap()
 }
 
 /// Another router that has run the configuration, every line of it.
-fn rebuilt(text: &str) -> Router {
+pub(crate) fn rebuilt(text: &str) -> Router {
     let mut other = router();
     for line in text.lines() {
         other.cli(line).unwrap_or_else(|e| panic!("`{line}': {e}\nof:\n{text}"));
@@ -221,6 +224,8 @@ fn neighbours_and_who_answers_for_them() {
         "set interface ip address loop0 2001:db8::1/64",
         "set ip neighbor loop0 10.0.0.2 02:fe:00:00:00:02 static",
         "set ip neighbor loop0 10.0.0.3 02:fe:00:00:00:03 static no-fib-entry",
+        "set ip neighbor loop0 10.0.0.4 02:fe:00:00:00:04",
+        "set ip neighbor loop0 10.0.0.5 02:fe:00:00:00:05 no-fib-entry",
         "set ip neighbor loop0 2001:db8::2 02:fe:00:00:00:02 static",
         "set arp proxy start 10.0.1.10 end 10.0.1.20",
         "set arp proxy table-ID 7 start 10.0.2.10 end 10.0.2.20",
@@ -231,7 +236,6 @@ fn neighbours_and_who_answers_for_them() {
         "create packet-generator interface pg0 hw-addr 02:fe:00:00:00:01",
         "set interface ip address pg0 10.0.0.1/24",
         "set interface state pg0 up",
-        "set ip neighbor pg0 10.0.0.2 02:fe:00:00:00:02",
         "ip6 nd address autoconfig pg0 default-route",
     ]);
     assert!(text.contains("ip6 nd address autoconfig pg0 default-route\n"), "{text}");

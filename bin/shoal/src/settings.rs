@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use shoal_buffer::{DATA_SIZE, Pages, PoolConfig};
 use shoal_cli::server::Address;
-use shoal_config::{Buffers, CliListen, StartUp};
+use shoal_config::{Buffers, CliListen, Group, StartUp};
 use shoal_module::Module;
-use shoal_module::config::PageSize;
+use shoal_module::config::{PageSize, TEXT};
 use shoal_plugin_host::Wanted;
 
 use crate::logging::LogSettings;
@@ -51,6 +51,8 @@ pub struct Settings {
     pub restores: bool,
     /// For modules: the sections that they declare.
     pub sections: BTreeMap<&'static str, shoal_module::config::Settings>,
+    /// What is wrong with the file of commands.
+    pub exec_faults: Option<String>,
     /// What the operator should know of the file, a line each.
     pub notes: Vec<String>,
 }
@@ -70,6 +72,10 @@ pub struct Process {
     pub gid: Option<u32>,
     /// A file of commands, run after the start.
     pub exec: Option<PathBuf>,
+    /// Nothing of it runs when a line is wrong.
+    pub exec_strict: bool,
+    /// How threads are scheduled: policy and priority.
+    pub scheduling: Option<(String, u8)>,
     /// The main thread's core.
     pub main_core: Option<u32>,
     /// How long the main thread sleeps in each turn of its loop.
@@ -95,9 +101,23 @@ impl Settings {
     pub fn translate(startup: StartUp) -> Result<Settings, String> {
         let address = cli_address(&startup)?;
         shoal_metrics::address(&startup.section("metrics"))?;
-        let gid = startup.unix.gid.as_ref().map(files::group).transpose()?;
+        let (gid, no_group) = match startup.unix.gid.as_ref().map(files::group).transpose() {
+            Ok(gid) => (gid, None),
+            // VPP's package makes the group that its file names; ours does not.
+            Err(why) if startup.unix.gid == Some(Group::Name("vpp".into())) => (
+                None,
+                Some(format!("{why}: only root may use the sockets ('groupadd --system vpp' makes it)")),
+            ),
+            Err(why) => return Err(why),
+        };
         let modules = modules::enabled(&startup.plugins);
-        let notes = exposure(&address).into_iter().chain(warning(&startup)).collect();
+        let scheduling = scheduling(&startup);
+        let notes = exposure(&address)
+            .into_iter()
+            .chain(no_group)
+            .chain(missing_nics(&startup))
+            .chain(warning(&startup));
+        let notes = notes.collect();
         Ok(Settings {
             log: LogSettings::of(&startup),
             memory: Memory {
@@ -132,10 +152,13 @@ impl Settings {
                 pidfile: startup.unix.pidfile,
                 gid,
                 exec: startup.unix.exec,
+                exec_strict: startup.unix.exec_strict,
+                scheduling,
                 main_core: startup.cpu.main_core,
                 poll_sleep: startup.unix.poll_sleep,
             },
             modules,
+            exec_faults: None,
             sections: startup.sections,
             notes,
         })
@@ -199,19 +222,52 @@ fn has_reader(plugins: &shoal_config::Plugins, stanza: &str) -> bool {
     plugins.enabled(&file) && paths.iter().any(|path| path.join(&file).is_file())
 }
 
+/// One line about NICs that a `dpdk` stanza names and no driver serves.
+fn missing_nics(startup: &StartUp) -> Option<String> {
+    let text = startup.sections.get("dpdk")?.text(TEXT)?;
+    if has_reader(&startup.plugins, "dpdk") {
+        return None;
+    }
+    let words = || text.split(|c: char| c.is_whitespace() || matches!(c, '{' | '}'));
+    let nics: Vec<&str> = words()
+        .zip(words().skip(1))
+        .filter(|(key, _)| *key == "dev")
+        .map(|(_, nic)| nic)
+        .filter(|n| *n != "default")
+        .collect();
+    let which = match nics.as_slice() {
+        [] => "interfaces of DPDK".to_owned(),
+        nics => format!("the interfaces of {}", nics.join(", ")),
+    };
+    Some(format!(
+        "dpdk: {which} will be missing, as there is no dpdk_plugin.so: 'make dpdk' builds it, 'make install' installs it; \
+         a NIC with a kernel driver is reached by 'create host-interface name NAME' too (docs/guide/dpdk.md)"
+    ))
+}
+
+/// How threads are scheduled, if the file says it: in `cpu`, where VPP has it, or in `unix`.
+fn scheduling(startup: &StartUp) -> Option<(String, u8)> {
+    let unix = startup.section("unix");
+    let policy =
+        startup.cpu.scheduler_policy.clone().or_else(|| unix.text("scheduler-policy").map(str::to_owned))?;
+    let priority = startup.cpu.scheduler_priority.or(unix.u64("scheduler-priority").map(|p| p as u8));
+    let real_time = matches!(policy.as_str(), "fifo" | "rr");
+    Some((policy, if real_time { priority.unwrap_or(1) } else { 0 }))
+}
+
 /// One line that names every setting that changes nothing.
 fn warning(startup: &StartUp) -> Option<String> {
     let cpu = &startup.cpu;
     let size = startup.buffers.data_size.is_some_and(|size| size as usize != DATA_SIZE);
     let mine = [
-        (cpu.scheduler_policy.is_some(), "cpu scheduler-policy (systemd's CPUSchedulingPolicy does it)"),
         (!cpu.thread_prefix.is_empty(), "cpu thread-prefix"),
         (size, "buffers default data-size (it is 2048)"),
         (startup.buffers.numa.keys().any(|node| *node != 0), "buffers numa (there is one pool)"),
     ];
     let mine: Vec<&str> = mine.iter().filter(|(given, _)| *given).map(|(_, what)| *what).collect();
     let mut startup = startup.clone();
-    startup.no_effect.retain(|item| !has_reader(&startup.plugins, &item.what));
+    // A line of its own tells of these.
+    startup.no_effect.retain(|item| item.what != "dpdk" && !has_reader(&startup.plugins, &item.what));
     match (startup.warning(), mine.is_empty()) {
         (theirs, true) => theirs,
         (None, false) => Some(format!("start-up settings without effect here: {}", mine.join(", "))),
@@ -243,10 +299,29 @@ fn plugins(startup: &StartUp) -> shoal_plugin_host::Setup {
     shoal_plugin_host::Setup { paths: startup.plugins.paths.clone(), wanted: Box::new(wanted) }
 }
 
+/// The directory of this router among all on the machine: the usual one, or below it one for its runtime directory and
+/// its prefix, so that two routers never share what they saved.
+fn own_directory(startup: &StartUp) -> PathBuf {
+    let usual = PathBuf::from(shoal_running::DIRECTORY);
+    let mut name = String::new();
+    if !startup.unix.usual_dir {
+        let dir = std::path::absolute(&startup.unix.runtime_dir)
+            .unwrap_or_else(|_| startup.unix.runtime_dir.clone());
+        // As systemd writes paths in names, so that no two paths have one name.
+        let escaped = dir.to_string_lossy().trim_matches('/').replace('-', "\\x2d").replace('/', "-");
+        name.push_str(&escaped);
+    }
+    if let Some(prefix) = &startup.prefix {
+        name.push('+');
+        name.push_str(&prefix.replace('/', "-"));
+    }
+    if name.is_empty() { usual } else { usual.join("routers").join(name) }
+}
+
 /// Where configurations are kept.
 fn configuration(startup: &StartUp, gid: Option<u32>) -> shoal_running::Settings {
     let section = startup.section("configuration");
-    let directory = section.path("directory").unwrap_or(Path::new(shoal_running::DIRECTORY)).to_owned();
+    let directory = section.path("directory").map_or_else(|| own_directory(startup), Path::to_owned);
     let revisions = section.u64("revisions").unwrap_or(shoal_running::REVISIONS) as usize;
     shoal_running::Settings { directory, revisions, gid }
 }
@@ -257,7 +332,8 @@ mod tests {
     use shoal_config::{Machine, Source};
 
     fn startup(words: &str) -> StartUp {
-        let machine = Machine { cores: vec![0, 1], allowed: vec![0, 1], numa_nodes: vec![0, 1], uid: 0 };
+        let machine =
+            Machine { cores: vec![0, 1], allowed: vec![0, 1], numa_nodes: vec![0, 1], uid: 0, as_vpp: false };
         shoal_config::check(&[Source::words([words])], &[], &machine).unwrap()
     }
 
@@ -265,7 +341,8 @@ mod tests {
     fn configurations_are_kept_where_the_file_says() {
         // Sections of modules are known to the daemon only.
         let sections = [&shoal_running::MODULE.sections[0]];
-        let machine = Machine { cores: vec![0], allowed: vec![0], numa_nodes: vec![0], uid: 0 };
+        let machine =
+            Machine { cores: vec![0], allowed: vec![0], numa_nodes: vec![0], uid: 0, as_vpp: false };
         let of = |words: &str| shoal_config::check(&[Source::words([words])], &sections, &machine).unwrap();
         let usual = of("");
         let restores = |startup: &StartUp| Settings::translate(startup.clone()).unwrap().restores;
@@ -307,13 +384,65 @@ mod tests {
     }
 
     #[test]
+    fn every_router_has_a_directory_of_its_own() {
+        let of = |words: &str| configuration(&startup(words), None).directory;
+        let all = [
+            of(""),
+            of("unix { runtime-dir /run/other }"),
+            of("unix { runtime-dir /run/other/one }"),
+            of("unix { runtime-dir /run/other-one }"),
+            of("api-segment { prefix two }"),
+            of("unix { runtime-dir /run/other } api-segment { prefix two }"),
+            of("unix { cli-listen /run/vpp/cli.sock }"),
+            of("unix { use-current-dir }"),
+        ];
+        assert_eq!(all[0], Path::new("/var/lib/shoal"));
+        assert_eq!(all[6], Path::new("/var/lib/shoal/routers/run-vpp"));
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:?}");
+        assert_eq!(of("unix { runtime-dir /run/shoal }"), all[0], "what is usual may be written down");
+    }
+
+    #[test]
+    fn nics_that_nobody_will_drive_are_named() {
+        let line = missing_nics(&startup(
+            "dpdk { dev default { num-rx-queues 2 } dev 0000:02:00.0 dev 0000:02:00.1 { name x } }",
+        ));
+        let line = line.unwrap();
+        assert!(line.contains("interfaces of 0000:02:00.0, 0000:02:00.1 will be missing"), "{line}");
+        assert!(line.contains("make dpdk"), "{line}");
+        assert_eq!(missing_nics(&startup("")), None);
+        let settings = Settings::translate(startup("dpdk { dev 0000:02:00.0 }")).ok().unwrap();
+        assert_eq!(settings.notes.len(), 1, "{:?}", settings.notes);
+    }
+
+    #[test]
+    fn a_group_of_vpps_package_that_is_not_there_is_a_warning() {
+        if nix::unistd::Group::from_name("vpp").is_ok_and(|group| group.is_some()) {
+            println!("SKIP a_group_of_vpps_package_that_is_not_there_is_a_warning: it is there");
+            return;
+        }
+        let settings = Settings::translate(startup("unix { gid vpp }")).ok().unwrap();
+        assert_eq!(settings.cli.gid, None);
+        assert!(settings.notes.iter().any(|n| n.contains("group 'vpp'") && n.contains("groupadd")));
+    }
+
+    #[test]
+    fn threads_are_scheduled_as_either_section_says() {
+        let of = |words: &str| scheduling(&startup(words));
+        assert_eq!(of(""), None);
+        assert_eq!(of("cpu { scheduler-policy fifo scheduler-priority 40 }"), Some(("fifo".into(), 40)));
+        assert_eq!(of("unix { scheduler-policy rr }"), Some(("rr".into(), 1)));
+        assert_eq!(of("cpu { scheduler-policy batch }"), Some(("batch".into(), 0)));
+    }
+
+    #[test]
     fn what_has_no_effect_is_one_line() {
         assert_eq!(warning(&startup("unix { nodaemon }")), None);
-        let line =
-            warning(&startup("dpdk { } cpu { scheduler-policy fifo } buffers { default data-size 4096 }"));
+        let line = warning(&startup("l2tp { } cpu { thread-prefix x } buffers { default data-size 4096 }"));
         let line = line.unwrap();
         assert_eq!(line.lines().count(), 1);
-        for word in ["dpdk", "scheduler-policy", "data-size"] {
+        for word in ["l2tp", "thread-prefix", "data-size"] {
             assert!(line.contains(word), "{line}");
         }
     }

@@ -188,6 +188,56 @@ fn bad_lines_of_the_command_file_are_all_in_the_log() {
     assert_eq!(end(child, Signal::SIGTERM).0, Some(0), "the router ran on");
 }
 
+#[test]
+fn a_file_with_a_bad_line_is_run_as_far_as_it_is_right() {
+    let place = Place::new();
+    let file = place.0.path().join("router.cli");
+    std::fs::write(&file, "create loopback interface\nmpls table add 10\nset interface state loop0 up\n")
+        .unwrap();
+    let settings = format!("unix {{ exec {} }}", file.display());
+    let (said, log) = say(&place, &settings, "show interface\n");
+    assert!(said.contains("loop0") && said.contains("up"), "{said}");
+    assert!(log.contains("1 of 3 lines failed, the others were run"), "{log}");
+    assert!(log.contains("router.cli:2: mpls table: VPP has this; Shoal"), "{log}");
+
+    let check = |settings: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        let output = command.arg("--check-config").arg(settings).output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = check(&settings);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("router.cli: 1 line is wrong") && said.contains("router.cli:2: "), "{said}");
+    let strict = format!("unix {{ exec-strict exec {} }}", file.display());
+    let output = place.shoal(&format!("unix {{ nodaemon }} {strict}")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "nothing starts");
+    assert!(is_empty(&place.run_dir()) && text(&output).contains("router.cli:2: "), "{}", text(&output));
+    std::fs::write(&file, "create loopback interface\n").unwrap();
+    assert_eq!(check(&strict).0, Some(0));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(check(&settings).0, Some(1));
+}
+
+#[test]
+fn what_was_saved_and_the_file_of_commands_make_things_once() {
+    let place = Place::new();
+    let file = place.0.path().join("router.cli");
+    let first = "create loopback interface\nset interface state loop0 up\nset interface ip address loop0 10.0.0.1/24\n";
+    std::fs::write(&file, first).unwrap();
+    let settings = format!("unix {{ exec {} }}", file.display());
+    let (said, _) = say(&place, &settings, "write\n");
+    assert!(said.contains("saved as revision 1"), "{said}");
+    std::fs::write(&file, format!("{first}create loopback interface\nset interface state loop1 up\n"))
+        .unwrap();
+    let (said, log) = say(&place, &settings, "show interface address\nshow configuration diff\n");
+    assert!(!log.contains("failed"), "{log}");
+    assert!(said.contains("loop1 (up)") && !said.contains("loop2"), "{said}");
+    assert!(
+        said.contains("+create loopback interface") && said.contains("+set interface state loop1 up"),
+        "{said}"
+    );
+}
+
 /// What the router says to lines on its console, and what its log says.
 fn say(place: &Place, settings: &str, lines: &str) -> (String, String) {
     let shoal = place.shoal(&format!("unix {{ interactive }} {settings}")).stdin(Stdio::piped()).spawn();
@@ -233,12 +283,31 @@ fn what_is_saved_is_there_after_the_next_start() {
                  show configuration diff 1\nshow configuration diff 9\nshow configuration revisions\n";
     let (said, log) = say(&place, "", lines);
     assert!(log.contains("5 commands restored"), "{log}");
-    let want = format!("{SHOWN}saved as revision 2\n--- revision 1\n+++ running-config\n");
+    let want = format!("waited 0.500 sec.\n{SHOWN}saved as revision 2\n--- revision 1\n+++ running-config\n");
     assert!(said.starts_with(&want), "{said}{log}");
     assert!(said.contains("there is no revision 9"), "{said}");
     let lines = "show running-config\nshow startup-config --json\n";
     let (said, log) = say(&place, "configuration { restore off }", lines);
     assert!(!log.contains("restored") && said.contains("\"part\": \"interfaces\""), "{said}{log}");
+}
+
+#[test]
+fn what_the_daemon_itself_was_told_is_saved() {
+    let place = Place::new();
+    let settings =
+        "plugins { plugin ip6_dad_autoremove_plugin.so { enable } } metrics { listen 127.0.0.1:19484 }";
+    let lines = [
+        "set logging class ip4 level debug",
+        "set logging size 1000",
+        "set metrics disable",
+        "set ip6 dad autoremove disable",
+    ];
+    let (said, log) = say(&place, settings, &format!("{}\nshow running-config\n", lines.join("\n")));
+    for line in lines {
+        assert!(said.lines().any(|l| l == line), "`{line}' is not in: {said}{log}");
+    }
+    let (said, log) = say(&place, "", "set metrics listen 127.0.0.1:19485\nshow running-config\n");
+    assert!(said.contains("\nset metrics listen 127.0.0.1:19485\n"), "{said}{log}");
 }
 
 #[test]

@@ -38,6 +38,36 @@ shoalctl stats get \-z /err/
 \fBshoal\fR(8)
 "#;
 
+/// The router's own commands: it is asked for them.
+const BASH: &str = r#"
+_shoalctl_router() {
+    local cur=$2 at=1 sock=${SHOAL_CLI_SOCK-} word
+    _shoalctl "$@"
+    [[ ${COMP_WORDS[1]} == @(-s|--socket) && $COMP_CWORD -gt 2 ]] && at=3 sock=${COMP_WORDS[2]}
+    for word in "${COMP_WORDS[@]:at:COMP_CWORD-at}"; do
+        [[ $word == @(-*|stats) ]] && return
+    done
+    [[ $cur == -* ]] && return
+    while IFS= read -r word; do
+        [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+    done < <(SHOAL_CLI_SOCK=$sock "$1" --complete "${COMP_WORDS[@]:at:COMP_CWORD-at}" "$cur" 2>/dev/null)
+}
+complete -F _shoalctl_router -o bashdefault -o default shoalctl
+"#;
+const ZSH: &str = r#"_shoalctl() {
+    local sock=$SHOAL_CLI_SOCK at=2
+    local -a found
+    [[ $words[2] == (-s|--socket) && $CURRENT -gt 3 ]] && { sock=$words[3]; at=4 }
+    if [[ $words[CURRENT] != -* && $words[at] != (stats|-*) ]]; then
+        found=(${(f)"$(SHOAL_CLI_SOCK=$sock $words[1] --complete "${(@)words[at,CURRENT]}" 2>/dev/null)"})
+        (( $#found )) && compadd -a found
+    fi
+    (( $#found && CURRENT > at )) || _shoalctl_own "$@"
+}
+"#;
+const FISH: &str = r"complete -c shoalctl -n 'not __fish_seen_subcommand_from stats' -f -a '(shoalctl --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+";
+
 fn main() -> io::Result<()> {
     let mut command = options::Options::command();
     let mut text = Vec::new();
@@ -47,9 +77,20 @@ fn main() -> io::Result<()> {
             clap_mangen::Man::new(command).render(&mut text)?;
             text.extend(MORE.as_bytes());
         }
-        "bash" => clap_complete::generate(Shell::Bash, &mut command, "shoalctl", &mut text),
-        "zsh" => clap_complete::generate(Shell::Zsh, &mut command, "shoalctl", &mut text),
-        "fish" => clap_complete::generate(Shell::Fish, &mut command, "shoalctl", &mut text),
+        "bash" => {
+            clap_complete::generate(Shell::Bash, &mut command, "shoalctl", &mut text);
+            text.extend(BASH.as_bytes());
+        }
+        "zsh" => {
+            clap_complete::generate(Shell::Zsh, &mut command, "shoalctl", &mut text);
+            let own = String::from_utf8_lossy(&text).replacen("_shoalctl() {", "_shoalctl_own() {", 1);
+            let tail = "if [ \"$funcstack[1]\"";
+            text = own.replacen(tail, &format!("{ZSH}\n{tail}"), 1).into_bytes();
+        }
+        "fish" => {
+            clap_complete::generate(Shell::Fish, &mut command, "shoalctl", &mut text);
+            text.extend(FISH.as_bytes());
+        }
         _ => return Err(io::Error::other(format!("`{kind}': man, bash, zsh or fish"))),
     }
     io::stdout().write_all(&text)

@@ -3,17 +3,21 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::connection::{Connection, host_and_port};
 use crate::interrupt::Interrupt;
 use crate::show;
 
+/// How long the router has to greet. Another program, VPP for one, may listen on a socket of that name.
+const GREETING: Duration = Duration::from_secs(10);
+
 /// A connection to the router.
 pub struct Client {
-    reader: BufReader<UnixStream>,
+    reader: BufReader<Connection>,
     last_id: u64,
     /// What the router calls its prompt.
     pub prompt: String,
@@ -28,6 +32,8 @@ pub enum Error {
     Lost(io::Error),
     /// The router refused the session, in its own words.
     Refused(String),
+    /// What listens there does not speak as this router does; what it said.
+    Foreign(PathBuf, String),
     /// The router has closed the session, in its own words.
     Closed(String),
     /// A file of commands cannot be read.
@@ -40,7 +46,9 @@ impl fmt::Display for Error {
             Self::NoRouter(tried) => {
                 write!(f, "cannot reach the router")?;
                 for (path, error) in tried {
-                    write!(f, "\n  {}: {}", path.display(), reason(error))?;
+                    let tcp = host_and_port(path).is_some();
+                    let why = if tcp { error.to_string() } else { reason(error) };
+                    write!(f, "\n  {}: {why}", path.display())?;
                 }
                 write!(
                     f,
@@ -49,6 +57,11 @@ impl fmt::Display for Error {
             }
             Self::Lost(error) => write!(f, "lost the router: {error}"),
             Self::Refused(text) => write!(f, "the router refused the session: {text}"),
+            Self::Foreign(path, text) => {
+                let seconds = GREETING.as_secs();
+                write!(f, "{}: no answer of shoal's in {seconds} s", path.display())?;
+                if text.is_empty() { Ok(()) } else { write!(f, ", but: {text}") }
+            }
             Self::Closed(text) => write!(f, "the router closed the session: {text}"),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
@@ -118,18 +131,23 @@ impl Client {
     }
 
     fn open(path: &Path) -> Result<Self, Error> {
-        let mut stream = UnixStream::connect(path).map_err(Error::Lost)?;
+        let mut stream = Connection::open(path).map_err(Error::Lost)?;
+        stream.set_read_timeout(Some(GREETING)).map_err(Error::Lost)?;
         // A refused session may be closed already; then what the router said is there to read.
         let _ = stream.write_all(b"{\"shoal\":1}\n");
         let mut client = Self { reader: BufReader::new(stream), last_id: 0, prompt: String::new() };
         // The router greets telnet clients before it knows us.
         let mut greeting = Vec::new();
-        let _ = client.reader.read_until(b'{', &mut greeting);
+        let greeted = client.reader.read_until(b'{', &mut greeting);
+        let timed_out =
+            greeted.is_err_and(|e| matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
         if greeting.pop() != Some(b'{') {
             let said: Vec<u8> = greeting.into_iter().filter(|b| b.is_ascii_graphic() || *b == b' ').collect();
-            return Err(Error::Refused(String::from_utf8_lossy(&said).into_owned()));
+            let said = String::from_utf8_lossy(&said).into_owned();
+            return Err(if timed_out { Error::Foreign(path.to_owned(), said) } else { Error::Refused(said) });
         }
         let hello = client.read_value("{")?;
+        client.reader.get_ref().set_read_timeout(None).map_err(Error::Lost)?;
         client.prompt = text_of(&hello, "prompt");
         Ok(client)
     }
@@ -170,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Runs many commands, one a line, up to the first that fails. `answered` gets what each has to say, with its line;
+    /// Runs many commands, one a line, also behind one that fails. `answered` gets what each has to say, with its line;
     /// false when the run has ended before its last line.
     pub fn batch(
         &mut self,

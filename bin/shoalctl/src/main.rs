@@ -3,11 +3,13 @@
 
 mod api;
 mod client;
+mod connection;
 mod editor;
 mod interactive;
 mod interrupt;
 mod options;
 mod pager;
+mod ping;
 mod script;
 mod show;
 mod socket;
@@ -51,13 +53,32 @@ fn ended(result: Result<bool, impl Display>) -> ExitCode {
 /// Does what the options ask for; false if a command failed.
 fn run(options: &Options) -> Result<bool, client::Error> {
     let mut client = Client::connect(&socket::candidates(options.socket.as_deref()))?;
+    if let Some(words) = &options.complete {
+        return complete(&mut client, words).map(|()| true);
+    }
     if !options.command.is_empty() {
-        let answer = client.execute(&options.command.join(" "), options.json, &mut show::stream, None)?;
-        return Ok(show::answer(&answer, ""));
+        let mut heard = ping::Heard::of(&options.command);
+        let mut stream = |said: client::Meanwhile<'_>| {
+            heard.hear(said);
+            show::stream(said)
+        };
+        let answer = client.execute(&options.command.join(" "), options.json, &mut stream, None)?;
+        heard.hear(client::Meanwhile::Said(&answer.text));
+        return Ok(show::answer(&answer, "") && !heard.lost_all());
     }
     match &options.file {
         Some(file) if file.as_os_str() != "-" => script::run_file(&mut client, file, options.json),
         None if std::io::stdin().is_terminal() => interactive::run(client, options.json),
         _ => script::run(&mut client, std::io::stdin().lock(), "<stdin>", options.json),
     }
+}
+
+/// Prints what may follow words of a command line; the last word is being typed.
+fn complete(client: &mut Client, words: &[String]) -> Result<(), client::Error> {
+    let line = words.join(" ");
+    let (_, candidates) = client.complete(&line, line.len())?;
+    for candidate in candidates.iter().filter(|candidate| !candidate.hint) {
+        show::print(&format!("{}\n", candidate.text));
+    }
+    Ok(())
 }

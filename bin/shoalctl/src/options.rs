@@ -18,7 +18,7 @@ pub struct Options {
     #[command(subcommand)]
     pub own: Option<Own>,
 
-    /// Socket of the router [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, ./cli.sock]
+    /// Socket of the router, or HOST:PORT of its `cli-listen` [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, /run/vpp/cli.sock, ./cli.sock]
     #[arg(short, long, value_name = "SOCKET")]
     pub socket: Option<PathBuf>,
 
@@ -29,6 +29,10 @@ pub struct Options {
     /// Run the commands of a file; `-` is standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "command")]
     pub file: Option<PathBuf>,
+
+    /// What may follow these words, a line each, as shells ask for it
+    #[arg(long, hide = true, value_name = "WORDS", num_args = 0.., allow_hyphen_values = true, exclusive = true)]
+    pub complete: Option<Vec<String>>,
 
     /// Command to run; words may be shortened as long as they are unique
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]

@@ -1,4 +1,5 @@
-//! Commands from a file or a pipe, one after the other; the first failure ends the run.
+//! Commands from a file or a pipe, one after the other, as `exec` runs a file: a line that fails is told with its place, and
+//! the others run all the same.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -24,6 +25,7 @@ pub fn run(client: &mut Client, input: impl Read, name: &str, json: bool) -> Res
     let mut input = BufReader::with_capacity(BATCH, input);
     // What was read and not sent yet, and the number of its first line.
     let (mut text, mut first) = (Vec::new(), 1);
+    let mut ok = true;
     loop {
         let chunk = match input.fill_buf() {
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -38,7 +40,6 @@ pub fn run(client: &mut Client, input: impl Read, name: &str, json: bool) -> Res
             let batch = std::mem::replace(&mut text, rest);
             let batch = std::str::from_utf8(&batch)
                 .map_err(|e| Error::File(name.into(), std::io::Error::new(ErrorKind::InvalidData, e)))?;
-            let mut ok = true;
             let mut answered = |line: usize, answer: &Answer| {
                 ok &= show::answer(answer, &format!("{name}:{}: ", first + line - 1));
             };
@@ -49,7 +50,7 @@ pub fn run(client: &mut Client, input: impl Read, name: &str, json: bool) -> Res
             first += batch.matches('\n').count();
         }
         if ended {
-            return Ok(true);
+            return Ok(ok);
         }
     }
 }

@@ -81,13 +81,13 @@ fn one_command_prints_its_answer_and_sets_the_exit_code() {
 }
 
 #[test]
-fn a_pipe_or_a_file_stops_at_its_first_failure_and_names_the_line() {
+fn a_pipe_or_a_file_runs_what_is_right_and_names_the_lines_that_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("cli.sock");
     serve(&socket);
     let script = "# remark\ntest small 1\ntest block {\n a\n}\nnonsense\ntest small 2\n";
     let piped = shoalctl(&socket, &[], script);
-    assert_eq!((piped.status.code(), text(&piped.stdout)), (Some(1), "n is 1\na\n".into()));
+    assert_eq!((piped.status.code(), text(&piped.stdout)), (Some(1), "n is 1\na\nn is 2\n".into()));
     assert!(
         text(&piped.stderr).starts_with("<stdin>:6: unknown input `nonsense'"),
         "{}",

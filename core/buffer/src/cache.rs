@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_infra::Padded;
 
+use crate::meta::Link;
 use crate::{Buffer, FRAME_SIZE, Frame, Memory, Meta, Packet, Pool};
 
 /// Buffers moved between a cache and its pool at once.
@@ -34,11 +35,14 @@ pub struct Cache {
     memory: Memory,
     free: Vec<u32>,
     cached: Arc<Cached>,
+    /// Buffers taken from the cache and given back to it.
+    taken: u64,
+    given: u64,
 }
 
 impl Cache {
     pub(crate) fn new(pool: Arc<Pool>, memory: Memory, cached: Arc<Cached>) -> Self {
-        Cache { pool, memory, free: Vec::with_capacity(MOST + BATCH), cached }
+        Cache { pool, memory, free: Vec::with_capacity(MOST + BATCH), cached, taken: 0, given: 0 }
     }
 
     /// The memory handle loops keep.
@@ -50,6 +54,12 @@ impl Cache {
     /// The pool behind this cache.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    /// Buffers taken from the cache so far, and given back to it; what moves between it and its pool is neither.
+    #[inline]
+    pub fn moved(&self) -> (u64, u64) {
+        (self.taken, self.given)
     }
 
     #[inline(always)]
@@ -70,10 +80,11 @@ impl Cache {
         let fresh = self.free.get(keep..).unwrap_or_default();
         for &index in fresh {
             // SAFETY: the index was in this cache's free list and nowhere else.
-            *unsafe { self.memory.meta(index) } = Meta::FRESH;
+            *unsafe { self.memory.meta(index) } = Meta::fresh();
         }
         frame.extend(fresh);
         self.free.truncate(keep);
+        self.taken = self.taken.wrapping_add(count as u64);
         self.publish();
         count
     }
@@ -83,7 +94,7 @@ impl Cache {
     pub fn alloc_one(&mut self) -> Option<Buffer> {
         let index = self.take_index()?;
         // SAFETY: the index was in this cache's free list and nowhere else.
-        *unsafe { self.memory.meta(index.get()) } = Meta::FRESH;
+        *unsafe { self.memory.meta(index.get()) } = Meta::fresh();
         Some(Buffer::from_index(index))
     }
 
@@ -103,40 +114,12 @@ impl Cache {
             };
             let fits = self.packet(&mut buffer).set_data(chunk);
             debug_assert!(fits.is_some(), "a chunk fits a buffer");
-            self.packet(&mut first).append_segment(buffer);
-        }
-        Ok(first)
-    }
-
-    /// A second packet with the same bytes, segment by segment, and everything the graph knows of the first one but its
-    /// trace; the scratch line is not copied. The bytes are copied, not shared: each packet has its own, so that either
-    /// may be changed and freed without a thought for the other.
-    ///
-    /// # Errors
-    /// [`Full`] when the pool has too few buffers; nothing is kept.
-    pub fn copy(&mut self, from: &Packet<'_>) -> Result<Buffer, Full> {
-        let mut first: Option<Buffer> = None;
-        let mut offset = from.current();
-        for segment in from.segments() {
-            let Some(mut buffer) = self.alloc_one() else {
-                if let Some(first) = first {
-                    self.free(first);
-                }
-                return Err(Full);
-            };
-            let mut copy = self.packet(&mut buffer);
-            // The first segment keeps its headroom, for the offsets of the headers count from the data area.
-            let fits = copy.set_data_at(std::mem::take(&mut offset), segment);
-            debug_assert!(fits.is_some(), "the bytes lay in a buffer of this size");
-            match &mut first {
-                None => {
-                    copy.meta_mut().take_over(from.meta());
-                    first = Some(buffer);
-                }
-                Some(first) => self.packet(first).append_segment(buffer),
+            if let Err(buffer) = self.packet(&mut first).append_segment(buffer) {
+                // Not so: a fresh packet shares nothing.
+                self.free(buffer);
             }
         }
-        first.ok_or(Full)
+        Ok(first)
     }
 
     /// A view of the packet a token stands for.
@@ -153,6 +136,7 @@ impl Cache {
             self.refill(1);
         }
         let index = NonZeroU32::new(self.free.pop()?)?;
+        self.taken = self.taken.wrapping_add(1);
         self.publish();
         Some(index)
     }
@@ -161,6 +145,7 @@ impl Cache {
     #[inline]
     pub(crate) fn give_index(&mut self, index: u32) {
         self.free.push(index);
+        self.given = self.given.wrapping_add(1);
         self.settle();
     }
 
@@ -177,6 +162,7 @@ impl Cache {
         let index = buffer.into_index();
         self.free_chain(index);
         self.free.push(index);
+        self.given = self.given.wrapping_add(1);
         self.settle();
     }
 
@@ -189,6 +175,7 @@ impl Cache {
             }
         }
         self.free.extend_from_slice(frame.indices());
+        self.given = self.given.wrapping_add(frame.len() as u64);
         frame.forget();
         self.settle();
     }
@@ -199,19 +186,18 @@ impl Cache {
         // SAFETY: the caller holds the index's one place.
         let meta = unsafe { self.memory.meta(index) };
         let next = std::mem::take(&mut meta.next);
-        if next != 0 {
-            self.free_rest(next);
+        if !next.is_none() {
+            self.free_link(next);
         }
     }
 
+    /// Gives a link up, and frees the segments that have no other link.
     #[cold]
-    fn free_rest(&mut self, mut index: u32) {
-        while index != 0 {
-            // SAFETY: a link of a chain whose head the caller holds.
-            let meta = unsafe { self.memory.meta(index) };
-            let next = std::mem::take(&mut meta.next);
-            self.free.push(index);
-            index = next;
+    pub(crate) fn free_link(&mut self, mut link: Link) {
+        while let Some((index, next)) = self.memory.unlink(link) {
+            self.free.push(index.get());
+            self.given = self.given.wrapping_add(1);
+            link = next;
             self.settle();
         }
     }

@@ -11,9 +11,13 @@
 //! Buffers that a kernel or a device reads and writes by itself are lent to it ([`Loans`]): their tokens are gone until
 //! they come back.
 //!
+//! A packet's later segments can be shared with other packets ([`Cache::share`]): read by all, written by none, and freed
+//! with the last. Its first segment is always its own.
+//!
 //! All `unsafe` of this crate rests on one invariant: **an index is in exactly one place** (a token, a frame, a
-//! chain's link, a cache, a pool's free list or a book of loans), and whoever holds that place mutably has the only access.
-//! Indices become tokens only here.
+//! chain's link, a cache, a pool's free list or a book of loans), and mutable access to that place is the only access;
+//! or **it is in links that are marked as shared**, as many as it counts, and a holder of one may read it and what
+//! hangs on it. Indices become tokens only here.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod cache;
@@ -23,6 +27,7 @@ mod memory;
 mod meta;
 mod packet;
 mod pool;
+mod share;
 pub mod slot;
 mod token;
 
@@ -31,7 +36,8 @@ pub use frame::{FRAME_SIZE, Frame, Split};
 pub use loan::{Fresh, Loans};
 pub use memory::{Backing, Memory, Part};
 pub use meta::{FibIndex, Flags, MAX_INTERFACES, Meta, SwIfIndex};
-pub use packet::{Packet, SegmentsMut};
+pub use packet::{Packet, SegmentsMut, Shared};
+pub use share::SHARED_HEAD;
 pub use shoal_infra::Pages;
 
 pub use pool::{Pool, PoolConfig, PoolStats};

@@ -86,8 +86,12 @@ impl Loans {
         self.place(buffer.number() as usize * 64).is_some()
     }
 
-    /// Of how many segments a packet consists, if the borrower can be given all of them and none is empty.
+    /// Of how many segments a packet consists, if the borrower can be given all of them: none is empty, and none is shared
+    /// with other packets.
     pub fn covers_all(&self, pkt: &Packet<'_>) -> Option<usize> {
+        if pkt.is_shared() {
+            return None;
+        }
         let base = self.memory.at(0).as_ptr().addr();
         let mut count = 0;
         for segment in pkt.segments() {
@@ -131,7 +135,7 @@ impl Loans {
     #[inline]
     fn token(&self, index: NonZeroU32) -> Buffer {
         // SAFETY: the caller has taken the index from its one place.
-        *unsafe { self.memory.meta(index.get()) } = Meta::FRESH;
+        *unsafe { self.memory.meta(index.get()) } = Meta::fresh();
         Buffer::from_index(index)
     }
 

@@ -8,10 +8,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 pub use shoal_infra::Backing;
 use shoal_infra::{Pages, Region};
 
+use crate::meta::Link;
 use crate::{DATA_OFFSET, Frame, Meta, Packet, STRIDE};
 
 /// Virtual space reserved; buffers are numbered in cache lines from its start.
 const RESERVED: usize = 16 << 30;
+const _: () = assert!(RESERVED / 64 < 1 << 31, "the topmost bit of a link says whether it is shared");
 /// Where the first buffer lies; the others follow at every [`STRIDE`]. The first line is never a buffer, so that index 0
 /// means none.
 pub(crate) const FIRST: usize = 64;
@@ -151,6 +153,31 @@ impl Memory {
     pub(crate) unsafe fn meta<'a>(self, index: u32) -> &'a mut Meta {
         // SAFETY: upheld by the caller; the header line is aligned to 64 and always initialised.
         unsafe { self.at(index).cast::<Meta>().as_mut() }
+    }
+
+    /// Header of a segment that a link leads to, for reading.
+    ///
+    /// # Safety
+    /// The caller has the link for as long as it reads, and the segment is not written.
+    #[inline(always)]
+    pub(crate) unsafe fn linked(self, link: &Link) -> Option<&Meta> {
+        let index = link.index()?;
+        // SAFETY: upheld by the caller; as in `meta`.
+        Some(unsafe { self.at(index.get()).cast::<Meta>().as_ref() })
+    }
+
+    /// Gives up a link that the caller holds the one place of. A segment that has no other is the caller's then: its
+    /// index, and the link that it has itself.
+    #[inline]
+    pub(crate) fn unlink(self, link: Link) -> Option<(NonZeroU32, Link)> {
+        let index = link.index()?;
+        // SAFETY: the link is here, and what a shared link leads to is not written.
+        if link.is_shared() && !unsafe { self.linked(&link) }?.shares.release() {
+            return None;
+        }
+        // SAFETY: the link was the only one to this segment.
+        let meta = unsafe { self.meta(index.get()) };
+        Some((index, std::mem::take(&mut meta.next)))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The header line of a buffer: what the graph knows about a packet besides its bytes.
 
 use std::fmt;
+use std::num::NonZeroU32;
+
+use shoal_infra::Shares;
 
 /// A software interface: the index operators and clients see (`local0` is 0).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -66,6 +69,11 @@ impl Flags {
     pub const LINK_MULTICAST: Flags = Flags(1 << 8);
     /// Whether the sender ought to be told a shorter way was looked into already.
     pub const REDIRECT_DONE: Flags = Flags(1 << 10);
+    /// The packet was flooded in a bridge domain and is routed there, though its frame was for a group: with
+    /// [`Flags::LINK_MULTICAST`].
+    pub const FLOODED: Flags = Flags(1 << 14);
+    /// The packet is a copy of another one, made to be looked at: no copies are made of it for the same purpose.
+    pub const MIRRORED: Flags = Flags(1 << 15);
     /// The layer-4 checksum was verified by whoever gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 
@@ -80,6 +88,12 @@ impl Flags {
             return None;
         }
         Some(Flags(self.0 + (1 << 11)))
+    }
+
+    /// How often that was.
+    #[inline]
+    pub const fn received_again_times(self) -> u32 {
+        (self.0 & Flags::RECEIVED_AGAIN) >> 11
     }
 
     /// Whether any bit of `other` is set.
@@ -98,6 +112,53 @@ impl Flags {
     #[inline(always)]
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
+    }
+}
+
+/// What leads from one segment of a packet to the next.
+///
+/// By a link of its own a packet has the next segment alone, and may write it. By a shared one it may read the next
+/// segment and all behind that, whatever links lead there; other packets have the like, and the segment counts them.
+/// Neither `Copy` nor `Clone`: a link is a right, and is moved.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Link(u32);
+
+impl Link {
+    pub(crate) const NONE: Link = Link(0);
+    /// Buffers are numbered in cache lines, so this bit is free: see `memory::RESERVED`.
+    const SHARED: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(crate) const fn own(index: u32) -> Link {
+        Link(index)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn shared(index: u32) -> Link {
+        Link(index | Link::SHARED)
+    }
+
+    /// The next segment, to be read.
+    #[inline(always)]
+    pub(crate) fn index(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.0 & !Link::SHARED)
+    }
+
+    /// The next segment, if it is the packet's alone.
+    #[inline(always)]
+    pub(crate) fn to_own(&self) -> Option<NonZeroU32> {
+        if self.is_shared() { None } else { self.index() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0 & Link::SHARED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0 == 0
     }
 }
 
@@ -126,9 +187,9 @@ pub struct Meta {
     pub error: u16,
     /// 0, or a table's index and 1: see [`Meta::fib`].
     fib: u16,
-    /// The next segment's index, 0 for none.
-    pub(crate) next: u32,
-    /// Bytes in all later segments together.
+    /// What leads to the next segment.
+    pub(crate) next: Link,
+    /// Bytes of the packet in all later segments together. Shared ones may hold more, which are none of its.
     pub(crate) rest: u32,
     /// Which trace record belongs to the packet, when [`Flags::TRACED`].
     pub trace: u32,
@@ -148,6 +209,8 @@ pub struct Meta {
     pub gso_header: u16,
     /// Hash of the packet's flow, 0 when not computed.
     pub flow_hash: u32,
+    /// Links to this segment, when they are shared ones.
+    pub(crate) shares: Shares,
 }
 
 const _: () = assert!(size_of::<Meta>() == 64);
@@ -201,25 +264,29 @@ impl Meta {
     }
 
     /// What a fresh buffer starts with.
-    pub(crate) const FRESH: Meta = Meta {
-        current: 0,
-        length: 0,
-        flags: Flags(0),
-        rx: SwIfIndex(0),
-        tx: SwIfIndex::NONE,
-        adj: 0,
-        error: 0,
-        fib: 0,
-        next: 0,
-        rest: 0,
-        trace: 0,
-        l3: 0,
-        l4: 0,
-        checksum_offset: 0,
-        gso_size: 0,
-        arc: 0,
-        feature: 0,
-        gso_header: 0,
-        flow_hash: 0,
-    };
+    #[inline(always)]
+    pub(crate) fn fresh() -> Meta {
+        Meta {
+            current: 0,
+            length: 0,
+            flags: Flags(0),
+            rx: SwIfIndex(0),
+            tx: SwIfIndex::NONE,
+            adj: 0,
+            error: 0,
+            fib: 0,
+            next: Link::NONE,
+            rest: 0,
+            trace: 0,
+            l3: 0,
+            l4: 0,
+            checksum_offset: 0,
+            gso_size: 0,
+            arc: 0,
+            feature: 0,
+            gso_header: 0,
+            flow_hash: 0,
+            shares: Shares::new(0),
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! A borrowed view of one packet.
 
 use std::marker::PhantomData;
-use std::num::NonZeroU32;
 use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::meta::Link;
 use crate::slot::{SCRATCH, SLOTS};
 use crate::{Buffer, DATA_OFFSET, DATA_SIZE, Flags, HEADROOM, Memory, Meta, SwIfIndex};
 
@@ -18,6 +18,10 @@ pub struct Packet<'a> {
     memory: Memory,
     owner: PhantomData<&'a mut u8>,
 }
+
+/// Some of a packet's segments are shared with other packets, so they are read only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared;
 
 impl Packet<'_> {
     /// # Safety
@@ -152,7 +156,39 @@ impl Packet<'_> {
     /// Whether the packet lies in more than one buffer.
     #[inline(always)]
     pub fn is_chained(&self) -> bool {
-        self.meta().next != 0
+        !self.meta().next.is_none()
+    }
+
+    /// Whether some of its segments are shared with other packets: see [`Cache::share`](crate::Cache::share).
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_chained() && self.end_of_own().next.is_shared()
+    }
+
+    /// The header of the last segment that is the packet's own.
+    #[inline]
+    pub(crate) fn end_of_own(&self) -> &Meta {
+        let mut meta = self.meta();
+        while let Some(next) = meta.next.to_own() {
+            // SAFETY: an own link of this packet's chain, and the packet is borrowed.
+            meta = unsafe { self.memory.at(next.get()).cast::<Meta>().as_ref() };
+        }
+        meta
+    }
+
+    /// The same, for changes.
+    #[inline]
+    pub(crate) fn end_of_own_mut(&mut self) -> &mut Meta {
+        let mut p = self.p;
+        loop {
+            // SAFETY: the first segment, or one behind an own link of this packet's chain; the packet is borrowed mutably,
+            // and the reference before this one is not used any more.
+            let meta: &mut Meta = unsafe { p.cast().as_mut() };
+            match meta.next.to_own() {
+                Some(next) => p = self.memory.at(next.get()),
+                None => return meta,
+            }
+        }
     }
 
     /// Bytes that can still be put in front.
@@ -234,6 +270,7 @@ impl Packet<'_> {
     }
 
     /// Cuts the packet to `len` bytes; later segments stay chained but may become empty. `None` when it is shorter.
+    /// Segments that are shared are as they were for others.
     #[must_use]
     pub fn truncate(&mut self, len: usize) -> Option<()> {
         let (total, mut left) = (self.len(), len);
@@ -275,54 +312,63 @@ impl Packet<'_> {
     }
 
     /// Adds a buffer, with whatever is chained to it, behind the packet's last byte.
-    pub fn append_segment(&mut self, buffer: Buffer) {
+    ///
+    /// # Errors
+    /// It comes back when the packet's last segment is shared, as nothing can be hung on it: see
+    /// [`Cache::append`](crate::Cache::append).
+    pub fn append_segment(&mut self, buffer: Buffer) -> Result<(), Buffer> {
         let memory = self.memory;
+        let last = self.end_of_own_mut();
+        if last.next.is_shared() {
+            return Err(buffer);
+        }
         let index = buffer.into_index();
-        // SAFETY: the token was just given up to this packet, and nothing refers to its buffer.
+        last.next = Link::own(index);
+        // SAFETY: the token was just given up to this packet, and nothing else refers to its buffer.
         let added = unsafe { memory.meta(index) };
         let bytes = u32::from(added.length) + added.rest;
-        let mut last = self.p;
-        loop {
-            // SAFETY: every link of the chain belongs to this packet, which is borrowed mutably.
-            let meta = unsafe { last.cast::<Meta>().as_mut() };
-            let Some(next) = NonZeroU32::new(meta.next) else {
-                meta.next = index;
-                break;
-            };
-            last = memory.at(next.get());
-        }
         self.meta_mut().rest += bytes;
+        Ok(())
     }
 
     /// Takes off everything behind the first segment.
-    pub fn take_rest(&mut self) -> Option<Buffer> {
+    ///
+    /// # Errors
+    /// That is shared, and so cannot be a packet: [`Cache::make_own`](crate::Cache::make_own) first. Nothing changes.
+    pub fn take_rest(&mut self) -> Result<Option<Buffer>, Shared> {
         let memory = self.memory;
         let meta = self.meta_mut();
+        if meta.next.is_shared() {
+            return Err(Shared);
+        }
         let bytes = std::mem::take(&mut meta.rest);
-        let index = NonZeroU32::new(std::mem::take(&mut meta.next))?;
+        let Some(index) = std::mem::take(&mut meta.next).index() else { return Ok(None) };
         // SAFETY: the link was just taken off this packet's chain, and is nowhere else.
         let first = unsafe { memory.meta(index.get()) };
         // It was in the middle of a chain, where nobody kept this.
         first.rest = bytes.saturating_sub(u32::from(first.length));
-        Some(Buffer::from_index(index))
+        Ok(Some(Buffer::from_index(index)))
     }
 
     /// The segments' bytes, in order.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + '_ {
-        let memory = self.memory;
-        let mut next = Some(self.p);
+        let (memory, mut next, mut left) = (self.memory, Some(self.p), self.len());
         std::iter::from_fn(move || {
             let p = next?;
-            // SAFETY: every link of the chain belongs to this packet, borrowed for as long as the iterator.
+            // SAFETY: every link of the chain belongs to this packet, borrowed for as long as the iterator; by shared ones
+            // it is only read, which is all that is done here.
             let view = unsafe { Packet::<'_>::new(memory, p) };
-            next = NonZeroU32::new(view.meta().next).map(|n| memory.at(n.get()));
-            let (start, len) = (view.data().as_ptr(), view.segment_len());
-            // SAFETY: the bytes of `view`, whose lifetime is the packet's.
+            next = view.meta().next.index().map(|n| memory.at(n.get()));
+            // A shared segment may be longer than what this packet has of it.
+            let len = view.segment_len().min(left);
+            left -= len;
+            let start = view.data().as_ptr();
+            // SAFETY: the first bytes of `view`, whose lifetime is the packet's.
             Some(unsafe { std::slice::from_raw_parts(start, len) })
         })
     }
 
-    /// A walk over the segments for changes.
+    /// A walk over the segments for changes. It ends where they are shared.
     pub fn segments_mut(&mut self) -> SegmentsMut<'_> {
         SegmentsMut { memory: self.memory, next: Some(self.p), owner: PhantomData }
     }
@@ -401,9 +447,10 @@ pub struct SegmentsMut<'a> {
 impl SegmentsMut<'_> {
     fn each(mut self, mut f: impl FnMut(&mut Meta)) {
         while let Some(p) = self.next {
-            // SAFETY: every link of the chain belongs to the packet this walk borrows mutably.
+            // SAFETY: every own link of the chain belongs to the packet this walk borrows mutably; shared ones are not
+            // followed.
             let meta = unsafe { p.cast::<Meta>().as_mut() };
-            self.next = NonZeroU32::new(meta.next).map(|n| self.memory.at(n.get()));
+            self.next = meta.next.to_own().map(|n| self.memory.at(n.get()));
             f(meta);
         }
     }
@@ -413,7 +460,7 @@ impl SegmentsMut<'_> {
         let p = self.next?;
         // SAFETY: as in `each`.
         let mut view = unsafe { Packet::<'_>::new(self.memory, p) };
-        self.next = NonZeroU32::new(view.meta().next).map(|n| self.memory.at(n.get()));
+        self.next = view.meta().next.to_own().map(|n| self.memory.at(n.get()));
         let (start, len) = (view.data_mut().as_mut_ptr(), view.segment_len());
         // SAFETY: the bytes of `view`; the walk is borrowed mutably while they are used.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })

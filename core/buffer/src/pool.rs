@@ -1,7 +1,6 @@
 //! The pool that threads' caches fill up from.
 
 use std::io;
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +8,7 @@ use shoal_infra::Pages;
 
 use crate::cache::Cached;
 use crate::memory::{self, Backing};
+use crate::meta::Link;
 use crate::{Cache, DATA_SIZE, Memory, Part, STRIDE};
 
 /// How a pool is made.
@@ -178,12 +178,10 @@ impl Pool {
         let lost = crate::token::lost::take();
         let mut all = Vec::with_capacity(lost.len());
         for first in lost {
-            let mut next = NonZeroU32::new(first);
-            while let Some(index) = next {
-                // SAFETY: a lost token's chain is in no other place than the list it was just taken from.
-                let meta = unsafe { self.memory.meta(index.get()) };
-                next = NonZeroU32::new(std::mem::take(&mut meta.next));
+            let mut link = Link::own(first);
+            while let Some((index, next)) = self.memory.unlink(link) {
                 all.push(index.get());
+                link = next;
             }
         }
         let n = all.len();

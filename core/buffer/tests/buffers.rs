@@ -374,12 +374,12 @@ proptest! {
                 }
                 Step::Append(n) => {
                     let Ok(more) = cache.alloc_data(&bytes(n)) else { continue };
-                    cache.packet(&mut buffer).append_segment(more);
+                    cache.packet(&mut buffer).append_segment(more).unwrap();
                     let parts = bytes(n);
                     model.extend(if n == 0 { vec![Vec::new()] } else { parts.chunks(DATA_SIZE).map(<[u8]>::to_vec).collect() });
                 }
                 Step::TakeRest => {
-                    let rest = pkt.take_rest();
+                    let rest = pkt.take_rest().unwrap();
                     prop_assert_eq!(rest.is_some(), model.len() > 1);
                     if let Some(mut rest) = rest {
                         let whole: Vec<u8> = model[1..].concat();

@@ -48,16 +48,16 @@ fn a_chain_is_not_lent_but_its_parts_are() {
     let mut chain = cache.alloc_data(&[7; 2 * DATA_SIZE + 1]).unwrap();
     assert_eq!(loans.covers_all(&cache.packet(&mut chain)), Some(3));
     let mut chain = loans.lend(chain).unwrap_err();
-    let mut rest = cache.packet(&mut chain).take_rest();
+    let mut rest = cache.packet(&mut chain).take_rest().unwrap();
     loans.lend(chain).unwrap();
     while let Some(mut part) = rest {
-        rest = cache.packet(&mut part).take_rest();
+        rest = cache.packet(&mut part).take_rest().unwrap();
         loans.lend(part).unwrap();
     }
     assert_eq!((loans.len(), loans.settle()), (3, 3));
     let mut empty = cache.alloc_data(b"x").unwrap();
     let end = cache.alloc_one().unwrap();
-    cache.packet(&mut empty).append_segment(end);
+    cache.packet(&mut empty).append_segment(end).unwrap();
     let loans = Loans::new(&pool, pool.part().unwrap());
     assert_eq!(loans.covers_all(&cache.packet(&mut empty)), None, "a segment without bytes");
     cache.free(empty);

@@ -25,12 +25,19 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             Some(attribute) => attribute.parse_args::<LitStr>()?.value(),
             None => snake_case(&ident.to_string()),
         };
+        let at = if let Some(attribute) = find(&variant.attrs, "at") {
+            let node = attribute.parse_args::<LitStr>()?;
+            quote!(Some(#node))
+        } else {
+            quote!(None)
+        };
         let severity = severity(&variant.attrs)?;
         counters.push(quote! {
             ::shoal_graph::ErrorCounter {
                 name: #counter,
                 description: #description,
                 severity: ::shoal_graph::Severity::#severity,
+                at: #at,
             }
         });
         let index = i as u32;

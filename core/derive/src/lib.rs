@@ -24,8 +24,8 @@ pub fn next_nodes(input: TokenStream) -> TokenStream {
 /// Implements `shoal_graph::ErrorCounters` for an enum of unit variants.
 ///
 /// The doc line of a variant is what an operator reads and is mandatory; the counter's name is the variant's in snake
-/// case, or `#[counter("name")]`; `#[severity(info)]` or `#[severity(warn)]` marks what is not a loss.
-#[proc_macro_derive(ErrorCounters, attributes(counter, severity))]
+/// case, or `#[counter("name")]`; `#[at("node")]` shows it at another node; `#[severity(info)]` or `#[severity(warn)]` marks what is not a loss.
+#[proc_macro_derive(ErrorCounters, attributes(counter, severity, at))]
 pub fn error_counters(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     error_counters::expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()

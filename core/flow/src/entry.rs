@@ -99,6 +99,12 @@ impl<K, V> Flow<'_, K, V> {
         }
     }
 
+    /// Ticks since its last packet.
+    #[inline(always)]
+    pub fn age(&self, now: Tick) -> u32 {
+        self.entry.stamp.age(now)
+    }
+
     /// Names it, for later.
     #[inline(always)]
     pub fn handle(&self) -> Handle {

@@ -2,7 +2,7 @@
 
 use shoal_infra::Step;
 
-use crate::entry::Armed;
+use crate::entry::{Armed, Handle};
 use crate::key::FlowKey;
 use crate::table::FlowTable;
 
@@ -66,6 +66,13 @@ impl Stamp {
 
     pub(crate) fn number(self) -> u32 {
         self.0
+    }
+
+    /// Ticks from it to `now`; 0 if it is ahead.
+    #[inline(always)]
+    pub(crate) fn age(self, now: Tick) -> u32 {
+        let age = (now.0 as u32).wrapping_sub(self.0 >> TIMEOUT_BITS) & TICKS;
+        if age > TICKS - AHEAD { 0 } else { age }
     }
 
     /// The whole tick, of which `now` is not far.
@@ -145,6 +152,41 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
             }
         }
         Expired { removed, done: false }
+    }
+
+    /// The next flow whose timer is due, for a feature that decides itself whether it ends: by another flow's packets, say. Its
+    /// timer does not run any more: [`remove`](FlowTable::remove) it, or [`restart`](Self::restart) it.
+    ///
+    /// Takes a look off `most` for each timer, as [`expire`](Self::expire) does; `None` when nothing is due, or no look is left.
+    pub fn next_due(&mut self, now: Tick, most: &mut usize) -> Option<Handle> {
+        self.now = self.now.max(now);
+        while let Some(left) = most.checked_sub(1) {
+            *most = left;
+            let mut armed = Armed { entries: &mut self.entries, timeouts: &self.timeouts, now: self.now };
+            match self.wheel.step(&mut armed, now.0) {
+                Step::Moved => {}
+                Step::Reached => return None,
+                Step::Due(flow) => return self.handle_at(flow),
+            }
+        }
+        None
+    }
+
+    /// Starts the timer of a flow that [`next_due`](Self::next_due) gave: its last packet came at `last`.
+    pub fn restart(&mut self, handle: Handle, last: Tick) {
+        if !self.touch(handle, last) {
+            return;
+        }
+        let mut armed = Armed { entries: &mut self.entries, timeouts: &self.timeouts, now: self.now };
+        self.wheel.stop(&mut armed, handle.index);
+        self.wheel.start(&mut armed, handle.index);
+    }
+
+    /// Ticks since a flow's last packet, if it is still there.
+    #[inline(always)]
+    pub fn age(&self, handle: Handle, now: Tick) -> Option<u32> {
+        let entry = self.entries.get(handle.index as usize)?;
+        (entry.generation == handle.generation).then(|| entry.stamp.age(now))
     }
 
     /// No flow ends before this tick, or later by less than its timeout; `None` without flows. A thread need not wake earlier.

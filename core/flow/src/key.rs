@@ -100,6 +100,13 @@ impl Ip4Flow {
         TableId(rest as u32 & 0xff_ffff)
     }
 
+    /// The same in another table.
+    #[inline(always)]
+    pub const fn in_table(&self, table: TableId) -> Self {
+        let [addresses, rest] = self.0;
+        Ip4Flow([addresses, rest & !0xff_ffff | table.0 as u64])
+    }
+
     /// The flow of the answers.
     pub const fn reversed(&self) -> Self {
         Ip4Flow::new(self.destination(), self.source(), self.protocol(), self.table())

@@ -151,6 +151,13 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         (entry.generation == handle.generation).then_some(&entry.key)
     }
 
+    /// The flow of a number, if there is one now: for a feature that keeps only numbers of flows that end together.
+    #[inline(always)]
+    pub fn handle_at(&self, index: u32) -> Option<Handle> {
+        let entry = self.entries.get(index as usize).filter(|entry| entry.is_live())?;
+        Some(Handle { index, generation: entry.generation })
+    }
+
     /// Puts a flow's end off: it has a packet now. False if it is gone.
     #[inline(always)]
     pub fn touch(&mut self, handle: Handle, now: Tick) -> bool {
@@ -205,6 +212,16 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// How many flows there are.
     pub fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// The latest tick it was told.
+    pub fn latest(&self) -> Tick {
+        self.now
+    }
+
+    /// Numbers of flows are below this.
+    pub fn places(&self) -> usize {
+        self.entries.len()
     }
 
     /// Whether there are none.

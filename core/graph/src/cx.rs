@@ -1,5 +1,6 @@
 //! What a node may ask for while packets are in its hands.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,6 +12,7 @@ use crate::dispatch::Run;
 use crate::feature::{Arc as FeatureArc, ArcSide, EVERYBODY, edge_to, next_position};
 use crate::lane::{GraphCounters, Lane};
 use crate::node::{Counts, Edge, ErrorCounters, NodeIndex};
+use crate::state::{StateKey, Stateful, States};
 use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
@@ -21,12 +23,20 @@ pub(crate) struct Common<'a> {
     pub(crate) now: Time,
     pub(crate) topology: &'a Topology,
     pub(crate) counters: &'a GraphCounters,
+    pub(crate) states: &'a RefCell<States>,
 }
 
 impl<'a> Common<'a> {
     pub(crate) fn of(run: &'a Run<'a>) -> Self {
         let Run { lane, topology, guard, .. } = run;
-        Common { guard: *guard, thread: lane.thread, now: lane.now, topology, counters: &lane.counters }
+        Common {
+            guard: *guard,
+            thread: lane.thread,
+            now: lane.now,
+            topology,
+            counters: &lane.counters,
+            states: &lane.states,
+        }
     }
 }
 
@@ -55,6 +65,22 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     pub fn aside(&self) -> Cx<'a, N> {
         let Cx { common, entry, tracer, .. } = *self;
         Cx { common, entry, tracer, node: PhantomData }
+    }
+
+    /// The same, of another type of the same node.
+    #[inline(always)]
+    pub(crate) fn of<M: ?Sized>(&self) -> Cx<'a, M> {
+        let Cx { common, entry, tracer, .. } = *self;
+        Cx { common, entry, tracer, node: PhantomData }
+    }
+
+    /// Shows the thread's state of a feature to a stage of a chain.
+    #[inline(always)]
+    pub(crate) fn lend<M: Stateful, R>(&self, key: &StateKey<M>, look: impl FnOnce(&mut M::State) -> R) -> R {
+        match self.common.states.try_borrow_mut() {
+            Ok(mut states) => states.with_lent(key, self.common.thread, look),
+            Err(_) => unreachable!("who is shown a state has no way to ask for another"),
+        }
     }
 
     /// Proof that tables may be read.
@@ -339,6 +365,18 @@ impl<'a> FrameCx<'a> {
         }
     }
 
+    /// The same, in the name of another node.
+    pub(crate) fn trace_at<T: fmt::Display + Send + 'static>(
+        &self,
+        node: NodeIndex,
+        pkt: &Packet<'_>,
+        line: impl FnOnce() -> T,
+    ) {
+        if self.lane.tracer.active && pkt.flags().has(shoal_buffer::Flags::TRACED) {
+            self.lane.tracer.add(pkt, node, self.lane.now, Some(Box::new(line())));
+        }
+    }
+
     /// The way to the packet's next feature on the arc it is on, or to the arc's end.
     pub fn next_feature(&self, pkt: &mut Packet<'_>) -> Edge {
         let common = Common {
@@ -347,6 +385,7 @@ impl<'a> FrameCx<'a> {
             now: self.lane.now,
             topology: self.topology,
             counters: &self.lane.counters,
+            states: &self.lane.states,
         };
         Cx::<()>::new(&common, self.entry).next_feature(pkt)
     }
@@ -356,6 +395,11 @@ impl<'a> FrameCx<'a> {
     pub fn handoff(&mut self, thread: usize, node: NodeIndex, buffer: Buffer) {
         self.lane.ledger.count_to(self.entry, node, 1);
         self.lane.handoff(thread, node, buffer, self.topology);
+    }
+
+    /// Whether packets can be handed to a thread: one that comes or goes takes none yet, or no more.
+    pub fn reaches(&self, thread: usize) -> bool {
+        self.lane.reaches(thread)
     }
 
     /// A node's name, for traces.

@@ -60,8 +60,8 @@ fn run_packets<const TRACE: bool, N>(
 ) {
     let Run { lane, entry, topology, guard } = run;
     {
-        let Lane { memory, counters, tracer, nexts, thread, now, .. } = &mut *lane;
-        let common = Common { guard, thread: *thread, now: *now, topology, counters };
+        let Lane { memory, counters, tracer, nexts, thread, now, states, .. } = &mut *lane;
+        let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
         let tracer = if TRACE { Some(&*tracer) } else { None };
         frame.each(*memory, |i, pkt| {
             let edge = each(i, pkt, &mut Cx::traced(&common, entry, tracer)).0;

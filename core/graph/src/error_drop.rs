@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shoal_buffer::{Frame, SwIfIndex};
+use shoal_buffer::{Frame, Packet, SwIfIndex};
 
 use crate::cx::FrameCx;
 use crate::node::{Edge, ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NoNext, Severity};
@@ -30,21 +31,25 @@ impl ErrorCounters for Error {
             name: "no_reason",
             description: "dropped without a reason",
             severity: Severity::Error,
+            at: None,
         },
         ErrorCounter {
             name: "forgotten",
             description: "left in a frame by a node",
             severity: Severity::Error,
+            at: None,
         },
         ErrorCounter {
             name: "deleted",
             description: "interface or node was deleted",
             severity: Severity::Error,
+            at: None,
         },
         ErrorCounter {
             name: "handoff_congestion",
             description: "handoff ring full",
             severity: Severity::Error,
+            at: None,
         },
     ];
 
@@ -68,9 +73,37 @@ impl NextNodes for Next {
     }
 }
 
+/// What is shown a packet that is about to go, and the number of its reason.
+pub type DropWatch = Arc<dyn Fn(&mut Packet<'_>, u16) + Send + Sync>;
+
+/// Where dropped packets can be looked at; one looks at a time.
+#[derive(Default)]
+pub struct DropTap {
+    on: AtomicBool,
+    watch: Mutex<Option<DropWatch>>,
+}
+
+impl DropTap {
+    /// Shows dropped packets from now on, or no more.
+    pub fn set(&self, watch: Option<DropWatch>) {
+        let mut current = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        self.on.store(watch.is_some(), Ordering::Relaxed);
+        *current = watch;
+    }
+
+    #[inline]
+    fn get(&self) -> Option<DropWatch> {
+        if !self.on.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Counts each packet under its reason and under its receiving interface.
 pub(crate) struct ErrorDrop {
     pub(crate) names: Arc<ErrorNames>,
+    pub(crate) tap: Arc<DropTap>,
 }
 
 /// What all error numbers mean: `node: description`.
@@ -84,7 +117,7 @@ pub(crate) struct ErrorNames {
 impl ErrorNames {
     pub(crate) fn add(&self, node: &Arc<str>, counters: &'static [ErrorCounter]) -> u32 {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = counters.iter().map(|c| (Arc::clone(node), c));
+        let fresh = counters.iter().map(|c| (c.at.map_or_else(|| Arc::clone(node), Arc::from), c));
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(base) = free.get_mut(&counters.len()).and_then(Vec::pop) {
             let slots = names.iter_mut().skip(base as usize);
@@ -94,6 +127,14 @@ impl ErrorNames {
         let base = names.len();
         names.extend(fresh);
         base as u32
+    }
+
+    /// A node that has `count` numbers from `base` on is called otherwise.
+    pub(crate) fn rename(&self, base: u32, count: usize, node: &Arc<str>) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, _) in names.iter_mut().skip(base as usize).take(count) {
+            *name = Arc::clone(node);
+        }
     }
 
     /// A node is gone: its numbers may be given to another. Its counters can be read until then.
@@ -121,15 +162,12 @@ impl ErrorNames {
     }
 }
 
-/// What the trace says: where the packet came in, and why it goes.
-struct Why {
-    rx: SwIfIndex,
-    why: String,
-}
+/// What the trace says: where the packet came in. Why it goes is said at `drop`, as in VPP.
+struct From(SwIfIndex);
 
-impl fmt::Display for Why {
+impl fmt::Display for From {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rx: sw_if_index {}\n{}", self.rx, self.why)
+        write!(f, "rx: sw_if_index {}", self.0)
     }
 }
 
@@ -147,8 +185,9 @@ impl FrameNode for ErrorDrop {
                 cx.counters().drops.add(thread, rx.0 as usize, n);
             }
         };
+        let (watch, drop) = (self.tap.get(), cx.target(Next::Drop.edge()));
         for i in 0..frame.len() {
-            let Some(pkt) = frame.packet(memory, i) else { continue };
+            let Some(mut pkt) = frame.packet(memory, i) else { continue };
             let (error, rx) = (pkt.meta().error, pkt.rx());
             if (error, rx) != (run.0, run.1) {
                 count(run, cx);
@@ -156,8 +195,11 @@ impl FrameNode for ErrorDrop {
             }
             run.2 += 1;
             if cx.tracing() {
-                let why = self.names.describe(error);
-                cx.trace(&pkt, || Why { rx, why });
+                cx.trace(&pkt, || From(rx));
+                cx.trace_at(drop, &pkt, || self.names.describe(error));
+            }
+            if let Some(watch) = &watch {
+                watch(&mut pkt, error);
             }
         }
         count(run, cx);

@@ -86,21 +86,10 @@ impl Arc {
         self.enabled(interface) != 0
     }
 
-    pub(crate) fn set(&self, interface: SwIfIndex, feature: usize, on: bool) -> bool {
-        let Some(cell) = self.bits.get(interface.0 as usize) else { return false };
-        let bit = 1u64 << (feature % MAX_FEATURES);
-        if on {
-            cell.fetch_or(bit, Ordering::Relaxed)
-        } else {
-            cell.fetch_and(!bit, Ordering::Relaxed)
-        };
-        true
-    }
-
-    pub(crate) fn clear(&self, interface: SwIfIndex) {
-        if let Some(cell) = self.bits.get(interface.0 as usize) {
-            cell.store(0, Ordering::Relaxed);
-        }
+    /// Stores all features of an interface; whether there is room for it.
+    pub(crate) fn store(&self, interface: SwIfIndex, bits: u64) -> bool {
+        let cell = self.bits.get(interface.0 as usize);
+        cell.inspect(|cell| cell.store(bits, Ordering::Relaxed)).is_some()
     }
 }
 

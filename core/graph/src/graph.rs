@@ -19,10 +19,11 @@ use crate::counter::{Counters, Names};
 use crate::dispatch::{
     Deleted, Dispatch, FindsRunner, FrameRunner, NotDispatched, PacketRunner, PlainRunner, StagedRunner,
 };
-use crate::error_drop::{Drop, ErrorDrop, ErrorNames};
+use crate::error_drop::{Drop, DropTap, ErrorDrop, ErrorNames};
 use crate::event_log::EventLog;
 use crate::feature::{ArcSpec, ArcTable, FeatureSpec};
 use crate::lane::{GraphCounters, Lane};
+use crate::monitor::Monitoring;
 use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
@@ -31,6 +32,7 @@ use crate::superpath::{Binder, Chain, ChainRunner, Finds, MOST_NODES, Plain, Sup
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
 use crate::trace::{TraceStore, Tracer};
+use crate::trace_filter::FilterFunctions;
 use crate::worker::Worker;
 
 mod arcs;
@@ -38,6 +40,7 @@ mod ask;
 mod draft;
 mod edges;
 mod error;
+mod followers;
 mod look;
 mod states;
 mod threads;
@@ -84,6 +87,8 @@ struct Arcs {
     watchers: Vec<(u8, Watcher)>,
     /// By an arc's number: whom to tell of every change.
     feature_watchers: Vec<(u8, FeatureWatcher)>,
+    /// Interfaces that run another one's features besides their own.
+    followers: followers::Followers,
 }
 
 /// The graph of one router, owned by its main thread.
@@ -96,6 +101,8 @@ pub struct Graph {
     if_names: Names,
     error_names: Arc<ErrorNames>,
     traces: Arc<TraceStore>,
+    filters: FilterFunctions,
+    drop_tap: Arc<DropTap>,
     events: Arc<EventLog>,
     nodes: RefCell<Vec<Draft>>,
     by_name: RefCell<BTreeMap<Arc<str>, NodeIndex>>,
@@ -118,6 +125,7 @@ pub struct Graph {
     reshards_late: Cell<bool>,
     /// What features keep on each thread, by slot.
     makers: RefCell<Vec<Arc<dyn Maker>>>,
+    monitoring: Cell<Monitoring>,
     /// What they keep in packets.
     slots: RefCell<Slots>,
 }
@@ -128,8 +136,6 @@ fn graph_counters(counters: &Counters) -> io::Result<GraphCounters> {
         tx: counters.combined("/if/tx", MAX_INTERFACES)?,
         drops: counters.simple("/if/drops", MAX_INTERFACES)?,
         punt: counters.simple("/if/punt", MAX_INTERFACES)?,
-        ip4: counters.simple("/if/ip4", MAX_INTERFACES)?,
-        ip6: counters.simple("/if/ip6", MAX_INTERFACES)?,
         rx_no_buf: counters.simple("/if/rx-no-buf", MAX_INTERFACES)?,
         rx_miss: counters.simple("/if/rx-miss", MAX_INTERFACES)?,
         rx_error: counters.simple("/if/rx-error", MAX_INTERFACES)?,
@@ -169,6 +175,8 @@ impl Graph {
             if_names,
             error_names: Arc::default(),
             traces,
+            filters: FilterFunctions::default(),
+            drop_tap: Arc::default(),
             nodes: RefCell::default(),
             by_name: RefCell::default(),
             free: RefCell::default(),
@@ -184,10 +192,11 @@ impl Graph {
             threads: RefCell::new(threads::Threads::new(shared)),
             reshards_late: Cell::new(false),
             makers: RefCell::default(),
+            monitoring: Cell::default(),
             slots: RefCell::default(),
         };
         let names = Arc::clone(&graph.error_names);
-        graph.drop.set(graph.add_frame(ErrorDrop { names })?);
+        graph.drop.set(graph.add_frame(ErrorDrop { names, tap: Arc::clone(&graph.drop_tap) })?);
         graph.add_frame(Drop)?;
         Ok(Rc::new(graph))
     }
@@ -246,12 +255,11 @@ impl Graph {
             return Err(GraphError::TooMany("error counters", MAX_ERRORS));
         }
         self.graph_counters.errors.ensure(total);
-        for (i, counter) in errors.iter().enumerate() {
+        for at in error_base as usize..total {
             // The number may have been a deleted node's.
-            self.graph_counters.errors.zero(error_base as usize + i);
-            let link = format!("/err/{name}/{}", counter.name);
-            self.counters.symlink(&link, "/node/errors", error_base as usize + i);
+            self.graph_counters.errors.zero(at);
         }
+        self.publish_errors(&name, error_base, errors);
         let draft = Draft {
             name: Arc::clone(&name),
             kind,
@@ -279,6 +287,16 @@ impl Graph {
             return Err(e);
         }
         Ok(index)
+    }
+
+    fn publish_errors(&self, node: &str, base: u32, errors: &[ErrorCounter]) {
+        for (at, counter) in (base as usize..).zip(errors) {
+            self.counters.symlink(
+                &format!("/err/{}/{}", counter.at.unwrap_or(node), counter.name),
+                "/node/errors",
+                at,
+            );
+        }
     }
 
     /// Finds a place for a node: that of a deleted one, or a new one.
@@ -458,6 +476,32 @@ impl Graph {
         self.free.borrow_mut().insert(node);
         self.by_name.borrow_mut().remove(&name);
         self.counters.remove_prefix(&format!("/err/{name}/"));
+        self.touch(node);
+        self.publish()
+    }
+
+    /// Calls a node otherwise; its counters stay, by the new name.
+    ///
+    /// # Errors
+    /// The name is taken, or the system refused to publish the change.
+    pub fn rename(&self, node: NodeIndex, name: &str) -> Result<(), GraphError> {
+        if self.by_name.borrow().contains_key(name) {
+            return Err(GraphError::Exists(name.to_owned()));
+        }
+        let name: Arc<str> = name.into();
+        let (old, base, errors) = {
+            let mut nodes = self.nodes.borrow_mut();
+            let Some(draft) = nodes.get_mut(node.at()).filter(|draft| !draft.deleted) else { return Ok(()) };
+            (std::mem::replace(&mut draft.name, Arc::clone(&name)), draft.error_base, draft.errors)
+        };
+        self.error_names.rename(base, errors.len(), &name);
+        self.counters.remove_prefix(&format!("/err/{old}/"));
+        self.publish_errors(&name, base, errors);
+        {
+            let mut by_name = self.by_name.borrow_mut();
+            by_name.remove(&old);
+            by_name.insert(name, node);
+        }
         self.touch(node);
         self.publish()
     }

@@ -13,6 +13,7 @@ use shoal_infra::spsc::{Consumer, Producer};
 use crate::MAX_THREADS;
 use crate::error_drop::CONGESTION;
 use crate::lane::Lane;
+use crate::monitor;
 use crate::node::NodeIndex;
 use crate::thread::ThreadShared;
 use crate::topology::Topology;
@@ -135,6 +136,11 @@ impl Outbox {
         self.leads.iter().map(info).collect()
     }
 
+    /// The frames that fill up for other threads.
+    pub(crate) fn filling(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.leads.iter_mut().map(|lead| &mut lead.filling)
+    }
+
     /// Forgets the way to a thread; what was kept back for it, and for which node.
     fn disconnect(&mut self, thread: usize) -> Option<(NodeIndex, Frame)> {
         let at = self.at(thread)?;
@@ -151,6 +157,11 @@ impl Lane {
         while !frame.is_empty() {
             self.frame_for(node).append(&mut frame);
         }
+    }
+
+    /// Whether there is a way to a thread.
+    pub(crate) fn reaches(&self, thread: usize) -> bool {
+        self.outbox.at(thread).is_some()
     }
 
     /// Puts a packet into the frame that is filling up for `thread`; it leaves when full or at the round's end.
@@ -177,13 +188,15 @@ impl Lane {
         if lead.filling.is_empty() {
             return;
         }
-        let frame = std::mem::take(&mut lead.filling);
+        let mut frame = std::mem::take(&mut lead.filling);
         let packets = frame.len() as u64;
+        let buffers = if self.monitor.is_on { monitor::buffers(&mut frame, self.memory) } else { 0 };
         let handed = Handed { node: lead.node, traced: self.tracer.active, frame };
         match lead.ring.push(handed) {
             Ok(()) => {
                 lead.sent.frames += 1;
                 lead.sent.packets += packets;
+                self.monitor.handed += buffers;
                 lead.shared.wake_if_asleep();
             }
             Err(mut back) => {

@@ -1,6 +1,6 @@
 //! What one thread needs to move packets: its buffer cache, the frames on their way, and its counters.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
@@ -9,6 +9,7 @@ use crate::clock::Time;
 use crate::counter::{Combined, Simple};
 use crate::handoff::Outbox;
 use crate::ledger::Ledger;
+use crate::monitor::Monitor;
 use crate::node::{Edge, NodeIndex};
 use crate::state::States;
 use crate::superpath::MOST_NODES;
@@ -16,6 +17,19 @@ use crate::topology::{NodeEntry, Topology};
 use crate::trace::Tracer;
 
 const CLOSED: usize = usize::MAX;
+/// Frames a thread begins with.
+const FRAMES: usize = 32;
+
+/// Frames of one thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameCounts {
+    /// Bytes of each.
+    pub size: usize,
+    /// That hold packets now.
+    pub used: usize,
+    /// That are put aside for the next time.
+    pub free: usize,
+}
 
 /// The counters every thread keeps of every interface and node.
 #[derive(Clone, Debug)]
@@ -36,10 +50,6 @@ pub struct GraphCounters {
     pub rx_error: Simple,
     /// Packets that could not be sent, by interface.
     pub tx_error: Simple,
-    /// IPv4 packets received, by interface.
-    pub ip4: Simple,
-    /// IPv6 packets received, by interface.
-    pub ip6: Simple,
     /// Error counters of all nodes, by global number.
     pub errors: Simple,
     /// Times a node ran, by node.
@@ -67,7 +77,9 @@ pub struct Lane {
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
     pub(crate) ledger: Ledger,
-    pub(crate) states: States,
+    pub(crate) monitor: Monitor,
+    /// Borrowed while a chain's stage has its state in hand, for one packet.
+    pub(crate) states: RefCell<States>,
     /// Frames to be dispatched, in order; entries before `next` are done.
     pending: VecDeque<Pending>,
     /// How many entries have left `pending`, so that positions in `open` stay valid.
@@ -76,6 +88,8 @@ pub struct Lane {
     open: Vec<usize>,
     #[allow(clippy::vec_box)] // boxes are what frames travel in
     spare: Vec<Box<Frame>>,
+    /// Frames it has, under way and put aside.
+    made: usize,
     /// Where the packets of the frame in hand go: edges of its node, or nodes.
     pub(crate) nexts: [u16; FRAME_SIZE],
     pub(crate) exits: [NodeIndex; FRAME_SIZE],
@@ -94,11 +108,13 @@ impl Lane {
             tracer,
             outbox: Outbox::default(),
             ledger: Ledger::default(),
-            states: States::default(),
+            monitor: Monitor::default(),
+            states: RefCell::default(),
             pending: VecDeque::with_capacity(64),
             done: 0,
             open: Vec::new(),
-            spare: (0..32).map(|_| Box::default()).collect(),
+            spare: (0..FRAMES).map(|_| Box::default()).collect(),
+            made: FRAMES,
             nexts: [0; FRAME_SIZE],
             exits: [NodeIndex(0); FRAME_SIZE],
             left: std::array::from_fn(|_| Cell::new(0)),
@@ -115,7 +131,28 @@ impl Lane {
     /// An empty frame.
     #[inline(always)]
     pub(crate) fn blank(&mut self) -> Box<Frame> {
-        self.spare.pop().unwrap_or_default()
+        match self.spare.pop() {
+            Some(frame) => frame,
+            None => self.make(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self) -> Box<Frame> {
+        self.made += 1;
+        Box::default()
+    }
+
+    /// How many frames there are.
+    pub(crate) fn frame_counts(&self) -> FrameCounts {
+        let free = self.spare.len();
+        FrameCounts { size: size_of::<Frame>(), used: self.made.saturating_sub(free), free }
+    }
+
+    /// The frames on their way to nodes.
+    pub(crate) fn pending_frames(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.pending.iter_mut().filter_map(|pending| pending.frame.as_deref_mut())
     }
 
     /// Puts an empty frame aside for the next time.

@@ -5,7 +5,8 @@
 //!
 //! Where to look: [`node`] for what a node is, [`Cx`] for what it may ask for while a packet is in its hands,
 //! [`Graph`] for how nodes, edges and arcs are put together and changed, [`Worker`] for the loop a thread
-//! runs, [`state`] for what a feature keeps on each thread, [`superpath`] for chains of nodes fused at compile time.
+//! runs, [`state`] for what a feature keeps on each thread, [`FrameCx::replicate`] for packets
+//! that go to many, [`superpath`] for chains of nodes fused at compile time.
 #![deny(unsafe_code)]
 
 pub mod clock;
@@ -19,11 +20,13 @@ mod graph;
 pub mod handoff;
 mod lane;
 mod ledger;
+mod monitor;
 pub mod node;
 pub mod process;
 pub mod pulse;
 #[allow(unsafe_code)]
 mod raw;
+mod replicate;
 mod rx;
 mod spin;
 pub mod state;
@@ -31,22 +34,27 @@ pub mod superpath;
 pub mod thread;
 mod topology;
 pub mod trace;
+mod trace_filter;
 mod worker;
 
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
+pub use error_drop::{DropTap, DropWatch};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
 pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, NodeBrief, QueueInfo};
 pub use handoff::RingInfo;
-pub use lane::{GraphCounters, Lane};
+pub use lane::{FrameCounts, GraphCounters, Lane};
 pub use ledger::{Dearest, Ledger};
+pub use monitor::{BufferMoves, Monitoring};
 pub use node::{
     Counts, Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex,
     PacketNode, Severity, StagedNode, StatefulFrameNode, StatefulNode, StatefulStagedNode,
 };
+pub use replicate::{Replicated, Taker};
 pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
 pub use state::{Shares, StateKey, Stateful};
 pub use topology::{NodeInfo, NodeKind};
+pub use trace_filter::{FilterFunction, FilterFunctions, FilterInfo, FilterUse};
 pub use worker::{Round, Worker};
 
 /// Most threads a router has: the main thread and 63 workers.

@@ -81,6 +81,8 @@ pub struct ErrorCounter {
     pub description: &'static str,
     /// How grave it is.
     pub severity: Severity,
+    /// The node it is shown at, if that is not the one that counts: VPP counts what a rewrite finds at `ip4-input`.
+    pub at: Option<&'static str>,
 }
 
 /// Why packets are dropped by a node, and what else it counts. Derive it: `#[derive(ErrorCounters)]`; the doc

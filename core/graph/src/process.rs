@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use async_executor::LocalExecutor;
+use futures_lite::future;
 
 use crate::clock::{Clock, Time};
 
@@ -91,6 +92,35 @@ impl Processes {
         self.executor.spawn(Accounted { task: Box::pin(task), account }).detach();
     }
 
+    /// Starts a task that takes each message of a channel, one after the other.
+    pub fn spawn_hearing<T: 'static>(
+        &self,
+        name: &'static str,
+        heard: Receiver<T>,
+        hear: impl Fn(T) + 'static,
+    ) {
+        self.spawn(name, async move {
+            while let Ok(message) = heard.recv().await {
+                hear(message);
+            }
+        });
+    }
+
+    /// Starts a task that runs `tick` now, each time `bell` rings, and at the moment that `tick` tells.
+    pub fn spawn_ticking(
+        self: &Rc<Self>,
+        name: &'static str,
+        bell: Receiver<()>,
+        tick: impl Fn() -> Option<Time> + 'static,
+    ) {
+        let processes = Rc::clone(self);
+        self.spawn(name, async move {
+            loop {
+                processes.rung_or_due(&bell, tick()).await;
+            }
+        });
+    }
+
     /// Starts a task that is not listed: one connection of many, one command.
     pub fn spawn_unlisted(&self, task: impl Future<Output = ()> + 'static) {
         self.executor.spawn(task).detach();
@@ -103,6 +133,20 @@ impl Processes {
             timers: Rc::clone(&self.timers),
             clock: self.clock.clone(),
             id: None,
+        }
+    }
+
+    /// Waits until `bell` rings, or until `due`; if there is no `due`, for the bell alone.
+    pub async fn rung_or_due(&self, bell: &Receiver<()>, due: Option<Time>) {
+        let rung = async {
+            // An error means that no sender is left.
+            if bell.recv().await.is_err() {
+                future::pending::<()>().await;
+            }
+        };
+        match due {
+            Some(due) => future::or(rung, self.sleep(due.since(self.clock().now()))).await,
+            None => rung.await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Receive queues: where packets enter the graph.
 
 use std::fmt;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +51,7 @@ pub trait RxQueue: Send {
     fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize;
 
     /// Becomes readable when packets come, so that the thread may sleep. `None`: look again after a nap.
-    fn wait_fd(&self) -> Option<RawFd> {
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 

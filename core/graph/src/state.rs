@@ -27,6 +27,7 @@ use crate::FrameCx;
 use crate::clock::Time;
 use crate::lane::Lane;
 use crate::node::{ErrorCounters, NextNodes, NodeIndex};
+use crate::raw::Known;
 use crate::topology::Topology;
 
 /// Part of a state, and the thread it goes to.
@@ -188,6 +189,12 @@ pub(crate) struct Place {
     timer: Option<TimerHandle<usize>>,
 }
 
+/// A state in the hands of a chain's stage.
+struct Lent {
+    slot: usize,
+    held: Known<dyn Held>,
+}
+
 /// Nanoseconds of a tick, as a power of two: 65 microseconds.
 const TICK: u32 = 16;
 
@@ -200,11 +207,19 @@ pub(crate) struct States {
     next: Time,
     /// Slots that are due, kept so that expiring allocates nothing.
     fired: Vec<usize>,
+    /// What stages of the chain that runs have in hand.
+    lent: Vec<Lent>,
 }
 
 impl Default for States {
     fn default() -> Self {
-        States { places: Vec::new(), timer: TimerWheel::new(0), next: NEVER, fired: Vec::new() }
+        States {
+            places: Vec::new(),
+            timer: TimerWheel::new(0),
+            next: NEVER,
+            fired: Vec::new(),
+            lent: Vec::new(),
+        }
     }
 }
 
@@ -260,6 +275,49 @@ impl States {
             if due < place.due {
                 self.set_timer(key.slot, due);
             }
+        }
+    }
+
+    /// Shows a state to a stage of a chain. It stays in hand until [`States::return_lent`], at the frame's end.
+    #[inline(always)]
+    pub(crate) fn with_lent<M: Stateful, R>(
+        &mut self,
+        key: &StateKey<M>,
+        thread: usize,
+        look: impl FnOnce(&mut M::State) -> R,
+    ) -> R {
+        // A chain has few stages with state, most often one.
+        let at = match self.lent.iter().position(|lent| lent.slot == key.slot) {
+            Some(at) => at,
+            None => self.take_lent(key, thread),
+        };
+        let found = self.lent.get_mut(at);
+        match found.and_then(|lent| lent.held.get::<Slot<M>>()) {
+            Some(slot) => look(&mut slot.state),
+            None => unreachable!("it was put there, and a key names a state of one type"),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_lent<M: Stateful>(&mut self, key: &StateKey<M>, thread: usize) -> usize {
+        let held = Known::new(self.take(key, thread));
+        self.lent.push(Lent { slot: key.slot, held });
+        self.lent.len() - 1
+    }
+
+    /// The chain is through with its frame.
+    #[inline(always)]
+    pub(crate) fn return_lent(&mut self) {
+        if !self.lent.is_empty() {
+            self.return_all();
+        }
+    }
+
+    #[inline(never)]
+    fn return_all(&mut self) {
+        while let Some(Lent { slot, held }) = self.lent.pop() {
+            self.give_back(slot, held.into_box());
         }
     }
 
@@ -369,10 +427,10 @@ impl Lane {
     #[cold]
     pub(crate) fn expire(&mut self, topology: &Topology, guard: shoal_infra::Guard<'_>) -> bool {
         let now = self.now;
-        let fired = self.states.advance(now);
+        let fired = self.states.get_mut().advance(now);
         let mut any = false;
         for slot in fired.iter().copied() {
-            let Some((mut held, node)) = self.states.lend(slot) else { continue };
+            let Some((mut held, node)) = self.states.get_mut().lend(slot) else { continue };
             // The timer was not moved when the state's work was put off.
             if held.due() <= now
                 && let Some(entry) = topology.nodes.get(node.at())
@@ -380,30 +438,39 @@ impl Lane {
                 any = true;
                 let before = crate::clock::tsc();
                 self.ledger.begin(entry);
+                if self.monitor.is_on {
+                    self.monitor_before(None);
+                }
                 held.expire(&mut FrameCx { lane: &mut *self, entry, topology, guard });
                 let clocks = crate::clock::tsc().wrapping_sub(before);
                 self.counters.calls.add(self.thread, node.at(), 1);
                 self.counters.clocks.add(self.thread, node.at(), clocks);
+                if self.monitor.is_on {
+                    self.monitor_after(node);
+                }
                 self.ledger.ended(node, clocks, 0);
             }
-            self.states.give_back(slot, held);
+            self.states.get_mut().give_back(slot, held);
         }
-        self.states.rest(fired);
+        self.states.get_mut().rest(fired);
         any
     }
 
     /// Takes in part of a state of another thread.
     pub(crate) fn adopt(&mut self, share: Share, topology: &Topology, guard: shoal_infra::Guard<'_>) {
         let Share { slot, node, held: other, .. } = share;
-        let Some((mut held, _)) = self.states.lend(slot) else {
+        let Some((mut held, _)) = self.states.get_mut().lend(slot) else {
             // The thread has made none yet.
-            return self.states.enter(slot, Place { held: Some(other), node, due: NEVER, timer: None });
+            return self
+                .states
+                .get_mut()
+                .enter(slot, Place { held: Some(other), node, due: NEVER, timer: None });
         };
         if let Some(entry) = topology.nodes.get(node.at()) {
             self.ledger.begin(entry);
             held.adopt(other, &mut FrameCx { lane: &mut *self, entry, topology, guard });
         }
-        self.states.give_back(slot, held);
+        self.states.get_mut().give_back(slot, held);
     }
 
     /// Shows a feature's state to the control plane.
@@ -412,10 +479,10 @@ impl Lane {
         key: &StateKey<M>,
         look: impl FnOnce(&M, &mut M::State) -> R,
     ) -> R {
-        let mut slot = self.states.take(key, self.thread);
+        let mut slot = self.states.get_mut().take(key, self.thread);
         let Slot { feature, state } = &mut *slot;
         let answer = look(feature, state);
-        self.states.put(key, slot);
+        self.states.get_mut().put(key, slot);
         answer
     }
 }

@@ -10,8 +10,9 @@
 //! lookups go on, and memory is asked again; another block later they are finished, and the packets run through the
 //! chain.
 //!
-//! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Then`], [`Open`], [`Stage`] and [`Consult`] on
-//! the way; [`Forward`] or [`Direct`] at the end. The features that are stages of it are covered: packets
+//! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Then`], [`Open`], [`Stage`], [`FlowStage`] and
+//! [`Consult`] on the way; [`Forward`] or [`Direct`] at the end. The features that are stages of it are covered, those with state of
+//! their own on each thread too ([`WithState`]): packets
 //! of interfaces that have no others enabled take it. [`Graph::add_superpath`](crate::Graph::add_superpath) tells which.
 
 use shoal_buffer::{Packet, SwIfIndex};
@@ -19,12 +20,14 @@ use shoal_infra::Guard;
 
 use crate::cx::Cx;
 use crate::feature::Arc as FeatureArc;
-use crate::node::{Edge, NodeIndex, PacketNode, StagedNode};
+use crate::node::{Counts, Edge, NodeIndex, PacketNode, StagedNode};
+use crate::state::Stateful;
 
 mod ahead;
 mod bind;
 mod consult;
 mod direct;
+mod flow_stage;
 mod forward;
 mod link;
 mod open;
@@ -32,10 +35,12 @@ mod runner;
 mod split;
 mod stage;
 mod walk;
+mod with_state;
 
 pub use bind::{Binder, Passage, SuperpathInfo};
 pub use consult::Consult;
 pub use direct::Direct;
+pub use flow_stage::FlowStage;
 pub use forward::Forward;
 pub use link::{Chain, Line, Link, Then};
 pub use open::Open;
@@ -43,6 +48,7 @@ pub(crate) use runner::ChainRunner;
 pub use split::Split;
 pub use stage::{Outgoing, Stage};
 pub use walk::{Spot, Walk};
+pub use with_state::WithState;
 
 /// The edge plain packets take: the first variant of a node's `Next`.
 pub(crate) const FIRST: Edge = Edge(1);
@@ -130,6 +136,8 @@ pub trait Opens: for<'g> Plain<Facts<'g> = ()> {
 pub enum Pass {
     /// It goes on to the next feature: all the feature does to it is done.
     On,
+    /// As [`On`](Self::On), and it has another destination than when it came: what is known of its lookup is not for it.
+    Redirected,
     /// It goes on where this number leads, which the feature has found, and meets no other feature of the arc: all the
     /// feature does to it is done. The feature's own node would send it along its first edge.
     Chosen(u32),
@@ -138,7 +146,9 @@ pub enum Pass {
 }
 
 /// A feature that can be an optional stage of a chain: where it is not enabled, packets pass by.
-pub trait Optional: PacketNode {
+pub trait Optional: Counts + Send + Sync + Sized + 'static {
+    /// Name of the feature's node.
+    const NAME: &'static str;
     /// What it needs to know of an interface that it is enabled on.
     type Facts<'g>: Copy;
 
@@ -150,15 +160,70 @@ pub trait Optional: PacketNode {
     fn pass(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass;
 }
 
+/// A feature with state of its own on each thread that can be an optional stage of a chain: see [`WithState`].
+pub trait StatefulOptional: Counts + Send + Sync + Sized + 'static {
+    /// Name of the feature's node.
+    const NAME: &'static str;
+    /// Whose state it is.
+    type Feature: Stateful;
+    /// As [`Optional::Facts`].
+    type Facts<'g>: Copy;
+
+    /// As [`Optional::facts`].
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
+
+    /// As [`Optional::pass`], with what the feature keeps on this thread: the same that its node is given. A packet that
+    /// is left to the node must leave no trace in it.
+    fn pass(
+        &self,
+        state: &mut <Self::Feature as Stateful>::State,
+        facts: Self::Facts<'_>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass;
+}
+
+/// A feature with a table of flows on each thread: see [`FlowStage`].
+pub trait FlowOptional: StatefulOptional {
+    /// What is looked for in the table, and where the search is. Two that have not begun are equal when they look for the
+    /// same; the default finds nothing.
+    type Sought: Copy + Default + PartialEq;
+
+    /// The forwarding table packets of an interface come by, which is part of what tells flows apart.
+    fn table(&self, interface: SwIfIndex) -> u32;
+
+    /// Whether look-ups wait for memory.
+    fn is_far(state: &<Self::Feature as Stateful>::State) -> bool;
+
+    /// What will be looked for, as [`Seeks::sought`]. The table is not known yet.
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
+
+    /// Begins a look-up of a packet that came by a table: asks memory for the first part.
+    fn begin(state: &mut <Self::Feature as Stateful>::State, table: u32, sought: &mut Self::Sought);
+
+    /// Goes on: asks memory for the flow.
+    fn seek(state: &mut <Self::Feature as Stateful>::State, sought: &mut Self::Sought);
+
+    /// As [`StatefulOptional::pass`], with the look-up of the packet's flow, or of another packet's.
+    fn follow(
+        &self,
+        state: &mut <Self::Feature as Stateful>::State,
+        facts: Self::Facts<'_>,
+        sought: Option<&Self::Sought>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass;
+}
+
 /// What is known of a lookup before its packet comes.
 #[derive(Clone, Copy, Debug)]
-pub enum Known<S, F = ()> {
+pub enum Known<'a, S, F = ()> {
     /// Nothing.
     Nothing,
     /// The answer.
-    Answer(S),
+    Answer(&'a S),
     /// The answer for another packet, which may look for the same, and what [`Finds::found`] makes of it.
-    Other(S, F),
+    Other(&'a S, F),
     /// There is nothing to look up: a feature has chosen this number. If the lookup's node cannot follow it, the packet
     /// goes to the node that is named.
     Chosen(u32, NodeIndex),
@@ -183,6 +248,10 @@ pub trait Seeks: Send + Sync + 'static {
     /// Begins to look for what a packet seeks: does what can be done at once, and asks memory for the rest.
     fn begin(facts: Self::Facts<'_>, sought: &mut Self::Sought);
 
+    /// Several have begun: for what is better done for many at once.
+    #[inline(always)]
+    fn begun(_: Self::Facts<'_>, _: &mut [Self::Sought]) {}
+
     /// Goes on with several that were begun, when memory has had time to answer, and asks it for the rest.
     fn advance(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
 
@@ -194,6 +263,7 @@ pub trait Seeks: Send + Sync + 'static {
     fn look_up(facts: Self::Facts<'_>, sought: &mut Self::Sought) {
         Self::begin(facts, sought);
         let one = std::slice::from_mut(sought);
+        Self::begun(facts, one);
         let begun = Self::advance(facts, one);
         Self::finish(facts, begun, one);
     }
@@ -235,7 +305,7 @@ pub trait Finds: StagedNode + Seeks {
     fn find<'g>(
         &'g self,
         facts: <Self as Seeks>::Facts<'g>,
-        known: Known<Self::Sought>,
+        known: Known<'_, Self::Sought>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
@@ -259,7 +329,7 @@ pub trait Consults: StagedNode + Seeks {
     fn consult(
         &self,
         facts: <Self as Seeks>::Facts<'_>,
-        known: Known<Self::Sought>,
+        known: Known<'_, Self::Sought>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass;

@@ -1,6 +1,5 @@
 //! The loop a thread runs: mail, queues, handoff, dispatch; and how it goes to rest.
 
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,6 +156,8 @@ impl Worker {
     /// One round: everything that can be done now, to the end.
     pub fn round(&mut self) -> Round {
         let mail = self.read_mail();
+        // Every node by itself, as for packets that are traced.
+        self.lane.tracer.active |= self.lane.monitor.is_on;
         let start = tsc();
         if !self.reader.is_online() {
             self.reader.online();
@@ -210,7 +211,7 @@ impl Worker {
     /// Runs the timers of states that are due; tells whether there were any, and when the last had run.
     #[inline(always)]
     fn expire(&mut self, mark: u64) -> (bool, u64) {
-        if !self.lane.states.is_due(self.lane.now) {
+        if !self.lane.states.get_mut().is_due(self.lane.now) {
             return (false, mark);
         }
         (self.lane.expire(&self.topology, self.reader.guard()), tsc())
@@ -239,8 +240,14 @@ impl Worker {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
             let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
+            if lane.monitor.is_on {
+                lane.monitor_before(None);
+            }
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
+            if self.lane.monitor.is_on {
+                self.lane.monitor_after(slot.node);
+            }
             let counters = &self.lane.counters;
             counters.calls.add(thread, slot.node.at(), 1);
             if n > 0 {
@@ -275,7 +282,7 @@ impl Worker {
     fn drain_pending(&mut self, before: &mut u64) -> bool {
         let mut any = false;
         let thread = self.lane.thread;
-        while let Some((node, frame)) = self.lane.next_pending() {
+        while let Some((node, mut frame)) = self.lane.next_pending() {
             any = true;
             let Some(entry) = self.topology.nodes.get(node.at()) else {
                 self.drop_unknown(frame);
@@ -284,8 +291,14 @@ impl Worker {
             let n = frame.len() as u64;
             let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
+            if lane.monitor.is_on {
+                lane.monitor_before(Some(&mut frame));
+            }
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();
+            if self.lane.monitor.is_on {
+                self.lane.monitor_after(node);
+            }
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);
             counters.vectors.add(thread, node.at(), n);
@@ -335,7 +348,7 @@ impl Worker {
         if !self.shared.has_mail() && self.inbox.is_empty() && !self.shared.is_stopping() && may_sleep() {
             let now = self.watch.now();
             let due = self.queues.iter().filter_map(|s| s.queue.deadline(now)).chain(deadline);
-            let due = due.chain(self.lane.states.next()).min();
+            let due = due.chain(self.lane.states.get_mut().next()).min();
             let blind = self.queues.iter().any(|s| {
                 s.queue.wait_fd().is_none() && !s.queue.is_parked() && s.queue.deadline(now).is_none()
             });
@@ -348,18 +361,20 @@ impl Worker {
     }
 
     fn wait(&mut self, wait: Duration) {
+        // Of a shorter life than the worker's: what is in it borrows the queues.
+        let mut waits: Vec<PollFd<'_>> = std::mem::take(&mut self.waits);
         let queues = self.queues.iter().filter_map(|s| s.queue.wait_fd());
-        let fds = std::iter::once(self.shared.wake_fd().as_raw_fd()).chain(queues);
-        let polled = |fd| Some(PollFd::new(crate::raw::borrow_fd(fd)?, PollFlags::POLLIN));
-        self.waits.extend(fds.filter_map(polled));
+        let fds = std::iter::once(self.shared.wake_fd()).chain(queues);
+        waits.extend(fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let wait = nix::sys::time::TimeSpec::from_duration(wait);
         // An interrupted or failed wait is an early wake-up: the next round looks again.
-        let _ = nix::poll::ppoll(&mut self.waits, Some(wait), None);
-        if self.waits.first().and_then(PollFd::any).unwrap_or(true) {
+        let _ = nix::poll::ppoll(&mut waits, Some(wait), None);
+        if waits.first().and_then(PollFd::any).unwrap_or(true) {
             self.shared.take_wakes();
         }
-        // A queue may be closed before the next sleep.
-        self.waits.clear();
+        // Nothing is left in it, so nothing of it is borrowed; collecting into the same kind of vector keeps its room.
+        waits.clear();
+        self.waits = waits.into_iter().map(|_| unreachable!("it was cleared")).collect();
     }
 
     /// The loop of a worker thread, until it is asked to stop.

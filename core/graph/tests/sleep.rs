@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,8 +25,8 @@ impl RxQueue for Restless {
         0
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        Some(self.0.as_raw_fd())
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 }
 
@@ -39,8 +39,8 @@ impl RxQueue for Asked {
         0
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        self.1.as_ref().map(EventFd::as_raw_fd)
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.1.as_ref().map(EventFd::as_fd)
     }
 
     fn deadline(&self, _: Time) -> Option<Time> {

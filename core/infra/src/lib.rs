@@ -21,7 +21,13 @@ mod padded;
 pub mod pool;
 pub mod qsbr;
 #[cfg(not(loom))]
+pub mod scheduling {
+    //! How the kernel schedules a thread.
+    pub use crate::raw::scheduling::set;
+}
+#[cfg(not(loom))]
 pub mod segment;
+mod shares;
 pub mod spsc;
 pub mod timer_wheel;
 pub mod twin;
@@ -46,6 +52,7 @@ pub use raw::stable_vec::StableVec;
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
 pub use segment::{Full, SegmentView, SharedSegment, U64Slice};
+pub use shares::Shares;
 pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]
 pub use twin::{StoreError, TwinTable, TwinTableWriter};

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 use shoal_infra::qsbr::{Grace, Published, Reader, reclaim, retire, synchronize};
 use shoal_infra::spsc::ring;
-use shoal_infra::twin_cell;
+use shoal_infra::{Shares, twin_cell};
 
 fn model(check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -200,5 +201,65 @@ fn loom_a_balance_s_buckets_are_its_own_until_packets_have_left_them() {
             buckets[0].store(99, Ordering::Release);
         }
         worker.join().unwrap();
+    });
+}
+
+/// Something shared, which watches over who reads and who writes it.
+struct Common {
+    shares: Shares,
+    bytes: UnsafeCell<u32>,
+}
+
+impl Common {
+    fn of(count: u32) -> Arc<Common> {
+        Arc::new(Common { shares: Shares::new(count), bytes: UnsafeCell::new(0) })
+    }
+
+    /// Reads, and gives a share up; writes, if it was the last.
+    fn leave(&self) -> bool {
+        self.bytes.with(|_| ());
+        let last = self.shares.release();
+        if last {
+            self.bytes.with_mut(|_| ());
+        }
+        last
+    }
+}
+
+#[test]
+fn loom_shares_one_of_all_is_the_last_and_nobody_reads_what_it_writes() {
+    model(|| {
+        let common = Common::of(1);
+        common.shares.add();
+        common.shares.add();
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let common = Arc::clone(&common);
+                thread::spawn(move || common.leave())
+            })
+            .collect();
+        let mut last = usize::from(common.leave());
+        for other in others {
+            last += usize::from(other.join().unwrap());
+        }
+        assert_eq!(last, 1);
+    });
+}
+
+#[test]
+fn loom_shares_who_has_the_only_one_may_write() {
+    model(|| {
+        let common = Common::of(2);
+        let other = {
+            let common = Arc::clone(&common);
+            thread::spawn(move || common.leave())
+        };
+        common.bytes.with(|_| ());
+        let alone = common.shares.is_last();
+        if alone {
+            common.bytes.with_mut(|_| ());
+        }
+        let last = common.leave();
+        assert!(last != other.join().unwrap() && (!alone || last));
     });
 }

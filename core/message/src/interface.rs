@@ -55,6 +55,25 @@ pub enum LinkDuplex {
 #[entry("SUB_IF_API_FLAG_DOT1AH", 256)]
 pub struct SubIfFlags(pub u32);
 
+impl SubIfFlags {
+    /// None.
+    pub const NO_TAGS: u32 = 1;
+    /// One.
+    pub const ONE_TAG: u32 = 1 << 1;
+    /// Two.
+    pub const TWO_TAGS: u32 = 1 << 2;
+    /// The outer one is of 802.1ad.
+    pub const DOT1AD: u32 = 1 << 3;
+    /// No further ones.
+    pub const EXACT_MATCH: u32 = 1 << 4;
+    /// Whatever no other takes.
+    pub const DEFAULT: u32 = 1 << 5;
+    /// The outer one is of any VLAN.
+    pub const OUTER_VLAN_ID_ANY: u32 = 1 << 6;
+    /// The inner one is of any VLAN.
+    pub const INNER_VLAN_ID_ANY: u32 = 1 << 7;
+}
+
 /// How packets are taken from a queue.
 #[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RxMode {
@@ -105,7 +124,7 @@ pub enum Direction {
 }
 
 /// The number of an interface; all bits set where none is meant.
-#[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Value, Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[value(alias)]
 pub struct InterfaceIndex(pub u32);
 

@@ -18,7 +18,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -34,6 +34,8 @@ pub enum Phase {
     Tables,
     /// Interfaces come into being, in the order of their numbers.
     Interfaces,
+    /// Sub-interfaces of those, in the same order.
+    SubInterfaces,
     /// They get other names than they came with.
     Names,
     /// What they are like.
@@ -57,6 +59,7 @@ impl Phase {
             Phase::System => "system",
             Phase::Tables => "tables",
             Phase::Interfaces => "interfaces",
+            Phase::SubInterfaces => "sub-interfaces",
             Phase::Names => "names",
             Phase::Settings => "settings",
             Phase::Addresses => "addresses",
@@ -76,10 +79,21 @@ enum Part {
     Many(More),
 }
 
+/// Where a command stands: its phase, its place there, and how many came before it.
+type Place = (Phase, u32, usize);
+
+/// Adds the commands of some more objects, and says whether there are more.
+type ReadSome = Box<dyn FnMut(&mut Running) -> ControlFlow<()>>;
+
+/// Objects that are read without others having a turn.
+const AT_ONCE: usize = 256;
+
 /// The commands that rebuild a router, as they are gathered.
 #[derive(Default)]
 pub struct Running {
-    parts: Vec<(Phase, u32, Part)>,
+    parts: BTreeMap<Place, Part>,
+    count: usize,
+    unread: VecDeque<ReadSome>,
     missing: Vec<&'static str>,
 }
 
@@ -106,24 +120,51 @@ impl Running {
 
     /// One command that has its place among those of its phase; those without one come behind.
     pub fn line_at(&mut self, phase: Phase, place: u32, line: impl Into<String>) {
-        self.parts.push((phase, place, Part::Line(line.into())));
+        self.put(phase, place, Part::Line(line.into()));
+    }
+
+    /// The commands of each of many objects: others have a turn in between.
+    pub fn each<T: 'static>(
+        &mut self,
+        objects: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Running, T) + 'static,
+    ) {
+        let mut objects = objects.into_iter().collect::<Vec<_>>().into_iter();
+        self.unread.push_back(Box::new(move |running| {
+            objects.by_ref().take(AT_ONCE).for_each(|object| write(running, object));
+            if objects.as_slice().is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }));
+    }
+
+    /// Reads some more of the many objects, some hundred microseconds' worth; breaks if all are read.
+    pub fn read_some(&mut self) -> ControlFlow<()> {
+        let Some(mut some) = self.unread.pop_front() else { return ControlFlow::Break(()) };
+        if some(self).is_continue() {
+            self.unread.push_front(some);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn put(&mut self, phase: Phase, place: u32, part: Part) {
+        self.count += 1;
+        self.parts.insert((phase, place, self.count), part);
     }
 
     /// So many commands that others want to have a turn in between: `more` adds whole lines until it breaks.
     pub fn many(&mut self, phase: Phase, more: impl FnMut(&mut String) -> ControlFlow<()> + 'static) {
-        self.parts.push((phase, u32::MAX, Part::Many(Box::new(more))));
+        self.put(phase, u32::MAX, Part::Many(Box::new(more)));
     }
 
     /// The text, piece by piece. A comment heads each phase.
     pub fn pieces(mut self) -> Pieces {
-        self.parts.sort_by_key(|(phase, place, _)| (*phase, *place));
-        Pieces { parts: self.parts.into(), phase: None }
+        while self.read_some().is_continue() {}
+        Pieces { parts: self.parts, phase: None }
     }
 }
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("parts", &self.parts.len()).field("missing", &self.missing).finish()
+        f.debug_struct("Running").field("parts", &self.parts.len()).finish_non_exhaustive()
     }
 }
 
@@ -132,7 +173,7 @@ const PIECE: usize = 256;
 
 /// The text of a configuration, piece by piece; each is whole lines.
 pub struct Pieces {
-    parts: VecDeque<(Phase, u32, Part)>,
+    parts: BTreeMap<Place, Part>,
     /// The one whose heading was written.
     phase: Option<Phase>,
 }
@@ -154,7 +195,8 @@ impl Iterator for Pieces {
     fn next(&mut self) -> Option<String> {
         let mut text = String::new();
         for _ in 0..PIECE {
-            let Some((phase, place, part)) = self.parts.pop_front() else { break };
+            let Some((place, part)) = self.parts.pop_first() else { break };
+            let phase = place.0;
             match part {
                 Part::Line(line) => {
                     self.head(phase, &mut text);
@@ -169,7 +211,7 @@ impl Iterator for Pieces {
                         text.push_str(&lines);
                     }
                     if goes_on {
-                        self.parts.push_front((phase, place, Part::Many(more)));
+                        self.parts.insert(place, Part::Many(more));
                         return Some(text);
                     }
                 }
@@ -193,6 +235,23 @@ pub fn word(name: &str) -> Cow<'_, str> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_objects_are_read_in_several_turns_and_stand_where_they_belong() {
+        let mut running = Running::default();
+        running.each(0..1_000_u32, |running, n| {
+            running.line_at(Phase::State, 1_000 - n, format!("up {n}"));
+        });
+        running.line(Phase::System, "first");
+        let mut turns = 0;
+        while running.read_some().is_continue() {
+            turns += 1;
+        }
+        assert_eq!(turns, 4);
+        let text: String = running.pieces().collect();
+        assert!(text.starts_with("# system\nfirst\n# state\nup 999\nup 998\n"), "{text}");
+        assert_eq!(text.lines().count(), 1_003);
+    }
 
     #[test]
     fn phases_order_the_lines_and_places_those_of_a_phase() {

@@ -123,7 +123,7 @@ fn chained(rng: &mut Rng, cache: &mut Cache, bytes: &[u8]) -> Buffer {
         }
         let mut segment = cache.alloc_one().expect("the pool holds a burst");
         let _ = cache.packet(&mut segment).set_data(now);
-        cache.packet(&mut first).append_segment(segment);
+        cache.packet(&mut first).append_segment(segment).expect("nothing of it is shared");
     }
     first
 }

@@ -58,7 +58,8 @@ impl Hand {
                 cx.cache().free(first);
                 return None;
             };
-            cx.cache().packet(&mut first).append_segment(segment);
+            let mut pkt = cx.cache().packet(&mut first);
+            cx.cache().append(&mut pkt, segment).expect("nothing of it is shared");
         }
         let mut pkt = cx.cache().packet(&mut first);
         let meta = pkt.meta_mut();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use shoal_interface::SwIfIndex;
 use shoal_wire::describe_frame;
 
 use crate::{Given, Giver, Port, Rng, Router};
@@ -58,10 +59,12 @@ impl Twin {
                 ("rx-miss", &c.rx_miss),
                 ("rx-error", &c.rx_error),
                 ("tx-error", &c.tx_error),
-                ("ip4", &c.ip4),
-                ("ip6", &c.ip6),
             ];
             all.extend(simple.map(|(name, counter)| ((name, i), counter.sum(i))));
+            let interface = SwIfIndex(i as u32);
+            all.extend(
+                ["/if/ip4", "/if/ip6"].map(|name| ((name, i), self.router.if_counter(name, interface))),
+            );
         }
         all
     }
@@ -83,8 +86,22 @@ impl Twins {
         for (a, b) in plain.ports.iter().zip(&other.ports) {
             let (a_out, b_out) = (a.received(), b.received());
             sent += a_out.len();
-            assert_eq!(a_out.len(), b_out.len(), "packets out of {}, {at}", a.name());
+            let counts = (a_out.len(), b_out.len());
             let (a_out, b_out) = (self.by_flow(a_out), self.by_flow(b_out));
+            if counts.0 != counts.1 {
+                let differ =
+                    a_out.keys().chain(b_out.keys()).find(|flow| a_out.get(*flow) != b_out.get(*flow));
+                let of = |out: &BTreeMap<Vec<u8>, Vec<Vec<u8>>>| {
+                    differ
+                        .and_then(|flow| out.get(flow))
+                        .into_iter()
+                        .flatten()
+                        .map(|p| describe_frame(p).to_string())
+                        .collect::<Vec<_>>()
+                };
+                let (a_text, b_text) = (of(&a_out).join("\n"), of(&b_out).join("\n"));
+                panic!("{counts:?} packets out of {}, {at}; ordinary:\n{a_text}\nfused:\n{b_text}", a.name());
+            }
             for (a_flow, b_flow) in a_out.values().zip(b_out.values()) {
                 let differ = a_flow.iter().zip(b_flow).find(|(a, b)| a != b);
                 if let Some((a_packet, b_packet)) = differ {
@@ -132,8 +149,9 @@ impl Twins {
                 other.router.advance(pause);
             }
         }
+        // Longer than fragments of one datagram wait for each other.
         for world in [&mut plain, &mut other] {
-            world.router.advance(Duration::from_secs(20));
+            world.router.advance(Duration::from_mins(2));
         }
         self.compare(&mut plain, &mut other, &format!("the end, SHOAL_SEED={seed}"));
         let left = (plain.router.buffers_in_use(), other.router.buffers_in_use());

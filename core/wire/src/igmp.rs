@@ -88,7 +88,7 @@ pub struct IgmpQuery<'a> {
 }
 
 /// A message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IgmpMessage<'a> {
     /// A router asks.
     Query(IgmpQuery<'a>),
@@ -96,8 +96,80 @@ pub enum IgmpMessage<'a> {
     Report(Ipv4Addr),
     /// A listener of version 2 leaves.
     Leave(Ipv4Addr),
-    /// A listener of version 3 answers; what it says is for routers.
-    ReportV3,
+    /// A listener of version 3 answers, in as many records as it says.
+    ReportV3(IgmpRecords<'a>),
+}
+
+/// What a listener of version 3 says of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IgmpRecord<'a> {
+    /// What it says.
+    pub kind: RecordType,
+    /// The group.
+    pub group: Ipv4Addr,
+    /// The sources it says that of.
+    pub sources: &'a [[u8; 4]],
+}
+
+/// The records of a report, which are known to be whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IgmpRecords<'a> {
+    left: u16,
+    rest: &'a [u8],
+}
+
+impl<'a> IgmpRecords<'a> {
+    fn new(message: &'a [u8]) -> Result<Self, IgmpInvalid> {
+        let (fixed, rest) = message.split_first_chunk::<8>().ok_or(IgmpInvalid::Length)?;
+        let [.., high, low] = *fixed;
+        let all = IgmpRecords { left: u16::from_be_bytes([high, low]), rest };
+        let whole = all.clone().count() == usize::from(all.left);
+        if !whole {
+            return Err(IgmpInvalid::Length);
+        }
+        if all.clone().any(|record| !record.group.is_multicast()) {
+            return Err(IgmpInvalid::Group);
+        }
+        Ok(all)
+    }
+
+    fn one(&mut self) -> Option<IgmpRecord<'a>> {
+        let (fixed, rest) = self.rest.split_first_chunk::<8>()?;
+        let [kind, words, high, low, group @ ..] = *fixed;
+        let (sources, rest) = rest.split_at_checked(4 * usize::from(u16::from_be_bytes([high, low])))?;
+        // RFC 3376 4.2.11: what is auxiliary is passed over.
+        self.rest = rest.get(4 * usize::from(words)..)?;
+        let sources = sources.as_chunks::<4>().0;
+        Some(IgmpRecord { kind: RecordType(kind), group: Ipv4Addr::from_octets(group), sources })
+    }
+}
+
+impl<'a> Iterator for IgmpRecords<'a> {
+    type Item = IgmpRecord<'a>;
+
+    fn next(&mut self) -> Option<IgmpRecord<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        self.one()
+    }
+}
+
+/// Writes a query of version 3 (RFC 3376 section 4.1): of all groups, of one, or of sources of one. Tenths of seconds for
+/// answers and seconds between queries are below 128, which is a code that stands for itself. Its length, or `None` when it
+/// does not fit.
+pub fn write_query(
+    out: &mut [u8],
+    (group, sources): (Option<Ipv4Addr>, &[Ipv4Addr]),
+    (tenths, robustness, interval_secs): (u8, u8, u8),
+) -> Option<usize> {
+    let length = 12 + 4 * sources.len();
+    let message = out.get_mut(..length)?;
+    let (head, list) = message.split_first_chunk_mut::<12>()?;
+    let [a, b, c, d] = group.unwrap_or(Ipv4Addr::UNSPECIFIED).octets();
+    let [high, low] = u16::try_from(sources.len()).ok()?.to_be_bytes();
+    *head = [QUERY, tenths.min(127), 0, 0, a, b, c, d, robustness & 7, interval_secs.min(127), high, low];
+    list.as_chunks_mut::<4>().0.iter_mut().zip(sources).for_each(|(to, from)| *to = from.octets());
+    icmp4::make(message);
+    Some(length)
 }
 
 /// A code whose highest bit is set is a floating-point number (RFC 3376 section 4.1.1).
@@ -119,7 +191,7 @@ impl<'a> IgmpMessage<'a> {
         let group = Ipv4Addr::from_octets(group);
         match kind {
             QUERY => Self::query(code, group, rest),
-            REPORT_V3 => Ok(Self::ReportV3),
+            REPORT_V3 => IgmpRecords::new(message).map(Self::ReportV3),
             REPORT_V1 | REPORT_V2 | LEAVE if !group.is_multicast() => Err(IgmpInvalid::Group),
             REPORT_V1 | REPORT_V2 => Ok(Self::Report(group)),
             LEAVE => Ok(Self::Leave(group)),
@@ -260,6 +332,37 @@ mod tests {
         assert_eq!(query(&[0x16, 0, 0, 0, 0, 0, 0, 0]), Err(IgmpInvalid::Group));
         assert_eq!(query(&[0x77, 0, 0, 0, 0, 0, 0, 0]), Err(IgmpInvalid::Type));
         assert_eq!(IgmpMessage::parse(&[0x11, 0, 1, 2, 0, 0, 0, 0]), Err(IgmpInvalid::Checksum));
+    }
+
+    #[test]
+    fn records_of_a_report_are_read_and_must_be_whole() {
+        let mut out = [0; 64];
+        let (group, source) = (Ipv4Addr::new(232, 1, 1, 1), Ipv4Addr::new(10, 0, 0, 1));
+        let report = ReportWriter::new(&mut out).record(RecordType::ALLOW_NEW_SOURCES, group, &[source]);
+        let len = report.record(RecordType::CHANGE_TO_EXCLUDE, group, &[]).finish().unwrap();
+        let IgmpMessage::ReportV3(records) = IgmpMessage::parse(&out[..len]).unwrap() else { panic!() };
+        let all: Vec<_> = records.collect();
+        assert_eq!((all.len(), all[0].sources, all[1].kind), (2, &[source.octets()][..], RecordType(4)));
+        let mut lying = out[..len].to_vec();
+        lying[7] = 3;
+        assert_eq!(query(&lying), Err(IgmpInvalid::Length));
+        lying[7] = 2;
+        lying[11] = 9;
+        assert_eq!(query(&lying), Err(IgmpInvalid::Length));
+        lying[11] = 1;
+        lying[12] = 10;
+        assert_eq!(query(&lying), Err(IgmpInvalid::Group));
+    }
+
+    #[test]
+    fn queries_are_written_as_they_are_read() {
+        let mut out = [0; 64];
+        let (group, source) = (Ipv4Addr::new(232, 1, 1, 1), Ipv4Addr::new(10, 0, 0, 1));
+        let len = write_query(&mut out, (Some(group), &[source]), (100, 2, 60)).unwrap();
+        let IgmpMessage::Query(query) = IgmpMessage::parse(&out[..len]).unwrap() else { panic!() };
+        assert_eq!((query.group, query.sources), (Some(group), &[source.octets()][..]));
+        assert_eq!((query.max_response_ms, query.robustness, query.interval_secs), (10_000, 2, 60));
+        assert_eq!(write_query(&mut out[..11], (None, &[]), (100, 2, 60)), None);
     }
 
     #[test]

@@ -317,13 +317,18 @@ impl<W: Write> Writer<W> {
     /// Appends a packet; `timestamp` is the time since the Unix epoch and ends at 2106, `packet`
     /// beyond [`SNAPLEN`] bytes is cut.
     pub fn write(&mut self, timestamp: Duration, packet: &[u8]) -> io::Result<()> {
-        let data = packet.get(..SNAPLEN as usize).unwrap_or(packet);
+        self.write_part(timestamp, packet, packet.len())
+    }
+
+    /// As [`write`](Self::write), with the first bytes only of a packet of `original_len` bytes.
+    pub fn write_part(&mut self, timestamp: Duration, start: &[u8], original_len: usize) -> io::Result<()> {
+        let data = start.get(..SNAPLEN as usize).unwrap_or(start);
         let mut header = [0; RECORD_HEADER];
         let fields = [
             u32::try_from(timestamp.as_secs()).unwrap_or(u32::MAX),
             timestamp.subsec_micros(),
             data.len() as u32,
-            u32::try_from(packet.len()).unwrap_or(u32::MAX),
+            u32::try_from(original_len).unwrap_or(u32::MAX),
         ];
         for (bytes, field) in header.as_chunks_mut::<4>().0.iter_mut().zip(fields) {
             *bytes = field.to_ne_bytes();

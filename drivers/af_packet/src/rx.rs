@@ -2,7 +2,7 @@
 //! **af-packet-input** -> ethernet-input | ip4-input | a superpath, as the interface says
 
 use std::fmt;
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -178,8 +178,8 @@ impl RxQueue for HostRx {
         taken
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        (!self.gone).then(|| self.ring.fd().as_raw_fd())
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        (!self.gone).then(|| self.ring.fd())
     }
 
     fn is_parked(&self) -> bool {

@@ -67,7 +67,8 @@ pub static COMMANDS: &[Command] = &[
          `others`, every frame for one station that is not the router; `arp`, ARP and neighbour discovery for the \
          kernel's addresses; `dhcp`, DHCP, DHCPv6 and router advertisements; `ssh`, `tcp:PORT`, `udp:PORT`, what is \
          for a port of the kernel's addresses, with errors about it and fragments; `to:PREFIX` and `from:PREFIX`, \
-         what is for or from these addresses; `none`. A frame for the router's own MAC address is always the router's.",
+         what is for or from these addresses; `none`. A frame for the router's own MAC address is always the router's; \
+         with `mac-reuse` the link-local address of the shared MAC address is, too.",
     ),
     Command::new("show interface af_xdp [<interface>]", "Show AF_XDP interfaces and their pinholes", show)
         .examples(&["show interface af_xdp", "show interface af_xdp eth0/0"]),

@@ -13,6 +13,7 @@ use shoal_link::{AdminState, Link, LinkWatch, mac_or_random};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
+use shoal_wire::ip6_address::link_local_of;
 
 use crate::config::{CreateXdp, Mac, check_pinhole};
 use crate::counters::XdpCounters;
@@ -125,7 +126,12 @@ impl XdpInterface {
     fn apply_with(&self, take: bool, pinhole: &Pinhole, mac: MacAddress) -> Result<(), Error> {
         let kernel_mac = self.link.borrow().as_ref().and_then(|l| l.mac).map_or(MacAddress::ZERO, MacAddress);
         let own_mac = (self.asked.borrow().mac != Mac::Kernels).then_some(mac);
-        let addresses = self.addresses.borrow();
+        let mut addresses = self.addresses.borrow().clone();
+        if own_mac.is_none() {
+            // With one MAC address for both, both have the link-local address that it makes. Neighbours answer the router
+            // there.
+            addresses.retain(|address| *address != IpAddr::V6(link_local_of(kernel_mac)));
+        }
         self.filter.borrow_mut().apply(&Wanted { take, own_mac, kernel_mac, pinhole, addresses: &addresses })
     }
 

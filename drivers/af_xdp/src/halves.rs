@@ -41,6 +41,14 @@ impl Rx {
         }
     }
 
+    /// Whether frames wait in the transmit ring until the kernel is asked again, which `flush` does.
+    pub(crate) fn is_stuck(&self) -> bool {
+        match self {
+            Rx::Own(rx) => rx.rings.is_stuck(),
+            Rx::Lent(rx) => rx.rings.is_stuck(),
+        }
+    }
+
     /// Descriptors and indices that made no sense.
     pub(crate) fn malformed(&self) -> u64 {
         match self {

@@ -2,12 +2,14 @@
 //! **af_xdp-input** -> ethernet-input | a superpath, as the interface says
 
 use std::fmt;
-use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE};
 use shoal_derive::ErrorCounters;
+use shoal_graph::clock::Time;
 use shoal_graph::{FrameCx, NodeIndex, RxQueue};
 use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp, Refused};
@@ -26,6 +28,9 @@ pub(crate) const NODE: &str = "af_xdp-input";
 const STATS_WHEN_IDLE: u32 = 64;
 /// Polls after which they are read, also under load.
 const STATS_EVERY: u32 = 1024;
+
+/// When the kernel is asked again to send what it did not send at once.
+const ASK_AGAIN: Duration = Duration::from_micros(100);
 
 /// Why a frame does not become a packet.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,8 +235,13 @@ impl RxQueue for XdpRx {
         taken
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        Some(self.queue.as_fd().as_raw_fd())
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.queue.as_fd())
+    }
+
+    /// No packet may come that would bring those along which the kernel did not send at once.
+    fn deadline(&self, now: Time) -> Option<Time> {
+        self.queue.is_stuck().then(|| now.after(ASK_AGAIN))
     }
 }
 

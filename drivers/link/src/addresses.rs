@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::Socket;
 
+use crate::netlink::{Heard, hear, subscribe};
 use crate::{Error, IfIndex, netlink};
 
 /// `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of linux/rtnetlink.h.
@@ -30,9 +31,7 @@ impl AddressWatch {
     /// # Errors
     /// The kernel cannot be asked.
     pub fn open() -> Result<Self, Error> {
-        let mut socket = Socket::new(NETLINK_ROUTE).map_err(Error::os("socket(AF_NETLINK)"))?;
-        // Subscribed before the table is read, so that no change falls between the two.
-        socket.bind(&SocketAddr::new(0, GROUPS)).map_err(Error::os("bind(RTMGRP_IFADDR)"))?;
+        let socket = subscribe(GROUPS, "bind(RTMGRP_IFADDR)")?;
         let mut watch = Self { socket, table: BTreeMap::new(), dumping: false };
         watch.start_dump()?;
         while watch.dumping {
@@ -75,17 +74,11 @@ impl AddressWatch {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let (datagram, from) = match self.socket.recv_from_full() {
-            Ok(read) => read,
-            Err(e) if e.raw_os_error() == Some(libc::EINTR) => return Ok(()),
-            // Announcements were lost.
-            Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => return self.start_dump(),
-            Err(e) => return Err(Error::os("recv(AF_NETLINK)")(e)),
+        let datagram = match hear(&self.socket)? {
+            Heard::Datagram(datagram) => datagram,
+            Heard::Nothing => return Ok(()),
+            Heard::Lost => return self.start_dump(),
         };
-        // Any process may send to a netlink socket; only the kernel's port number is 0.
-        if from.port_number() != 0 {
-            return Ok(());
-        }
         for message in netlink::messages(&datagram) {
             match message?.payload {
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(m)) => {

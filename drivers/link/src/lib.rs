@@ -2,7 +2,7 @@
 //!
 //! - [`Link`], [`LinkWatch`]: what the kernel says about an interface, now and whenever it changes;
 //!   [`set_admin_state`], [`set_mtu`]; [`netlink::ask`] for everything else.
-//! - [`AddressWatch`]: the kernel's own addresses, likewise.
+//! - [`AddressWatch`]: the kernel's own addresses, likewise. [`Announcements`]: its neighbours and routes, too.
 //! - [`EventFd`], [`Doorbell`]: how one end of a shared ring waits for the other, and wakes it.
 //! - [`Listener`]: how peers come. [`PeerFd`]: what they send, and how it is closed.
 //! - [`Stations`]: which frames an interface of the kernel passes on.
@@ -13,6 +13,7 @@
 #![deny(unsafe_code)]
 
 mod addresses;
+mod announce;
 mod error;
 mod event;
 mod facts;
@@ -27,6 +28,7 @@ mod sys;
 mod watch;
 
 pub use addresses::AddressWatch;
+pub use announce::{Announcement, Announcements};
 pub use error::Error;
 pub use event::{Doorbell, EventError, EventFd};
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};

@@ -1,4 +1,4 @@
-//! One question, one answer: the blocking half of rtnetlink.
+//! rtnetlink: one question and its answer, and sockets that hear what the kernel announces.
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -30,6 +30,43 @@ pub fn ask(
                 _ => {}
             }
         }
+    }
+}
+
+/// A socket that hears what the kernel announces to these groups (`RTMGRP_...`) in the namespace of the calling thread.
+///
+/// Whoever reads a table as well subscribes first, so that no change falls between the two.
+///
+/// # Errors
+/// The kernel refuses; the refusal of the groups is called `what`.
+pub(crate) fn subscribe(groups: u32, what: &'static str) -> Result<Socket, Error> {
+    let mut socket = Socket::new(NETLINK_ROUTE).map_err(Error::os("socket(AF_NETLINK)"))?;
+    socket.bind(&SocketAddr::new(0, groups)).map_err(Error::os(what))?;
+    Ok(socket)
+}
+
+/// What a read of a subscription gives.
+pub(crate) enum Heard {
+    /// Messages of the kernel.
+    Datagram(Vec<u8>),
+    /// Nothing that counts; there may be more.
+    Nothing,
+    /// The kernel has thrown announcements away that did not fit: what there is must be asked for again.
+    Lost,
+}
+
+/// Reads one datagram.
+///
+/// # Errors
+/// `EAGAIN` when none waits on a socket that does not block; the socket cannot be read.
+pub(crate) fn hear(socket: &Socket) -> Result<Heard, Error> {
+    match socket.recv_from_full() {
+        // Any process may send to a netlink socket; only the kernel's port number is 0.
+        Ok((datagram, from)) if from.port_number() == 0 => Ok(Heard::Datagram(datagram)),
+        Ok(_) => Ok(Heard::Nothing),
+        Err(e) if e.raw_os_error() == Some(libc::EINTR) => Ok(Heard::Nothing),
+        Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => Ok(Heard::Lost),
+        Err(e) => Err(Error::os("recv(AF_NETLINK)")(e)),
     }
 }
 

@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::Socket;
 
+use crate::netlink::{Heard, hear, subscribe};
 use crate::{AdminState, Error, IfIndex, Link, netlink};
 
 /// `RTMGRP_LINK` of linux/rtnetlink.h.
@@ -63,9 +64,7 @@ impl LinkWatch {
     /// Subscribes in the network namespace of the calling thread and reads the table; the interfaces that
     /// exist already are in [`LinkWatch::links`] and make no events.
     pub fn open() -> Result<Self, Error> {
-        let mut socket = Socket::new(NETLINK_ROUTE).map_err(Error::os("socket(AF_NETLINK)"))?;
-        // Subscribed before the table is read, so that no change falls between the two.
-        socket.bind(&SocketAddr::new(0, GROUP_LINK)).map_err(Error::os("bind(RTMGRP_LINK)"))?;
+        let socket = subscribe(GROUP_LINK, "bind(RTMGRP_LINK)")?;
         let mut watch = Self { socket, table: BTreeMap::new(), dump: None, events: VecDeque::new() };
         watch.start_dump()?;
         while watch.dump.is_some() {
@@ -111,17 +110,11 @@ impl LinkWatch {
 
     /// Reads one datagram into events.
     fn read(&mut self) -> Result<(), Error> {
-        let (datagram, from) = match self.socket.recv_from_full() {
-            Ok(read) => read,
-            Err(e) if e.raw_os_error() == Some(libc::EINTR) => return Ok(()),
-            // Announcements were lost.
-            Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => return self.start_dump(),
-            Err(e) => return Err(Error::os("recv(AF_NETLINK)")(e)),
+        let datagram = match hear(&self.socket)? {
+            Heard::Datagram(datagram) => datagram,
+            Heard::Nothing => return Ok(()),
+            Heard::Lost => return self.start_dump(),
         };
-        // Any process may send to a netlink socket; only the kernel's port number is 0.
-        if from.port_number() != 0 {
-            return Ok(());
-        }
         for message in netlink::messages(&datagram) {
             let message = message?;
             // Announcements from before the dump may still be in the queue; they prove nothing about now.

@@ -339,9 +339,9 @@ pub struct MemifDetails {
     pub zero_copy: bool,
     /// The socket.
     pub socket_id: u32,
-    /// Entries of each ring.
+    /// Entries of each ring of a slave that is connected, 1 for all others.
     pub ring_size: u32,
-    /// Bytes of each buffer.
+    /// Bytes of each buffer of a slave that is connected, 0 for all others.
     pub buffer_size: u16,
     /// Whether it is up, and connected.
     pub flags: IfStatusFlags,
@@ -359,6 +359,10 @@ impl Dump for MemifDump {
             let has = |flag: IfFlags| data.is_some_and(|d| d.flags().has(flag));
             let bit = |flag: IfFlags, said: u32| if has(flag) { said } else { 0 };
             let up = bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP);
+            // Rings are the slave's, and are there while it is connected; VPP tells 1 and 0 for everyone else.
+            let has_rings = info.connected && info.config.role == Role::Slave;
+            let (ring_size, buffer_size) =
+                if has_rings { (info.config.ring_size, info.config.buffer_size) } else { (1, 0) };
             MemifDetails {
                 sw_if_index: InterfaceIndex(info.index.0),
                 hw_addr: MacAddress(data.map(|d| d.mac().0).unwrap_or_default()),
@@ -373,8 +377,8 @@ impl Dump for MemifDump {
                 },
                 zero_copy: info.config.zero_copy,
                 socket_id: info.config.socket,
-                ring_size: info.config.ring_size,
-                buffer_size: info.config.buffer_size,
+                ring_size,
+                buffer_size,
                 flags: IfStatusFlags(up | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP)),
                 if_name: Text::from(info.name.as_str()),
             }

@@ -4,7 +4,7 @@ use shoal_wire::MacAddress;
 
 use crate::Error;
 use crate::proto::{Mode, SECRET_BYTES, Secret};
-use crate::sys::ring_bytes;
+use crate::ring::ring_bytes;
 
 /// Most queues of a kind that a memif may have.
 pub const MOST_QUEUES: usize = 64;

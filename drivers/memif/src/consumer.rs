@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use shoal_buffer::FRAME_SIZE;
 
-use crate::sys::{Desc, Regions, RingMemory};
+use crate::region::Regions;
+use crate::ring::{Desc, RingMemory};
 use shoal_link::EventFd;
 
 /// Most descriptors that are looked at before packets are handed on.

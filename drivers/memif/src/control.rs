@@ -117,6 +117,7 @@ impl Memifs {
             return Err(Error::Range { what, value: id.into(), rule, nearest: 1 });
         }
         drop(sockets);
+        place.make_folder(&self.runtime_dir)?;
         self.put_socket(id, filename, place);
         Ok(id)
     }

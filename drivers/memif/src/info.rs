@@ -3,7 +3,7 @@
 use shoal_interface::SwIfIndex;
 
 use crate::config::CreateMemif;
-use crate::sys::{Desc, RingPlace};
+use crate::ring::{Desc, RingPlace};
 
 /// How much is read of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

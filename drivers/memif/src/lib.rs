@@ -8,7 +8,7 @@
 //!
 //! The peer may write to shared memory whatever it likes, at any time. Each value is read once and checked before it is
 //! used; packets are copied before anybody looks at them.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod api;
 pub mod cli;
@@ -21,13 +21,13 @@ mod memif;
 mod port;
 mod producer;
 mod proto;
+mod region;
+mod ring;
 mod running;
 mod rx;
 mod session;
 mod show;
 mod socket;
-#[allow(unsafe_code)]
-mod sys;
 mod tx;
 
 use std::rc::Rc;
@@ -41,9 +41,10 @@ pub use error::Error;
 pub use info::{Detail, MemifInfo, RingInfo, SocketInfo};
 pub use producer::{Producer, Refusal};
 pub use proto::{AddRing, Hello, Init, MESSAGE_BYTES, Malformed, Message, Mode, Secret, VERSION};
+pub use region::{Region, RegionError, Regions};
+pub use ring::{Desc, RingMemory, RingPlace, RingPlaceError, ring_bytes};
 pub use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 pub use socket::{Link, LinkError, Place, listen};
-pub use sys::{Desc, Region, RegionError, Regions, RingMemory, RingPlace, RingPlaceError, ring_bytes};
 
 /// The module.
 pub static MODULE: Module = Module {

@@ -3,7 +3,7 @@
 use shoal_buffer::Packet;
 
 use crate::consumer::{Lie, Slots};
-use crate::sys::{Desc, RingMemory};
+use crate::ring::{Desc, RingMemory};
 use shoal_link::Doorbell;
 
 /// How many packets ahead memory is loaded.

@@ -2,7 +2,7 @@
 //! **memif-input** -> ethernet-input | ip4-input | ip6-input | a superpath, as the interface says
 
 use std::cell::Cell;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,8 @@ use shoal_interface::SwIfIndex;
 
 use crate::consumer::{Consumer, Found};
 use crate::port::Port;
-use crate::sys::{Desc, Regions};
+use crate::region::Regions;
+use crate::ring::Desc;
 
 /// Name of the input node all memifs run under.
 pub(crate) const NODE: &str = "memif-input";
@@ -164,8 +165,8 @@ impl RxQueue for MemifRx {
         found
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        self.consumer.as_ref().map(|consumer| consumer.event().raw())
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.consumer.as_ref().map(|consumer| consumer.event().as_fd())
     }
 
     /// Asked before the thread goes to sleep, and only then.
@@ -231,10 +232,8 @@ fn fill_parts(cache: &mut Cache, mut pkt: Packet<'_>, regions: &Regions, parts: 
         let (mut offset, mut left) = (part.offset, part.length as usize);
         while left > 0 {
             if room == 0 {
-                if let Some(full) = tail.take() {
-                    pkt.append_segment(full);
-                }
-                let Some(fresh) = cache.alloc_one() else {
+                let added = tail.take().map_or(Ok(()), |full| cache.append(&mut pkt, full));
+                let Some(fresh) = added.ok().and_then(|()| cache.alloc_one()) else {
                     let _ = pkt.truncate(0);
                     return None;
                 };
@@ -253,7 +252,7 @@ fn fill_parts(cache: &mut Cache, mut pkt: Packet<'_>, regions: &Regions, parts: 
         }
     }
     if let Some(last) = tail {
-        pkt.append_segment(last);
+        cache.append(&mut pkt, last).ok()?;
     }
     Some(bytes)
 }

@@ -26,8 +26,9 @@ use crate::control::Memifs;
 use crate::memif::{Memif, Socket};
 use crate::producer::Producer;
 use crate::proto::{AddRing, Hello, Init, Message, VERSION};
+use crate::region::{Region, Regions};
+use crate::ring::{RingMemory, RingPlace, ring_bytes};
 use crate::socket::{Link, LinkError};
-use crate::sys::{Region, Regions, RingMemory, RingPlace, ring_bytes};
 use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 
 /// How long a peer may take for its next word until all is said.

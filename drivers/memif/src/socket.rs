@@ -60,6 +60,21 @@ impl Place {
         Ok(Place::File(path))
     }
 
+    /// Makes the folders of a file in the runtime directory; an operator makes others, with the rights they want.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn make_folder(&self, runtime_dir: &Path) -> Result<(), Error> {
+        let Place::File(path) = self else { return Ok(()) };
+        match path.parent() {
+            Some(folder) if folder != runtime_dir && folder.starts_with(runtime_dir) => {
+                let failed = |source| Error::Os { what: format!("folder {}", folder.display()), source };
+                std::fs::create_dir_all(folder).map_err(failed)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn address(&self) -> io::Result<SocketAddrUnix> {
         Ok(match self {
             Place::File(path) => SocketAddrUnix::new(path)?,

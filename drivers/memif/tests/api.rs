@@ -94,7 +94,7 @@ fn sockets_and_interfaces_come_and_go_by_message() {
 
     let all: Vec<_> = MemifDump {}.dump(&call).collect();
     assert_eq!(all.len(), 1);
-    assert_eq!((all[0].id, all[0].socket_id, all[0].ring_size, all[0].buffer_size), (3, 1, 1024, 2048));
+    assert_eq!((all[0].id, all[0].socket_id, all[0].ring_size, all[0].buffer_size), (3, 1, 1, 0));
     assert_eq!((all[0].if_name.as_str(), all[0].role, all[0].flags.0), ("memif1/3", MemifRole::Slave, 0));
     assert_ne!(all[0].hw_addr, MacAddress::default());
     let sockets: Vec<_> = MemifSocketFilenameDump {}.dump(&call).collect();

@@ -273,6 +273,10 @@ impl Taps {
         self.interfaces.set_follows(index)
     }
 
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
     /// Changes the host's side of a TAP.
     pub(crate) fn change(
         &self,

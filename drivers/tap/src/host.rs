@@ -83,6 +83,15 @@ pub(crate) fn set(ifindex: u32, what: LinkAttribute) -> Result<(), Error> {
     ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK").map(drop).map_err(Error::from)
 }
 
+/// Lets an interface be used, or no longer.
+pub(crate) fn set_up(ifindex: u32, up: bool) -> Result<(), Error> {
+    let mut link = LinkMessage::default();
+    link.header.index = ifindex;
+    link.header.change_mask = LinkFlags::Up;
+    link.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
+    ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK").map(drop).map_err(Error::from)
+}
+
 fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {
     let mut request = RouteMessage::default();
     request.header.address_family = family(gateway);

@@ -2,10 +2,11 @@
 
 use shoal_buffer::{Pages, Pool, PoolConfig};
 use shoal_link::EventFd;
+use shoal_shm::{Mapping, Populate};
 use std::sync::Arc;
 
 use crate::ring::{HEADER, Ring, slot_bytes};
-use crate::sys::vring::{NEXT, Shared, Vring, WRITE};
+use crate::vring::{NEXT, Vring, WRITE};
 
 /// The kernel's end of a ring.
 pub(crate) struct Kernel {
@@ -19,7 +20,7 @@ pub(crate) struct Kernel {
 /// Both ends of a ring. The kernel's says at first that it wants to be woken.
 pub(crate) fn ends(size: u16) -> (Ring, Kernel) {
     let slot = slot_bytes(size);
-    let memory = Shared::map(Vring::bytes(size, slot)).unwrap();
+    let memory = Arc::new(Mapping::anonymous(Vring::bytes(size, slot), Populate::Later).unwrap());
     let vring = Vring::new(&memory, 0, size, slot).unwrap();
     let kernel = Kernel { ring: vring.other_end(), taken: 0, used: 0 };
     (Ring::new(vring, EventFd::create().unwrap()), kernel)

@@ -22,6 +22,7 @@ mod error;
 mod host;
 #[cfg(test)]
 mod kernel_tests;
+mod listen;
 mod netns;
 mod pair;
 mod port;
@@ -35,6 +36,7 @@ mod sys;
 mod tap;
 mod tx;
 mod tx_ring;
+mod vring;
 mod watch;
 
 use std::rc::Rc;

@@ -4,13 +4,14 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_link::EventFd;
+use shoal_shm::{Mapping, Populate};
 use shoal_vnet::VnetHdr;
 
 use crate::ring::{HEADER, RING_SIZE, Ring, slot_bytes};
 use crate::rx_ring::RxRing;
 use crate::sys::vhost::{self, Vhost};
-use crate::sys::vring::{Shared, Vring};
 use crate::tx_ring::TxRing;
+use crate::vring::Vring;
 use crate::{CreateTap, Error, Mode, SendError, Tap, TapQueue, VhostNet};
 
 /// Entries of the rings, receive and transmit.
@@ -128,7 +129,9 @@ impl Pair {
         let [rx_size, tx_size] = sizes;
         let tx_size = tx_size.saturating_mul(TX_SLOTS).min(MOST);
         let [rx_bytes, tx_bytes] = [rx_size, tx_size].map(|size| Vring::bytes(size, slot_bytes(size)));
-        let memory = Shared::map(rx_bytes + tx_bytes)?;
+        let memory =
+            Mapping::anonymous(rx_bytes + tx_bytes, Populate::Later).map_err(Error::os("mmap(rings)"))?;
+        let memory = Arc::new(memory);
         let ring = |at, size| -> Result<Ring, Error> {
             let vring = Vring::new(&memory, at, size, slot_bytes(size));
             let (what, rule) = ("ring size", "a power of two up to 32768");

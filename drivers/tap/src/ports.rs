@@ -1,12 +1,13 @@
 //! TAPs that features ask for: see [`shoal_interface::HostPorts`].
 
+use std::any::Any;
 use std::net::IpAddr;
 
 use netlink_packet_route::link::LinkAttribute;
-use shoal_interface::{HostPort, HostPorts, SwIfIndex};
+use shoal_interface::{HostEvent, HostLayer, HostPort, HostPorts, SwIfIndex};
 use shoal_wire::MacAddress;
 
-use crate::{Address, CreateTap, HostConfig, NetnsRef, TapConfig, Taps, host};
+use crate::{Address, AdminState, CreateTap, HostConfig, Mode, NetnsRef, TapConfig, Taps, host, listen};
 
 impl HostPorts for Taps {
     fn create(&self, port: &HostPort) -> Result<SwIfIndex, String> {
@@ -14,9 +15,14 @@ impl HostPorts for Taps {
             netns: port.netns.clone().map(NetnsRef::Name),
             mac: Some(port.mac.0),
             mtu: Some(port.mtu.into()),
+            admin: if port.up { AdminState::Up } else { AdminState::Down },
             ..HostConfig::default()
         };
-        let tap = TapConfig { name: Some(port.name.clone()), host, ..TapConfig::default() };
+        let (mode, host) = match port.layer {
+            HostLayer::Ethernet => (Mode::Tap, host),
+            HostLayer::Ip => (Mode::Tun, HostConfig { mac: None, ..host }),
+        };
+        let tap = TapConfig { name: Some(port.name.clone()), host, mode, ..TapConfig::default() };
         let create = CreateTap { tap, ..CreateTap::default() };
         let index = Taps::create(self, &create).map_err(|e| e.to_string())?;
         self.follows(index).map_err(|e| e.to_string())?;
@@ -29,6 +35,14 @@ impl HostPorts for Taps {
 
     fn host_index(&self, interface: SwIfIndex) -> Option<u32> {
         self.list(Some(interface)).ok()?.first().map(|tap| tap.host_ifindex)
+    }
+
+    fn set_up(&self, interface: SwIfIndex, up: bool) -> Result<(), String> {
+        self.change(interface, |index| host::set_up(index, up))
+    }
+
+    fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
+        listen::listen(self.processes(), netns, hear).map_err(|e| e.to_string())
     }
 
     fn set_mtu(&self, interface: SwIfIndex, mtu: u16) -> Result<(), String> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use shoal_link::EventFd;
 
-use crate::sys::vring::{QUIET, Vring};
+use crate::vring::{QUIET, Vring};
 
 /// Bytes in front of each frame: [`shoal_vnet::VnetHdr`], and how many buffers the frame is in (virtio 1.2, 5.1.6).
 pub(crate) const HEADER: usize = 12;

@@ -3,7 +3,7 @@
 //! **virtio-input** -> ethernet-input | ip4-input (tun) | a superpath, as the interface says
 
 use std::fmt;
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -203,9 +203,9 @@ impl RxQueue for TapRx {
         taken
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         let fd = match &self.source {
-            Source::Calls { queue, .. } => queue.fd().as_raw_fd(),
+            Source::Calls { queue, .. } => queue.fd(),
             Source::Ring(ring) => ring.wait_fd(),
         };
         (!self.is_parked()).then_some(fd)

@@ -2,7 +2,7 @@
 //! `VIRTIO_NET_F_MRG_RXBUF`).
 
 use std::cell::Cell;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Cache};
@@ -13,7 +13,7 @@ use zerocopy::FromBytes as _;
 
 use crate::ring::{HEADER, LONGEST, Malformed, Ring};
 use crate::sys::vhost::Vhost;
-use crate::sys::vring::WRITE;
+use crate::vring::WRITE;
 
 /// A slot and its bytes that belong to the frame in hand, header included.
 #[derive(Clone, Copy)]
@@ -190,8 +190,8 @@ impl RxRing {
     }
 
     /// Readable when the kernel has woken this end.
-    pub(crate) fn wait_fd(&self) -> RawFd {
-        self.call.raw()
+    pub(crate) fn wait_fd(&self) -> BorrowedFd<'_> {
+        self.call.as_fd()
     }
 
     /// Asks the kernel to wake this end; tells whether there is a frame already.

@@ -6,7 +6,7 @@ use shoal_link::Refused;
 use super::*;
 use crate::kernel_tests::{Kernel, ends, pattern, pool};
 use crate::ring::slot_bytes;
-use crate::sys::vring::QUIET;
+use crate::vring::QUIET;
 
 const PLAIN: [u8; 10] = [0; 10];
 

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 use crate::SendError;
 use crate::ring::{HEADER, Malformed, Ring};
 use crate::sys::vhost::Vhost;
-use crate::sys::vring::NEXT;
+use crate::vring::NEXT;
 
 /// Bytes of an Ethernet header: the kernel takes nothing shorter.
 const LEAST: usize = 14;

@@ -4,7 +4,7 @@ use zerocopy::FromBytes as _;
 use super::*;
 use crate::kernel_tests::{Kernel, ends, pattern};
 use crate::ring::{LONGEST, slot_bytes};
-use crate::sys::vring::QUIET;
+use crate::vring::QUIET;
 
 fn started(size: u16) -> (TxRing, Kernel) {
     let (ring, kernel) = ends(size);

@@ -16,12 +16,12 @@ use shoal_wire::MacAddress;
 
 use crate::config::{CreateVhost, Role};
 use crate::features::Features;
+use crate::memory::Trust;
 use crate::port::Port;
 use crate::queue::{Queue, Sender as Ring};
 use crate::rx::{self, NODE, VhostRx};
 use crate::session::{Gate, Rings, Session};
 use crate::socket::{self, Word, path_of};
-use crate::sys::Trust;
 use crate::task;
 use crate::tx::{TxQueue, VhostTx};
 use crate::{Detail, Error, RingInfo, VhostInfo};

@@ -4,7 +4,8 @@ use shoal_interface::SwIfIndex;
 
 use crate::CreateVhost;
 use crate::features::Features;
-use crate::sys::{Desc, RegionSaid};
+use crate::memory::RegionSaid;
+use crate::vring::Desc;
 
 /// How much is read of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //!
 //! A guest may write to its memory whatever it likes, at any time. Each value is read once and checked before it is used;
 //! packets are copied before anybody looks at them.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod api;
 mod call;
@@ -19,6 +19,7 @@ mod control;
 mod error;
 mod features;
 mod info;
+mod memory;
 mod port;
 mod proto;
 mod queue;
@@ -27,10 +28,9 @@ mod rx;
 mod session;
 mod show;
 mod socket;
-#[allow(unsafe_code)]
-mod sys;
 mod task;
 mod tx;
+mod vring;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -44,11 +44,12 @@ pub use control::Vhosts;
 pub use error::Error;
 pub use features::{FEATURES, Features, PROTOCOL};
 pub use info::{Detail, RingInfo, VhostInfo};
+pub use memory::{GuestMemory, MemoryError, Piece, RegionSaid, Trust};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
 pub use queue::{Found, Lie, Progress, Queue, Reader, Refusal, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
 pub use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
-pub use sys::{Desc, GuestMemory, MemoryError, Piece, RegionSaid, Trust, Vring, VringError, VringPlace};
+pub use vring::{Desc, Vring, VringError, VringPlace};
 
 /// The module.
 pub static MODULE: Module = Module {

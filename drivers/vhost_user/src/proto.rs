@@ -3,7 +3,8 @@
 //! A message is a header of three words (request, flags, bytes that follow), its body, and descriptors beside it. All
 //! numbers are in the machine's order, which is little-endian here.
 
-use crate::sys::{MOST_REGIONS, RegionSaid, VringPlace};
+use crate::memory::{MOST_REGIONS, RegionSaid};
+use crate::vring::VringPlace;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 12;

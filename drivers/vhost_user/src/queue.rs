@@ -10,7 +10,8 @@ use shoal_link::EventFd;
 
 use crate::call::Call;
 use crate::features::{EVENT_IDX, Features, INDIRECT_DESC, MRG_RXBUF};
-use crate::sys::{Desc, GuestMemory, Piece, Vring};
+use crate::memory::{GuestMemory, Piece};
+use crate::vring::{Desc, Vring};
 
 /// Most descriptors that are looked at for one packet; those that lead to a table count, too.
 pub const MOST_DESCS: usize = 512;
@@ -292,6 +293,7 @@ fn indirect(memory: &GuestMemory, table: u64, index: u16) -> Result<Desc, BadCha
     let at = table.wrapping_add(u64::from(index) * Desc::BYTES as u64);
     let piece = memory.piece(at, Desc::BYTES as u32).ok_or(BadChain)?;
     let mut bytes = [0; Desc::BYTES];
+    // A table may be at any address, so its words cannot be atomics. What is copied out is read once, and private from then on.
     // A descriptor across two regions is in neither.
     memory.copy_out(piece, 0, bytes.get_mut(..piece.len as usize).ok_or(BadChain)?).ok_or(BadChain)?;
     if piece.len as usize == Desc::BYTES { Ok(Desc::of(bytes)) } else { Err(BadChain) }

@@ -2,7 +2,7 @@
 //! **vhost-user-input** -> ethernet-input | a superpath, as the interface says
 
 use std::cell::Cell;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Cache, DATA_SIZE, Frame, Packet};
@@ -146,8 +146,8 @@ impl RxQueue for VhostRx {
         found
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        Some(self.queue.as_ref().filter(|_| !self.broken)?.kick()?.raw())
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.queue.as_ref().filter(|_| !self.broken)?.kick()?.as_fd())
     }
 
     /// Asked before the thread goes to sleep, and only then.
@@ -266,12 +266,12 @@ fn fill_chain(cache: &mut Cache, mut pkt: Packet<'_>, reader: &mut Reader<'_>, l
     let mut tail: Option<Buffer> = None;
     for mut buffer in rest.into_iter().rev().flatten() {
         if let Some(tail) = tail.take() {
-            cache.packet(&mut buffer).append_segment(tail);
+            cache.append(&mut cache.packet(&mut buffer), tail).ok()?;
         }
         tail = Some(buffer);
     }
     if let Some(tail) = tail {
-        pkt.append_segment(tail);
+        cache.append(&mut pkt, tail).ok()?;
     }
     Some(())
 }

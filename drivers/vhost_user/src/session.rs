@@ -9,9 +9,10 @@ use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
 
 use crate::call::Call;
 use crate::features::{Features, PROTOCOL_FEATURES, PROTOCOL_REPLY_ACK};
+use crate::memory::{GuestMemory, MemoryError, Trust};
 use crate::proto::{Answer, Header, Malformed, Message};
 use crate::queue::{Progress, Queue};
-use crate::sys::{GuestMemory, MemoryError, Trust, Vring, VringError, VringPlace};
+use crate::vring::{Vring, VringError, VringPlace};
 
 /// Most pairs of rings, each pair one queue each way.
 pub const MOST_PAIRS: usize = 16;

@@ -14,8 +14,8 @@ use shoal_link::{Listener, PeerFd, check_closing};
 use shoal_module::door::{FileError, SocketFile};
 
 use crate::Error;
+use crate::memory::MOST_REGIONS;
 use crate::proto::{HEADER_BYTES, Header, Malformed};
-use crate::sys::MOST_REGIONS;
 
 /// Peers that wait to be taken.
 const BACKLOG: i32 = 4;

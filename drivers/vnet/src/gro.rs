@@ -97,7 +97,8 @@ pub fn coalesce(frame: &mut Frame, spare: &mut Frame, cache: &mut Cache, front: 
         };
         match into.and_then(|slot| spare.packet(memory, slot)) {
             Some(mut first) => {
-                first.append_segment(buffer);
+                let added = cache.append(&mut first, buffer);
+                debug_assert!(added.is_ok(), "what was just received shares nothing");
                 merged += 1;
             }
             None => {

@@ -319,7 +319,7 @@ proptest! {
             let (head, rest) = bytes.split_at(cut.min(bytes.len()));
             let mut buffer = fill(&mut cache, head).unwrap();
             if let Some(rest) = (!rest.is_empty()).then(|| fill(&mut cache, rest).unwrap()) {
-                cache.packet(&mut buffer).append_segment(rest);
+                cache.packet(&mut buffer).append_segment(rest).unwrap();
             }
             let mut pkt = cache.packet(&mut buffer);
             pkt.meta_mut().flags = Flags(flags << 1);

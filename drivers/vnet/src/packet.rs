@@ -56,7 +56,8 @@ fn fill_chain(cache: &mut Cache, len: usize, mut read: impl FnMut(usize, &mut [u
         let mut pkt = cache.packet(&mut buffer);
         read(start, pkt.put(end - start).unwrap_or_default());
         if let Some(tail) = tail.take() {
-            pkt.append_segment(tail);
+            let added = cache.append(&mut pkt, tail);
+            debug_assert!(added.is_ok(), "nothing of it is shared");
         }
         tail = Some(buffer);
         end = start;
@@ -330,7 +331,7 @@ mod tests {
             let mut pkt = cache.packet(&mut buffer);
             for n in 1..segments {
                 let more = fill(&mut cache, &[n as u8]).unwrap();
-                pkt.append_segment(more);
+                pkt.append_segment(more).unwrap();
             }
             let list = SegmentList::of(&pkt);
             assert_eq!(list.is_some(), fits, "{segments}");

@@ -162,7 +162,8 @@ impl<'a> Segments<'a> {
                 }
             };
             if let Some(tail) = tail.take() {
-                cache.packet(&mut buffer).append_segment(tail);
+                let added = cache.append(&mut cache.packet(&mut buffer), tail);
+                debug_assert!(added.is_ok(), "nothing of it is shared");
             }
             if end <= first {
                 return Ok(buffer);

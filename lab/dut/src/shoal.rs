@@ -11,7 +11,7 @@ use crate::line::Line;
 use crate::program::{can_run, find, need};
 use crate::routes::{Route, extra};
 use crate::settings::Settings;
-use crate::shoal_config::{Attach, forwarding, interfaces, route, startup};
+use crate::shoal_config::{Attach, route, setup, startup};
 use crate::user_space::{Adapter, Ground};
 
 /// How long the router may take until its CLI answers.
@@ -29,8 +29,8 @@ impl Adapter for Shoal {
     }
 
     fn available(&self, settings: &Settings, scenario: &Scenario) -> Result<(), String> {
-        if scenario.forwarding != Forwarding::Route {
-            return Err(format!("shoal has no {} yet: it routes", scenario.forwarding.name()));
+        if matches!(scenario.forwarding, Forwarding::Snat(_)) {
+            return Err(format!("shoal has no {} yet", scenario.forwarding.name()));
         }
         let (daemon, client) = programs(settings)?;
         if !can_run(&client) {
@@ -46,8 +46,8 @@ impl Adapter for Shoal {
         vec!["memif", "af-xdp", "af-packet"]
     }
 
-    fn rewrites(&self, _: &Scenario) -> bool {
-        true
+    fn rewrites(&self, scenario: &Scenario) -> bool {
+        scenario.forwarding == Forwarding::Route
     }
 
     fn version(&self, settings: &Settings) -> String {
@@ -66,7 +66,7 @@ impl Adapter for Shoal {
         })?;
         let attach = attach(ground);
         let run = ground.stand.path("run");
-        let setup = interfaces(&attach, &ground.scenario) + &forwarding(&attach, &ground.scenario);
+        let setup = setup(&attach, &ground.scenario);
         let setup = ground.stand.write("setup.cli", &setup)?;
         let cores = &ground.stand.settings.cores;
         let text = startup(&run, &ground.stand.path("lib"), &setup, cores.main, &ground.workers());
@@ -124,6 +124,13 @@ impl Adapter for Shoal {
             ground.stand.run(&line).map(drop)
         };
         Some(set(ground, "down").and_then(|()| set(ground, "up")))
+    }
+
+    fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
+        if ground.scenario.forwarding != Forwarding::Bridge {
+            return None;
+        }
+        Some(client(ground, "clear l2fib").and_then(|line| ground.stand.run_often(&line).map(drop)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use shoal_lab_plan::{Scenario, Side};
+use shoal_lab_plan::{Forwarding, Scenario, Side};
 
 use crate::routes::{Route, side, taken};
 use crate::settings::list;
@@ -82,22 +82,38 @@ pub(crate) fn startup(run: &Path, lib: &Path, setup: &Path, main: usize, workers
     )
 }
 
-/// Commands that make the ports, with addresses, and put them up.
-pub(crate) fn interfaces(attach: &Attach, scenario: &Scenario) -> String {
+/// Commands that make the ports, say what is to be done with frames, and put the ports up.
+pub(crate) fn setup(attach: &Attach, scenario: &Scenario) -> String {
     let mut text = attach.create.clone();
-    for at in Side::BOTH {
-        let (own, name) = (side(scenario, at), attach.name(at));
+    let [left, right] = &attach.names;
+    for name in [left, right] {
         let _ = writeln!(text, "set interface mtu {} {name}", scenario.mtu);
-        let _ = writeln!(text, "set interface ip address {name} {}/{}", own.device4, own.length4);
-        let _ = writeln!(text, "set interface ip address {name} {}/{}", own.device6, own.length6);
+    }
+    match scenario.forwarding {
+        Forwarding::CrossConnect => {
+            let _ = writeln!(text, "set interface l2 xconnect {left} {right}");
+            let _ = writeln!(text, "set interface l2 xconnect {right} {left}");
+        }
+        Forwarding::Bridge => {
+            let _ = writeln!(text, "create bridge-domain 1");
+            let _ = writeln!(text, "set interface l2 bridge {left} 1\nset interface l2 bridge {right} 1");
+        }
+        Forwarding::Route | Forwarding::Snat(_) => text += &layer3(attach, scenario),
+    }
+    for name in [left, right] {
         let _ = writeln!(text, "set interface state {name} up");
     }
     text
 }
 
-/// Commands for neighbours and the routes that frames take.
-pub(crate) fn forwarding(attach: &Attach, scenario: &Scenario) -> String {
+/// Commands for addresses, neighbours and the routes that frames take.
+fn layer3(attach: &Attach, scenario: &Scenario) -> String {
     let mut text = String::new();
+    for at in Side::BOTH {
+        let (own, name) = (side(scenario, at), attach.name(at));
+        let _ = writeln!(text, "set interface ip address {name} {}/{}", own.device4, own.length4);
+        let _ = writeln!(text, "set interface ip address {name} {}/{}", own.device6, own.length6);
+    }
     for at in Side::BOTH {
         let (own, name, mac) = (side(scenario, at), attach.name(at), mac(side(scenario, at).tester_mac));
         let _ = writeln!(text, "set ip neighbor {name} {} {mac} static", own.tester4);
@@ -123,7 +139,7 @@ mod tests {
     fn memifs_are_masters_with_addresses_and_static_neighbours() {
         let attach = Attach::memif(Path::new("/tmp/x/memif.sock"));
         let scenario = Scenario { networks: 2, ..scenario() };
-        let text = interfaces(&attach, &scenario) + &forwarding(&attach, &scenario);
+        let text = setup(&attach, &scenario);
         assert!(text.starts_with("create memif socket id 1 filename /tmp/x/memif.sock\n"));
         for line in [
             "create interface memif id 1 socket-id 1 master hw-addr 02:00:00:00:0d:02 ring-size 2048",
@@ -134,6 +150,20 @@ mod tests {
             "ip route add 2001:2:0:8001::/64 via 2001:2:0:8000::2 memif1/1",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_switch_has_no_addresses() {
+        let attach = Attach::memif(Path::new("/tmp/x/memif.sock"));
+        let text = |forwarding| setup(&attach, &Scenario { forwarding, ..scenario() });
+        let connect = text(Forwarding::CrossConnect);
+        assert!(connect.contains("set interface l2 xconnect memif1/1 memif1/0\n"));
+        let bridge = text(Forwarding::Bridge);
+        assert!(bridge.contains("set interface l2 bridge memif1/1 1\n"));
+        for text in [connect, bridge] {
+            assert!(!text.contains("ip "), "{text}");
+            assert!(text.ends_with("set interface state memif1/0 up\nset interface state memif1/1 up\n"));
         }
     }
 

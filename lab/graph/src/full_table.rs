@@ -26,11 +26,13 @@ const RECURSIVE: u16 = 5;
 /// Packets before the first comes again: more than the caches keep routes for.
 const PACKETS: usize = 1 << 18;
 /// The same seed gives the same table and the same packets.
-const SEED: u64 = Wanted::INTERNET.seed;
-const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+pub const SEED: u64 = Wanted::INTERNET.seed;
+pub const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// Where the addresses behind the neighbours begin, and where the route that is shared lies.
 const BEHIND: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 0);
 const BEHIND6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xffff, 0, 0, 0, 0, 0, 0);
+/// The host that sends.
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const SHARED: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 const SHARED6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x1000, 0, 0, 0, 0, 0, 0);
 
@@ -117,20 +119,36 @@ pub fn packets(to: &[IpPrefix]) -> Vec<Vec<u8>> {
     let packet = |_| {
         let prefix = rng.choice(to)?;
         Some(match prefix.addr() {
-            IpAddr::V4(network) => packet4(table::address4((network, prefix.len()), &mut rng), rng.u16(..)),
+            IpAddr::V4(network) => {
+                let to = table::address4((network, prefix.len()), &mut rng);
+                packet4((SENDER, rng.u16(..)), to)
+            }
             IpAddr::V6(network) => packet6(table::address6((network, prefix.len()), &mut rng), rng.u16(..)),
         })
     };
     (0..PACKETS).filter_map(packet).collect()
 }
 
+/// As many packets to one address, in frames to chosen stations.
+pub fn frames_to(mut station: impl FnMut(&mut Rng) -> MacAddress) -> Vec<Vec<u8>> {
+    let mut rng = Rng::with_seed(SEED);
+    let frame = |_| {
+        let mut bytes = packet4((SENDER, 1), SHARED);
+        if let Some(to) = bytes.get_mut(..6) {
+            to.copy_from_slice(&station(&mut rng).0);
+        }
+        bytes
+    };
+    (0..PACKETS).map(frame).collect()
+}
+
 fn udp(port: u16, bytes: usize) -> UdpHeader {
     UdpHeader::new(port, 2, bytes as u16)
 }
 
-fn packet4(dst: Ipv4Addr, port: u16) -> Vec<u8> {
+/// A UDP packet of an address and port, to an address.
+pub fn packet4((src, port): (Ipv4Addr, u16), dst: Ipv4Addr) -> Vec<u8> {
     let payload = BYTES - EthernetHeader::LEN - Ip4Header::LEN;
-    let src = Ipv4Addr::new(10, 0, 0, 2);
     let mut ip = Ip4Header::new(src, dst, IpProtocol::UDP, 64, (Ip4Header::LEN + payload) as u16);
     ip.update_checksum();
     let ethernet = EthernetHeader::new(HOST, MAC_IN, EtherType::IP4);

@@ -21,7 +21,9 @@ use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, IpPrefix, MacA
 use crate::Result;
 use crate::full_table;
 use crate::meter::Meter;
+use crate::natted;
 use crate::scenario::{Ip, Routes, Scenario, Way};
+use crate::switched;
 use crate::work::{Count, SLICE, Work};
 
 /// What the router is made of, in the order of the daemon's table.
@@ -30,10 +32,14 @@ pub static MODULES: &[&Module] = &[
     &shoal_adj::MODULE,
     &shoal_fib::MODULE,
     &shoal_ethernet::MODULE,
+    &shoal_l2::MODULE,
     &shoal_ip4::MODULE,
     &shoal_ip6::MODULE,
     &shoal_icmp::MODULE,
+    &shoal_reassembly::MODULE,
     &shoal_arp::MODULE,
+    &shoal_bridge::MODULE,
+    &shoal_nat44_ed::MODULE,
     &shoal_pg::MODULE,
     &shoal_superpaths::MODULE,
 ];
@@ -44,8 +50,17 @@ const ORDER: &[&str] = &[
     GENERATION,
     "ip4-superpath",
     "ip-superpath",
+    "ip-feature-superpath",
+    "l2-xconnect-superpath",
+    "l2-bridge-superpath",
     "ethernet-input",
+    "l2-input",
+    "l2-learn",
+    "l2-fwd",
+    "l2-output",
     "ip4-input",
+    "ip4-sv-reassembly-feature",
+    "nat44-ed-in2out",
     "ip4-lookup",
     "ip4-rewrite",
     "ip6-input",
@@ -63,7 +78,7 @@ pub const MAC_OUT: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 pub const MAC_NEXT_HOP: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 pub const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 /// The first address with a route.
-const FIRST: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
+pub const FIRST: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 /// Bytes of each IPv4 packet: 64 on the wire, with the frame check sequence.
 pub const BYTES: usize = 60;
 
@@ -99,6 +114,11 @@ impl Router {
             (Routes::Same(n), Ip::V6) => routes6(&control, output, n).map(|()| Vec::new())?,
             (Routes::Full, ip) => full_table::routes(&control, output, ip)?,
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
+            (Routes::Crossed, _) => switched::cross(&control, [input, output]).map(|()| Vec::new())?,
+            (Routes::Bridged(n), _) => switched::bridge(&control, [input, output], n).map(|()| Vec::new())?,
+            (Routes::Translated(n), _) => {
+                natted::translate(&control, [input, output], n).map(|()| Vec::new())?
+            }
             (Routes::Flows(_), _) => Vec::new(),
         };
         let rounds = (SLICE / scenario.frame).max(1);
@@ -106,6 +126,7 @@ impl Router {
         let mut router =
             Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
         router.start_stream(scenario, &to)?;
+        router.open_sessions(scenario)?;
         router.find_nodes();
         Ok(router)
     }
@@ -114,7 +135,12 @@ impl Router {
         let pg = self.control.get::<Pg>()?;
         let frame = scenario.frame;
         let Routes::Same(n) = scenario.routes else {
-            let source = pg::Source::Packets(full_table::packets(to));
+            let source = pg::Source::Packets(match scenario.routes {
+                Routes::Bridged(n) => switched::frames(n),
+                Routes::Crossed => switched::frames(1),
+                Routes::Translated(n) => natted::packets(n),
+                _ => full_table::packets(to),
+            });
             let spec = StreamSpec {
                 limit: Some(0),
                 maxframe: frame,
@@ -139,13 +165,28 @@ impl Router {
         Ok(())
     }
 
-    /// Finds out where packets pass.
-    fn find_nodes(&mut self) {
-        for _ in 0..64 {
+    /// Lets the first packet of each flow through, where that makes its session.
+    fn open_sessions(&self, scenario: &Scenario) -> Result<()> {
+        let Routes::Translated(flows) = scenario.routes else { return Ok(()) };
+        for _ in 0..flows as usize / scenario.frame + 64 {
             self.graph.round();
         }
-        let vectors = &self.graph.graph_counters().vectors;
-        let ran = self.graph.nodes().into_iter().filter(|n| vectors.sum(n.index.number() as usize) > 0);
+        match natted::sessions(&self.control)? {
+            made if made == flows as usize => Ok(()),
+            made => Err(format!("{made} sessions of {flows} flows; {}", self.errors()).into()),
+        }
+    }
+
+    /// Finds out where packets pass now.
+    fn find_nodes(&mut self) {
+        let graph = &self.graph;
+        let passed = |node: NodeIndex| graph.graph_counters().vectors.sum(node.number() as usize);
+        let before: Vec<u64> = graph.nodes().iter().map(|n| passed(n.index)).collect();
+        for _ in 0..64 {
+            graph.round();
+        }
+        let ran = graph.nodes().into_iter().zip(before).filter(|(n, before)| passed(n.index) > *before);
+        let ran = ran.map(|(node, _)| node);
         let mut nodes: Vec<(String, NodeIndex)> = ran.map(|n| (n.name, n.index)).collect();
         let place = |name: &str| ORDER.iter().position(|n| *n == name).unwrap_or(ORDER.len());
         nodes.sort_by_key(|(name, _)| place(name));
@@ -384,6 +425,20 @@ mod tests {
             sent.len()
         );
         assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
+    }
+
+    #[test]
+    fn translated_packets_are_of_established_sessions_and_right() {
+        let sent = sends("nat44-64k");
+        assert_eq!(sent, sends("nat44-64k-nodes"));
+        let source = |p: &[u8]| (p[26..30].to_vec(), p[34..36].to_vec(), p[30..34].to_vec());
+        assert!(sent.iter().all(|p| p[26..30] == [192, 0, 2, 1]));
+        assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
+        let flows: std::collections::BTreeSet<_> = sent.iter().map(|p| source(p)).collect();
+        assert_eq!(flows.len(), sent.len(), "two flows share a tuple");
+        let nodes = Router::new(&scenario::find("nat44-1-nodes").unwrap()).unwrap().nodes();
+        assert!(nodes.iter().any(|n| n == "nat44-ed-in2out"), "{nodes:?}");
+        assert!(!nodes.iter().any(|n| n.contains("slowpath")), "{nodes:?}");
     }
 
     #[test]

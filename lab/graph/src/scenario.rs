@@ -36,6 +36,12 @@ pub enum Routes {
     Ecmp(u16),
     /// None; so many flows in a flow table, each look-up of a random one.
     Flows(u32),
+    /// None; the two interfaces are cross-connected.
+    Crossed,
+    /// None; the two interfaces are members of a bridge domain, and each frame goes to a random one of so many stations.
+    Bridged(u32),
+    /// Routes to 256 networks; the sources of so many flows are translated, each packet is of a random one.
+    Translated(u32),
 }
 
 /// A scenario: one path of the graph under one load.
@@ -157,6 +163,94 @@ pub const ALL: &[Scenario] = &[
         frame: 12,
     },
     Scenario {
+        name: "l2-xc-nodes",
+        about: "layer-2 cross-connect, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Crossed,
+        frame: 256,
+    },
+    Scenario {
+        name: "l2-xc",
+        about: "layer-2 cross-connect, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Crossed,
+        frame: 256,
+    },
+    Scenario {
+        name: "l2-bridge-nodes",
+        about: "bridge domain, 1 station on either side, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Bridged(1),
+        frame: 256,
+    },
+    Scenario {
+        name: "l2-bridge",
+        about: "bridge domain, 1 station on either side, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Bridged(1),
+        frame: 256,
+    },
+    Scenario {
+        name: "l2-bridge-1m",
+        about: "bridge domain, 1,000,000 stations, random destinations, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Bridged(1_000_000),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-1-nodes",
+        about: "NAT44, 1 established flow, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(1),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-1",
+        about: "NAT44, 1 established flow, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Translated(1),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-64k-nodes",
+        about: "NAT44, 65,536 established flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-64k",
+        about: "NAT44, 65,536 established flows in random order, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Translated(65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-1m-nodes",
+        about: "NAT44, 1,100,000 established flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(1_100_000),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-1m",
+        about: "NAT44, 1,100,000 established flows in random order, superpath",
+        way: Way::Superpath,
+        ip: Ip::V4,
+        routes: Routes::Translated(1_100_000),
+        frame: 256,
+    },
+    Scenario {
         name: "flow-64k",
         about: "flow table, 65,536 flows, look-ups of random ones in frames",
         way: Way::Flows,
@@ -211,6 +305,12 @@ mod tests {
             "ip6-230k",
             "flow-64k",
             "flow-1m",
+            "l2-xc",
+            "l2-bridge",
+            "l2-bridge-1m",
+            "nat44-1",
+            "nat44-64k",
+            "nat44-1m",
         ] {
             assert_eq!(find(name).unwrap().name, name);
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Bytes of commands sent at a time.
 const BATCH: usize = 64 << 10;
 
-/// A writer of lines whose other end is a router. The first command that fails is an error.
+/// A writer of lines whose other end is a router. The first command that fails is an error; those sent with it are run.
 pub struct Router {
     reader: BufReader<UnixStream>,
     pending: Vec<u8>,

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | which messages there are, and their numbers | [`table`] |
 //! | messages of the server itself | [`memclnt`] |
-//! | dumps of what this router has none of | [`absent`] |
 //! | how a stream becomes messages | [`frames`] |
 //! | what all clients may have sent in halves | `held.rs` |
 //! | what one client is served | `session.rs`, its connection: `link.rs` |
@@ -18,7 +17,6 @@
 //! | the files and the page that describe the messages | [`reference`] |
 #![forbid(unsafe_code)]
 
-pub mod absent;
 mod cli;
 mod desk;
 pub mod frames;
@@ -45,6 +43,5 @@ pub static MODULE: Module = Module {
     init: server::init,
     start: server::start,
     commands: cli::COMMANDS,
-    api: &[&absent::BOND, &absent::L2],
     ..Module::NONE
 };

@@ -30,12 +30,17 @@ pub static COMMANDS: &[(Command, Builtin)] = &[
     (Command::new("comment [<text:rest>]", "Do nothing: a remark", in_session), Builtin::Comment),
     (Command::new("uncomment <command:rest>", "Run the rest of the line", in_session), Builtin::Uncomment),
     (
-        Command::new("exec <file:path>", "Run a file of commands", in_session)
-            .examples(&["exec /etc/shoal/setup.cli"])
-            .doc("Every line is checked before the first one runs; then the first failure ends the run."),
+        Command::new("exec <file:path> [strict]", "Run a file of commands", in_session)
+            .examples(&["exec /etc/shoal/setup.cli", "exec /etc/shoal/setup.cli strict"])
+            .doc(
+                "What is right runs, in order; lines that are wrong or fail are listed at the end, and the command has \
+                 failed then. A line that is already true is no failure. With `strict`, every line is checked before the \
+                 first one runs, and the first failure ends the run.",
+            ),
         Builtin::Exec,
     ),
     (Command::new("vpplog <text:rest>", "Write the rest of the line to the log", in_session), Builtin::Log),
     (Command::new("quit", "End the session", in_session), Builtin::Quit),
+    (Command::new("exit", "End the session", in_session), Builtin::Quit),
     (Command::new("show cli", "List all commands", in_session), Builtin::ShowCli),
 ];

@@ -39,6 +39,26 @@ impl Complaint {
         Self { path, message, line, span: Some(span), expected, several, nearest: None }
     }
 
+    /// A command of VPP, by its full name, that this router has not.
+    pub fn lacking(name: &str, line: &str, span: Range<usize>) -> Self {
+        let (path, line) = (name.to_owned(), line.to_owned());
+        let (expected, several) = (Vec::new(), Vec::new());
+        Self {
+            path,
+            message: crate::vpp::message(),
+            line,
+            span: Some(span),
+            expected,
+            several,
+            nearest: None,
+        }
+    }
+
+    /// What is wrong, without the path.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A command's function failed.
     pub fn failed(path: &str, args: &Args, error: &CliError) -> Self {
         let (span, nearest) = match error {

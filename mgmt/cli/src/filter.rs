@@ -2,20 +2,53 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pcap::{Capture, Error, Linktype};
+use pcap::{BpfProgram, Capture, Error, Linktype};
 use shoal_graph::trace::Filter;
+
+use crate::bpf_image;
 
 /// Compiles an expression for Ethernet frames.
 ///
 /// # Errors
 /// What libpcap says of the expression.
 pub fn compile(expression: &str) -> Result<Filter, String> {
-    let program = Capture::dead(Linktype::ETHERNET)
-        .and_then(|capture| capture.compile(expression, true))
+    compile_with(expression, Optimize::Yes)
+}
+
+/// Whether libpcap makes a program shorter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Optimize {
+    /// It does.
+    Yes,
+    /// The program is as it was read.
+    No,
+}
+
+fn program(expression: &str, optimize: Optimize) -> Result<BpfProgram, String> {
+    Capture::dead(Linktype::ETHERNET)
+        .and_then(|capture| capture.compile(expression, optimize == Optimize::Yes))
         .map_err(|error| match error {
             Error::PcapError(message) => message,
             other => other.to_string(),
-        })?;
+        })
+}
+
+/// The program of an expression as text, a line for each instruction.
+///
+/// # Errors
+/// What libpcap says of the expression.
+pub fn image(expression: &str, optimize: Optimize) -> Result<String, String> {
+    let program = program(expression, optimize)?;
+    let lines = program.get_instructions().iter().enumerate();
+    Ok(lines.map(|(at, instruction)| bpf_image::line(at, &instruction.to_string())).collect())
+}
+
+/// As [`compile`], with or without libpcap's optimizer.
+///
+/// # Errors
+/// What libpcap says of the expression.
+pub fn compile_with(expression: &str, optimize: Optimize) -> Result<Filter, String> {
+    let program = program(expression, optimize)?;
     // libpcap does not promise that one program may run on two threads at once. Only packets that may be traced
     // come here, so the lock costs nothing that matters.
     let program = Mutex::new(program);

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod bpf_image;
 mod builtin;
 pub mod commands;
 mod complaint;
@@ -28,11 +29,13 @@ mod reference;
 mod reply;
 pub mod server;
 mod session;
+mod sieve;
 mod table;
+mod vpp;
 
 pub use complaint::Complaint;
 pub use complete::{Candidate, Completion};
 pub use grammar::SyntaxError;
 pub use reply::Reply;
-pub use session::Cli;
+pub use session::{Cli, FileRun};
 pub use table::TableError;

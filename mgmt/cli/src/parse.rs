@@ -133,6 +133,10 @@ impl Table {
                 Err(_) => {}
             }
         }
+        let wrong = worst.as_ref().map_or(0, |(_, mismatch)| mismatch.span.start).max(walk.span.start);
+        if let Some(name) = self.lacks(line) {
+            return Err(Box::new(Complaint::lacking(name, line, wrong..wrong.max(line.len()))));
+        }
         match worst {
             Some((entry, mismatch))
                 if mismatch.span.start >= walk.span.start || walk.node.children.is_empty() =>

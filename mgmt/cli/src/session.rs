@@ -1,5 +1,6 @@
 //! Runs lines: the command line without sockets.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -8,18 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink};
+use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink, Text};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
 use crate::complete::Completion;
-use crate::exec;
+use crate::exec::{self, True};
 use crate::help;
 use crate::lex::{self, Statement};
 use crate::listing::{self, Among, Wanted};
 use crate::matcher::Check;
 use crate::progress::Progress;
 use crate::reply::{Bounded, Collected, Reply};
+use crate::sieve::{Sieve, Wish};
 use crate::table::{Table, TableError};
 
 /// Files that run files that run files.
@@ -50,12 +52,21 @@ impl Cli {
 
     /// Runs one line or a block of lines; slow commands and long listings print to `sink` while they run.
     pub async fn execute_with(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
+        let (line, wishes) = Wish::of(input);
+        if !wishes.is_empty() && !line.contains('\n') {
+            let sieve = Sieve::new(sink.clone(), wishes);
+            let reply = self.unsifted(control, line, &Sink::new(Rc::clone(&sieve) as _)).await;
+            if !reply.is_ok() {
+                return reply;
+            }
+            return Reply::output(Output::text(sieve.finish(&reply.text())), false);
+        }
+        self.unsifted(control, input, sink).await
+    }
+
+    async fn unsifted(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
         let among = if lex::statements(input).nth(1).is_some() { Among::Others } else { Among::None };
-        self.block(
-            input,
-            &Run { control, sink, depth: 0, pace: &Pace::default(), among, wanted: Wanted::AsUsual },
-        )
-        .await
+        self.block(input, &Run::new(control, sink, &Pace::default(), among)).await
     }
 
     /// Runs one line or a block of lines: whether all succeeded, and the text of the answers up to 1 MiB; the last line
@@ -67,8 +78,9 @@ impl Cli {
         (reply.is_ok() || bounded.is_full(), text)
     }
 
-    /// Runs the commands of a block one by one, up to the first that fails; tells whether one did, or asked to leave.
-    /// `said` gets what each answers, by its line in the block; its failure to pass that on ends the run, too.
+    /// Runs the commands of a block one by one, also behind one that fails; tells whether one asked to leave. `said` gets
+    /// what each answers, by its line in the block; its failure to pass that on ends the run. A line that is already true
+    /// has not failed.
     pub(crate) async fn batch(
         &self,
         control: &Rc<Control>,
@@ -77,17 +89,77 @@ impl Cli {
         mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), Gone>,
     ) -> Result<bool, Gone> {
         let pace = Pace::default();
-        let run = Run { control, sink, depth: 0, pace: &pace, among: Among::None, wanted: Wanted::AsUsual };
-        let mut room = run.room();
+        let run = Run::new(control, sink, &pace, Among::None);
+        let (mut room, mut known) = (run.room(), None);
         for statement in lex::statements(input) {
-            let reply = self.one(statement.text, &run, &mut room).await;
+            let mut reply = self.one(statement.text, &run, &mut room).await;
+            if self.is_true(control, statement.text, &reply, &mut known).await {
+                reply = Reply::default();
+            }
             pace.give_way().await;
             said(statement.line, &reply).await?;
-            if !reply.is_ok() || reply.wants_to_quit() {
+            if reply.wants_to_quit() {
                 return Ok(true);
+            }
+            if sink.is_gone() {
+                return Err(Gone);
             }
         }
         Ok(false)
+    }
+
+    /// Whether a line failed because what it asks for is so already. `known` is what is configured, once it was asked for.
+    async fn is_true(
+        &self,
+        control: &Rc<Control>,
+        line: &str,
+        reply: &Reply,
+        known: &mut Option<True>,
+    ) -> bool {
+        let Some(complaint) = reply.complaint() else {
+            if let Some(known) = known
+                && let Some(words) = self.in_full(control, line)
+            {
+                known.add(words);
+            }
+            return false;
+        };
+        let message = complaint.message();
+        if !["already", "exists", "in use", "taken"].iter().any(|word| message.contains(word)) {
+            return false;
+        }
+        let Some(words) = self.in_full(control, line) else { return false };
+        if known.is_none() {
+            // Boxed, because it is a line itself.
+            let running = Box::pin(self.execute(control, "show running-config")).await;
+            let text = if running.is_ok() { running.text() } else { String::new() };
+            *known = Some(True::new(&text));
+        }
+        known.as_ref().is_some_and(|known| known.covers(&words))
+    }
+
+    /// The words of a command, in full and in its first form.
+    fn in_full(&self, control: &Control, line: &str) -> Option<Vec<String>> {
+        let parsed = self.table.parse(control, line, Check::Shape).ok()?;
+        let args = parsed.taken.iter().map(|item| match (item.word, &item.text) {
+            (true, _) => item.name.to_owned(),
+            (false, Text::InLine) => line.get(item.span.clone()).unwrap_or_default().to_owned(),
+            (false, Text::Other(text)) => text.to_string(),
+        });
+        let form = parsed.entry.command.form_of;
+        let path = if form.is_empty() { &*parsed.entry.path } else { form };
+        Some(path.split(' ').map(str::to_owned).chain(args).collect())
+    }
+
+    /// Runs a file at the start.
+    pub async fn run_file(&self, control: &Rc<Control>, file: &str, how: FileRun<'_>) -> Reply {
+        let collected = Rc::new(Collected::default());
+        let sink = Sink::new(Rc::clone(&collected) as _);
+        let pace = Pace::default();
+        let run = Run::new(control, &sink, &pace, Among::Others);
+        let mut reply = self.exec(file, how, &run).await;
+        reply.prepend_text(collected.take());
+        reply
     }
 
     /// Runs the commands of a block one by one, also behind one that fails; `said` gets what each answers, by its line in
@@ -95,8 +167,7 @@ impl Cli {
     pub async fn run_all(&self, control: &Rc<Control>, input: &str, mut said: impl FnMut(usize, &Reply)) {
         let collected = Rc::new(Collected::default());
         let (sink, pace) = (Sink::new(Rc::clone(&collected) as _), Pace::default());
-        let run =
-            Run { control, sink: &sink, depth: 0, pace: &pace, among: Among::None, wanted: Wanted::AsUsual };
+        let run = Run::new(control, &sink, &pace, Among::None);
         let mut room = run.room();
         for statement in lex::statements(input) {
             let mut reply = self.one(statement.text, &run, &mut room).await;
@@ -113,14 +184,8 @@ impl Cli {
     pub fn execute_now(&self, control: &Rc<Control>, input: &str) -> Reply {
         let collected = Rc::new(Collected::default());
         let sink = Sink::new(Rc::clone(&collected) as _);
-        let run = Run {
-            control,
-            sink: &sink,
-            depth: 0,
-            pace: &Pace::hurried(),
-            among: Among::None,
-            wanted: Wanted::AsUsual,
-        };
+        let pace = Pace::hurried();
+        let run = Run::new(control, &sink, &pace, Among::None);
         let mut reply = without_waiting(self.block(input, &run)).unwrap_or_else(|| {
             Reply::error(Complaint::other("", "the command takes its time; it cannot run here"))
         });
@@ -263,42 +328,51 @@ impl Cli {
                     Reply::error(Complaint::other("", "commands run each other too deeply"))
                 }
                 Builtin::Uncomment => self.line(args.text("command").unwrap_or(""), &deeper).await,
-                Builtin::Exec => self.exec(args.text("file").unwrap_or(""), &deeper).await,
+                Builtin::Exec => {
+                    let how = FileRun { strict: args.has("strict"), restored: None };
+                    self.exec(args.text("file").unwrap_or(""), how, &deeper).await
+                }
             }
         })
     }
 
-    /// Runs a file: all of its lines are checked first. Others are served meanwhile.
-    async fn exec(&self, file: &str, run: &Run<'_>) -> Reply {
+    /// Runs a file: what is right, in order; what was not is listed at the end. Others are served meanwhile.
+    async fn exec(&self, file: &str, how: FileRun<'_>, run: &Run<'_>) -> Reply {
         let refused = |error| Reply::error(Complaint::other("exec", format!("{file}: {error}")));
         let text = match exec::read(file, run.pace).await {
             Ok(text) => text,
             Err(error) => return refused(error),
         };
-        let (mut faults, mut lines) = (Vec::new(), 0);
-        for statement in lex::statements(&text) {
-            faults.extend(self.fault(run.control, statement));
-            lines += 1;
-            if faults.len() >= exec::MOST_FAULTS || run.sink.is_gone() {
-                break;
-            }
-            run.pace.give_way().await;
-        }
-        if !faults.is_empty() {
-            return Reply::error(Complaint::other("exec", exec::refusal(file, &faults)));
-        }
-        let mut reply = Reply::default();
+        let lines = match self.survey(file, &text, how.strict, run).await {
+            Ok(lines) => lines,
+            Err(reply) => return reply,
+        };
+        let (mut reply, mut faults, mut failed) = (Reply::default(), Vec::new(), 0);
         let mut progress = Progress::new(file, lines);
-        let mut room = run.room();
+        let (mut room, mut known, mut saved) = (run.room(), None, how.restored.map(True::new));
         for statement in lex::statements(&text) {
             if run.show(&mut reply).await.is_err() {
                 return refused(std::io::Error::other("interrupted"));
             }
-            let one = self.one(statement.text, run, &mut room).await;
+            let Some(line) = self.not_restored(run.control, statement.text, saved.as_mut()) else { continue };
+            let one = self.one(&line, run, &mut room).await;
+            if run.sink.is_gone() {
+                return refused(std::io::Error::other("interrupted"));
+            }
+            if self.is_true(run.control, &line, &one, &mut known).await {
+                continue;
+            }
             if let Some(complaint) = one.complaint() {
-                let place = format!("{file}:{}: {}", statement.line, complaint.to_string().trim_end());
-                reply.append(Reply::error(Complaint::other("exec", place)));
-                break;
+                failed += 1;
+                if how.strict {
+                    let place = format!("{file}:{}: {}", statement.line, complaint.to_string().trim_end());
+                    reply.append(Reply::error(Complaint::other("exec", place)));
+                    return reply;
+                }
+                if faults.len() < exec::MOST_FAULTS {
+                    faults.push((statement.line, complaint.clone()));
+                }
+                continue;
             }
             let quit = one.wants_to_quit();
             // A million routes say nothing a million times.
@@ -311,8 +385,61 @@ impl Cli {
             progress.step(run.sink);
             run.pace.give_way().await;
         }
+        if failed > 0 {
+            let text = exec::summary(file, failed, lines, &faults);
+            reply.append(Reply::error(Complaint::other("exec", text)));
+        }
         reply
     }
+
+    /// How many commands a file has; if it is to be run as a whole or not at all, what is wrong with them.
+    async fn survey(&self, file: &str, text: &str, strict: bool, run: &Run<'_>) -> Result<usize, Reply> {
+        let (mut faults, mut lines) = (Vec::new(), 0);
+        for statement in lex::statements(text) {
+            lines += 1;
+            if strict {
+                faults.extend(self.fault(run.control, statement));
+            }
+            if faults.len() >= exec::MOST_FAULTS || run.sink.is_gone() {
+                break;
+            }
+            run.pace.give_way().await;
+        }
+        if faults.is_empty() {
+            Ok(lines)
+        } else {
+            Err(Reply::error(Complaint::other("exec", exec::refusal(file, &faults))))
+        }
+    }
+
+    /// The line as it is to be run after what was saved was restored; nothing if that has made or named what the line makes
+    /// or names.
+    fn not_restored<'t>(
+        &self,
+        control: &Control,
+        line: &'t str,
+        saved: Option<&mut True>,
+    ) -> Option<Cow<'t, str>> {
+        let Some(saved) = saved else { return Some(Cow::Borrowed(line)) };
+        let first = line.trim_start().chars().next();
+        // Lines that make or name nothing, a million routes for one, are not read twice.
+        let may = matches!(first, Some('c' | 'l')) || (first == Some('s') && saved.has_names());
+        let words = if may { self.in_full(control, line) } else { None };
+        let makes = |words: &[String]| words.iter().take(2).any(|word| word.starts_with("create"));
+        if words.is_some_and(|words| saved.names(&words) || makes(&words) && saved.use_up(&words)) {
+            return None;
+        }
+        Some(saved.with_names(line))
+    }
+}
+
+/// How a file is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FileRun<'a> {
+    /// Nothing of it when a line is wrong, and up to the first failure.
+    pub strict: bool,
+    /// What was restored a moment ago: what it made is not made once more.
+    pub restored: Option<&'a str>,
 }
 
 /// The result of what waits for nothing; it may have given way to others.
@@ -350,7 +477,12 @@ struct Run<'a> {
     wanted: Wanted,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// A run of its own, in no file.
+    fn new(control: &'a Rc<Control>, sink: &'a Sink, pace: &'a Pace, among: Among) -> Self {
+        Run { control, sink, depth: 0, pace, among, wanted: Wanted::AsUsual }
+    }
+
     /// Where arguments go.
     fn room(&self) -> Args {
         Args::new(Rc::clone(self.control), "")

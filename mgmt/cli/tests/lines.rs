@@ -217,25 +217,23 @@ fn a_slow_command_prints_into_the_reply_and_one_that_waits_cannot_run_at_once() 
 }
 
 #[test]
-fn a_file_is_checked_before_it_runs() {
+fn a_file_runs_as_far_as_it_is_right() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("setup.cli");
     let name = file.display().to_string();
-    std::fs::write(&file, "create loopback name loop0\nshow nothing\nset interface state loop0 sideways\n")
-        .unwrap();
+    std::fs::write(
+        &file,
+        "show nothing\ncreate loopback name loop0\nset interface state loop0 sideways\ntest small 13\nset int state loop0 up\n",
+    )
+    .unwrap();
     let (cli, control) = (cli(), control());
     let reply = cli.execute_now(&control, &format!("exec {name}"));
     let text = reply.text();
-    assert!(text.contains("2 lines are wrong, nothing was run"), "{text}");
-    assert!(text.contains(&format!("{name}:2: show: unknown input")), "{text}");
+    assert!(!reply.is_ok());
+    assert!(text.contains("3 of 5 lines failed, the others were run"), "{text}");
+    assert!(text.contains(&format!("{name}:1: show: unknown input")), "{text}");
     assert!(text.contains(&format!("{name}:3: set interface state: unknown input")), "{text}");
-    assert!(!cli.execute_now(&control, "show interface loop0").is_ok());
-
-    std::fs::write(&file, "create loopback name loop0\nset int state loop0 up\ntest small 13\nshow ver\n")
-        .unwrap();
-    let text = cli.execute_now(&control, &format!("exec {name}")).text();
-    assert!(text.contains(&format!("{name}:3: test small: thirteen is taken")), "{text}");
-    assert!(!text.contains("shoal v"), "{text}");
+    assert!(text.contains(&format!("{name}:4: test small: thirteen is taken")), "{text}");
     assert!(cli.execute_now(&control, "show interface loop0").is_ok());
 
     std::fs::write(&file, format!("exec {name}\n")).unwrap();
@@ -244,8 +242,46 @@ fn a_file_is_checked_before_it_runs() {
 }
 
 #[test]
+fn a_strict_file_is_checked_before_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("setup.cli");
+    let name = file.display().to_string();
+    std::fs::write(&file, "create loopback name loop0\nshow nothing\nset interface state loop0 sideways\n")
+        .unwrap();
+    let (cli, control) = (cli(), control());
+    let reply = cli.execute_now(&control, &format!("exec {name} strict"));
+    let text = reply.text();
+    assert!(text.contains("2 lines are wrong, nothing was run"), "{text}");
+    assert!(text.contains(&format!("{name}:2: show: unknown input")), "{text}");
+    assert!(!cli.execute_now(&control, "show interface loop0").is_ok());
+
+    std::fs::write(&file, "create loopback name loop0\nset int state loop0 up\ntest small 13\nshow ver\n")
+        .unwrap();
+    let text = cli.execute_now(&control, &format!("exec {name} strict")).text();
+    assert!(text.contains(&format!("{name}:3: test small: thirteen is taken")), "{text}");
+    assert!(!text.contains("shoal v"), "{text}");
+}
+
+#[test]
+fn lines_of_an_answer_are_chosen_and_counted() {
+    let (cli, control) = (cli(), control());
+    let say = |line: &str| cli_text(&cli, &control, line);
+    assert_eq!(say("test rows 12 | include 0000001"), "row 00000000001\nrow 00000000010\nrow 00000000011\n");
+    assert_eq!(say("test rows 12 | exclude 0000000000 | exclude rows"), "row 00000000010\nrow 00000000011\n");
+    assert_eq!(say("test rows 12 | include row | count"), "13\n");
+    assert_eq!(say("test count 3 | i 1|2"), "1\n2\n");
+    assert!(say("show nothing | count").contains("unknown input"));
+}
+
+fn cli_text(cli: &shoal_cli::Cli, control: &std::rc::Rc<shoal_module::Control>, line: &str) -> String {
+    futures_lite::future::block_on(cli.execute(control, line)).text()
+}
+
+#[test]
 fn quit_is_asked_for() {
-    assert!(cli().execute_now(&control(), "q").wants_to_quit());
+    for line in ["q", "quit", "exit"] {
+        assert!(cli().execute_now(&control(), line).wants_to_quit(), "{line}");
+    }
 }
 
 #[test]

@@ -225,7 +225,7 @@ impl Check<'_> {
             }
             _ => {}
         }
-        let word = match items.pop_front() {
+        let mut word = match items.pop_front() {
             Some(Item::Word(word)) => word,
             Some(Item::Block(brace, _)) => {
                 self.problem(brace, format!("{} needs {}, not a block", key.name, value::expected(key.kind)));
@@ -244,6 +244,9 @@ impl Check<'_> {
                 settings = self.block(&format!("{path} {}", key.name), inner, block);
             }
             return made(Value::Named(word.text, settings), word.at);
+        }
+        if matches!(key.kind, Kind::CpuList) {
+            join_list(&mut word, items);
         }
         match value::read(key.kind, &word.text, self.machine) {
             Ok(value) => made(value, word.at),
@@ -308,6 +311,20 @@ impl Check<'_> {
 
     pub(crate) fn problem(&mut self, at: At, message: String) {
         self.problems.push(Problem::new(at, message));
+    }
+}
+
+/// `2, 3 ,4`: a list that has blanks beside its commas is one word.
+fn join_list(word: &mut Word, items: &mut Items) {
+    let goes_on = |word: &Word, next: &Word| {
+        !next.quoted && (word.text.ends_with(',') || next.text.starts_with(',')) && !word.quoted
+    };
+    while matches!(items.front(), Some(Item::Word(next)) if goes_on(word, next)) {
+        let Some(Item::Word(next)) = items.pop_front() else { return };
+        word.text.push_str(&next.text);
+        if next.at.line == word.at.line {
+            word.at.width = (next.at.column + next.at.width).saturating_sub(word.at.column);
+        }
     }
 }
 

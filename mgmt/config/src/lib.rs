@@ -7,7 +7,7 @@
 //! ```
 //! use shoal_config::{Machine, Source, check};
 //!
-//! let machine = Machine { cores: vec![0, 1], allowed: vec![0, 1], numa_nodes: vec![0], uid: 0 };
+//! let machine = Machine { cores: vec![0, 1], allowed: vec![0, 1], numa_nodes: vec![0], uid: 0, as_vpp: false };
 //! let startup = check(&[Source::words(["cpu", "{", "workers", "1", "}"])], &[], &machine).unwrap();
 //! assert_eq!(startup.cpu.workers, [Some(1)]);
 //!

@@ -14,6 +14,8 @@ pub struct Machine {
     pub numa_nodes: Vec<u32>,
     /// The user who runs the router; 0 is root.
     pub uid: u32,
+    /// The program was started by the name `vpp`: its files are where VPP has them.
+    pub as_vpp: bool,
 }
 
 impl Machine {
@@ -28,16 +30,23 @@ impl Machine {
             cores: cores_online,
             numa_nodes: list("/sys/devices/system/node/online").unwrap_or_else(|| vec![0]),
             uid: fs::metadata("/proc/self").map_or(0, |m| m.uid()),
+            as_vpp: is_named_vpp(),
         }
     }
 
-    /// The runtime directory when none is given: `/run/shoal`, or the user's own.
+    /// The runtime directory when none is given: `/run/shoal`, or the user's own. A router by VPP's name has VPP's.
     pub fn runtime_dir(&self) -> String {
+        let name = if self.as_vpp { "vpp" } else { "shoal" };
         match self.uid {
-            0 => "/run/shoal".into(),
-            uid => format!("/run/user/{uid}/shoal"),
+            0 => format!("/run/{name}"),
+            uid => format!("/run/user/{uid}/{name}"),
         }
     }
+}
+
+fn is_named_vpp() -> bool {
+    let program = std::env::args_os().next().unwrap_or_default();
+    std::path::Path::new(&program).file_name().is_some_and(|name| name == "vpp")
 }
 
 /// Reads a list such as `1,3-5`: ascending, none twice. None if it is no such list, or reaches past 65,535.

@@ -10,9 +10,12 @@ const SIZE: Kind = Kind::Size { min: 0, max: u64::MAX };
 const LEVELS: Kind =
     Kind::Choice(&["emerg", "alert", "crit", "err", "error", "warn", "notice", "info", "debug", "disabled"]);
 
+const POLICIES: &[&str] = &["other", "batch", "idle", "fifo", "rr"];
+
 const GROWS: &str = "tables and heaps grow as they are needed";
 const NO_SHM: &str = "the binary API has no shared-memory transport";
 const KERNEL: &str = "core files follow the limits of the system or of the service";
+const NO_SETTING: &str = "this release has it, and none of these settings";
 const NO_FEATURE: &str = "this release has no such feature";
 const NO_DEVICE: &str = "this release has no such driver";
 const NO_STACK: &str = "this release has no host stack";
@@ -41,6 +44,12 @@ pub static OWN: &[Section] = &[
         body: Body::Keys(SOCKSVR),
     },
     Section {
+        name: "api-segment",
+        doc: "the name of this router among others on the machine",
+        effect: Effect::Honoured,
+        body: Body::Keys(API_SEGMENT),
+    },
+    Section {
         name: "api-trace",
         doc: "the last messages of the binary API are kept",
         effect: Effect::Honoured,
@@ -58,12 +67,6 @@ pub static OWN: &[Section] = &[
         doc: "the main heap's size, as older files give it",
         effect: Effect::Accepted(GROWS),
         body: Body::Value(SIZE),
-    },
-    Section {
-        name: "ip",
-        doc: "IPv4 tables",
-        effect: Effect::Accepted(GROWS),
-        body: Body::Keys(&[Key::new("heap-size", SIZE, "the table's heap")]),
     },
     Section {
         name: "ip6",
@@ -90,11 +93,10 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("acl-plugin", "access lists", NO_FEATURE),
     ("api-fuzz", "test aid of the API", NO_FEATURE),
     ("api-queue", "shared-memory API queue", NO_SHM),
-    ("api-segment", "shared-memory API segment", NO_SHM),
     ("auto-sdl", "session deny lists", NO_STACK),
     ("avf", "Intel AVF devices", NO_DEVICE),
     ("bfd", "bidirectional forwarding detection", NO_FEATURE),
-    ("bufmon", "buffer monitor", NO_FEATURE),
+    ("bufmon", "buffer monitor", NO_SETTING),
     ("builtinurl", "built-in URLs", NO_STACK),
     ("cnat", "cloud NAT", NO_FEATURE),
     ("crypto", "crypto engines", NO_FEATURE),
@@ -107,21 +109,18 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("dns", "DNS resolver", NO_FEATURE),
     ("dpdk", "DPDK devices", "dpdk_plugin.so reads it (docs/guide/dpdk.md)"),
     ("dslite", "DS-Lite", NO_FEATURE),
-    ("elog", "event log", NO_FEATURE),
-    ("ethernet", "Ethernet defaults", NO_FEATURE),
-    ("gso", "segmentation offload", NO_FEATURE),
+    ("elog", "event log", NO_SETTING),
+    ("ethernet", "Ethernet defaults", NO_SETTING),
+    ("gso", "segmentation offload", NO_SETTING),
     ("hs_apps", "host stack applications", NO_STACK),
     ("hsi", "host stack intercept", NO_STACK),
     ("http", "HTTP", NO_STACK),
     ("http_static", "static HTTP server", NO_STACK),
-    ("igmp", "IGMP", NO_FEATURE),
+    ("igmp", "IGMP", NO_SETTING),
     ("ikev2", "IKEv2", NO_FEATURE),
     ("ipsec", "IPsec", NO_FEATURE),
-    ("l2fib", "MAC table", NO_FEATURE),
-    ("l2learn", "MAC learning", NO_FEATURE),
     ("l2tp", "L2TPv3", NO_FEATURE),
     ("lb", "load balancer", NO_FEATURE),
-    ("linux-nl", "routes from netlink", NO_FEATURE),
     ("lisp", "LISP", NO_FEATURE),
     ("mactime", "time-based MAC filter", NO_FEATURE),
     ("map", "MAP-E and MAP-T", NO_FEATURE),
@@ -137,8 +136,7 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("oam", "OAM", NO_FEATURE),
     ("perfmon", "performance counters", NO_FEATURE),
     ("plugin_path", "where plugins lie", "write plugins { path DIR }"),
-    ("prom", "Prometheus exporter", NO_FEATURE),
-    ("punt", "punt sockets", NO_FEATURE),
+    ("prom", "Prometheus exporter", "metrics are served after 'set metrics listen'"),
     ("quic", "QUIC", NO_STACK),
     ("rdma", "RDMA devices", NO_DEVICE),
     ("session", "host stack sessions", NO_STACK),
@@ -150,7 +148,7 @@ pub(crate) static FOREIGN: &[(&str, &str, &str)] = &[
     ("tcp", "TCP", NO_STACK),
     ("tls", "TLS", NO_STACK),
     ("tls_openssl", "TLS by OpenSSL", NO_STACK),
-    ("trace", "trace", NO_FEATURE),
+    ("trace", "trace", NO_SETTING),
     ("tracenode", "trace node", NO_FEATURE),
     ("tuntap", "old TUN interface", "taps are made with 'create tap'"),
     ("udp", "UDP", NO_STACK),
@@ -167,6 +165,7 @@ static UNIX: &[Key] = &[
     Key::new("interactive", Kind::Flag, "CLI on the terminal; stays in the foreground"),
     Key::new("log", Kind::Path, "append the log and every CLI command to this file"),
     Key::new("exec", Kind::Path, "run this file of CLI commands after the start"),
+    Key::new("exec-strict", Kind::Flag, "run nothing of that file when a line of it is wrong"),
     Key::new("startup-config", Kind::Path, "the same as exec; the last one counts"),
     Key::new("cli-listen", Kind::Word, "CLI socket, a path or host:port; default RUNTIME-DIR/cli.sock"),
     Key::new("cli-prompt", Kind::Text, "the prompt; default 'shoal# '"),
@@ -179,7 +178,11 @@ static UNIX: &[Key] = &[
         Kind::U64 { min: 0, max: 1 << 30 },
         "lines the pager keeps; default 100000",
     ),
-    Key::new("runtime-dir", Kind::Path, "where sockets lie; default /run/shoal, or /run/user/UID/shoal"),
+    Key::new(
+        "runtime-dir",
+        Kind::Path,
+        "where sockets lie; default /run/shoal, /run/user/UID/shoal, or /run/vpp when cli-listen is there",
+    ),
     Key::new("use-current-dir", Kind::Flag, "the current directory is the runtime directory"),
     Key::new(
         "pidfile",
@@ -192,6 +195,12 @@ static UNIX: &[Key] = &[
         Kind::U64 { min: 0, max: 1_000_000 },
         "sleep this long in every turn; default 0",
     ),
+    Key::new(
+        "scheduler-policy",
+        Kind::Choice(POLICIES),
+        "scheduling of all threads, as in cpu { }; default other",
+    ),
+    Key::new("scheduler-priority", Kind::U64 { min: 1, max: 99 }, "priority, with fifo and rr"),
     Key::new("nosyslog", Kind::Flag, "log to standard error, not to syslog"),
     Key::new("nocolor", Kind::Flag, "no colours"),
     Key::new("nobanner", Kind::Flag, "no banner at the start"),
@@ -214,11 +223,7 @@ static CPU: &[Key] = &[
     Key::new("skip-cores", Kind::U64 { min: 0, max: 65_535 }, "leave the first cores alone; default 0"),
     Key::new("relative", Kind::Flag, "count only the cores this process may use"),
     Key::new("thread-prefix", Kind::Word, "put this before the names of threads"),
-    Key::new(
-        "scheduler-policy",
-        Kind::Choice(&["other", "batch", "idle", "fifo", "rr"]),
-        "scheduling of the workers; default other",
-    ),
+    Key::new("scheduler-policy", Kind::Choice(POLICIES), "scheduling of all threads; default other"),
     Key::new("scheduler-priority", Kind::U64 { min: 1, max: 99 }, "priority, with fifo and rr"),
     Key::accepted(
         "coremask-workers",
@@ -288,6 +293,17 @@ static PLUGINS: &[Key] = &[
 static SOCKSVR: &[Key] = &[
     Key::new("socket-name", Kind::Path, "the socket; default RUNTIME-DIR/api.sock"),
     Key::new("default", Kind::Flag, "the default socket, which is there in any case"),
+];
+
+static API_SEGMENT: &[Key] = &[
+    Key::new("prefix", Kind::Word, "a name of its own: the saved configuration has a directory of this name"),
+    Key::accepted("uid", Kind::Word, NO_SHM, "owner of the segment"),
+    Key::accepted("gid", Kind::Word, NO_SHM, "group of the segment"),
+    Key::accepted("baseva", COUNT, NO_SHM, "where the segment is mapped"),
+    Key::accepted("global-size", SIZE, NO_SHM, "size of the segment"),
+    Key::accepted("api-size", SIZE, NO_SHM, "size of the API's part"),
+    Key::accepted("global-pvt-heap-size", SIZE, NO_SHM, "size of the heap beside it"),
+    Key::accepted("api-pvt-heap-size", SIZE, NO_SHM, "size of the API's heap"),
 ];
 
 static API_TRACE: &[Key] = &[

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Where VPP's sockets are.
+const VPP_DIR: &str = "/run/vpp";
+
 /// A configuration that passed its check.
 #[derive(Debug, Clone)]
 pub struct StartUp {
@@ -17,6 +20,8 @@ pub struct StartUp {
     pub buffers: Buffers,
     /// Which modules run.
     pub plugins: Plugins,
+    /// `api-segment { prefix NAME }`: this router's name among others on the machine.
+    pub prefix: Option<String>,
     /// The binary API's socket.
     pub socksvr: Socksvr,
     /// The stats segment.
@@ -72,6 +77,8 @@ pub struct Unix {
     pub log: Option<PathBuf>,
     /// Run this file of CLI commands after the start.
     pub exec: Option<PathBuf>,
+    /// Run nothing of it when a line is wrong.
+    pub exec_strict: bool,
     /// Where the CLI listens.
     pub cli_listen: CliListen,
     /// The prompt.
@@ -88,6 +95,8 @@ pub struct Unix {
     pub cli_pager_buffer_limit: usize,
     /// Where sockets lie.
     pub runtime_dir: PathBuf,
+    /// Nothing says that they lie elsewhere than usual.
+    pub usual_dir: bool,
     /// The pid file, absolute or below the runtime directory.
     pub pidfile: Option<PathBuf>,
     /// Group that may use the sockets.
@@ -233,7 +242,15 @@ pub(crate) fn build(
 ) -> StartUp {
     let none = Settings::default();
     let section = |name: &str| sections.get(name).unwrap_or(&none);
-    let unix = unix(section("unix"), machine);
+    let vpps = |(name, key)| {
+        let section: &Settings = section(name);
+        let path = section.text(key).map(Path::new).or_else(|| section.path(key));
+        path.is_some_and(|path| path.starts_with(VPP_DIR))
+    };
+    let as_vpp = [("unix", "cli-listen"), ("socksvr", "socket-name"), ("statseg", "socket-name")]
+        .into_iter()
+        .any(vpps);
+    let unix = unix(section("unix"), machine, as_vpp);
     let below = |settings: &Settings, file: &str| {
         settings.path("socket-name").map_or_else(|| unix.runtime_dir.join(file), Path::to_path_buf)
     };
@@ -241,6 +258,7 @@ pub(crate) fn build(
         cpu,
         buffers: buffers(section("buffers")),
         plugins: plugins(section("plugins")),
+        prefix: section("api-segment").text("prefix").map(Into::into),
         socksvr: Socksvr { socket: below(section("socksvr"), "api.sock") },
         statseg: Statseg {
             socket: below(section("statseg"), "stats.sock"),
@@ -258,10 +276,14 @@ pub(crate) fn build(
     }
 }
 
-fn unix(s: &Settings, machine: &Machine) -> Unix {
+/// `as_vpp`: a socket of the file is in VPP's own directory, so the others are there too.
+fn unix(s: &Settings, machine: &Machine, as_vpp: bool) -> Unix {
     let owned = |key| s.path(key).map(Path::to_path_buf);
     let current = s.flag("use-current-dir").then(|| PathBuf::from("."));
-    let runtime_dir = owned("runtime-dir").or(current).unwrap_or_else(|| machine.runtime_dir().into());
+    let named = owned("runtime-dir").or(current).or_else(|| as_vpp.then(|| VPP_DIR.into()));
+    let usual = PathBuf::from(machine.runtime_dir());
+    let usual_dir = named.as_ref().is_none_or(|dir| *dir == usual) && !machine.as_vpp;
+    let runtime_dir = named.unwrap_or(usual);
     // exec and startup-config are one setting; of both the last one counts.
     let exec = s.iter().filter(|s| matches!(s.key, "exec" | "startup-config")).last();
     let cli_listen = match s.text("cli-listen") {
@@ -276,6 +298,7 @@ fn unix(s: &Settings, machine: &Machine) -> Unix {
         interactive,
         log: owned("log"),
         exec: exec.and_then(|setting| s.path(setting.key)).map(Path::to_path_buf),
+        exec_strict: s.flag("exec-strict"),
         cli_listen,
         cli_prompt: s.text("cli-prompt").map(Into::into),
         cli_line_mode: s.flag("cli-line-mode"),
@@ -285,6 +308,7 @@ fn unix(s: &Settings, machine: &Machine) -> Unix {
         cli_pager_buffer_limit: number("cli-pager-buffer-limit", 100_000),
         pidfile: s.path("pidfile").map(|p| runtime_dir.join(p)),
         runtime_dir,
+        usual_dir,
         gid: s.text("gid").map(|g| g.parse().map_or_else(|_| Group::Name(g.into()), Group::Id)),
         poll_sleep: Duration::from_micros(s.u64("poll-sleep-usec").unwrap_or(0)),
         nosyslog: s.flag("nosyslog"),

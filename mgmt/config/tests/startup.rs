@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 fn machine() -> Machine {
-    Machine { cores: (0..4).collect(), allowed: vec![2, 3], numa_nodes: vec![0], uid: 0 }
+    Machine { cores: (0..4).collect(), allowed: vec![2, 3], numa_nodes: vec![0], uid: 0, as_vpp: false }
 }
 
 fn read(text: &str) -> StartUp {
@@ -156,7 +156,6 @@ fn the_words_of_automation_are_understood() {
         "poll-main",
         "}",
         "cnat { session-cleanup-timeout 0.1 }",
-        "punt { socket /t/p }",
         "quic { enable-vnet-crypto }",
     ];
     let s = check(&[Source::words(words)], &[], &machine()).unwrap();
@@ -166,8 +165,7 @@ fn the_words_of_automation_are_understood() {
     assert_eq!(s.cpu.workers, [Some(2), Some(3)]);
     assert_eq!(
         s.warning().unwrap(),
-        "start-up settings without effect here: unix full-coredump, unix coredump-size, api-segment, \
-         physmem, node, api-fuzz, session, cnat, punt, quic"
+        "start-up settings without effect here: unix full-coredump, unix coredump-size, physmem, node, api-fuzz, session, cnat, quic"
     );
 }
 
@@ -206,15 +204,15 @@ fn later_sources_win_over_earlier_ones() {
 
 #[test]
 fn single_values_stand_without_braces() {
-    let s = read("heapsize 2G ip { heap-size 1g } unix nodaemon");
+    let s = read("heapsize 2G ip6 { heap-size 1g } unix nodaemon");
     assert!(s.unix.nodaemon);
     assert_eq!(s.section("heapsize").u64("heapsize"), Some(2 << 30));
-    assert_eq!(s.warning().unwrap(), "start-up settings without effect here: heapsize, ip");
+    assert_eq!(s.warning().unwrap(), "start-up settings without effect here: heapsize, ip6");
 }
 
 #[test]
 fn more_workers_than_free_cores_float() {
-    let one = Machine { cores: vec![0], allowed: vec![0], numa_nodes: vec![0], uid: 1000 };
+    let one = Machine { cores: vec![0], allowed: vec![0], numa_nodes: vec![0], uid: 1000, as_vpp: false };
     let s = check(&[Source::file("f", "cpu { workers 1 }")], &[], &one).unwrap();
     assert_eq!((s.cpu.main_core, s.cpu.workers), (None, vec![Some(0)]));
     assert_eq!(s.unix.runtime_dir, PathBuf::from("/run/user/1000/shoal"));
@@ -425,7 +423,6 @@ fn the_example_file_is_right_in_every_line() {
     assert_eq!(read(&all.join("\n")).warning(), None);
 }
 
-/// docs/reference/startup.md is generated; this is what `make gen` writes.
 #[test]
 fn a_stanza_that_a_plugin_reads_is_kept_as_it_stood() {
     let text = "dpdk {\n dev 0000:00:05.0 { name x\n num-rx-queues 2 }\n vdev \"a \\\"b\\\" }\" # no more\n}\ndpdk { no-pci }";
@@ -436,12 +433,16 @@ fn a_stanza_that_a_plugin_reads_is_kept_as_it_stood() {
     assert_eq!(kept, [format!("Text({first:?})"), "Text(\"no-pci\")".to_owned()]);
 }
 
+/// docs/reference/startup.md is generated; this is what `make gen` writes.
 #[test]
 fn the_reference_has_every_section_and_setting() {
     let page = markdown(&[]);
     for word in ["## unix", "`default data-size`", "`plugin NAME enable`", "| `dpdk` |", "from 1m to 1t"] {
         assert!(page.contains(word), "{word}");
     }
+    assert!(
+        !page.contains("## declared") && markdown(&[&DECLARED]).contains(&format!("## {}", DECLARED.name))
+    );
 }
 
 proptest! {

@@ -21,14 +21,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
-use shoal_module::{Control, InitError, Module};
+use shoal_module::{Control, InitError, Module, Phase, Running};
 
 /// Where it listens unless told otherwise: the port of VPP's exporter.
 pub const USUAL: &str = "127.0.0.1:9482";
 
 const SECTION: Section = Section {
     name: "metrics",
-    doc: "the counters for Prometheus, over HTTP; without this section nobody listens",
+    doc: "the counters for Prometheus, over HTTP; without this section the router serves none",
     effect: Effect::Honoured,
     body: Body::Keys(&[Key::new(
         "listen",
@@ -46,6 +46,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     sections: &[SECTION],
+    running,
     ..Module::NONE
 };
 
@@ -64,10 +65,26 @@ pub fn address(settings: &Settings) -> Result<SocketAddr, String> {
     address.ok_or_else(|| format!("metrics listen {text}: give an address and a port such as {USUAL}"))
 }
 
+/// Where the start-up file has it.
+fn first(control: &Control) -> Option<Result<SocketAddr, String>> {
+    let sections = control.get::<BTreeMap<&'static str, Settings>>().ok()?;
+    sections.get(SECTION.name).map(address)
+}
+
+/// Where it listens, if that is elsewhere than the start-up file says.
+fn running(control: &Control, running: &mut Running) {
+    let Ok(metrics) = control.get::<Metrics>() else { return };
+    let first = first(control).and_then(Result::ok);
+    match metrics.state().address {
+        now if now == first => {}
+        Some(address) => running.line(Phase::System, format!("set metrics listen {address}")),
+        None => running.line(Phase::System, "set metrics disable"),
+    }
+}
+
 /// Listens, if the start-up file has the section.
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return Ok(()) };
-    let Some(settings) = sections.get(SECTION.name) else { return Ok(()) };
-    let address = address(settings).map_err(InitError::Other)?;
+    let Some(address) = first(control) else { return Ok(()) };
+    let address = address.map_err(InitError::Other)?;
     control.get::<Metrics>()?.listen(address).map_err(|e| InitError::Other(e.to_string()))
 }

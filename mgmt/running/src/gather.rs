@@ -72,6 +72,9 @@ pub async fn pieces(control: &Control, pace: &Pace) -> Result<Pieces, String> {
             return Err(format!("the configuration of {} is not known: there is no {missing}", module.name));
         }
         pace.give_way().await;
+        while running.read_some().is_continue() {
+            pace.give_way().await;
+        }
     }
     Ok(running.pieces())
 }

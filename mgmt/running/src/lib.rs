@@ -42,7 +42,11 @@ const SECTION: Section = Section {
     doc: "where `write` saves the configuration, and whether it is there again after the next start",
     effect: Effect::Honoured,
     body: Body::Keys(&[
-        Key::new("directory", Kind::Path, "where configurations are kept; default /var/lib/shoal"),
+        Key::new(
+            "directory",
+            Kind::Path,
+            "where configurations are kept; default /var/lib/shoal, or below it for another runtime-dir or prefix",
+        ),
         Key::new("restore", Kind::Switch, "run what was saved at the start, before `exec`; default on"),
         Key::new("revisions", Kind::U64 { min: 1, max: 10_000 }, "how many are kept; default 50"),
     ]),

@@ -164,6 +164,7 @@ fn describe(path: &Path, family: Family, interfaces: &Interfaces, fib: &Fib) -> 
             format!("{next_hop} in table {}", table(Family::of(next_hop), fib))
         }
         Via::Lookup(fib) => format!("lookup in table {}", table(family, fib)),
+        Via::SourceLookup(fib) => format!("source lookup in table {}", table(family, fib)),
         Via::PathMtu { peer, mtu, .. } => format!("to {peer} up to {mtu} bytes"),
         Via::Local { .. } => "local".into(),
         Via::Punt => "punt".into(),

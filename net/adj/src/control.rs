@@ -10,9 +10,9 @@ use shoal_buffer::SwIfIndex;
 use shoal_graph::{Edge, FeatureArc, Graph, GraphError, NodeIndex};
 use shoal_infra::qsbr::Grace;
 use shoal_infra::{TwinTable, TwinTableWriter};
-use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces};
+use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces, LinkHeader};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
+use shoal_wire::MacAddress;
 
 use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
@@ -79,6 +79,8 @@ pub type Describe = Rc<dyn Fn(SwIfIndex, Link, IpAddr) -> Adj>;
 enum Key {
     Special(AdjKind),
     Lookup(Link, u32),
+    /// The same by the packet's source.
+    SourceLookup(Link, u32),
     Neighbour(SwIfIndex, Link, IpAddr),
     Capped(SwIfIndex, Link, IpAddr, u16),
     Glean(SwIfIndex, IpAddr),
@@ -340,8 +342,8 @@ impl Adjacencies {
             Link::Ip4 => MacAddress::for_ip4_multicast(Ipv4Addr::UNSPECIFIED),
             Link::Ip6 => MacAddress::for_ip6_multicast(Ipv6Addr::UNSPECIFIED),
         };
-        let header = EthernetHeader::new(data.mac(), group, link.ether_type());
-        let rewrite = if data.flags().has(IfFlags::ETHERNET) { header.as_bytes() } else { &[] };
+        let header = LinkHeader::new(&data, group, link.ether_type());
+        let rewrite = if data.flags().has(IfFlags::ETHERNET) { &*header } else { &[] };
         let adj = Adj::on(AdjKind::Multicast, interface, link.mtu(&data)).with_link(link);
         Ok(adj.with_rewrite(rewrite, edge))
     }
@@ -349,9 +351,9 @@ impl Adjacencies {
     /// A rewrite to the Ethernet broadcast address.
     fn to_everybody(&self, interface: SwIfIndex) -> Result<Adj, AdjError> {
         let data = self.interfaces.data(interface)?;
-        let header = EthernetHeader::new(data.mac(), MacAddress::BROADCAST, Link::Ip4.ether_type());
+        let header = LinkHeader::new(&data, MacAddress::BROADCAST, Link::Ip4.ether_type());
         let adj = Adj::on(AdjKind::Rewrite, interface, data.ip4_mtu());
-        Ok(adj.with_rewrite(header.as_bytes(), self.edge_to(Link::Ip4, interface)?))
+        Ok(adj.with_rewrite(&header, self.edge_to(Link::Ip4, interface)?))
     }
 
     /// What a key's record is now.
@@ -365,6 +367,7 @@ impl Adjacencies {
         match key {
             Key::Special(kind) => Adj::special(kind),
             Key::Lookup(link, table) => Adj::lookup(table).with_link(link),
+            Key::SourceLookup(link, table) => Adj::source_lookup(table).with_link(link),
             Key::Neighbour(interface, link, next_hop) => {
                 let describe = self.describe.borrow().get(&Family::of(next_hop)).cloned();
                 let adj = match describe {
@@ -473,13 +476,6 @@ impl Adjacencies {
         stored.map_err(|e| AdjError::Table(e.to_string()))
     }
 
-    /// One user more of an adjacency that somebody holds.
-    pub fn lock_again(&self, index: AdjIndex) {
-        if let Some(entry) = self.entries.borrow_mut().get_mut(&index) {
-            entry.locks += 1;
-        }
-    }
-
     /// One user less; the last one takes the adjacency with it.
     pub fn unlock(&self, index: AdjIndex) {
         let gone = {
@@ -581,7 +577,11 @@ impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
             // The last one sends nothing there.
-            Key::Special(_) | Key::Lookup(..) | Key::Own(_) | Key::InterfaceRx(..) => None,
+            Key::Special(_)
+            | Key::Lookup(..)
+            | Key::SourceLookup(..)
+            | Key::Own(_)
+            | Key::InterfaceRx(..) => None,
             Key::Neighbour(i, ..)
             | Key::Capped(i, ..)
             | Key::Glean(i, _)

@@ -150,6 +150,18 @@ impl Adj {
         adj
     }
 
+    /// Look up the packet's source in another table, and send the packet where that leads.
+    pub const fn source_lookup(table: u32) -> Adj {
+        let mut adj = Adj::lookup(table);
+        adj.address = [table, 1, 0, 0];
+        adj
+    }
+
+    /// For a lookup in another table: whether the packet's source is looked up.
+    pub const fn by_source(&self) -> bool {
+        matches!(self.address, [_, 1, ..])
+    }
+
     /// Count for a route, and go on.
     pub(crate) const fn counter(to: AdjIndex) -> Adj {
         let mut adj = Adj::special(AdjKind::Count);
@@ -323,6 +335,13 @@ impl Adj {
     #[inline(always)]
     pub fn no_rewrite(&self) -> Option<&[u8; 0]> {
         if self.has(0, 0) { self.rewrite.first_chunk() } else { None }
+    }
+
+    /// The header to put in front when it is an Ethernet one with tags, `N` bytes long, no features run behind it and
+    /// nobody counts.
+    #[inline(always)]
+    pub fn tagged_rewrite<const N: usize>(&self) -> Option<&[u8; N]> {
+        if self.has(N as u8, 0) { self.rewrite.first_chunk() } else { None }
     }
 
     /// The header to put in front when it is a plain Ethernet one, nobody counts, and features may run behind it.

@@ -4,17 +4,27 @@ use std::rc::Rc;
 
 use shoal_graph::process::Receiver;
 use shoal_neighbor::table::Proof;
-use shoal_neighbor::{Role, State};
+use shoal_neighbor::{Answer, Answers, Role, State};
 
 use crate::Neighbours;
 use crate::counters::Kind;
 use crate::message::{Fact, Learn};
 
 /// Enters what nodes pass on.
-pub(crate) async fn learn(neighbours: Rc<Neighbours>, facts: Receiver<Fact>) {
+pub(crate) async fn learn(neighbours: Rc<Neighbours>, answers: Rc<Answers>, facts: Receiver<Fact>) {
+    let tell = |said: &Learn| {
+        let Learn { interface, address, mac, .. } = *said;
+        answers.tell(&Answer { interface, address: address.into(), mac });
+    };
     while let Ok(fact) = facts.recv().await {
         match fact {
-            Fact::Said(said) => enter(&neighbours, &said),
+            Fact::Said(said) => {
+                if said.kind == Kind::Reply {
+                    tell(&said);
+                }
+                enter(&neighbours, &said);
+            }
+            Fact::Claimed(said) => tell(&said),
             Fact::Used(key) => neighbours.used(key),
         }
     }

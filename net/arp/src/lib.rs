@@ -33,6 +33,7 @@ use shoal_graph::{ArcSide, ArcSpec};
 use shoal_interface::Interfaces;
 use shoal_ip4::Ip4;
 use shoal_module::{Control, InitError, Module};
+use shoal_neighbor::Answers;
 use shoal_neighbor::counters::HeldCounters;
 use shoal_neighbor::message::Waiting;
 use shoal_neighbor::process;
@@ -84,18 +85,15 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (bell_tx, bell) = channel(1);
     let proxy = control::ProxyTable::new();
     let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
-    graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-input"], end: "drop" });
-    graph.add_packet(node::ArpInput::new(
-        subnets.clone(),
-        counters.clone(),
-        learn_tx.clone(),
-        proxy.clone(),
-        graph.arc(ARC)?,
-    ))?;
-    graph.add_packet(node::ArpProxy { interfaces: interfaces.clone(), table: proxy.clone() })?;
-    graph.add_packet(node::ArpReply { interfaces, counters: counters.clone() })?;
+    graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-reply"], end: "drop" });
+    let answer = node::Answer { interfaces: interfaces.clone(), counters: counters.clone() };
+    graph.add_packet(node::ArpInput { interfaces: interfaces.clone(), counters: counters.clone() })?;
+    graph.add_packet(node::ArpDisabled)?;
+    let (tell, arc) = (learn_tx.clone(), graph.arc(ARC)?);
+    graph.add_packet(node::ArpReply::new(subnets.clone(), answer.clone(), tell, proxy.clone(), arc))?;
+    graph.add_packet(node::ArpProxy { interfaces, table: proxy.clone(), answer })?;
     control.get::<Ethernet>()?.register(EtherType::ARP, "arp-input", MODULE.name)?;
-    graph.add_packet(node::ArpFailed)?;
+    graph.add_packet(node::ArpFailed::new(shoal_ip4::Unreachables::of(control)))?;
     let ip4_arp = graph.add_frame(node::Ip4Arp(asker()))?;
     graph.add_frame(node::Ip4Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "arp")?;
@@ -110,7 +108,10 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (processes, neighbours) = (control.processes()?, control.get::<Neighbours>()?);
     let ends = control.get::<Ends>()?;
-    processes.spawn("ip4-neighbor-learn", learn::learn(Rc::clone(&neighbours), ends.learn.clone()));
+    processes.spawn(
+        "ip4-neighbor-learn",
+        learn::learn(Rc::clone(&neighbours), Answers::of(control), ends.learn.clone()),
+    );
     processes.spawn("ip4-neighbor-hold", process::hold(Rc::clone(&neighbours), ends.wait.clone()));
     let age = process::age(neighbours, Rc::clone(&processes), ends.bell.clone());
     processes.spawn("ip4-neighbor-age-process", age);

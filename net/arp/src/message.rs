@@ -13,6 +13,8 @@ use crate::counters::Kind;
 pub enum Fact {
     /// A station said which address it has.
     Said(Learn),
+    /// A station said that it has an address of this router. Nothing is learned of that.
+    Claimed(Learn),
     /// Packets are sent to a neighbour that was not heard of lately.
     Used(Key),
 }

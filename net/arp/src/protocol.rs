@@ -11,6 +11,7 @@ use shoal_graph::NodeIndex;
 use shoal_interface::{Event, IfData, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
+use shoal_neighbor::counters::Messages;
 use shoal_neighbor::{Protocol, Silent, Timing};
 use shoal_wire::Ip4Prefix;
 
@@ -45,6 +46,7 @@ impl Arp {
 impl Protocol for Arp {
     type Addr = Ipv4Addr;
     const FAMILY: Family = Family::Ip4;
+    const NAME: &'static str = "arp";
     /// Times as for IPv6. RFC 1122 2.3.2.1: a neighbour that is used is asked itself from time to time; one that does
     /// not answer keeps its entry, as in VPP, unless entries age.
     const TIMING: Option<Timing> = Some(Timing {
@@ -81,6 +83,14 @@ impl Protocol for Arp {
         Some(buffer)
     }
 
+    fn messages(&self, interface: SwIfIndex) -> Vec<Messages> {
+        self.counters.all(interface)
+    }
+
+    fn lender(&self, interface: SwIfIndex) -> Option<SwIfIndex> {
+        self.control.upgrade()?.get::<Ip4>().ok()?.lender(interface)
+    }
+
     fn announce(&self, fib: FibIndex, (interface, address): Key) -> Result<(), FibError> {
         let path = Path::next_hop(address, interface);
         self.fib.add(fib, Ip4Prefix::host(address), Source::Adjacency, &[path])
@@ -88,6 +98,14 @@ impl Protocol for Arp {
 
     fn withdraw(&self, fib: FibIndex, (_, address): Key) -> Result<(), FibError> {
         self.fib.remove(fib, Ip4Prefix::host(address), Source::Adjacency)
+    }
+}
+
+/// Of a network of two the other end is known by its address, and asked for at once, as VPP does. RFC 3021.
+fn ask_other_end(neighbours: &Neighbours, interface: SwIfIndex, network: Ip4Prefix) {
+    if network.len() == Ip4Prefix::MAX_LEN - 1 {
+        let other = Ipv4Addr::from_bits(network.addr().to_bits() ^ 1);
+        neighbours.ask_ahead((interface, other));
     }
 }
 
@@ -102,10 +120,21 @@ pub(crate) fn follow(control: &Rc<Control>, neighbours: &Rc<Neighbours>) -> Resu
         }
     });
     let weak = Rc::downgrade(neighbours);
+    interfaces.subscribe(move |_, event| {
+        if let (Event::Admin(interface, true), Some(neighbours)) = (event, weak.upgrade()) {
+            for network in neighbours.protocol().addresses(interface) {
+                ask_other_end(&neighbours, interface, network);
+            }
+        }
+    });
+    let weak = Rc::downgrade(neighbours);
     control.get::<Ip4>()?.subscribe(move |_, event| {
         let Some(neighbours) = weak.upgrade() else { return };
         match event {
-            AddressEvent::Added(interface, _) => neighbours.move_routes(interface),
+            AddressEvent::Added(interface, network) => {
+                neighbours.move_routes(interface);
+                ask_other_end(&neighbours, interface, network);
+            }
             AddressEvent::Removed(interface, network) => {
                 let left = neighbours.protocol().addresses(interface);
                 let gone = |a: Ipv4Addr| network.contains(a) && !left.iter().any(|p| p.contains(a));

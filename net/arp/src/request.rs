@@ -12,7 +12,8 @@ pub(crate) const FRAME: usize = EthernetHeader::LEN + ArpHeader::LEN;
 pub(crate) type Question = shoal_neighbor::Question<Ipv4Addr>;
 
 fn bytes(question: &Question) -> [u8; FRAME] {
-    let Question { mac, source, to, target, .. } = *question;
+    let Question { data, source, to, target, .. } = *question;
+    let mac = data.mac();
     let ethernet = EthernetHeader::new(mac, to.unwrap_or(MacAddress::BROADCAST), EtherType::ARP);
     let arp = ArpHeader::new(ArpOpcode::REQUEST, mac, source, MacAddress::ZERO, target);
     let mut bytes = [0; FRAME];
@@ -28,6 +29,8 @@ pub(crate) fn packet(question: &Question, cache: &mut Cache) -> Option<Buffer> {
     let mut pkt = cache.packet(&mut buffer);
     let fits = pkt.set_data(&bytes(question));
     debug_assert!(fits.is_some(), "an ARP frame fits a buffer");
+    let tagged = question.data.tag(&mut pkt);
+    debug_assert!(tagged.is_some(), "a new buffer has room in front");
     let meta = pkt.meta_mut();
     meta.tx = question.interface;
     meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
@@ -37,14 +40,16 @@ pub(crate) fn packet(question: &Question, cache: &mut Cache) -> Option<Buffer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shoal_interface::SwIfIndex;
+    use shoal_infra::Zeroable;
+    use shoal_interface::{IfData, SwIfIndex};
     use shoal_wire::Packet;
 
     #[test]
     fn asks_as_rfc_826_says() {
         let mac = MacAddress([2, 0xfe, 0, 0, 0, 1]);
+        let data = IfData::zeroed().with_mac(mac);
         let (source, target) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        let question = Question { interface: SwIfIndex(1), mac, source, to: None, target };
+        let question = Question { interface: SwIfIndex(1), data, source, to: None, target };
         assert_eq!(bytes(&question)[..], Packet::arp_request(mac, source, target).build());
     }
 }

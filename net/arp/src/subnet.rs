@@ -14,6 +14,8 @@ pub(crate) enum Place {
     Local,
     /// On the interface's own networks.
     Connected,
+    /// In a network of the interface that lends this one its address.
+    Lent,
     /// Elsewhere, or nowhere.
     Elsewhere,
 }
@@ -34,16 +36,25 @@ impl Subnets {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, address, guard), guard);
         let here = adj.tx() == interface;
-        // A station behind an unnumbered interface is in a network of whoever lends it the address.
-        let lent = || Some(adj.tx()) == self.addresses.lender(interface, guard);
         match adj.kind() {
             AdjKind::Local => Place::Local,
-            AdjKind::Glean if here || lent() => Place::Connected,
+            AdjKind::Glean if here => Place::Connected,
+            // A station behind an unnumbered interface is in a network of whoever lends it the address.
+            AdjKind::Glean if Some(adj.tx()) == self.addresses.lender(interface, guard) => Place::Lent,
             AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop_ip4() == address => {
                 Place::Connected
             }
             _ => Place::Elsewhere,
         }
+    }
+
+    /// Whether an address that is nowhere may be that of a station behind an unnumbered interface: a link with one
+    /// station at its end needs no network, as in VPP.
+    pub(crate) fn is_stray(&self, interface: SwIfIndex, address: u32, guard: Guard<'_>) -> bool {
+        let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
+        let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, address, guard), guard);
+        matches!(adj.kind(), AdjKind::None | AdjKind::Drop)
+            && self.addresses.lender(interface, guard).is_some()
     }
 
     /// Whether packets to a neighbour go to this station already.

@@ -106,7 +106,7 @@ fn a_packet_that_waited_says_nothing_in_a_trace_asked_for_since() {
     router.trace_add("pg-input", 1);
     router.send(&left, Packet::arp_reply(PEER_MAC, PEER, left.mac(), US).pad_to(60).build());
     let path = router.trace_paths().remove(0);
-    assert_eq!(path.last().unwrap(), "arp-input", "{}", router.trace());
+    assert_eq!(path.last().unwrap(), "arp-reply", "{}", router.trace());
     assert_eq!(left.received().len(), 2);
 }
 
@@ -174,6 +174,8 @@ fn only_a_few_packets_wait_and_one_request_is_sent_for_all() {
 #[test]
 fn a_silent_neighbour_is_asked_three_times_then_the_sender_is_told() {
     let (mut router, left, right) = router();
+    // Only where the operator wants it: RFC 1812, 5.2.7.1.
+    shoal_ip4::Unreachables::of(router.control()).send(true);
     router.send(&right, transit(&right, 7));
     for _ in 0..2 {
         assert_eq!(left.received().len(), 1);
@@ -198,7 +200,7 @@ fn probes_of_its_address_are_answered_but_not_learnt() {
     assert_eq!(arp_of(&left.received_one()).1.sender_ip4(), US);
     router.send(&left, request(Ipv4Addr::UNSPECIFIED, PEER));
     assert!(left.received().is_empty() && router.get::<Neighbours>().list().is_empty());
-    assert_eq!(router.error("arp-input", "gratuitous_arp"), 1);
+    assert_eq!(router.error("arp-reply", "gratuitous_arp"), 1);
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn a_fact_that_is_known_is_passed_on_once_in_a_while() {
     let again: Vec<_> = (0..200).map(|_| request(PEER, US)).collect();
     router.advance(Duration::from_secs(1));
     router.send_all(&left, &again);
-    assert_eq!(router.error("arp-input", "l3_src_address_learned"), 2);
+    assert_eq!(router.error("arp-reply", "l3_src_address_learned"), 2);
     assert_eq!(left.received().len(), 201);
 }
 
@@ -237,7 +239,7 @@ fn nobody_else_may_say_our_address() {
     router.send(&left, Packet::arp_gratuitous(PEER_MAC, US).build());
     router.send(&left, request(US, PEER));
     router.send(&left, Packet::arp_reply(PEER_MAC, US, left.mac(), US).build());
-    assert_eq!(router.error("arp-input", "IP4 source address matches local interface"), 3);
+    assert_eq!(router.error("arp-reply", "IP4 source address matches local interface"), 3);
     assert!(left.received().is_empty() && router.get::<Neighbours>().list().is_empty());
 }
 
@@ -247,9 +249,9 @@ fn strangers_are_neither_answered_nor_learnt() {
     router.send(&left, request(STRANGER, US));
     // A station of the other link is a stranger here.
     router.send(&left, request(Ipv4Addr::new(10, 0, 1, 2), US));
-    assert_eq!(router.error("arp-input", "IP4 source address not local to subnet"), 2);
+    assert_eq!(router.error("arp-reply", "IP4 source address not local to subnet"), 2);
     router.send(&left, request(PEER, STRANGER));
-    assert_eq!(router.error("arp-input", "IP4 destination address not local to subnet"), 1);
+    assert_eq!(router.error("arp-reply", "IP4 destination address not local to subnet"), 1);
     router.send(&left, request(PEER, Ipv4Addr::UNSPECIFIED));
     assert_eq!(router.error("arp-input", "l3_dst_address_unset"), 1);
     let broadcast = Ipv4Addr::new(10, 0, 0, 255);
@@ -270,8 +272,30 @@ fn refuses_senders_that_are_no_single_station() {
     }
     assert_eq!(router.error("arp-input", "sender_is_group"), 3);
     router.send(&left, frame(PEER_MAC, MacAddress([2, 9, 9, 9, 9, 9])));
-    assert_eq!(router.error("arp-input", "l2_address_mismatch"), 1);
+    assert_eq!(router.error("arp-reply", "l2_address_mismatch"), 1);
     assert!(left.received().is_empty() && router.get::<Neighbours>().list().is_empty());
+}
+
+#[test]
+fn a_virtual_routers_reply_names_the_address_it_shares() {
+    // RFC 9568 7.3: the frame comes from the router's own address.
+    let (mut router, left, _) = router();
+    let shared = MacAddress([0, 0, 0x5e, 0, 1, 9]);
+    let frame = |opcode: ArpOpcode| {
+        let header = ArpHeader::new(opcode, shared, PEER, left.mac(), US);
+        Packet::ethernet(PEER_MAC, left.mac()).arp(header).build()
+    };
+    router.send(&left, frame(ArpOpcode::REQUEST));
+    assert_eq!(knows(&router, &left, PEER), None, "a request is not one");
+    router.send(&left, frame(ArpOpcode::REPLY));
+    assert_eq!(knows(&router, &left, PEER), Some(shared));
+}
+
+#[test]
+fn an_announcement_of_another_network_is_counted_as_vpp_does() {
+    let (mut router, left, _) = router();
+    router.send(&left, Packet::arp_gratuitous(PEER_MAC, Ipv4Addr::new(10, 0, 9, 9)).build());
+    assert_eq!(router.error("arp-reply", "l3_dst_address_not_local"), 1);
 }
 
 #[test]
@@ -313,7 +337,7 @@ fn an_interface_without_ip_has_no_arp() {
     let mut router = Router::new(STACK);
     let port = router.pg(0);
     router.send(&port, request(PEER, US));
-    assert_eq!(router.error("arp-input", "interface_not_ip_enabled"), 1);
+    assert_eq!(router.error("arp-disabled", "disabled"), 1);
     assert!(port.received().is_empty());
 }
 

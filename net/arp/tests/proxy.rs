@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use shoal_arp::{Neighbours, ProxyArp, ProxyError};
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
-use shoal_ip4::{Ip4, Ip4Error};
+use shoal_ip4::{AddressError, Ip4};
 use shoal_testkit::{PEER, PEER_MAC, Port, Router, STACK};
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader, FromBytes, Ip4Prefix, MacAddress, Packet};
 
@@ -124,6 +124,21 @@ fn operations_name_what_is_wrong() {
 }
 
 #[test]
+fn a_host_with_this_routers_address_is_answered_for_others_and_not_learnt() {
+    // The kernel's image of an interface has the interface's address.
+    let (mut router, left, _) = unnumbered();
+    let proxy = router.get::<ProxyArp>();
+    proxy.add(0, ip4("10.9.0.0"), ip4("10.9.0.255")).unwrap();
+    router.send(&left, request(LENT, ip4("10.9.0.77")));
+    assert!(left.received().is_empty(), "it is not switched on");
+    proxy.enable(left.index(), true).unwrap();
+    router.send(&left, request(LENT, ip4("10.9.0.77")));
+    let (_, arp) = arp_of(&left.received_one());
+    assert_eq!((arp.sender_ip4(), arp.sender_mac()), (ip4("10.9.0.77"), left.mac()));
+    assert!(router.get::<Neighbours>().list().is_empty());
+}
+
+#[test]
 fn what_is_cut_or_lies_is_not_answered() {
     let (mut router, left, _) = router();
     let proxy = router.get::<ProxyArp>();
@@ -185,9 +200,13 @@ fn stations_of_the_lenders_network_are_answered_and_learnt_there() {
     let frames: Vec<_> =
         left.received().into_iter().filter(|f| f[12..14] == EtherType::IP4.0.to_be_bytes()).collect();
     assert_eq!((frames.len(), &frames[0][..6]), (1, &PEER_MAC.0[..]));
+    // At the other end of such a link may be a station of no network: it is answered and not entered.
     router.send(&left, request(stranger, LENT));
-    assert!(left.received().is_empty());
-    assert_eq!(router.error("arp-input", "IP4 source address not local to subnet"), 1);
+    assert_eq!(arp_of(&left.received_one()).1.target_ip4(), stranger);
+    assert!(router.get::<Neighbours>().get((left.index(), stranger)).is_none());
+    router.send(&left, request(Ipv4Addr::new(10, 0, 1, 6), LENT));
+    assert!(left.received().is_empty(), "a station of another link");
+    assert_eq!(router.error("arp-reply", "IP4 source address not local to subnet"), 1);
     // And what it sends is forwarded: IPv4 runs there.
     let out = Packet::ethernet(PEER_MAC, left.mac()).ip4(other, [10, 0, 1, 9]).udp(1, 7);
     router.set_neighbour(&right, Ipv4Addr::new(10, 0, 1, 9), MacAddress([2, 0xbb, 0, 0, 0, 1]));
@@ -213,7 +232,7 @@ fn what_is_borrowed_follows_the_lender() {
     router.run();
     assert_eq!((ip4.lender(left.index()), ip4.primary(left.index())), (None, None));
     router.send(&left, request(Ipv4Addr::new(10, 7, 0, 6), Ipv4Addr::new(10, 7, 0, 1)));
-    assert_eq!(router.error("arp-input", "interface_not_ip_enabled"), 1);
+    assert_eq!(router.error("arp-disabled", "disabled"), 1);
 }
 
 #[test]
@@ -221,15 +240,7 @@ fn wrong_loans_are_refused_by_name() {
     let (router, left, right) = unnumbered();
     let ip4 = router.get::<Ip4>();
     let loopback = router.interfaces().by_name("loop0").unwrap();
-    let text = |e: Result<(), Ip4Error>| e.unwrap_err().to_string();
-    assert_eq!(
-        text(ip4.add_address(left.index(), "10.3.0.1/24".parse().unwrap())),
-        "pg0 is unnumbered and uses the addresses of loop0: `set interface unnumbered del pg0' first"
-    );
-    assert_eq!(
-        text(ip4.set_unnumbered(right.index(), Some(loopback))),
-        "pg1 cannot use the addresses of loop0: pg1 has addresses, remove them first: 10.0.1.1/24"
-    );
+    let text = |e: Result<(), AddressError>| e.unwrap_err().to_string();
     ip4.del_all(right.index()).unwrap();
     assert!(
         text(ip4.set_unnumbered(right.index(), Some(left.index())))
@@ -238,8 +249,8 @@ fn wrong_loans_are_refused_by_name() {
     assert!(
         text(ip4.set_unnumbered(right.index(), Some(right.index()))).ends_with("it cannot lend to itself")
     );
-    assert!(text(ip4.set_unnumbered(loopback, Some(right.index()))).contains("loop0 has addresses"));
-    assert_eq!(text(ip4.set_unnumbered(right.index(), None)), "pg1 is not unnumbered");
+    assert!(text(ip4.set_unnumbered(loopback, Some(right.index()))).contains("pg0 borrows from loop0"));
+    ip4.set_unnumbered(right.index(), None).unwrap();
     router.get::<Fib>().add_table(Family::Ip4, 7, None).unwrap();
     ip4.set_table(right.index(), 7).unwrap();
     assert!(
@@ -248,6 +259,41 @@ fn wrong_loans_are_refused_by_name() {
     );
     ip4.set_unnumbered(left.index(), None).unwrap();
     assert!(!router.interfaces().data(left.index()).unwrap().flags().has(shoal_interface::IfFlags::IP4));
+}
+
+#[test]
+fn an_interface_may_have_addresses_and_borrow_others() {
+    let (mut router, _, right) = unnumbered();
+    let ip4 = router.get::<Ip4>();
+    let loopback = router.interfaces().by_name("loop0").unwrap();
+    let lent = ip4.primary(loopback);
+    ip4.set_unnumbered(right.index(), Some(loopback)).unwrap();
+    assert_eq!(ip4.primary(right.index()), lent, "it speaks from what it borrows");
+    ip4.add_address(right.index(), "10.8.0.1/24".parse().unwrap()).unwrap();
+    assert!(ip4.is_own([10, 8, 0, 1].into(), FibIndex::DEFAULT));
+    ip4.set_unnumbered(right.index(), None).unwrap();
+    assert_eq!(ip4.primary(right.index()), Some([10, 0, 1, 1].into()));
+    router.run();
+}
+
+#[test]
+fn of_a_network_of_two_the_other_end_is_asked_for_at_once() {
+    let (mut router, left, _) = router();
+    let ip4 = router.get::<Ip4>();
+    for (ours, other) in [("10.7.0.1/31", [10, 7, 0, 0]), ("10.7.0.2/31", [10, 7, 0, 3])] {
+        ip4.add_address(left.index(), ours.parse().unwrap()).unwrap();
+        router.run();
+        assert_eq!(left.received_one()[38..42], other, "{ours}");
+        ip4.del_address(left.index(), ours.parse().unwrap()).unwrap();
+    }
+    // Or as soon as the interface is up.
+    router.interfaces().set_admin(left.index(), false).unwrap();
+    ip4.add_address(left.index(), "10.7.0.1/31".parse().unwrap()).unwrap();
+    router.run();
+    assert!(left.received().is_empty());
+    router.interfaces().set_admin(left.index(), true).unwrap();
+    router.run();
+    assert_eq!(left.received().iter().filter(|f| f[38..42] == [10, 7, 0, 0]).count(), 1);
 }
 
 #[test]

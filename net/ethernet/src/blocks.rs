@@ -20,10 +20,12 @@ const MOST: u32 = 1 << 19;
 pub(crate) struct Blocks(StableArena<AtomicU64>);
 
 impl Blocks {
+    #[inline(always)]
     fn cell(&self, block: u32, at: u16) -> Option<&AtomicU64> {
         self.0.get(block as usize * SIZE + usize::from(at) % SIZE)
     }
 
+    #[inline(always)]
     fn load(&self, block: u32, at: u16) -> u64 {
         self.cell(block, at).map_or(0, |cell| cell.load(Ordering::Acquire))
     }
@@ -35,6 +37,7 @@ impl Blocks {
     }
 
     /// What the tree of a root has for a number; 0 for nothing, as all of root 0.
+    #[inline(always)]
     pub(crate) fn get(&self, root: u32, number: u16) -> u64 {
         let branch = if root == 0 { 0 } else { self.load(root, number / SIZE as u16) as u32 };
         if branch == 0 { 0 } else { self.load(branch, number) }

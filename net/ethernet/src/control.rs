@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use shoal_graph::{Graph, NodeIndex};
-use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces, Need, SwIfIndex};
+use shoal_graph::{Edge, Graph, NodeIndex};
+use shoal_interface::{Event, Exact, IfFlags, Inner, InterfaceError, Interfaces, Match, Sub, SwIfIndex};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EtherType, MacAddress};
+use shoal_wire::EtherType;
 
+use crate::llc::{LlcTable, Snap};
 use crate::types::TypeTable;
-use crate::vlan::{Exact, Inner, Match, Taken, VlanTable, VlanWriter, is_outer};
+use crate::vlan::{Taken, VlanTable, VlanWriter, is_outer};
 
 /// Why a sub-interface cannot be; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,9 +27,23 @@ pub enum SubError {
     /// Id 0 of an outer tag means that there is none.
     #[error("a tag with VLAN 0 carries a priority and no VLAN: choose one from 1 to 4095")]
     NoVlan,
+    /// Frames of a bond's member are the bond's.
+    #[error("{0} is a member of {1}: create the sub-interface on {1}")]
+    Member(String, String),
     /// The interface has a sub-interface of this number.
     #[error("{0} exists already")]
     Exists(String),
+    /// A number that no VLAN has.
+    #[error("there is no VLAN {0}: choose one from 1 to 4095")]
+    NoSuchVlan(u32),
+    /// Not implemented, as in VPP.
+    #[error(
+        "an outer tag of any VLAN is not implemented: name a VLAN, 1 to 4095, or create one with `default'"
+    )]
+    OuterAny,
+    /// What VPP refuses too.
+    #[error("inner-dot1q any exact-match is unsupported: leave out exact-match, or name the inner tag")]
+    AnyExact,
     /// Another sub-interface takes the same frames.
     #[error("vlan is already in use: {0} takes these frames")]
     InUse(String),
@@ -38,21 +53,16 @@ pub enum SubError {
     /// It is none.
     #[error("{0} is not a sub-interface")]
     NotSub(String),
+    /// It goes with its pipe.
+    #[error("{0} is an end of {1}: delete {1}")]
+    End(String, String),
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
 }
 
-/// A sub-interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sub {
-    /// The interface its frames come in by.
-    pub port: SwIfIndex,
-    /// Its number on that interface.
-    pub number: u32,
-    /// The frames it takes.
-    pub takes: Match,
-}
+/// The bond that an interface is a member of.
+type BondOf = Box<dyn Fn(SwIfIndex) -> Option<SwIfIndex>>;
 
 /// Who gets frames without tags.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,11 +82,12 @@ pub struct Ethernet {
     /// Who has registered which type.
     owners: RefCell<BTreeMap<EtherType, &'static str>>,
     vlans: RefCell<VlanWriter>,
-    subs: RefCell<BTreeMap<SwIfIndex, Sub>>,
-    /// By port and number.
-    by_number: RefCell<BTreeMap<(SwIfIndex, u32), SwIfIndex>>,
+    /// Knows the bond that an interface is a member of.
+    bonds: RefCell<Option<BondOf>>,
     /// The edge to the node for frames of interfaces in layer 2.
     l2: Arc<AtomicU16>,
+    /// Who gets 802.3 frames.
+    llc: LlcTable,
 }
 
 impl Ethernet {
@@ -85,7 +96,7 @@ impl Ethernet {
         input: NodeIndex,
         types: TypeTable,
         vlans: VlanWriter,
-        l2: Arc<AtomicU16>,
+        (l2, llc): (Arc<AtomicU16>, LlcTable),
     ) -> Result<Rc<Self>, InitError> {
         let interfaces = control.get::<Interfaces>()?;
         let ethernet = Rc::new(Ethernet {
@@ -95,9 +106,9 @@ impl Ethernet {
             types,
             owners: RefCell::new(BTreeMap::from([(EtherType::IP4, "ip4"), (EtherType::IP6, "ip6")])),
             vlans: RefCell::new(vlans),
-            subs: RefCell::default(),
-            by_number: RefCell::default(),
+            bonds: RefCell::default(),
             l2,
+            llc,
         });
         let weak = Rc::downgrade(&ethernet);
         interfaces.subscribe(move |_, event| {
@@ -131,6 +142,37 @@ impl Ethernet {
         Ok(())
     }
 
+    /// The edge to a node that frames of more types may be sent to later; at the start.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn edge_to(&self, node: &str) -> Result<Edge, InitError> {
+        Ok(self.graph.add_edge(self.input, self.graph.node(node)?)?)
+    }
+
+    /// Sends frames of a type to a node from now on, by an edge of [`Ethernet::edge_to`], for a module of this name. False
+    /// when another module has the type, or it is that of a tag, a length, or of IP.
+    pub fn give(&self, kind: EtherType, edge: Edge, module: &'static str) -> bool {
+        let known = [EtherType::IP4, EtherType::IP6].contains(&kind);
+        if kind.0 < EtherType::MIN || is_outer(kind) || known || self.owners.borrow().contains_key(&kind) {
+            return false;
+        }
+        self.owners.borrow_mut().insert(kind, module);
+        self.types.add(kind, edge);
+        true
+    }
+
+    /// Sends 802.3 frames, which have a length for a type, to a node from now on, by an edge of [`Ethernet::edge_to`]; but for
+    /// those of [`Ethernet::give_snap`].
+    pub fn give_llc(&self, edge: Edge) {
+        self.llc.set_rest(edge);
+    }
+
+    /// Sends 802.3 frames of a protocol to a node from now on. False when there is no room for more protocols.
+    pub fn give_snap(&self, protocol: Snap, edge: Edge) -> bool {
+        self.llc.set(protocol, edge)
+    }
+
     /// The node that gets frames of interfaces in layer 2.
     ///
     /// # Errors
@@ -146,6 +188,15 @@ impl Ethernet {
         self.owners.borrow().iter().map(|(kind, module)| (*kind, *module)).collect()
     }
 
+    /// Bonds say which interfaces are their members: frames of those are the bond's, whose sub-interfaces get them.
+    pub fn set_bonds(&self, bond_of: impl Fn(SwIfIndex) -> Option<SwIfIndex> + 'static) {
+        *self.bonds.borrow_mut() = Some(Box::new(bond_of));
+    }
+
+    fn bond_of(&self, port: SwIfIndex) -> Option<SwIfIndex> {
+        self.bonds.borrow().as_ref().and_then(|bond_of| bond_of(port))
+    }
+
     /// Creates a sub-interface, `<port>.<number>`, that takes some of the port's frames. It starts admin down, has the
     /// port's MAC address and MTU, and sends nothing yet.
     ///
@@ -153,19 +204,25 @@ impl Ethernet {
     /// There is no such interface or it has no tags, another one takes these frames, or there is no room.
     pub fn create_sub(&self, port: SwIfIndex, number: u32, takes: Match) -> Result<SwIfIndex, SubError> {
         let name = self.interfaces.name(port)?;
-        if let Some(sub) = self.subs.borrow().get(&port) {
+        if let Some(sub) = self.sub(port) {
             return Err(SubError::IsSub(name, self.interfaces.name(sub.port)?));
         }
         if !self.interfaces.data(port)?.flags().has(IfFlags::ETHERNET) {
             return Err(SubError::NotEthernet(name));
         }
+        if let Some(bond) = self.bond_of(port) {
+            return Err(SubError::Member(name, self.interfaces.name(bond)?));
+        }
         if matches!(takes, Match::Tags { outer, .. } if outer.number() == 0) {
             return Err(SubError::NoVlan);
         }
-        if self.by_number.borrow().contains_key(&(port, number)) {
+        if self.interfaces.sub_of(port, number).is_some() {
             return Err(SubError::Exists(format!("{name}.{number}")));
         }
-        let index = self.interfaces.create_sub(port, number)?;
+        if let Match::Tags { inner: Inner::Any, exact: Exact::Yes, .. } = takes {
+            return Err(SubError::AnyExact);
+        }
+        let index = self.interfaces.create_sub(port, number, takes)?;
         let entered = self.vlans.borrow_mut().enter(port, takes, index);
         if let Err(taken) = entered {
             self.interfaces.delete(index)?;
@@ -177,8 +234,6 @@ impl Ethernet {
         if takes == Match::Untagged {
             self.set_untagged(port, Untagged::Subs)?;
         }
-        self.subs.borrow_mut().insert(index, Sub { port, number, takes });
-        self.by_number.borrow_mut().insert((port, number), index);
         Ok(index)
     }
 
@@ -187,50 +242,30 @@ impl Ethernet {
     /// # Errors
     /// There is no such interface, or it is none.
     pub fn delete_sub(&self, index: SwIfIndex) -> Result<(), SubError> {
-        if !self.subs.borrow().contains_key(&index) {
-            return Err(SubError::NotSub(self.interfaces.name(index)?));
+        let name = || self.interfaces.name(index);
+        match self.sub(index) {
+            None => return Err(SubError::NotSub(name()?)),
+            Some(sub) if sub.takes == Match::End => {
+                return Err(SubError::End(name()?, self.interfaces.name(sub.port)?));
+            }
+            Some(_) => {}
         }
         Ok(self.interfaces.delete(index)?)
     }
 
     /// A sub-interface's place; `None` for other interfaces.
     pub fn sub(&self, index: SwIfIndex) -> Option<Sub> {
-        self.subs.borrow().get(&index).copied()
+        self.interfaces.sub(index)
     }
 
     /// The sub-interfaces of a port, by number.
     pub fn subs_of(&self, port: SwIfIndex) -> Vec<SwIfIndex> {
-        self.by_number.borrow().range((port, 0)..=(port, u32::MAX)).map(|(_, index)| *index).collect()
+        self.interfaces.subs_of(port)
     }
 
     /// Whether IP can run on a sub-interface: it must say exactly which tags its frames have.
     pub fn is_routable(&self, index: SwIfIndex) -> bool {
-        self.sub(index).is_none_or(|sub| match sub.takes {
-            Match::Default => false,
-            Match::Untagged => true,
-            Match::Tags { inner, exact, .. } => exact == Exact::Yes && inner != Inner::Any,
-        })
-    }
-
-    /// Gives a sub-interface a MAC address of its own: its port takes frames for that, too, from now on.
-    ///
-    /// # Errors
-    /// There is no such sub-interface, the address is a group's, or the port's device cannot.
-    pub fn set_sub_mac(&self, index: SwIfIndex, mac: MacAddress) -> Result<(), SubError> {
-        let sub = self
-            .sub(index)
-            .ok_or_else(|| SubError::NotSub(self.interfaces.name(index).unwrap_or_default()))?;
-        let differs = |this: &Self| -> Result<bool, InterfaceError> {
-            Ok(this.interfaces.data(index)?.mac() != this.interfaces.data(sub.port)?.mac())
-        };
-        let before = differs(self)?;
-        self.interfaces.set_mac(index, mac)?;
-        match (before, differs(self)?) {
-            (false, true) => self.interfaces.need_all_frames(sub.port, Need::Begins)?,
-            (true, false) => self.interfaces.need_all_frames(sub.port, Need::Ends)?,
-            _ => {}
-        }
-        Ok(())
+        self.sub(index).is_none_or(|sub| sub.takes.is_exact())
     }
 
     /// Whose frames without tags are: only then does the common way of IP ask for sub-interfaces.
@@ -239,27 +274,14 @@ impl Ethernet {
         self.interfaces.modify(port, |data| data.with_flags(data.flags().set(IfFlags::UNTAGGED_SUB, on)))
     }
 
-    /// An interface goes, and its sub-interfaces before it.
+    /// An interface goes: if it is a sub-interface, no frames are led to it any more.
     fn forget(&self, interface: SwIfIndex) {
-        for sub in self.subs_of(interface) {
-            if let Err(e) = self.interfaces.delete(sub) {
-                tracing::warn!(%sub, "a sub-interface stays without its interface: {e}");
-            }
-        }
-        let Some(sub) = self.subs.borrow_mut().remove(&interface) else { return };
-        self.by_number.borrow_mut().remove(&(sub.port, sub.number));
+        let Some(sub) = self.sub(interface) else { return };
         self.vlans.borrow_mut().leave(sub.port, sub.takes);
         if sub.takes == Match::Untagged
             && let Err(e) = self.set_untagged(sub.port, Untagged::Ports)
         {
             tracing::warn!(port = %sub.port, "frames without tags go a longer way: {e}");
-        }
-        let macs = [interface, sub.port].map(|i| self.interfaces.data(i).map(|data| data.mac()).ok());
-        if let [Some(own), Some(ports)] = macs
-            && own != ports
-            && let Err(e) = self.interfaces.need_all_frames(sub.port, Need::Ends)
-        {
-            tracing::warn!(port = %sub.port, "it still takes all frames: {e}");
         }
     }
 }

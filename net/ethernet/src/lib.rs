@@ -5,9 +5,13 @@
 //! Packets read [`TypeTable`] and [`VlanTable`]; those of plain IP without tags read neither.
 #![forbid(unsafe_code)]
 
+mod api;
 mod blocks;
+mod cli;
 mod control;
+mod llc;
 pub mod node;
+mod running;
 mod types;
 mod vlan;
 
@@ -17,27 +21,48 @@ use std::sync::Arc;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{Ethernet, Sub, SubError};
+pub use control::{Ethernet, SubError};
+pub use llc::{LlcTable, Snap};
 pub use node::input::EthernetInput;
+pub use node::switched::SwitchedInput;
+use node::tagged_superpath::TaggedSuperpath;
+pub use shoal_interface::{Exact, Inner, Match, Sub, TagKind, Vid};
 pub use types::TypeTable;
-pub use vlan::{Exact, Inner, Match, TagKind, Tags, Vid, VlanTable};
+pub use vlan::{Tags, VlanTable};
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "ethernet", description: "Ethernet frames in", init, ..Module::NONE };
+pub static MODULE: Module = Module {
+    name: "ethernet",
+    description: "Ethernet frames in, sub-interfaces by their tags",
+    init,
+    commands: cli::COMMANDS,
+    arg_types: cli::ARG_TYPES,
+    api: &[&api::API],
+    running: running::running,
+    ..Module::NONE
+};
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let interfaces = control.get::<Interfaces>()?.table();
     let (types, vlans) = (TypeTable::new(), vlan::VlanWriter::new()?);
-    let l2 = Arc::default();
+    let (l2, llc) = (Arc::default(), llc::LlcTable::default());
     let input = Arc::new(EthernetInput {
         interfaces,
         vlans: vlans.table().clone(),
         types: types.clone(),
         l2: Arc::clone(&l2),
+        llc: llc.clone(),
     });
     control.put(Arc::clone(&input));
     let node = control.graph()?.add_plain(input)?;
-    control.put_rc(Ethernet::new(control, node, types, vlans, l2)?);
+    let sorts = TaggedSuperpath {
+        interfaces: control.get::<Interfaces>()?.table(),
+        vlans: vlans.table().clone(),
+        ethernet: node,
+    };
+    let sorts = control.graph()?.add_frame(sorts)?;
+    let refused = |e: shoal_interface::InterfaceError| InitError::Other(e.to_string());
+    control.get::<Interfaces>()?.sort_tags_by(sorts).map_err(refused)?;
+    control.put_rc(Ethernet::new(control, node, types, vlans, (l2, llc))?);
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use shoal_infra::StableArena;
-use shoal_interface::{MAX_INTERFACES, SwIfIndex};
+use shoal_interface::{Exact, Inner, MAX_INTERFACES, Match, SwIfIndex, TagKind, Vid};
 use shoal_wire::EtherType;
 
 use crate::blocks::{BlockWriter, Blocks};
@@ -23,27 +23,6 @@ const TYPE: usize = 12;
 #[inline(always)]
 pub(crate) fn is_outer(kind: EtherType) -> bool {
     matches!(kind.0, 0x8100 | 0x88a8 | 0x9100 | 0x9200)
-}
-
-/// A VLAN's number, 0 to 4095.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Vid(u16);
-
-impl Vid {
-    /// A number that a VLAN can have; `None` above 4095.
-    pub fn new(number: u16) -> Option<Vid> {
-        (number < 4096).then_some(Vid(number))
-    }
-
-    /// The number.
-    pub fn number(self) -> u16 {
-        self.0
-    }
-
-    /// What the second half of a tag says, without priority and drop eligibility.
-    fn of_tag(tag: [u8; 2]) -> Vid {
-        Vid(u16::from_be_bytes(tag) & 0x0fff)
-    }
 }
 
 /// The tags of a frame.
@@ -61,26 +40,42 @@ pub struct Tags {
 
 impl Tags {
     /// Reads them. `None`: there are none, or the frame ends within them or the type behind.
+    #[inline(always)]
     pub fn of_frame(frame: &[u8]) -> Option<Tags> {
-        // The types and ids from the first on, each of two bytes.
-        let mut words = frame.get(TYPE..)?.as_chunks::<2>().0.iter();
-        let first = EtherType(u16::from_be_bytes(*words.next()?));
+        match frame.first_chunk() {
+            Some(head) => Tags::of_head(head),
+            None => Tags::of_short(frame),
+        }
+    }
+
+    /// Those of a frame that is long enough for two tags and the type behind: what all real ones are.
+    #[inline(always)]
+    fn of_head(head: &[u8; TYPE + 2 * TAG + 2]) -> Option<Tags> {
+        let [.., first, outer, second, inner, third] = head.as_chunks::<2>().0 else { return None };
+        let kind = |bytes: &[u8; 2]| EtherType(u16::from_be_bytes(*bytes));
+        let first = kind(first);
         if !is_outer(first) {
             return None;
         }
-        let outer = Vid::of_tag(*words.next()?);
-        let mut tags = Tags { count: 1, dot1ad: first == EtherType::QINQ, outer, inner: Vid(0) };
-        if EtherType(u16::from_be_bytes(*words.next()?)) == EtherType::VLAN {
-            tags.count = 2;
-            tags.inner = Vid::of_tag(*words.next()?);
-            if EtherType(u16::from_be_bytes(*words.next()?)) == EtherType::VLAN {
-                tags.count = 3;
-            }
+        let (outer, dot1ad) = (Vid::of_tag(*outer), first == EtherType::QINQ);
+        if kind(second) != EtherType::VLAN {
+            return Some(Tags { count: 1, dot1ad, outer, inner: Vid::NONE });
         }
-        Some(tags)
+        let count = if kind(third) == EtherType::VLAN { 3 } else { 2 };
+        Some(Tags { count, dot1ad, outer, inner: Vid::of_tag(*inner) })
+    }
+
+    /// Those of a shorter one.
+    #[cold]
+    fn of_short(frame: &[u8]) -> Option<Tags> {
+        let mut head = [0; TYPE + 2 * TAG + 2];
+        head.get_mut(..frame.len())?.copy_from_slice(frame);
+        // What is not there reads as 0, which is no type of a tag.
+        Tags::of_head(&head).filter(|tags| frame.len() >= TYPE + tags.len() + 2)
     }
 
     /// Bytes that those take which mean something.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         usize::from(self.count.min(2)) * TAG
     }
@@ -89,55 +84,6 @@ impl Tags {
     pub fn is_empty(&self) -> bool {
         false
     }
-}
-
-/// Which ids of inner tags a sub-interface takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inner {
-    /// None: it goes by the outer tag alone.
-    None,
-    /// Every one.
-    Any,
-    /// This one.
-    Id(Vid),
-}
-
-/// Whether frames with further tags are taken too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exact {
-    /// Not those. Only such sub-interfaces can be routed.
-    Yes,
-    /// Those too.
-    No,
-}
-
-/// Which table an outer tag is looked up in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TagKind {
-    /// 802.1Q, and the types used before 802.1ad.
-    Dot1q,
-    /// 802.1ad.
-    Dot1ad,
-}
-
-/// Which frames of a port a sub-interface takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Match {
-    /// Those with tags that no other one takes.
-    Default,
-    /// Those without, instead of the port itself.
-    Untagged,
-    /// Those with these tags.
-    Tags {
-        /// The outer tag's kind.
-        kind: TagKind,
-        /// Its id.
-        outer: Vid,
-        /// The inner ones.
-        inner: Inner,
-        /// Whether no others may follow.
-        exact: Exact,
-    },
 }
 
 /// A sub-interface and whether its match is exact; 0 is none.
@@ -154,6 +100,7 @@ impl Candidate {
     }
 
     /// The interface, if there is one and it takes `count` tags, where an exact match has `own`.
+    #[inline(always)]
     fn taking(self, count: u8, own: u8) -> Option<SwIfIndex> {
         let fits = if self.0 & Self::EXACT != 0 { count == own } else { count >= own };
         (self.0 != 0 && fits).then_some(SwIfIndex(self.0 & (Self::EXACT - 1)))
@@ -222,17 +169,24 @@ impl VlanTable {
     }
 
     /// Who takes frames with these tags; `None`: no interface.
+    #[inline(always)]
     pub fn tagged(&self, port: SwIfIndex, tags: &Tags) -> Option<SwIfIndex> {
-        if tags.outer.0 == 0 {
+        if tags.outer == Vid::NONE {
             // A tag that carries a priority only is none.
             return Some(self.untagged(port));
         }
         let (dot1q, dot1ad) = self.load(port, 0);
-        let outer = OfOuter(self.blocks.get(if tags.dot1ad { dot1ad } else { dot1q }, tags.outer.0));
-        let inner = if tags.count < 2 { 0 } else { self.blocks.get(outer.inner(), tags.inner.0) as u32 };
-        let (default, _) = self.load(port, 1);
-        let all = [(Candidate(inner), 2), (outer.any(), 2), (outer.only(), 1), (Candidate(default), 1)];
-        all.into_iter().find_map(|(candidate, own)| candidate.taking(tags.count, own))
+        let outer = OfOuter(self.blocks.get(if tags.dot1ad { dot1ad } else { dot1q }, tags.outer.number()));
+        if tags.count > 1 {
+            let inner = Candidate(self.blocks.get(outer.inner(), tags.inner.number()) as u32);
+            if let Some(sub) = inner.taking(tags.count, 2).or_else(|| outer.any().taking(tags.count, 2)) {
+                return Some(sub);
+            }
+        }
+        outer.only().taking(tags.count, 1).or_else(|| {
+            let (default, _) = self.load(port, 1);
+            Candidate(default).taking(tags.count, 1)
+        })
     }
 }
 
@@ -297,30 +251,31 @@ impl VlanWriter {
                 free(default)?;
                 self.store(port, 1, Candidate::new(sub, Exact::No).0, untagged);
             }
+            Match::End => {}
             Match::Untagged => {
                 free(untagged)?;
                 self.store(port, 1, default, Candidate::new(sub, Exact::Yes).0);
             }
             Match::Tags { kind, outer, inner, exact } => {
                 let (root, new) = (self.roots(port, kind), Candidate::new(sub, exact));
-                let old = OfOuter(self.table.blocks.get(root, outer.0));
+                let old = OfOuter(self.table.blocks.get(root, outer.number()));
                 let there = match inner {
                     Inner::None => old.only().0,
                     Inner::Any => old.any().0,
-                    Inner::Id(id) => self.table.blocks.get(old.inner(), id.0) as u32,
+                    Inner::Id(id) => self.table.blocks.get(old.inner(), id.number()) as u32,
                 };
                 free(there)?;
                 let changed = match inner {
                     Inner::None => OfOuter::of(new, old.any(), old.inner()),
                     Inner::Any => OfOuter::of(old.only(), new, old.inner()),
                     Inner::Id(id) => {
-                        let tree = self.blocks.set(old.inner(), id.0, u64::from(new.0));
+                        let tree = self.blocks.set(old.inner(), id.number(), u64::from(new.0));
                         OfOuter::of(old.only(), old.any(), tree.ok_or(Taken::Full)?)
                     }
                 };
-                let Some(root) = self.blocks.set(root, outer.0, changed.0) else {
+                let Some(root) = self.blocks.set(root, outer.number(), changed.0) else {
                     if let Inner::Id(id) = inner {
-                        self.blocks.clear(changed.inner(), id.0);
+                        self.blocks.clear(changed.inner(), id.number());
                     }
                     return Err(Taken::Full);
                 };
@@ -335,22 +290,23 @@ impl VlanWriter {
         let (default, untagged) = self.table.load(port, 1);
         match what {
             Match::Default => self.store(port, 1, 0, untagged),
+            Match::End => {}
             Match::Untagged => self.store(port, 1, default, 0),
             Match::Tags { kind, outer, inner, .. } => {
                 let root = self.roots(port, kind);
-                let old = OfOuter(self.table.blocks.get(root, outer.0));
+                let old = OfOuter(self.table.blocks.get(root, outer.number()));
                 let none = Candidate(0);
                 let left = match inner {
                     Inner::None => OfOuter::of(none, old.any(), old.inner()),
                     Inner::Any => OfOuter::of(old.only(), none, old.inner()),
                     Inner::Id(id) => {
-                        let tree = self.blocks.clear(old.inner(), id.0);
+                        let tree = self.blocks.clear(old.inner(), id.number());
                         OfOuter::of(old.only(), old.any(), tree)
                     }
                 };
                 let root = match left.0 {
-                    0 => self.blocks.clear(root, outer.0),
-                    word => self.blocks.set(root, outer.0, word).unwrap_or(root),
+                    0 => self.blocks.clear(root, outer.number()),
+                    word => self.blocks.set(root, outer.number(), word).unwrap_or(root),
                 };
                 self.set_root(port, kind, root);
             }

@@ -321,3 +321,31 @@ fn no_frame_whatever_its_bytes_and_length_does_harm() {
         router.send(&port, rng.bytes(length));
     }
 }
+
+#[test]
+fn stacks_of_tags_of_any_depth_go_where_their_first_two_say() {
+    let (mut router, port) = router();
+    let (exact, loose) = (tags(5, Inner::None, Exact::Yes), tags(6, Inner::None, Exact::No));
+    let last = tags(4095, Inner::None, Exact::Yes);
+    let [one, more, highest] =
+        [(1, exact), (2, loose), (3, last)].map(|(n, takes)| sub(&router, &port, n, takes));
+    let all = [one, more, highest];
+    let mut by = |tags: &[(u16, u16)]| taken_by(&mut router, &port, &all, tags);
+    assert_eq!((by(&[(0x8100, 4095)]), by(&[(0x8100, 0)])), (Some(highest), Some(port.index())));
+    assert_eq!((by(&[(0x8100, 6)]), by(&[(0x8100, 6), (0x8100, 0)])), (Some(more), Some(more)));
+    // What stands behind the second tag is another tag: no protocol that goes on in layer 3.
+    for depth in 3..300 {
+        let mut stack = vec![(0x8100, 5); depth];
+        let before = router.error("ethernet-input", "unknown vlan");
+        router.send(&port, tagged(port.mac().0, &stack));
+        assert_eq!(router.error("ethernet-input", "unknown vlan"), before + 1, "{depth}");
+        stack[0] = (0x88a8, 6);
+        router.send(&port, tagged(port.mac().0, &stack));
+        assert_eq!(router.error("ethernet-input", "unknown vlan"), before + 2, "{depth}");
+        stack[0] = (0x8100, 6);
+        let before = router.error("ethernet-input", "unknown ethernet type");
+        router.send(&port, tagged(port.mac().0, &stack));
+        assert_eq!(router.error("ethernet-input", "unknown ethernet type"), before + 1, "{depth}");
+    }
+    assert_eq!(router.buffers_in_use(), 0);
+}

@@ -1,5 +1,7 @@
 //! Commands.
 
+use std::time::Instant;
+
 use shoal_adj::Family;
 use shoal_interface::InterfaceArg;
 use shoal_module::Control;
@@ -8,7 +10,8 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
 use crate::view::{
-    AdjListing, CapacityView, CheckView, FibListing, FibView, MemoryView, SummaryView, TablesView, WantedAdj,
+    AdjListing, CapacityView, CheckView, EntryListing, FibListing, FibMemory, FibView, MemoryView, Of,
+    PathListing, SummaryView, TablesView, WantedAdj,
 };
 use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
@@ -46,12 +49,12 @@ pub static COMMANDS: &[Command] = &[
          preference that are up share the flows by weight. `resilient`: a path that is lost moves no flows but its own. \
          `rx-ip4`, `rx-ip6`: packets are treated as received by that interface: its features, its table.",
     ),
-    Command::new("ip table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv4 forwarding table", table4)
+    Command::new("ip table {add | del} [<id:u32>] [<name:word>]", "Add or delete an IPv4 forwarding table", table4)
         .examples(&["ip table add 10 customers", "ip table del 10"])
-        .doc("A table that interfaces or other tables' routes need cannot be deleted."),
-    Command::new("ip6 table {add | del} <id:u32> [<name:word>]", "Add or delete an IPv6 forwarding table", table6)
+        .doc(TABLE),
+    Command::new("ip6 table {add | del} [<id:u32>] [<name:word>]", "Add or delete an IPv6 forwarding table", table6)
         .examples(&["ip6 table add 10 customers", "ip6 table del 10"])
-        .doc("A table that interfaces or other tables' routes need cannot be deleted."),
+        .doc(TABLE),
     Command::new(
         "set ip flow-hash table <table> [src] [dst] [sport] [dport] [proto] [reverse] [symmetric]",
         "Choose which fields of IPv4 packets choose among several paths",
@@ -88,12 +91,24 @@ pub static COMMANDS: &[Command] = &[
     counting::SET,
     counting::ROUTES4,
     counting::ROUTES6,
+    Command::new("show fib entry [<index:u32>]", "Show entries of all forwarding tables", show_entry)
+        .examples(&["show fib entry", "show fib entry 0"])
+        .doc("Entries are numbered by table and address as they are now: a number may be another's a moment later."),
+    Command::new("show fib path-lists [<index:u32>]", "Show lists of paths that entries share", show_path_lists)
+        .examples(&["show fib path-lists", "show fib path-lists 0"]),
+    Command::new("show fib paths [<index:u32>]", "Show all paths of entries", show_paths)
+        .examples(&["show fib paths", "show fib paths 0"])
+        .doc("Paths have the number of their list."),
+    Command::new("show fib memory", "Show what forwarding tables take", show_memory).examples(&["show fib memory"]),
     Command::new("show fib capacity", "Show how many routes there are and how many more fit", show_capacity)
         .examples(&["show fib capacity"]),
     Command::new("show fib check", "Look for broken invariants in all forwarding structures", show_check)
         .examples(&["show fib check"])
         .doc("Walks everything, so it takes its time with large tables. Forwarding goes on meanwhile."),
 ];
+
+const TABLE: &str = "`add` without a number takes one that is free and prints it. A table that interfaces or other tables' \
+                     routes need cannot be deleted.";
 
 const FLOW_HASH: &str = "Without a field: the usual ones. `reverse` exchanges source and destination; `symmetric` makes \
                          both directions of a flow take the same path.";
@@ -102,7 +117,7 @@ fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
     if many::is_plain(control, args)? {
         return Ok(Output::none());
     }
-    let wanted = Wanted::new(control, args)?;
+    let (wanted, begun) = (Wanted::new(control, args)?, Instant::now());
     let (index, prefixes, paths) = (wanted.index, wanted.prefixes().map_err(of_route)?, &wanted.paths);
     let done = match (wanted.add, paths.is_empty()) {
         (true, _) => wanted.fib.add_paths(index, prefixes, Source::Cli, paths),
@@ -110,7 +125,7 @@ fn route(control: &Control, args: &Args) -> Result<Output, CliError> {
         (false, false) => wanted.fib.remove_paths(index, prefixes, Source::Cli, paths),
     };
     done.map_err(of_route)?;
-    Ok(Output::none())
+    Ok(if args.has("count") { many::rate(wanted.count, begun) } else { Output::none() })
 }
 
 fn table4(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -122,9 +137,13 @@ fn table6(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn table(control: &Control, args: &Args, family: Family) -> Result<Output, CliError> {
-    let (fib, id, name) = (control.get::<Fib>()?, args.get::<u32>("id")?, args.text("name"));
-    let done =
-        if args.has("add") { fib.add_table(family, id, name).map(drop) } else { fib.del_table(family, id) };
+    let (fib, name, add) = (control.get::<Fib>()?, args.text("name"), args.has("add"));
+    let (id, chosen) = match args.opt::<u32>("id")? {
+        Some(id) => (id, false),
+        None if add => (fib.unused_id(family), true),
+        None => return Err(CliError::failed("missing <id>: which table is to go?".to_owned())),
+    };
+    let done = if add { fib.add_table(family, id, name).map(drop) } else { fib.del_table(family, id) };
     done.map_err(|e| match &e {
         FibError::NameTaken(..) => CliError::argument("name", e.to_string()),
         FibError::NoTable { nearest, .. } => {
@@ -135,7 +154,7 @@ fn table(control: &Control, args: &Args, family: Family) -> Result<Output, CliEr
         }
         _ => e.into(),
     })?;
-    Ok(Output::none())
+    Ok(if chosen { Output::text(format!("{id}\n")) } else { Output::none() })
 }
 
 fn flow_hash4(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -214,6 +233,22 @@ fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
     let wanted = WantedAdj { index: args.opt("adj-index")?, interface, summary: args.has("summary") };
     Ok(Output::listing(AdjListing::new(control, wanted)?))
+}
+
+fn show_entry(control: &Control, args: &Args) -> Result<Output, CliError> {
+    Ok(Output::listing(EntryListing::new(control, args.opt("index")?)?))
+}
+
+fn show_path_lists(control: &Control, args: &Args) -> Result<Output, CliError> {
+    Ok(Output::listing(PathListing::new(control, Of::Lists, args.opt("index")?)?))
+}
+
+fn show_paths(control: &Control, args: &Args) -> Result<Output, CliError> {
+    Ok(Output::listing(PathListing::new(control, Of::Paths, args.opt("index")?)?))
+}
+
+fn show_memory(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(FibMemory::new(&*control.get::<Fib>()?)))
 }
 
 fn show_capacity(control: &Control, _: &Args) -> Result<Output, CliError> {

@@ -31,7 +31,8 @@ use crate::{FibError, FibIndex, FlowFields, Path, Source, Via};
 mod bulk;
 mod check;
 mod held;
-mod show;
+pub(crate) mod show;
+mod sources;
 mod tables;
 mod walk;
 
@@ -39,6 +40,8 @@ pub use bulk::Bulk;
 pub(crate) use held::Holds;
 pub use held::{Held, HeldPaths};
 pub use show::{Entry, List, PathState};
+pub use sources::ClientSource;
+use sources::ClientSources;
 pub use tables::{Capacity, TableInfo};
 pub use walk::{Covering, InOrder, Route, Sweep, Walk};
 
@@ -57,6 +60,7 @@ pub struct Fib {
     graph: Rc<Graph>,
     tables: FibTables,
     state: RefCell<State>,
+    clients: RefCell<ClientSources>,
 }
 
 /// Whether a next hop can be reached.
@@ -125,7 +129,12 @@ impl Fib {
             held: Holds::new(),
             trie_writes: 0,
         };
-        let fib = Rc::new(Fib { graph: control.graph()?, tables, state: RefCell::new(state) });
+        let fib = Rc::new(Fib {
+            graph: control.graph()?,
+            tables,
+            state: RefCell::new(state),
+            clients: RefCell::default(),
+        });
         for entries in [Entries::Ip4(Routes::new(ip4)), Entries::Ip6(Routes::new(ip6))] {
             fib.enter(0, None, entries).map_err(|e| InitError::Other(e.to_string()))?;
         }

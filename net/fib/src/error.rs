@@ -44,6 +44,15 @@ pub enum FibError {
         /// By whom.
         by: String,
     },
+    /// Another source of routes has this name.
+    #[error("`{0}' is the name of another source of routes")]
+    SourceTaken(String),
+    /// A client's source cannot stand there.
+    #[error("a client's source of routes has a priority from 6 to 175, not {0}")]
+    SourcePriority(u8),
+    /// There is no place for a source of this priority.
+    #[error("no place for another source of routes of this priority beside {0}")]
+    TooManySources(usize),
     /// The prefix is not in the table.
     #[error("{prefix} is not in table {table}{nearest}", nearest = near(*.nearest))]
     NoEntry {

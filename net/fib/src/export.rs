@@ -47,7 +47,7 @@ impl State {
         let [Path { via: Via::Attached { interface, .. }, .. }] = list.paths()[..] else { return None };
         let from = self.table_of(family, interface).filter(|from| *from != fib)?;
         // Only where hosts have addresses of their own is there anything to know of them.
-        self.is_ethernet(interface).then_some(Import { from, interface })
+        self.has_neighbours(interface).then_some(Import { from, interface })
     }
 
     /// What an interface's table knows of a host on that link.

@@ -43,10 +43,10 @@ mod view;
 pub use arg::{PrefixArg, TableArg};
 pub use connected::{Connected, HostAddress, OnInterface};
 pub use control::{
-    Bulk, Capacity, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach, Route, Sweep,
-    TableInfo, Walk, consecutive,
+    Bulk, Capacity, ClientSource, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach,
+    Route, Sweep, TableInfo, Walk, consecutive,
 };
-pub use data::{FibTables, follow_route};
+pub use data::{By, FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};

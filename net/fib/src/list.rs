@@ -115,6 +115,12 @@ impl Lists {
         self.slots.get(id.0 as usize)?.as_ref()
     }
 
+    /// The first one of a number from `from` on.
+    pub fn from(&self, from: ListId) -> Option<(ListId, &List)> {
+        let mut slots = self.slots.iter().enumerate().skip(from.0 as usize);
+        slots.find_map(|(at, slot)| slot.as_ref().map(|list| (ListId(at as u32), list)))
+    }
+
     pub fn get_mut(&mut self, id: ListId) -> Option<&mut List> {
         self.slots.get_mut(id.0 as usize)?.as_mut()
     }

@@ -54,6 +54,8 @@ pub enum Via {
     },
     /// The packet's destination is looked up again in another table of its family.
     Lookup(FibIndex),
+    /// The packet's source is looked up in a table of its family, and the packet goes where that leads.
+    SourceLookup(FibIndex),
     /// Where packets to a host go without this path, but none longer than `mtu`: of entries of that host alone, from
     /// [`Source::PathMtu`](crate::Source::PathMtu).
     PathMtu {
@@ -162,7 +164,7 @@ impl Via {
     pub fn table(self, family: Family) -> Option<(Family, FibIndex)> {
         match self {
             Via::Recursive { next_hop, fib } => Some((Family::of(next_hop), fib)),
-            Via::Lookup(fib) | Via::PathMtu { fib, .. } => Some((family, fib)),
+            Via::Lookup(fib) | Via::SourceLookup(fib) | Via::PathMtu { fib, .. } => Some((family, fib)),
             _ => None,
         }
     }

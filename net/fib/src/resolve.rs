@@ -24,6 +24,7 @@ pub(crate) enum Target {
     NoRoute,
     Special(AdjKind),
     Lookup(FibIndex),
+    SourceLookup(FibIndex),
     Neighbour(SwIfIndex, IpAddr),
     /// The same, for packets up to a length.
     Capped(SwIfIndex, IpAddr, u16),
@@ -305,7 +306,7 @@ impl State {
         let target = match via {
             Via::Recursive { .. } | Via::PathMtu { .. } => return None,
             Via::NextHop { interface, next_hop } => self.neighbour(interface, next_hop, link),
-            Via::Attached { interface, source } if self.is_ethernet(interface) => {
+            Via::Attached { interface, source } if self.has_neighbours(interface) => {
                 let fits = Link::from(Family::of(source)) == link;
                 Target::Glean(interface, if fits { source } else { nobody(link) })
             }
@@ -314,6 +315,7 @@ impl State {
             Via::InterfaceRx { interface } => Target::ReceivedBy(interface),
             Via::Local { .. } => Target::Special(AdjKind::Local),
             Via::Lookup(fib) => Target::Lookup(fib),
+            Via::SourceLookup(fib) => Target::SourceLookup(fib),
             Via::Punt => Target::Special(AdjKind::Punt),
             Via::NoRoute => Target::NoRoute,
             Via::Drop => Target::Special(AdjKind::Drop),
@@ -328,12 +330,14 @@ impl State {
 
     /// On a link between two there is one neighbour, whatever its address.
     fn neighbour(&self, interface: SwIfIndex, next_hop: IpAddr, link: Link) -> Target {
-        let next_hop = if self.is_ethernet(interface) { next_hop } else { nobody(link) };
+        let next_hop = if self.has_neighbours(interface) { next_hop } else { nobody(link) };
         Target::Neighbour(interface, next_hop)
     }
 
-    pub(crate) fn is_ethernet(&self, interface: SwIfIndex) -> bool {
-        self.interfaces.data(interface).is_ok_and(|d| d.flags().has(IfFlags::ETHERNET))
+    /// Whether there are stations on an interface's link that are told apart by their addresses.
+    pub(crate) fn has_neighbours(&self, interface: SwIfIndex) -> bool {
+        let flags = self.interfaces.data(interface).map(|data| data.flags());
+        flags.is_ok_and(|flags| flags.has(IfFlags::ETHERNET) && !flags.has(IfFlags::POINT_TO_POINT))
     }
 
     /// Whether packets can be sent there, as far as anybody knows.
@@ -416,6 +420,7 @@ impl State {
             Target::NoRoute => AdjIndex::NONE,
             Target::Special(kind) => self.adjacencies.special(kind)?,
             Target::Lookup(fib) => self.adjacencies.lookup_in(link, fib.0)?,
+            Target::SourceLookup(fib) => self.adjacencies.source_lookup_in(link, fib.0)?,
             Target::Neighbour(interface, next_hop) => {
                 self.adjacencies.neighbour(interface, link, next_hop)?
             }

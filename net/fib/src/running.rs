@@ -151,6 +151,7 @@ fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: V
         Via::Lookup(index) => {
             format!("{family}-lookup-in-table {}", fib.id_of(family, index).ok()?)
         }
+        Via::SourceLookup(index) => format!("source-lookup-in-table {}", fib.id_of(family, index).ok()?),
         Via::Punt => "punt".into(),
         Via::Drop => "drop".into(),
         Via::Unreachable => "unreachable".into(),

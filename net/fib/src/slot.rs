@@ -19,13 +19,14 @@ pub(crate) struct Contribution {
 pub(crate) struct Packed(u32);
 
 /// Bits of the source, which is never 0.
-const SOURCE: u32 = 0xf;
+const SOURCE: u32 = 0x1f;
 /// There are other contributions.
-const OTHERS: u32 = 1 << 4;
+const OTHERS: u32 = 1 << 5;
 /// It is marked.
-const MARK: u32 = 1 << 5;
+const MARK: u32 = 1 << 6;
 /// Where a list's number begins.
-const LIST: u32 = 6;
+const LIST: u32 = 7;
+const _: () = assert!(Source::ALL.len() <= SOURCE as usize, "each source has a number that is not 0");
 
 impl ListId {
     /// The highest number that an entry can have a list of.

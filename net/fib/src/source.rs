@@ -15,10 +15,30 @@ pub enum Source {
     Proxy,
     /// An interface's address and its connected network.
     Interface,
+    /// An operator's route of Linux, by an image of an interface.
+    LcpRt,
+    /// A route that a routing daemon gave Linux, likewise.
+    LcpRtDynamic,
+    /// A client's, above the API's.
+    ClientHigh1,
+    /// A client's, above the API's.
+    ClientHigh2,
+    /// A client's, above the API's.
+    ClientHigh3,
+    /// A client's, above the API's.
+    ClientHigh4,
     /// The binary API.
     Api,
     /// An operator.
     Cli,
+    /// A client's, below an operator's.
+    ClientLow1,
+    /// A client's, below an operator's.
+    ClientLow2,
+    /// A client's, below an operator's.
+    ClientLow3,
+    /// A client's, below an operator's.
+    ClientLow4,
     /// An address or default gateway learnt by DHCP.
     Dhcp,
     /// A neighbour on a connected network.
@@ -38,14 +58,52 @@ impl Source {
         Source::PathMtu,
         Source::Proxy,
         Source::Interface,
+        Source::LcpRt,
+        Source::LcpRtDynamic,
+        Source::ClientHigh1,
+        Source::ClientHigh2,
+        Source::ClientHigh3,
+        Source::ClientHigh4,
         Source::Api,
         Source::Cli,
+        Source::ClientLow1,
+        Source::ClientLow2,
+        Source::ClientLow3,
+        Source::ClientLow4,
         Source::Dhcp,
         Source::Adjacency,
         Source::AttachedExport,
         Source::RecursiveResolution,
         Source::DefaultRoute,
     ];
+
+    /// Those that clients may name, above the API's and below an operator's.
+    pub(crate) const OF_CLIENTS: [[Source; 4]; 2] = [
+        [Source::ClientHigh1, Source::ClientHigh2, Source::ClientHigh3, Source::ClientHigh4],
+        [Source::ClientLow1, Source::ClientLow2, Source::ClientLow3, Source::ClientLow4],
+    ];
+
+    /// What clients see of its place: the lower, the better. VPP's numbers where VPP has the source. A client's own has the
+    /// one that the client gave it.
+    pub(crate) const fn priority(self) -> u8 {
+        match self {
+            Source::Special => 0,
+            Source::PathMtu => 1,
+            Source::Proxy => 2,
+            Source::Interface => 3,
+            Source::LcpRt => 4,
+            Source::LcpRtDynamic => 5,
+            Source::ClientHigh1 | Source::ClientHigh2 | Source::ClientHigh3 | Source::ClientHigh4 => 0x10,
+            Source::Api => 0x80,
+            Source::Cli => 0x81,
+            Source::ClientLow1 | Source::ClientLow2 | Source::ClientLow3 | Source::ClientLow4 => 0x90,
+            Source::Dhcp => 0xb0,
+            Source::Adjacency => 0xd0,
+            Source::AttachedExport => 0xd1,
+            Source::RecursiveResolution => 0xe0,
+            Source::DefaultRoute => 0xff,
+        }
+    }
 
     /// The word `show ip fib` prints.
     pub const fn name(self) -> &'static str {
@@ -54,8 +112,18 @@ impl Source {
             Source::PathMtu => "path-mtu",
             Source::Proxy => "proxy",
             Source::Interface => "interface",
+            Source::LcpRt => "lcp-rt",
+            Source::LcpRtDynamic => "lcp-rt-dynamic",
+            Source::ClientHigh1 => "client-high-1",
+            Source::ClientHigh2 => "client-high-2",
+            Source::ClientHigh3 => "client-high-3",
+            Source::ClientHigh4 => "client-high-4",
             Source::Api => "API",
             Source::Cli => "CLI",
+            Source::ClientLow1 => "client-low-1",
+            Source::ClientLow2 => "client-low-2",
+            Source::ClientLow3 => "client-low-3",
+            Source::ClientLow4 => "client-low-4",
             Source::Dhcp => "DHCP",
             Source::Adjacency => "adjacency",
             Source::AttachedExport => "attached-export",

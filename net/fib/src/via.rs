@@ -14,7 +14,7 @@ use crate::{Fib, FibError, Path, TableArg, Via};
 macro_rules! via_syntax {
     () => {
         "[via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
-         | ip6-lookup-in-table <lookup-table6:table> | next-hop-table <next-hop-table:table> \
+         | ip6-lookup-in-table <lookup-table6:table> | source-lookup-in-table <source-table:table> | next-hop-table <next-hop-table:table> \
          | rx-ip4 <rx-ip4:interface> | rx-ip6 <rx-ip6:interface> \
          | <next-hop:ip-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
          [weight <weight:u8>] [preference <preference:u8>] [resilient]] ..."
@@ -85,6 +85,8 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
         Via::Local { interface: None, address: nobody }
     } else if let Some((table, name)) = lookup_table(of, args)? {
         in_table(table, name)?
+    } else if let Some(table) = args.opt::<TableArg>("source-table")? {
+        Via::SourceLookup(table.of(of.fib, of.family, "source-table")?)
     } else if let Some(interface) = received_by(of, args)? {
         Via::InterfaceRx { interface }
     } else {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
 
 mod api;
+mod api_sources;
 mod cli;
 mod count;
 mod counting;

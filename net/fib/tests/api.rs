@@ -27,7 +27,7 @@ fn handler(name: &str) -> Handler {
 }
 
 /// Bodies of all answers, from the context on.
-fn ask(call: &Call, name: &str, request: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn ask(call: &Call, name: &str, request: &[u8]) -> Vec<Vec<u8>> {
     let mut to = Vec::new();
     let mut answers = Answers::new(&mut to, 7, 1, 2);
     if let Outcome::More(mut rows) = handler(name)(call, Input::new(request), &mut answers).unwrap() {
@@ -46,7 +46,7 @@ fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-fn retval(call: &Call, name: &str, request: &[u8]) -> Retval {
+pub(crate) fn retval(call: &Call, name: &str, request: &[u8]) -> Retval {
     let answers = ask(call, name, request);
     assert_eq!(answers.len(), 1);
     Retval(i32::from_be_bytes(answers[0][..4].try_into().unwrap()))
@@ -75,7 +75,7 @@ fn af(addr: IpAddr) -> u8 {
 
 /// A path's bytes.
 #[derive(Clone, Copy)]
-struct Way {
+pub(crate) struct Way {
     interface: u32,
     table: u32,
     weight: u8,
@@ -87,7 +87,7 @@ struct Way {
     labels: u8,
 }
 
-fn to(next_hop: &str, interface: u32) -> Way {
+pub(crate) fn to(next_hop: &str, interface: u32) -> Way {
     let next_hop = ip(next_hop);
     let proto = u32::from(af(next_hop));
     Way { interface, table: 0, weight: 0, preference: 0, kind: 0, flags: 0, proto, next_hop, labels: 0 }
@@ -124,7 +124,7 @@ impl Way {
 
 const PATH: usize = 167;
 
-fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u8> {
+pub(crate) fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u8> {
     let to = prefix(to);
     let mut bytes = table.to_be_bytes().to_vec();
     bytes.extend([0; 4]);
@@ -138,17 +138,17 @@ fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u8> {
     bytes
 }
 
-fn add_del(call: &Call, (add, multipath): (u8, u8), table: u32, to: &str, ways: &[Way]) -> Retval {
+pub(crate) fn add_del(call: &Call, (add, multipath): (u8, u8), table: u32, to: &str, ways: &[Way]) -> Retval {
     let mut request = vec![add, multipath];
     request.extend(route(table, to, ways, None));
     retval(call, "ip_route_add_del", &request)
 }
 
-const ADD: (u8, u8) = (1, 0);
+pub(crate) const ADD: (u8, u8) = (1, 0);
 const ADD_PATHS: (u8, u8) = (1, 1);
 const DEL: (u8, u8) = (0, 0);
 const DEL_PATHS: (u8, u8) = (0, 1);
-const OK: Retval = Retval(0);
+pub(crate) const OK: Retval = Retval(0);
 
 /// Ways of routes, by prefix.
 type Ways = BTreeMap<String, Vec<(u32, u32, u8, u8, u32, IpAddr)>>;

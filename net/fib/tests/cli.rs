@@ -224,10 +224,10 @@ fn refused_routes_point_at_the_argument() {
 fn tables_come_and_go_by_command() {
     let router = router(0);
     run(&router, "ip table", "add id=10 name=blue").unwrap();
-    assert_eq!(
-        text(&router, "show ip table", ""),
-        "[0] table_id:0 ipv4-VRF:0 prefixes:5\n[1] table_id:10 blue prefixes:5\n"
-    );
+    assert_eq!(text(&router, "show ip table", ""), "[0] table_id:0 ipv4-VRF:0\n[1] table_id:10 blue\n");
+    let id: u32 = text(&router, "ip table", "add").trim().parse().unwrap();
+    assert_eq!(error(&router, "ip table", "del"), "missing <id>: which table is to go?");
+    run(&router, "ip table", &format!("del id={id}")).unwrap();
     assert!(text(&router, "show ip fib", "table=10").starts_with("blue, fib_index:1, "));
     assert!(text(&router, "show ip fib", "memory").contains("\ntotals: mtrie:"));
     assert_eq!(error(&router, "ip table", "add id=10"), "id: table 10 exists already");
@@ -237,7 +237,7 @@ fn tables_come_and_go_by_command() {
         error(&router, "show ip fib", "match=10.0.0.0/8"),
         "match: 10.0.0.0/8 is in none of the tables shown -> 0.0.0.0/0"
     );
-    assert_eq!(error(&router, "show adj", "adj-index=77"), "adj-index: no adjacency 77 -> 1");
+    assert_eq!(error(&router, "show adj", "adj-index=77"), "adj-index: adjacency 77 invalid -> 1");
 }
 
 #[test]
@@ -349,4 +349,29 @@ fn adjacency_counters_go_on_and_off_by_either_command() {
     let index = adjacencies.neighbour(SwIfIndex(1), shoal_adj::Link::Ip4, ip("192.0.2.7")).unwrap();
     run(&router, "set adj counters", &format!("enable adj-index={index}")).unwrap();
     assert_eq!(adjacencies.counted_by(index), None, "it has no header yet");
+}
+
+#[test]
+fn entries_paths_and_their_lists_are_shown_by_number() {
+    let router = router(1);
+    run(&router, "ip route", "add prefix=198.51.100.0/24 via next-hop=192.0.2.9 interface=eth1").unwrap();
+    run(&router, "ip route", "add prefix=203.0.113.0/24 via next-hop=192.0.2.9 interface=eth1").unwrap();
+    let entries = text(&router, "show fib entry", "");
+    assert!(entries.starts_with("FIB Entries:\n0@0.0.0.0/0\n  unicast-ip4-chain\n"), "{entries}");
+    let line = entries.lines().find(|line| line.ends_with("@203.0.113.0/24")).unwrap();
+    let (number, _) = line.split_once('@').unwrap();
+    let one = text(&router, "show fib entry", &format!("index={number}"));
+    assert!(one.starts_with(&format!("{number}@203.0.113.0/24 fib:0 index:")), "{one}");
+    assert!(one.contains("attached-nexthop:  oper-flags:resolved,\n        192.0.2.9 eth1\n"), "{one}");
+    assert_eq!(text(&router, "show fib entry", "index=9999"), "entry 9999 invalid\n");
+    let paths = text(&router, "show fib paths", "");
+    assert!(paths.starts_with("FIB Paths\npath:[0] pl-index:0 "), "{paths}");
+    assert_eq!(paths.matches("  192.0.2.9 eth1\n").count(), 1, "{paths}");
+    let lists = text(&router, "show fib path-lists", "");
+    let shared = lists.lines().find(|line| line.contains("locks:2 flags:shared,")).unwrap();
+    let number = shared.trim_start_matches("path-list:[").split(']').next().unwrap().to_owned();
+    assert!(text(&router, "show fib path-lists", &format!("index={number}")).contains("192.0.2.9 eth1"));
+    let wrong = error(&router, "show fib paths", "index=9999");
+    assert!(wrong.starts_with("index: path 9999 invalid -> "), "{wrong}");
+    assert!(text(&router, "show fib memory", "").contains("         IPv4 unicast             1  "));
 }

@@ -72,6 +72,8 @@ pub struct Handoff {
     now: RefCell<BTreeMap<SwIfIndex, Now>>,
     unsaid: Cell<Unsaid>,
     unsaid_at_start: Unsaid,
+    /// Interfaces with queues that are being deleted: others have fewer queues to share workers with then.
+    going: RefCell<BTreeSet<SwIfIndex>>,
 }
 
 impl Handoff {
@@ -96,6 +98,7 @@ impl Handoff {
             now: RefCell::default(),
             unsaid: Cell::new(unsaid),
             unsaid_at_start: unsaid,
+            going: RefCell::default(),
         });
         handoff.follow();
         Ok(handoff)
@@ -108,10 +111,14 @@ impl Handoff {
             let Some(handoff) = weak.upgrade() else { return };
             match event {
                 Event::Deleting(index) => {
+                    if handoff.queues_of(index) > 0 {
+                        handoff.going.borrow_mut().insert(index);
+                    }
                     handoff.said.borrow_mut().remove(&index);
                     handoff.try_settle(index, &[]);
                 }
-                Event::Queues(_) | Event::Deleted(_) => handoff.settle_all(),
+                Event::Queues(_) => handoff.settle_all(),
+                Event::Deleted(index) if handoff.going.borrow_mut().remove(&index) => handoff.settle_all(),
                 _ => {}
             }
         });
@@ -191,10 +198,14 @@ impl Handoff {
         self.said.borrow().iter().map(|(index, said)| (*index, said.workers.clone(), said.rules)).collect()
     }
 
+    fn queues_of(&self, interface: SwIfIndex) -> usize {
+        self.interfaces.queues(interface).map_or(0, |queues| queues.len())
+    }
+
     /// The threads that ought to take an interface's packets now.
     fn threads_for(&self, interface: SwIfIndex) -> Vec<usize> {
         let there: Vec<usize> = self.workers().into_iter().map(|w| w as usize + 1).collect();
-        let queues = |i| self.interfaces.queues(i).map_or(0, |queues| queues.len());
+        let queues = |interface| self.queues_of(interface);
         let said = self.said.borrow().get(&interface).cloned();
         match (said, self.unsaid.get()) {
             (Some(Said { workers: Some(Workers::These(list)), .. }), _) => {

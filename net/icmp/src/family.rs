@@ -67,11 +67,15 @@ pub(crate) trait Family: Copy + Send + Sync + 'static {
     const ERROR: &'static str;
     /// The node that hears answers.
     const LISTENER: &'static str;
+    /// The node for packets that may be the host's.
+    const PUNT: &'static str;
     /// Where what this router sends is looked up.
     const LOOKUP: &'static [&'static str];
     /// As much of a packet as an error may quote.
     const QUOTE: usize;
 
+    /// The family of forwarding.
+    type Forwarding: 'static;
     type Address: Copy + fmt::Display + Into<IpAddr> + Send;
     /// What packets know of the addresses of interfaces.
     type Addresses: Send + Sync + 'static;

@@ -28,6 +28,7 @@ use std::rc::Rc;
 
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_interface::Interfaces;
+use shoal_ip::ListenerTable;
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError, Module};
@@ -85,7 +86,9 @@ fn add_both<F: Family, T>(
     heard: Sender<Heard>,
 ) -> Result<(), InitError> {
     let (graph, family) = (control.graph()?, PhantomData::<F>);
-    graph.add_packet(node::ListenerNode { wanted: icmp.listeners.wanted(), heard, family })?;
+    let (wanted, listeners) =
+        (icmp.listeners.wanted(), control.get::<ListenerTable<F::Forwarding>>()?.shared());
+    graph.add_packet(node::ListenerNode { wanted, heard, listeners, family })?;
     let interfaces = control.get::<Interfaces>()?.table();
     graph.add_packet(node::IcmpErrorNode::<F> { interfaces, addresses, allowance: icmp.allowance() })?;
     Ok(())

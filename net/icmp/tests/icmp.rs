@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
+use shoal_ip4::Unreachables;
 use shoal_testkit::{PEER, PEER_MAC, Port, Rng, Router, STACK, US};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{
@@ -14,12 +15,13 @@ use shoal_wire::{
 
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 
-/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known.
+/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known. Senders are told of missing routes.
 fn router() -> (Router, Port) {
     let mut router = Router::new(STACK);
     let port = router.pg(0);
     router.set_address(&port, "10.0.0.1/24");
     router.set_neighbour(&port, PEER, PEER_MAC);
+    Unreachables::of(router.control()).send(true);
     router.run();
     (router, port)
 }
@@ -115,7 +117,7 @@ fn an_expired_packet_is_quoted_to_its_sender() {
     let packet = to(&port, NOWHERE).ttl(1).udp(1, 2).payload_len(2000);
     router.send(&port, packet.build());
     let (ip, icmp, quote) = error_of(&port.received_one());
-    assert_eq!((ip.src(), ip.dst(), ip.tos()), (US, PEER, 0xc0));
+    assert_eq!((ip.src(), ip.dst(), ip.tos(), ip.ttl()), (US, PEER, 0, 255));
     assert_eq!((icmp.kind(), icmp.code(), ip.total_length()), (Icmp4Type::TIME_EXCEEDED, 0, 576));
     assert_eq!(quote, packet.build()[14..14 + 548], "as it came");
     assert_eq!(router.error("ip4-icmp-error", "hop limit exceeded response sent"), 1);

@@ -1,6 +1,6 @@
 //! The control plane: groups, timers, reports.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
@@ -18,114 +18,23 @@ use shoal_module::{Control, InitError};
 use shoal_wire::igmp::{ALL_ROUTERS, ALL_V3_ROUTERS, IgmpVersion, RecordType, ReportWriter, old_message};
 
 use crate::IgmpError;
-use crate::node::{Fact, wanted};
+use crate::group::{Group, Interface};
+use crate::node::{Fact, Routers, wanted};
+use crate::proxy::Devices;
+use crate::ranges::Ranges;
+use crate::router::{self, Event};
 use crate::send::{HEADERS, LONGEST};
 
 /// RFC 3376, 8.1: a change is said so often.
-const ROBUSTNESS: u32 = 2;
+pub(crate) const ROBUSTNESS: u32 = 2;
 /// RFC 3376, 8.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
 /// RFC 3376, 8.12: how long a querier of an older version is thought to be there.
 const OLDER_QUERIER: Duration = Duration::from_secs(2 * 125 + 10);
 /// Most groups of an interface.
-const MOST_GROUPS: usize = 4096;
+pub(crate) const MOST_GROUPS: usize = 4096;
 /// Most sources of a group; a record of them fits a report.
-const MOST_SOURCES: usize = 100;
-
-/// What is listened to: some sources, or all of them.
-#[derive(Clone, Default)]
-struct Group {
-    any: bool,
-    sources: BTreeSet<Ipv4Addr>,
-    /// How often it is still to be said that "any" has begun or ended, and each source.
-    mode_left: u32,
-    source_left: BTreeMap<Ipv4Addr, u32>,
-}
-
-impl Group {
-    fn is_wanted(&self) -> bool {
-        self.any || !self.sources.is_empty()
-    }
-
-    fn has_news(&self) -> bool {
-        self.mode_left > 0 || !self.source_left.is_empty()
-    }
-
-    /// RFC 3376, 5.1: what is to be said of changes now.
-    fn news(&mut self) -> Vec<(RecordType, Vec<Ipv4Addr>)> {
-        let take = |left: &mut BTreeMap<Ipv4Addr, u32>| {
-            for n in left.values_mut() {
-                *n -= 1;
-            }
-            left.retain(|_, n| *n > 0);
-        };
-        if self.mode_left > 0 {
-            self.mode_left -= 1;
-            take(&mut self.source_left);
-            return if self.any {
-                vec![(RecordType::CHANGE_TO_EXCLUDE, Vec::new())]
-            } else {
-                vec![(RecordType::CHANGE_TO_INCLUDE, self.sources.iter().copied().collect())]
-            };
-        }
-        let changed: Vec<Ipv4Addr> = self.source_left.keys().copied().collect();
-        take(&mut self.source_left);
-        if self.any {
-            return Vec::new();
-        }
-        let (allow, block): (Vec<_>, Vec<_>) = changed.into_iter().partition(|s| self.sources.contains(s));
-        let all = [(RecordType::ALLOW_NEW_SOURCES, allow), (RecordType::BLOCK_OLD_SOURCES, block)];
-        all.into_iter().filter(|(_, sources)| !sources.is_empty()).collect()
-    }
-
-    /// RFC 3376, 5.2: the answer to a query.
-    fn state(&self, asked: &BTreeSet<Ipv4Addr>) -> Option<(RecordType, Vec<Ipv4Addr>)> {
-        if self.any {
-            // Every source that is asked for is wanted.
-            let some = (RecordType::MODE_IS_INCLUDE, asked.iter().copied().collect());
-            return Some(if asked.is_empty() { (RecordType::MODE_IS_EXCLUDE, Vec::new()) } else { some });
-        }
-        let wanted = |s: &&Ipv4Addr| asked.is_empty() || asked.contains(s);
-        let sources: Vec<Ipv4Addr> = self.sources.iter().filter(wanted).copied().collect();
-        (!sources.is_empty()).then_some((RecordType::MODE_IS_INCLUDE, sources))
-    }
-}
-
-#[derive(Default)]
-struct Interface {
-    groups: BTreeMap<Ipv4Addr, Group>,
-    /// When changes are said.
-    news_due: Option<Time>,
-    /// When a general query is answered.
-    general_due: Option<Time>,
-    /// When queries of groups are answered, and for which sources.
-    group_due: BTreeMap<Ipv4Addr, (Time, BTreeSet<Ipv4Addr>)>,
-    /// Until when there may be queriers of versions 1 and 2.
-    older: [Option<Time>; 2],
-}
-
-impl Interface {
-    /// RFC 3376, 7.2.1: the version to speak.
-    fn version(&self, now: Time) -> IgmpVersion {
-        let [v1, v2] = self.older.map(|until| until.is_some_and(|until| now < until));
-        if v1 {
-            IgmpVersion::V1
-        } else if v2 {
-            IgmpVersion::V2
-        } else {
-            IgmpVersion::V3
-        }
-    }
-
-    fn wanted_groups(&self) -> impl Iterator<Item = (Ipv4Addr, &Group)> {
-        self.groups.iter().filter(|(_, group)| group.is_wanted()).map(|(address, group)| (*address, group))
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        let groups = self.group_due.values().map(|(due, _)| *due);
-        groups.chain(self.news_due).chain(self.general_due).min()
-    }
-}
+pub(crate) const MOST_SOURCES: usize = 100;
 
 /// A group, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -149,34 +58,54 @@ pub struct InterfaceInfo {
     pub groups: Vec<GroupInfo>,
 }
 
+/// Who is told what happens.
+pub(crate) type Observer = Box<dyn Fn(Event)>;
+
 /// IGMP of this router.
 pub struct Igmp {
     graph: Rc<Graph>,
-    interfaces: Rc<Interfaces>,
+    pub(crate) interfaces: Rc<Interfaces>,
     ip4: Rc<Ip4>,
-    mfib: Rc<Mfib>,
-    all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    pub(crate) mfib: Rc<Mfib>,
+    pub(crate) all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    pub(crate) routers: RefCell<router::Links>,
+    pub(crate) on_routers: Routers,
+    pub(crate) timers: Cell<router::Timers>,
+    pub(crate) observer: RefCell<Option<Observer>>,
+    pub(crate) devices: RefCell<Devices>,
+    /// Groups of which listeners name their sources.
+    pub(crate) ranges: RefCell<Ranges>,
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
 }
 
 impl Igmp {
-    pub(crate) fn new(control: &Rc<Control>, bell: Sender<()>) -> Result<Self, InitError> {
+    pub(crate) fn new(
+        control: &Rc<Control>,
+        bell: Sender<()>,
+        on_routers: Routers,
+    ) -> Result<Self, InitError> {
         Ok(Igmp {
             graph: control.graph()?,
             interfaces: control.get()?,
             ip4: control.get()?,
             mfib: control.get()?,
             all: RefCell::default(),
+            routers: RefCell::default(),
+            on_routers,
+            timers: Cell::default(),
+            observer: RefCell::default(),
+            devices: RefCell::default(),
+            ranges: RefCell::default(),
             bell,
         })
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.graph.clock().now()
     }
 
-    fn ring(&self) {
+    pub(crate) fn ring(&self) {
         // Full: it has been rung already.
         let _ = self.bell.try_send(());
     }
@@ -191,6 +120,9 @@ impl Igmp {
         if all.contains_key(&interface) {
             return Err(IgmpError::Enabled(name));
         }
+        if self.is_router(interface) {
+            return Err(IgmpError::OtherMode(name, "router"));
+        }
         all.insert(interface, Interface::default());
         Ok(())
     }
@@ -200,6 +132,11 @@ impl Igmp {
     /// # Errors
     /// There is no such interface, or it does not speak.
     pub fn disable(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
+        if self.is_router(interface) {
+            self.end_router(interface);
+            return Ok(());
+        }
+        self.end_upstream(interface);
         self.leave_all(interface)?;
         // What is left to be said is said at once: nobody remembers it afterwards.
         if let Some(mut state) = self.all.borrow_mut().remove(&interface) {
@@ -214,6 +151,10 @@ impl Igmp {
     /// There is no such interface, or it does not speak.
     pub fn leave_all(&self, interface: SwIfIndex) -> Result<(), IgmpError> {
         let name = self.interfaces.name(interface)?;
+        if self.is_router(interface) {
+            self.forget_groups(interface);
+            return Ok(());
+        }
         let groups = self.groups(interface).ok_or(IgmpError::NotEnabled(name))?;
         groups.into_iter().try_for_each(|GroupInfo { group, .. }| self.set_group(interface, group, &[]))
     }
@@ -229,6 +170,9 @@ impl Igmp {
         sources: &[Ipv4Addr],
     ) -> Result<(), IgmpError> {
         let name = self.interfaces.name(interface)?;
+        if self.is_router(interface) {
+            return Err(IgmpError::OtherMode(name, "router"));
+        }
         if !self.all.borrow().contains_key(&interface) {
             return Err(IgmpError::NotEnabled(name));
         }
@@ -310,7 +254,7 @@ impl Igmp {
     }
 
     /// The multicast route says the same.
-    fn accept(
+    pub(crate) fn accept(
         &self,
         interface: SwIfIndex,
         source: Ipv4Addr,
@@ -338,6 +282,8 @@ impl Igmp {
 
     /// An interface goes. Its multicast routes see to themselves.
     pub(crate) fn forget(&self, interface: SwIfIndex) {
+        self.end_router(interface);
+        self.end_upstream(interface);
         self.all.borrow_mut().remove(&interface);
     }
 
@@ -431,6 +377,18 @@ impl Igmp {
                 drop(all);
                 self.ring();
             }
+            Fact::Said { interface, kind, group, sources } => {
+                drop(all);
+                self.said(interface, kind, group, &wanted(sources));
+            }
+            Fact::Left { interface, group } => {
+                drop(all);
+                self.said(interface, RecordType::CHANGE_TO_INCLUDE, group, &BTreeSet::new());
+            }
+            Fact::Reported { interface, group } if self.is_router(interface) => {
+                drop(all);
+                self.said(interface, RecordType::CHANGE_TO_EXCLUDE, group, &BTreeSet::new());
+            }
             Fact::Reported { interface, group } => {
                 // RFC 2236, 3: with routers of old somebody else's report is enough.
                 let Some(state) = all.get_mut(&interface) else { return };
@@ -443,12 +401,14 @@ impl Igmp {
 
     /// When something is to be done next.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        self.all.borrow().values().filter_map(Interface::deadline).min()
+        let hosts = self.all.borrow().values().filter_map(Interface::deadline).min();
+        hosts.into_iter().chain(self.router_deadline()).min()
     }
 
     /// Does what is due.
     pub(crate) fn tick(&self) {
         let now = self.now();
+        self.tick_routers(now);
         for (interface, state) in self.all.borrow_mut().iter_mut() {
             let over = |due: Time| due <= now;
             if state.general_due.is_some_and(over) {
@@ -524,7 +484,7 @@ impl Igmp {
     }
 
     /// Sends records, in as many reports as they need.
-    fn report(&self, interface: SwIfIndex, mut records: &[(Ipv4Addr, RecordType, Vec<Ipv4Addr>)]) {
+    pub(crate) fn report(&self, interface: SwIfIndex, mut records: &[(Ipv4Addr, RecordType, Vec<Ipv4Addr>)]) {
         let room = LONGEST - HEADERS - 8;
         while !records.is_empty() {
             let mut left = room;
@@ -549,7 +509,7 @@ impl Igmp {
     }
 
     /// Sends a message, from the interface's address (RFC 3376, 4.2.13: or from 0.0.0.0).
-    fn send(&self, interface: SwIfIndex, dst: Ipv4Addr, message: &[u8]) {
+    pub(crate) fn send(&self, interface: SwIfIndex, dst: Ipv4Addr, message: &[u8]) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         if !data.flags().all(IfFlags::ADMIN_UP.set(IfFlags::ETHERNET, true)) {
             return;
@@ -562,14 +522,16 @@ impl Igmp {
         }
         let frame = crate::send::write(&mut out, data.mac(), (src, dst), message.len());
         // Without a buffer it is lost, as on a wire.
-        if let Some(buffer) = frame.and_then(|frame| crate::send::packet(frame, interface, main.cache())) {
+        if let Some(buffer) =
+            frame.and_then(|frame| crate::send::packet(frame, (interface, &data), main.cache()))
+        {
             main.inject(self.interfaces.output_node(), buffer);
         }
     }
 }
 
 /// Groups of a link's own are not reported (RFC 3376, 5).
-fn check_group(group: Ipv4Addr) -> Result<(), IgmpError> {
+pub(crate) fn check_group(group: Ipv4Addr) -> Result<(), IgmpError> {
     let reported = group.is_multicast() && !group.octets().starts_with(&[224, 0, 0]);
     if reported { Ok(()) } else { Err(IgmpError::NotAGroup(group)) }
 }

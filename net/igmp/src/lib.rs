@@ -1,4 +1,5 @@
-//! IGMP, the part of a host: which groups this router listens to on each link, said to the routers there.
+//! IGMP, the part of a host: which groups this router listens to on each link, said to the routers there. The part of a
+//! router: who listens on a link, asked and remembered; and proxies, which listen on one link for those of others.
 //!
 //! ```text
 //! ip4-local -> igmp-input: checks ──facts──> Igmp: groups, timers ──reports──> interface-output
@@ -10,8 +11,12 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod group;
 mod node;
 mod process;
+mod proxy;
+mod ranges;
+mod router;
 mod running;
 mod send;
 
@@ -26,8 +31,11 @@ use shoal_wire::IpProtocol;
 
 pub use control::{GroupInfo, Igmp, InterfaceInfo, Listen};
 pub use error::IgmpError;
+pub use proxy::ProxyInfo;
+pub use ranges::GroupKind;
+pub use router::{Event as GroupEvent, Filter, Listeners, Timers};
 
-use node::{Fact, IgmpInput};
+use node::{Fact, IgmpInput, Routers};
 
 /// News of nodes that wait for the control plane; more are lost and counted.
 const CHANNEL: usize = 256;
@@ -52,8 +60,10 @@ struct Ends {
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (tell, facts) = channel(CHANNEL);
     let (bell, rung) = channel(1);
-    control.graph()?.add_packet(IgmpInput::new(tell))?;
-    control.put(Igmp::new(control, bell)?);
+    let routers = Routers::new()?;
+    control.graph()?.add_packet(IgmpInput::new(tell, routers.clone()))?;
+    let igmp = control.put(Igmp::new(control, bell, routers)?);
+    api::follow(control, &igmp);
     control.put(Ends { facts, bell: rung });
     control.get::<Interfaces>()?.subscribe(|control, event| {
         let Ok(igmp) = control.get::<Igmp>() else { return };

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use futures_lite::future;
 use shoal_graph::process::{Processes, Receiver};
 
 use crate::Igmp;
@@ -19,15 +18,6 @@ pub(crate) async fn listen(igmp: Rc<Igmp>, said: Receiver<Fact>) {
 pub(crate) async fn times(igmp: Rc<Igmp>, processes: Rc<Processes>, bell: Receiver<()>) {
     loop {
         igmp.tick();
-        let rung = async {
-            // An error means that nobody is left to ring.
-            if bell.recv().await.is_err() {
-                future::pending::<()>().await;
-            }
-        };
-        match igmp.deadline() {
-            Some(due) => future::or(rung, processes.sleep(due.since(processes.clock().now()))).await,
-            None => rung.await,
-        }
+        processes.rung_or_due(&bell, igmp.deadline()).await;
     }
 }

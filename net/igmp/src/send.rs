@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use shoal_buffer::{Buffer, Cache, Flags, SwIfIndex};
+use shoal_interface::IfData;
 use shoal_wire::igmp::{ROUTER_ALERT, TOS, TTL};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Header, IpProtocol, MacAddress};
 
@@ -33,9 +34,15 @@ pub(crate) fn write(
 }
 
 /// A frame as a packet for `interface-output`; `None` when there is no buffer.
-pub(crate) fn packet(bytes: &[u8], interface: SwIfIndex, cache: &mut Cache) -> Option<Buffer> {
+pub(crate) fn packet(
+    bytes: &[u8],
+    (interface, data): (SwIfIndex, &IfData),
+    cache: &mut Cache,
+) -> Option<Buffer> {
     let mut buffer = cache.alloc_data(bytes).ok()?;
     let mut pkt = cache.packet(&mut buffer);
+    let tagged = data.tag(&mut pkt);
+    debug_assert!(tagged.is_some(), "a new buffer has room in front");
     let meta = pkt.meta_mut();
     meta.tx = interface;
     meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);

@@ -1,7 +1,7 @@
 //! The control plane of interfaces: the only code that writes the table packets read.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -24,19 +24,24 @@ use crate::node::error_punt::ErrorPunt;
 use crate::node::interface_output::InterfaceOutput;
 use crate::node::output::Output;
 use crate::node::stats_collect::{StatsCollectRx, StatsCollectTx};
-use crate::{DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC, TxPlacement};
+use crate::{
+    DEVICE_INPUT_ARC, Event, IfData, IfFlags, IfTable, InterfaceError, OUTPUT_ARC, Sub, TxPlacement,
+};
 
 mod change;
 mod clear;
 mod kept;
 mod names;
 mod queues;
+mod said;
 mod sub;
 mod superpaths;
 
 pub use change::{Layer, MtuLayer, Need};
 pub(crate) use kept::Kept;
+pub use kept::{ProviderSaid, TagsSaid};
 pub use queues::{Queue, TxQueueInfo};
+pub use said::SwitchedFeature;
 use superpaths::Superpaths;
 pub use superpaths::{Hindrance, Medium, Superpath, SuperpathChoice};
 
@@ -46,7 +51,6 @@ const TAGS: &str = "/if/tags";
 pub const MAX_MTU: u32 = 65_535;
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, Event)>;
-type AddressSource = Rc<dyn Fn(SwIfIndex) -> Vec<String>>;
 
 /// What a driver can be asked to do with its device.
 pub trait Device {
@@ -169,6 +173,8 @@ struct Interface {
     kept: Kept,
     /// How many need frames for other MAC addresses from it.
     all_frames_needs: usize,
+    /// What it takes of its port's frames, if it is a sub-interface.
+    sub: Option<Sub>,
 }
 
 /// An interface as `show interface` prints it.
@@ -186,8 +192,14 @@ pub struct Info {
     pub mac: MacAddress,
     /// Its flags.
     pub flags: IfFlags,
-    /// Its MTUs.
+    /// Its MTUs; all 0 for a sub-interface that has its port's.
     pub mtu: Mtu,
+    /// The largest packet that its device carries.
+    pub link_mtu: u16,
+    /// What it takes of its port's frames, if it is a sub-interface.
+    pub sub: Option<Sub>,
+    /// What layer 2 does to its tags.
+    pub tag_rewrite: TagsSaid,
     /// Lines from its device.
     pub device: String,
     /// Link speed in kbit/s, 0 when unknown.
@@ -201,9 +213,11 @@ pub struct Interfaces {
     table: IfTable,
     writer: RefCell<TwinTableWriter<IfData>>,
     all: RefCell<BTreeMap<SwIfIndex, Interface>>,
+    /// Sub-interfaces by port and number.
+    subs: RefCell<BTreeMap<(SwIfIndex, u32), SwIfIndex>>,
     names: RefCell<names::Names>,
     subscribers: RefCell<Vec<Subscriber>>,
-    address_sources: RefCell<Vec<AddressSource>>,
+    sources: said::Sources,
     interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
     device_input: NodeIndex,
@@ -211,8 +225,6 @@ pub struct Interfaces {
     pub(crate) counters: IfCounters,
     superpaths: Superpaths,
     /// How new receive queues are waited for.
-    /// Interfaces whose packets are a program's.
-    pub(crate) fed: RefCell<BTreeSet<SwIfIndex>>,
     default_rx_mode: Cell<RxMode>,
 }
 
@@ -264,16 +276,16 @@ impl Interfaces {
             table,
             writer: RefCell::new(writer),
             all: RefCell::default(),
+            subs: RefCell::default(),
             names: RefCell::default(),
             subscribers: RefCell::default(),
-            address_sources: RefCell::default(),
+            sources: said::Sources::default(),
             interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
             device_input,
             device_input_end,
             counters,
             superpaths: Superpaths::default(),
-            fed: RefCell::default(),
             default_rx_mode: Cell::default(),
         });
         let drop = interfaces.graph.node("drop")?;
@@ -288,6 +300,7 @@ impl Interfaces {
             plain_rx_next: drop,
             kept: Kept { made_as: "local0".into(), ..Kept::default() },
             all_frames_needs: 0,
+            sub: None,
         };
         interfaces.enter(SwIfIndex(0), local0);
         Ok(interfaces)
@@ -318,20 +331,13 @@ impl Interfaces {
         }
     }
 
-    /// Registers who knows the layer-3 addresses of interfaces, for `show interface address`.
-    pub fn add_address_source(&self, source: impl Fn(SwIfIndex) -> Vec<String> + 'static) {
-        self.address_sources.borrow_mut().push(Rc::new(source));
-    }
-
-    /// What `show interface address` says of an interface's addresses.
-    pub fn addresses(&self, interface: SwIfIndex) -> Vec<String> {
-        let sources = self.address_sources.borrow().clone();
-        sources.iter().flat_map(|s| s(interface)).collect()
-    }
-
     fn enter(&self, index: SwIfIndex, interface: Interface) {
         let name = interface.name.clone();
-        self.names.borrow_mut().insert(&name, index);
+        {
+            let mut names = self.names.borrow_mut();
+            names.insert(&name, index);
+            names.take(&name);
+        }
         self.all.borrow_mut().insert(index, interface);
         self.publish_names(index, &name);
     }
@@ -358,7 +364,7 @@ impl Interfaces {
         let free = self.names.borrow().free_index();
         let index = free.ok_or_else(|| InterfaceError::Table("full".into()))?;
         let rx_next = self.graph.node(create.rx_next)?;
-        let output = Arc::new(Output { arc: self.graph.arc(OUTPUT_ARC)? });
+        let output = Arc::new(Output { arc: self.graph.arc(OUTPUT_ARC)?, interfaces: self.table() });
         let made: Result<_, InterfaceError> = self.graph.batch(|| {
             let tx = self.graph.add_frame_named(&format!("{}-tx", create.name), tx)?;
             let made = self.graph.add_plain_named(&format!("{}-output", create.name), output);
@@ -390,7 +396,7 @@ impl Interfaces {
         self.graph.start_arc_at(output, OUTPUT_ARC)?;
         let output_edge = self.graph.add_edge(self.interface_output.get(), output)?;
         let arc_end_edge = self.graph.add_edge(self.arc_end.get(), tx)?;
-        self.graph.enable_feature(OUTPUT_ARC, DOWN, index, true)?;
+        self.set_down_feature(index, true)?;
         Ok((output_edge, arc_end_edge))
     }
 
@@ -425,6 +431,7 @@ impl Interfaces {
             plain_rx_next: rx_next,
             kept,
             all_frames_needs: 0,
+            sub: None,
         };
         self.enter(index, interface);
         self.choose_rx_next(index)
@@ -440,13 +447,17 @@ impl Interfaces {
         }
         // One that does not move may be in the middle of the device's code.
         self.graph.all_move()?;
+        self.subs_of(index).into_iter().try_for_each(|sub| self.delete(sub))?;
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.set_layer(index, Layer::Three)?;
         self.tell(Event::Deleting(index));
-        self.fed.borrow_mut().remove(&index);
         let removed = self.all.borrow_mut().remove(&index);
         let removed = removed.ok_or(InterfaceError::NoIndex(index))?;
-        let Interface { name, queues, output, tx, device, .. } = removed;
+        let Interface { name, queues, output, tx, device, kept, sub, .. } = removed;
+        if let Some(Sub { port, number, .. }) = sub {
+            self.subs.borrow_mut().remove(&(port, number));
+            self.sub_has_gone(port);
+        }
         // The number is free when nothing of the interface is left.
         self.names.borrow_mut().forget(&name);
         for (_, queue) in queues {
@@ -457,7 +468,7 @@ impl Interfaces {
         self.graph.clear_features(index);
         self.store(index, IfData::zeroed())?;
         self.graph.batch(|| [output, tx].into_iter().flatten().try_for_each(|n| self.graph.remove(n)))?;
-        self.names.borrow_mut().remove(&name, index);
+        self.names.borrow_mut().remove(&name, &kept.made_as, index);
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", name.replace('/', "_")));
         self.graph.if_names().set(index.0 as usize, "deleted");
         self.graph.counters().names(TAGS).set(index.0 as usize, "");
@@ -528,6 +539,9 @@ impl Interfaces {
             mac: data.mac(),
             flags: data.flags(),
             mtu: interface.mtu,
+            link_mtu: interface.sub.and_then(|sub| all.get(&sub.port)).unwrap_or(interface).mtu.l3,
+            sub: interface.sub,
+            tag_rewrite: interface.kept.tag_rewrite,
             device: String::new(),
             speed_kbps: interface.device.speed_kbps(),
         })
@@ -560,28 +574,15 @@ impl Interfaces {
     ) -> Result<(), InterfaceError> {
         let old = self.data(index)?;
         let new = change(old);
-        if new == old { Ok(()) } else { self.store(index, new) }
+        if new == old {
+            return Ok(());
+        }
+        self.store(index, new)?;
+        self.lead_subs(index, &new)
     }
 
     /// The node a packet with this interface as its sending one is put into.
     pub fn output_node(&self) -> NodeIndex {
         self.interface_output.get()
-    }
-
-    /// The lowest number of a loopback that does not exist.
-    pub(crate) fn free_loopback(&self) -> Option<u32> {
-        self.names.borrow().free_loopback()
-    }
-
-    /// The interface's `-output` node, for edges of rewrite nodes.
-    ///
-    /// # Errors
-    /// There is no such interface, or it sends nothing (`local0`).
-    pub fn output_node_of(&self, index: SwIfIndex) -> Result<NodeIndex, InterfaceError> {
-        let all = self.all.borrow();
-        let interface = all.get(&index).ok_or(InterfaceError::NoIndex(index))?;
-        interface
-            .output
-            .ok_or_else(|| InterfaceError::NotPossible(interface.name.clone(), "sends no packets".into()))
     }
 }

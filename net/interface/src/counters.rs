@@ -13,6 +13,10 @@ pub type ByCast = [Combined; 3];
 pub(crate) struct IfCounters {
     pairs: Vec<(&'static str, Combined)>,
     singles: Vec<(&'static str, Simple)>,
+    /// IPv4 packets received, counted where they come in.
+    pub ip4: Simple,
+    /// The same of IPv6.
+    pub ip6: Simple,
     /// What `stats-collect-rx` counts.
     pub rx_by_cast: ByCast,
     /// What `stats-collect-tx` counts.
@@ -35,22 +39,23 @@ impl IfCounters {
         };
         let rx_by_cast = by_cast(["rx-unicast", "rx-multicast", "rx-broadcast"])?;
         let tx_by_cast = by_cast(["tx-unicast", "tx-multicast", "tx-broadcast"])?;
-        // Nobody counts these before there is MPLS; clients ask for all 17.
-        let mpls = counters.simple("/if/mpls", MAX_INTERFACES)?;
+        // Nothing counts MPLS yet; clients ask for all 17.
+        let of_family = |name: &str| counters.simple(&format!("/if/{name}"), MAX_INTERFACES);
+        let (ip4, ip6, mpls) = (of_family("ip4")?, of_family("ip6")?, of_family("mpls")?);
         let c = graph.graph_counters();
         pairs.extend([("rx", c.rx.clone()), ("tx", c.tx.clone())]);
         let singles = vec![
             ("drops", c.drops.clone()),
             ("punt", c.punt.clone()),
-            ("ip4", c.ip4.clone()),
-            ("ip6", c.ip6.clone()),
+            ("ip4", ip4.clone()),
+            ("ip6", ip6.clone()),
             ("rx-no-buf", c.rx_no_buf.clone()),
             ("rx-miss", c.rx_miss.clone()),
             ("rx-error", c.rx_error.clone()),
             ("tx-error", c.tx_error.clone()),
             ("mpls", mpls),
         ];
-        Ok(IfCounters { pairs, singles, rx_by_cast, tx_by_cast })
+        Ok(IfCounters { pairs, singles, ip4, ip6, rx_by_cast, tx_by_cast })
     }
 
     /// The names, without what stands before them.

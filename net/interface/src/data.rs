@@ -32,6 +32,16 @@ impl IfFlags {
     pub const L2: IfFlags = IfFlags(1 << 8);
     /// Frames without tags are a sub-interface's.
     pub const UNTAGGED_SUB: IfFlags = IfFlags(1 << 10);
+    /// Its packets are a program's: nobody else is on its link.
+    pub const FED: IfFlags = IfFlags(1 << 11);
+    /// It is where the packets of its bridge domain are routed.
+    pub const BVI: IfFlags = IfFlags(1 << 12);
+    /// Its frames go out of another interface.
+    pub const XCONNECT: IfFlags = IfFlags(1 << 13);
+    /// Its frames are a bridge's.
+    pub const BRIDGED: IfFlags = IfFlags(1 << 14);
+    /// There is one station at the other end of its link, which takes what is sent there whatever the next hop.
+    pub const POINT_TO_POINT: IfFlags = IfFlags(1 << 15);
     /// Up, not in layer 2 and without such a sub-interface; follows from the other bits whenever flags are set, so that packets ask for one bit.
     const ROUTED: IfFlags = IfFlags(1 << 9);
 
@@ -76,12 +86,16 @@ zeroable_struct! {
         rx_next: u32,
         /// The same, when they are to be traced: never a superpath.
         rx_next_traced: u32,
+        /// The superpath of frames without tags, or of those that were a sub-interface's; 0: none.
+        superpath: u32,
         /// The IPv4 forwarding table packets received here are looked up in.
         pub fib_ip4: u32,
         /// The IPv6 forwarding table packets received here are looked up in.
         pub fib_ip6: u32,
         /// The hardware interface it belongs to; itself, unless it is a sub-interface.
         pub hardware: u32,
+        /// Type and id of the two tags of frames sent by it; 0 where there is none.
+        tags: [u8; 8],
     }
 }
 
@@ -122,6 +136,42 @@ impl IfData {
         self
     }
 
+    /// The tags of frames sent by it, as they stand behind the addresses: none, or those of a sub-interface.
+    #[inline(always)]
+    pub fn tags(&self) -> &[u8] {
+        match self.tags {
+            [0, ..] => &[],
+            [_, _, _, _, 0, ..] => self.tags.get(..4).unwrap_or_default(),
+            _ => &self.tags,
+        }
+    }
+
+    /// The same record with the tags of a sub-interface.
+    #[must_use]
+    pub(crate) fn with_tags(mut self, tags: [u8; 8]) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    /// The same record of a sub-interface with what it shares with its port.
+    #[must_use]
+    pub(crate) fn following(mut self, port: &IfData, own_mtu: u16) -> Self {
+        const SHARED: IfFlags = IfFlags(
+            IfFlags::ETHERNET.0
+                | IfFlags::TX_CHECKSUM.0
+                | IfFlags::TX_GSO.0
+                | IfFlags::FED.0
+                | IfFlags::POINT_TO_POINT.0,
+        );
+        // A port that is down carries nothing: its sub-interfaces have no link.
+        let linked = port.flags().all(IfFlags::LINK_UP.set(IfFlags::ADMIN_UP, true));
+        let flags = self.flags().set(SHARED, false).0 | port.flags().0 & SHARED.0;
+        self = self.with_flags(IfFlags(flags).set(IfFlags::LINK_UP, linked)).with_mac(port.mac());
+        self.mtu = if own_mtu == 0 { port.mtu } else { own_mtu };
+        (self.output_edge, self.arc_end_edge) = (port.output_edge, port.arc_end_edge);
+        self
+    }
+
     /// Where its received frames go.
     #[inline(always)]
     pub fn rx_next(&self, traced: bool) -> NodeIndex {
@@ -133,6 +183,19 @@ impl IfData {
     pub fn with_rx_next(mut self, next: NodeIndex, traced: NodeIndex) -> Self {
         self.rx_next = next.number();
         self.rx_next_traced = traced.number();
+        self
+    }
+
+    /// The superpath of its own frames. A port's frames that are to be sorted by their tags first go elsewhere.
+    #[inline(always)]
+    pub fn superpath(&self) -> Option<NodeIndex> {
+        (self.superpath != 0).then(|| NodeIndex::from_number(self.superpath))
+    }
+
+    /// The same record with another superpath.
+    #[must_use]
+    pub(crate) fn with_superpath(mut self, superpath: Option<NodeIndex>) -> Self {
+        self.superpath = superpath.map_or(0, NodeIndex::number);
         self
     }
 

@@ -30,6 +30,12 @@ pub enum InterfaceError {
         /// Largest possible.
         most: u32,
     },
+    /// IP needs to know which tags to send.
+    #[error("sub-interface without exact-match doesn't support IP addressing: create {0} with exact-match")]
+    NotExact(String),
+    /// A sub-interface goes up after its port.
+    #[error("super-interface {0} must be up")]
+    PortDown(String),
     /// Its kind cannot do that.
     #[error("{0}: {1}")]
     NotPossible(String, String),
@@ -57,9 +63,12 @@ impl From<InterfaceError> for Retval {
             InterfaceError::Exists(_) => Retval::IF_ALREADY_EXISTS,
             InterfaceError::Range { .. } => Retval::INVALID_VALUE,
             InterfaceError::NotPossible(..) => Retval::UNIMPLEMENTED,
+            InterfaceError::NotExact(_) => Retval::UNSUPPORTED,
             InterfaceError::NoQueue(..) | InterfaceError::NoTxQueue(..) => Retval::INVALID_QUEUE,
             InterfaceError::NoThread(..) => Retval::INVALID_WORKER,
-            InterfaceError::Graph(_) | InterfaceError::Table(_) => Retval::UNSPECIFIED,
+            InterfaceError::PortDown(_) | InterfaceError::Graph(_) | InterfaceError::Table(_) => {
+                Retval::UNSPECIFIED
+            }
         }
     }
 }

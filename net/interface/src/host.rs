@@ -3,6 +3,7 @@
 //! A feature must not know a driver. The driver that can make such interfaces puts a [`HostSide`] on the shelf; a
 //! feature takes it from there, when it is asked to do something.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -20,6 +21,106 @@ pub struct HostPort {
     pub mac: MacAddress,
     /// Its MTU there.
     pub mtu: u16,
+    /// Whether the kernel may use it at once.
+    pub up: bool,
+    /// What it carries.
+    pub layer: HostLayer,
+}
+
+/// What an interface to the kernel carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostLayer {
+    /// Frames: a TAP.
+    Ethernet,
+    /// IP packets: a TUN.
+    Ip,
+}
+
+/// What the kernel says of a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostEvent {
+    /// What there is follows.
+    Begin,
+    /// That was everything: what has not been named since [`HostEvent::Begin`] is not there.
+    End,
+    /// Whether its administrator lets an interface be used.
+    Link {
+        /// The kernel's number of it.
+        host_index: u32,
+        /// Whether it is up.
+        up: bool,
+    },
+    /// There is no such interface any more.
+    Gone {
+        /// The kernel's number of it.
+        host_index: u32,
+    },
+    /// An interface has an address, with the length of its network, or has it no longer.
+    Address {
+        /// The kernel's number of the interface.
+        host_index: u32,
+        /// The address.
+        address: (IpAddr, u8),
+        /// Whether it has it.
+        present: bool,
+    },
+    /// A neighbour of an interface.
+    Neighbor {
+        /// The kernel's number of the interface.
+        host_index: u32,
+        /// Its address.
+        address: IpAddr,
+        /// Its Ethernet address; none when it is not known any more.
+        mac: Option<MacAddress>,
+        /// Whether an operator says so.
+        by_operator: bool,
+    },
+    /// A route is there, or no longer.
+    Route {
+        /// The route. One that goes may name some of its next hops only.
+        route: HostRoute,
+        /// Whether it is there.
+        present: bool,
+    },
+}
+
+/// A route of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRoute {
+    /// The kernel's table; 254 is the main one.
+    pub table: u32,
+    /// Where it leads: network and length.
+    pub prefix: (IpAddr, u8),
+    /// The lowest one of a prefix is used.
+    pub metric: u32,
+    /// Whether a routing protocol made it, not an operator.
+    pub learnt: bool,
+    /// How.
+    pub way: HostWay,
+}
+
+/// What the kernel does with packets of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostWay {
+    /// Sends them to one of these.
+    Via(Vec<HostPath>),
+    /// Throws them away.
+    Blackhole,
+    /// Tells the sender that there is no way.
+    Unreachable,
+    /// Tells the sender that it is forbidden.
+    Prohibit,
+}
+
+/// One next hop of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPath {
+    /// The kernel's number of the interface.
+    pub host_index: u32,
+    /// The neighbour; none on a connected network.
+    pub next_hop: Option<IpAddr>,
+    /// Its share.
+    pub weight: u8,
 }
 
 /// Makes such interfaces and changes the kernel's side of them.
@@ -38,6 +139,19 @@ pub trait HostPorts {
 
     /// The kernel's number of it, in its namespace.
     fn host_index(&self, interface: SwIfIndex) -> Option<u32>;
+
+    /// Lets the kernel use its side, or no longer.
+    ///
+    /// # Errors
+    /// Why the kernel refuses.
+    fn set_up(&self, interface: SwIfIndex, up: bool) -> Result<(), String>;
+
+    /// Hears what the kernel says of a network namespace, that of this router if none, until what is returned is
+    /// dropped. It begins with what there is.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String>;
 
     /// Gives the kernel's side an MTU.
     ///

@@ -12,28 +12,38 @@ mod counters;
 mod data;
 mod error;
 mod event;
+mod header;
 mod host;
 mod loopback;
 mod names;
 mod node;
+mod own;
+mod received_again;
 mod running;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
 mod tx_placement;
+mod vlan;
 
-pub use control::{Create, Device, Info, Interfaces, Layer, Mtu, MtuLayer, Need, Queue, TxQueueInfo};
-pub use control::{Hindrance, Medium, Superpath, SuperpathChoice};
+pub use control::{
+    Create, Device, Info, Interfaces, Layer, Mtu, MtuLayer, Need, Queue, SwitchedFeature, TxQueueInfo,
+};
+pub use control::{Hindrance, Medium, ProviderSaid, Superpath, SuperpathChoice, TagsSaid};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
-pub use host::{HostPort, HostPorts, HostSide};
+pub use header::LinkHeader;
+pub use host::{HostEvent, HostLayer, HostPath, HostPort, HostPorts, HostRoute, HostSide, HostWay};
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
+pub use own::random_mac;
+pub use received_again::{receive_again, send_received};
 pub use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 pub use tx_placement::TxPlacement;
+pub use vlan::{Exact, Inner, Match, Sub, TagKind, Vid};
 
 use shoal_module::{Capacity, Control, InitError, Module};
 use std::rc::Rc;

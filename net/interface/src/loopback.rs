@@ -10,14 +10,18 @@
 use std::rc::Rc;
 
 use shoal_buffer::{Flags, Frame, SwIfIndex};
-use shoal_derive::NextNodes;
-use shoal_graph::{FrameCx, FrameNode, NextNodes as _, NoError};
+use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_wire::MacAddress;
 
-use crate::{Create, Device, IfFlags, InterfaceError, Interfaces};
+use crate::{
+    Create, Device, IfData, IfFlags, IfTable, InterfaceError, Interfaces, receive_again, send_received,
+};
 
 /// What [`crate::Info::class`] says of a loopback.
 pub(crate) const CLASS: &str = "Loopback";
+/// The same of an interface that was made to be where a bridge domain's packets are routed.
+pub(crate) const BVI: &str = "BVI";
 /// VPP's default for loopbacks.
 const MTU: u16 = 9000;
 /// Loopbacks are numbered below this.
@@ -40,15 +44,35 @@ impl std::fmt::Display for Looped {
     }
 }
 
-struct LoopbackTx;
+/// Why a packet is dropped here.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+enum TxError {
+    /// frame has come back by a switched loopback before
+    #[counter("looped")]
+    Looped,
+}
+
+struct LoopbackTx {
+    interfaces: IfTable,
+}
+
+/// Whether a frame may come back by a loopback that is part of a bridge or cross-connect: once, if it is not where the
+/// bridge's packets are routed. A frame that is switched has no TTL that would end its way.
+fn may_return(data: &IfData, flags: Flags) -> Option<Flags> {
+    if data.flags().all(IfFlags::L2) && !data.flags().has(IfFlags::BVI) {
+        return flags.received_again().filter(|_| flags.received_again_times() == 0);
+    }
+    Some(flags)
+}
 
 impl FrameNode for LoopbackTx {
     const NAME: &'static str = "loopback-tx";
     type Next = Next;
-    type Error = NoError;
+    type Error = TxError;
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let (memory, thread) = (cx.memory(), cx.thread());
+        let (guard, mut looped) = (cx.guard(), false);
         let mut run = (SwIfIndex(0), 0u64, 0u64);
         let count = |(rx, packets, bytes): (SwIfIndex, u64, u64), cx: &FrameCx<'_>| {
             if packets > 0 {
@@ -64,22 +88,28 @@ impl FrameNode for LoopbackTx {
             }
             run = (interface, run.1 + 1, run.2 + bytes);
             let meta = pkt.meta_mut();
-            meta.received_by(interface);
-            // What was true of it on its way out; checksums left open stay open, as between two virtual ports.
-            meta.flags = meta.flags.without(Flags::LOCALLY_ORIGINATED).without(Flags::LINK_MULTICAST);
-            meta.flow_hash = 0;
+            let Some(flags) = may_return(self.interfaces.get(interface, guard), meta.flags) else {
+                looped = true;
+                continue;
+            };
+            meta.flags = flags;
+            receive_again(meta, interface);
             cx.trace(&pkt, || Looped(interface));
         }
         count(run, cx);
+        if looped {
+            return send_received(frame, Next::Input.edge(), TxError::Looped, cx);
+        }
         cx.send_frame(Next::Input.edge(), frame);
     }
 }
 
-struct Loopback;
+/// An interface without a wire, of either class.
+struct Loopback(&'static str);
 
 impl Device for Loopback {
     fn class(&self) -> &'static str {
-        CLASS
+        self.0
     }
 }
 
@@ -89,7 +119,45 @@ pub(crate) fn default_mac(instance: u32) -> MacAddress {
     MacAddress([0xde, 0xad, 0, 0, high, low])
 }
 
+/// The address VPP gives to `bviN`: `b0:b0:00:00:00:NN`.
+pub(crate) fn bvi_mac(instance: u32) -> MacAddress {
+    let [_, _, high, low] = instance.to_be_bytes();
+    MacAddress([0xb0, 0xb0, 0, 0, high, low])
+}
+
 impl Interfaces {
+    /// Creates `bvi<instance>`, which is a loopback to be made the routed interface of a bridge domain; the first free
+    /// number and an address of its own if none is given.
+    ///
+    /// # Errors
+    /// As [`Interfaces::create_loopback`].
+    pub fn create_bvi(
+        &self,
+        mac: Option<MacAddress>,
+        instance: Option<u32>,
+    ) -> Result<SwIfIndex, InterfaceError> {
+        let is_free = |n: &u32| self.by_name(&format!("bvi{n}")).is_none();
+        let free = || (0..MAX_INSTANCES).find(is_free).unwrap_or(MAX_INSTANCES);
+        let instance = instance.unwrap_or_else(free);
+        let name = format!("bvi{instance}");
+        if !is_free(&instance) {
+            return Err(InterfaceError::Exists(name));
+        }
+        self.create_wireless(name, instance, mac.unwrap_or_else(|| bvi_mac(instance)), BVI)
+    }
+
+    /// Deletes such an interface.
+    ///
+    /// # Errors
+    /// There is no such interface, or it is none of ours.
+    pub fn delete_bvi(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let (name, device) = self.device(index)?;
+        if device.class() != BVI {
+            return Err(InterfaceError::NotPossible(name, "is not a bvi interface".into()));
+        }
+        self.delete(index)
+    }
+
     /// Creates a loopback, `loop<instance>`; the first free number and an address of its own if none is given.
     ///
     /// # Errors
@@ -101,11 +169,23 @@ impl Interfaces {
     ) -> Result<SwIfIndex, InterfaceError> {
         let instance = instance.or_else(|| self.free_loopback()).unwrap_or(MAX_INSTANCES);
         let name = format!("loop{instance}");
+        if instance < MAX_INSTANCES && self.is_loopback_taken(instance) {
+            return Err(InterfaceError::Exists(name));
+        }
+        self.create_wireless(name, instance, mac.unwrap_or_else(|| default_mac(instance)), CLASS)
+    }
+
+    fn create_wireless(
+        &self,
+        name: String,
+        instance: u32,
+        mac: MacAddress,
+        class: &'static str,
+    ) -> Result<SwIfIndex, InterfaceError> {
         if instance >= MAX_INSTANCES {
             let (what, most) = ("instance", MAX_INSTANCES - 1);
             return Err(InterfaceError::Range { what, interface: name, value: instance, least: 0, most });
         }
-        let mac = mac.unwrap_or_else(|| default_mac(instance));
         if mac.is_multicast() || mac.is_zero() {
             let why = format!("{mac} is not the address of one station");
             return Err(InterfaceError::NotPossible(name, why));
@@ -116,25 +196,45 @@ impl Interfaces {
             mtu: MTU,
             flags: IfFlags::ETHERNET.set(IfFlags::LINK_UP, true),
             rx_next: "ethernet-input",
-            device: Rc::new(Loopback),
+            device: Rc::new(Loopback(class)),
         };
-        self.create(&create, LoopbackTx)
+        self.create(&create, LoopbackTx { interfaces: self.table() })
     }
 
-    /// Whether an interface is a loopback: there is no other station on its link.
+    /// Whether an interface is a loopback: there is no other station on its link. One that is part of a bridge has as many
+    /// as that has.
     pub fn is_loopback(&self, index: SwIfIndex) -> bool {
-        self.device(index).is_ok_and(|(_, device)| device.class() == CLASS)
+        let wireless = self.device(index).is_ok_and(|(_, device)| [CLASS, BVI].contains(&device.class()));
+        wireless && !self.data(index).is_ok_and(|data| data.flags().has(IfFlags::L2))
     }
 
-    /// Whether there can be other stations on an interface's link: not on that of a loopback, nor on one that a program
-    /// feeds.
+    /// Why there is no other system at the end of an interface's link; `None` if there may be one.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn lacks_link(&self, index: SwIfIndex) -> Result<Option<&'static str>, InterfaceError> {
+        let flags = self.data(index)?.flags();
+        Ok(match () {
+            () if self.sub(index).is_some() => Some("is a sub-interface"),
+            () if !flags.has(IfFlags::ETHERNET) => Some("has no Ethernet frames"),
+            () if self.is_loopback(index) => Some("is a loopback"),
+            () if flags.has(IfFlags::POINT_TO_POINT) => Some("is a pipe"),
+            () => None,
+        })
+    }
+
+    /// Whether there can be stations on an interface's link that are asked for their addresses: not on that of a loopback, on
+    /// one that a program feeds, or between two ends.
     pub fn has_stations(&self, index: SwIfIndex) -> bool {
-        !self.is_loopback(index) && !self.fed.borrow().contains(&index)
+        let silent = IfFlags::FED.set(IfFlags::POINT_TO_POINT, true);
+        !self.is_loopback(index) && !self.data(index).is_ok_and(|data| data.flags().has(silent))
     }
 
     /// The packets of an interface are a program's. Nobody else is on its link, so nobody is asked anything there.
     pub fn set_fed(&self, index: SwIfIndex) {
-        self.fed.borrow_mut().insert(index);
+        if let Err(e) = self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::FED, true))) {
+            tracing::warn!(%index, "not marked as fed by a program: {e}");
+        }
     }
 
     /// Deletes a loopback.

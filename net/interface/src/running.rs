@@ -1,11 +1,11 @@
 //! What rebuilds interfaces and what was said of them.
 
-use shoal_buffer::SwIfIndex;
+use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::{PacketNode, RxMode};
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::control::Kept;
-use crate::loopback::{CLASS, default_mac};
+use crate::loopback::{BVI, CLASS, bvi_mac, default_mac};
 use crate::node::stats_collect::StatsCollectRx;
 use crate::{DEVICE_INPUT_ARC, IfFlags, Info, Interfaces, TxQueueInfo};
 
@@ -22,6 +22,8 @@ impl Interfaces {
         if name == made_as {
             return;
         }
+        // Sub-interfaces are called after their ports until they get names of their own.
+        let place = if self.sub(index).is_some() { 2 } else { 0 };
         // Where names change places, one stands aside until the other has it.
         let mut aside = format!("{made_as}-aside");
         while self.by_name(&aside).is_some() {
@@ -29,12 +31,13 @@ impl Interfaces {
         }
         let from = if self.by_name(made_as).is_some() {
             let line = format!("set interface name {} {}", word(made_as), word(&aside));
-            running.line_at(Phase::Names, 0, line);
+            running.line_at(Phase::Names, place, line);
             aside.as_str()
         } else {
             made_as
         };
-        running.line_at(Phase::Names, 1, format!("set interface name {} {}", word(from), word(&name)));
+        let line = format!("set interface name {} {}", word(from), word(&name));
+        running.line_at(Phase::Names, place + 1, line);
     }
 }
 
@@ -43,23 +46,30 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     if !interfaces.superpath_enabled() {
         running.line(Phase::System, "set superpath off");
     }
-    for index in interfaces.indices().into_iter().filter(|i| !interfaces.follows(*i)) {
-        let (Ok(info), Some(kept)) = (interfaces.info(index), interfaces.kept(index)) else { continue };
-        if info.class == CLASS {
+    running.each(interfaces.indices(), move |running, index| {
+        if interfaces.follows(index) {
+            return;
+        }
+        let (Ok(info), Some(kept)) = (interfaces.info(index), interfaces.kept(index)) else { return };
+        if [CLASS, BVI].contains(&info.class) && info.sub.is_none() {
             create(&interfaces, &info, &kept, running);
         } else if index == SwIfIndex(0) {
             interfaces.write_name(running, index, &kept.made_as);
         }
         one(&interfaces, &info, &kept, running);
-    }
+    });
 }
 
 fn create(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running) {
-    let Some(instance) = kept.made_as.strip_prefix("loop").and_then(|n| n.parse::<u32>().ok()) else {
+    let (prefix, usual, command): (_, fn(u32) -> _, _) = match info.class {
+        BVI => ("bvi", bvi_mac, "bvi create"),
+        _ => ("loop", default_mac, "create loopback interface"),
+    };
+    let Some(instance) = kept.made_as.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok()) else {
         return;
     };
-    let mac = if info.mac == default_mac(instance) { String::new() } else { format!(" mac {}", info.mac) };
-    let line = format!("create loopback interface{mac} instance {instance}");
+    let mac = if info.mac == usual(instance) { String::new() } else { format!(" mac {}", info.mac) };
+    let line = format!("{command}{mac} instance {instance}");
     interfaces.write_create(running, info.index, line, &kept.made_as);
 }
 
@@ -121,7 +131,9 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
         );
     }
     if info.flags.has(IfFlags::ADMIN_UP) {
-        running.line_at(Phase::State, info.index.0, format!("set interface state {name} up"));
+        // Sub-interfaces behind all others: they go up after their ports.
+        let place = if info.sub.is_some() { MAX_INTERFACES as u32 } else { 0 } + info.index.0;
+        running.line_at(Phase::State, place, format!("set interface state {name} up"));
     }
 }
 

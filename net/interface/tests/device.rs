@@ -91,6 +91,23 @@ fn a_device_is_let_go_only_when_no_thread_has_its_queues_any_more() {
 }
 
 #[test]
+fn nodes_follow_their_interfaces_name() {
+    let router = Router::new(&[]);
+    let (interfaces, graph) = (router.interfaces(), router.graph());
+    let (first, _) = wire(&router, 0);
+    let tx = graph.node("wire0-tx").unwrap();
+    interfaces.rename(first, "uplink").unwrap();
+    assert_eq!(graph.node_name(tx), "uplink-tx");
+    assert!(graph.node("uplink-output").is_ok() && graph.node("wire0-output").is_err());
+    assert!(interfaces.rename(first, "interface").is_err(), "interface-output is a node");
+    assert_eq!(interfaces.name(first).unwrap(), "uplink");
+    interfaces.rename(first, "wire0").unwrap();
+    interfaces.rename(first, "uplink").unwrap();
+    interfaces.delete(first).unwrap();
+    assert!(graph.node("uplink-tx").is_err());
+}
+
+#[test]
 fn queues_follow_their_interfaces_name() {
     let router = Router::new(&[]);
     let (index, _) = wire(&router, 0);

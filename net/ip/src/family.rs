@@ -58,7 +58,9 @@ pub struct NodeNames {
 pub enum Unreachable {
     /// There is no route.
     NoRoute,
-    /// The route says that its destinations cannot be reached, or the neighbour cannot be found.
+    /// The route says that its destinations cannot be reached.
+    Route,
+    /// The neighbour cannot be found.
     Address,
     /// The route says that its destinations are prohibited.
     Prohibited,
@@ -74,6 +76,8 @@ pub trait IpFamily: Copy + Send + Sync + 'static {
     const ARCS: ArcNames;
     /// Its nodes.
     const NODES: NodeNames;
+    /// Where packets that are received are counted, by interface.
+    const RECEIVED: &'static str;
     /// The counter of packets from interfaces without the family.
     const NOT_ENABLED: &'static [ErrorCounter];
     /// The next nodes of the node that drops: the one that answers with an error.

@@ -94,7 +94,7 @@ impl Forwarded for Ip6Header {
 #[inline(always)]
 pub fn find<'g, H: Forwarded>(
     trie: &Mtrie<H::Address>,
-    known: Known<Search<H::Address>>,
+    known: Known<'_, Search<H::Address>>,
     pkt: &mut Packet<'_>,
     adjacencies: &'g AdjTable,
     share: impl FnOnce(&Adj, &Packet<'_>) -> AdjIndex,
@@ -172,6 +172,18 @@ pub fn put_in_front<H: Forwarded, const N: usize>(
     ip.take_hop(hops);
     *front = *rewrite;
     Some(adj.edge())
+}
+
+/// The same where the header is no plain Ethernet one: there is none, or it has one tag or two.
+#[inline(always)]
+pub fn put_other_in_front<H: Forwarded>(adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
+    if let Some(tagged) = adj.tagged_rewrite::<18>() {
+        put_in_front::<H, _>(tagged, adj, pkt)
+    } else if let Some(twice) = adj.tagged_rewrite::<22>() {
+        put_in_front::<H, _>(twice, adj, pkt)
+    } else {
+        put_in_front::<H, _>(adj.no_rewrite()?, adj, pkt)
+    }
 }
 
 /// The same where features run behind the rewrite: they are told where the network header starts.

@@ -5,13 +5,21 @@
 #![forbid(unsafe_code)]
 
 mod arcs;
+mod control;
+mod counter;
 mod family;
 pub mod forward;
 mod headers;
 mod listeners;
 pub mod node;
+mod sources;
+mod unreachables;
 
 pub use arcs::{add_arcs, follow_enabled};
+pub use control::{AddressError, Addresses, RouteChange, Routes, list, of_address, of_table};
+pub use counter::received;
 pub use family::{ArcNames, IpFamily, NodeNames, Unreachable};
 pub use headers::Headers;
 pub use listeners::{ListenerTable, Listeners};
+pub use sources::{Source, Sources};
+pub use unreachables::Unreachables;

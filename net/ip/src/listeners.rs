@@ -13,12 +13,18 @@ pub struct Listeners {
     protocols: Box<[AtomicU16]>,
     udp: Box<[AtomicU16]>,
     fragments: AtomicU16,
+    others: AtomicU16,
 }
 
 impl Default for Listeners {
     fn default() -> Self {
         let table = |n: usize| (0..n).map(|_| AtomicU16::new(0)).collect();
-        Listeners { protocols: table(256), udp: table(65_536), fragments: AtomicU16::new(0) }
+        Listeners {
+            protocols: table(256),
+            udp: table(65_536),
+            fragments: AtomicU16::new(0),
+            others: AtomicU16::new(0),
+        }
     }
 }
 
@@ -43,6 +49,11 @@ impl Listeners {
         Some(Edge(self.fragments.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }
 
+    /// Gives TCP and protocols that are nobody's to an edge, or takes them away.
+    pub fn set_others(&self, edge: Option<Edge>) {
+        self.others.store(edge.map_or(0, |e| e.0), Ordering::Release);
+    }
+
     fn set(table: &[AtomicU16], at: usize, edge: Option<Edge>) {
         if let Some(cell) = table.get(at) {
             cell.store(edge.map_or(0, |e| e.0), Ordering::Release);
@@ -52,6 +63,11 @@ impl Listeners {
     /// The edge of a protocol.
     pub fn protocol(&self, protocol: IpProtocol) -> Option<Edge> {
         Self::find(&self.protocols, usize::from(protocol.0))
+    }
+
+    /// The edge of TCP and of protocols that are nobody's.
+    pub fn others(&self) -> Option<Edge> {
+        Some(Edge(self.others.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }
 
     /// The edge of a UDP port.

@@ -4,7 +4,7 @@ use shoal_buffer::Packet;
 use shoal_wire::checksum::Sum;
 
 /// Completes the checksum of a packet of `total` bytes whose checksum field holds the pseudo-header's sum. `None`,
-/// and the packet is as before, when the offsets it came with lie outside of it.
+/// and the packet is as before, when the offsets it came with lie outside of it, or in bytes that other packets share.
 pub(crate) fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
     let meta = pkt.meta();
     let start = usize::try_from(i32::from(meta.l4) - i32::from(pkt.current())).ok()?;
@@ -23,6 +23,9 @@ pub(crate) fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
         0 => u16::MAX,
         other => other,
     };
+    if pkt.is_shared() && field + 2 > pkt.segment_len() {
+        return None;
+    }
     write(pkt, field, checksum.to_be_bytes());
     Some(())
 }

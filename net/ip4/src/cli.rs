@@ -1,10 +1,11 @@
-//! Commands. Addresses are given by the command for both families, which is with IPv6.
+//! Commands. Addresses are given by the command for both families, which is in `net/ip_interface`.
 
 use shoal_interface::{InterfaceArg, SwIfIndex};
+use shoal_ip::{Unreachables, of_table};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output, Toggle};
 
-use crate::{Ip4, Ip4Error};
+use crate::Ip4;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -27,31 +28,26 @@ pub static COMMANDS: &[Command] = &[
         disable,
     )
     .examples(&["disable ip4 interface local0"]),
+    Command::new(
+        "set ip unreachables <state:on-off>",
+        "Tell senders that there is no route for their packets",
+        unreachables,
+    )
+    .examples(&["set ip unreachables on"])
+    .doc(
+        "ICMP errors of both families about packets without a route, and about those whose neighbour does not answer, as \
+         RFC 1812 wants them. Off at first, as in VPP: such packets are dropped and counted. Routes `via unreachable` and \
+         `via prohibit` tell the sender anyway.",
+    ),
 ];
 
 fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
     Ok(args.get::<InterfaceArg>("interface")?.0)
 }
 
-/// Points at the address for whatever is wrong with it.
-pub fn of_address(error: Ip4Error) -> CliError {
-    let nearest = match &error {
-        Ip4Error::NotAHost { nearest, .. } | Ip4Error::NoAddress { nearest, .. } => {
-            nearest.map(|n| n.to_string())
-        }
-        Ip4Error::Duplicate { .. } | Ip4Error::Overlap { .. } => None,
-        _ => return error.into(),
-    };
-    CliError::argument("address", error.to_string()).nearest(nearest)
-}
-
 fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (ip4, interface, table) = (control.get::<Ip4>()?, interface(args)?, args.get::<u32>("table")?);
-    ip4.set_table(interface, table).map_err(|e| match e {
-        Ip4Error::Fib(e) => CliError::argument("table", e.to_string()),
-        Ip4Error::HasAddresses { .. } => CliError::argument("interface", e.to_string()),
-        e => e.into(),
-    })?;
+    ip4.set_table(interface, table).map_err(of_table)?;
     Ok(Output::none())
 }
 
@@ -62,6 +58,11 @@ fn directed_broadcast(control: &Control, args: &Args) -> Result<Output, CliError
 
 fn enable(control: &Control, args: &Args) -> Result<Output, CliError> {
     control.get::<Ip4>()?.enable(interface(args)?, true)?;
+    Ok(Output::none())
+}
+
+fn unreachables(control: &Control, args: &Args) -> Result<Output, CliError> {
+    Unreachables::of(control).send(args.get::<Toggle>("state")?.is_on());
     Ok(Output::none())
 }
 

@@ -39,10 +39,12 @@ impl IpFamily for Ip4Family {
         interface_rx: "interface-rx-dpo-ip4",
         icmp_error: "ip4-icmp-error",
     };
+    const RECEIVED: &'static str = "/if/ip4";
     const NOT_ENABLED: &'static [ErrorCounter] = &[ErrorCounter {
         name: "not_enabled",
         description: "ip4 is not enabled on the interface",
         severity: Severity::Error,
+        at: None,
     }];
     const ICMP_ERROR_NEXT: &'static [&'static str] = &[Self::NODES.icmp_error];
     const INPUT_NEXT: &'static [&'static str] = &[Self::NODES.input];
@@ -54,8 +56,8 @@ impl IpFamily for Ip4Family {
     fn ask_unreachable(why: Unreachable, pkt: &mut Packet<'_>) {
         let message = match why {
             Unreachable::NoRoute => IcmpError::NET,
-            Unreachable::Address => IcmpError::HOST,
-            Unreachable::Prohibited => IcmpError::PROHIBITED,
+            Unreachable::Route | Unreachable::Address => IcmpError::HOST,
+            Unreachable::Prohibited => IcmpError::HOST_PROHIBITED,
         };
         message.ask(pkt);
     }

@@ -34,6 +34,8 @@ impl IcmpError {
     pub const PROTOCOL: IcmpError = IcmpError::new(3, 2, 0);
     /// Port unreachable.
     pub const PORT: IcmpError = IcmpError::new(3, 3, 0);
+    /// Communication with the host administratively prohibited.
+    pub const HOST_PROHIBITED: IcmpError = IcmpError::new(3, 10, 0);
     /// Communication administratively prohibited.
     pub const PROHIBITED: IcmpError = IcmpError::new(3, 13, 0);
 

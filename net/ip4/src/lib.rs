@@ -17,6 +17,7 @@ mod family;
 mod icmp_error;
 pub mod node;
 mod running;
+mod settings;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,15 +27,18 @@ use shoal_fib::FibTables;
 use shoal_graph::Graph;
 use shoal_interface::Interfaces;
 use shoal_ip::node::{InterfaceRx, IpDrop, LoadBalance, LocalEnd, NotEnabled, Punt};
-use shoal_ip::{ListenerTable, Listeners};
+use shoal_ip::{ListenerTable, Listeners, Sources};
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{AddressEvent, Ip4, Ip4Error, Ip4IfTable};
+pub use control::{AddressEvent, Ip4, Ip4IfTable};
+pub use shoal_ip::Unreachables;
+
 pub use family::Ip4Family;
 pub use icmp_error::IcmpError;
 pub use node::frag::Ip4FragMulticast;
 pub use node::{frag::Ip4Frag, input::Ip4Input, local::Ip4Local, lookup::Ip4Lookup};
 use node::{options::Ip4OptionsNode, redirect::Ip4Redirect, rewrite::Ip4Rewrite};
+pub use shoal_ip::AddressError;
 
 /// What `show trace` says of an IPv4 packet.
 pub type Headers = shoal_ip::Headers<Ip4Family>;
@@ -65,6 +69,8 @@ pub static MODULE: Module = Module {
     description: "IPv4 forwarding",
     init,
     commands: cli::COMMANDS,
+    api: &[&api::INTERFACE, &api::IP],
+    sections: &[settings::SECTION],
     running: running::running,
     ..Module::NONE
 };
@@ -84,6 +90,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let tables = FibTables::clone(&*control.get::<FibTables>()?);
     shoal_ip::add_arcs::<Ip4Family>(&graph);
     let ip4 = control.put_rc(Ip4::new(control)?);
+    settings::configure(control);
     add_nodes(control, &graph, tables, ip4.table())
 }
 
@@ -97,7 +104,10 @@ fn add_nodes(
     shoal_ip::follow_enabled::<Ip4Family>(control, graph)?;
     let adjacencies = control.get::<Adjacencies>()?;
     let (unicast, multicast) = (graph.arc(UNICAST_ARC)?, graph.arc(MULTICAST_ARC)?);
-    let input = Arc::new(Ip4Input { unicast: unicast.clone(), multicast: multicast.clone() });
+    let received = shoal_ip::received::<Ip4Family>(graph)?;
+    let input = Arc::new(Ip4Input { unicast: unicast.clone(), multicast: multicast.clone(), received });
+    let sources =
+        Sources { fib: fib.clone(), adjacencies: adjacencies.table(), interfaces: interfaces.table() };
     let lookup =
         Arc::new(Ip4Lookup { fib, adjacencies: adjacencies.table(), interfaces: interfaces.table() });
     let rewrite = Arc::new(Ip4Rewrite { adjacencies: adjacencies.table(), output: graph.arc(OUTPUT_ARC)? });
@@ -110,17 +120,19 @@ fn add_nodes(
     graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip4, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip4, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
-    graph.add_packet(IpDrop::<Ip4Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?))?;
+    let unreachables = Unreachables::of(control);
+    graph.add_packet(IpDrop::<Ip4Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?, unreachables))?;
     graph.add_packet(InterfaceRx::<Ip4Family>::new(adjacencies.table(), interfaces.table()))?;
     graph.add_packet(Punt::<Ip4Family>::new(graph.arc(PUNT_ARC)?))?;
-    graph.add_frame(Ip4Redirect { adjacencies: adjacencies.table(), addresses })?;
+    let redirect =
+        Ip4Redirect { adjacencies: adjacencies.table(), addresses, interfaces: interfaces.table() };
+    graph.add_frame(redirect)?;
     let frag = control.put(Ip4FragMulticast::default());
     graph.add_frame(Ip4Frag { adjacencies: adjacencies.table(), multicast: (*frag).clone() })?;
     let listeners = Arc::new(Listeners::default());
-    let local = Ip4Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
+    let local = Ip4Local { listeners: Arc::clone(&listeners), sources, arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;
-    let end = graph.add_packet(LocalEnd::<Ip4Local>::new(Arc::clone(&listeners)))?;
-    graph.share_edges(end, local)?;
+    graph.add_packet_behind(LocalEnd::<Ip4Local>::new(Arc::clone(&listeners)), local)?;
     control.put(ListenerTable::<Ip4Family>::new(listeners));
     control.put(Ip4Nodes { input, lookup, rewrite });
     Ok(())

@@ -1,17 +1,21 @@
-//! What rebuilds IPv4 on interfaces. Who borrows addresses is told by the command for both families, with IPv6.
+//! What rebuilds IPv4 on interfaces. Who borrows addresses is told by `net/ip_interface`.
 
 use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::Interfaces;
+use shoal_ip::Unreachables;
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::Ip4;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
+    if Unreachables::of(control).are_sent() {
+        running.line(Phase::System, "set ip unreachables on".to_owned());
+    }
     let Some(ip4) = running.part::<Ip4>(control) else { return };
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     let Some(fib) = running.part::<Fib>(control) else { return };
-    for index in interfaces.indices() {
-        let (Ok(name), of) = (interfaces.name(index), ip4.fib_of(index)) else { continue };
+    running.each(interfaces.indices(), move |running, index| {
+        let (Ok(name), of) = (interfaces.name(index), ip4.fib_of(index)) else { return };
         let name = word(&name);
         if let (true, Ok(id)) = (of != FibIndex::DEFAULT, fib.id_of(Family::Ip4, of)) {
             running.line_at(Phase::Settings, index.0, format!("set interface ip table {name} {id}"));
@@ -28,5 +32,5 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             let line = format!("set interface ip address {name} {address}");
             running.line_at(Phase::Addresses, index.0, line);
         }
-    }
+    });
 }

@@ -12,6 +12,7 @@ use router::{Router, router};
 use shoal_fib::{FibIndex, Source};
 use shoal_infra::Reader;
 use shoal_interface::{IfFlags, SwIfIndex};
+use shoal_ip::Addresses;
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_wire::Ip4Prefix;
 
@@ -106,6 +107,23 @@ fn a_second_address_of_the_network_keeps_it_when_the_first_goes() {
 }
 
 #[test]
+fn addresses_that_are_replaced_may_change_places() {
+    let (router, ip4) = with_ip4();
+    let (one, two) = (prefix("10.0.1.1/24"), prefix("10.0.2.1/24"));
+    ip4.add_address(ETH1, one).unwrap();
+    ip4.add_address(ETH2, two).unwrap();
+    ip4.replace_begin();
+    ip4.add_address(ETH1, two).unwrap();
+    ip4.add_address(ETH2, one).unwrap();
+    // What was given again stands in the way as ever.
+    assert!(ip4.add_address(ETH1, one).is_err());
+    ip4.replace_end().unwrap();
+    assert_eq!((ip4.addresses(ETH1), ip4.addresses(ETH2)), (vec![two], vec![one]));
+    assert_eq!(router.way("10.0.1.9"), "Glean 2 10.0.1.1");
+    assert_eq!(router.way("10.0.2.9"), "Glean 1 10.0.2.1");
+}
+
+#[test]
 fn refused_addresses_are_named_and_change_nothing() {
     let (router, ip4) = with_ip4();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
@@ -177,12 +195,19 @@ fn a_deleted_interface_leaves_nothing() {
     assert_eq!(router.way("192.0.2.9"), "Glean 1 192.0.2.1");
 }
 
-/// As VPP: nothing is written per route; the adjacency says that the interface is down.
+/// As VPP: an address gives routes while the operator has its interface up; when the link is lost they stay.
 #[test]
-fn routes_stay_while_the_interface_is_down() {
+fn routes_are_there_while_the_interface_is_up() {
     let (router, ip4) = with_ip4();
     ip4.add_address(ETH1, prefix("192.0.2.1/24")).unwrap();
-    router.interfaces.set_admin(ETH1, false).unwrap();
+    router.interfaces.set_link(ETH1, false).unwrap();
     assert_eq!(router.way("192.0.2.9"), "Glean 1 192.0.2.1");
     assert_eq!(router.fib.entry(MAIN, prefix("192.0.2.0/24")).unwrap().lists[0].source, Source::Interface);
+    router.interfaces.set_admin(ETH1, false).unwrap();
+    assert_eq!((router.way("192.0.2.9"), router.way("192.0.2.1")), ("None".into(), "None".into()));
+    ip4.add_address(ETH1, prefix("198.51.100.1/24")).unwrap();
+    assert_eq!(router.way("198.51.100.1"), "None");
+    router.interfaces.set_admin(ETH1, true).unwrap();
+    assert_eq!(router.way("192.0.2.9"), "Glean 1 192.0.2.1");
+    assert_eq!(router.way("198.51.100.9"), "Glean 1 198.51.100.1");
 }

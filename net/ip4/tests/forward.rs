@@ -8,6 +8,7 @@ use shoal_fib::Via;
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_interface::MtuLayer;
+use shoal_ip::Unreachables;
 use shoal_ip4::Ip4;
 use shoal_testkit::{PacketBuilder, Port, Router};
 use shoal_wire::{EthernetHeader, FromBytes, Icmp4Header, Icmp4Type, Ip4Header, MacAddress};
@@ -73,8 +74,8 @@ fn routes_that_end_tell_the_sender_why_or_do_not() {
     let cases = [
         ([20, 2, 0, 1], "blackholed packets", None),
         ([20, 3, 0, 1], "destination unreachable by route", Some(1)),
-        ([20, 4, 0, 1], "destination prohibited by route", Some(13)),
-        ([30, 0, 0, 1], "no route to destination", Some(0)),
+        ([20, 4, 0, 1], "destination prohibited by route", Some(10)),
+        ([30, 0, 0, 1], "no route to destination", None),
     ];
     for (dst, counter, code) in cases {
         send_to(&mut router, &a, dst);
@@ -86,6 +87,17 @@ fn routes_that_end_tell_the_sender_why_or_do_not() {
             assert_eq!((ip_of(frame).src(), ip_of(frame).dst()), (ip("10.0.0.1"), ip("10.0.0.2")));
         }
     }
+}
+
+#[test]
+fn senders_are_told_of_missing_routes_when_the_operator_wants_it_rfc_1812_5_2_7_1() {
+    let (mut router, a, _) = two_hosts();
+    for told in [true, false] {
+        Unreachables::of(router.control()).send(told);
+        send_to(&mut router, &a, [30, 0, 0, 1]);
+        assert_eq!(a.received().len(), usize::from(told));
+    }
+    assert_eq!(router.error("ip4-drop", "no_route"), 2);
 }
 
 #[test]
@@ -143,7 +155,7 @@ fn the_last_hop_ends_here_and_the_sender_is_told() {
     router.send(&a, udp(&a).ttl(1).build());
     let told = a.received_one();
     assert_eq!(icmp_of(&told), (Icmp4Type::TIME_EXCEEDED, 0, 0));
-    assert_eq!(router.error("ip4-rewrite", "ip4 ttl <= 1"), 1);
+    assert_eq!(router.counter("/err/ip4-input/time_expired"), 1);
     assert!(b.received().is_empty());
     // RFC 792: the header and at least 8 bytes of the packet, as they came.
     assert_eq!(told[42..42 + 28], udp(&a).ttl(1).build()[14..14 + 28]);
@@ -159,7 +171,7 @@ fn a_packet_too_big_is_answered_with_the_mtu_it_may_have_rfc_1191() {
     router.send(&a, of(1401));
     assert!(b.received().is_empty());
     assert_eq!(icmp_of(&a.received_one()), (Icmp4Type::DESTINATION_UNREACHABLE, 4, 1400));
-    assert_eq!(router.error("ip4-rewrite", "ip4 MTU exceeded and DF set"), 1);
+    assert_eq!(router.counter("/err/ip4-input/mtu_exceeded"), 1);
     router.interfaces().set_mtu(b.index(), MtuLayer::Ip4, 1300).unwrap();
     router.send(&a, of(1400));
     assert_eq!(icmp_of(&a.received_one()).2, 1300, "the MTU is that of now");

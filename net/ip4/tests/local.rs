@@ -144,3 +144,24 @@ fn a_bad_icmp_sum_type_or_length_is_dropped() {
         "invalid code for type",
     );
 }
+
+#[test]
+fn a_source_that_no_interface_leads_to_is_dropped_but_for_a_broadcast() {
+    let (mut router, a, _) = two_hosts();
+    let missing = "ip4 source lookup miss";
+    let own = "ip4 spoofed local-address packet drops";
+    let from = |src: [u8; 4]| to(&a).ip4(src, [10, 0, 0, 1]).icmp_echo_request(1, 1);
+    for src in [[198, 51, 100, 1], [192, 0, 2, 7]] {
+        refused(&mut router, &a, &from(src), "ip4-local", missing);
+    }
+    for src in [[10, 0, 0, 1], [10, 0, 1, 1]] {
+        refused(&mut router, &a, &from(src), "ip4-local", own);
+    }
+    // A host beyond the other interface is reached, even if this is not its port: that is for strict uRPF to say.
+    router.send(&a, from([10, 0, 1, 2]).build());
+    assert_eq!((router.error("ip4-local", missing), router.error("ip4-local", own)), (2, 2));
+    let to_all = PacketBuilder::ethernet(common::station(1), MacAddress::BROADCAST);
+    let dhcp = to_all.ip4([0, 0, 0, 0], [255; 4]).udp(68, 67).payload_len(240);
+    router.send(&a, dhcp.build());
+    assert_eq!(router.error("ip4-local", missing), 2);
+}

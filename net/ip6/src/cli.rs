@@ -1,42 +1,16 @@
-//! Commands.
+//! Commands. Those about both families are in `net/ip_interface`.
 
 use std::net::Ipv6Addr;
 
 use shoal_interface::{InterfaceArg, SwIfIndex};
-use shoal_ip4::Ip4;
+use shoal_ip::{of_address, of_table};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_wire::IpPrefix;
 
-use crate::{Ip6, Ip6Error, set_unnumbered};
+use crate::Ip6;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
-    Command::new(
-        "set interface ip address [del] <interface> {<address:ip-prefix> | all}",
-        "Give an interface an IPv4 or IPv6 address, or take one or all away",
-        address,
-    )
-    .examples(&[
-        "set interface ip address local0 192.0.2.1/24",
-        "set interface ip address local0 2001:db8::1/64",
-        "set int ip address del local0 all",
-    ])
-    .doc(
-        "The address brings a connected network and a route to the router itself; an IPv4 address also drops for the \
-         network's first and last address, an IPv6 address IPv6 on the interface with a link-local address. Networks \
-         of two interfaces in one table must not overlap.",
-    ),
-    Command::new(
-        "set interface unnumbered [del] <interface> [use <lender:interface>]",
-        "Let an interface speak from the addresses of another, IPv4 and IPv6",
-        unnumbered,
-    )
-    .examples(&["set interface unnumbered tap0 use loop0", "set interface unnumbered del tap0"])
-    .doc(
-        "The interface needs no network of its own: hosts behind it are reached by routes that name it, such as \
-         `ip route add 10.0.0.5/32 via tap0'. It keeps a link-local IPv6 address of its own.",
-    ),
     Command::new("set interface ip6 table <interface> <table>", "Choose an interface's IPv6 table", table)
         .examples(&["set interface ip6 table local0 0"])
         .doc("Only while the interface has no IPv6 addresses."),
@@ -62,47 +36,9 @@ fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
     Ok(args.get::<InterfaceArg>("interface")?.0)
 }
 
-fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
-    let address = args.text("address").and_then(|text| text.parse::<IpPrefix>().ok());
-    match (address, args.has("del")) {
-        (None, false) => return Err(CliError::argument("all", "all addresses can be deleted, not added")),
-        (None, true) => {
-            ip4.del_all(interface)?;
-            ip6.del_all(interface)?;
-        }
-        (Some(IpPrefix::Ip4(address)), true) => {
-            ip4.del_address(interface, address).map_err(shoal_ip4::cli::of_address)?;
-        }
-        (Some(IpPrefix::Ip4(address)), false) => {
-            ip4.add_address(interface, address).map_err(shoal_ip4::cli::of_address)?;
-        }
-        (Some(IpPrefix::Ip6(address)), true) => ip6.del_address(interface, address).map_err(of_address)?,
-        (Some(IpPrefix::Ip6(address)), false) => ip6.add_address(interface, address).map_err(of_address)?,
-    }
-    Ok(Output::none())
-}
-
-/// Points at the address for whatever is wrong with it.
-fn of_address(error: Ip6Error) -> CliError {
-    let nearest = match &error {
-        Ip6Error::NoAddress { nearest, .. } => nearest.map(|n| n.to_string()),
-        Ip6Error::NotLinkLocal(_)
-        | Ip6Error::NotAHost { .. }
-        | Ip6Error::Duplicate { .. }
-        | Ip6Error::Overlap { .. } => None,
-        _ => return error.into(),
-    };
-    CliError::argument("address", error.to_string()).nearest(nearest)
-}
-
 fn table(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (ip6, interface, table) = (control.get::<Ip6>()?, interface(args)?, args.get::<u32>("table")?);
-    ip6.set_table(interface, table).map_err(|e| match e {
-        Ip6Error::Fib(e) => CliError::argument("table", e.to_string()),
-        Ip6Error::HasAddresses { .. } => CliError::argument("interface", e.to_string()),
-        e => e.into(),
-    })?;
+    ip6.set_table(interface, table).map_err(of_table)?;
     Ok(Output::none())
 }
 
@@ -119,19 +55,5 @@ fn disable(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
     let address = args.get::<Ipv6Addr>("address")?;
     control.get::<Ip6>()?.set_link_local(interface(args)?, address).map_err(of_address)?;
-    Ok(Output::none())
-}
-
-fn unnumbered(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (ip4, ip6, interface) = (control.get::<Ip4>()?, control.get::<Ip6>()?, interface(args)?);
-    if args.has("del") {
-        set_unnumbered(&ip4, &ip6, interface, None).map_err(|e| CliError::failed(e.to_string()))?;
-        return Ok(Output::none());
-    }
-    let lender = args.opt::<InterfaceArg>("lender")?.ok_or_else(|| {
-        CliError::argument("lender", "whose addresses it is to use: `use' and an interface")
-    })?;
-    let set = set_unnumbered(&ip4, &ip6, interface, Some(lender.0));
-    set.map_err(|e| CliError::argument("lender", e.to_string()))?;
     Ok(Output::none())
 }

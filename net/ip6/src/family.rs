@@ -39,10 +39,12 @@ impl IpFamily for Ip6Family {
         interface_rx: "interface-rx-dpo-ip6",
         icmp_error: "ip6-icmp-error",
     };
+    const RECEIVED: &'static str = "/if/ip6";
     const NOT_ENABLED: &'static [ErrorCounter] = &[ErrorCounter {
         name: "not_enabled",
         description: "ip6 is not enabled on the interface",
         severity: Severity::Error,
+        at: None,
     }];
     const ICMP_ERROR_NEXT: &'static [&'static str] = &[Self::NODES.icmp_error];
     const INPUT_NEXT: &'static [&'static str] = &[Self::NODES.input];
@@ -53,7 +55,7 @@ impl IpFamily for Ip6Family {
 
     fn ask_unreachable(why: Unreachable, pkt: &mut Packet<'_>) {
         let message = match why {
-            Unreachable::NoRoute => IcmpError::NO_ROUTE,
+            Unreachable::NoRoute | Unreachable::Route => IcmpError::NO_ROUTE,
             Unreachable::Address => IcmpError::ADDRESS,
             Unreachable::Prohibited => IcmpError::PROHIBITED,
         };

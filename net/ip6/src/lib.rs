@@ -26,14 +26,15 @@ use shoal_fib::FibTables;
 use shoal_graph::Graph;
 use shoal_interface::Interfaces;
 use shoal_ip::node::{InterfaceRx, IpDrop, LoadBalance, LocalEnd, NotEnabled, Punt};
-use shoal_ip::{ListenerTable, Listeners};
+use shoal_ip::{ListenerTable, Listeners, Sources};
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{
-    AddressEvent, BorrowError, Ip6, Ip6Error, Ip6IfTable, Ip6Info, Ip6LinkTable, Use, set_unnumbered,
-};
+pub use control::{AddressEvent, Ip6, Ip6IfTable, Ip6Info, Ip6LinkTable, Use};
+pub use shoal_ip::Unreachables;
+
 pub use family::Ip6Family;
 pub use icmp_error::IcmpError;
+pub use shoal_ip::AddressError;
 
 use node::{frag::Ip6Frag, hop_by_hop::Ip6HopByHop, input::Ip6Input, local::Ip6Local};
 use node::{lookup::Ip6Lookup, rewrite::Ip6Rewrite};
@@ -67,7 +68,7 @@ pub static MODULE: Module = Module {
     description: "IPv6 forwarding",
     init,
     commands: cli::COMMANDS,
-    api: &[&api::interface::API, &api::IP],
+    api: &[&api::IP],
     running: running::running,
     ..Module::NONE
 };
@@ -95,7 +96,10 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     shoal_ip::follow_enabled::<Ip6Family>(control, graph)?;
     let adjacencies = control.get::<Adjacencies>()?;
     let (unicast, multicast) = (graph.arc(UNICAST_ARC)?, graph.arc(MULTICAST_ARC)?);
-    let input = Arc::new(Ip6Input { unicast: unicast.clone(), multicast: multicast.clone() });
+    let received = shoal_ip::received::<Ip6Family>(graph)?;
+    let input = Arc::new(Ip6Input { unicast: unicast.clone(), multicast: multicast.clone(), received });
+    let sources =
+        Sources { fib: fib.clone(), adjacencies: adjacencies.table(), interfaces: interfaces.table() };
     let lookup = Arc::new(Ip6Lookup {
         fib,
         adjacencies: adjacencies.table(),
@@ -117,15 +121,15 @@ fn add_nodes(control: &Rc<Control>, graph: &Rc<Graph>, fib: FibTables, ip6: &Ip6
     graph.share_edges(balance, looked_up)?;
     adjacencies.set_rewrite_node(Link::Ip6, graph.add_packet_shared(Arc::clone(&rewrite))?);
     adjacencies.set_output_arc(Link::Ip6, OUTPUT_ARC).map_err(|e| InitError::Other(e.to_string()))?;
-    graph.add_packet(IpDrop::<Ip6Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?))?;
+    let unreachables = Unreachables::of(control);
+    graph.add_packet(IpDrop::<Ip6Family>::new(adjacencies.table(), graph.arc(DROP_ARC)?, unreachables))?;
     graph.add_packet(InterfaceRx::<Ip6Family>::new(adjacencies.table(), interfaces.table()))?;
     graph.add_packet(Punt::<Ip6Family>::new(graph.arc(PUNT_ARC)?))?;
     graph.add_frame(Ip6Frag::new(adjacencies.table()))?;
     let listeners = Arc::new(Listeners::default());
-    let local = Ip6Local { listeners: Arc::clone(&listeners), arc: graph.arc(LOCAL_ARC)? };
+    let local = Ip6Local { listeners: Arc::clone(&listeners), sources, arc: graph.arc(LOCAL_ARC)? };
     let local = graph.add_packet(local)?;
-    let end = graph.add_packet(LocalEnd::<Ip6Local>::new(Arc::clone(&listeners)))?;
-    graph.share_edges(end, local)?;
+    graph.add_packet_behind(LocalEnd::<Ip6Local>::new(Arc::clone(&listeners)), local)?;
     control.put(ListenerTable::<Ip6Family>::new(listeners));
     control.put(Ip6Nodes { input, lookup, rewrite });
     Ok(())

@@ -1,8 +1,7 @@
-//! What rebuilds IPv6 on interfaces, and which interfaces borrow addresses, of both families.
+//! What rebuilds IPv6 on interfaces. Who borrows addresses is told by `net/ip_interface`.
 
 use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::Interfaces;
-use shoal_ip4::Ip4;
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::Ip6;
@@ -11,8 +10,8 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(ip6) = running.part::<Ip6>(control) else { return };
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     let Some(fib) = running.part::<Fib>(control) else { return };
-    for index in interfaces.indices() {
-        let (Ok(name), on) = (interfaces.name(index), ip6.on(index)) else { continue };
+    running.each(interfaces.indices(), move |running, index| {
+        let (Ok(name), on) = (interfaces.name(index), ip6.on(index)) else { return };
         let name = word(&name);
         if let (true, Ok(id)) = (on.fib != FibIndex::DEFAULT, fib.id_of(Family::Ip6, on.fib)) {
             running.line_at(Phase::Settings, index.0, format!("set interface ip6 table {name} {id}"));
@@ -27,11 +26,5 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         for address in on.addresses.iter().filter(|a| !on.learnt.contains(&a.addr())) {
             set(format!("set interface ip address {name} {address}"));
         }
-        let lender = on.borrows.or_else(|| control.get::<Ip4>().ok()?.lender(index));
-        if let Some(lender) = lender.and_then(|lender| interfaces.name(lender).ok()) {
-            let line = format!("set interface unnumbered {name} use {}", word(&lender));
-            // Before the tables: those of the two may differ by now, but not when one begins to borrow.
-            running.line_at(Phase::Settings, 0, line);
-        }
-    }
+    });
 }

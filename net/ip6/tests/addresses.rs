@@ -12,6 +12,7 @@ use router::{Router, router};
 use shoal_fib::{Family, FibIndex};
 use shoal_infra::Reader;
 use shoal_interface::{IfFlags, SwIfIndex};
+use shoal_ip::Addresses;
 use shoal_ip6::{AddressEvent, Ip6};
 use shoal_wire::{Ip6Prefix, MacAddress};
 
@@ -43,6 +44,23 @@ fn is_ours(router: &Router, ip6: &Ip6, interface: SwIfIndex, address: &str) -> b
     let reader = Reader::register();
     let found = ip6.link_table().find(interface, ip(address).to_bits(), reader.guard());
     found.is_some_and(|adj| router.adjacencies.get(adj).kind() == shoal_adj::AdjKind::Local)
+}
+
+#[test]
+fn addresses_that_are_replaced_may_change_places() {
+    let (router, ip6) = with_ip6();
+    let (one, two) = (prefix("2001:db8:1::1/64"), prefix("2001:db8:2::1/64"));
+    ip6.add_address(ETH1, one).unwrap();
+    ip6.add_address(ETH2, two).unwrap();
+    ip6.replace_begin();
+    ip6.add_address(ETH1, two).unwrap();
+    ip6.add_address(ETH2, one).unwrap();
+    // What was given again stands in the way as ever.
+    assert!(ip6.add_address(ETH1, one).is_err());
+    ip6.replace_end().unwrap();
+    assert_eq!((ip6.addresses(ETH1), ip6.addresses(ETH2)), (vec![two], vec![one]));
+    assert_eq!(router.way("2001:db8:1::9"), "Glean 2 2001:db8:1::1");
+    assert_eq!(router.way("2001:db8:2::9"), "Glean 1 2001:db8:2::1");
 }
 
 #[test]
@@ -139,7 +157,6 @@ fn refused_addresses_are_named_and_change_nothing() {
     );
     for (address, why) in [
         ("ff02::1/64", "it is a group's"),
-        ("::1/128", "it is the loopback address"),
         ("::/64", "it is nobody's"),
         ("2001:db8:1::1/0", "its network would be everything"),
     ] {

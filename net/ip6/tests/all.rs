@@ -9,7 +9,6 @@ mod common;
 mod counting;
 mod forward;
 mod input;
-mod interface_api;
 mod local;
 mod special_routes;
 mod superpath;

@@ -98,7 +98,7 @@ fn packets_for_this_router_run_through_local_features_and_then_where_they_would_
     );
     assert_eq!(a.received().len(), 1);
     router.send(&a, towards(&a, ROUTER).udp(1, 7777).build());
-    assert_eq!(router.error("ip6-local-end-of-arc", "no listener for dst port"), 1);
+    assert_eq!(router.error("ip6-local", "no listener for dst port"), 1);
     assert_eq!(a.received().len(), 1, "the sender is told");
     // What is wrong is found before.
     router.send(&a, towards(&a, ROUTER).udp(1, 7777).l4_checksum(1).build());

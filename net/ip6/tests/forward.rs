@@ -66,9 +66,9 @@ fn routes_that_end_tell_the_sender_why_or_do_not() {
     route(&router, "2001:100:4::/48", Via::Prohibit);
     let cases = [
         ("2001:100:2::1", "blackholed packets", None),
-        ("2001:100:3::1", "destination unreachable by route", Some(3)),
+        ("2001:100:3::1", "destination unreachable by route", Some(0)),
         ("2001:100:4::1", "destination prohibited by route", Some(1)),
-        ("2001:200::1", "no route to destination", Some(0)),
+        ("2001:200::1", "no route to destination", None),
     ];
     for (dst, counter, code) in cases {
         send_to(&mut router, &a, dst);
@@ -123,7 +123,7 @@ fn the_last_hop_ends_here_and_the_sender_is_told() {
         assert_eq!(told(&answer), (Icmp6Type::TIME_EXCEEDED, 0, 0));
         assert_eq!(answer[62..], udp(&a).ttl(hop_limit).build()[14..], "as it came");
     }
-    assert_eq!(router.error("ip6-rewrite", "ip6 ttl <= 1"), 2);
+    assert_eq!(router.error("ip6-input", "ip6 ttl <= 1"), 2);
     assert!(b.received().is_empty());
 }
 
@@ -136,8 +136,10 @@ fn a_packet_too_big_is_never_cut_and_answered_with_the_mtu_it_may_have_rfc_8200_
     assert_eq!(b.received_one().len(), 1414);
     router.send(&a, of(1401));
     assert!(b.received().is_empty());
-    assert_eq!(told(&a.received_one()), (Icmp6Type::PACKET_TOO_BIG, 0, 1400));
-    assert_eq!(router.error("ip6-rewrite", "ip6 MTU exceeded"), 1);
+    let answer = a.received_one();
+    assert_eq!(told(&answer), (Icmp6Type::PACKET_TOO_BIG, 0, 1400));
+    assert_eq!(answer[14 + 40 + 8 + 7], 63, "quoted with the hop taken off, as VPP does");
+    assert_eq!(router.counter("/err/ip6-input/mtu_exceeded"), 1);
     router.interfaces().set_mtu(b.index(), MtuLayer::Ip6, 1280).unwrap();
     router.send(&a, of(1400));
     assert_eq!(told(&a.received_one()).2, 1280, "the MTU is that of now");

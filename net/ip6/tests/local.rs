@@ -228,3 +228,20 @@ fn a_bad_icmp_type_code_or_length_is_dropped() {
         refused(&mut router, &a, &local(&a).icmp6(message), "ip6-icmp-input", why);
     }
 }
+
+#[test]
+fn a_source_that_no_interface_leads_to_is_dropped_but_icmp_and_the_links_own() {
+    let (mut router, a, _) = two_hosts();
+    let missing = "ip6 source lookup miss";
+    let from = |src: &str| to(&a).ip6(ip(src), ip(US));
+    for src in ["2001:db8:ffff::1", US, "2001:db8:1::1"] {
+        refused(&mut router, &a, &from(src).udp(1000, 2000).payload_len(10), "ip6-input", missing);
+    }
+    // ICMPv6 and neighbours are taken; what is beyond the other interface is reached.
+    neighbour(&router, &a, "fe80::9", station(9));
+    router.send(&a, from("fe80::9").udp(1000, 2000).payload_len(10).build());
+    assert_eq!(told(&a.received_one()).0, Icmp6Type::DESTINATION_UNREACHABLE);
+    router.send(&a, from("2001:db8:ffff::1").icmp6_echo_request(1, 1).build());
+    router.send(&a, from("2001:db8:1::2").udp(1000, 2000).payload_len(10).build());
+    assert_eq!(router.error("ip6-input", missing), 3);
+}

@@ -42,6 +42,16 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["ip6 nd proxy 2001:db8:1::9 loop0", "ip6 nd proxy del 2001:db8:1::9 loop0"]),
     Command::new(
+        "set interface ip6-nd proxy <interface> [{enable | disable}]",
+        "Answer the solicitations of an interface's hosts for everybody",
+        mirror,
+    )
+    .doc(
+        "For hosts behind an unnumbered interface that have an address of the router as their own: they reach everybody \
+         through the router.",
+    )
+    .examples(&["set interface ip6-nd proxy loop0 enable", "set interface ip6-nd proxy loop0 disable"]),
+    Command::new(
         "ip6 nd address autoconfig <interface> [{default-route | disable}]",
         "Let routers of a link give an interface its addresses (SLAAC)",
         autoconfig,
@@ -56,8 +66,13 @@ pub static COMMANDS: &[Command] = &[
         "ip6 nd address autoconfig loop0 default-route",
         "ip6 nd address autoconfig loop0 disable",
     ]),
-    Command::new("set ip6 dad transmits <transmits:u32>", "Set how often a new address is asked for, 0 never", set_dad)
-        .examples(&["set ip6 dad transmits 1"]),
+    Command::new(
+        "set ip6 dad {enable | disable | transmits <transmits:u32>}",
+        "Ask for new addresses before they are used, so many times, or not",
+        set_dad,
+    )
+    .doc("`enable` asks once, `transmits 0` never. What is set holds for addresses that come.")
+    .examples(&["set ip6 dad enable", "set ip6 dad transmits 2", "set ip6 dad disable"]),
     Command::new("show ip6 dad", "Show addresses and whether another station has them", show_dad)
         .examples(&["show ip6 dad"]),
     Command::new(
@@ -151,8 +166,21 @@ fn proxy(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
+fn mirror(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let InterfaceArg(interface) = args.get("interface")?;
+    let on = if args.has("disable") { Proxy::Ignore } else { Proxy::Answer };
+    control.get::<Nd>()?.set_mirror(interface, on).map_err(failed)?;
+    Ok(Output::none())
+}
+
 fn set_dad(control: &Control, args: &Args) -> Result<Output, CliError> {
-    control.get::<Nd>()?.set_dad_transmits(args.get("transmits")?);
+    let nd = control.get::<Nd>()?;
+    nd.set_dad_transmits(match args.opt("transmits")? {
+        Some(transmits) => transmits,
+        // As many as were set before.
+        None if args.has("enable") => nd.dad_transmits().max(1),
+        None => 0,
+    });
     Ok(Output::none())
 }
 

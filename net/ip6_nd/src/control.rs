@@ -16,6 +16,7 @@ use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::table::Origin;
+use shoal_neighbor::{Answer, Answers};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
@@ -28,15 +29,17 @@ mod autoconf;
 mod dad;
 mod group;
 mod learn;
+mod mirror;
+pub(crate) use mirror::MIRRORS;
 pub mod ra;
 mod router;
 mod solicit;
 
 use autoconf::Autoconf;
 pub use autoconf::{Autoconfigure, DefaultRoute, Made};
-use dad::Address;
 pub use dad::Dad;
 pub(crate) use dad::TRANSMITS;
+use dad::{Address, First};
 use group::Group;
 use ra::Radv;
 pub(crate) use router::Heard;
@@ -61,6 +64,8 @@ pub struct Nd {
     /// Until when there may be a querier of MLD version 1 on a link.
     older_queriers: RefCell<BTreeMap<SwIfIndex, Time>>,
     proxied: RefCell<BTreeSet<Key>>,
+    /// Interfaces on which everybody is answered for.
+    mirrors: RefCell<BTreeSet<SwIfIndex>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
     hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
@@ -70,6 +75,7 @@ pub struct Nd {
     /// Rung when something becomes due earlier than the timer's task thinks.
     bell: Sender<()>,
     observers: Observers,
+    answers: Rc<Answers>,
 }
 
 impl Nd {
@@ -94,6 +100,7 @@ impl Nd {
             groups: RefCell::default(),
             older_queriers: RefCell::default(),
             proxied: RefCell::default(),
+            mirrors: RefCell::default(),
             radv: RefCell::default(),
             routers: RefCell::default(),
             hosts: RefCell::default(),
@@ -101,6 +108,7 @@ impl Nd {
             borrowed: RefCell::default(),
             bell,
             observers: Observers::default(),
+            answers: Answers::of(control),
         }))
     }
 
@@ -136,12 +144,12 @@ impl Nd {
     pub fn add_address(&self, interface: SwIfIndex, prefix: Ip6Prefix) -> Result<(), NdError> {
         self.interfaces.data(interface)?;
         let address = prefix.addr();
-        if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+        if address.is_unspecified() {
             return Err(NdError::NoHost(address));
         }
         self.addresses.borrow_mut().insert((interface, address), Address::new(prefix));
         self.join_for(interface, prefix);
-        self.probe_address((interface, address));
+        self.probe_address((interface, address), First::Now);
         self.publish(interface);
         Ok(())
     }
@@ -252,6 +260,7 @@ impl Nd {
         for key in &proxied {
             self.proxied.borrow_mut().remove(key);
         }
+        self.mirrors.borrow_mut().remove(&interface);
         self.radv.borrow_mut().remove(&interface);
         self.hosts.borrow_mut().remove(&interface);
         self.soliciting.borrow_mut().remove(&interface);
@@ -264,7 +273,7 @@ impl Nd {
     fn restart(&self, interface: SwIfIndex) {
         let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
         for key in mine {
-            self.probe_address(key);
+            self.probe_address(key, First::Later);
         }
         forget_all_of(interface, &mut self.routers.borrow_mut());
         self.restart_host(interface);
@@ -313,8 +322,9 @@ impl Nd {
 
     /// Sends a frame out of an interface. Without a buffer it is lost, as on a wire.
     fn send(&self, interface: SwIfIndex, bytes: &[u8]) -> bool {
+        let Ok(data) = self.interfaces.data(interface) else { return false };
         let mut main = self.graph.main();
-        let buffer: Option<Buffer> = crate::frame::packet(bytes, interface, main.cache());
+        let buffer: Option<Buffer> = crate::frame::packet(bytes, (interface, &data), main.cache());
         let sent = buffer.is_some();
         if let Some(buffer) = buffer {
             main.inject(self.interfaces.output_node(), buffer);
@@ -346,10 +356,16 @@ impl Nd {
         match *fact {
             Fact::Solicited { interface, from, mac } => self.solicited((interface, from), mac),
             Fact::Advertised { interface, target, mac, flags } => {
+                if let Some(mac) = mac {
+                    self.answers.tell(&Answer { interface, address: target.into(), mac });
+                }
                 self.advertised((interface, target), mac, flags);
             }
             Fact::Used { interface, next_hop } => self.neighbours.used((interface, next_hop)),
-            Fact::Claimed { interface, address, mac } => self.claimed((interface, address), mac),
+            Fact::Claimed { interface, address, mac } => {
+                self.answers.tell(&Answer { interface, address: address.into(), mac });
+                self.claimed((interface, address), mac);
+            }
             Fact::RouterSolicited { interface, from, mac } => self.router_solicited(interface, from, mac),
             Fact::RouterAdvertised { interface, from, mac, said, prefixes } => {
                 self.router_advertised((interface, from), mac, said);

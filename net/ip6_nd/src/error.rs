@@ -50,7 +50,7 @@ pub enum NdError {
     NoProxy(Ipv6Addr, String),
     /// Forwarding refused.
     #[error(transparent)]
-    Forwarding(#[from] shoal_ip6::Ip6Error),
+    Forwarding(#[from] shoal_ip6::AddressError),
     /// Routers do not configure it.
     #[error("{0} is not configured by router advertisements")]
     NotAutoconfigured(String),

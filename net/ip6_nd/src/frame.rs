@@ -2,7 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-use shoal_buffer::{Buffer, Cache, Flags, SwIfIndex};
+use shoal_buffer::{Buffer, Cache, Flags, Packet, SwIfIndex};
+use shoal_interface::IfData;
 use shoal_wire::ip6_address::ALL_NODES;
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation, RouterSolicitation};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip6Header, IpProtocol, MacAddress};
@@ -77,12 +78,30 @@ pub(crate) fn answer_to(our_mac: MacAddress, us: Ipv6Addr, them: Ipv6Addr, their
     }
 }
 
+/// Makes a packet the answer to itself, for `interface-output` of the interface it came in by; `None` when there is no room.
+pub(crate) fn answer_in_place(pkt: &mut Packet<'_>, data: &IfData, answer: &[u8]) -> Option<()> {
+    pkt.set_data(answer)?;
+    data.tag(pkt)?;
+    let rx = pkt.rx();
+    let meta = pkt.meta_mut();
+    meta.tx = rx;
+    let gone = Flags::LINK_MULTICAST.with(Flags::L4_CHECKSUM_OFFLOAD);
+    meta.flags = meta.flags.without(gone).with(Flags::LOCALLY_ORIGINATED);
+    Some(())
+}
+
 /// A frame as a packet for `interface-output`; `None` when there is no buffer.
-pub(crate) fn packet(bytes: &[u8], interface: SwIfIndex, cache: &mut Cache) -> Option<Buffer> {
+pub(crate) fn packet(
+    bytes: &[u8],
+    (interface, data): (SwIfIndex, &IfData),
+    cache: &mut Cache,
+) -> Option<Buffer> {
     let mut buffer = cache.alloc_one()?;
     let mut pkt = cache.packet(&mut buffer);
     let fits = pkt.set_data(bytes);
     debug_assert!(fits.is_some(), "the smallest MTU fits a buffer");
+    let tagged = data.tag(&mut pkt);
+    debug_assert!(tagged.is_some(), "a new buffer has room in front");
     let meta = pkt.meta_mut();
     meta.tx = interface;
     meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);

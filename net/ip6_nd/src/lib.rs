@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod autoremove;
 pub mod cli;
 mod control;
 pub mod counters;
@@ -32,6 +33,8 @@ use std::net::Ipv6Addr;
 use std::rc::Rc;
 
 use shoal_adj::Adjacencies;
+use shoal_fib::Fib;
+use shoal_graph::FeatureSpec;
 use shoal_graph::process::{Receiver, channel};
 use shoal_icmp::Icmp6;
 use shoal_interface::Interfaces;
@@ -71,7 +74,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
-    api: &[&api::API, &api::DAD],
+    api: &[&api::API, &api::DAD, &api::rd_cp::API],
     ..Module::NONE
 };
 
@@ -102,7 +105,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(node::RouterAdvertisement::new(eyes.clone()))?;
     graph.add_packet(node::ListenerQuery::new(eyes.clone()))?;
     graph.add_packet(node::ListenerReport { eyes: eyes.clone() })?;
-    graph.add_packet(node::Failed)?;
+    graph.add_packet(node::Failed::new(shoal_ip6::Unreachables::of(control)))?;
     let adjacencies = control.get::<Adjacencies>()?.table();
     graph.add_frame(node::Ip6Redirect {
         adjacencies: adjacencies.clone(),
@@ -110,6 +113,12 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         links: links.clone(),
         allowance: control.get::<Icmp6>()?.allowance(),
     })?;
+    let fib = control.get::<Fib>()?.tables();
+    graph.add_packet(node::Mirror::<false>::new(eyes.clone(), fib.clone(), adjacencies.clone()))?;
+    graph.add_packet(node::Mirror::<true>::new(eyes.clone(), fib, adjacencies.clone()))?;
+    for (arc, node, after) in control::MIRRORS {
+        graph.add_feature(FeatureSpec { arc, node, before: &[], after });
+    }
     let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
     let discover = graph.add_frame(node::Discover(asker()))?;
     graph.add_frame(node::Glean(asker()))?;

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use futures_lite::future;
 use shoal_graph::process::{Processes, Receiver};
 
 use crate::Nd;
@@ -19,15 +18,6 @@ pub(crate) async fn learn(nd: Rc<Nd>, said: Receiver<Fact>) {
 pub(crate) async fn times(nd: Rc<Nd>, processes: Rc<Processes>, bell: Receiver<()>) {
     loop {
         nd.tick();
-        let rung = async {
-            // An error means that nobody is left to ring.
-            if bell.recv().await.is_err() {
-                future::pending::<()>().await;
-            }
-        };
-        match nd.deadline() {
-            Some(due) => future::or(rung, processes.sleep(due.since(processes.clock().now()))).await,
-            None => rung.await,
-        }
+        processes.rung_or_due(&bell, nd.deadline()).await;
     }
 }

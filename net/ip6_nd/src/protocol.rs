@@ -8,9 +8,10 @@ use shoal_adj::{Family, Link as Payload};
 use shoal_buffer::{Buffer, Cache};
 use shoal_fib::{Fib, FibError, FibIndex, Path, Source};
 use shoal_graph::NodeIndex;
-use shoal_interface::IfData;
+use shoal_interface::{IfData, SwIfIndex};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
+use shoal_neighbor::counters::Messages;
 use shoal_neighbor::{Protocol, Question, Silent, Timing};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
@@ -41,7 +42,8 @@ impl Discovery {
 
 /// Where a question goes: to the neighbour that may have gone, or to the group of its address (RFC 4861 7.2.2).
 pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
-    let Question { mac, source, to, target, .. } = *question;
+    let Question { data, source, to, target, .. } = *question;
+    let mac = data.mac();
     match to {
         Some(dst_mac) => Way { src_mac: mac, dst_mac, src: source, dst: target },
         None => Way::to_group(mac, source, solicited_node(target)),
@@ -51,6 +53,7 @@ pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
 impl Protocol for Discovery {
     type Addr = Ipv6Addr;
     const FAMILY: Family = Family::Ip6;
+    const NAME: &'static str = "ip6-nd";
     /// RFC 4861 section 10: REACHABLE_TIME and DELAY_FIRST_PROBE_TIME; 6.3.2: between half and one and a half of it.
     const TIMING: Option<Timing> = Some(Timing {
         reachable: (Duration::from_secs(15), Duration::from_secs(45)),
@@ -86,9 +89,17 @@ impl Protocol for Discovery {
 
     fn question(&self, question: &Question<Ipv6Addr>, cache: &mut Cache) -> Option<Buffer> {
         let (bytes, len) = frame::solicitation(&way_of(question), question.target)?;
-        let buffer = frame::packet(bytes.get(..len)?, question.interface, cache)?;
+        let buffer = frame::packet(bytes.get(..len)?, (question.interface, &question.data), cache)?;
         self.counters.count_tx(Kind::NeighbourSolicitation, 0, question.interface);
         Some(buffer)
+    }
+
+    fn messages(&self, interface: SwIfIndex) -> Vec<Messages> {
+        self.counters.all(interface)
+    }
+
+    fn lender(&self, interface: SwIfIndex) -> Option<SwIfIndex> {
+        self.ip6.on(interface).borrows
     }
 
     /// A link-local address says nothing without its link, so it goes where those of the link are.

@@ -20,8 +20,8 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         running.line(Phase::System, format!("set ip6 dad transmits {}", nd.dad_transmits()));
     }
     let Some(ip6) = running.part::<Ip6>(control) else { return };
-    for index in interfaces.indices() {
-        let Ok(name) = interfaces.name(index) else { continue };
+    running.each(interfaces.indices(), move |running, index| {
+        let Ok(name) = interfaces.name(index) else { return };
         let name = word(&name);
         advertised(&nd.ra_config(index), &name, index, running);
         if let Some((default_route, _)) = nd.autoconfigured(index) {
@@ -33,10 +33,13 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
                 running.line_at(Phase::Settings, index.0, format!("disable ip6 interface {name}"));
             }
         }
+        if nd.is_mirror(index) {
+            running.line(Phase::Neighbors, format!("set interface ip6-nd proxy {name} enable"));
+        }
         for address in nd.proxied(index) {
             running.line(Phase::Neighbors, format!("ip6 nd proxy {address} {name}"));
         }
-    }
+    });
 }
 
 fn advertised(config: &RaConfig, name: &str, index: SwIfIndex, running: &mut Running) {

@@ -32,6 +32,7 @@ pub(crate) struct OwnAddress {
 #[derive(Serialize)]
 pub(crate) struct DadView {
     transmits: u32,
+    retransmit_delay: f64,
     addresses: Vec<Own>,
 }
 
@@ -49,16 +50,21 @@ impl DadView {
             address: dad.prefix.to_string(),
             state: word(dad.standing),
         };
-        DadView { transmits: nd.dad_transmits(), addresses: nd.addresses().into_iter().map(own).collect() }
+        DadView {
+            transmits: nd.dad_transmits(),
+            retransmit_delay: nd.dad_retransmit().as_secs_f64(),
+            addresses: nd.addresses().into_iter().map(own).collect(),
+        }
     }
 }
 
 impl fmt::Display for DadView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.transmits {
-            0 => writeln!(f, "duplicate address detection is disabled")?,
-            n => writeln!(f, "duplicate address detection is enabled, {n} solicitation(s) per address")?,
-        }
+        writeln!(f, "DAD Configuration:")?;
+        writeln!(f, "  Enabled: {}", if self.transmits > 0 { "yes" } else { "no" })?;
+        // What `set ip6 dad enable` would choose.
+        writeln!(f, "  Transmits: {}", self.transmits.max(1))?;
+        writeln!(f, "  Delay: {:.1} seconds", self.retransmit_delay)?;
         self.addresses.iter().try_for_each(|o| writeln!(f, "  {} {} {}", o.interface, o.address, o.state))
     }
 }
@@ -196,7 +202,7 @@ impl fmt::Display for InterfaceView {
         }
         writeln!(f, "{} is admin {}", self.name, if self.admin_up { "up" } else { "down" })?;
         for (title, addresses) in
-            [("Link-local address(es):", &self.link_local), ("Global unicast address(es):", &self.global)]
+            [("Global unicast address(es):", &self.global), ("Link-local address(es):", &self.link_local)]
         {
             if addresses.is_empty() {
                 continue;
@@ -204,9 +210,9 @@ impl fmt::Display for InterfaceView {
             writeln!(f, "  {title}")?;
             for a in addresses {
                 let state = if a.state == "preferred" { "" } else { a.state };
-                let subnet =
-                    if a.subnet.is_empty() { String::new() } else { format!(", subnet is {}", a.subnet) };
-                writeln!(f, "{}", format!("    {}{subnet} {state}", a.address).trim_end())?;
+                let length =
+                    a.subnet.rsplit_once('/').map_or_else(String::new, |(_, length)| format!("/{length}"));
+                writeln!(f, "{}", format!("    {}{length} {state}", a.address).trim_end())?;
             }
         }
         writeln!(f, "  Joined group address(es):")?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use common::*;
 use shoal_fib::FibIndex;
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{Nd, Neighbours, Proxy, Standing};
+use shoal_ip6_nd::{MODULE, Nd, Neighbours, Proxy, Standing};
 use shoal_neighbor::table::{FibEntry, Origin};
-use shoal_testkit::{PEER_MAC, Port, Router};
+use shoal_testkit::{PEER_MAC, Port, Router, STACK};
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, link_local_of, solicited_node};
 use shoal_wire::mld::{MldHeader, ROUTER_ALERT, RecordType, ReportWriter};
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement};
@@ -58,7 +58,8 @@ fn an_address_answers_only_when_it_is_proven() {
 fn a_link_local_address_answers_only_when_it_is_proven() {
     let (mut router, port) = quiet();
     give(&mut router, &port);
-    let (ours, peer): (_, Ipv6Addr) = (link_local_of(port.mac()), "fe80::2".parse().unwrap());
+    let [ours, peer] = ["fe80::77", "fe80::2"].map(|a| a.parse::<Ipv6Addr>().unwrap());
+    router.get::<Ip6>().set_link_local(port.index(), ours).unwrap();
     let neighbours = router.get::<Neighbours>();
     neighbours.set((port.index(), peer), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();
     let mut message = Icmp6Echo::new(Icmp6Type::ECHO_REQUEST, 7, 1).as_bytes().to_vec();
@@ -116,12 +117,34 @@ fn an_interface_that_comes_up_proves_its_addresses_anew() {
 }
 
 #[test]
+fn nobody_is_asked_for_an_address_unless_that_is_switched_on() {
+    // As VPP: an address works at once.
+    let mut modules = STACK.to_vec();
+    modules.push(&MODULE);
+    let mut router = Router::new(&modules);
+    let port = router.pg(0);
+    assert_eq!(router.get::<Nd>().dad_transmits(), 0);
+    give(&mut router, &port);
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Ours));
+}
+
+#[test]
+fn an_address_made_of_the_mac_address_is_not_asked_for() {
+    let (mut router, port) = quiet();
+    give(&mut router, &port);
+    let nd = router.get::<Nd>();
+    assert_eq!(nd.standing(port.index(), US), Some(Standing::Tentative));
+    assert_eq!(nd.standing(port.index(), link_local_of(port.mac())), Some(Standing::Ours));
+}
+
+#[test]
 fn without_detection_and_on_loopbacks_an_address_is_ours_at_once() {
     let (mut router, port) = quiet();
     let loopback = router.interfaces().create_loopback(None, None).unwrap();
     router.get::<Ip6>().add_address(loopback, "2001:db8:5::1/64".parse().unwrap()).unwrap();
     let far: Ipv6Addr = "2001:db8:5::1".parse().unwrap();
     assert_eq!(router.get::<Nd>().standing(loopback, far), Some(Standing::Ours), "although it is down");
+    router.interfaces().set_admin(loopback, true).unwrap();
     router.get::<Nd>().set_dad_transmits(0);
     give(&mut router, &port);
     known_peer(&router, &port);
@@ -259,13 +282,13 @@ fn an_unnumbered_interface_speaks_from_borrowed_addresses() {
     router.send(&port, echo(&port, US));
     assert_eq!(replies(&port), 1);
     assert_eq!(ip6.source_for(PEER, FibIndex::DEFAULT), Some(US));
-    // A host behind it is asked for from the borrowed address.
+    // A host behind it is asked for from the interface's own link-local address.
     let host: Ipv6Addr = "2001:db8::55".parse().unwrap();
     let path = shoal_fib::Path::next_hop(host, port.index());
     let fib = router.get::<shoal_fib::Fib>();
     fib.add(FibIndex::DEFAULT, shoal_wire::Ip6Prefix::host(host), shoal_fib::Source::Cli, &[path]).unwrap();
     forward(&mut router, &port, host);
-    assert_eq!(open(&port.received_one()).1.src(), US);
+    assert_eq!(Some(open(&port.received_one()).1.src()), ip6.link_local(port.index()));
     // What is borrowed follows the lender.
     ip6.del_all(loopback).unwrap();
     router.run();
@@ -277,7 +300,8 @@ fn an_unnumbered_interface_speaks_from_borrowed_addresses() {
     port.received();
     router.send(&port, ns(PEER_MAC, peer, other));
     assert!(port.received().iter().any(|f| f[54] == 136));
-    assert!(ip6.add_address(port.index(), "2001:db8:3::1/64".parse().unwrap()).is_err());
+    ip6.add_address(port.index(), "2001:db8:3::1/64".parse().unwrap()).unwrap();
+    ip6.del_address(port.index(), "2001:db8:3::1/64".parse().unwrap()).unwrap();
     router.interfaces().delete(loopback).unwrap();
     router.run();
     assert_eq!(ip6.on(port.index()).borrows, None);

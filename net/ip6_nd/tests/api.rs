@@ -7,15 +7,17 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use common::*;
+use shoal_ip6::Ip6;
 use shoal_ip6_nd::api::dad::*;
 use shoal_ip6_nd::api::events::*;
 use shoal_ip6_nd::api::proxy::*;
 use shoal_ip6_nd::api::radv::*;
 use shoal_ip6_nd::api::solicit::*;
-use shoal_ip6_nd::api::{API, DAD};
+use shoal_ip6_nd::api::{API, DAD, rd_cp};
+use shoal_ip6_nd::{DefaultRoute, MODULE, Nd};
 use shoal_message::{InterfaceIndex, Prefix, Retval};
 use shoal_module::api::{Call, Dump, Request};
-use shoal_testkit::{Listener, PEER_MAC, Port, Router, api};
+use shoal_testkit::{Listener, PEER_MAC, Port, Router, STACK, api};
 use shoal_wire::MacAddress;
 use shoal_wire::ip6_address::ALL_NODES;
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, PrefixFlags, RaFlags, RouterAdvertisement};
@@ -85,7 +87,7 @@ fn sent(port: &Port, kind: u8) -> usize {
 
 #[test]
 fn declared_messages_are_those_of_vpp() {
-    api::same_as_vpp(&[&API, &DAD]);
+    api::same_as_vpp(&[&API, &DAD, &rd_cp::API]);
 }
 
 #[test]
@@ -234,6 +236,38 @@ fn clients_are_told_what_routers_advertise() {
 }
 
 #[test]
+fn an_address_of_another_station_is_taken_away_where_that_is_switched_on() {
+    let mut modules = STACK.to_vec();
+    modules.extend([&MODULE, &shoal_ip6_nd::autoremove::MODULE]);
+    let mut router = Router::new(&modules);
+    let port = router.pg(0);
+    assert_eq!(router.get::<Nd>().dad_transmits(), 1, "it is of no use without detection");
+    give(&mut router, &port);
+    assert!(router.get::<Nd>().standing(port.index(), US).is_some());
+    hear(&mut router, "icmp6-neighbor-advertisement", &port, &na(PEER_MAC, US, ALL_NODES, NaFlags::OVERRIDE));
+    router.run();
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), None);
+    assert!(router.get::<Ip6>().addresses(port.index()).iter().all(|a| a.addr() != US));
+}
+
+#[test]
+fn routers_give_an_interface_its_addresses_when_a_client_says_so() {
+    let (mut router, port) = quiet();
+    let client = Listener::new(&router, &[&rd_cp::API]);
+    let set = |enable| rd_cp::Ip6NdAddressAutoconfig {
+        sw_if_index: of(&port),
+        enable,
+        install_default_routes: true,
+    };
+    set(true).handle(&client.call(&router)).unwrap();
+    router.run();
+    assert_eq!(router.get::<Nd>().autoconfigured(port.index()).map(|a| a.0), Some(DefaultRoute::Wanted));
+    set(false).handle(&client.call(&router)).unwrap();
+    set(false).handle(&client.call(&router)).unwrap();
+    assert!(router.get::<Nd>().autoconfigured(port.index()).is_none());
+}
+
+#[test]
 fn clients_are_told_what_becomes_of_addresses() {
     let (mut router, port) = quiet();
     let client = Listener::new(&router, &[&API, &DAD]);
@@ -247,9 +281,11 @@ fn clients_are_told_what_becomes_of_addresses() {
         events.map(|e| (e.state, e.sw_if_index, e.dad_count, e.dad_transmits)).collect()
     };
     give(&mut router, &port);
-    assert_eq!(seen(&client), [(Ip6DadState::Tentative, of(&port), 0, 2)]);
+    // Each question is told, the first of which is asked at once.
+    let asked = |n| (Ip6DadState::Tentative, of(&port), n, 2);
+    assert_eq!(seen(&client), [asked(0), asked(1)]);
     router.advance(Duration::from_millis(3500));
-    assert!(seen(&client).is_empty(), "two questions take four seconds");
+    assert_eq!(seen(&client), [asked(2)], "two questions take four seconds");
     router.advance(Duration::from_secs(4));
     assert_eq!(seen(&client), [(Ip6DadState::Preferred, of(&port), 2, 2)]);
     // Down and up: it is asked again, and this time somebody has it.

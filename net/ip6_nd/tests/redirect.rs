@@ -52,6 +52,18 @@ fn sent(port: &Port) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
 }
 
 #[test]
+fn nobody_is_told_of_itself_or_on_a_link_that_a_program_feeds() {
+    let (mut router, port) = link(GATEWAY);
+    router.send(&port, packet(&port, PEER, PEER, 100));
+    let (redirects, forwarded) = sent(&port);
+    assert_eq!((redirects.len(), forwarded.len()), (0, 1));
+    router.interfaces().set_fed(port.index());
+    router.send(&port, packet(&port, PEER, FAR, 100));
+    let (redirects, forwarded) = sent(&port);
+    assert_eq!((redirects.len(), forwarded.len()), (0, 1));
+}
+
+#[test]
 fn a_host_is_told_of_the_router_that_is_nearer_and_its_packet_forwarded() {
     let (mut router, port) = link(GATEWAY);
     let original = packet(&port, PEER, FAR, 100);

@@ -2,7 +2,7 @@
 
 /// Declares the features of one direction with the nodes that run them.
 macro_rules! features {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $feature:ident = $node:literal,)* }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $feature:ident($word:literal) = $node:literal,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         #[repr(u8)]
@@ -20,6 +20,13 @@ macro_rules! features {
                     $($name::$feature => $node,)*
                 }
             }
+
+            /// What VPP calls it where it lists an interface's features.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $($name::$feature => $word,)*
+                }
+            }
         }
 
         impl From<$name> for Place {
@@ -34,43 +41,43 @@ features! {
     /// What packets run through that come in.
     Input {
         /// Mirrors them.
-        Span = "span-l2-input",
+        Span("SPAN") = "span-l2-input",
         /// Sorts them.
-        Classify = "l2-input-classify",
+        Classify("INPUT_CLASSIFY") = "l2-input-classify",
         /// Runs the features of the arc `l2-input`.
-        Arc = "l2-input-feat-arc",
+        Arc("INPUT_FEAT_ARC") = "l2-input-feat-arc",
         /// Chooses their policer.
-        PolicerClassify = "l2-policer-classify",
+        PolicerClassify("POLICER_CLAS") = "l2-policer-classify",
         /// Holds them to a rate.
-        Policer = "l2-policer-input",
+        Policer("POLICER") = "l2-policer-input",
         /// Accepts them or not.
-        Acl = "l2-input-acl",
+        Acl("ACL") = "l2-input-acl",
         /// Measures their path.
-        Vpath = "vpath-input-l2",
+        Vpath("VPATH") = "vpath-input-l2",
         /// Notes their class of service.
-        Qos = "l2-ip-qos-record",
+        Qos("L2_IP_QOS_RECORD") = "l2-ip-qos-record",
         /// Rewrites their tags.
-        TagRewrite = "l2-input-vtr",
+        TagRewrite("VTR") = "l2-input-vtr",
         /// Puts them into a segment routing header.
-        SegmentRouting = "sr-pl-rewrite-encaps-l2",
+        SegmentRouting("SR_PL_REWRITE") = "sr-pl-rewrite-encaps-l2",
         /// Learns where their source is.
-        Learn = "l2-learn",
+        Learn("LEARN") = "l2-learn",
         /// Rewrites any of their bytes.
-        Rewrite = "l2-rw",
+        Rewrite("RW") = "l2-rw",
         /// Sends them where their destination is.
-        Forward = "l2-fwd",
+        Forward("FWD") = "l2-fwd",
         /// Sends those of unknown destination to one interface.
-        UnknownForward = "l2-uu-fwd",
+        UnknownForward("UU_FWD") = "l2-uu-fwd",
         /// Sends those of unknown destination to all.
-        UnknownFlood = "l2-flood",
+        UnknownFlood("UU_FLOOD") = "l2-flood",
         /// Answers ARP in place of the one who is asked.
-        ArpTerm = "arp-term-l2bd",
+        ArpTerm("ARP_TERM") = "arp-term-l2bd",
         /// Sends ARP requests to one interface.
-        ArpForward = "l2-uu-fwd",
+        ArpForward("ARP_UFWD") = "l2-uu-fwd",
         /// Sends them to all.
-        Flood = "l2-flood",
+        Flood("FLOOD") = "l2-flood",
         /// Sends them out of the interface it is connected to.
-        Xconnect = "l2-output",
+        Xconnect("XCONNECT") = "l2-output",
     }
 }
 
@@ -78,19 +85,31 @@ features! {
     /// What packets run through that go out.
     Output {
         /// Rewrites their header.
-        XcRewrite = "l2-xcrw",
+        XcRewrite("XCRW") = "l2-xcrw",
         /// Holds them to a rate.
-        Policer = "l2-policer-output",
+        Policer("POLICER") = "l2-policer-output",
         /// Runs the features of the arc `l2-output`.
-        Arc = "l2-output-feat-arc",
+        Arc("OUTPUT_FEAT_ARC") = "l2-output-feat-arc",
         /// Sorts them.
-        Classify = "l2-output-classify",
+        Classify("OUTPUT_CLASSIFY") = "l2-output-classify",
+        /// Drops them: the line is down.
+        LineDown("LINESTATUS_DOWN") = "feature-bitmap-drop",
+        /// Drops them: a spanning tree blocks the port.
+        Blocked("STP_BLOCKED") = "feature-bitmap-drop",
+        /// Drops them: no node interworks IP.
+        IpInterwork("IPIW") = "feature-bitmap-drop",
         /// Drops those with tags of others.
-        EfpFilter = "l2-efp-filter",
+        EfpFilter("EFP_FILTER") = "l2-efp-filter",
+        /// Drops them: no node tunnels protocols.
+        ProtocolTunnel("L2PT") = "feature-bitmap-drop",
         /// Accepts them or not.
-        Acl = "l2-output-acl",
+        Acl("ACL") = "l2-output-acl",
+        /// Drops them: no node marks them.
+        Qos("QOS") = "feature-bitmap-drop",
+        /// Drops them: no node watches connectivity.
+        Cfm("CFM") = "feature-bitmap-drop",
         /// Mirrors them.
-        Span = "span-l2-output",
+        Span("SPAN") = "span-l2-output",
     }
 }
 
@@ -99,6 +118,13 @@ features! {
 pub struct Place(u8);
 
 impl Place {
+    /// Where frames for groups go first on a port that limits them: behind the arc, in front of what VPP has there.
+    pub const STORM: Place = Place(31);
+    /// Where all frames of a port go that is blocked.
+    pub const BLOCKED: Place = Place(30);
+    /// Where frames for unknown stations go on a port that limits them, when it is known that they are unknown.
+    pub const STORM_UNKNOWN: Place = Place(29);
+
     pub(crate) fn number(self) -> usize {
         usize::from(self.0)
     }
@@ -112,8 +138,11 @@ impl Bitmap {
     /// Every feature.
     pub const ALL: Bitmap = Bitmap(u32::MAX);
 
-    fn bit(place: Place) -> u32 {
-        1 << (31 - u32::from(place.0))
+    /// What packets may run through in order: not what they are sent to for a reason of its own.
+    pub(crate) const ORDINARY: Bitmap = Bitmap(!Self::bit(Place::STORM) & !Self::bit(Place::STORM_UNKNOWN));
+
+    const fn bit(place: Place) -> u32 {
+        1 << (31 - place.0 as u32)
     }
 
     /// These and one more.
@@ -137,6 +166,36 @@ impl Bitmap {
     /// Whether a feature is among them.
     pub fn has(self, feature: impl Into<Place>) -> bool {
         self.0 & Self::bit(feature.into()) != 0
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The features of a direction as VPP numbers them in messages: the last one, `last`, has bit 1, those before it
+    /// the bits above.
+    pub fn of_number(number: u32, last: impl Into<Place>) -> Bitmap {
+        let shift = 31 - u32::from(last.into().0);
+        Bitmap((number >> 1 << 1).wrapping_shl(shift - 1))
+    }
+
+    /// The number that VPP has for them.
+    pub fn number(self, last: impl Into<Place>) -> u32 {
+        let shift = 31 - u32::from(last.into().0);
+        self.0.wrapping_shr(shift - 1)
+    }
+
+    /// These and those of another set.
+    #[must_use]
+    pub fn or(self, other: Bitmap) -> Bitmap {
+        Bitmap(self.0 | other.0)
+    }
+
+    /// These without those of another set.
+    #[must_use]
+    pub fn minus(self, other: Bitmap) -> Bitmap {
+        Bitmap(self.0 & !other.0)
     }
 
     /// The first of them.
@@ -167,6 +226,16 @@ mod tests {
         }
         assert_eq!(seen, Input::ALL.iter().map(|feature| Place::from(*feature)).collect::<Vec<_>>());
         assert_eq!(Bitmap::default().first(), None);
+    }
+
+    #[test]
+    fn features_have_the_numbers_of_vpp() {
+        let number = |feature| Bitmap::default().with(feature).number(Input::Xconnect);
+        let numbers = [Input::Xconnect, Input::Flood, Input::Forward, Input::Learn].map(number);
+        assert_eq!(numbers, [1 << 1, 1 << 2, 1 << 7, 1 << 9]);
+        let out = Bitmap::default().with(Output::LineDown).with(Output::Blocked);
+        assert_eq!(out.number(Output::Span), 1 << 9 | 1 << 8);
+        assert_eq!(Bitmap::of_number(out.number(Output::Span), Output::Span), out);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_ethernet::{Ethernet, Exact, Inner, Match, TagKind, Vid};
 use shoal_graph::{Cx, Edge, FeatureSpec, NoError, NoNext, PacketNode};
 use shoal_interface::SwIfIndex;
-use shoal_l2::{Bitmap, INPUT_ARC, Input, L2, Mode, OUTPUT_ARC};
+use shoal_l2::{Bitmap, INPUT_ARC, Input, L2, Mode, OUTPUT_ARC, Port as Place};
+use shoal_message::Retval;
 use shoal_module::{Control, InitError, Module};
-use shoal_testkit::{PacketBuilder, Port, Rng, Router};
+use shoal_testkit::{Asker, PacketBuilder, Port, Rng, Router};
 
 const PEER: [u8; 6] = [2, 0xaa, 0, 0, 0, 1];
 const OTHER: [u8; 6] = [2, 0xbb, 0, 0, 0, 1];
@@ -124,7 +125,8 @@ fn features_of_both_arcs_run_where_they_are_enabled() {
 #[test]
 fn a_bridges_packets_go_to_the_node_of_their_first_feature() {
     let (mut router, a, _, l2) = router();
-    l2.set_mode(a.index(), Mode::Bridge(7)).unwrap();
+    l2.set_domain(7, Bitmap::ALL).unwrap();
+    l2.set_mode(a.index(), Mode::Bridge(Place::of(7))).unwrap();
     let dropped = |router: &Router| {
         router.error("feature-bitmap-drop", "bridge or cross-connect has no node for the packet")
     };
@@ -145,9 +147,9 @@ fn modes_that_cannot_be_are_refused_and_a_deleted_interface_leaves_its_own() {
     let (mut router, a, b, l2) = router();
     let refused = |interface, mode| l2.set_mode(interface, mode).unwrap_err().to_string();
     assert_eq!(refused(a.index(), Mode::Xconnect(a.index())), "pg0 cannot be connected to itself");
-    assert_eq!(refused(SwIfIndex(0), Mode::Bridge(1)), "local0 is not an Ethernet interface");
+    assert_eq!(refused(SwIfIndex(0), Mode::Bridge(Place::of(1))), "local0 is not an Ethernet interface");
     assert_eq!(refused(a.index(), Mode::Xconnect(SwIfIndex(0))), "local0 is not an Ethernet interface");
-    assert!(l2.set_mode(SwIfIndex(99), Mode::Bridge(1)).is_err());
+    assert!(l2.set_mode(SwIfIndex(99), Mode::Bridge(Place::of(1))).is_err());
     assert_eq!(l2.mode(a.index()), Mode::L3);
     l2.set_mode(a.index(), Mode::Xconnect(b.index())).unwrap();
     l2.set_mode(b.index(), Mode::Xconnect(a.index())).unwrap();
@@ -181,10 +183,35 @@ fn a_sub_interface_is_cross_connected_with_its_tags() {
 }
 
 #[test]
+fn a_path_that_no_node_measures_takes_no_frames_until_it_is_switched_off() {
+    let (mut router, a, b, l2) = router();
+    let asker = Asker::new(router.control(), shoal_l2::MODULE.api);
+    let set = |index: u32, on: u8| {
+        asker.retval("sw_interface_set_vpath", &[&index.to_be_bytes()[..], &[on]].concat())
+    };
+    assert_eq!(set(99, 1), Retval::INVALID_SW_IF_INDEX);
+    assert_eq!(set(a.index().0, 1), Retval(0));
+    // Behind it, as in VPP: what is routed is not held up.
+    router.send(&a, PacketBuilder::ethernet(PEER, a.mac()).ip4([1; 4], [2; 4]).build());
+    assert_eq!(router.error("ip4-input", "taken"), 1);
+    l2.set_mode(a.index(), Mode::Xconnect(b.index())).unwrap();
+    l2.set_mode(b.index(), Mode::Xconnect(a.index())).unwrap();
+    let [input, _] = l2.flags(a.index());
+    assert_eq!(input, Bitmap::default().with(Input::Vpath).with(Input::Xconnect));
+    router.send(&a, frame());
+    assert!(b.received().is_empty());
+    let why = "bridge or cross-connect has no node for the packet";
+    assert_eq!(router.error("feature-bitmap-drop", why), 1);
+    assert_eq!(set(a.index().0, 0), Retval(0));
+    router.send(&a, frame());
+    assert_eq!(b.received_one(), frame());
+}
+
+#[test]
 fn no_frame_whatever_its_bytes_and_length_does_harm() {
     let (mut router, a, b, l2) = router();
     l2.set_mode(a.index(), Mode::Xconnect(b.index())).unwrap();
-    l2.set_mode(b.index(), Mode::Bridge(1)).unwrap();
+    l2.set_mode(b.index(), Mode::Bridge(Place::of(1))).unwrap();
     let mut rng = Rng::new(Rng::seed(15));
     for _ in 0..1_000 {
         let length = rng.below(80);

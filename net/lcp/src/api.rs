@@ -4,10 +4,12 @@
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
-use shoal_message::{InterfaceIndex, Message, Retval, Text, Value};
+use shoal_interface::HostLayer;
+use shoal_message::{Count, InterfaceIndex, Message, Retval, Text, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Get, Request};
+use shoal_wire::EtherType;
 
-use crate::{Lcp, LcpError, PairInfo};
+use crate::{Lcp, LcpError, PairInfo, Sync};
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -28,6 +30,15 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::get::<LcpItfPairGetV2>(),
         ApiMessage::sent::<LcpItfPairGetV2Reply>(),
         ApiMessage::sent::<LcpItfPairDetails>(),
+        ApiMessage::request::<LcpEthertypeEnable>(),
+        ApiMessage::request::<LcpEthertypeGet>(),
+        ApiMessage::sent::<LcpEthertypeGetReply>(),
+        ApiMessage::request::<LcpOsiProtoEnable>(),
+        ApiMessage::request::<LcpOsiProtoGet>(),
+        ApiMessage::sent::<LcpOsiProtoGetReply>(),
+        ApiMessage::request::<LcpSyncUnnumberedSet>(),
+        ApiMessage::request::<LcpSyncUnnumberedGet>(),
+        ApiMessage::sent::<LcpSyncUnnumberedGetReply>(),
         ApiMessage::request::<LcpItfPairReplaceBegin>(),
         ApiMessage::request::<LcpItfPairReplaceEnd>(),
     ],
@@ -41,10 +52,15 @@ impl From<LcpError> for Retval {
         match error {
             LcpError::Interface(_) | LcpError::NotPaired(_) => Retval::INVALID_SW_IF_INDEX,
             LcpError::Paired(..) => Retval::VALUE_EXIST,
-            LcpError::IsHost(..) | LcpError::NotEthernet(_) => Retval::INVALID_INTERFACE,
+            LcpError::IsHost(..) | LcpError::NotEthernet(_) | LcpError::NotExact(_) => {
+                Retval::INVALID_INTERFACE
+            }
             LcpError::Name(_) => Retval::INVALID_ARGUMENT,
+            LcpError::Type(_) => Retval::INVALID_VALUE,
             LcpError::Host { .. } => Retval::SYSCALL_ERROR_1,
             LcpError::NoDriver => Retval::UNSUPPORTED,
+            LcpError::OsiDisabled => Retval::FEATURE_DISABLED,
+            LcpError::OsiProtocol(_) => Retval::INVALID_REGISTRATION,
         }
     }
 }
@@ -189,10 +205,11 @@ impl Request for LcpItfPairAddDelV3 {
             let none = InterfaceIndex::NONE;
             return Ok(LcpItfPairAddDelV3Reply { retval: 0, vif_index: u32::MAX, host_sw_if_index: none });
         }
-        if self.host_if_type == LcpItfHostType::Tun {
-            return Err(Retval::UNIMPLEMENTED);
-        }
-        let host = lcp.create(phy, self.host_if_name.as_str(), named(&self.netns))?;
+        let layer = match self.host_if_type {
+            LcpItfHostType::Tap => HostLayer::Ethernet,
+            LcpItfHostType::Tun => HostLayer::Ip,
+        };
+        let host = lcp.create_of(phy, self.host_if_name.as_str(), named(&self.netns), layer)?;
         let vif_index = lcp.host_index(host).unwrap_or(u32::MAX);
         Ok(LcpItfPairAddDelV3Reply { retval: 0, vif_index, host_sw_if_index: InterfaceIndex(host.0) })
     }
@@ -262,7 +279,10 @@ impl From<PairInfo> for LcpItfPairDetails {
             host_sw_if_index: InterfaceIndex(pair.host.0),
             vif_index: pair.host_index,
             host_if_name: pair.name.as_str().into(),
-            host_if_type: LcpItfHostType::Tap,
+            host_if_type: match pair.layer {
+                HostLayer::Ethernet => LcpItfHostType::Tap,
+                HostLayer::Ip => LcpItfHostType::Tun,
+            },
             netns: pair.netns.unwrap_or_default().as_str().into(),
         }
     }
@@ -307,5 +327,109 @@ pub struct LcpItfPairReplaceEnd {}
 impl Request for LcpItfPairReplaceEnd {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         Ok(lcp(call)?.end_replacement()?)
+    }
+}
+
+/// Lets frames of a type pass between interfaces and their images.
+#[derive(Message)]
+#[message(request)]
+pub struct LcpEthertypeEnable {
+    pub ethertype: u16,
+}
+
+impl Request for LcpEthertypeEnable {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        Ok(lcp(call)?.enable_type(EtherType(self.ethertype))?)
+    }
+}
+
+/// Asks which types of frames pass.
+#[derive(Message)]
+#[message(request, reply = LcpEthertypeGetReply)]
+pub struct LcpEthertypeGet {}
+
+/// The types of frames that pass besides IP and ARP.
+#[derive(Message)]
+#[message(reply)]
+pub struct LcpEthertypeGetReply {
+    pub retval: i32,
+    pub count: Count<u16>,
+    #[counted_by(count)]
+    pub ethertypes: Vec<u16>,
+}
+
+impl Request for LcpEthertypeGet {
+    fn handle(self, call: &Call) -> Result<LcpEthertypeGetReply, Retval> {
+        let ethertypes = lcp(call)?.types().into_iter().map(|kind| kind.0).collect();
+        Ok(LcpEthertypeGetReply { retval: 0, count: Count::default(), ethertypes })
+    }
+}
+
+/// Lets packets of an OSI protocol pass.
+#[derive(Message)]
+#[message(request)]
+pub struct LcpOsiProtoEnable {
+    pub osi_proto: u8,
+}
+
+impl Request for LcpOsiProtoEnable {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        Ok(lcp(call)?.enable_osi(self.osi_proto)?)
+    }
+}
+
+/// Asks which OSI protocols pass.
+#[derive(Message)]
+#[message(request, reply = LcpOsiProtoGetReply)]
+pub struct LcpOsiProtoGet {}
+
+/// The OSI protocols that pass.
+#[derive(Message)]
+#[message(reply)]
+pub struct LcpOsiProtoGetReply {
+    pub retval: i32,
+    pub count: Count<u8>,
+    #[counted_by(count)]
+    pub osi_protos: Vec<u8>,
+}
+
+impl Request for LcpOsiProtoGet {
+    fn handle(self, call: &Call) -> Result<LcpOsiProtoGetReply, Retval> {
+        let osi_protos = lcp(call)?.osi_protocols();
+        Ok(LcpOsiProtoGetReply { retval: 0, count: Count::default(), osi_protos })
+    }
+}
+
+/// Sets whether borrowed addresses are mirrored, where addresses are at all.
+#[derive(Message)]
+#[message(request)]
+pub struct LcpSyncUnnumberedSet {
+    pub is_enable: bool,
+}
+
+impl Request for LcpSyncUnnumberedSet {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        lcp(call)?.set_sync_unnumbered(if self.is_enable { Sync::On } else { Sync::Off });
+        Ok(())
+    }
+}
+
+/// Asks whether borrowed addresses are mirrored.
+#[derive(Message)]
+#[message(request, reply = LcpSyncUnnumberedGetReply)]
+pub struct LcpSyncUnnumberedGet {}
+
+/// Whether borrowed addresses are mirrored.
+#[derive(Message)]
+#[message(reply)]
+pub struct LcpSyncUnnumberedGetReply {
+    pub retval: i32,
+    pub is_enable: bool,
+}
+
+impl Request for LcpSyncUnnumberedGet {
+    fn handle(self, call: &Call) -> Result<LcpSyncUnnumberedGetReply, Retval> {
+        let is_enable = lcp(call)?.sync_unnumbered() == Sync::On;
+        Ok(LcpSyncUnnumberedGetReply { retval: 0, is_enable })
     }
 }

@@ -3,16 +3,17 @@
 use std::fmt;
 
 use serde::Serialize;
-use shoal_interface::{InterfaceArg, Interfaces};
+use shoal_interface::{HostLayer, InterfaceArg, Interfaces, SwIfIndex};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_wire::EtherType;
 
 use crate::{Lcp, LcpError, Sync};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "lcp create <interface> host-if <host-if:word> [netns <netns:word>]",
+        "lcp create <interface> host-if <host-if:word> [netns <netns:word>] [tun]",
         "Give an interface an image in Linux",
         create,
     )
@@ -20,7 +21,9 @@ pub static COMMANDS: &[Command] = &[
     .doc(
         "The image is a TAP with the interface's MAC address and MTU. Packets for the router's own addresses that nobody \
          here listens to go there, and what Linux sends there leaves by the interface. `netns` is a name under \
-         `/run/netns`.",
+         `/run/netns`. With `tun` the image is a TUN, which carries IP packets: what Linux sends there is routed as if the \
+         image had received it. The image of a sub-interface with exact-match is a TAP of its own: Linux sees and sends frames \
+         without tags there, and needs no VLANs for it. Routes, neighbours and addresses that Linux gives an image are the interface's, too.",
     ),
     Command::new("lcp delete <interface>", "Take an interface's image away", delete)
         .examples(&["lcp delete local0"]),
@@ -37,8 +40,51 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["lcp lcp-sync off"])
     .doc("`on` mirrors what there is, too. Whether an interface is up is always seen by Linux as the cable."),
+    Command::new(
+        "lcp lcp-sync-unnumbered {on | off}",
+        "Mirror borrowed addresses of interfaces to their images, too, or no longer",
+        sync_unnumbered,
+    )
+    .examples(&["lcp lcp-sync-unnumbered off"]),
+    Command::new(
+        "lcp lcp-auto-subint {on | off}",
+        "Give new sub-interfaces of interfaces that have an image one, too, or no longer",
+        auto_subint,
+    )
+    .examples(&["lcp lcp-auto-subint on"])
+    .doc("It is called `HOST.NUMBER` after the image of the port. Those that are there already are left as they are."),
+    Command::new(
+        "lcp ethertype enable <type:word>",
+        "Let frames of a type pass between interfaces and their images",
+        enable_type,
+    )
+    .doc("Decimal, or hexadecimal with 0x: 0x8809 is LACP, 0x88cc LLDP. IP and ARP pass without it.")
+    .examples(&["lcp ethertype enable 0x88cc"]),
+    Command::new(
+        "test lcp add phy <phy:interface> host <host:interface>",
+        "Pair two interfaces of this router, for tests",
+        pair,
+    ),
+    Command::new(
+        "test lcp del phy <phy:interface> host <host:interface>",
+        "Take such a pair apart",
+        part,
+    ),
     Command::new("show lcp [phy <interface>]", "Show images of interfaces in Linux", show)
         .examples(&["show lcp", "show lcp phy local0"]),
+    Command::new("show lcp adj [verbose]", "Show frames' headers that images may send with", show_adj)
+        .doc("There are none: what Linux sends leaves as it is, whatever its header. VPP keeps a table of them.")
+        .examples(&["show lcp adj"]),
+    Command::new(
+        "lcp osi-proto enable <protocol:word>",
+        "Let packets of an OSI protocol pass between interfaces and their images",
+        enable_osi,
+    )
+    .doc("By the first byte behind the LLC header, decimal, or hexadecimal with 0x: 0x83 is IS-IS, 0x81 CLNP, 0x82 ES-IS.")
+    .examples(&["lcp osi-proto enable 0x83"]),
+    Command::new("show lcp osi-proto", "Show which OSI protocols pass", show_osi).examples(&["show lcp osi-proto"]),
+    Command::new("show lcp ethertype", "Show which types of frames pass besides IP and ARP", show_types)
+        .examples(&["show lcp ethertype"]),
 ];
 
 fn failed(error: LcpError) -> CliError {
@@ -53,7 +99,8 @@ fn failed(error: LcpError) -> CliError {
 fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     let InterfaceArg(phy) = args.get("interface")?;
     let name: String = args.get("host-if")?;
-    control.get::<Lcp>()?.create(phy, &name, args.text("netns")).map_err(failed)?;
+    let layer = if args.has("tun") { HostLayer::Ip } else { HostLayer::Ethernet };
+    control.get::<Lcp>()?.create_of(phy, &name, args.text("netns"), layer).map_err(failed)?;
     Ok(Output::none())
 }
 
@@ -69,12 +116,109 @@ fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn default_netns(control: &Control, args: &Args) -> Result<Output, CliError> {
-    control.get::<Lcp>()?.set_default_netns(args.text("netns"));
-    Ok(Output::none())
+    let netns = args.text("netns");
+    control.get::<Lcp>()?.set_default_netns(netns);
+    Ok(match netns {
+        Some(netns) => Output::text(format!("lcp set default netns '{netns}'\n")),
+        None => Output::none(),
+    })
 }
 
 fn sync(control: &Control, args: &Args) -> Result<Output, CliError> {
     control.get::<Lcp>()?.set_sync(if args.has("on") { Sync::On } else { Sync::Off });
+    Ok(Output::none())
+}
+
+fn auto_subint(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Lcp>()?.set_auto_subint(if args.has("on") { Sync::On } else { Sync::Off });
+    Ok(Output::none())
+}
+
+fn sync_unnumbered(control: &Control, args: &Args) -> Result<Output, CliError> {
+    control.get::<Lcp>()?.set_sync_unnumbered(if args.has("on") { Sync::On } else { Sync::Off });
+    Ok(Output::none())
+}
+
+fn enable_type(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let text: String = args.get("type")?;
+    let kind = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    let kind = kind.map_err(|_| CliError::argument("type", format!("`{text}' is not a type of frames")))?;
+    let lcp = control.get::<Lcp>()?;
+    lcp.enable_type(EtherType(kind)).map_err(|e| CliError::argument("type", e.to_string()))?;
+    Ok(Output::none())
+}
+
+fn enable_osi(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let text: String = args.get("protocol")?;
+    let protocol = match text.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    let wrong = |_| CliError::argument("protocol", format!("`{text}' is not the number of an OSI protocol"));
+    let lcp = control.get::<Lcp>()?;
+    lcp.enable_osi(protocol.map_err(wrong)?).map_err(|e| CliError::argument("protocol", e.to_string()))?;
+    Ok(Output::none())
+}
+
+/// `show lcp osi-proto`.
+#[derive(Serialize)]
+struct OsiView(Vec<u8>);
+
+impl fmt::Display for OsiView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|protocol| writeln!(f, "0x{protocol:02x}"))
+    }
+}
+
+fn show_osi(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(OsiView(control.get::<Lcp>()?.osi_protocols())))
+}
+
+/// `show lcp adj`: VPP's words for a table without an entry.
+#[derive(Serialize)]
+struct AdjView {}
+
+impl fmt::Display for AdjView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "linux-cp adjacencies:\nHash table 'linux-cp adjacencies'\n    empty, uninitialized")
+    }
+}
+
+fn show_adj(_: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(AdjView {}))
+}
+
+/// `show lcp ethertype`.
+#[derive(Serialize)]
+struct TypesView(Vec<u16>);
+
+impl fmt::Display for TypesView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|kind| writeln!(f, "0x{kind:04x}"))
+    }
+}
+
+fn show_types(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(TypesView(control.get::<Lcp>()?.types().into_iter().map(|kind| kind.0).collect())))
+}
+
+fn two(args: &Args) -> Result<(SwIfIndex, SwIfIndex), CliError> {
+    let (InterfaceArg(phy), InterfaceArg(host)) = (args.get("phy")?, args.get("host")?);
+    Ok((phy, host))
+}
+
+fn pair(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (phy, host) = two(args)?;
+    control.get::<Lcp>()?.pair(phy, host).map_err(|e| CliError::failed(e.to_string()))?;
+    Ok(Output::none())
+}
+
+fn part(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (phy, host) = two(args)?;
+    control.get::<Lcp>()?.part(phy, host).map_err(|e| CliError::failed(e.to_string()))?;
     Ok(Output::none())
 }
 
@@ -93,7 +237,9 @@ struct Row {
 #[derive(Serialize)]
 struct LcpView {
     default_netns: Option<String>,
+    lcp_auto_subint: bool,
     lcp_sync: bool,
+    lcp_sync_unnumbered: bool,
     pairs: Vec<Row>,
 }
 
@@ -107,13 +253,18 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
         host_sw_if: name(pair.host),
         host_if: pair.name,
         host_index: pair.host_index,
-        kind: "tap",
+        kind: match pair.layer {
+            HostLayer::Ethernet => "tap",
+            HostLayer::Ip => "tun",
+        },
         netns: pair.netns,
     };
     let wanted = |pair: &crate::PairInfo| only.is_none_or(|only| only == pair.phy);
     Ok(Output::view(LcpView {
         default_netns: lcp.default_netns(),
+        lcp_auto_subint: lcp.auto_subint() == Sync::On,
         lcp_sync: lcp.sync() == Sync::On,
+        lcp_sync_unnumbered: lcp.sync_unnumbered() == Sync::On,
         pairs: lcp.list().into_iter().filter(wanted).map(row).collect(),
     }))
 }
@@ -121,8 +272,11 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
 impl fmt::Display for LcpView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "lcp default netns '{}'", self.default_netns.as_deref().unwrap_or("<unset>"))?;
-        writeln!(f, "lcp lcp-auto-subint off")?;
+        writeln!(f, "lcp lcp-auto-subint {}", if self.lcp_auto_subint { "on" } else { "off" })?;
         writeln!(f, "lcp lcp-sync {}", if self.lcp_sync { "on" } else { "off" })?;
+        writeln!(f, "lcp lcp-sync-unnumbered {}", if self.lcp_sync_unnumbered { "on" } else { "off" })?;
+        writeln!(f, "lcp del-static-on-link-down off")?;
+        writeln!(f, "lcp del-dynamic-on-link-down off")?;
         for Row { index, phy, host_sw_if, host_if, host_index, kind, netns } in &self.pairs {
             write!(f, "itf-pair: [{index}] {phy} {host_sw_if} {host_if} {host_index} type {kind}")?;
             match netns {

@@ -6,12 +6,19 @@ use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 
 use shoal_buffer::SwIfIndex;
-use shoal_interface::{DEVICE_INPUT_ARC, Event, HostPort, HostPorts, HostSide, IfFlags, Interfaces};
+use shoal_interface::{
+    DEVICE_INPUT_ARC, Event, HostLayer, HostPort, HostPorts, HostSide, IfFlags, Interfaces,
+};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 
+use shoal_ethernet::Ethernet;
+use shoal_graph::Edge;
+use shoal_wire::EtherType;
+
 use crate::LcpError;
+use crate::node::Protocols;
 use crate::peers::Peers;
 
 /// The features of an interface with a pair: arc and node.
@@ -21,6 +28,9 @@ const PHY_FEATURES: [(&str, &str); 4] = [
     (shoal_ip6::MULTICAST_ARC, "linux-cp-ip6-mcast"),
     (shoal_arp::ARC, "linux-cp-arp-phy"),
 ];
+
+mod mirror;
+mod settings;
 
 /// A pair, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +47,8 @@ pub struct PairInfo {
     pub host_index: u32,
     /// Its namespace.
     pub netns: Option<String>,
+    /// What it carries.
+    pub layer: HostLayer,
 }
 
 struct Pair {
@@ -44,6 +56,9 @@ struct Pair {
     host: SwIfIndex,
     name: String,
     netns: Option<String>,
+    /// The kernel's number of the image; 0 of one that is none of the kernel's.
+    host_index: u32,
+    layer: HostLayer,
     /// Addresses the kernel was given.
     addresses: Vec<(IpAddr, u8)>,
 }
@@ -58,20 +73,49 @@ pub struct Lcp {
     marked: RefCell<BTreeSet<SwIfIndex>>,
     default_netns: RefCell<Option<String>>,
     sync: Cell<Sync>,
-    at_start: RefCell<(Option<String>, Sync)>,
+    /// Whether the kernel is told of borrowed addresses.
+    sync_unnumbered: Cell<Sync>,
+    /// Whether new sub-interfaces of interfaces with an image get one.
+    auto_subint: Cell<Sync>,
+    /// The edge of `ethernet-input` to `linux-cp-other`.
+    other: Edge,
+    /// The edge of `ethernet-input` to `linux-cp-osi`, and which protocols pass there, unless the start-up file says no.
+    osi_edge: Edge,
+    osi: Protocols,
+    pub(crate) osi_is_on: Cell<bool>,
+    /// Types of frames that pass besides IP and ARP.
+    types: RefCell<BTreeSet<EtherType>>,
+    at_start: RefCell<AtStart>,
+    /// Whether what Linux does with images is taken over.
+    pub(crate) follows_linux: Cell<bool>,
+    mirrors: RefCell<BTreeMap<Option<String>, mirror::Mirror>>,
+}
+
+/// What the start-up file says.
+#[derive(Default)]
+struct AtStart {
+    netns: Option<String>,
+    sync: Sync,
+    auto_subint: Sync,
 }
 
 /// Whether the kernel is told of MTUs and addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sync {
     /// Of all changes, and what there is now.
     On,
     /// Of what there is when a pair is made: the MTU.
+    #[default]
     Off,
 }
 
 impl Lcp {
-    pub(crate) fn new(control: &Rc<Control>, peers: Peers) -> Result<Self, InitError> {
+    pub(crate) fn new(
+        control: &Rc<Control>,
+        peers: Peers,
+        other: Edge,
+        (osi_edge, osi): (Edge, Protocols),
+    ) -> Result<Self, InitError> {
         Ok(Lcp {
             control: Rc::downgrade(control),
             interfaces: control.get()?,
@@ -80,7 +124,16 @@ impl Lcp {
             marked: RefCell::default(),
             default_netns: RefCell::default(),
             sync: Cell::new(Sync::Off),
-            at_start: RefCell::new((None, Sync::Off)),
+            sync_unnumbered: Cell::new(Sync::On),
+            auto_subint: Cell::new(Sync::Off),
+            other,
+            osi_edge,
+            osi,
+            osi_is_on: Cell::new(true),
+            types: RefCell::default(),
+            at_start: RefCell::default(),
+            follows_linux: Cell::new(true),
+            mirrors: RefCell::default(),
         })
     }
 
@@ -94,6 +147,20 @@ impl Lcp {
     /// # Errors
     /// The interface cannot have one or has one, or the kernel refuses; nothing is left behind then.
     pub fn create(&self, phy: SwIfIndex, name: &str, netns: Option<&str>) -> Result<SwIfIndex, LcpError> {
+        self.create_of(phy, name, netns, HostLayer::Ethernet)
+    }
+
+    /// The same with an image that carries frames, or IP packets.
+    ///
+    /// # Errors
+    /// As [`Lcp::create`].
+    pub fn create_of(
+        &self,
+        phy: SwIfIndex,
+        name: &str,
+        netns: Option<&str>,
+        layer: HostLayer,
+    ) -> Result<SwIfIndex, LcpError> {
         let side = self.host_side()?;
         let phy_name = self.interfaces.name(phy)?;
         if let Some(peer) = self.peers.of(phy) {
@@ -113,22 +180,37 @@ impl Lcp {
             return Err(LcpError::Name(name.to_owned()));
         }
         let data = self.interfaces.data(phy)?;
-        if !data.flags().has(IfFlags::ETHERNET) {
+        if layer == HostLayer::Ethernet && !data.flags().has(IfFlags::ETHERNET) {
             return Err(LcpError::NotEthernet(phy_name));
         }
+        // It must be known which tags frames of the kernel are to have.
+        self.interfaces.check_routable(phy).map_err(|_| LcpError::NotExact(phy_name))?;
         let netns = netns.map(str::to_owned).or_else(|| self.default_netns.borrow().clone());
-        let port = HostPort { name: name.to_owned(), netns: netns.clone(), mac: data.mac(), mtu: data.mtu };
+        // Linux begins with the state of the interface, whether changes are mirrored or not.
+        let up = data.is_up();
+        let port = HostPort {
+            name: name.to_owned(),
+            netns: netns.clone(),
+            mac: data.mac(),
+            mtu: data.mtu,
+            up,
+            layer,
+        };
         let what = || format!("interface {name}");
         let host = side.create(&port).map_err(|why| LcpError::Host { what: what(), why })?;
-        if let Err(e) = self.connect(phy, host, data.is_up()) {
+        if let Err(e) = self.connect(phy, host, up) {
             self.disconnect(phy, host);
             let _ = side.delete(host);
             return Err(e);
         }
         let mut pairs = self.pairs.borrow_mut();
         let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
-        pairs.insert(phy, Pair { index, host, name: name.to_owned(), netns, addresses: Vec::new() });
+        let host_index = side.host_index(host).unwrap_or(0);
+        let (name, place) = (name.to_owned(), netns.clone());
+        pairs.insert(phy, Pair { index, host, name, netns, host_index, layer, addresses: Vec::new() });
         drop(pairs);
+        self.listen(&place);
+        self.pairs_changed(&place, host_index);
         if self.sync.get() == Sync::On {
             self.sync_addresses(phy);
         }
@@ -137,7 +219,13 @@ impl Lcp {
 
     fn connect(&self, phy: SwIfIndex, host: SwIfIndex, up: bool) -> Result<(), LcpError> {
         self.peers.join(phy, host);
-        self.interfaces.enable_feature(DEVICE_INPUT_ARC, "linux-cp-xc", host, true)?;
+        if self.interfaces.data(host)?.flags().has(IfFlags::ETHERNET) {
+            self.interfaces.enable_feature(DEVICE_INPUT_ARC, "linux-cp-xc", host, true)?;
+        } else if let Some(control) = self.control.upgrade() {
+            // Without a header there is nothing to send as it is: packets of Linux are routed.
+            control.get::<Ip4>().ok().and_then(|ip4| ip4.enable(host, true).ok());
+            control.get::<Ip6>().ok().and_then(|ip6| ip6.enable(host, true).ok());
+        }
         for (arc, node) in PHY_FEATURES {
             self.interfaces.enable_feature(arc, node, phy, true)?;
         }
@@ -162,6 +250,7 @@ impl Lcp {
         self.marked.borrow_mut().remove(&phy);
         let pair = pair.ok_or(LcpError::NotPaired(name))?;
         self.disconnect(phy, pair.host);
+        self.pairs_changed(&pair.netns, pair.host_index);
         let what = format!("to delete {}", pair.name);
         self.host_side()?.delete(pair.host).map_err(|why| LcpError::Host { what, why })
     }
@@ -209,6 +298,7 @@ impl Lcp {
             name: pair.name.clone(),
             host_index: side.as_ref().and_then(|s| s.host_index(pair.host)).unwrap_or(0),
             netns: pair.netns.clone(),
+            layer: pair.layer,
         };
         let mut all: Vec<PairInfo> = self.pairs.borrow().iter().map(info).collect();
         all.sort_by_key(|pair| pair.index);
@@ -237,6 +327,7 @@ impl Lcp {
             let all: Vec<SwIfIndex> = self.pairs.borrow().keys().copied().collect();
             for phy in all {
                 self.sync_mtu(phy);
+                self.sync_admin(phy);
                 self.sync_addresses(phy);
             }
         }
@@ -244,17 +335,23 @@ impl Lcp {
 
     /// What holds now is what the start-up file says.
     pub(crate) fn started(&self) {
-        *self.at_start.borrow_mut() = (self.default_netns(), self.sync());
+        *self.at_start.borrow_mut() =
+            AtStart { netns: self.default_netns(), sync: self.sync(), auto_subint: self.auto_subint() };
     }
 
     /// The namespace the start-up file names.
     pub(crate) fn default_netns_at_start(&self) -> Option<String> {
-        self.at_start.borrow().0.clone()
+        self.at_start.borrow().netns.clone()
     }
 
     /// Whether the kernel is told of changes, as the start-up file says.
     pub(crate) fn sync_at_start(&self) -> Sync {
-        self.at_start.borrow().1
+        self.at_start.borrow().sync
+    }
+
+    /// Whether new sub-interfaces get images, as the start-up file says.
+    pub(crate) fn auto_subint_at_start(&self) -> Sync {
+        self.at_start.borrow().auto_subint
     }
 
     fn host_of(&self, phy: SwIfIndex) -> Option<SwIfIndex> {
@@ -265,6 +362,20 @@ impl Lcp {
         if let Err(e) = done {
             let name = self.interfaces.name(phy).unwrap_or_default();
             tracing::warn!("linux-cp: {name}: {what} not mirrored: {e}");
+        }
+    }
+
+    /// Lets the kernel use the image as long as the interface is up.
+    fn sync_admin(&self, phy: SwIfIndex) {
+        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
+        let Ok(data) = self.interfaces.data(phy) else { return };
+        self.warn(phy, "state", side.set_up(host, data.is_up()));
+        if data.is_up() {
+            // The kernel has taken IPv6 addresses away when the image went down.
+            if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
+                pair.addresses.retain(|(address, _)| address.is_ipv4());
+            }
+            self.sync_addresses(phy);
         }
     }
 
@@ -279,10 +390,11 @@ impl Lcp {
         let Some(control) = self.control.upgrade() else { return Vec::new() };
         let ip4 = control.get::<Ip4>().map(|ip4| ip4.addresses(phy)).unwrap_or_default();
         let ip6 = control.get::<Ip6>().map(|ip6| ip6.addresses(phy)).unwrap_or_default();
+        let borrowed = self.borrowed_addresses(&control, phy);
         let ip4 = ip4.iter().map(|p| (IpAddr::V4(p.addr()), p.len()));
         // The kernel has a link-local address of its own.
         let ip6 = ip6.iter().filter(|p| !p.addr().is_unicast_link_local());
-        ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), p.len()))).collect()
+        ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), p.len()))).chain(borrowed).collect()
     }
 
     /// Makes the kernel's addresses those of the interface; it keeps what somebody else gave it.
@@ -313,7 +425,12 @@ impl Lcp {
                 if let Some(host) = self.host_of(phy) {
                     self.warn(phy, "state", self.interfaces.set_admin(host, up).map_err(|e| e.to_string()));
                 }
+                if self.sync.get() == Sync::On {
+                    self.sync_admin(phy);
+                }
             }
+            Event::Link(phy, up) if self.interfaces.sub(phy).is_some() => self.follow_port(phy, up),
+            Event::Created(sub) => self.create_of_sub(sub),
             Event::Mac(phy) => {
                 if let (Some(host), Ok(side), Ok(data)) =
                     (self.host_of(phy), self.host_side(), self.interfaces.data(phy))
@@ -338,6 +455,7 @@ impl Lcp {
         let Some(pair) = self.pairs.borrow_mut().remove(&phy) else { return };
         self.marked.borrow_mut().remove(&phy);
         self.disconnect(phy, pair.host);
+        self.pairs_changed(&pair.netns, pair.host_index);
         if phy != interface {
             return;
         }

@@ -20,9 +20,21 @@ pub enum LcpError {
     /// The interface is no Ethernet.
     #[error("{0} carries no Ethernet frames, so Linux cannot have an image of it")]
     NotEthernet(String),
+    /// The sub-interface says not exactly which tags its frames have.
+    #[error("{0} takes frames with other tags, too: only a sub-interface with exact-match can have an image")]
+    NotExact(String),
     /// The name is none.
     #[error("bad name `{0}', expected 1 to 15 characters without blanks, `/' and `:'")]
     Name(String),
+    /// Frames of the type cannot pass as they are.
+    #[error("frames of type {0} are this router's own, or the type is not one of a protocol")]
+    Type(shoal_wire::EtherType),
+    /// The start-up file disables OSI.
+    #[error("OSI is disabled in the start-up file: plugin osi_plugin.so")]
+    OsiDisabled,
+    /// There is no such protocol.
+    #[error("0x{0:02x} is not the number of an OSI protocol; IS-IS is 0x83")]
+    OsiProtocol(u8),
     /// The kernel refused.
     #[error("Linux refuses {what}: {why}")]
     Host {

@@ -18,6 +18,7 @@ mod running;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use shoal_ethernet::Ethernet;
 use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
 use shoal_ip::ListenerTable;
@@ -30,7 +31,9 @@ pub use control::{Lcp, PairInfo, Sync};
 pub use error::LcpError;
 pub use peers::Peers;
 
-use node::{ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt, ToHost, Xc};
+use node::{
+    ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt, Osi, Other, Protocols, ToHost, Xc,
+};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -40,7 +43,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     api: &[&api::API],
-    sections: &[SECTION],
+    sections: &[SECTION, NETLINK],
     features: &[
         "linux-cp-ip4-local",
         "linux-cp-ip6-local",
@@ -55,9 +58,7 @@ pub static MODULE: Module = Module {
 };
 
 /// Why a word of VPP's changes nothing.
-const NO_SUB_INTERFACES: &str = "there are no sub-interfaces";
-/// The same.
-const NO_NETLINK: &str = "routes of Linux are not taken over";
+const AS_LINUX_SAYS: &str = "a route of Linux goes when Linux takes it away";
 /// The same.
 const QUEUES: &str = "an image has one queue of each kind";
 
@@ -68,10 +69,28 @@ const SECTION: Section = Section {
     body: Body::Keys(&[
         Key::new("default netns", Kind::Word, "network namespace of images that name none"),
         Key::new("lcp-sync", Kind::Flag, "mirror MTU and addresses of interfaces to their images"),
-        Key::accepted("lcp-auto-subint", Kind::Flag, NO_SUB_INTERFACES, "images of sub-interfaces, too"),
-        Key::accepted("lcp-sync-unnumbered", Kind::Flag, NO_NETLINK, "mirror borrowed addresses"),
-        Key::accepted("del-static-on-link-down", Kind::Flag, NO_NETLINK, "withdraw static routes of a link"),
-        Key::accepted("del-dynamic-on-link-down", Kind::Flag, NO_NETLINK, "withdraw learnt routes of a link"),
+        Key::new(
+            "lcp-auto-subint",
+            Kind::Flag,
+            "make images of new sub-interfaces of interfaces that have one",
+        ),
+        Key::new(
+            "lcp-sync-unnumbered",
+            Kind::Flag,
+            "mirror borrowed addresses, too; so it is without this, too",
+        ),
+        Key::accepted(
+            "del-static-on-link-down",
+            Kind::Flag,
+            AS_LINUX_SAYS,
+            "withdraw static routes of a link",
+        ),
+        Key::accepted(
+            "del-dynamic-on-link-down",
+            Kind::Flag,
+            AS_LINUX_SAYS,
+            "withdraw learnt routes of a link",
+        ),
         Key::accepted(
             "num-rx-queues",
             Kind::U64 { min: 0, max: 65_535 },
@@ -87,13 +106,41 @@ const SECTION: Section = Section {
     ]),
 };
 
+/// Why a word of VPP's changes nothing.
+const AS_THEY_COME: &str = "messages are taken in as they come, and packets go first";
+/// The same.
+const ASKED_AGAIN: &str = "the buffer has 64 MB; what is lost all the same is asked for again";
+
+const NETLINK: Section = Section {
+    name: "linux-nl",
+    doc: "how routes, neighbours and addresses of Linux are heard",
+    effect: Effect::Honoured,
+    body: Body::Keys(&[
+        Key::accepted("nl-rx-buffer-size", NUMBER, ASKED_AGAIN, "bytes of the socket's buffer"),
+        Key::accepted("nl-batch-size", NUMBER, AS_THEY_COME, "messages that are handled at once"),
+        Key::accepted("nl-batch-delay-ms", NUMBER, AS_THEY_COME, "milliseconds between two batches"),
+    ]),
+};
+
+const NUMBER: Kind = Kind::U64 { min: 0, max: u32::MAX as u64 };
+
 /// What the start-up file says.
 fn configure(control: &Control, lcp: &Lcp) {
     let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return };
+    let disabled = |file: &str| {
+        let plugins = sections.get("plugins");
+        plugins
+            .is_some_and(|all| all.named("plugin").any(|(name, said)| name == file && said.flag("disable")))
+    };
+    lcp.follows_linux.set(!disabled("linux_nl_plugin.so"));
+    lcp.osi_is_on.set(!disabled("osi_plugin.so"));
     let Some(settings) = sections.get(SECTION.name) else { return };
     lcp.set_default_netns(settings.text("default netns"));
     if settings.flag("lcp-sync") {
         lcp.set_sync(Sync::On);
+    }
+    if settings.flag("lcp-auto-subint") {
+        lcp.set_auto_subint(Sync::On);
     }
 }
 
@@ -121,9 +168,18 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     add(&graph, shoal_ip4::PUNT_ARC, with, Ip4Punt)?;
     add(&graph, shoal_ip6::PUNT_ARC, with, Ip6Punt)?;
     add(&graph, shoal_arp::ARC, with, ArpReplies)?;
-    graph.add_packet(Xc(peers.clone()))?;
+    graph.add_packet(Xc { peers: peers.clone(), interfaces: table.clone() })?;
     graph.add_feature(FeatureSpec { arc: DEVICE_INPUT_ARC, node: "linux-cp-xc", before: &[], after: &[] });
-    let lcp = control.put(Lcp::new(control, peers)?);
+    graph.add_packet(Other { peers: peers.clone(), interfaces: table.clone() })?;
+    let protocols = Protocols::default();
+    graph.add_packet(Osi {
+        peers: peers.clone(),
+        interfaces: table.clone(),
+        protocols: protocols.clone(),
+    })?;
+    let ethernet = control.get::<Ethernet>()?;
+    let (other, osi) = (ethernet.edge_to("linux-cp-other")?, ethernet.edge_to("linux-cp-osi")?);
+    let lcp = control.put(Lcp::new(control, peers, other, (osi, protocols))?);
     configure(control, &lcp);
     lcp.started();
     interfaces.subscribe(|control, event| {

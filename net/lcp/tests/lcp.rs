@@ -1,13 +1,15 @@
 //! Images of interfaces, with packet-generator interfaces in place of TAPs: what the kernel gets, and what it sends.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
+// size: all of it is about one router with one stand-in for Linux.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_arp::Neighbours;
-use shoal_interface::{HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
+use shoal_interface::{HostEvent, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_lcp::{Lcp, LcpError, Sync};
@@ -39,8 +41,11 @@ const MODULES: &[&Module] = &[
 /// Stands in for the TAP driver: `pg100`, `pg101`, ...
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
+/// What listens to Linux.
+type Hears = Box<dyn Fn(HostEvent)>;
+
 #[derive(Default)]
-struct Said(RefCell<Vec<String>>);
+struct Said(RefCell<Vec<String>>, RefCell<Option<Hears>>);
 
 struct Fake {
     pg: Rc<Pg>,
@@ -81,6 +86,15 @@ impl HostPorts for Fake {
 
     fn host_index(&self, _: SwIfIndex) -> Option<u32> {
         Some(7)
+    }
+
+    fn set_up(&self, _: SwIfIndex, up: bool) -> Result<(), String> {
+        self.say((if up { "up" } else { "down" }).to_string())
+    }
+
+    fn listen(&self, _: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
+        *self.said.1.borrow_mut() = Some(hear);
+        Ok(Box::new(()))
     }
 
     fn set_mtu(&self, _: SwIfIndex, mtu: u16) -> Result<(), String> {
@@ -128,9 +142,9 @@ fn v6(phy: &Port) -> PacketBuilder {
     PacketBuilder::ethernet(PEER_MAC, phy.mac()).ip6(PEER6, US6)
 }
 
-/// What the kernel must get: the packet behind a header from the router's end of the cable.
+/// What the kernel must get: the frame as it was received.
 fn as_seen(frame: &[u8], dst: [u8; 6]) -> Vec<u8> {
-    [&dst[..], &[2, 0xfe, 0, 0, 1, 100], &frame[12..]].concat()
+    [&dst[..], &frame[6..]].concat()
 }
 
 #[test]
@@ -221,17 +235,11 @@ fn answers_to_arp_requests_of_the_kernel_reach_it() {
 fn what_the_kernel_sends_leaves_as_it_is() {
     let Setup { mut router, phy, host, .. } = setup();
     let syn_ack = TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0);
+    let from = || PacketBuilder::ethernet(phy.mac(), PEER_MAC);
     for frame in [
-        PacketBuilder::ethernet(phy.mac(), PEER_MAC)
-            .ip4([10, 0, 0, 1], PEER)
-            .tcp(22, 1000, syn_ack)
-            .ttl(1)
-            .build(),
-        PacketBuilder::ethernet(phy.mac(), PEER_MAC).ip6(US6, PEER6).tcp(22, 1000, syn_ack).ttl(1).build(),
-        PacketBuilder::ethernet(phy.mac(), [1, 0x80, 0xc2, 0, 0, 0x0e])
-            .ether_type(shoal_wire::EtherType(0x88cc))
-            .payload_len(60)
-            .build(),
+        from().ip4([10, 0, 0, 1], PEER).tcp(22, 1000, syn_ack).ttl(1).build(),
+        from().ip6(US6, PEER6).tcp(22, 1000, syn_ack).ttl(1).build(),
+        from().vlan(7).ip4([10, 0, 0, 1], PEER).udp(1, 2).build(),
     ] {
         router.generator().inject(host, frame.clone()).unwrap();
         router.run();
@@ -280,7 +288,7 @@ fn state_mtu_and_addresses_are_mirrored() {
     assert!(said(&router).is_empty());
     let lcp = router.get::<Lcp>();
     lcp.set_sync(Sync::On);
-    assert_eq!(said(&router), ["mtu 9000", "add 10.0.0.1/24", "add 10.0.1.1/24", "add 2001:db8::1/64"]);
+    assert_eq!(said(&router), ["mtu 9000", "up", "add 10.0.0.1/24", "add 10.0.1.1/24", "add 2001:db8::1/64"]);
     ip4.del_address(phy.index(), "10.0.1.1/24".parse().unwrap()).unwrap();
     router.get::<Ip6>().add_address(phy.index(), "2001:db8:1::1/64".parse().unwrap()).unwrap();
     router.interfaces().set_mtu(phy.index(), shoal_interface::MtuLayer::L3, 1400).unwrap();
@@ -446,7 +454,8 @@ fn commands_do_and_print_what_vpp_does() {
     run(&router, "lcp create", "interface=pg0 host-if=e0").unwrap();
     assert_eq!(
         run(&router, "show lcp", "").unwrap().to_text(),
-        "lcp default netns 'dataplane'\nlcp lcp-auto-subint off\nlcp lcp-sync on\n\
+        "lcp default netns 'dataplane'\nlcp lcp-auto-subint off\nlcp lcp-sync on\nlcp lcp-sync-unnumbered on\n\
+         lcp del-static-on-link-down off\nlcp del-dynamic-on-link-down off\n\
          itf-pair: [0] pg0 pg100 e0 7 type tap netns dataplane\n"
     );
     assert_eq!(run(&router, "show lcp", "").unwrap().to_json()["pairs"][0]["host_if"], "e0");
@@ -456,6 +465,37 @@ fn commands_do_and_print_what_vpp_does() {
     };
     assert_eq!(message, "pg0 has no pair");
 }
+
+#[test]
+fn borrowed_addresses_are_mirrored_as_those_of_hosts() {
+    let mut router = Router::new(MODULES);
+    let (phy, lender) = (router.pg(0), router.pg(1));
+    router.set_address(&lender, "10.0.1.1/24");
+    let lcp = router.get::<Lcp>();
+    lcp.set_sync(Sync::On);
+    lcp.create(phy.index(), "e0", None).unwrap();
+    router.get::<Ip4>().set_unnumbered(phy.index(), Some(lender.index())).unwrap();
+    assert_eq!(said(&router)[1..], ["add 10.0.1.1/32"]);
+    lcp.set_sync_unnumbered(Sync::Off);
+    assert_eq!(said(&router), ["del 10.0.1.1/32"]);
+}
+
+#[test]
+fn two_interfaces_of_the_router_can_be_a_pair() {
+    let mut router = Router::new(MODULES);
+    let (phy, host) = (router.pg(0), router.pg(1));
+    run(&router, "test lcp add phy", "phy=pg0 host=pg1").unwrap();
+    let frame = PacketBuilder::ethernet(phy.mac(), PEER_MAC).ip4([10, 0, 0, 1], PEER).udp(1, 2).build();
+    router.send(&host, &frame);
+    assert_eq!(phy.received_one(), frame);
+    run(&router, "test lcp add phy", "phy=pg0 host=pg1").unwrap_err();
+    run(&router, "test lcp del phy", "phy=pg0 host=pg1").unwrap();
+    run(&router, "test lcp del phy", "phy=pg0 host=pg1").unwrap_err();
+    assert!(router.interfaces().by_name("pg1").is_some());
+}
+
+#[path = "linux/mirror.rs"]
+mod mirror;
 
 /// Pairs through the binary API.
 mod api {
@@ -547,4 +587,52 @@ mod api {
         assert_eq!(number(add(&call, second, "refused")), Retval::SYSCALL_ERROR_1);
         assert_eq!(number(set(&call, false, second, "")), Retval::INVALID_SW_IF_INDEX);
     }
+}
+
+#[test]
+fn sub_interfaces_get_images_whose_frames_have_no_tags() {
+    use shoal_ethernet::{Ethernet, Match, Vid};
+    let mut router = Router::new(MODULES);
+    let phy = router.pg(0);
+    let (lcp, ethernet) = (router.get::<Lcp>(), router.get::<Ethernet>());
+    let exact = |id| Match::exact_dot1q(Vid::new(id).unwrap());
+    lcp.create(phy.index(), "e0", Some("dataplane")).unwrap();
+    let early = ethernet.create_sub(phy.index(), 9, exact(9)).unwrap();
+    assert_eq!(lcp.list().len(), 1, "only when it is wanted");
+    run(&router, "lcp lcp-auto-subint", "on").unwrap();
+    assert!(run(&router, "show lcp", "").unwrap().to_text().contains("lcp lcp-auto-subint on\n"));
+    let default = ethernet.create_sub(phy.index(), 8, Match::Default).unwrap();
+    let sub = ethernet.create_sub(phy.index(), 100, exact(100)).unwrap();
+    let pair = lcp.list().pop().unwrap();
+    assert_eq!((pair.phy, pair.name.as_str(), pair.netns.as_deref()), (sub, "e0.100", Some("dataplane")));
+    let why =
+        "pg0.8 takes frames with other tags, too: only a sub-interface with exact-match can have an image";
+    assert_eq!(lcp.create(default, "e8", None).unwrap_err().to_string(), why);
+    lcp.create(early, "early", None).unwrap();
+
+    let sink = router.generator().attach_sink(pair.host).unwrap();
+    router.interfaces().set_admin(sub, true).unwrap();
+    router.get::<Ip4>().add_address(sub, "10.0.0.1/24".parse().unwrap()).unwrap();
+    router.run();
+    phy.received();
+    sink.take();
+    // To Linux: without the tag.
+    let udp = PacketBuilder::ethernet(PEER_MAC, phy.mac()).ip4(PEER, [10, 0, 0, 1]).udp(1000, 179);
+    router.send(&phy, udp.clone().vlan(100).build());
+    assert_eq!(sink.take(), [udp.build()]);
+    // From Linux: with it.
+    let back = PacketBuilder::ethernet(phy.mac(), PEER_MAC).ip4([10, 0, 0, 1], PEER).udp(179, 1000);
+    router.generator().inject(pair.host, back.clone().build()).unwrap();
+    router.run();
+    assert_eq!(phy.received(), [back.vlan(100).build()]);
+    // The cable is that of the port.
+    let up = |router: &Router| router.interfaces().data(pair.host).unwrap().is_up();
+    router.interfaces().set_admin(phy.index(), false).unwrap();
+    assert!(!up(&router));
+    router.interfaces().set_admin(phy.index(), true).unwrap();
+    assert!(up(&router));
+    ethernet.delete_sub(sub).unwrap();
+    router.run();
+    assert_eq!(lcp.list().len(), 2);
+    assert_eq!(router.interfaces().name(pair.host).ok(), None, "the image goes with it");
 }

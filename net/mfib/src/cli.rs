@@ -10,6 +10,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::control::Change;
 use crate::show::{MfibListing, SummaryView};
+use crate::show_interfaces::{Flags, InterfaceListing};
 use crate::{EntryFlags, ItfFlags, Member, Mfib, MfibError, Prefix, Source};
 
 /// Commands of this crate.
@@ -47,7 +48,25 @@ pub static COMMANDS: &[Command] = &[
         show6,
     )
     .examples(&["show ip6 mfib", "show ip6 mfib table 0", "show ip6 mfib summary"]),
+    Command::new("show mfib interface", "Show interfaces of all multicast routes", show_interfaces)
+        .examples(&["show mfib interface"]),
+    Command::new("show mfib route flags", "Show what may be said of multicast routes", show_route_flags)
+        .examples(&["show mfib route flags"]),
+    Command::new("show mfib itf flags", "Show what may be said of their interfaces", show_itf_flags)
+        .examples(&["show mfib itf flags"]),
 ];
+
+fn show_interfaces(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::listing(InterfaceListing::new(control)?))
+}
+
+fn show_route_flags(_: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(Flags::of_entries()))
+}
+
+fn show_itf_flags(_: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(Flags::of_interfaces()))
+}
 
 fn address(args: &Args, name: &'static str) -> Result<(IpAddr, Option<u8>), CliError> {
     let text = args.text(name).unwrap_or_default();

@@ -22,6 +22,7 @@ use crate::table::{EVERY_TABLE, EntryData, Itf as ItfData, Key, Lengths, MOST_EN
 
 mod exactly;
 mod look;
+mod special;
 
 pub use exactly::Signal;
 
@@ -302,12 +303,7 @@ impl Mfib {
             fib: control.get::<Fib>()?,
             stale: RefCell::default(),
         };
-        // RFC 5771, 4: groups of the link are for whoever is on it. Those of IPv6 are known by interface: ip6-lookup.
-        let special = Prefix::group(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 24);
-        let say = Change { flags: EntryFlags::ACCEPT_ALL, members: vec![(Member::Local, ItfFlags::FORWARD)] };
-        special
-            .and_then(|prefix| mfib.update(EVERY_TABLE, prefix, Source::Special, &say, How::More))
-            .map_err(|e| InitError::Other(e.to_string()))?;
+        mfib.say_what_every_table_has().map_err(|e| InitError::Other(e.to_string()))?;
         Ok(mfib)
     }
 

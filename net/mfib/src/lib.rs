@@ -19,6 +19,7 @@ mod flags;
 mod node;
 mod running;
 mod show;
+mod show_interfaces;
 mod table;
 
 use std::marker::PhantomData;

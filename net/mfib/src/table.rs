@@ -141,7 +141,8 @@ impl MfibTable {
                 self.get(Key { table, group: self.masked(group, *len), len: *len, source: 0 }, guard)
             })
         };
-        of(table).or_else(|| of(EVERY_TABLE))
+        // Which groups of a link this router is in on which interface is known to ip6-lookup, for IPv6.
+        of(table).or_else(|| if self.0.family == Family::Ip4 { of(EVERY_TABLE) } else { None })
     }
 
     fn slot(&self, id: u32) -> Option<&Published<EntryData>> {

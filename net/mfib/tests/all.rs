@@ -6,3 +6,4 @@ mod bad_input;
 mod cli;
 mod common;
 mod forward;
+mod large;

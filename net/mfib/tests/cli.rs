@@ -50,10 +50,12 @@ fn a_route_is_added_shown_as_vpp_shows_it_and_taken_back() {
         show().to_text(),
         format!(
             "ipv4-VRF:0, fib_index:0 flags:none\n\
-             (10.0.0.9, 232.1.1.1/32):  flags:none, index:1 src:CLI\n Interfaces:\n  pg0: Accept\n  pg1: Forward\n \
-             multicast-ip4-chain\n  [@0]: replicate: [index:1 buckets:1]\n    [0] [@1]: {adj}\n\
-             (*, 224.0.0.0/24):  flags:Accept-all-itf, index:0 src:special\n Interfaces:\n  local: Forward\n \
+             (10.0.0.9, 232.1.1.1/32):  flags:none, index:2 src:CLI\n Interfaces:\n  pg0: Accept\n  pg1: Forward\n \
+             multicast-ip4-chain\n  [@0]: replicate: [index:2 buckets:1]\n    [0] [@1]: {adj}\n\
+             (*, 224.0.0.1/32):  flags:Accept-all-itf, index:0 src:special\n Interfaces:\n  local: Forward\n \
              multicast-ip4-chain\n  [@0]: replicate: [index:0 buckets:1]\n    [0] [@1]: dpo-receive\n\
+             (*, 224.0.0.2/32):  flags:Accept-all-itf, index:1 src:special\n Interfaces:\n  local: Forward\n \
+             multicast-ip4-chain\n  [@0]: replicate: [index:1 buckets:1]\n    [0] [@1]: dpo-receive\n\
              (*, 0.0.0.0/0):  flags:Drop\n"
         )
     );
@@ -77,7 +79,7 @@ fn prefixes_of_ip6_groups_are_routes_too() {
     assert!(shown.contains("(*, ff3e::/32):  flags:Accept-all-itf"), "{shown}");
     assert!(!run(&router, "show ip6 mfib", "group=ff0e::9").unwrap().to_text().contains("ff3e"));
     let summary = run(&router, "show ip6 mfib", "summary").unwrap().to_text();
-    assert_eq!(summary, "ipv6-VRF:0, fib_index:0 flags:none entries:1\n");
+    assert_eq!(summary, "ipv6-VRF:0, fib_index:0 flags:none entries:5\n");
 }
 
 #[test]
@@ -117,4 +119,24 @@ fn errors_name_what_is_wrong() {
     ] {
         assert_eq!(error(&router, items), want, "{items}");
     }
+}
+
+#[test]
+fn interfaces_and_flags_are_listed() {
+    let (router, _ports) = router(2);
+    run(&router, "ip mroute", "add first=232.1.1.1 via interface=pg0 Accept via interface=pg1 Forward")
+        .unwrap();
+    let text = run(&router, "show mfib interface", "").unwrap().to_text();
+    assert!(
+        text.starts_with("mFIB interfaces::\n0@ pg0: Accept,\n1@ pg1: Forward,\n2@ local: Forward,\n"),
+        "{text}"
+    );
+    assert_eq!(
+        run(&router, "show mfib route flags", "").unwrap().to_text(),
+        "S = Signal\nD = Drop\nC = Connected\nAA = Accept-all-itf\n"
+    );
+    assert_eq!(
+        run(&router, "show mfib itf flags", "").unwrap().to_text(),
+        "NS = Negate-Signal\nA = Accept\nF = Forward\nSP = Signal-Present\n"
+    );
 }

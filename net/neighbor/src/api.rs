@@ -9,7 +9,7 @@ use shoal_adj::Family;
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_message::{AddressFamily, InterfaceIndex, MacAddress, Message, Retval, Value};
 use shoal_module::Control;
-use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request, Subscribers};
+use shoal_module::api::{ApiMessage, ApiPart, Call, ClientIndex, Dump, Folder, Request, Subscribers};
 
 use crate::table::{FibEntry, Neighbour, Origin, WhenFull};
 use crate::{AnyNeighbours, Change, Changes, Event, Families, Flush, Info, NeighbourError, NewLimits};
@@ -354,6 +354,26 @@ impl Which {
 struct Watchers {
     v1: Subscribers<Which>,
     v2: Subscribers<Which>,
+}
+
+/// What a client wants to know of, for display.
+pub(crate) struct Watched {
+    pub(crate) interface: Option<SwIfIndex>,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) pid: u32,
+    pub(crate) client: u32,
+}
+
+/// What all clients want to know of.
+pub(crate) fn watched(control: &Control) -> Vec<Watched> {
+    let Ok(watchers) = control.get::<Watchers>() else { return Vec::new() };
+    let row = |(client, pid, which): (ClientIndex, u32, Which)| Watched {
+        interface: which.interface,
+        address: which.address,
+        pid,
+        client: client.0,
+    };
+    watchers.v1.list().into_iter().chain(watchers.v2.list()).map(row).collect()
 }
 
 /// Tells clients from now on.

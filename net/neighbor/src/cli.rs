@@ -14,14 +14,16 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_wire::MacAddress;
 
-use crate::api::Walk;
+use crate::api::{Walk, Watched, watched};
+use crate::counters::Messages;
 use crate::table::{FibEntry, Limits, Origin, WhenFull};
 use crate::{Families, Flush, Info, NeighbourError, NewLimits, Role, State};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
     Command::new(
-        "set ip neighbor [del] <interface> <address:ip-address> [<mac>] [static] [no-fib-entry] [count <count:u32>]",
+        "set ip neighbor [del] [static] [no-fib-entry] <interface> <address:ip-address> [<mac>] \
+         [static] [no-fib-entry] [count <count:u32>]",
         "Add or delete neighbours",
         neighbor,
     )
@@ -33,7 +35,8 @@ pub static COMMANDS: &[Command] = &[
         "set ip neighbor del loop0 10.0.0.2",
     ]),
     Command::new(
-        "ip neighbor [del] <interface> <address:ip-address> [<mac>] [static] [no-fib-entry] [count <count:u32>]",
+        "ip neighbor [del] [static] [no-fib-entry] <interface> <address:ip-address> [<mac>] \
+         [static] [no-fib-entry] [count <count:u32>]",
         "The older form of `set ip neighbor'",
         neighbor,
     )
@@ -65,6 +68,14 @@ pub static COMMANDS: &[Command] = &[
          room, first of those that never answered a question of this router.",
     )
     .examples(&["set ip neighbor-config ip4 limit 1000 age 300 recycle"]),
+    Command::new("show ip neighbor-watcher", "Show which clients want to know of neighbours", watchers)
+        .examples(&["show ip neighbor-watcher"]),
+    Command::new(
+        "show ip neighbor-stats [<interface>]",
+        "Show how many messages of ARP and neighbour discovery interfaces sent and received",
+        stats,
+    )
+    .examples(&["show ip neighbor-stats", "show ip neighbor-stats loop0"]),
     Command::new("show ip neighbor-config", "Show the limits of the neighbour tables", show_config)
         .examples(&["show ip neighbor-config"]),
 ];
@@ -236,6 +247,71 @@ impl fmt::Display for Configs {
         }
         Ok(())
     }
+}
+
+#[derive(Serialize)]
+struct Watcher {
+    address: Option<IpAddr>,
+    interface: Option<String>,
+    pid: u32,
+    client: u32,
+}
+
+/// `show ip neighbor-watcher`.
+#[derive(Serialize)]
+struct Watchers(Vec<Watcher>);
+
+impl fmt::Display for Watchers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Watcher { address, interface, pid, client }| {
+            let address = address.map_or("*".to_owned(), |a| a.to_string());
+            let interface = interface.as_deref().unwrap_or("*");
+            writeln!(f, "Key: {address}, {interface}\n  Pid: {pid}, Client: {client}")
+        })
+    }
+}
+
+fn watchers(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let interfaces = control.get::<Interfaces>()?;
+    let name = |i: SwIfIndex| interfaces.name(i).unwrap_or_else(|_| "deleted".to_owned());
+    let row = |Watched { interface, address, pid, client }| Watcher {
+        address,
+        interface: interface.map(name),
+        pid,
+        client,
+    };
+    Ok(Output::view(Watchers(watched(control).into_iter().map(row).collect())))
+}
+
+/// One interface of `show ip neighbor-stats`.
+#[derive(Serialize)]
+struct Stats {
+    interface: String,
+    protocols: BTreeMap<&'static str, Vec<Messages>>,
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.interface)?;
+        for (protocol, kinds) in &self.protocols {
+            let side = |of: fn(&Messages) -> u64| {
+                kinds.iter().map(|m| format!("{}:{}", m.kind, of(m))).collect::<Vec<_>>().join(" ")
+            };
+            writeln!(f, "  {protocol}: rx:[{}] tx:[{}]", side(|m| m.rx), side(|m| m.tx))?;
+        }
+        Ok(())
+    }
+}
+
+fn stats(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let interfaces = control.get::<Interfaces>()?;
+    let all = interface(args)?.map_or_else(|| interfaces.indices(), |only| vec![only]);
+    let families = Families::of(control).all();
+    let rows = all.into_iter().filter_map(move |index| {
+        let protocols = families.iter().map(|(_, n)| n.messages(index)).collect();
+        Some(Stats { interface: interfaces.name(index).ok()?, protocols })
+    });
+    Ok(Output::rows_in("interfaces", "", rows))
 }
 
 fn show_config(control: &Control, _: &Args) -> Result<Output, CliError> {

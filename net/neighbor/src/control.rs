@@ -12,9 +12,9 @@ use shoal_graph::clock::Time;
 use shoal_graph::process::Sender;
 use shoal_graph::{Edge, Graph};
 use shoal_infra::qsbr;
-use shoal_interface::{Event, IfData, IfFlags, Interfaces, SwIfIndex};
+use shoal_interface::{Event, IfData, IfFlags, Interfaces, LinkHeader, SwIfIndex};
 use shoal_module::{Control, InitError};
-use shoal_wire::{EthernetHeader, IntoBytes, MacAddress};
+use shoal_wire::MacAddress;
 
 use crate::changes::{self, Change, Changes};
 use crate::counters::HeldCounters;
@@ -40,6 +40,8 @@ struct Installed {
     route: Option<FibIndex>,
     /// What was known when it was entered or changed.
     known: Neighbour,
+    /// The station that the operator gave it, though the network may say otherwise.
+    given: Option<MacAddress>,
 }
 
 /// Which entries a flush forgets.
@@ -186,9 +188,12 @@ impl<P: Protocol> Neighbours<P> {
     /// An adjacency's line with all that is needed to send; `None` as long as something is missing.
     fn complete(&self, (interface, address): Key<P::Addr>, link: Link) -> Option<Adj> {
         let data = self.interfaces.data(interface).ok().filter(IfData::is_up)?;
-        let header = if data.flags().has(IfFlags::ETHERNET) {
+        let header = if data.flags().all(IfFlags::ETHERNET.set(IfFlags::POINT_TO_POINT, true)) {
+            // The other end takes what is for everybody.
+            LinkHeader::new(&data, MacAddress::BROADCAST, link.ether_type()).to_vec()
+        } else if data.flags().has(IfFlags::ETHERNET) {
             let known = self.table.borrow().get((interface, address))?;
-            EthernetHeader::new(data.mac(), known.mac, link.ether_type()).as_bytes().to_vec()
+            LinkHeader::new(&data, known.mac, link.ether_type()).to_vec()
         } else {
             // A link without stations: nothing to resolve, nothing to put in front.
             Vec::new()
@@ -213,7 +218,15 @@ impl<P: Protocol> Neighbours<P> {
         // What an operator says is not doubted, as in VPP; a dynamic entry is from when the network speaks of it.
         self.trust((interface, address));
         self.answered((interface, address));
+        if let Some(installed) = self.installed.borrow_mut().get_mut(&(interface, address)) {
+            installed.given = Some(mac);
+        }
         Ok(())
+    }
+
+    /// Whether a neighbour is the one that the operator gave.
+    pub fn is_given(&self, key: Key<P::Addr>) -> bool {
+        self.installed.borrow().get(&key).is_some_and(|i| i.given == Some(i.known.mac))
     }
 
     /// A station said which address it has; `state` is how sure that makes us that packets reach it, `proof` whether
@@ -360,14 +373,16 @@ impl<P: Protocol> Neighbours<P> {
         // It may have been there before, incomplete.
         self.adjacencies.refresh_neighbour(key.0, key.1.into());
         let route = self.announce(key, known.fib_entry);
-        self.installed.borrow_mut().insert(key, Installed { adj, route, known });
+        self.installed.borrow_mut().insert(key, Installed { adj, route, known, given: None });
         self.ring();
         Ok(())
     }
 
     /// Takes out of other tables what a neighbour had there; the table has forgotten it already.
     fn uninstall(&self, key: Key<P::Addr>) {
-        let Some(Installed { adj, route, known }) = self.installed.borrow_mut().remove(&key) else { return };
+        let Some(Installed { adj, route, known, .. }) = self.installed.borrow_mut().remove(&key) else {
+            return;
+        };
         self.marked.borrow_mut().remove(&key);
         self.withdraw(key, route);
         let ways = self.reach.borrow_mut().remove(key);

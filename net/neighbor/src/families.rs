@@ -10,6 +10,7 @@ use shoal_interface::SwIfIndex;
 use shoal_module::Control;
 use shoal_wire::MacAddress;
 
+use crate::counters::Messages;
 use crate::table::{FibEntry, Limits, Origin};
 use crate::{Address, Flush, Info, NeighbourError, Neighbours, NewLimits, Protocol};
 
@@ -23,6 +24,8 @@ pub trait AnyNeighbours {
     fn list_after(&self, after: Option<(SwIfIndex, IpAddr)>, most: usize) -> Vec<Info<IpAddr>>;
     /// As [`Neighbours::adjacency`]; nothing if the address is of another family.
     fn adjacency(&self, key: (SwIfIndex, IpAddr)) -> Option<AdjIndex>;
+    /// As [`Neighbours::is_given`]; no if the address is of another family.
+    fn is_given(&self, key: (SwIfIndex, IpAddr)) -> bool;
     /// As [`Neighbours::begin_replacement`].
     fn begin_replacement(&self);
     /// As [`Neighbours::end_replacement`].
@@ -46,6 +49,8 @@ pub trait AnyNeighbours {
     fn remove_many(&self, first: (SwIfIndex, IpAddr), count: u32) -> Result<(), NeighbourError>;
     /// As [`Neighbours::flush`].
     fn flush(&self, interface: Option<SwIfIndex>, which: Flush);
+    /// The name of the protocol, and how many of its messages came in and went out on an interface.
+    fn messages(&self, interface: SwIfIndex) -> (&'static str, Vec<Messages>);
     /// As [`Neighbours::limits`].
     fn limits(&self) -> Limits;
     /// As [`Neighbours::set_limits`].
@@ -81,6 +86,10 @@ impl<P: Protocol> AnyNeighbours for Neighbours<P> {
         Neighbours::list_after(self, after, most).into_iter().map(any).collect()
     }
 
+    fn is_given(&self, (interface, address): (SwIfIndex, IpAddr)) -> bool {
+        P::Addr::of(address).is_some_and(|address| Neighbours::is_given(self, (interface, address)))
+    }
+
     fn adjacency(&self, (interface, address): (SwIfIndex, IpAddr)) -> Option<AdjIndex> {
         Neighbours::adjacency(self, (interface, P::Addr::of(address)?))
     }
@@ -110,6 +119,10 @@ impl<P: Protocol> AnyNeighbours for Neighbours<P> {
 
     fn flush(&self, interface: Option<SwIfIndex>, which: Flush) {
         Neighbours::flush(self, interface, which);
+    }
+
+    fn messages(&self, interface: SwIfIndex) -> (&'static str, Vec<Messages>) {
+        (P::NAME, self.protocol().messages(interface))
     }
 
     fn limits(&self) -> Limits {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod answers;
 pub mod api;
 mod changes;
 pub mod cli;
@@ -15,6 +16,7 @@ pub mod counters;
 mod error;
 mod families;
 pub mod message;
+pub mod node;
 pub mod process;
 mod protocol;
 mod running;
@@ -22,6 +24,7 @@ pub mod table;
 pub mod throttle;
 
 pub use address::Address;
+pub use answers::{Answer, Answers, Listening};
 pub use changes::{Change, Changes, Event};
 pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
 pub use error::NeighbourError;

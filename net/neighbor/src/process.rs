@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use futures_lite::future;
 use shoal_graph::process::{Processes, Receiver};
 
 use crate::message::Waiting;
@@ -19,15 +18,6 @@ pub async fn hold<P: Protocol>(neighbours: Rc<Neighbours<P>>, packets: Receiver<
 pub async fn age<P: Protocol>(neighbours: Rc<Neighbours<P>>, processes: Rc<Processes>, bell: Receiver<()>) {
     loop {
         neighbours.tick();
-        let rung = async {
-            // An error means that nobody is left to ring.
-            if bell.recv().await.is_err() {
-                future::pending::<()>().await;
-            }
-        };
-        match neighbours.deadline() {
-            Some(due) => future::or(rung, processes.sleep(due.since(processes.clock().now()))).await,
-            None => rung.await,
-        }
+        processes.rung_or_due(&bell, neighbours.deadline()).await;
     }
 }

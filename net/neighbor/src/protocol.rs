@@ -10,6 +10,7 @@ use shoal_interface::IfData;
 use shoal_wire::MacAddress;
 
 use crate::Address;
+use crate::counters::Messages;
 use crate::table::Key;
 
 /// A question to a link: who has this address?
@@ -17,8 +18,8 @@ use crate::table::Key;
 pub struct Question<A> {
     /// The link.
     pub interface: SwIfIndex,
-    /// Our station's address there.
-    pub mac: MacAddress,
+    /// What it is like: our station's address there, and tags.
+    pub data: IfData,
     /// Our own address to ask with.
     pub source: A,
     /// The neighbour that may have gone; `None` asks everybody.
@@ -53,6 +54,8 @@ pub trait Protocol: Sized + 'static {
     type Addr: Address;
     /// Their family.
     const FAMILY: Family;
+    /// What it is called where its messages are counted.
+    const NAME: &'static str;
     /// Whether neighbours must confirm from time to time that they are there, and how soon.
     const TIMING: Option<Timing>;
 
@@ -68,6 +71,10 @@ pub trait Protocol: Sized + 'static {
     fn source_for(&self, key: Key<Self::Addr>) -> Option<Self::Addr>;
     /// A question as a packet for `interface-output`, counted; `None` when there is no buffer.
     fn question(&self, question: &Question<Self::Addr>, cache: &mut Cache) -> Option<Buffer>;
+    /// How many messages of the protocol came in and went out on an interface.
+    fn messages(&self, interface: SwIfIndex) -> Vec<Messages>;
+    /// The interface that lends an unnumbered one its addresses.
+    fn lender(&self, interface: SwIfIndex) -> Option<SwIfIndex>;
     /// Enters a neighbour's host route.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
-//! What rebuilds static neighbours and the limits of the tables. What the network told is learnt again.
+//! What rebuilds the neighbours that an operator gave and the limits of the tables. What the network told is learnt again.
 
 // Writing to a String cannot fail.
 use std::fmt::Write as _;
+
+use std::rc::Rc;
 
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
@@ -30,12 +32,17 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         if line.len() > before {
             running.line(Phase::System, line);
         }
-        for info in neighbours.list().into_iter().filter(|n| n.neighbour.origin == Origin::Static) {
-            let Ok(name) = interfaces.name(info.interface) else { continue };
+        let interfaces = Rc::clone(&interfaces);
+        running.each(neighbours.list(), move |running, info| {
+            if !neighbours.is_given((info.interface, info.address)) {
+                return;
+            }
+            let Ok(name) = interfaces.name(info.interface) else { return };
             let entry = if info.neighbour.fib_entry == FibEntry::Unwanted { " no-fib-entry" } else { "" };
             let (name, mac) = (word(&name), info.neighbour.mac);
-            let line = format!("set ip neighbor {name} {} {mac} static{entry}", info.address);
+            let fixed = if info.neighbour.origin == Origin::Static { " static" } else { "" };
+            let line = format!("set ip neighbor {name} {} {mac}{fixed}{entry}", info.address);
             running.line(Phase::Neighbors, line);
-        }
+        });
     }
 }

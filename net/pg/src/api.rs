@@ -56,6 +56,8 @@ pub enum PgInterfaceMode {
 pub struct PgInterfaceFlags(pub u32);
 
 impl PgInterfaceFlags {
+    /// Checksums of received packets are left open.
+    pub const CHECKSUM: u32 = 1;
     /// It takes packets that are too large for its link.
     pub const GSO: u32 = 2;
     /// It may join packets into large ones.
@@ -94,7 +96,7 @@ pub struct PgCreateInterfaceV2 {
 pub struct PgCreateInterfaceV3 {
     /// The number in its name.
     pub interface_id: InterfaceIndex,
-    /// What it can do. It always completes checksums.
+    /// What it can do. It always completes checksums of packets it sends.
     pub pg_flags: PgInterfaceFlags,
     /// Payload bytes of each piece of a large packet.
     pub gso_size: u32,
@@ -154,7 +156,8 @@ fn create(
         PgInterfaceMode::Ip6 => Mode::Ip6,
     };
     let coalesce = flags & PgInterfaceFlags::COALESCE != 0;
-    let create = CreateInterface { id: id.0, mac: None, gso_size, coalesce, mode };
+    let checksum_offload = flags & PgInterfaceFlags::CHECKSUM != 0;
+    let create = CreateInterface { id: id.0, mac: None, gso_size, coalesce, checksum_offload, mode };
     let pg = pg(call)?;
     let index = pg.create_interface(&create)?;
     pg.interfaces.set_fed(index);

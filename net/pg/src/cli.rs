@@ -155,6 +155,7 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
         mac: args.opt::<MacAddress>("mac")?,
         gso_size: gso.then(|| gso_size.unwrap_or(1460)),
         coalesce: args.has("coalesce-enabled"),
+        checksum_offload: args.has("csum-offload-enabled"),
         mode: mode.unwrap_or_default(),
     };
     let pg = control.get::<Pg>()?;

@@ -2,14 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_graph::{FeatureSpec, Graph, NoNext, NodeIndex, PacketNode};
-use shoal_interface::{Create, DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
+use shoal_interface::{
+    Create, DEVICE_INPUT_ARC, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex, random_mac,
+};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
@@ -36,6 +37,8 @@ pub struct CreateInterface {
     pub gso_size: Option<u16>,
     /// Whether received pieces may be joined into large packets.
     pub coalesce: bool,
+    /// Whether checksums of received packets are left open, as a host leaves them to a device.
+    pub checksum_offload: bool,
     /// What its packets begin with.
     pub mode: Mode,
 }
@@ -121,7 +124,7 @@ impl Pg {
             return Ok(there);
         }
         let name = format!("pg{}", create.id);
-        let port = Port::new(create.mode, create.gso_size.unwrap_or(0), create.coalesce);
+        let port = Port::new(create);
         let mut flags = IfFlags::TX_CHECKSUM.set(IfFlags::ETHERNET, create.mode == Mode::Ethernet);
         flags = flags.set(IfFlags::TX_GSO, create.gso_size.is_some());
         let device = PgDevice { id: create.id, port: Arc::clone(&port) };
@@ -251,10 +254,4 @@ impl Pg {
         self.graph.threads().iter().for_each(|t| self.graph.wake(t.index));
         Ok(())
     }
-}
-
-/// A random address in the range VPP uses for its own interfaces.
-fn random_mac() -> MacAddress {
-    let [a, b, c, d, ..] = RandomState::new().hash_one(std::process::id()).to_be_bytes();
-    MacAddress([0x02, 0xfe, a, b, c, d])
 }

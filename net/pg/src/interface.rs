@@ -13,6 +13,7 @@ use shoal_wire::pcap::LinkType;
 
 use crate::CreateInterface;
 use crate::capture::Capture;
+use crate::receive::Receive;
 use crate::sink::Sink;
 
 /// What the packets of an interface begin with.
@@ -74,6 +75,8 @@ pub(crate) struct Port {
     pub(crate) mode: Mode,
     /// Bytes of payload in each piece of a large packet, 0 when the interface takes none.
     pub(crate) gso_size: u16,
+    /// Whether checksums of received packets are left open.
+    pub(crate) checksum_offload: bool,
     /// Whether it merges small packets into large ones, when it takes those.
     pub(crate) coalesce: AtomicBool,
     /// Whether a capture runs or a sink is there, so that the locks are taken only then.
@@ -95,16 +98,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Port {
-    pub(crate) fn new(mode: Mode, gso_size: u16, coalesce: bool) -> Arc<Self> {
+    pub(crate) fn new(made: &CreateInterface) -> Arc<Self> {
         Arc::new(Port {
-            mode,
-            gso_size,
-            coalesce: AtomicBool::new(coalesce),
+            mode: made.mode,
+            gso_size: made.gso_size.unwrap_or(0),
+            checksum_offload: made.checksum_offload,
+            coalesce: AtomicBool::new(made.coalesce),
             watched: AtomicBool::new(false),
             outlets: Mutex::default(),
             waiting: AtomicUsize::new(0),
             injected: Mutex::default(),
         })
+    }
+
+    /// What its device says of received packets.
+    pub(crate) fn receive(&self) -> Receive {
+        Receive { checksum: self.checksum_offload, gso_size: self.gso_size }
     }
 
     pub(crate) fn outlets(&self) -> MutexGuard<'_, Outlets> {

@@ -13,6 +13,7 @@ pub mod data;
 mod error;
 mod interface;
 mod node;
+mod receive;
 mod running;
 mod show;
 mod sink;

@@ -25,6 +25,9 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         if made.coalesce {
             line.push_str(" coalesce-enabled");
         }
+        if made.checksum_offload {
+            line.push_str(" csum-offload-enabled");
+        }
         if made.mode != Mode::Ethernet {
             let _ = write!(line, " mode {}", made.mode);
         }

@@ -42,7 +42,7 @@ pub struct StreamSpec {
     pub size: Option<Size>,
     /// Most packets at once, 1 to 256.
     pub maxframe: usize,
-    /// The worker it runs on, 0 for the first; the main thread if there are no workers.
+    /// The worker it runs on, 0 for the first, modulo the number of workers; the main thread if there are none.
     pub worker: Option<usize>,
     /// The interface that receives the packets; `None` makes one with the stream's number.
     pub interface: Option<SwIfIndex>,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
+use shoal_adj::{Adj, AdjKind, Adjacencies};
 use shoal_buffer::{Flags, SwIfIndex};
 use shoal_fib::{Family, Fib, FibError, FibIndex};
 use shoal_graph::clock::Time;
@@ -44,7 +45,10 @@ pub enum PingError {
     /// A node is not there.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// No route, or the interface has no address.
+    /// No route.
+    #[error("no egress interface")]
+    NoEgress,
+    /// The interface has no address.
     #[error("no source address for egress interface")]
     NoSource,
     /// A link-local address is one on every link.
@@ -96,6 +100,20 @@ pub struct Echo {
     listener: Listener,
 }
 
+/// Why there is no address to ask a host from.
+fn no_source(control: &Control, target: &Target, fib: FibIndex) -> PingError {
+    let adjacency = || -> Result<Adj, Missing> {
+        let found = control.get::<Fib>()?.lookup(fib, target.address);
+        Ok(control.get::<Adjacencies>()?.first(found))
+    };
+    let leads_out = |adj: Adj| !matches!(adj.kind(), AdjKind::None | AdjKind::Drop | AdjKind::Unreachable);
+    if target.source.is_some() || adjacency().is_ok_and(leads_out) {
+        PingError::NoSource
+    } else {
+        PingError::NoEgress
+    }
+}
+
 /// Our address to ask an IPv4 host from.
 fn source4(control: &Control, target: &Target, to: Ipv4Addr, fib: FibIndex) -> Result<Ipv4Addr, PingError> {
     let ip4 = control.get::<Ip4>()?;
@@ -103,7 +121,7 @@ fn source4(control: &Control, target: &Target, to: Ipv4Addr, fib: FibIndex) -> R
         Some(interface) => ip4.spoken(interface).first().map(Ip4Prefix::addr),
         None => ip4.source_for(to, fib),
     };
-    source.ok_or(PingError::NoSource)
+    source.map_or_else(|| Err(no_source(control, target, fib)), Ok)
 }
 
 /// Our address to ask an IPv6 host from. RFC 6724, 5, rule 2: a host on the link is asked from the link-local one.
@@ -118,7 +136,7 @@ fn source6(control: &Control, target: &Target, to: Ipv6Addr, fib: FibIndex) -> R
             own.iter().find(|a| a.contains(to)).or(own.first()).map(Ip6Prefix::addr)
         }
     };
-    source.ok_or(PingError::NoSource)
+    source.map_or_else(|| Err(no_source(control, target, fib)), Ok)
 }
 
 impl Echo {

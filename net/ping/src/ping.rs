@@ -4,24 +4,25 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_lite::future;
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
 use shoal_icmp::{Answer, Heard};
 use shoal_module::Control;
 use shoal_module::cli::{CliError, Gone, Sink};
 
-use crate::echo::{Echo, HEADER, PingError, Target};
+use crate::echo::{Echo, PingError, Target};
 use crate::text::{Milliseconds, Percent, Said};
 use crate::wait::{Woken, wait};
 
-/// How long the last answers may take, whatever the interval.
+/// How long a command waits for the last answers at least, whatever the interval.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Shortest and longest time between requests, in seconds.
 pub(crate) const INTERVALS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 
-/// TTL or hop limit of requests (RFC 1700).
-const TTL: u8 = 64;
+/// TTL or hop limit of requests: as far as a packet can go, as VPP's.
+const TTL: u8 = 255;
 
 /// What `ping` is asked to do.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,6 +60,8 @@ struct Run<'a> {
     echo: Echo,
     processes: &'a Processes,
     sink: &'a Sink,
+    /// How long the last answers may take.
+    last: Duration,
     open: HashMap<u16, Open>,
     sent: u64,
     received: u64,
@@ -137,7 +140,7 @@ impl Run<'_> {
             if n < self.ping.repeat {
                 self.listen(begin.after(self.ping.interval), |_| false).await?;
             } else {
-                self.listen(begin.after(self.ping.interval.max(LAST)), |run| run.open.is_empty()).await?;
+                self.listen(begin.after(self.last), |run| run.open.is_empty()).await?;
             }
         }
         Ok(())
@@ -152,15 +155,24 @@ impl Ping {
     pub async fn run(self, control: Rc<Control>, sink: Sink) -> Result<(), CliError> {
         let processes = control.processes()?;
         let echo = match Echo::new(&control, self.target) {
-            Err(PingError::NoSource) => {
+            Err(why @ (PingError::NoSource | PingError::NoEgress)) => {
+                for n in 1..=self.repeat {
+                    sink.line(format_args!("Failed: {why}"))?;
+                    if n < self.repeat {
+                        future::or(processes.sleep(self.interval), sink.gone()).await;
+                    }
+                    if sink.is_gone() {
+                        break;
+                    }
+                }
                 // VPP counts what it could not send as not sent, and so does not fail.
-                sink.line(format_args!("Failed: {}", PingError::NoSource))?;
                 return Ok(sink.text("\nStatistics: 0 sent, 0 received, 0% packet loss\n")?);
             }
             echo => echo?,
         };
         let (open, processes) = (HashMap::new(), &*processes);
-        let mut run = Run { ping: self, echo, processes, sink: &sink, open, sent: 0, received: 0 };
+        let last = self.interval.max(LAST);
+        let mut run = Run { ping: self, echo, processes, sink: &sink, last, open, sent: 0, received: 0 };
         let ended = run.all().await;
         let Run { sent, received, .. } = run;
         if ended.is_err() {
@@ -179,15 +191,11 @@ impl Ping {
     pub(crate) async fn count(self, control: Rc<Control>, sink: &Sink) -> Result<(u64, u64), CliError> {
         let processes = control.processes()?;
         let echo = Echo::new(&control, self.target)?;
-        let mut run =
-            Run { ping: self, echo, processes: &processes, sink, open: HashMap::new(), sent: 0, received: 0 };
+        // As VPP: a client that asks for a short interval wants its event soon.
+        let (last, open, processes) = (self.interval, HashMap::new(), &*processes);
+        let mut run = Run { ping: self, echo, processes, sink, last, open, sent: 0, received: 0 };
         // One that ends early has counted, too.
         let _ = run.all().await;
         Ok((run.sent, run.received))
-    }
-
-    /// Bytes of the ICMP messages it sends.
-    pub fn message_bytes(&self) -> usize {
-        HEADER + self.target.size
     }
 }

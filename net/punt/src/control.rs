@@ -2,9 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path as FilePath;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use async_io::Async;
 use shoal_adj::Family;
 use shoal_fib::{Fib, Held, Path};
 use shoal_graph::{EVERYBODY, Edge, Graph};
@@ -16,8 +19,10 @@ use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError};
 use shoal_wire::IpProtocol;
 
-use crate::node::{Kind, V4, V6};
-use crate::{PuntError, Shared};
+use crate::node::{By, Item, Kind, RxError, TxError, V4, V6};
+use crate::reasons::OURS;
+use crate::sockets::{Sent, Sockets};
+use crate::{PuntError, PuntReason, Reasons, Shared, What};
 
 /// What of the packets for this router is punted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -76,6 +81,8 @@ struct Side {
     listeners: Arc<Listeners>,
     shared: Shared,
     edge: Cell<Edge>,
+    /// The edges to the nodes of sockets: of ports, and of protocols.
+    sockets: Cell<[Edge; 2]>,
     /// Ports that were given to the punt node because of [`L4::AllUdp`], so that all of them can be given back.
     all_udp: Cell<bool>,
     registered: RefCell<BTreeSet<L4>>,
@@ -83,12 +90,28 @@ struct Side {
     rate: Cell<Option<Rate>>,
 }
 
+/// Protocols that this router answers itself.
+const OWN: [IpProtocol; 3] = [IpProtocol::UDP, IpProtocol::ICMP, IpProtocol::ICMP6];
+
 /// What the host gets.
 pub struct Punt {
     graph: Rc<Graph>,
     fib: Rc<Fib>,
     interfaces: Rc<Interfaces>,
     sides: [Side; 2],
+    sockets: Sockets,
+    reasons: Rc<Reasons>,
+    /// The edge from `punt-dispatch` to the node of sockets.
+    exceptions: Cell<Edge>,
+    counters: RefCell<Counters>,
+}
+
+/// Where what happens on the main thread is counted: at the nodes of sockets, by their names' order, and at the one by
+/// which clients' packets come in.
+#[derive(Default)]
+struct Counters {
+    sent: BTreeMap<&'static str, [usize; 2]>,
+    received: BTreeMap<u32, usize>,
 }
 
 impl L4 {
@@ -110,6 +133,7 @@ impl Side {
             listeners,
             shared,
             edge: Cell::new(Edge::DROP),
+            sockets: Cell::new([Edge::DROP; 2]),
             all_udp: Cell::new(false),
             registered: RefCell::default(),
             redirects: RefCell::default(),
@@ -138,6 +162,46 @@ impl Side {
     fn give_port(&self, port: u16) {
         if self.listeners.udp(port) == Some(self.edge.get()) {
             self.set_udp(port, None);
+        }
+    }
+
+    /// Packets to a port go to a socket, if the port is nobody's or the punt node's.
+    fn take_port_for_socket(&self, port: u16) -> Result<(), PuntError> {
+        let [to, _] = self.sockets.get();
+        match self.listeners.udp(port) {
+            Some(edge) if edge != self.edge.get() && edge != to => Err(self.taken(L4::Udp(port))),
+            _ => {
+                self.set_udp(port, Some(to));
+                Ok(())
+            }
+        }
+    }
+
+    fn take_protocol_for_socket(&self, n: u8) -> Result<(), PuntError> {
+        let [_, to] = self.sockets.get();
+        match self.listeners.protocol(IpProtocol(n)) {
+            Some(edge) if edge != self.edge.get() && edge != to => Err(self.taken(L4::Protocol(n))),
+            _ => {
+                self.listeners.set_protocol(IpProtocol(n), Some(to));
+                Ok(())
+            }
+        }
+    }
+
+    /// They go where they went before.
+    fn give_from_socket(&self, what: What) {
+        let (registered, punt) = (self.registered.borrow(), self.edge.get());
+        match what {
+            What::Udp(_, port) => {
+                let punted = self.all_udp.get() || registered.contains(&L4::Udp(port));
+                self.set_udp(port, punted.then_some(punt));
+            }
+            What::Protocol(_, n) => {
+                let all_tcp = IpProtocol(n) == IpProtocol::TCP && registered.contains(&L4::AllTcp);
+                let punted = all_tcp || registered.contains(&L4::Protocol(n));
+                self.listeners.set_protocol(IpProtocol(n), punted.then_some(punt));
+            }
+            What::Exception(_) => {}
         }
     }
 
@@ -199,11 +263,20 @@ impl Punt {
             fib: control.get()?,
             interfaces: control.get()?,
             sides: [Side::new(Family::Ip4, listeners4, ip4), Side::new(Family::Ip6, listeners6, ip6)],
+            sockets: Sockets::new(control.graph()?, control.get()?),
+            reasons: control.get()?,
+            exceptions: Cell::new(Edge::DROP),
+            counters: RefCell::default(),
         })
     }
 
-    pub(crate) fn set_edges(&self, edges: [Edge; 2]) {
-        self.sides.iter().zip(edges).for_each(|(side, edge)| side.edge.set(edge));
+    /// Where packets leave for the punt arc and for sockets, of both families and of `punt-dispatch`.
+    pub(crate) fn set_edges(&self, edges: [[Edge; 3]; 2], exceptions: Edge) {
+        for (side, [punt, port, protocol]) in self.sides.iter().zip(edges) {
+            side.edge.set(punt);
+            side.sockets.set([port, protocol]);
+        }
+        self.exceptions.set(exceptions);
     }
 
     fn side(&self, family: Family) -> &Side {
@@ -220,8 +293,7 @@ impl Punt {
     /// They are somebody else's, cannot be, or were not the host's.
     pub fn set(&self, what: Registered, standing: Standing) -> Result<(), PuntError> {
         if let L4::Protocol(n) = what.l4
-            && [IpProtocol::UDP, IpProtocol::TCP, IpProtocol::ICMP, IpProtocol::ICMP6]
-                .contains(&IpProtocol(n))
+            && (OWN.contains(&IpProtocol(n)) || IpProtocol(n) == IpProtocol::TCP)
         {
             return Err(PuntError::Protocol(n));
         }
@@ -335,7 +407,120 @@ impl Punt {
         for (node, on) in nodes {
             self.graph.enable_feature(arc, node, EVERYBODY, on)?;
         }
+        // As VPP: what this router has no use for is punted. Without a redirect its sender is told instead.
+        let side = self.side(family);
+        side.listeners.set_others(redirect.then(|| side.edge.get()));
         Ok(())
+    }
+
+    /// The sockets packets go to and come from.
+    pub fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+
+    /// Why packets are punted.
+    pub fn reasons(&self) -> &Reasons {
+        &self.reasons
+    }
+
+    /// Opens the router's own socket; tells what to read from.
+    ///
+    /// # Errors
+    /// It is open, or the system refuses.
+    pub(crate) fn open_socket(&self, path: &FilePath) -> Result<Rc<Async<UnixDatagram>>, PuntError> {
+        let socket = self.sockets.open(path)?;
+        let all = self.graph.error_counters();
+        let at = |node: &str, name: &str| {
+            all.iter().rposition(|(n, counter)| n == node && counter.name == name).unwrap_or(usize::MAX)
+        };
+        let sent = By::ALL.map(|by| {
+            let name = |error: TxError| {
+                <TxError as shoal_graph::ErrorCounters>::COUNTERS
+                    .get(shoal_graph::ErrorCounters::index(error) as usize)
+                    .map_or("", |counter| counter.name)
+            };
+            (by.node(), [at(by.node(), name(TxError::Tx)), at(by.node(), name(TxError::Failed))])
+        });
+        let received = <RxError as shoal_graph::ErrorCounters>::COUNTERS.iter().zip(0..);
+        let received = received.map(|(counter, n)| (n, at(crate::node::SOCKET_RX, counter.name)));
+        *self.counters.borrow_mut() = Counters { sent: BTreeMap::from(sent), received: received.collect() };
+        Ok(socket)
+    }
+
+    /// Packets go to a client's socket.
+    ///
+    /// # Errors
+    /// No socket is configured, or packets or path cannot be.
+    pub fn register(&self, what: What, path: &FilePath) -> Result<(), PuntError> {
+        if self.sockets.path().is_none() {
+            return Err(PuntError::NotConfigured);
+        }
+        let old = self.sockets.list().into_iter().find(|registration| registration.what == what);
+        self.sockets.register(what, path)?;
+        let done = match what {
+            What::Udp(_, 0 | u16::MAX) => Err(PuntError::NoPort),
+            What::Udp(family, port) => self.side(family).take_port_for_socket(port),
+            What::Protocol(_, n) if OWN.contains(&IpProtocol(n)) => Err(PuntError::Protocol(n)),
+            What::Protocol(family, n) => self.side(family).take_protocol_for_socket(n),
+            What::Exception(id) => self.reasons.take(PuntReason(id), OURS, Some(self.exceptions.get())),
+        };
+        if done.is_err() && old.is_none() {
+            self.sockets.forget(what);
+        }
+        done
+    }
+
+    /// They do no longer. What did not is no mistake.
+    ///
+    /// # Errors
+    /// No socket is configured.
+    pub fn deregister(&self, what: What) -> Result<(), PuntError> {
+        if self.sockets.path().is_none() {
+            return Err(PuntError::NotConfigured);
+        }
+        if self.sockets.forget(what) {
+            match what {
+                What::Udp(family, _) | What::Protocol(family, _) => self.side(family).give_from_socket(what),
+                What::Exception(id) => self.reasons.take(PuntReason(id), OURS, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a packet to its client, and counts how that went.
+    pub(crate) fn deliver(&self, item: Item, bytes: &mut Vec<u8>) {
+        let what = item.what;
+        let sent = self.sockets.deliver(item, bytes);
+        let counters = self.counters.borrow().sent.get(By::of(what).node()).copied();
+        if let Some([tx, error]) = counters {
+            self.sockets.count(if sent == Sent::Yes { tx } else { error });
+        }
+        if sent == Sent::Forget {
+            tracing::info!(?what, "a punt socket has been gone for a minute: its registration ends");
+            // There is a socket, since it was sent by.
+            let _ = self.deregister(what);
+        }
+    }
+
+    /// Takes what a client has sent, and counts what is wrong with it.
+    pub(crate) fn take(&self, datagram: &[u8]) {
+        let node = self.sockets.rx_node();
+        let done = node.map_or(Err(RxError::Socket), |node| self.sockets.take(datagram, node));
+        if let Err(error) = done {
+            self.count_received(error);
+        }
+    }
+
+    /// The system gave nothing.
+    pub(crate) fn take_failed(&self) {
+        self.count_received(RxError::Socket);
+    }
+
+    fn count_received(&self, error: RxError) {
+        let number = shoal_graph::ErrorCounters::index(error);
+        if let Some(counter) = self.counters.borrow().received.get(&number) {
+            self.sockets.count(*counter);
+        }
     }
 
     /// An interface goes: nothing comes in by it any more.

@@ -3,6 +3,8 @@
 //! ```text
 //! ip4-local, ip6-local -- ports and protocols of `set punt` --> ip4-punt, ip6-punt
 //! arc ip4-punt, ip6-punt: policer -> redirect -> linux-cp -> error-punt
+//! ip4-local, punt-dispatch -> ip4-udp-punt-socket and its like -> main thread -> clients' sockets
+//! clients -> main thread -> punt-socket-rx -> interface-output, ip4-lookup, ip6-lookup
 //! ```
 //! [`Punt`] is the control plane. Without it packets that nobody here listens to are refused, and routes may punt.
 #![forbid(unsafe_code)]
@@ -12,23 +14,47 @@ pub mod cli;
 mod control;
 mod error;
 mod node;
+mod process;
+mod reasons;
 mod running;
+mod sockets;
 mod ways;
 
 pub use control::{L4, Punt, Redirect, Registered, Rx, Standing};
 pub use error::PuntError;
+pub use reasons::{PuntReason, ReasonInfo, Reasons};
+pub use sockets::{Registration, Sockets, What};
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::Family;
 use shoal_graph::FeatureSpec;
+use shoal_graph::process::{Receiver, channel};
 use shoal_icmp::limiter::{Limiter, Rate};
 use shoal_interface::{Event, Interfaces};
+use shoal_module::config::{Body, Effect, Key, Kind as Form, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
-use node::{Kind, Policer, Redirector};
+use node::{By, DISPATCH, Dispatch, Item, Kind, Policer, Redirector, SocketRx, ToSocket};
+use reasons::{MOST, Takers};
 use ways::Ways;
+
+/// Packets for sockets that wait for the main thread; more are lost and counted.
+const CHANNEL: usize = 256;
+
+const SECTION: Section = Section {
+    name: "punt",
+    doc: "sockets of programs that packets are punted to",
+    effect: Effect::Honoured,
+    body: Body::Keys(&[Key::new(
+        "socket",
+        Form::Path,
+        "the router's own socket, which programs send packets to; without it no program can register",
+    )]),
+};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -38,6 +64,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     api: &[&api::PUNT, &api::IP],
+    sections: &[SECTION],
     running: running::running,
     ..Module::NONE
 };
@@ -61,6 +88,16 @@ fn family<K: Kind>(control: &Rc<Control>) -> Result<Shared, InitError> {
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let shared = [family::<node::V4>(control)?, family::<node::V6>(control)?];
+    let (graph, takers) = (control.graph()?, Takers::new()?);
+    let counts = graph.counters().combined("/net/punt", MOST)?;
+    graph.add_packet(Dispatch { takers: takers.clone(), counts: counts.clone() })?;
+    let (tell, items) = channel(CHANNEL);
+    for by in By::ALL {
+        graph.add_frame_named(by.node(), ToSocket { by, tell: tell.clone() })?;
+    }
+    graph.add_packet(SocketRx)?;
+    control.put(Items(items));
+    control.put(Reasons::new(takers, counts));
     control.put(Punt::new(control, shared)?);
     control.get::<Interfaces>()?.subscribe(|control, event| {
         if let (Ok(punt), Event::Deleting(interface)) = (control.get::<Punt>(), event) {
@@ -70,12 +107,45 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     Ok(())
 }
 
+/// Packets on their way to the main thread.
+struct Items(Receiver<Item>);
+
+/// The socket that the start-up file names.
+fn socket(control: &Control) -> Option<std::path::PathBuf> {
+    let sections = control.get::<BTreeMap<&'static str, Settings>>().ok()?;
+    sections.get(SECTION.name)?.path("socket").map(Path::to_owned)
+}
+
 /// Edges of `ip4-local` and `ip6-local` are numbered when the graph is built; others come after that.
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let edge = |family: Family| {
-        graph.add_edge(graph.node(&format!("{family}-local"))?, graph.node(&format!("{family}-punt"))?)
+        let local = graph.node(&format!("{family}-local"))?;
+        let punt = graph.add_edge(local, graph.node(&format!("{family}-punt"))?)?;
+        let port = graph.add_edge(local, graph.node(By::Port(family).node())?)?;
+        let protocol = graph.add_edge(local, graph.node(By::Protocol(family).node())?)?;
+        Ok::<_, InitError>([punt, port, protocol])
     };
-    control.get::<Punt>()?.set_edges([edge(Family::Ip4)?, edge(Family::Ip6)?]);
+    let exceptions = graph.add_edge(graph.node(DISPATCH)?, graph.node(By::Reason.node())?)?;
+    let punt = control.get::<Punt>()?;
+    punt.set_edges([edge(Family::Ip4)?, edge(Family::Ip6)?], exceptions);
+    let items = control.get::<Items>()?.0.clone();
+    control.processes()?.spawn("punt-socket-tx-process", process::send(punt, items));
+    if let Some(path) = socket(control) {
+        open_socket(control, &path).map_err(|e| InitError::Other(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Opens the router's own socket and takes what programs send to it, as `punt { socket PATH }` in the start-up file does.
+///
+/// # Errors
+/// It is open, or the system refuses.
+pub fn open_socket(control: &Rc<Control>, path: &Path) -> Result<(), PuntError> {
+    let failed = |e: InitError| PuntError::Socket(e.to_string());
+    let punt = control.get::<Punt>().map_err(|e| failed(e.into()))?;
+    let processes = control.processes().map_err(|e| failed(e.into()))?;
+    let socket = punt.open_socket(path)?;
+    processes.spawn("punt-socket-rx-process", process::receive(punt, Rc::clone(&processes), socket));
     Ok(())
 }

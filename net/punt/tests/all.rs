@@ -3,3 +3,4 @@
 
 mod api;
 mod punt;
+mod sockets;

@@ -109,7 +109,7 @@ fn punted_packets_are_redirected() {
         let mut none = again.clone();
         none.truncate(1 + 5);
         none.extend([0; 4]);
-        assert_eq!(client.retval("add_del_ip_punt_redirect_v2", &none), Retval::NO_PATHS_IN_ROUTE);
+        assert_eq!(client.retval("add_del_ip_punt_redirect_v2", &none), OK, "as with VPP it leads nowhere");
         none[0] = 0;
         for _ in 0..2 {
             assert_eq!(client.retval("add_del_ip_punt_redirect_v2", &none), OK);

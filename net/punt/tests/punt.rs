@@ -1,12 +1,13 @@
 //! What is punted, where it goes and how much of it, for both families.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
+use std::any::Any;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
 use shoal_icmp::limiter::Rate;
-use shoal_interface::{HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
+use shoal_interface::{HostEvent, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
 use shoal_ip::ListenerTable;
 use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6;
@@ -58,6 +59,14 @@ impl HostPorts for Fake {
 
     fn host_index(&self, _: SwIfIndex) -> Option<u32> {
         None
+    }
+
+    fn set_up(&self, _: SwIfIndex, _: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn listen(&self, _: Option<&str>, _: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
+        Ok(Box::new(()))
     }
 
     fn set_mtu(&self, _: SwIfIndex, _: u16) -> Result<(), String> {
@@ -205,9 +214,14 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         punt.redirect(family, Rx::All, &[collector(family, &b)]).unwrap();
         router.send(&a, udp(&a, family, 53));
         assert_eq!(b.received_one()[..6], COLLECTOR.0);
+        // As VPP: with a redirect so is what nobody takes, but UDP that nobody asked for.
+        for frame in [tcp(&a, family), to_us(&a, family).protocol(IpProtocol::OSPF).payload_len(44).build()] {
+            router.send(&a, frame);
+            assert_eq!((b.received_one()[..6] == COLLECTOR.0, a.received().len()), (true, 0));
+        }
         punt.redirect(family, Rx::Interface(a.index()), &[Via::Drop.into()]).unwrap();
         router.send(&a, udp(&a, family, 53));
-        assert_eq!((b.received().len(), router.error(node, "redirected")), (0, 2));
+        assert_eq!((b.received().len(), router.error(node, "redirected")), (0, 4));
         punt.redirect(family, Rx::Interface(b.index()), &[Via::Drop.into()]).unwrap();
         punt.end_redirect(family, Rx::Interface(a.index())).unwrap();
         router.send(&a, udp(&a, family, 53));
@@ -231,6 +245,8 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         router.send(&a, udp(&a, family, 53));
         assert_eq!(b.received().len(), before);
         punt.end_redirect(family, Rx::All).unwrap();
+        router.send(&a, tcp(&a, family));
+        assert_eq!(a.received().len(), 1, "its sender is told");
         router.send(&a, udp(&a, family, 53));
         assert_eq!((nobody(&router) > 0, punt.redirects(family).len()), (true, 0));
         assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());

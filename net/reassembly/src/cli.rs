@@ -7,7 +7,7 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Version};
+use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Until, Version};
 
 /// As whom the operator wants shallow virtual reassembly.
 pub(crate) const SV_USER: &str = "cli";
@@ -74,6 +74,16 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set ip6-sv-reassembly timeout 5000"])
     .doc(LIMITS),
+    Command::new(
+        "set ip reassembly extended [ip4 | ip6] {on | off}",
+        "Let fragments wait for the last one of their datagram, too",
+        set_extended,
+    )
+    .examples(&["set ip reassembly extended ip4 on", "set ip reassembly extended off"])
+    .doc(
+        "Shallow virtual reassembly lets fragments go on once the first one came. Extended, they wait for the last one as \
+         well, which says how long the datagram is. Without a family it is both.",
+    ),
     Command::new("show ip4-sv-reassembly [details]", "Show shallow virtual IPv4 reassembly", |control, args| {
         show(control, args, Version::Ip4, Kind::ShallowVirtual)
     })
@@ -115,6 +125,17 @@ fn set_sv(control: &Control, args: &Args) -> Result<Output, CliError> {
     for (version, on) in [(Version::Ip4, ip4), (Version::Ip6, ip6)] {
         let done = reassembly.use_sv((interface, version, side), SV_USER, on);
         done.map_err(|e| CliError::argument("interface", e.to_string()))?;
+    }
+    Ok(Output::none())
+}
+
+fn set_extended(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let reassembly = control.get::<Reassembly>()?;
+    let until = if args.has("on") { Until::Last } else { Until::First };
+    for (version, other) in [(Version::Ip4, "ip6"), (Version::Ip6, "ip4")] {
+        if !args.has(other) {
+            reassembly.set_waits(version, until);
+        }
     }
     Ok(Output::none())
 }

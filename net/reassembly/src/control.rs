@@ -19,13 +19,12 @@ use crate::ReassemblyError;
 use crate::budget::Budget;
 use crate::family::{Family, Ip4, Ip6};
 use crate::node::expired::Expired;
-use crate::node::feature::FullFeature;
-use crate::node::full::{FullNode, Origin};
-use crate::node::local::{LocalFull, Receiver};
+use crate::node::full::{FullNode, Origin, Receiver};
 use crate::node::sv::SvNode;
 use crate::node::sv_feature::SvFeature;
 use crate::settings::{Settings, Shared};
 use crate::state::{Full, Sv};
+use crate::table::Until;
 
 mod look;
 
@@ -87,6 +86,14 @@ struct Part<F: Family> {
     receiver: Receiver,
 }
 
+/// Shallow reassembly of packets that are no fragments, for chains.
+pub struct SvStages {
+    /// Of IPv4.
+    pub ip4: Arc<SvFeature<Ip4, false>>,
+    /// Of IPv6.
+    pub ip6: Arc<SvFeature<Ip6, false>>,
+}
+
 /// Reassembly of this router.
 pub struct Reassembly {
     graph: Rc<Graph>,
@@ -112,18 +119,17 @@ impl<F: Family> Part<F> {
         let full = graph.add_state(Full::<F>::new(settings, interfaces.table(), budget))?;
         let receiver = Receiver::default();
         let node = |origin| FullNode { full: Arc::clone(full.feature()), origin };
-        graph.add_stateful_frame(node(Origin::Here), &full)?;
+        graph.add_stateful_frame(node(Origin::Arc), &full)?;
+        graph.add_stateful_frame_named(F::NODES.local, node(Origin::Local(receiver.clone())), &full)?;
         let handoff = graph.add_stateful_frame_named(F::NODES.handoff, node(Origin::Elsewhere), &full)?;
         let expired = graph.add_packet(Expired::<F>::default())?;
         full.feature().set_nodes(handoff, expired);
-        graph.add_packet(FullFeature::<F>::default())?;
-        graph.add_packet(LocalFull::<F>::new(receiver.clone()))?;
         let node = F::NODES.feature;
         graph.add_feature(FeatureSpec { arc: F::NODES.unicast, node, before: &[], after: &[] });
         let settings = Shared::new(Settings::SHALLOW);
         let sv = graph.add_state(Sv::<F>::new(settings, interfaces.table(), budget))?;
         let node = |origin| SvNode { sv: Arc::clone(sv.feature()), origin, words };
-        graph.add_stateful_frame(node(Origin::Here), &sv)?;
+        graph.add_stateful_frame(node(Origin::Arc), &sv)?;
         let handoff = graph.add_stateful_frame_named(F::NODES.sv_handoff, node(Origin::Elsewhere), &sv)?;
         let expired = graph.add_packet_named(F::NODES.sv_expired, Expired::<F>::default())?;
         sv.feature().set_nodes(handoff, expired);
@@ -163,6 +169,7 @@ impl Reassembly {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let budget = Budget::part_of(Arc::clone(graph.pool()), SHARE_OF_BUFFERS);
         let words = graph.claim_slot::<L4>("reassembly")?;
+        control.put(SvStages { ip4: Arc::new(SvFeature::new(words)), ip6: Arc::new(SvFeature::new(words)) });
         let reassembly = Rc::new(Reassembly {
             words,
             ip4: Part::new(&graph, &interfaces, words, &budget)?,
@@ -279,6 +286,16 @@ impl Reassembly {
             (Version::Ip4, Kind::ShallowVirtual) => &self.ip4.sv.feature().settings,
             (Version::Ip6, Kind::ShallowVirtual) => &self.ip6.sv.feature().settings,
         }
+    }
+
+    /// What fragments wait for with shallow virtual reassembly.
+    pub fn waits(&self, version: Version) -> Until {
+        self.shared(version, Kind::ShallowVirtual).until()
+    }
+
+    /// What they wait for from their next fragment on.
+    pub fn set_waits(&self, version: Version, until: Until) {
+        self.shared(version, Kind::ShallowVirtual).wait(until);
     }
 
     /// Limits and times.

@@ -6,10 +6,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_interface::IfTable;
-use shoal_wire::ip6_ext::Ip6ExtHeaders;
-use shoal_wire::{FromBytes, Ip4Header, Ip6FragmentHeader, Ip6Header, ip6_address};
+use shoal_wire::icmp6;
+use shoal_wire::ip6_ext::{Ip6ExtError, Ip6ExtHeaders};
+use shoal_wire::{FromBytes, Ip4Header, Ip6FragmentHeader, Ip6Header, IpProtocol, ip6_address};
 
-use crate::l4::L4;
+use crate::l4::Words;
 use crate::table::Arrival;
 
 /// Longest datagram, from its header on for IPv4, behind it for IPv6.
@@ -38,6 +39,17 @@ pub enum Fault {
     Length(Option<u32>),
     /// It ends behind the longest packet. Where the sender is told that this is wrong.
     TooLong(Option<u32>),
+    /// It is the first one and does not have all headers up to the upper layer's.
+    MissingUpper,
+}
+
+/// What the sender of a fragment is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The field at this offset is wrong.
+    Field(u32),
+    /// Headers are missing from the first fragment.
+    MissingUpper,
 }
 
 /// A family of addresses.
@@ -51,9 +63,15 @@ pub trait Family: Copy + Send + Sync + 'static {
     const TITLE: &'static str;
     /// Names of the nodes.
     const NODES: Nodes;
+    /// Whether senders of packets that pass through are told that the rest did not come. RFC 1122, 3.3.2 asks it of the
+    /// destination alone, which is who a router is not.
+    const TELLS_TRANSIT: bool;
 
     /// Whether a packet is part of another. One fragment that is the whole (RFC 6946) is not.
     fn is_fragment(pkt: &Packet<'_>) -> bool;
+
+    /// Whether a fragment is its datagram's first.
+    fn is_first(pkt: &Packet<'_>) -> bool;
 
     /// Reads a fragment; `zone` is the table, or for addresses that mean something on one link only that link.
     ///
@@ -65,29 +83,30 @@ pub trait Family: Copy + Send + Sync + 'static {
     fn table(interfaces: &IfTable, interface: SwIfIndex) -> u32;
 
     /// What the transport header of a packet says that is no fragment or the first; `None` when it is not all there.
-    fn l4(pkt: &mut Packet<'_>) -> Option<L4>;
+    fn l4(pkt: &Packet<'_>) -> Option<Words>;
 
     /// Makes the header of the first fragment that of the whole, with `len` bytes behind it; `None` when there is no
     /// such packet.
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()>;
 
+    /// Takes bytes off both ends of a fragment's payload; `None`, and it may be of no use, when that cannot be.
+    fn trim(pkt: &mut Packet<'_>, front: usize, back: usize) -> Option<()>;
+
     /// Leaves in a packet that its datagram did not come in time.
     fn ask_timeout(pkt: &mut Packet<'_>, for_us: bool);
 
     /// Leaves in a packet that byte `at` of it is wrong.
-    fn ask_problem(pkt: &mut Packet<'_>, at: u32);
+    fn ask_problem(pkt: &mut Packet<'_>, problem: Problem);
 }
 
 /// Names of the nodes of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct Nodes {
-    /// Puts datagrams together.
-    pub full: &'static str,
     /// The same for fragments that another thread handed over.
     pub handoff: &'static str,
-    /// The feature.
+    /// Puts datagrams together: a feature.
     pub feature: &'static str,
-    /// Where the fragments for this router go.
+    /// The same for fragments that are for this router.
     pub local: &'static str,
     /// Lets fragments go whose time is over.
     pub timer: &'static str,
@@ -184,8 +203,8 @@ impl Family for Ip4 {
     type Key = Key4;
     const NAME: &'static str = "ip4";
     const TITLE: &'static str = "IP4";
+    const TELLS_TRANSIT: bool = false;
     const NODES: Nodes = Nodes {
-        full: "ip4-full-reassembly",
         handoff: "ip4-full-reassembly-handoff",
         feature: "ip4-full-reassembly-feature",
         local: "ip4-local-full-reassembly",
@@ -208,6 +227,10 @@ impl Family for Ip4 {
         pkt.header::<Ip4Header>().is_some_and(Ip4Header::is_fragment)
     }
 
+    fn is_first(pkt: &Packet<'_>) -> bool {
+        pkt.header::<Ip4Header>().is_some_and(|ip| ip.fragment_offset() == 0)
+    }
+
     fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Key4>, Fault> {
         let ip = pkt.header::<Ip4Header>().ok_or(Fault::Malformed)?;
         let (header, total) = (ip.header_len(), usize::from(ip.total_length()));
@@ -215,11 +238,9 @@ impl Family for Ip4 {
             return Err(Fault::Malformed);
         }
         let (start, len, more) = (usize::from(ip.fragment_offset()), total - header, ip.more_fragments());
-        if len == 0 || more && !len.is_multiple_of(8) {
-            return Err(Fault::Length(None));
-        }
-        if header + start + len > LONGEST {
-            return Err(Fault::TooLong(None));
+        // RFC 791, 2.3 wants units of 8 bytes where others follow, but what is beside them makes no harm.
+        if len == 0 || header + start + len > LONGEST {
+            return Err(Fault::Malformed);
         }
         let (start, end) = (start as u32, (start + len) as u32);
         let arrival = Arrival { start, end, more, ecn: ip.ecn(), buffers: pkt.segments().count() as u32 };
@@ -232,11 +253,12 @@ impl Family for Ip4 {
         interfaces.ip4_table(interface)
     }
 
-    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+    #[inline(always)]
+    fn l4(pkt: &Packet<'_>) -> Option<Words> {
         let ip = pkt.header::<Ip4Header>()?;
         let (protocol, header) = (ip.protocol(), ip.header_len());
         let total = usize::from(ip.total_length()).min(pkt.segment_len());
-        L4::read(protocol, pkt.data().get(header..total)?)
+        Words::read(protocol, pkt.data().get(header..total)?)
     }
 
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
@@ -252,12 +274,27 @@ impl Family for Ip4 {
         Some(())
     }
 
+    fn trim(pkt: &mut Packet<'_>, front: usize, back: usize) -> Option<()> {
+        let ip = pkt.header::<Ip4Header>()?;
+        let (header, total) = (ip.header_len(), usize::from(ip.total_length()));
+        let left = total.checked_sub(header + front + back)?;
+        pkt.truncate(total - back)?;
+        // The header moves to where the payload begins now, which must be where it can be moved to.
+        pkt.data().get(..header + front)?;
+        pkt.data_mut().copy_within(..header, front);
+        pkt.pull(front)?;
+        pkt.header_mut::<Ip4Header>()?.set_total_length((header + left) as u16);
+        Some(())
+    }
+
     fn ask_timeout(pkt: &mut Packet<'_>, _: bool) {
         // RFC 792: code 1 of time exceeded.
         shoal_ip4::IcmpError::REASSEMBLY.ask(pkt);
     }
 
-    fn ask_problem(pkt: &mut Packet<'_>, at: u32) {
+    fn ask_problem(pkt: &mut Packet<'_>, problem: Problem) {
+        // Only IPv6 has headers that can be missing.
+        let at = if let Problem::Field(at) = problem { at } else { 0 };
         shoal_ip4::IcmpError::parameter_problem(at as u8).ask(pkt);
     }
 }
@@ -275,12 +312,19 @@ fn fragment_header(pkt: &Packet<'_>) -> Option<(Ip6FragmentHeader, usize, usize)
     None
 }
 
+/// Whether a first fragment has all headers up to the upper layer's, or the first bytes of that. RFC 8200, 4.5.
+fn names_upper(pkt: &Packet<'_>, total: usize) -> bool {
+    let Some(mut headers) = Ip6ExtHeaders::of_packet(pkt.data()) else { return false };
+    let cut = headers.by_ref().any(|header| matches!(header, Err(Ip6ExtError::Truncated { .. })));
+    !cut && (headers.offset() < total || headers.protocol() == IpProtocol::IP6_NONXT)
+}
+
 impl Family for Ip6 {
     type Key = Key6;
     const NAME: &'static str = "ip6";
     const TITLE: &'static str = "IP6";
+    const TELLS_TRANSIT: bool = true;
     const NODES: Nodes = Nodes {
-        full: "ip6-full-reassembly",
         handoff: "ip6-full-reassembly-handoff",
         feature: "ip6-full-reassembly-feature",
         local: "ip6-local-full-reassembly",
@@ -305,6 +349,10 @@ impl Family for Ip6 {
             && fragment_header(pkt).is_some_and(|(fragment, ..)| !fragment.is_atomic())
     }
 
+    fn is_first(pkt: &Packet<'_>) -> bool {
+        fragment_header(pkt).is_some_and(|(fragment, ..)| fragment.offset() == 0)
+    }
+
     fn read(pkt: &Packet<'_>, zone: u32) -> Result<Fragment<Key6>, Fault> {
         let ip = pkt.header::<Ip6Header>().ok_or(Fault::Malformed)?;
         let (fragment, at, _) = fragment_header(pkt).ok_or(Fault::Malformed)?;
@@ -325,6 +373,9 @@ impl Family for Ip6 {
         if at - Ip6Header::LEN + start + len > LONGEST {
             return Err(Fault::TooLong(Some((at + Ip6FragmentHeader::OFFSET_AT) as u32)));
         }
+        if more && start == 0 && !names_upper(pkt, total) {
+            return Err(Fault::MissingUpper);
+        }
         let (start, end) = (start as u32, (start + len) as u32);
         let arrival = Arrival { start, end, more, ecn: ip.ecn(), buffers: pkt.segments().count() as u32 };
         let (src, dst) = (ip.src(), ip.dst());
@@ -338,12 +389,12 @@ impl Family for Ip6 {
         interfaces.ip6_table(interface)
     }
 
-    fn l4(pkt: &mut Packet<'_>) -> Option<L4> {
+    fn l4(pkt: &Packet<'_>) -> Option<Words> {
         let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
         let whole = headers.by_ref().all(|header| header.is_ok());
         let total = Ip6Header::LEN + usize::from(pkt.header::<Ip6Header>()?.payload_length());
         let upper = pkt.data().get(headers.offset()..total.min(pkt.segment_len())).filter(|_| whole)?;
-        L4::read(headers.protocol(), upper)
+        Words::read(headers.protocol(), upper)
     }
 
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
@@ -359,14 +410,23 @@ impl Family for Ip6 {
         Some(())
     }
 
+    fn trim(_: &mut Packet<'_>, _: usize, _: usize) -> Option<()> {
+        // RFC 5722.
+        None
+    }
+
     fn ask_timeout(pkt: &mut Packet<'_>, for_us: bool) {
         let message = shoal_ip6::IcmpError::REASSEMBLY;
         if for_us { message.for_us() } else { message }.ask(pkt);
     }
 
-    fn ask_problem(pkt: &mut Packet<'_>, at: u32) {
-        let code = shoal_wire::icmp6::code::ERRONEOUS_HEADER_FIELD;
-        let problem = shoal_wire::icmp6::ParameterProblem { code, pointer: at };
+    fn ask_problem(pkt: &mut Packet<'_>, problem: Problem) {
+        let (code, pointer) = match problem {
+            Problem::Field(at) => (icmp6::code::ERRONEOUS_HEADER_FIELD, at),
+            // RFC 8200, 4.5: the pointer is 0.
+            Problem::MissingUpper => (icmp6::code::INCOMPLETE_HEADER_CHAIN, 0),
+        };
+        let problem = icmp6::ParameterProblem { code, pointer };
         shoal_ip6::IcmpError::parameter_problem(problem).ask(pkt);
     }
 }

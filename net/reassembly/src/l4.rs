@@ -35,36 +35,101 @@ impl L4 {
     }
 
     /// Reads them from where the transport header begins; `None` when too little of it is there. RFC 1858, 4.2.1: a
-    /// first fragment that hides its flags is nobody's friend.
+    /// first fragment that hides its flags is dropped.
     pub fn read(protocol: IpProtocol, bytes: &[u8]) -> Option<L4> {
-        let word = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        let long = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let mut l4 = L4 { protocol: protocol.0, ..L4::default() };
-        match protocol {
-            IpProtocol::TCP => {
-                (l4.src_port, l4.dst_port) = (word(0)?, word(2)?);
-                (l4.tcp_seq_number, l4.tcp_ack_number) = (long(4)?, long(8)?);
-                l4.icmp_type_or_tcp_flags = *bytes.get(13)?;
-            }
-            IpProtocol::UDP | IpProtocol::SCTP => (l4.src_port, l4.dst_port) = (word(0)?, word(2)?),
-            IpProtocol::ICMP | IpProtocol::ICMP6 => {
-                l4.icmp_type_or_tcp_flags = *bytes.first()?;
-                if matches!(
-                    (protocol, l4.icmp_type_or_tcp_flags),
-                    (IpProtocol::ICMP, 0 | 8) | (IpProtocol::ICMP6, 128 | 129)
-                ) {
-                    (l4.src_port, l4.dst_port) = (word(4)?, word(4)?);
-                }
-            }
-            _ => {}
-        }
-        Some(l4)
+        Words::read(protocol, bytes).map(Words::l4)
+    }
+
+    /// Whether it is of a protocol that has words.
+    pub fn is_known(&self) -> bool {
+        matches!(
+            IpProtocol(self.protocol),
+            IpProtocol::TCP | IpProtocol::UDP | IpProtocol::SCTP | IpProtocol::ICMP | IpProtocol::ICMP6
+        )
     }
 
     /// TCP's flags, of a TCP packet.
     pub fn tcp_flags(&self) -> TcpFlags {
         TcpFlags(self.icmp_type_or_tcp_flags)
     }
+}
+
+/// The same in two registers: many small fields that are copied as a whole right after they were written would have the
+/// processor wait for its own stores.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Words([u64; 2]);
+
+impl Words {
+    /// As [`L4::read`].
+    #[inline(always)]
+    pub fn read(protocol: IpProtocol, bytes: &[u8]) -> Option<Words> {
+        if protocol == IpProtocol::UDP {
+            return Some(Words([word(IpProtocol::UDP, 0, ports(bytes)?), 0]));
+        }
+        if protocol == IpProtocol::TCP {
+            let (ports, [.., flags]) = (ports(bytes)?, *bytes.first_chunk::<14>()?);
+            let long = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+            // As both lie in memory one behind the other.
+            let (sequence, acknowledgement) = (u64::from(long(4)?), u64::from(long(8)?));
+            let numbers = if cfg!(target_endian = "little") {
+                acknowledgement << 32 | sequence
+            } else {
+                sequence << 32 | acknowledgement
+            };
+            return Some(Words([word(IpProtocol::TCP, flags, ports), numbers]));
+        }
+        Words::read_other(protocol, bytes)
+    }
+
+    #[inline(never)]
+    fn read_other(protocol: IpProtocol, bytes: &[u8]) -> Option<Words> {
+        let no_ports = [0; 4];
+        let (kind, ports) = match protocol {
+            IpProtocol::SCTP => (0, ports(bytes)?),
+            IpProtocol::ICMP | IpProtocol::ICMP6 => {
+                let kind = *bytes.first()?;
+                if matches!((protocol, kind), (IpProtocol::ICMP, 0 | 8) | (IpProtocol::ICMP6, 128 | 129)) {
+                    let [high, low] = *bytes.get(4..)?.first_chunk()?;
+                    (kind, [high, low, high, low])
+                } else {
+                    (kind, no_ports)
+                }
+            }
+            _ => (0, no_ports),
+        };
+        Some(Words([word(protocol, kind, ports), 0]))
+    }
+
+    /// The fields.
+    pub fn l4(self) -> L4 {
+        let mut l4 = L4::default();
+        self.put(&mut l4);
+        l4
+    }
+
+    /// Writes the fields.
+    #[inline(always)]
+    pub fn put(self, to: &mut L4) {
+        let Words([first, second]) = self;
+        if let Some((low, high)) = to.as_mut_bytes().split_first_chunk_mut() {
+            *low = first.to_ne_bytes();
+            high.copy_from_slice(&second.to_ne_bytes());
+        }
+    }
+}
+
+/// The first four bytes.
+#[inline(always)]
+fn ports(bytes: &[u8]) -> Option<[u8; 4]> {
+    bytes.first_chunk().copied()
+}
+
+/// The first half of the fields, with ports as they are in the packet.
+#[inline(always)]
+fn word(protocol: IpProtocol, kind: u8, [a, b, c, d]: [u8; 4]) -> u64 {
+    let ([a, b], [c, d]) =
+        (u16::from_be_bytes([a, b]).to_ne_bytes(), u16::from_be_bytes([c, d]).to_ne_bytes());
+    u64::from_ne_bytes([protocol.0, kind, 0, 0, a, b, c, d])
 }
 
 impl std::fmt::Display for L4 {

@@ -25,6 +25,7 @@ mod join;
 pub mod l4;
 mod moving;
 pub mod node;
+mod overlap;
 mod running;
 mod settings;
 pub mod state;
@@ -32,10 +33,11 @@ pub mod sv_table;
 pub mod table;
 pub mod threads;
 
-pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, Version};
+pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, SvStages, Version};
 pub use error::ReassemblyError;
 pub use l4::L4;
 pub use settings::Settings;
+pub use table::Until;
 
 use std::rc::Rc;
 

@@ -1,10 +1,10 @@
 //! Limits and times: what the control plane sets and nodes read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::table::Limits;
+use crate::table::{Limits, Until};
 
 /// Limits and times of one kind of reassembly for one family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,12 +47,12 @@ impl Settings {
 
 /// The settings where nodes read them. Clones are the same.
 #[derive(Clone, Debug)]
-pub struct Shared(Arc<[AtomicU32; 4]>);
+pub struct Shared(Arc<[AtomicU32; 4]>, Arc<AtomicBool>);
 
 impl Shared {
     /// As they are said.
     pub fn new(settings: Settings) -> Self {
-        let shared = Shared(Arc::new([const { AtomicU32::new(0) }; 4]));
+        let shared = Shared(Arc::new([const { AtomicU32::new(0) }; 4]), Arc::default());
         shared.set(settings);
         shared
     }
@@ -76,10 +76,20 @@ impl Shared {
         }
     }
 
+    /// What fragments wait for.
+    pub fn until(&self) -> Until {
+        if self.1.load(Ordering::Relaxed) { Until::Last } else { Until::First }
+    }
+
+    /// What they wait for from now on.
+    pub fn wait(&self, until: Until) {
+        self.1.store(until == Until::Last, Ordering::Relaxed);
+    }
+
     /// The limits of a table.
     pub fn limits(&self) -> Limits {
         let Settings { max_reassemblies, max_fragments, .. } = self.get();
-        Limits { datagrams: max_reassemblies as usize, fragments: max_fragments }
+        Limits { datagrams: max_reassemblies as usize, fragments: max_fragments, until: self.until() }
     }
 
     /// How long a datagram may take.

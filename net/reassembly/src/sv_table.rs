@@ -1,5 +1,6 @@
 //! The bookkeeping of shallow virtual reassembly: what the first fragment of a datagram says, and which later ones came
-//! before it. Nothing is put together; bytes are counted to know when a datagram is through.
+//! before it. Nothing is put together; bytes are counted to know when a datagram is through. One that is through stays
+//! known until its time is over, as in VPP: copies that come late still go on. It is the first to give way to others.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -11,7 +12,7 @@ use shoal_infra::{Handle, Pool};
 use crate::budget::Budget;
 use crate::hash::Keyed;
 use crate::l4::L4;
-use crate::table::{Arrival, Items, Limits, Seen, Why};
+use crate::table::{Arrival, Items, Limits, Seen, Until, Why};
 
 /// What a table has to ask of whoever gives it fragments.
 pub trait Waiters<T>: Items<T> {
@@ -39,6 +40,7 @@ pub(crate) struct Context<K, T> {
     seen: u32,
     bytes: u32,
     len: Option<u32>,
+    through: bool,
 }
 
 /// A datagram, or none.
@@ -52,6 +54,8 @@ pub struct SvTable<K, T> {
     pub(crate) newest: Option<Handle<Context<K, T>>>,
     /// Queues of contexts that ended, so that new ones allocate nothing.
     spare: Vec<VecDeque<(Arrival, T)>>,
+    /// Datagrams that are through, in that order; some are there no more.
+    through: VecDeque<Handle<Context<K, T>>>,
     pub(crate) budget: Budget,
 }
 
@@ -64,11 +68,12 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             oldest: None,
             newest: None,
             spare: Vec::new(),
+            through: VecDeque::new(),
             budget,
         }
     }
 
-    /// Datagrams that are not through.
+    /// Datagrams that are known.
     #[must_use]
     pub fn len(&self) -> usize {
         self.contexts.len()
@@ -105,7 +110,12 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         (limits, now): (Limits, Time),
         items: &mut impl Waiters<T>,
     ) -> SvOutcome<T> {
-        let known = self.by_key.get(&key).copied();
+        let mut known = self.by_key.get(&key).copied();
+        if let Some(old) = known.filter(|h| l4.is_some() && self.is_through(*h)) {
+            // Identifications are used again: a first fragment begins the next datagram.
+            self.end(old, Why::Timeout, items);
+            known = None;
+        }
         let Some(handle) = known.or_else(|| self.begin(key, limits, now, items)) else {
             items.gone(item, Why::Evicted, false);
             return SvOutcome::Taken;
@@ -126,16 +136,26 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
                 items.gone(item, why, false);
                 SvOutcome::Taken
             }
+            Ok(l4) if limits.until == Until::Last && !self.knows_end(handle, arrival) => {
+                if let Some(context) = self.contexts.get_mut(handle) {
+                    context.first.get_or_insert((l4, arrival.end));
+                }
+                self.hold(handle, arrival, item, limits, items);
+                SvOutcome::Taken
+            }
             Ok(l4) => {
                 self.note(handle, arrival);
-                if first.is_none() {
-                    self.let_go(handle, l4, arrival.end, items);
-                }
-                self.end_if_through(handle, items);
+                self.let_go(handle, (l4, first.map_or(arrival.end, |(_, end)| end)), items);
+                self.see_if_through(handle);
                 let later = arrival.start != 0;
                 SvOutcome::Known(item, if later { l4.of_later() } else { l4 })
             }
         }
+    }
+
+    /// Whether the end of a datagram is known with this fragment.
+    fn knows_end(&self, handle: Handle<Context<K, T>>, arrival: Arrival) -> bool {
+        !arrival.more || self.contexts.get(handle).is_some_and(|c| c.len.is_some())
     }
 
     /// Counts a fragment.
@@ -172,25 +192,46 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         }
     }
 
-    /// The first fragment came: those that waited go on behind it, but for those that lie over it.
-    fn let_go(&mut self, handle: Handle<Context<K, T>>, l4: L4, end: u32, items: &mut impl Waiters<T>) {
+    /// What was waited for came: those that waited go on, but for those that lie over what the first one says.
+    fn let_go(&mut self, handle: Handle<Context<K, T>>, (l4, end): (L4, u32), items: &mut impl Waiters<T>) {
         let Some(context) = self.contexts.get_mut(handle) else { return };
         context.first = Some((l4, end));
         while let Some((arrival, item)) = context.waiting.pop_front() {
             self.budget.give(arrival.buffers);
-            if arrival.start < end {
-                items.gone(item, Why::Overlap, false);
-            } else {
-                items.go_on(item, l4.of_later());
+            match arrival.start {
+                // The first one itself, which waited for the last.
+                0 if arrival.end == end => items.go_on(item, l4),
+                start if start < end => items.gone(item, Why::Overlap, false),
+                _ => items.go_on(item, l4.of_later()),
             }
         }
     }
 
-    fn end_if_through(&mut self, handle: Handle<Context<K, T>>, items: &mut impl Waiters<T>) {
-        let through = |c: &Context<K, T>| c.len.is_some_and(|len| c.bytes >= len);
-        if self.contexts.get(handle).is_some_and(through) {
-            self.end(handle, Why::Timeout, items);
+    fn is_through(&self, handle: Handle<Context<K, T>>) -> bool {
+        self.contexts.get(handle).is_some_and(|c| c.through)
+    }
+
+    fn see_if_through(&mut self, handle: Handle<Context<K, T>>) {
+        let Some(context) = self.contexts.get_mut(handle) else { return };
+        if context.through || context.len.is_none_or(|len| context.bytes < len) {
+            return;
         }
+        context.through = true;
+        if self.through.len() > 2 * self.contexts.len() {
+            let contexts = &self.contexts;
+            self.through.retain(|h| contexts.get(*h).is_some());
+        }
+        self.through.push_back(handle);
+    }
+
+    /// The datagram that gives way to another: one that is through, or the oldest.
+    fn victim(&mut self) -> Aged<K, T> {
+        while let Some(handle) = self.through.pop_front() {
+            if self.is_through(handle) {
+                return Some(handle);
+            }
+        }
+        self.oldest
     }
 
     fn begin(
@@ -201,8 +242,8 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         items: &mut impl Waiters<T>,
     ) -> Option<Handle<Context<K, T>>> {
         while self.contexts.len() >= limits.datagrams {
-            let oldest = self.oldest?;
-            self.end(oldest, Why::Evicted, items);
+            let victim = self.victim()?;
+            self.end(victim, Why::Evicted, items);
         }
         let context = Context {
             key,
@@ -214,6 +255,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             seen: 0,
             bytes: 0,
             len: None,
+            through: false,
         };
         self.enter(context, self.newest)
     }

@@ -77,6 +77,13 @@ pub trait Items<T> {
     /// Whether two fragments of the same place carry the same bytes.
     fn same(&mut self, old: &mut T, new: &mut T) -> bool;
 
+    /// Takes payload off both ends of a fragment, where others have it; false if that cannot be. RFC 791 lets fragments
+    /// overlap, RFC 5722 does not.
+    fn trim(&mut self, item: &mut T, front: u32, back: u32) -> bool {
+        let _ = (item, front, back);
+        false
+    }
+
     /// A fragment leaves. `first` is its datagram's first when that one was there.
     fn gone(&mut self, item: T, why: Why, first: bool);
 }
@@ -88,6 +95,18 @@ pub struct Limits {
     pub datagrams: usize,
     /// Fragments of one.
     pub fragments: u32,
+    /// What fragments wait for with shallow virtual reassembly.
+    pub until: Until,
+}
+
+/// What fragments wait for with shallow virtual reassembly before they go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Until {
+    /// The first fragment, which says ports.
+    #[default]
+    First,
+    /// The last one, too, which says how long the datagram is: VPP's extended reassembly.
+    Last,
 }
 
 /// One datagram. Its fragments are in order, without overlaps.
@@ -96,12 +115,12 @@ pub(crate) struct Context<K, T> {
     pub(crate) since: Time,
     pub(crate) older: Option<Handle<Context<K, T>>>,
     pub(crate) newer: Option<Handle<Context<K, T>>>,
-    first: Option<Handle<Piece<T>>>,
-    last: Option<Handle<Piece<T>>>,
-    pieces: u32,
-    bytes: u32,
+    pub(crate) first: Option<Handle<Piece<T>>>,
+    pub(crate) last: Option<Handle<Piece<T>>>,
+    pub(crate) pieces: u32,
+    pub(crate) bytes: u32,
     /// Where it ends, once the last fragment is there.
-    len: Option<u32>,
+    pub(crate) len: Option<u32>,
     /// A bit for each value of the ECN bits that was seen.
     ecn: u8,
     /// Nothing more is taken: what comes is dropped.
@@ -129,13 +148,13 @@ pub struct Seen<K> {
 pub(crate) type Aged<K, T> = Option<Handle<Context<K, T>>>;
 
 /// One piece, or none.
-type Link<T> = Option<Handle<Piece<T>>>;
+pub(crate) type Link<T> = Option<Handle<Piece<T>>>;
 
-struct Piece<T> {
-    arrival: Arrival,
-    before: Link<T>,
-    after: Link<T>,
-    item: Option<T>,
+pub(crate) struct Piece<T> {
+    pub(crate) arrival: Arrival,
+    pub(crate) before: Link<T>,
+    pub(crate) after: Link<T>,
+    pub(crate) item: Option<T>,
 }
 
 /// Datagrams that are not whole yet, of one thread.
@@ -144,7 +163,7 @@ pub struct Table<K, T> {
     pub(crate) contexts: Pool<Context<K, T>>,
     pub(crate) oldest: Option<Handle<Context<K, T>>>,
     pub(crate) newest: Option<Handle<Context<K, T>>>,
-    pieces: Pool<Piece<T>>,
+    pub(crate) pieces: Pool<Piece<T>>,
     pub(crate) budget: Budget,
 }
 
@@ -218,18 +237,24 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub fn insert(
         &mut self,
         key: K,
-        arrival: Arrival,
+        mut arrival: Arrival,
         mut item: T,
         (limits, now): (Limits, Time),
         items: &mut (impl Items<T> + ?Sized),
     ) -> Outcome<K, T> {
         let known = self.by_key.get(&key).copied();
+        if let Some(context) = known.filter(|c| self.contexts.get(*c).is_some_and(|c| !c.given_up))
+            && let Some(why) = self.make_fit(context, &mut arrival, &mut item, items)
+        {
+            items.gone(item, why, false);
+            return Outcome::Refused(why);
+        }
         let refused = known.and_then(|context| self.misfit(context, arrival, limits, &mut item, items));
         if let Some(why) = refused {
             items.gone(item, why, false);
             if let Some(context) = known.filter(|_| matches!(why, Why::Overlap | Why::TooMany)) {
-                // RFC 5722: the whole datagram goes, with fragments that are still to come.
-                self.give_up(context, why, items);
+                // RFC 5722: the whole datagram goes, with fragments that are still to come. One counts for the reason.
+                self.give_up(context, Why::GivenUp, items);
             }
             return Outcome::Refused(why);
         }
@@ -287,7 +312,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
 
     /// The pieces between which one that begins at `start` belongs: the last that does not begin behind it, and the one
     /// after that. Most come in order, so the search is from the end.
-    fn neighbours(&self, context: Handle<Context<K, T>>, start: u32) -> (Link<T>, Link<T>) {
+    pub(crate) fn neighbours(&self, context: Handle<Context<K, T>>, start: u32) -> (Link<T>, Link<T>) {
         let (mut before, mut after) = (self.contexts.get(context).and_then(|c| c.last), None);
         while let Some(piece) = before.and_then(|h| self.pieces.get(h)) {
             if piece.arrival.start <= start {

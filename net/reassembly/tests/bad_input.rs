@@ -83,7 +83,7 @@ fn random_fragments_leave_nothing_behind() {
         }
         router.advance(Duration::from_secs(40));
         assert_eq!((held(&router, over), router.buffers_in_use()), (0, 0), "{over:?}");
-        assert!(router.error(&over.node("full-reassembly"), "overlapping fragments") > 0);
-        assert!(router.error(&over.node("full-reassembly"), "successful reassemblies") > 0);
+        assert!(router.error(&over.node("full-reassembly-feature"), "overlapping fragments") > 0);
+        assert!(router.error(&over.node("full-reassembly-feature"), "successful reassemblies") > 0);
     }
 }

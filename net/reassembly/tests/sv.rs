@@ -12,7 +12,7 @@ use shoal_buffer::Packet;
 use shoal_buffer::slot::SlotKey;
 use shoal_graph::{Cx, Edge, FeatureSpec, NextNodes, NoError, PacketNode};
 use shoal_module::{Control, InitError, Module};
-use shoal_reassembly::{Kind, L4, Reassembly, Side};
+use shoal_reassembly::{Kind, L4, Reassembly, Side, Until};
 use shoal_testkit::{Port, Rng, Router};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{IpProtocol, TcpFlags};
@@ -124,9 +124,91 @@ fn every_fragment_knows_the_ports_in_whatever_order_they_come() {
                 assert_eq!((l4.tcp_flags(), l4.is_fragment), (TcpFlags::SYN, 1));
             }
         }
-        // Their bytes are through, so nothing is kept.
-        let look = router.get::<Reassembly>().look(over.version(), Kind::ShallowVirtual, true).unwrap();
-        assert_eq!((look.reassemblies, look.buffers), (0, 0));
+        // All have gone on, and what they say is known for a while.
+        let look = |router: &Router| {
+            let look = router.get::<Reassembly>().look(over.version(), Kind::ShallowVirtual, true).unwrap();
+            (look.reassemblies, look.buffers)
+        };
+        assert_eq!(look(&router), (30, 0));
+        router.advance(Duration::from_secs(62));
+        assert_eq!(look(&router), (0, 0));
+    }
+}
+
+#[test]
+fn extended_fragments_wait_for_the_last_one_too() {
+    for over in BOTH {
+        let (mut router, a, b) = router(over, Side::Input);
+        let reassembly = router.get::<Reassembly>();
+        let held = || reassembly.look(over.version(), Kind::ShallowVirtual, true).unwrap().buffers;
+        reassembly.set_waits(over.version(), Until::Last);
+        let all = pieces(over, &a, 1);
+        let (last, others) = all.split_last().unwrap();
+        router.send_all(&a, others);
+        assert!(b.received().is_empty(), "{over:?}");
+        assert_eq!(held() as usize, others.len());
+        router.send(&a, last);
+        assert_eq!((b.received().len(), held()), (all.len(), 0), "{over:?}: {:?}", router.errors());
+        let seen = seen(&router);
+        assert_eq!(seen.iter().filter(|l4| l4.is_non_first_fragment == 0).count(), 1);
+        assert!(seen.iter().all(|l4| (l4.src_port, l4.dst_port) == (1001, 2000)));
+        // The last one overtakes all: the first is enough then.
+        let all = pieces(over, &a, 2);
+        let (last, others) = all.split_last().unwrap();
+        router.send(&a, last);
+        assert_eq!(held(), 1);
+        router.send_all(&a, others);
+        assert_eq!((b.received().len(), held()), (all.len(), 0));
+        // Copies of the first wait, too, and all go when time is over.
+        let first = &pieces(over, &a, 3)[0];
+        router.send_all(&a, [first, first]);
+        assert_eq!((b.received().len(), held()), (0, 2));
+        router.advance(Duration::from_secs(10));
+        assert_eq!((b.received().len(), held(), router.buffers_in_use()), (0, 0, 0));
+        reassembly.set_waits(over.version(), Until::First);
+        router.send(&a, &pieces(over, &a, 4)[0]);
+        assert_eq!(b.received().len(), 1);
+    }
+}
+
+#[test]
+fn a_copy_that_comes_late_goes_on_and_a_first_fragment_begins_the_next_datagram() {
+    for over in BOTH {
+        let (mut router, a, b) = router(over, Side::Input);
+        let all = pieces(over, &a, 4);
+        router.send_all(&a, &all);
+        router.send(&a, all.last().unwrap());
+        assert_eq!(b.received().len(), all.len() + 1);
+        assert_eq!(seen(&router).last().unwrap().src_port, 1004);
+        // Another datagram with the same identification.
+        let whole = over.through(&a).udp(7, 8).payload(&[1; 600]).build();
+        let next = over.cut(&over.through(&a), 4, IpProtocol::UDP, &over.payload(&whole), 504);
+        let protocol = |l4: &L4| (l4.protocol, l4.src_port);
+        if over == Over::Ip6 {
+            router.send_all(&a, &next);
+            assert_eq!(b.received().len(), 2);
+            assert_eq!(seen(&router).iter().map(protocol).collect::<Vec<_>>(), [(17, 7), (17, 7)]);
+        }
+        router.advance(Duration::from_secs(62));
+        assert_eq!(router.buffers_in_use(), 0);
+    }
+}
+
+#[test]
+fn datagrams_that_are_through_give_way_first() {
+    for over in BOTH {
+        let (mut router, a, b) = router(over, Side::Input);
+        set(&router, over, Kind::ShallowVirtual, |s| s.max_reassemblies = 8);
+        // It waits for its first fragment.
+        let waiting = pieces(over, &a, 2000);
+        router.send(&a, &waiting[1]);
+        assert!(b.received().is_empty());
+        for id in 0..20 {
+            router.send_all(&a, pieces(over, &a, id));
+        }
+        b.received();
+        router.send(&a, &waiting[0]);
+        assert_eq!(b.received().len(), 2, "{over:?}");
     }
 }
 
@@ -142,6 +224,21 @@ fn packets_that_are_no_fragments_know_their_own() {
         let all: Vec<_> =
             seen(&router).into_iter().map(|l4| (l4.src_port, l4.dst_port, l4.is_fragment)).collect();
         assert_eq!(all, [(7, 8, 0), (7, 7, 0), (0, 0, 0), (0, 0, 0)], "{over:?} {side:?}");
+    }
+}
+
+#[test]
+fn fragments_of_protocols_without_ports_are_dropped_as_vpp_does() {
+    for over in BOTH {
+        let (mut router, a, b) = router(over, Side::Input);
+        for piece in over.cut(&over.through(&a), 1, IpProtocol(200), &[7; 200], 104) {
+            router.send(&a, piece);
+        }
+        assert!(b.received().is_empty());
+        let why = if over == Over::Ip4 { "reass_unsupp_ip_prot" } else { "reass_unsupp_ip_proto" };
+        assert_eq!(router.error(&over.node("sv-reassembly-feature"), why), 1);
+        router.advance(std::time::Duration::from_secs(62));
+        assert_eq!(router.buffers_in_use(), 0);
     }
 }
 

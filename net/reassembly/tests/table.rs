@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use shoal_graph::clock::Time;
 use shoal_reassembly::budget::Budget;
-use shoal_reassembly::table::{Arrival, Items, Limits, Outcome, Table, Why};
+use shoal_reassembly::table::{Arrival, Items, Limits, Outcome, Table, Until, Why};
 
-const LIMITS: Limits = Limits { datagrams: 8, fragments: 16 };
+const LIMITS: Limits = Limits { datagrams: 8, fragments: 16, until: Until::First };
 
 /// A fragment that knows its number and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_graph::clock::Time;
+use shoal_graph::superpath::WithState;
 use shoal_graph::{
     FeatureSpec, FrameCx, Graph, GraphError, NoError, NoNext, StateKey, Stateful, StatefulStagedNode,
 };
@@ -120,6 +121,14 @@ pub struct SourceLimit {
     all: RefCell<BTreeMap<SwIfIndex, Limit>>,
 }
 
+/// The nodes' common cases, for chains.
+pub struct SourceLimitStages {
+    /// Of IPv4.
+    pub ip4: Arc<WithState<Check<false>>>,
+    /// Of IPv6.
+    pub ip6: Arc<WithState<Check<true>>>,
+}
+
 /// Arcs and nodes.
 const FEATURES: [(&str, &str); 2] = [
     (shoal_ip4::UNICAST_ARC, <Check<false> as StatefulStagedNode>::NAME),
@@ -140,6 +149,11 @@ impl SourceLimit {
         let feature = hosts.feature();
         graph.add_stateful_staged(Check::<false> { feature: Arc::clone(feature) }, &hosts)?;
         graph.add_stateful_staged(Check::<true> { feature: Arc::clone(feature) }, &hosts)?;
+        let stage = || Arc::clone(feature);
+        control.put(SourceLimitStages {
+            ip4: WithState::new(Check { feature: stage() }, &hosts),
+            ip6: WithState::new(Check { feature: stage() }, &hosts),
+        });
         for (arc, node) in FEATURES {
             graph.add_feature(FeatureSpec { arc, node, before: &[], after: &[] });
         }

@@ -137,6 +137,23 @@ impl Hosts {
         Verdict::Within
     }
 
+    /// A packet of a host came now, in a chain; `None`, and nothing is noted, when it is for the node: it is too much, or
+    /// its host is not known yet.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, key: Key, pace: Pace, now: Time) -> Option<()> {
+        let table = self.table.as_mut()?;
+        let mut search = table.search(key);
+        table.seek(std::slice::from_mut(&mut search));
+        let mut flow = table.find(&search)?;
+        let due = flow.value_mut().due.max(now.0);
+        if due - now.0 > pace.early {
+            return None;
+        }
+        flow.touch(tick(now));
+        flow.value_mut().due = due + u64::from(pace.interval);
+        Some(())
+    }
+
     /// When a host may be forgotten.
     #[inline(always)]
     pub(crate) fn due(&self) -> Option<Time> {

@@ -14,7 +14,7 @@ mod limits;
 pub mod node;
 mod running;
 
-pub use control::{Host, Limit, LimitError, Look, SourceLimit};
+pub use control::{Host, Limit, LimitError, Look, SourceLimit, SourceLimitStages};
 
 use std::rc::Rc;
 

@@ -11,7 +11,7 @@ const MAX_INTERFACES: usize = 1 << 16;
 
 /// How far apart packets of one host are, and how many may come at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     /// Nanoseconds from one packet to the next.
     pub(crate) interval: u32,
     /// Nanoseconds by which packets may come early.

@@ -8,16 +8,22 @@
 //! |---|---|---|
 //! | `ip4-superpath` | Ethernet interfaces with IPv4 only | no feature |
 //! | `ip-superpath` | Ethernet interfaces with IPv6, or both | no feature |
-//! | `ip-feature-superpath` | the same, with features | reverse path forwarding, MSS clamping, policy routing |
+//! | `ip-feature-superpath` | the same, with features | reverse path forwarding, MSS clamping, policy routing, limits of sources |
+//! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
+//! | `l2-bridge-superpath` | members of bridges, frames between known stations | no feature |
 //! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same features |
+//!
+//! Sub-interfaces take them as ports do: `ethernet-vlan-superpath`, in front of a port that has some, sorts its frames by their
+//! tags. It is `net/ethernet`'s.
 #![forbid(unsafe_code)]
 
 mod routed;
+mod switched;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_ethernet::EthernetInput;
+use shoal_ethernet::{EthernetInput, SwitchedInput};
 use shoal_graph::superpath::{Line, Split, Then};
 use shoal_interface::{IfFlags, Interfaces, Medium, Superpath};
 use shoal_module::{Control, InitError, Module};
@@ -60,6 +66,18 @@ pub const IP4_ONLY: Superpath =
 pub const IP6_ONLY: Superpath =
     Superpath { name: "ip6-only-superpath", medium: Medium::Ip, serves: &[IfFlags::IP6], cost: 30 };
 
+/// Cross-connected interfaces.
+pub const XCONNECT: Superpath = Superpath {
+    name: "l2-xconnect-superpath",
+    medium: Medium::Layer2,
+    serves: &[IfFlags::XCONNECT],
+    cost: 10,
+};
+
+/// Members of bridges, for frames between known stations.
+pub const BRIDGE: Superpath =
+    Superpath { name: "l2-bridge-superpath", medium: Medium::Layer2, serves: &[IfFlags::BRIDGED], cost: 20 };
+
 /// Composes the superpaths whose nodes are part of this router.
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let Ok(ethernet) = control.get::<Arc<EthernetInput>>() else { return Ok(()) };
@@ -71,6 +89,14 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
             tracing::warn!("no {}: {e}", superpath.name);
         }
     };
+    if let Some(chain) = parts.xconnect()? {
+        let input = Arc::new(SwitchedInput(ethernet()));
+        offer(XCONNECT, interfaces.add_superpath(XCONNECT, Line(Then(input, chain))));
+    }
+    if let Some(chain) = parts.bridge()? {
+        let input = Arc::new(SwitchedInput(ethernet()));
+        offer(BRIDGE, interfaces.add_superpath(BRIDGE, Line(Then(input, chain))));
+    }
     if let Some(ip4) = parts.ip4()? {
         offer(IP4, interfaces.add_superpath(IP4, Line(Then(ethernet(), ip4))));
     }

@@ -4,40 +4,58 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_abf::AbfNodes;
+use shoal_bridge::BridgeNodes;
 use shoal_graph::Graph;
-use shoal_graph::superpath::{Forward, Link, Open, Stage};
-use shoal_interface::{OUTPUT_ARC, Output};
+use shoal_graph::superpath::{FlowStage, Forward, Link, Open, Stage};
+use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
 use shoal_ip4::Ip4Nodes;
 use shoal_ip6::Ip6Nodes;
+use shoal_l2::L2Nodes;
 use shoal_module::{Control, InitError};
 use shoal_mss_clamp::MssNodes;
+use shoal_nat44_ed::Nat44Stages;
+use shoal_reassembly::SvStages;
+use shoal_source_limit::SourceLimitStages;
 use shoal_urpf::UrpfNodes;
 
 /// What is part of this router.
 pub(crate) struct Parts {
     graph: Option<Rc<Graph>>,
+    interfaces: Option<Rc<Interfaces>>,
     ip4: Option<Rc<Ip4Nodes>>,
     ip6: Option<Rc<Ip6Nodes>>,
     urpf: Option<Rc<UrpfNodes>>,
     mss: Option<Rc<MssNodes>>,
     abf: Option<Rc<AbfNodes>>,
+    limit: Option<Rc<SourceLimitStages>>,
+    sv: Option<Rc<SvStages>>,
+    nat44: Option<Rc<Nat44Stages>>,
+    pub(crate) l2: Option<Rc<L2Nodes>>,
+    pub(crate) bridge: Option<Rc<BridgeNodes>>,
 }
 
 impl Parts {
     pub(crate) fn of(control: &Control) -> Parts {
         Parts {
             graph: control.graph().ok(),
+            interfaces: control.get().ok(),
             ip4: control.get().ok(),
             ip6: control.get().ok(),
             urpf: control.get().ok(),
             mss: control.get().ok(),
             abf: control.get().ok(),
+            limit: control.get().ok(),
+            sv: control.get().ok(),
+            nat44: control.get().ok(),
+            l2: control.get().ok(),
+            bridge: control.get().ok(),
         }
     }
 
-    fn output(&self) -> Result<Option<Output>, InitError> {
+    pub(crate) fn output(&self) -> Result<Option<Output>, InitError> {
         let Some(graph) = &self.graph else { return Ok(None) };
-        Ok(Some(Output { arc: graph.arc(OUTPUT_ARC)? }))
+        let Some(interfaces) = &self.interfaces else { return Ok(None) };
+        Ok(Some(Output { arc: graph.arc(OUTPUT_ARC)?, interfaces: interfaces.table() }))
     }
 
     /// IPv4 without features.
@@ -60,6 +78,7 @@ impl Parts {
         let urpf = self.urpf.as_ref().map(|nodes| &nodes.ip4);
         let mss = self.mss.as_ref().map(|nodes| &nodes.ip4);
         let abf = self.abf.as_ref().map(|nodes| Arc::clone(&nodes.ip4));
+        let limit = self.limit.as_ref().map(|stages| Arc::clone(&stages.ip4));
         let out = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.tx_loose)),
             Stage::new(
@@ -68,13 +87,20 @@ impl Parts {
             ),
         );
         let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
-        let features = Stage::new(
+        let nat44 =
+            self.nat44.as_ref().map(|stages| (Arc::clone(&stages.in2out), Arc::clone(&stages.out2in)));
+        let translated = FlowStage::new(nat44, forward);
+        let checked = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.rx_loose)),
             Stage::new(
                 urpf.map(|nodes| Arc::clone(&nodes.rx_strict)),
-                Stage::new(mss.map(|nodes| Arc::clone(&nodes.rx)), Stage::new(abf, forward)),
+                Stage::new(
+                    mss.map(|nodes| Arc::clone(&nodes.rx)),
+                    Stage::new(abf, Stage::new(limit, translated)),
+                ),
             ),
         );
+        let features = Stage::new(self.sv.as_ref().map(|stages| Arc::clone(&stages.ip4)), checked);
         Ok(Some(Open::new(Arc::clone(&ip.input), features)))
     }
 
@@ -84,6 +110,7 @@ impl Parts {
         let urpf = self.urpf.as_ref().map(|nodes| &nodes.ip6);
         let mss = self.mss.as_ref().map(|nodes| &nodes.ip6);
         let abf = self.abf.as_ref().map(|nodes| Arc::clone(&nodes.ip6));
+        let limit = self.limit.as_ref().map(|stages| Arc::clone(&stages.ip6));
         let out = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.tx_loose)),
             Stage::new(
@@ -92,13 +119,17 @@ impl Parts {
             ),
         );
         let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
-        let features = Stage::new(
+        let checked = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.rx_loose)),
             Stage::new(
                 urpf.map(|nodes| Arc::clone(&nodes.rx_strict)),
-                Stage::new(mss.map(|nodes| Arc::clone(&nodes.rx)), Stage::new(abf, forward)),
+                Stage::new(
+                    mss.map(|nodes| Arc::clone(&nodes.rx)),
+                    Stage::new(abf, Stage::new(limit, forward)),
+                ),
             ),
         );
+        let features = Stage::new(self.sv.as_ref().map(|stages| Arc::clone(&stages.ip6)), checked);
         Ok(Some(Open::new(Arc::clone(&ip.input), features)))
     }
 }

@@ -4,3 +4,6 @@
 mod chains;
 mod features;
 mod ip_only;
+mod switched;
+mod tagged;
+mod translated;

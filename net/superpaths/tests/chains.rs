@@ -131,11 +131,11 @@ impl Consults for Flow {
         Some(())
     }
 
-    fn consult(&self, (): (), known: Known<(u32, bool)>, pkt: &mut Packet<'_>, _: &Cx<'_, Self>) -> Pass {
+    fn consult(&self, (): (), known: Known<'_, (u32, bool)>, pkt: &mut Packet<'_>, _: &Cx<'_, Self>) -> Pass {
         let key = pkt.header::<Ip4Header>().map_or(0, Ip4Header::dst_u32);
         let found = match known {
-            Known::Answer((_, found)) => found,
-            Known::Other((other, found), ()) if other == key => found,
+            Known::Answer((_, found)) => *found,
+            Known::Other((other, found), ()) if *other == key => *found,
             _ => key == TURNED,
         };
         turn(pkt, found);
@@ -163,7 +163,7 @@ const FLOW: Superpath =
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
-    let output = || graph.arc(OUTPUT_ARC).map(|arc| Output { arc });
+    let output = || graph.arc(OUTPUT_ARC).map(|arc| Output { arc, interfaces: interfaces.table() });
     let connect = Arc::clone(&*control.get::<Arc<Connect>>()?);
     let other = |e: shoal_interface::InterfaceError| InitError::Other(e.to_string());
     interfaces.add_superpath(CONNECT, Line(Direct(connect, output()?))).map_err(other)?;

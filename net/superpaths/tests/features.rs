@@ -16,10 +16,12 @@ use shoal_icmp::{Icmp, Icmp6};
 use shoal_interface::{Hindrance, Interfaces, MtuLayer, OUTPUT_ARC};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
+use shoal_ip6_nd::{Advertise, Nd, RaConfig};
 use shoal_module::Module;
 use shoal_mss_clamp::{Directions, MssClamp, Setting as Size};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_rule::{Ports, Rule};
+use shoal_source_limit::{Limit, SourceLimit};
 use shoal_superpaths::{IP, IP_FEATURES, IP4};
 use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_urpf::{Direction, Mode, Setting, Urpf};
@@ -41,7 +43,7 @@ const TWINS: Twins = Twins { make: world, packet: given, flow };
 fn modules() -> Vec<&'static Module> {
     let mut modules = STACK.to_vec();
     modules.extend([&shoal_ip6_nd::MODULE, &shoal_rule::MODULE, &shoal_urpf::MODULE]);
-    modules.extend([&shoal_abf::MODULE, &shoal_mss_clamp::MODULE]);
+    modules.extend([&shoal_abf::MODULE, &shoal_mss_clamp::MODULE, &shoal_source_limit::MODULE]);
     modules
 }
 
@@ -84,6 +86,9 @@ fn bare() -> (Router, Vec<Port>) {
     for (n, port) in ports.iter().enumerate() {
         let ip4 = router.get::<Ip4>();
         ip4.add_address(port.index(), format!("10.0.{n}.1/24").parse().unwrap()).unwrap();
+        // Advertised at random moments.
+        let (nd, silent) = (router.get::<Nd>(), RaConfig { send: Advertise::No, ..RaConfig::default() });
+        nd.set_ra_config(port.index(), silent).unwrap();
         let ip6 = router.get::<Ip6>();
         ip6.add_address(port.index(), format!("2001:db8:{n}::1/64").parse().unwrap()).unwrap();
         for host in 2..4 {
@@ -162,6 +167,11 @@ fn draw(router: &Router, rng: &mut Rng, port: &Port, n: usize, family: Family) {
             router.get::<Abf>().attach(family, interface, base + policy, 5).unwrap();
         }
     }
+    // Its state is each thread's: the stage of the chain and the node have the same in hand.
+    if family == Family::Ip4 && rng.one_in(2) {
+        let limit = Limit { rate: 1 + rng.below(50) as u32, burst: 1 + rng.below(20) as u32 };
+        router.get::<SourceLimit>().set(interface, Some(limit)).unwrap();
+    }
     // A feature that no superpath covers.
     if n == 5 && rng.one_in(2) {
         router.interfaces().collect_detailed(interface, true).unwrap();
@@ -179,9 +189,10 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
         _ => far(family, rng.below(9), 1 + rng.below(3)),
     };
     let start = PacketBuilder::ethernet(station(rx), port.mac());
+    // The port it comes in by is seen in what goes out: packets of two ports have no order.
     let start = match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => start.ip4(from, to),
-        (IpAddr::V6(from), IpAddr::V6(to)) => start.ip6(from, to),
+        (IpAddr::V4(from), IpAddr::V4(to)) => start.ip4(from, to).id(rx as u16),
+        (IpAddr::V6(from), IpAddr::V6(to)) => start.ip6(from, to).flow_label(rx as u32),
         _ => unreachable!(),
     };
     let start = start.ttl(*rng.pick(&[1, 2, 64, 64, 64, 64]));
@@ -236,10 +247,16 @@ fn flow(packet: &mut [u8]) -> Vec<u8> {
     if from_router || fragmented && ip6 {
         return packet.to_vec();
     }
-    let addresses = if ip6 { 22..58 } else { 26..38 };
+    let (addresses, port) = if ip6 { (22..58, 16..18) } else { (26..38, 18..20) };
     let end = packet.len().min(addresses.end);
     let kind = packet.get(..15).unwrap_or_default();
-    [kind, packet.get(addresses.start..end).unwrap_or_default(), &[u8::from(fragmented)]].concat()
+    [
+        kind,
+        packet.get(port).unwrap_or_default(),
+        packet.get(addresses.start..end).unwrap_or_default(),
+        &[u8::from(fragmented)],
+    ]
+    .concat()
 }
 
 fn compare_policies(plain: &Router, fused: &Router) {
@@ -249,7 +266,7 @@ fn compare_policies(plain: &Router, fused: &Router) {
 #[test]
 fn random_features_on_a_superpath_do_what_they_do_as_nodes() {
     let seed = Rng::seed(20_261_124);
-    let (mut on_chain, mut clamped, mut dropped, mut matched) = (0, 0, 0, 0);
+    let (mut on_chain, mut clamped, mut dropped, mut matched, mut limited) = (0, 0, 0, 0, 0);
     for n in 0..8 {
         DRAWN.set(seed + n);
         let (plain, fused) = TWINS.run(seed + n, 60);
@@ -260,17 +277,40 @@ fn random_features_on_a_superpath_do_what_they_do_as_nodes() {
         let sides = ["ip4-in", "ip4-out", "ip6-in", "ip6-out"];
         let clamps = sides.map(|side| format!("tcp-mss-clamping-{side}"));
         clamped += clamps.iter().map(|n| fused.router.error(n, "clamped")).sum::<u64>();
+        limited += sum(&["ip4-source-limit", "ip6-source-limit"], "exceeded");
         matched += sum(&["abf-input-ip4", "abf-input-ip6"], "matched");
         dropped += sum(&["ip4-rx-urpf-strict", "ip6-rx-urpf-loose", "ip4-tx-urpf-strict"], "uRPF Drop");
     }
     assert!(on_chain > 5000, "only {on_chain} packets were on the superpath with features");
     assert!(clamped > 100 && dropped > 100 && matched > 100, "{clamped} {dropped} {matched}");
+    assert!(limited > 100, "{limited}");
 }
 
 fn urpf(router: &Router, port: &Port, mode: Mode) {
     let setting =
         Setting { interface: port.index(), family: Family::Ip4, direction: Direction::Rx, mode, table: None };
     router.get::<Urpf>().set(setting).unwrap();
+}
+
+#[test]
+fn a_stage_has_the_state_that_its_node_has_on_the_thread() {
+    let (mut router, ports) = bare();
+    router.get::<SourceLimit>().set(ports[1].index(), Some(Limit { rate: 1, burst: 3 })).unwrap();
+    assert_eq!(taken(&router, &ports[1]), Some(IP_FEATURES.name));
+    let start = PacketBuilder::ethernet(station(1), ports[1].mac());
+    let packet = start.ip4([10, 0, 1, 2], [20, 0, 2, 1]).udp(1, 2).build();
+    let vectors = |router: &Router, name: &str| {
+        let node = router.graph().node(name).unwrap();
+        router.graph().graph_counters().vectors.sum(node.number() as usize)
+    };
+    // The node learns of the host; the chain then counts on; what is too much is for the node again.
+    for (sent, by_node) in [(1, 1), (2, 1), (3, 1), (3, 2)] {
+        router.send(&ports[1], &packet);
+        assert_eq!(ports[2].received().len(), usize::from(by_node == 1), "{sent}");
+        assert_eq!(vectors(&router, "ip4-source-limit"), by_node);
+    }
+    assert_eq!(router.error("ip4-source-limit", "exceeded"), 1);
+    assert_eq!(router.get::<SourceLimit>().look().unwrap().losers.len(), 1);
 }
 
 fn taken(router: &Router, port: &Port) -> Option<&'static str> {

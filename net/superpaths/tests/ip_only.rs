@@ -7,6 +7,7 @@ use shoal_icmp::{Icmp, Icmp6};
 use shoal_interface::Hindrance;
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
+use shoal_ip6_nd::{Advertise, Nd, RaConfig};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_pg::{CreateInterface, Mode};
 use shoal_superpaths::{IP, IP4_ONLY, IP6_ONLY};
@@ -34,6 +35,8 @@ fn world(superpath: bool) -> Twin {
     };
     let ports: Vec<Port> = MODES.iter().enumerate().map(|n| router.pg_with(&create(n))).collect();
     router.interfaces().enable_superpath(superpath).unwrap();
+    // What a router says of itself comes at random moments.
+    let quiet = RaConfig { send: Advertise::No, ..RaConfig::default() };
     for (n, (port, mode)) in ports.iter().zip(MODES).enumerate() {
         let fib = router.get::<Fib>();
         let far = |prefix: String, via: String| {
@@ -51,13 +54,14 @@ fn world(superpath: bool) -> Twin {
             far(format!("2001:f:{n}::/48"), format!("2001:db8:{n}::2"));
         }
         if mode == Mode::Ethernet {
+            router.get::<Nd>().set_ra_config(port.index(), quiet.clone()).unwrap();
             router.set_neighbour(port, [10, 0, n as u8, 2].into(), station(n).into());
             let nd = router.get::<shoal_ip6_nd::Neighbours>();
             let key = (port.index(), format!("2001:db8:{n}::2").parse().unwrap());
             nd.set(key, station(n).into(), Origin::Static, FibEntry::Wanted).unwrap();
         }
     }
-    // What routers and hosts say of themselves when they come up, at random moments.
+    // What hosts say of themselves when they come up, at random moments.
     router.advance(std::time::Duration::from_secs(3));
     for port in &ports {
         port.received();

@@ -84,6 +84,7 @@ pub(crate) fn check(plugin: &PluginText, graph: &Graph) -> Result<Plan, Refusal>
             name: keep(&c.name),
             description: keep(&c.description),
             severity: c.severity,
+            at: None,
         });
         let counters = counters.chain(OWN_COUNTERS).collect::<Vec<_>>().leak();
         PlannedNode { name: node.name.clone(), next: keep_all(&node.next), counters }

@@ -22,7 +22,7 @@ impl ErrorCounters for Counter {
 }
 
 const fn own(name: &'static str, description: &'static str) -> ErrorCounter {
-    ErrorCounter { name, description, severity: Severity::Error }
+    ErrorCounter { name, description, severity: Severity::Error, at: None }
 }
 
 /// What the router counts for every node of a plugin, behind what the plugin counts.

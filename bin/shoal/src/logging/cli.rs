@@ -22,6 +22,13 @@ pub static COMMANDS: &[Command] = &[
         set_class,
     )
     .examples(&["set logging class interface level debug", "set logging class cli rate-limit 10"]),
+    Command::new(
+        "test log <level:log-level> <class:word> <subclass:word> <text:rest>",
+        "Write a message to the log",
+        test,
+    )
+    .examples(&["test log notice fib entry this is a test"])
+    .doc("To see where messages of a level and class go. They stand in the log as `class/subclass`."),
     Command::new("set logging size <size:u32>", "Set how many messages the log keeps", set_size)
         .examples(&["set logging size 1000"]),
 ];
@@ -108,6 +115,13 @@ fn set_class(control: &Control, args: &Args) -> Result<Output, CliError> {
         class.syslog = of("syslog-level").or(class.syslog);
         class.limit = limit.or(class.limit);
     });
+    Ok(Output::none())
+}
+
+fn test(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let level = args.text("level").and_then(Level::named).unwrap_or(Level::Notice);
+    let class = format!("{}/{}", args.get::<String>("class")?, args.get::<String>("subclass")?);
+    control.get::<Shelf>()?.0.write(level, &class, args.text("text").unwrap_or_default().to_owned());
     Ok(Output::none())
 }
 

@@ -170,3 +170,36 @@ fn a_handle_never_names_a_later_flow() {
     assert_eq!((table.get(last), table.len()), (None, 0));
     assert_eq!(table.insert(flow4(0), 0, FOREVER, Tick(0)), Err(InsertError::Flows { most: 1 }));
 }
+
+/// A feature whose flow ends by another flow's packets, too.
+#[test]
+fn a_flow_that_is_due_ends_or_goes_on_as_the_feature_says() {
+    const SECONDS: Timeout = Timeout::new(1);
+    let settings = Settings::flows(100).timeout(SECONDS, 10);
+    let mut table = FlowTable::<[u64; 1], u32>::new(settings, Tick(0)).unwrap();
+    let kept = table.insert([1], 0, SECONDS, Tick(0)).unwrap();
+    let gone = table.insert([2], 0, SECONDS, Tick(0)).unwrap();
+    let mut most = 100;
+    assert_eq!(table.next_due(Tick(9), &mut most), None);
+    assert_eq!((table.age(kept, Tick(9)), table.handle_at(kept.index())), (Some(9), Some(kept)));
+    let mut due = Vec::new();
+    let mut most = 100;
+    while let Some(handle) = table.next_due(Tick(10), &mut most) {
+        due.push(handle);
+        if handle == kept {
+            table.restart(handle, Tick(7));
+        } else {
+            table.remove(handle);
+        }
+    }
+    due.sort_by_key(|handle| handle.index());
+    assert_eq!((due, table.len(), most < 100), (vec![kept, gone], 1, true));
+    assert_eq!((table.age(kept, Tick(10)), table.handle_at(gone.index())), (Some(3), None));
+    let mut most = 100;
+    assert_eq!(table.next_due(Tick(16), &mut most), None);
+    assert_eq!(table.next_due(Tick(17), &mut most), Some(kept));
+    // No look is left: what is due stays due.
+    table.restart(kept, Tick(0));
+    assert_eq!(table.next_due(Tick(18), &mut 0), None);
+    assert_eq!(table.next_due(Tick(18), &mut 100), Some(kept));
+}

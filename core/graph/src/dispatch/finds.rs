@@ -31,8 +31,8 @@ impl<N: Finds> FindsRunner<N> {
         }
         let Run { lane, entry, topology, guard } = run;
         {
-            let Lane { counters, nexts, thread, now, .. } = &mut *lane;
-            let common = Common { guard, thread: *thread, now: *now, topology, counters };
+            let Lane { counters, nexts, thread, now, states, .. } = &mut *lane;
+            let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
             let mut left = 0;
             if let Some(sought) = alike {
                 left = self.go_alike(&sought, first, &mut frame, (memory, nexts), &common, entry);

@@ -21,8 +21,8 @@ impl<N: Plain> PlainRunner<N> {
     fn go(&self, mut frame: Box<Frame>, run: Run<'_>) {
         let Run { lane, entry, topology, guard } = run;
         {
-            let Lane { memory, counters, nexts, thread, now, .. } = &mut *lane;
-            let common = Common { guard, thread: *thread, now: *now, topology, counters };
+            let Lane { memory, counters, nexts, thread, now, states, .. } = &mut *lane;
+            let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
             let (mut interface, mut facts) = (SwIfIndex::NONE, None);
             // Of its plain packets that follow each other.
             let (mut packets, mut bytes) = (0, 0);

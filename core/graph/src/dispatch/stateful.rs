@@ -14,9 +14,9 @@ type StateOf<M> = <M as Stateful>::State;
 #[inline(always)]
 fn with_state<M: Stateful>(key: &StateKey<M>, run: Run<'_>, go: impl FnOnce(&mut M::State, Run<'_>)) {
     let Run { lane, entry, topology, guard } = run;
-    let mut slot = lane.states.take(key, lane.thread);
+    let mut slot = lane.states.get_mut().take(key, lane.thread);
     go(&mut slot.state, Run { lane: &mut *lane, entry, topology, guard });
-    lane.states.put(key, slot);
+    lane.states.get_mut().put(key, slot);
 }
 
 /// Runs a [`StatefulNode`].

@@ -21,7 +21,7 @@ pub struct FeatureChange {
     pub after: u64,
 }
 
-fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
+pub(super) fn no_arc(arcs: &Arcs, name: &str) -> GraphError {
     GraphError::NoArc(name.to_owned(), arcs.specs.iter().map(|s| s.name).collect())
 }
 
@@ -61,7 +61,7 @@ impl Graph {
     }
 
     /// Tells who watches an arc that an interface's features on it are not what they were.
-    fn tell_watchers(&self, handle: &FeatureArc, interface: SwIfIndex, before: u64) {
+    pub(super) fn tell_watchers(&self, handle: &FeatureArc, interface: SwIfIndex, before: u64) {
         let change = FeatureChange { before, after: handle.enabled(interface) };
         if change.before == change.after {
             return;
@@ -255,10 +255,11 @@ impl Graph {
         let handle = table.handle.clone();
         drop(arcs);
         let before = handle.enabled(interface);
-        if !handle.set(interface, position, on) {
+        if !self.switch(&handle, interface, position, on) {
             return Err(GraphError::TooMany("interfaces on an arc", shoal_buffer::MAX_INTERFACES));
         }
         self.tell_watchers(&handle, interface, before);
+        self.lead(&handle, interface);
         Ok(())
     }
 
@@ -267,8 +268,10 @@ impl Graph {
         let handles: Vec<FeatureArc> = self.arcs.borrow().tables.iter().map(|t| t.handle.clone()).collect();
         for handle in handles {
             let before = handle.enabled(interface);
-            handle.clear(interface);
+            self.arcs.borrow_mut().followers.forget(handle.number, interface);
+            handle.store(interface, 0);
             self.tell_watchers(&handle, interface, before);
+            self.lead(&handle, interface);
         }
     }
 

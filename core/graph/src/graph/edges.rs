@@ -1,10 +1,13 @@
 //! Edges between nodes, and how threads are told of a change.
 
+use std::any::TypeId;
 use std::sync::Arc;
 
 use super::draft::{Draft, Edges};
 use super::{Graph, GraphError};
-use crate::node::{Edge, NodeIndex};
+use crate::NodeKind;
+use crate::dispatch::PacketRunner;
+use crate::node::{Edge, NextNodes, NodeIndex, PacketNode};
 use crate::topology::Change;
 
 /// The edges a node has: its own, or those it shares.
@@ -98,6 +101,27 @@ impl Graph {
         }
         self.touch(node);
         self.publish()
+    }
+
+    /// Adds a node that goes on where another one stopped: it sends packets by that node's edges and counts their errors
+    /// with that node's counters, so its types of both must be that node's.
+    ///
+    /// # Errors
+    /// As [`Graph::add_packet`].
+    pub fn add_packet_behind<N: PacketNode>(&self, node: N, of: NodeIndex) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(PacketRunner(Arc::new(node)));
+        let fan = Some(TypeId::of::<N>());
+        self.batch(|| {
+            let added = self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, &[], fan)?;
+            let mut nodes = self.nodes.borrow_mut();
+            let base = nodes.get(of.at()).map(|owner| owner.error_base);
+            if let (Some(draft), Some(base)) = (nodes.get_mut(added.at()), base) {
+                draft.error_base = base;
+            }
+            drop(nodes);
+            self.share_edges(added, of)?;
+            Ok(added)
+        })
     }
 
     /// Makes several changes and tells threads of all at once, even if one of them fails: each telling waits until every

@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use super::edges::edges;
 use super::{Graph, GraphError};
+use crate::error_drop::DropTap;
 use crate::handoff::RingInfo;
+use crate::lane::FrameCounts;
 use crate::ledger::Ledger;
+use crate::monitor::{BufferMoves, Monitoring};
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
+use crate::trace_filter::FilterFunctions;
 
 /// A node, and what can be said of it without a look at others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,16 @@ impl Graph {
         let draft = nodes.get(node.at()).ok_or_else(|| GraphError::NoNode(node.0.to_string(), None))?;
         draft.trace.ask(count, filter);
         Ok(())
+    }
+
+    /// Functions that decide which packets are traced or captured.
+    pub fn filters(&self) -> &FilterFunctions {
+        &self.filters
+    }
+
+    /// Where dropped packets can be looked at.
+    pub fn drop_tap(&self) -> &DropTap {
+        &self.drop_tap
     }
 
     /// Ends all requests for traces and forgets what was traced.
@@ -112,6 +126,45 @@ impl Graph {
     /// What each thread noted of its nodes, by thread; nothing of one that does not move.
     pub fn ledgers(&self) -> BTreeMap<usize, Ledger> {
         self.gather(|worker| worker.lane.ledger.clone())
+    }
+
+    /// Begins to count buffers by node on every thread, or ends it; what was counted stays.
+    ///
+    /// # Errors
+    /// A thread does not move.
+    pub fn monitor_buffers(&self, switch: Monitoring) -> Result<(), GraphError> {
+        let is_on = switch == Monitoring::On;
+        self.on_every_thread(move |worker| worker.lane.monitor.is_on = is_on)?;
+        self.monitoring.set(switch);
+        Ok(())
+    }
+
+    /// Whether buffers are counted by node.
+    pub fn monitoring(&self) -> Monitoring {
+        self.monitoring.get()
+    }
+
+    /// Forgets what was counted of buffers.
+    ///
+    /// # Errors
+    /// A thread does not move.
+    pub fn clear_buffer_moves(&self) -> Result<(), GraphError> {
+        self.on_every_thread(|worker| worker.lane.monitor.rows.clear())
+    }
+
+    /// What was counted of buffers, of all threads that move, by node.
+    pub fn buffer_moves(&self) -> Vec<BufferMoves> {
+        let mut all: Vec<BufferMoves> = Vec::new();
+        for rows in self.gather(|worker| worker.lane.monitor.rows.clone()).into_values() {
+            all.resize(all.len().max(rows.len()), BufferMoves::default());
+            all.iter_mut().zip(&rows).for_each(|(sum, row)| sum.add(row));
+        }
+        all
+    }
+
+    /// How many frames each thread has; nothing of one that does not move.
+    pub fn frame_counts(&self) -> BTreeMap<usize, FrameCounts> {
+        self.gather(|worker| worker.lane.frame_counts())
     }
 
     /// All handoff rings, by the thread that hands over and the one that takes; none of a thread that does not move.

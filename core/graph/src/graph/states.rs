@@ -48,7 +48,7 @@ impl Graph {
             let maker = key.clone();
             self.give(&thread, move |worker| {
                 let place = Maker::make(&maker, worker.thread());
-                worker.lane.states.enter(slot, place);
+                worker.lane.states.get_mut().enter(slot, place);
             });
         }
         Ok(key)
@@ -147,7 +147,7 @@ impl Graph {
     pub fn next_timer(&self) -> Result<Option<Time>, GraphError> {
         let (answer, answers) = mpsc::channel();
         self.on_every_thread(move |worker| {
-            let _ = answer.send(worker.lane.states.next());
+            let _ = answer.send(worker.lane.states.get_mut().next());
         })?;
         Ok(answers.try_iter().flatten().min())
     }
@@ -172,7 +172,7 @@ impl Graph {
         let (answer, answers) = mpsc::channel();
         let asked = self.on_every_thread(move |worker| {
             let here = worker.thread();
-            let _ = answer.send(worker.lane.states.reshard(here, &workers));
+            let _ = answer.send(worker.lane.states.get_mut().reshard(here, &workers));
         });
         if let Err(e) = asked {
             tracing::warn!("what a thread keeps stays there until it moves: {e}");
@@ -195,7 +195,7 @@ impl Graph {
         let (answer, wait) = mpsc::sync_channel(1);
         leaving.post(Box::new(move |worker| {
             worker.finish();
-            let _ = answer.send(worker.lane.states.give_up(&workers));
+            let _ = answer.send(worker.lane.states.get_mut().give_up(&workers));
         }));
         wait
     }

@@ -16,6 +16,7 @@ use super::{Graph, GraphError};
 use crate::MAX_THREADS;
 use crate::handoff::RING_FRAMES;
 use crate::lane::Lane;
+use crate::monitor::Monitoring;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
 use crate::pulse::Roster;
@@ -159,6 +160,7 @@ impl Graph {
         let (traces, clock) = (Arc::clone(&self.traces), self.clock.clone());
         let (topology, face) = (self.topology.borrow().clone(), Arc::clone(&shared));
         let makers = self.makers.borrow().clone();
+        let monitored = self.monitoring.get() == Monitoring::On;
         let body = move || {
             face.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             if let Some(cpu) = cpu {
@@ -169,7 +171,8 @@ impl Graph {
             }
             face.clear_busy();
             let mut lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
-            lane.states = States::of(&makers, number);
+            lane.states = States::of(&makers, number).into();
+            lane.monitor.is_on = monitored;
             let _ended = Ended(Arc::clone(&face));
             Worker::new(lane, topology, face, clock).run();
         };

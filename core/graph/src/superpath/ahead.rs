@@ -9,7 +9,7 @@ pub enum Hint<'a, F, A> {
     /// Nothing.
     Nothing,
     /// What the first packet of the frame looks for, and the answer.
-    Frame(F),
+    Frame(&'a F),
     /// Lookups of a block were done ahead; this is the packet's place in the block.
     Block(&'a A, usize),
 }
@@ -37,6 +37,14 @@ impl<L: Seeks> Ahead<L> {
         }
     }
 
+    /// The first `n` have begun.
+    #[inline(always)]
+    pub(super) fn begun(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
+        if let (Some(facts), Some(all)) = (facts, self.all.get_mut(..n)) {
+            L::begun(facts, all);
+        }
+    }
+
     /// Goes on with the first `n`.
     #[inline(always)]
     pub(super) fn advance(&mut self, facts: Option<L::Facts<'_>>, n: usize) {
@@ -55,9 +63,9 @@ impl<L: Seeks> Ahead<L> {
 
     /// What was found for a packet.
     #[inline(always)]
-    pub(super) fn found<F>(&self, i: usize) -> Known<L::Sought, F> {
+    pub(super) fn found<F>(&self, i: usize) -> Known<'_, L::Sought, F> {
         match self.all.get(i % BLOCK) {
-            Some(found) => Known::Answer(*found),
+            Some(found) => Known::Answer(found),
             None => unreachable!("a remainder is less than what was divided by"),
         }
     }

@@ -29,12 +29,12 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
         self.1.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        Some((self.0.facts(interface, guard)?, self.1.facts(interface, guard)?))
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
+        Some((self.0.facts(interface, walk.common.guard)?, self.1.facts(interface, walk)?))
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> A::Facts<'_> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> A::Facts<'g> {
         facts.0
     }
 
@@ -47,8 +47,8 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<A::Sought>,
+        facts: &Self::Facts<'g>,
+        known: Known<'_, A::Sought>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -56,16 +56,16 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
         let next = match known {
             Known::Chosen(number, node) => Known::Chosen(number, node),
             known => match self.0.consult(facts.0, known, pkt, &Cx::new(walk.common, walk.entry(spot))) {
-                Pass::On => Known::Nothing,
+                Pass::On | Pass::Redirected => Known::Nothing,
                 Pass::Chosen(number) => walk.chosen(number, spot),
                 Pass::Leave => return walk.leave(spot),
             },
         };
-        self.1.go(facts.1, next, pkt, walk, spot.next())
+        self.1.go(&facts.1, next, pkt, walk, spot.next())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
-        self.1.count(interface, packets, walk, spot.next());
+        self.1.count(interface, walk.after(spot, packets), walk, spot.next());
     }
 
     fn finish(&self, walk: &Walk<'_>, spot: Spot) {

@@ -28,12 +28,12 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
         binder.node(N::NAME)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        self.0.facts(interface, guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
+        self.0.facts(interface, walk.common.guard)
     }
 
     #[inline(always)]
-    fn of_lookup(_: Self::Facts<'_>) -> <() as Seeks>::Facts<'_> {}
+    fn of_lookup<'g>(_: &Self::Facts<'g>) -> <() as Seeks>::Facts<'g> {}
 
     #[inline(always)]
     fn found<'g>(&'g self, (): &(), _: Guard<'g>) -> Option<()> {
@@ -43,13 +43,13 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        _: Known<()>,
+        facts: &Self::Facts<'g>,
+        _: Known<'_, ()>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        match self.0.direct(facts, pkt) {
+        match self.0.direct(*facts, pkt) {
             Some(edge) => walk.fan_out(&self.1, pkt, edge, spot),
             None => walk.leave(spot),
         }

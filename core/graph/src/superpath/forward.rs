@@ -19,13 +19,13 @@ use crate::node::{Edge, NodeIndex};
 fn own<'g, L: Finds>(
     lookup: &'g L,
     facts: <L as Seeks>::Facts<'g>,
-    known: Known<L::Sought, L::Found<'g>>,
+    known: Known<'_, L::Sought, L::Found<'g>>,
     pkt: &mut Packet<'_>,
     walk: &Walk<'g>,
     spot: Spot,
 ) -> Result<L::Found<'g>, Option<NodeIndex>> {
     let known = match known {
-        Known::Other(sought, found) if L::takes(&sought, pkt) => return Ok(found),
+        Known::Other(sought, found) if L::takes(sought, pkt) => return Ok(found),
         Known::Other(..) => return Err(None),
         Known::Nothing => Known::Nothing,
         Known::Answer(sought) => Known::Answer(sought),
@@ -99,7 +99,7 @@ where
     #[inline(never)]
     fn by_itself<'g>(
         &'g self,
-        facts: <L as Seeks>::Facts<'g>,
+        facts: &<L as Seeks>::Facts<'g>,
         mut pkt: Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -149,13 +149,13 @@ where
         Ok(())
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        Finds::facts(&*self.lookup, interface, guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
+        Finds::facts(&*self.lookup, interface, walk.common.guard)
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <L as Seeks>::Facts<'_> {
-        facts
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <L as Seeks>::Facts<'g> {
+        *facts
     }
 
     #[inline(always)]
@@ -166,13 +166,13 @@ where
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<L::Sought, L::Found<'g>>,
+        facts: &Self::Facts<'g>,
+        known: Known<'_, L::Sought, L::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
     ) -> NodeIndex {
-        let found = match own(&*self.lookup, facts, known, pkt, walk, spot) {
+        let found = match own(&*self.lookup, *facts, known, pkt, walk, spot) {
             Ok(found) => found,
             Err(Some(node)) => return node,
             Err(None) => return self.by_itself(facts, pkt.reborrow(), walk, spot),

@@ -33,10 +33,10 @@ pub trait Link: Send + Sync + 'static {
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError>;
 
     /// As [`Plain::facts`], of all nodes from here on.
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>>;
 
     /// What the lookup needs to know of an interface.
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_>;
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g>;
 
     /// What is found for all packets that look for the same, if it is the same for all.
     fn found<'g>(
@@ -48,8 +48,8 @@ pub trait Link: Send + Sync + 'static {
     /// Runs a packet through the nodes from here on, and says where it goes then.
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        facts: &Self::Facts<'g>,
+        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -84,10 +84,10 @@ pub trait Chain: Send + Sync + 'static {
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError>;
 
     /// As [`Plain::facts`], of all nodes.
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g>;
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Self::Facts<'g>;
 
     /// Whether it pays to do lookups ahead.
-    fn is_far(&self, facts: Self::Facts<'_>) -> bool;
+    fn is_far(&self, facts: &Self::Facts<'_>) -> bool;
 
     /// What will be looked for, of a packet that is plain for all nodes before.
     fn sought(pkt: &Packet<'_>) -> Self::Sought;
@@ -95,24 +95,27 @@ pub trait Chain: Send + Sync + 'static {
     /// Finds it for several packets, if the answer is the same for all.
     fn look_up<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         sought: Self::Sought,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
 
     /// Begins the lookup of packet `i` of a block, that are seen in order from 0 on.
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
+    fn begin(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>);
+
+    /// The first `n` of a block have begun.
+    fn begun(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
     /// Goes on with those of the first `n`, with the same facts.
-    fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
+    fn advance(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
     /// Finishes them, with the same facts.
-    fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
+    fn finish_ahead(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize);
 
     /// Runs a packet through the chain, and says where it goes then.
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
@@ -140,13 +143,13 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         self.1.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
-        Some((self.0.facts(interface, guard)?, self.1.facts(interface, guard)?))
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
+        Some((self.0.facts(interface, walk.common.guard)?, self.1.facts(interface, walk)?))
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_> {
-        Rest::of_lookup(facts.1)
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+        Rest::of_lookup(&facts.1)
     }
 
     #[inline(always)]
@@ -161,8 +164,8 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        facts: &Self::Facts<'g>,
+        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -170,7 +173,7 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         if !self.0.plain(facts.0, pkt) {
             return walk.leave(spot);
         }
-        self.1.go(facts.1, known, pkt, walk, spot.next())
+        self.1.go(&facts.1, known, pkt, walk, spot.next())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
@@ -206,12 +209,12 @@ impl<L: Link> Chain for Line<L> {
         self.0.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<L::Facts<'g>> {
-        self.0.facts(interface, guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<L::Facts<'g>> {
+        self.0.facts(interface, walk)
     }
 
-    fn is_far(&self, facts: Self::Facts<'_>) -> bool {
-        facts.is_some_and(|facts| L::Lookup::is_far(L::of_lookup(facts)))
+    fn is_far(&self, facts: &Self::Facts<'_>) -> bool {
+        facts.as_ref().is_some_and(|facts| L::Lookup::is_far(L::of_lookup(facts)))
     }
 
     #[inline(always)]
@@ -222,41 +225,46 @@ impl<L: Link> Chain for Line<L> {
     #[inline(always)]
     fn look_up<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         mut sought: Self::Sought,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        L::Lookup::look_up(L::of_lookup(facts?), &mut sought);
+        L::Lookup::look_up(L::of_lookup(facts.as_ref()?), &mut sought);
         Some((sought, self.0.found(&sought, guard)?))
     }
 
     #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
-        ahead.begin(facts.map(L::of_lookup), i, pkt, L::PULLS);
+    fn begin(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+        ahead.begin(facts.as_ref().map(L::of_lookup), i, pkt, L::PULLS);
     }
 
     #[inline(always)]
-    fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        ahead.advance(facts.map(L::of_lookup), n);
+    fn begun(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        ahead.begun(facts.as_ref().map(L::of_lookup), n);
     }
 
     #[inline(always)]
-    fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
-        ahead.finish(facts.map(L::of_lookup), n);
+    fn advance(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        ahead.advance(facts.as_ref().map(L::of_lookup), n);
+    }
+
+    #[inline(always)]
+    fn finish_ahead(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        ahead.finish(facts.as_ref().map(L::of_lookup), n);
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
-        let Some(facts) = facts else { return walk.leave(Spot::START) };
+        let Some(facts) = facts.as_ref() else { return walk.leave(Spot::START) };
         let known = match hint {
             Hint::Nothing => Known::Nothing,
-            Hint::Frame((sought, found)) => Known::Other(sought, found),
+            Hint::Frame((sought, found)) => Known::Other(sought, *found),
             Hint::Block(ahead, i) => ahead.found(i),
         };
         self.0.go(facts, known, pkt, walk, Spot::START)

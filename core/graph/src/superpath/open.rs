@@ -42,15 +42,15 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
         Ok(())
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
         if self.node.arc().enabled(interface) & !self.covered != 0 {
             return None;
         }
-        self.rest.facts(interface, guard)
+        self.rest.facts(interface, walk)
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
         Rest::of_lookup(facts)
     }
 
@@ -66,8 +66,8 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        facts: &Self::Facts<'g>,
+        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,

@@ -53,8 +53,11 @@ impl<A> Block<A> {
         let mut mixed = self.n == 0;
         frame.each_of::<true>(memory, start..end, |i, pkt| {
             mixed |= pkt.rx() != same.interface;
-            L::begin(same.facts, &mut self.ahead, i - start, pkt);
+            L::begin(&same.facts, &mut self.ahead, i - start, pkt);
         });
+        if !mixed {
+            L::begun(&same.facts, &mut self.ahead, self.n);
+        }
         self.of = (!mixed).then_some(same.since);
     }
 
@@ -62,7 +65,7 @@ impl<A> Block<A> {
     #[inline(always)]
     fn advance<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) {
         if self.of == Some(same.since) {
-            L::advance(same.facts, &mut self.ahead, self.n);
+            L::advance(&same.facts, &mut self.ahead, self.n);
         }
     }
 
@@ -71,7 +74,7 @@ impl<A> Block<A> {
     fn finish<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) -> bool {
         let done = self.of == Some(same.since);
         if done {
-            L::finish_ahead(same.facts, &mut self.ahead, self.n);
+            L::finish_ahead(&same.facts, &mut self.ahead, self.n);
         }
         done
     }
@@ -96,8 +99,8 @@ impl<L: Chain> ChainRunner<L> {
     #[inline(always)]
     fn go<'a>(&'a self, frame: &mut Frame, lane: &mut Lane, topology: &'a Topology, guard: Guard<'a>) {
         let Some(nowhere) = topology.nodes.first() else { return };
-        let Lane { memory, counters, thread, now, exits, left, .. } = &mut *lane;
-        let common = Common { guard, thread: *thread, now: *now, topology, counters };
+        let Lane { memory, counters, thread, now, exits, left, states, .. } = &mut *lane;
+        let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
         let (any_left, second) = (Cell::default(), Cell::default());
         let fans = [Fan::new(nowhere), Fan::new(nowhere)];
         let walk = Walk {
@@ -120,7 +123,7 @@ impl<L: Chain> ChainRunner<L> {
             if left < n {
                 self.go_each(left, frame, (memory, exits), &mut same, &walk);
             }
-        } else if !self.chain.is_far(same.facts) {
+        } else if !self.chain.is_far(&same.facts) {
             self.go_each(0, frame, (memory, exits), &mut same, &walk);
         } else if n <= BLOCK {
             self.go_ahead::<1>(frame, (memory, exits), &mut same, &walk);
@@ -153,7 +156,7 @@ impl<L: Chain> ChainRunner<L> {
         if all.iter().any(|other| *other != first) {
             return None;
         }
-        self.chain.look_up(same.facts, first, guard)
+        self.chain.look_up(&same.facts, first, guard)
     }
 
     /// Runs packets with what was found for the first, up to one from another interface, which may have another table;
@@ -167,12 +170,12 @@ impl<L: Chain> ChainRunner<L> {
         same: &Same<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) -> usize {
-        let (interface, facts) = (same.interface, same.facts);
+        let (interface, facts) = (same.interface, &same.facts);
         frame.each_while(memory, 0, |i, pkt| {
             if pkt.rx() != interface {
                 return false;
             }
-            let exit = self.chain.go(facts, Hint::Frame(found), pkt, walk);
+            let exit = self.chain.go(facts, Hint::Frame(&found), pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
@@ -194,7 +197,7 @@ impl<L: Chain> ChainRunner<L> {
             if pkt.rx() != same.interface {
                 self.turn(same, i, pkt.rx(), walk);
             }
-            let exit = self.chain.go(same.facts, Hint::Nothing, pkt, walk);
+            let exit = self.chain.go(&same.facts, Hint::Nothing, pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
@@ -228,7 +231,7 @@ impl<L: Chain> ChainRunner<L> {
                 continue;
             }
             // All came in by the same interface.
-            let facts = same.facts;
+            let facts = &same.facts;
             frame.each_of::<false>(memory, packets, |i, pkt| {
                 let exit = self.chain.go(facts, Hint::Block(&block.ahead, i - start), pkt, walk);
                 if let Some(slot) = exits.get_mut(i) {
@@ -253,7 +256,7 @@ impl<L: Chain> ChainRunner<L> {
             if pkt.rx() != same.interface {
                 self.turn(same, i, pkt.rx(), walk);
             }
-            let exit = self.chain.go(same.facts, Hint::Nothing, pkt, walk);
+            let exit = self.chain.go(&same.facts, Hint::Nothing, pkt, walk);
             if let Some(slot) = exits.get_mut(i) {
                 *slot = exit;
             }
@@ -267,7 +270,7 @@ impl<L: Chain> ChainRunner<L> {
         self.flush(same, i, walk);
         walk.forget();
         walk.second.set(0);
-        let facts = self.chain.facts(interface, walk.common.guard);
+        let facts = self.chain.facts(interface, walk);
         *same = Same { interface, since: i, facts };
     }
 
@@ -290,6 +293,7 @@ impl<L: Chain> Dispatch for ChainRunner<L> {
             return;
         }
         self.go(&mut frame, lane, topology, guard);
+        lane.states.get_mut().return_lent();
         let exits = lane.exits.get(..frame.len()).unwrap_or_default();
         let first = exits.first().copied().unwrap_or(topology.drop);
         if all_same(exits, first) {

@@ -24,14 +24,14 @@ impl<N, A: Link, B: Link> Split<N, A, B> {
     /// A packet of the first chain among many of the other.
     #[cold]
     #[inline(never)]
-    fn first_by_itself<'g>(&'g self, a: A::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+    fn first_by_itself<'g>(&'g self, a: &A::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
         self.1.go(a, Known::Nothing, &mut pkt, walk, Self::FIRST)
     }
 
     /// The reverse.
     #[cold]
     #[inline(never)]
-    fn second_by_itself<'g>(&'g self, b: B::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
+    fn second_by_itself<'g>(&'g self, b: &B::Facts<'g>, mut pkt: Packet<'_>, walk: &Walk<'g>) -> NodeIndex {
         self.2.go(b, Known::Nothing, &mut pkt, walk, Self::SECOND)
     }
 }
@@ -81,8 +81,8 @@ type OfLookups<'g, A, B> = (Option<LookupFacts<'g, A>>, Option<LookupFacts<'g, B
 type LookupFacts<'g, A> = <<A as Link>::Lookup as Seeks>::Facts<'g>;
 
 #[inline(always)]
-fn of_lookups<N: Plain, A: Link, B: Link>((a, b): OfBoth<'_, N, A, B>) -> OfLookups<'_, A, B> {
-    (a.map(|(_, facts)| A::of_lookup(facts)), b.map(|(_, facts)| B::of_lookup(facts)))
+fn of_lookups<'g, N: Plain, A: Link, B: Link>((a, b): &OfBoth<'g, N, A, B>) -> OfLookups<'g, A, B> {
+    (a.as_ref().map(|(_, facts)| A::of_lookup(facts)), b.as_ref().map(|(_, facts)| B::of_lookup(facts)))
 }
 
 impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
@@ -101,13 +101,13 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
         self.2.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Self::Facts<'g> {
-        let Some(node) = self.0.facts(interface, guard) else { return (None, None) };
-        let (a, b) = (self.1.facts(interface, guard), self.2.facts(interface, guard));
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Self::Facts<'g> {
+        let Some(node) = self.0.facts(interface, walk.common.guard) else { return (None, None) };
+        let (a, b) = (self.1.facts(interface, walk), self.2.facts(interface, walk));
         (a.map(|a| (node, a)), b.map(|b| (node, b)))
     }
 
-    fn is_far(&self, facts: Self::Facts<'_>) -> bool {
+    fn is_far(&self, facts: &Self::Facts<'_>) -> bool {
         let (a, b) = of_lookups::<N, A, B>(facts);
         a.is_some_and(A::Lookup::is_far) || b.is_some_and(B::Lookup::is_far)
     }
@@ -124,7 +124,7 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     #[inline(always)]
     fn look_up<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         sought: Self::Sought,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
@@ -142,7 +142,7 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn begin(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
+    fn begin(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, i: usize, pkt: &Packet<'_>) {
         if i == 0 {
             ahead.any = [false; 2];
         }
@@ -158,7 +158,15 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn advance(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+    fn begun(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+        let (a, b) = of_lookups::<N, A, B>(facts);
+        let [first, second] = ahead.any;
+        ahead.first.begun(a.filter(|_| first), n);
+        ahead.other.begun(b.filter(|_| second), n);
+    }
+
+    #[inline(always)]
+    fn advance(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
         let (a, b) = of_lookups::<N, A, B>(facts);
         let [first, second] = ahead.any;
         ahead.first.advance(a.filter(|_| first), n);
@@ -166,7 +174,7 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn finish_ahead(facts: Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
+    fn finish_ahead(facts: &Self::Facts<'_>, ahead: &mut Self::Ahead, n: usize) {
         let (a, b) = of_lookups::<N, A, B>(facts);
         let [first, second] = ahead.any;
         ahead.first.finish(a.filter(|_| first), n);
@@ -176,27 +184,27 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
+        facts: &Self::Facts<'g>,
         hint: Hint<'_, Self::Found<'g>, Self::Ahead>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
-        if let Some((node, a)) = facts.0
-            && self.0.plain(node, pkt)
+        if let Some((node, a)) = &facts.0
+            && self.0.plain(*node, pkt)
         {
             let known = match hint {
-                Hint::Frame(Either::First((sought, found))) => Known::Other(sought, found),
+                Hint::Frame(Either::First((sought, found))) => Known::Other(sought, *found),
                 Hint::Frame(Either::Second(_)) => return self.first_by_itself(a, pkt.reborrow(), walk),
                 Hint::Block(ahead, i) => ahead.first.found(i),
                 Hint::Nothing => Known::Nothing,
             };
             return self.1.go(a, known, pkt, walk, Self::FIRST);
         }
-        match facts.1 {
-            Some((node, b)) if self.0.plain_second(node, pkt) => {
+        match &facts.1 {
+            Some((node, b)) if self.0.plain_second(*node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
                 let known = match hint {
-                    Hint::Frame(Either::Second((sought, found))) => Known::Other(sought, found),
+                    Hint::Frame(Either::Second((sought, found))) => Known::Other(sought, *found),
                     Hint::Frame(Either::First(_)) => return self.second_by_itself(b, pkt.reborrow(), walk),
                     Hint::Block(ahead, i) => ahead.other.found(i),
                     Hint::Nothing => Known::Nothing,

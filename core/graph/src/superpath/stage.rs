@@ -31,9 +31,24 @@ impl<A: Optional, Rest> Stage<A, Rest> {
         Stage { node, rest, bound: None }
     }
 
-    fn bind_self(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+    pub(super) fn bind_self(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
         self.bound = binder.feature(A::NAME, self.node.is_some())?;
         Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn node(&self) -> Option<&A> {
+        self.node.as_deref()
+    }
+
+    /// The feature and what it needs to know of an interface, when it is enabled there.
+    pub(super) fn facts_of<'g>(
+        &'g self,
+        interface: SwIfIndex,
+        guard: Guard<'g>,
+    ) -> Option<(&'g A, A::Facts<'g>)> {
+        let enabled = self.bound.as_ref().map_or(0, |(arc, _)| arc.enabled(interface));
+        Some((self.node()?, self.own_facts(enabled, interface, guard)?))
     }
 
     /// What the feature needs to know of an interface, when it is among those enabled there.
@@ -58,7 +73,7 @@ impl<A: Optional, Rest> Stage<A, Rest> {
     /// The packet goes on in the ordinary graph, on the arc it is on.
     #[cold]
     #[inline(never)]
-    fn leave(&self, mut pkt: Packet<'_>, walk: &Walk<'_>, spot: Spot) -> NodeIndex {
+    pub(super) fn leave(&self, mut pkt: Packet<'_>, walk: &Walk<'_>, spot: Spot) -> NodeIndex {
         if let Some((arc, position)) = &self.bound {
             let meta = pkt.meta_mut();
             (meta.arc, meta.feature) = (arc.number, *position);
@@ -79,14 +94,15 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
         self.rest.bind(binder)
     }
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
         let enabled = self.bound.as_ref().map_or(0, |(arc, _)| arc.enabled(interface));
-        Some((self.own_facts(enabled, interface, guard), self.rest.facts(interface, guard)?))
+        let own = self.own_facts(enabled, interface, walk.common.guard);
+        Some((own, self.rest.facts(interface, walk)?))
     }
 
     #[inline(always)]
-    fn of_lookup(facts: Self::Facts<'_>) -> <Self::Lookup as Seeks>::Facts<'_> {
-        Rest::of_lookup(facts.1)
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+        Rest::of_lookup(&facts.1)
     }
 
     #[inline(always)]
@@ -101,8 +117,8 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
     #[inline(always)]
     fn go<'g>(
         &'g self,
-        facts: Self::Facts<'g>,
-        mut known: Known<<Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        facts: &Self::Facts<'g>,
+        mut known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
         spot: Spot,
@@ -112,11 +128,12 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
         {
             match self.pass(own, pkt, walk, spot) {
                 Pass::On => {}
+                Pass::Redirected => known = Known::Nothing,
                 Pass::Chosen(number) => known = walk.chosen(number, spot),
                 Pass::Leave => return self.leave(pkt.reborrow(), walk, spot),
             }
         }
-        self.rest.go(facts.1, known, pkt, walk, spot.next())
+        self.rest.go(&facts.1, known, pkt, walk, spot.next())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
@@ -183,7 +200,7 @@ impl<A: Optional, Rest: Outgoing> Outgoing for Stage<A, Rest> {
     ) -> Option<NodeIndex> {
         if let Some(own) = self.own_facts(enabled, interface, walk.common.guard) {
             match self.pass(own, pkt, walk, spot) {
-                Pass::On => {}
+                Pass::On | Pass::Redirected => {}
                 // The feature's own node sends it along its first edge.
                 Pass::Chosen(number) => return Some(walk.turn_aside(number, pkt.reborrow(), FIRST, spot)),
                 Pass::Leave => return Some(self.leave(pkt.reborrow(), walk, spot)),

@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
     #[inline(always)]
     pub(super) fn leave_lookup<S, F>(
         &self,
-        known: &Known<S, F>,
+        known: &Known<'_, S, F>,
         mut pkt: Packet<'_>,
         spot: Spot,
     ) -> NodeIndex {
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
 
     /// The feature at `spot` has chosen where a packet goes.
     #[inline(always)]
-    pub(super) fn chosen<S, F>(&self, number: u32, spot: Spot) -> Known<S, F> {
+    pub(super) fn chosen<S: 'static, F>(&self, number: u32, spot: Spot) -> Known<'static, S, F> {
         Known::Chosen(number, Lane::target(self.common.topology, self.entry(spot), FIRST))
     }
 

@@ -2,6 +2,7 @@
 //! mapped, at the same address, until it is dropped. Its length and base are multiples of the page.
 
 use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::NonNull;
 
 /// Size and alignment of a huge page.
@@ -10,7 +11,7 @@ const PAGE: usize = 4096;
 
 /// What a mapping is made of.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum Kind<'a> {
     /// Anonymous, readable and writable, zero until touched.
     ZeroMemory,
     /// Anonymous, address space only: no access.
@@ -18,9 +19,9 @@ pub(crate) enum Kind {
     /// As `ZeroMemory`, of reserved 2 MB pages, which are taken when touched: populate it, or meet SIGBUS.
     Huge,
     /// Shared memory of this file descriptor, readable and writable.
-    Shared(i32),
+    Shared(BorrowedFd<'a>),
     /// Shared memory of this file descriptor, readable.
-    View(i32),
+    View(BorrowedFd<'a>),
 }
 
 /// A private reservation of address space.
@@ -32,12 +33,12 @@ pub(crate) struct Mapping {
 // SAFETY: a mapping is an address and a length; the memory behind it belongs to the process and
 // accesses to it are the business of the owner, whose own Send and Sync decide.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; no method takes `&self` and changes anything.
+// SAFETY: as above; through `&self` access only grows, but for `commit_huge`, whose caller answers for the range.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps at least `bytes`, aligned to 2 MB when that long.
-    pub(crate) fn new(bytes: usize, kind: Kind) -> io::Result<Mapping> {
+    pub(crate) fn new(bytes: usize, kind: Kind<'_>) -> io::Result<Mapping> {
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "mapping is too large");
         let unit = if bytes >= HUGE { HUGE } else { PAGE };
         let bytes = bytes.max(1).checked_next_multiple_of(unit).ok_or_else(too_large)?;
@@ -45,18 +46,33 @@ impl Mapping {
         let slack = unit - PAGE;
         let total = bytes.checked_add(slack).ok_or_else(too_large)?;
         let first = if matches!(kind, Kind::ZeroMemory) { kind } else { Kind::Reserved };
-        let reserved = map(std::ptr::null_mut(), total, first)?;
-        let head = reserved.addr().get().next_multiple_of(unit) - reserved.addr().get();
-        // SAFETY: head <= slack, so `head` and `head + bytes` are within the `total` bytes reserved.
-        let base = unsafe { reserved.add(head) };
-        unmap(reserved, head);
-        // SAFETY: as above: the end of the aligned range is within or just past the reservation.
-        unmap(unsafe { base.add(bytes) }, slack - head);
+        let mut mapping = Mapping { base: map(total, first)?, bytes: total };
+        let head = mapping.base.addr().get().next_multiple_of(unit) - mapping.base.addr().get();
+        mapping.trim(head, bytes);
         if matches!(kind, Kind::Shared(_) | Kind::View(_)) {
-            // On failure the range stays as it is, a leak: it may have become somebody else's.
-            map(base.as_ptr(), bytes, kind)?;
+            let whole = NonNull::slice_from_raw_parts(mapping.base, bytes);
+            // SAFETY: all of a reservation that this function has just made, which nothing refers to.
+            if let Err(error) = unsafe { replace(whole, kind) } {
+                // The range may have become another thread's: nothing is given back.
+                mapping.bytes = 0;
+                return Err(error);
+            }
         }
-        Ok(Mapping { base, bytes })
+        Ok(mapping)
+    }
+
+    /// Gives both ends back, and keeps `bytes` from `head` on.
+    fn trim(&mut self, head: usize, bytes: usize) {
+        let (base, total) = (self.base, self.bytes);
+        debug_assert!(head + bytes <= total);
+        // SAFETY: `head` and `head + bytes` are within the reservation, whose both ends nothing refers to: `&mut self`, and the
+        // caller has not given an address away yet.
+        unsafe {
+            self.base = base.add(head);
+            self.bytes = bytes;
+            unmap(base, head);
+            unmap(self.base.add(bytes), total - head - bytes);
+        }
     }
 
     pub(crate) fn base(&self) -> NonNull<u8> {
@@ -77,26 +93,30 @@ impl Mapping {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// As `commit`, with reserved 2 MB pages, all faulted in. Only for a range that was never
-    /// committed: on failure it is reserved address space again.
-    pub(crate) fn commit_huge(&self, start: usize, bytes: usize) -> io::Result<()> {
+    /// As `commit`, with reserved 2 MB pages, all faulted in; on failure it is reserved address space again.
+    ///
+    /// # Safety
+    /// The range was never committed, so nothing refers to it, and nobody else commits it meanwhile.
+    pub(crate) unsafe fn commit_huge(&self, start: usize, bytes: usize) -> io::Result<()> {
         self.check(start, bytes)?;
         if !start.is_multiple_of(HUGE) || !bytes.is_multiple_of(HUGE) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: `check`: start is within the mapping.
-        let at = unsafe { self.base.add(start) };
+        // SAFETY: `check`: the range is within the mapping.
+        let range = NonNull::slice_from_raw_parts(unsafe { self.base.add(start) }, bytes);
         // Without a reservation of pages, because that could fail after the old mapping is gone: the hole might
         // become another thread's memory, before anything is put there again.
-        map(at.as_ptr(), bytes, Kind::Huge)?;
+        // SAFETY: the range is inside this mapping, and by the caller's promise nothing is there.
+        unsafe { replace(range, Kind::Huge) }?;
         // Faulting in now turns a later SIGBUS (too few pages, or a limit of the cgroup or NUMA node) into an
         // error. Kernels before 5.14 do not know the request: they get no reserved pages.
         // SAFETY: the range was just mapped by us; populating changes no contents.
-        if unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } == 0 {
+        if unsafe { libc::madvise(range.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } == 0 {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        map(at.as_ptr(), bytes, Kind::Reserved)?;
+        // SAFETY: as above; nobody was told of the pages.
+        unsafe { replace(range, Kind::Reserved) }?;
         Err(error)
     }
 
@@ -134,40 +154,57 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(self.base, self.bytes);
+        // SAFETY: all of what this value reserved; what refers to it borrows it or holds it.
+        unsafe { unmap(self.base, self.bytes) };
     }
 }
 
-/// `mmap`; with an address, replaces what is there, so that must be the caller's own.
-fn map(at: *mut u8, bytes: usize, kind: Kind) -> io::Result<NonNull<u8>> {
+/// Maps something where nothing is.
+fn map(bytes: usize, kind: Kind<'_>) -> io::Result<NonNull<u8>> {
+    let (protection, flags, fd) = arguments(kind);
+    // SAFETY: without an address the kernel picks free address space, so no existing mapping is replaced.
+    made(unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) })
+}
+
+/// Maps something in place of what is there.
+///
+/// # Safety
+/// The range is of the caller's own reservation, and nothing refers to what is in it.
+unsafe fn replace(range: NonNull<[u8]>, kind: Kind<'_>) -> io::Result<()> {
+    let (protection, flags, fd) = arguments(kind);
+    let (at, flags) = (range.as_ptr().cast(), flags | libc::MAP_FIXED);
+    // SAFETY: the caller's promise.
+    made(unsafe { libc::mmap(at, range.len(), protection, flags, fd, 0) }).map(drop)
+}
+
+/// Protection, flags and descriptor of `mmap`.
+fn arguments(kind: Kind<'_>) -> (i32, i32, i32) {
     let read_write = libc::PROT_READ | libc::PROT_WRITE;
     let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let (protection, mut flags, fd) = match kind {
+    let shared = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    match kind {
         Kind::ZeroMemory => (read_write, private, -1),
         Kind::Reserved => (libc::PROT_NONE, private, -1),
         Kind::Huge => (read_write, private | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB, -1),
-        Kind::Shared(fd) => (read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
-        Kind::View(fd) => (libc::PROT_READ, libc::MAP_SHARED | libc::MAP_NORESERVE, fd),
-    };
-    if !at.is_null() {
-        flags |= libc::MAP_FIXED;
+        Kind::Shared(fd) => (read_write, shared, fd.as_raw_fd()),
+        Kind::View(fd) => (libc::PROT_READ, shared, fd.as_raw_fd()),
     }
-    // SAFETY: without an address the kernel picks free address space; with one, callers
-    // pass a range inside their own reservation that nobody has been given yet.
-    let address = unsafe { libc::mmap(at.cast(), bytes, protection, flags, fd, 0) };
+}
+
+fn made(address: *mut libc::c_void) -> io::Result<NonNull<u8>> {
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)
 }
 
-fn unmap(base: NonNull<u8>, bytes: usize) {
-    if bytes == 0 {
-        return;
-    }
-    // SAFETY: callers pass a range of their own reservation that nothing refers to: slack nobody
-    // was told about, or a mapping whose owner is being dropped. Failure leaves it mapped: a leak.
-    unsafe {
-        libc::munmap(base.as_ptr().cast(), bytes);
+/// Gives address space back; failure leaves it mapped, a leak.
+///
+/// # Safety
+/// The range is of the caller's own reservation, and nothing refers to it any more.
+unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    if bytes != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
     }
 }

@@ -11,6 +11,8 @@ pub(crate) mod published;
 pub(crate) mod region;
 pub(crate) mod ring;
 #[cfg(not(loom))]
+pub(crate) mod scheduling;
+#[cfg(not(loom))]
 pub(crate) mod segment;
 pub(crate) mod simd;
 #[cfg(not(loom))]

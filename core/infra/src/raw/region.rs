@@ -68,9 +68,13 @@ impl Region {
         Ok(backing)
     }
 
-    fn commit(&self, chunk: usize) -> io::Result<Backing> {
-        if self.pages == Pages::Huge && self.mapping.commit_huge(self.committed, chunk).is_ok() {
-            return Ok(Backing::Huge2M);
+    fn commit(&mut self, chunk: usize) -> io::Result<Backing> {
+        if self.pages == Pages::Huge {
+            // SAFETY: nothing behind `committed` was ever committed, and `&mut self` is the only one who does.
+            let huge = unsafe { self.mapping.commit_huge(self.committed, chunk) };
+            if huge.is_ok() {
+                return Ok(Backing::Huge2M);
+            }
         }
         self.mapping.commit(self.committed, chunk)?;
         let transparent = self.pages != Pages::Small

@@ -46,7 +46,7 @@ impl Words {
             return Err(io::Error::last_os_error());
         }
         // `Mapping` may round up to 2 MB: pages past the file's end are mapped but never touched.
-        let mapping = Mapping::new(bytes, Kind::Shared(fd))?;
+        let mapping = Mapping::new(bytes, Kind::Shared(file.as_fd()))?;
         Ok(Words { file, mapping, count: bytes / 8 })
     }
 
@@ -63,7 +63,7 @@ impl Words {
         if bytes == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty"));
         }
-        let mapping = Mapping::new(bytes, Kind::View(file.as_raw_fd()))?;
+        let mapping = Mapping::new(bytes, Kind::View(file.as_fd()))?;
         Ok(Words { file: file.into(), mapping, count: bytes / 8 })
     }
 

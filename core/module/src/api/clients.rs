@@ -114,6 +114,11 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
         Ok(())
     }
 
+    /// All of them: who, with which number of its own, and of what.
+    pub fn list(&self) -> Vec<(ClientIndex, u32, Of)> {
+        self.0.borrow().iter().map(|one| (one.client, one.pid, one.of)).collect()
+    }
+
     /// Whether nobody wants to know.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
@@ -122,14 +127,6 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
     /// Tells those who want to know of it.
     pub fn publish<M: Message>(&self, control: &Control, wanted: impl Fn(Of) -> bool, event: &M) {
         self.tell(control, |clients, one| !wanted(one.of) || clients.send(one.client, one.pid, event));
-    }
-
-    /// Tells those who want to know of it, each with an event of its own.
-    pub fn publish_each<M: Message>(&self, control: &Control, event: impl Fn(u32, Of) -> Option<M>) {
-        self.tell(control, |clients, one| match event(one.pid, one.of) {
-            Some(event) => clients.send(one.client, one.pid, &event),
-            None => true,
-        });
     }
 
     /// Calls `tell` for each; who is gone by its answer is forgotten.

@@ -52,17 +52,19 @@ pub struct Command {
     pub examples: &'static [&'static str],
     /// A longer text for the reference, in Markdown; may be empty.
     pub doc: &'static str,
+    /// The command that this is another form of, by its words; none if empty.
+    pub form_of: &'static str,
 }
 
 impl Command {
     /// A command that answers at once.
     pub const fn new(syntax: &'static str, help: &'static str, handler: Handler) -> Self {
-        Self { syntax, help, run: Run::Now(handler), long: None, examples: &[], doc: "" }
+        Self { syntax, help, run: Run::Now(handler), long: None, examples: &[], doc: "", form_of: "" }
     }
 
     /// A command that takes its time.
     pub const fn later(syntax: &'static str, help: &'static str, handler: AsyncHandler) -> Self {
-        Self { syntax, help, run: Run::Later(handler), long: None, examples: &[], doc: "" }
+        Self { syntax, help, run: Run::Later(handler), long: None, examples: &[], doc: "", form_of: "" }
     }
 
     /// The same command, which takes its time where the arguments ask for much.
@@ -74,6 +76,12 @@ impl Command {
     /// The same command with examples: whole input lines.
     pub const fn examples(mut self, examples: &'static [&'static str]) -> Self {
         self.examples = examples;
+        self
+    }
+
+    /// The same command, as another form of the one with these words and the same arguments.
+    pub const fn form_of(mut self, words: &'static str) -> Self {
+        self.form_of = words;
         self
     }
 

@@ -16,7 +16,9 @@ pub struct SocketFile {
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Another process listens there.
-    #[error("{0}: another process serves this socket")]
+    #[error(
+        "{0}: another process serves this socket; `unix {{ runtime-dir DIR }}' gives a second router sockets of its own"
+    )]
     InUse(PathBuf),
     /// The path is taken by something else.
     #[error("{0}: exists and is not a socket")]

@@ -18,6 +18,7 @@ macro_rules! tests_of_special_routes {
             packets_are_received_again_with_the_features_and_the_table_of_that_interface
             an_interface_that_is_down_or_without_the_family_receives_nothing
             a_circle_of_such_routes_ends
+            a_route_may_look_up_the_source_in_another_table
             shares_of_flows_may_be_received_again
             a_route_counts_from_when_it_is_asked_to_and_others_do_not
             routes_of_several_ways_of_other_tables_and_of_our_own_count_too
@@ -102,6 +103,16 @@ pub fn a_circle_of_such_routes_ends(on: &TwoHosts) {
     router.send(&a, far(on, &a, 1000));
     assert_eq!(router.error(&node(on), "routes have it received again and again"), 2);
     assert!(b.received().is_empty());
+}
+
+pub fn a_route_may_look_up_the_source_in_another_table(on: &TwoHosts) {
+    let (mut router, a, b, _, other) = with_other(on);
+    route(&router, on.far, Via::SourceLookup(other));
+    router.send(&a, far(on, &a, 1000));
+    assert!(b.received().is_empty(), "the other table does not know the sender");
+    route_in(&router, other, &format!("{}/{}", on.hosts[0], on.family.max_len()), via(on.hosts[1], &b));
+    router.send(&a, far(on, &a, 1000));
+    b.received_one();
 }
 
 pub fn shares_of_flows_may_be_received_again(on: &TwoHosts) {

@@ -1,11 +1,9 @@
 //! The unsafe island: rings shared with the kernel, and the system calls that have no safe wrapper.
 //!
 //! Invariants, each proved where it is used:
-//! - [`mapping`]: no byte of a ring is read outside the mapping, and a slice of it exists only while
-//!   user space owns its block;
+//! - [`rx`]: a slice of a ring, whose memory is `shoal-shm`'s, exists only while user space owns its block;
 //! - [`tx`]: the pointer arrays given to `sendmmsg` point at memory borrowed for that call.
 
-mod mapping;
 mod rx;
 mod rx_block;
 mod rx_config;

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
-use super::mapping::Mapping;
 use super::rx_block::{Cursor, RingVersion, RxFrame};
 use super::rx_config::{Fanout, Promiscuous, RxConfig};
 use super::socket::{PacketSocket, Receive};
 use shoal_link::IfIndex;
+use shoal_shm::{Mapping, Populate};
 
 use crate::Error;
 
@@ -97,7 +97,11 @@ impl RxRing {
             socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SOCKET_BUFFER)?;
         }
         Self::ring(&socket, config)?;
-        let map = Mapping::of_socket(socket.fd(), config.block_size * config.blocks)?;
+        let map = {
+            let len = config.block_size * config.blocks;
+            let map = Mapping::of_device(socket.fd(), 0, len, Populate::Later);
+            map.map_err(Error::os("mmap(PACKET_RX_RING)"))?
+        };
         let mut ring = Self {
             map,
             socket: Arc::new(socket),

@@ -1,9 +1,8 @@
 //! One block of a TPACKET_V3 ring: where its frames lie. All numbers in it are checked.
 
+use shoal_shm::Mapping;
 use shoal_vnet::{VNET_HDR_LEN, VnetHdr};
 use zerocopy::FromBytes as _;
-
-use super::mapping::Mapping;
 
 /// `struct tpacket_block_desc`, byte offsets (Linux uapi/linux/if_packet.h).
 pub(super) mod block {

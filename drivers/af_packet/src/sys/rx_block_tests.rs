@@ -29,7 +29,7 @@ impl Block {
 
     /// Lengths of the frames that come out, and whether the block ended well.
     fn walk(&self) -> (Vec<usize>, bool) {
-        let map = Mapping::anonymous(&self.0);
+        let map = mapped(&self.0);
         let mut cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap();
         let mut lens = Vec::new();
         while !cursor.is_empty() {
@@ -55,12 +55,12 @@ fn walks_the_frames_of_a_block() {
 fn a_block_that_the_kernel_owns_is_not_read() {
     let mut block = Block::new(1, 48);
     block.put(block::STATUS, STATUS_KERNEL);
-    assert!(Cursor::acquire(&Mapping::anonymous(&block.0), 0, SIZE, RingVersion::V3).is_none());
+    assert!(Cursor::acquire(&mapped(&block.0), 0, SIZE, RingVersion::V3).is_none());
 }
 
 #[test]
 fn a_released_block_is_the_kernels() {
-    let map = Mapping::anonymous(&Block::new(0, 48).0);
+    let map = mapped(&Block::new(0, 48).0);
     let cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap();
     cursor.release(&map);
     assert!(Cursor::acquire(&map, 0, SIZE, RingVersion::V3).is_none());
@@ -107,7 +107,7 @@ fn a_cut_frame_and_a_stripped_tag_are_reported() {
     block.frame(48, 0, 60, 61);
     block.put(48 + frame::STATUS, STATUS_USER | STATUS_VLAN_VALID | STATUS_CSUM_NOT_READY | STATUS_LOSING);
     block.put(48 + frame::VLAN_TCI, 0x2007);
-    let map = Mapping::anonymous(&block.0);
+    let map = mapped(&block.0);
     let located = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap().step(&map).unwrap();
     // SAFETY: the block is anonymous memory that nobody writes to.
     let frame = unsafe { located.view(&map) }.unwrap();
@@ -142,7 +142,7 @@ fn a_slot_is_read_within_its_bounds_only() {
         for (at, value) in words {
             bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
-        let map = Mapping::anonymous(&bytes);
+        let map = mapped(&bytes);
         let mut cursor = Cursor::acquire(&map, 0, SIZE, RingVersion::V2)?;
         let located = cursor.step(&map);
         assert!(cursor.is_empty());
@@ -158,4 +158,11 @@ fn a_slot_is_read_within_its_bounds_only() {
     for (mac, snaplen) in [(41, 60), (80, 4017), (80, u32::MAX), (0, 0), (0xffff, 1)] {
         assert_eq!(slot(mac, snaplen, STATUS_USER), Some(Err(Malformed)), "{mac} {snaplen}");
     }
+}
+
+/// Ordinary memory in place of a ring.
+fn mapped(contents: &[u8]) -> Mapping {
+    let map = Mapping::anonymous(contents.len(), shoal_shm::Populate::Later).unwrap();
+    map.copy_in(0, contents).unwrap();
+    map
 }

@@ -43,15 +43,27 @@ pub(crate) enum MapKind {
     Sockets = 17,
 }
 
-/// Calls `bpf`. `T` is one of the structures below, whose bytes are all initialised.
-fn bpf<T>(command: i64, attr: &mut T) -> Result<i32, io::Error> {
+/// Calls `bpf`.
+///
+/// # Safety
+/// `attr` is the structure of `command`, without padding. What its addresses lead to is as long as the command takes it to be,
+/// writable where the command writes, and stays for the call.
+unsafe fn bpf<T>(command: i64, attr: &mut T) -> io::Result<i32> {
     let size = size_of::<T>();
     again_after_signals(|| {
-        // SAFETY: `attr` is `size` bytes that we hold by `&mut`; what its pointers lead to is borrowed by our callers for
-        // longer than this call. The kernel writes no more than the command's own fields.
+        // SAFETY: `attr` is `size` bytes that we hold by `&mut`; the caller vouches for what its addresses lead to.
         let rc = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size) };
         if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc as i32) }
     })
+}
+
+/// Calls `bpf` to make something.
+///
+/// # Safety
+/// As [`bpf`]; `command` is one that makes a descriptor.
+unsafe fn bpf_new<T>(command: i64, attr: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller vouches for the first; the second is a descriptor that the kernel has just made for us.
+    unsafe { Ok(OwnedFd::from_raw_fd(bpf(command, attr)?)) }
 }
 
 /// Makes a call again that was ended by a signal, so many times.
@@ -64,11 +76,6 @@ fn again_after_signals(mut call: impl FnMut() -> io::Result<i32>) -> io::Result<
         }
     }
     result
-}
-
-fn owned(fd: i32) -> OwnedFd {
-    // SAFETY: a descriptor that the kernel has just made for us, owned by nobody else.
-    unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
 #[repr(C)]
@@ -169,8 +176,9 @@ impl Map {
             numa: 0,
             name: name(text),
         };
-        let fd = bpf(MAP_CREATE, &mut attr).map_err(Error::os("bpf(BPF_MAP_CREATE)"))?;
-        Ok(Self { fd: owned(fd), key, value, kind })
+        // SAFETY: BPF_MAP_CREATE makes a descriptor; its structure has no addresses.
+        let fd = unsafe { bpf_new(MAP_CREATE, &mut attr) }.map_err(Error::os("bpf(BPF_MAP_CREATE)"))?;
+        Ok(Self { fd, key, value, kind })
     }
 
     /// Its descriptor, for the program's instructions.
@@ -200,12 +208,14 @@ impl Map {
             return Err(Error::Config { what, value: value.len() as u64, rule });
         }
         attr.value = value.as_ptr() as u64;
-        bpf(MAP_UPDATE, &mut attr).map(drop).map_err(Error::os("bpf(BPF_MAP_UPDATE_ELEM)"))
+        // SAFETY: the key is as long as the map's (`element`), the value too; both are borrowed and only read.
+        unsafe { bpf(MAP_UPDATE, &mut attr) }.map(drop).map_err(Error::os("bpf(BPF_MAP_UPDATE_ELEM)"))
     }
 
     /// Removes an entry; one that is not there is no error.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<(), Error> {
-        match bpf(MAP_DELETE, &mut self.element(key)?) {
+        // SAFETY: the key is as long as the map's (`element`), borrowed and only read.
+        match unsafe { bpf(MAP_DELETE, &mut self.element(key)?) } {
             Err(e) if e.raw_os_error() != Some(libc::ENOENT) => Err(Error::os("bpf(BPF_MAP_DELETE_ELEM)")(e)),
             _ => Ok(()),
         }
@@ -222,7 +232,8 @@ impl Map {
         // The kernel writes eight bytes for each processor that could be there, and does not ask how much room there is.
         let mut values = vec![0u64; possible_processors()];
         attr.value = values.as_mut_ptr() as u64;
-        bpf(MAP_LOOKUP, &mut attr).map_err(Error::os("bpf(BPF_MAP_LOOKUP_ELEM)"))?;
+        // SAFETY: the key is as long as the map's (`element`); the values have room for each processor that could be there.
+        unsafe { bpf(MAP_LOOKUP, &mut attr) }.map_err(Error::os("bpf(BPF_MAP_LOOKUP_ELEM)"))?;
         Ok(values.iter().fold(0, |sum, n| sum.wrapping_add(*n)))
     }
 }
@@ -267,17 +278,18 @@ impl Program {
                 ifindex: 0,
                 attach: ATTACH_XDP,
             };
-            bpf(PROG_LOAD, &mut attr)
+            // SAFETY: BPF_PROG_LOAD makes a descriptor; code, licence and log are borrowed, and their lengths are those said.
+            unsafe { bpf_new(PROG_LOAD, &mut attr) }
         };
         match load(&mut []) {
-            Ok(fd) => Ok(Self(owned(fd))),
+            Ok(fd) => Ok(Self(fd)),
             Err(source) if source.raw_os_error() == Some(libc::EPERM) => {
                 Err(Error::os("bpf(BPF_PROG_LOAD), which needs CAP_BPF and CAP_NET_ADMIN")(source))
             }
             Err(source) => {
                 // Once more, for its reasons.
                 let mut log = vec![0; LOG];
-                let _ = load(&mut log).map(owned);
+                let _ = load(&mut log);
                 let text = String::from_utf8_lossy(&log);
                 let lines: Vec<_> = text.trim_end_matches('\0').trim().lines().rev().take(4).collect();
                 let log = lines.iter().rev().fold(String::new(), |log, line| log + "; " + line);
@@ -291,8 +303,9 @@ impl Program {
         let flags = if mode == XdpMode::Native { 1 << 2 } else { 1 << 1 };
         let program = self.0.as_raw_fd() as u32;
         let mut attr = LinkAttr { program, ifindex: ifindex.get(), attach: ATTACH_XDP, flags };
-        let fd = bpf(LINK_CREATE, &mut attr).map_err(Error::os("bpf(BPF_LINK_CREATE)"))?;
-        Ok(XdpLink { fd: owned(fd), mode })
+        // SAFETY: BPF_LINK_CREATE makes a descriptor; its structure has no addresses.
+        let fd = unsafe { bpf_new(LINK_CREATE, &mut attr) }.map_err(Error::os("bpf(BPF_LINK_CREATE)"))?;
+        Ok(XdpLink { fd, mode })
     }
 
     /// Runs the program over a frame: what it decides.
@@ -308,7 +321,8 @@ impl Program {
             repeat: 1,
             duration: 0,
         };
-        bpf(PROG_TEST_RUN, &mut attr).map_err(Error::os("bpf(BPF_PROG_TEST_RUN)"))?;
+        // SAFETY: both frames are borrowed, and as long as is said.
+        unsafe { bpf(PROG_TEST_RUN, &mut attr) }.map_err(Error::os("bpf(BPF_PROG_TEST_RUN)"))?;
         Ok(attr.result)
     }
 }
@@ -332,7 +346,8 @@ impl Drop for XdpLink {
     fn drop(&mut self) {
         let mut attr = DetachAttr { link: self.fd.as_raw_fd() as u32 };
         // An interface that is gone has no program, and a kernel that does not know the command detaches on close.
-        let _ = bpf(LINK_DETACH, &mut attr);
+        // SAFETY: the structure of BPF_LINK_DETACH has no addresses.
+        let _ = unsafe { bpf(LINK_DETACH, &mut attr) };
     }
 }
 

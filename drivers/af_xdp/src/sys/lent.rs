@@ -266,7 +266,8 @@ impl LentRx {
         let mut chain = None::<Buffer>;
         for mut buffer in frame.into_iter().rev().flatten() {
             if let Some(rest) = chain.take() {
-                cache.packet(&mut buffer).append_segment(rest);
+                let added = cache.append(&mut cache.packet(&mut buffer), rest);
+                debug_assert!(added.is_ok(), "nothing of it is shared");
             }
             chain = Some(buffer);
         }
@@ -434,7 +435,8 @@ impl LentTx {
         }
         let mut next = Some(buffer);
         while let Some(mut buffer) = next {
-            next = cache.packet(&mut buffer).take_rest();
+            // Nothing of it is shared, or it would not be covered.
+            next = cache.packet(&mut buffer).take_rest().unwrap_or_default();
             if let Err(buffer) = self.put(buffer, next.is_some(), cache) {
                 // Not so: all are known, and there is room.
                 cache.free(buffer);

@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use shoal_buffer::{Pages, PoolConfig};
 
-use super::super::mapping::Mapping;
 use super::super::ring::{Layout, words};
 use super::*;
+use shoal_shm::{Mapping, Populate};
 
 const RX: u32 = 4;
 const TX: u32 = 4;
@@ -15,7 +15,7 @@ const BUFFERS: usize = 160;
 /// A ring's memory twice: ours, and the kernel's view of it.
 fn ring(size: u32, entry: usize) -> (Mapping, Mapping, Layout) {
     let at = Layout { producer: 0, consumer: 64, flags: 128, entries: 192, size, entry };
-    let (ours, kernels) = Mapping::shared(at.bytes().unwrap());
+    let (ours, kernels) = shared(at.bytes().unwrap());
     (ours, kernels, at)
 }
 
@@ -270,8 +270,8 @@ fn chains_are_sent_piece_by_piece_and_copied_where_they_must_be() {
     let mut buffer = bench.packet(b"head");
     let (empty, tail) = (bench.cache.alloc_one().unwrap(), bench.packet(b"tail"));
     let mut pkt = bench.cache.packet(&mut buffer);
-    pkt.append_segment(empty);
-    pkt.append_segment(tail);
+    pkt.append_segment(empty).unwrap();
+    pkt.append_segment(tail).unwrap();
     bench.tx.push(buffer, &mut bench.cache).unwrap();
     assert_eq!(bench.sent(3).1, words(8, 0));
     assert_eq!((bench.tx.sent.loans.len(), bench.elsewhere()), (4, 0));
@@ -293,7 +293,7 @@ fn buffers_that_the_kernel_does_not_know_are_copied_both_ways() {
     let mut tail = bench.packet(&bytes[2048..]);
     assert!(!bench.tx.sent.loans.covers(&tail));
     bench.cache.packet(&mut tail).put(1).unwrap();
-    bench.cache.packet(&mut outside).append_segment(tail);
+    bench.cache.packet(&mut outside).append_segment(tail).unwrap();
     bench.tx.push(outside, &mut bench.cache).unwrap();
     assert_ne!(bench.sent(0).0 & libc::XSK_UNALIGNED_BUF_ADDR_MASK, number * 64);
     assert_eq!([bench.sent(0).1, bench.sent(1).1], [words(2048, libc::XDP_PKT_CONTD), words(953, 0)]);
@@ -458,4 +458,10 @@ proptest! {
         }
         prop_assert_eq!(bench.elsewhere(), 0, "none is lost");
     }
+}
+
+/// The same memory twice: the router's view of a ring, and the kernel's.
+fn shared(len: usize) -> (Mapping, Mapping) {
+    let (ours, file) = Mapping::sealed("ring", len).unwrap();
+    (ours, Mapping::of_device(&file, 0, len, Populate::Later).unwrap())
 }

@@ -1,7 +1,7 @@
 //! The unsafe island: system calls that have no safe wrapper, and rings shared with the kernel.
 //!
 //! Invariants, each proved where it is used:
-//! - [`mapping`]: no byte is touched outside of a mapping, and a slice of packet memory exists only while its frame is ours;
+//! - a slice of packet memory, a mapping of `shoal-shm`, exists only while its frame is ours;
 //! - [`queue`]: a frame is in one place, with the kernel or with the half it belongs to, whatever the rings contain;
 //! - [`lent`], [`release`]: a buffer that the kernel may read or write is in a book of loans, where no token of it exists,
 //!   until the kernel has given it back or has ended its use of the queue's memory;
@@ -9,7 +9,6 @@
 
 pub(crate) mod bpf;
 pub(crate) mod lent;
-mod mapping;
 pub(crate) mod queue;
 pub(crate) mod release;
 mod ring;

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_link::IfIndex;
 
-use super::mapping::Mapping;
 use super::ring::{Consumer, Desc, Layout, Producer};
 use super::rx_rings::RxRings;
 use super::socket::{Which, XskSocket, XskStats};
 use crate::Error;
+use shoal_shm::{Mapping, Populate};
 
 /// Bytes of a frame: the largest chunk the kernel takes, a page.
 pub(crate) const CHUNK: usize = 4096;
@@ -98,7 +98,10 @@ impl<M: ?Sized> Shared<M> {
     pub(super) fn unstick(&self) {
         if self.stuck.load(Ordering::Relaxed) {
             self.stuck.store(false, Ordering::Relaxed);
-            let _ = self.socket.wake_tx();
+            let full = [libc::EAGAIN, libc::EBUSY, libc::ENOBUFS, libc::EINTR];
+            if self.socket.wake_tx().is_err_and(|e| full.contains(&e)) {
+                self.stuck.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -184,7 +187,8 @@ pub(crate) fn open(ifindex: IfIndex, queue: u32, config: &XskConfig) -> Result<(
     let socket = XskSocket::open()?;
     // Twice the ring: as many may wait to be filled as wait to be read.
     let (rx_frames, tx_frames) = (2 * config.rx_size as usize, config.tx_size as usize);
-    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK)?;
+    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK, Populate::Now)
+        .map_err(Error::os("mmap(packet memory)"))?;
     socket.register(&memory, CHUNK as u32).map_err(locked)?;
     let (rings, zero_copy) = tie(&socket, ifindex, queue, config)?;
     let shared = Arc::new(Shared { socket, stuck: AtomicBool::new(false), memory });

@@ -15,7 +15,7 @@ fn layout(size: u32, entry: usize) -> Layout {
 /// A ring's memory twice: ours, and the kernel's view of it.
 fn ring(size: u32, entry: usize) -> (Mapping, Mapping, Layout) {
     let at = layout(size, entry);
-    let (ours, kernels) = Mapping::shared(at.bytes().unwrap());
+    let (ours, kernels) = shared(at.bytes().unwrap());
     (ours, kernels, at)
 }
 
@@ -35,7 +35,7 @@ fn bench(multi_buffer: bool) -> Bench {
     let (fill_ours, fill, fill_at) = ring(2 * RX, 8);
     let (tx, tx_ring, tx_at) = ring(TX, 16);
     let (completion_ours, completion, completion_at) = ring(TX, 8);
-    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK).unwrap();
+    let memory = Mapping::anonymous((rx_frames + tx_frames) * CHUNK, Populate::Now).unwrap();
     let shared = Arc::new(Shared { socket: XskSocket::none(), stuck: AtomicBool::new(false), memory });
     let rings = [(rx, rx_at), (tx, tx_at), (fill_ours, fill_at), (completion_ours, completion_at)];
     let config = XskConfig { rx_size: RX, tx_size: TX, multi_buffer, ..XskConfig::default() };
@@ -260,4 +260,10 @@ proptest! {
             prop_assert!(tx.free.iter().all(|f| !tx.kernels[*f as usize]));
         }
     }
+}
+
+/// The same memory twice: the router's view of a ring, and the kernel's.
+fn shared(len: usize) -> (Mapping, Mapping) {
+    let (ours, file) = Mapping::sealed("ring", len).unwrap();
+    (ours, Mapping::of_device(&file, 0, len, Populate::Later).unwrap())
 }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use shoal_buffer::{Loans, Pool};
 use shoal_link::IfIndex;
 
-use super::mapping::Mapping;
 use super::socket::{Which, XskSocket};
 use crate::Error;
+use shoal_shm::{Mapping, Populate};
 
 /// How long closing waits for frames that are being sent; as a rule there are none.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -102,7 +102,7 @@ impl Grave {
     /// gone, which the kernel forgets last.
     fn is_over(&mut self) -> Result<bool, Error> {
         if self.memory.is_none() {
-            let memory = Mapping::anonymous(PAGE)?;
+            let memory = Mapping::anonymous(PAGE, Populate::Now).map_err(Error::os("mmap(packet memory)"))?;
             self.probe.register(&memory, PAGE as u32)?;
             for which in [Which::Fill, Which::Completion, Which::Rx] {
                 self.probe.ring(which, 4)?;

@@ -3,7 +3,7 @@
 //! One side produces, the other consumes, and each writes its own index only. The kernel's index and entries are input: an
 //! index that is further ahead than the ring is long makes the ring stand still and is counted.
 
-use super::mapping::Mapping;
+use shoal_shm::Mapping;
 
 /// Where the parts of a ring lie in its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

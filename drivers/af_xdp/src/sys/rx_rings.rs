@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::mapping::Mapping;
 use super::queue::{Shared, XskConfig, XskHandle};
 use super::ring::{Consumer, Layout, Producer};
 use super::socket::XskStats;
 use crate::Error;
+use shoal_shm::Mapping;
 
 /// Both rings, whatever the memory, `M`, is that their addresses lie in.
 pub(crate) struct RxRings<M> {
@@ -46,6 +47,11 @@ impl<M> RxRings<M> {
             self.shared.socket.wake_rx();
         }
         self.shared.unstick();
+    }
+
+    /// Whether frames wait in the transmit ring until the kernel is asked again.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.shared.stuck.load(Ordering::Relaxed)
     }
 
     /// Whether a frame is there, as far as can be told without taking one.

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use shoal_buffer::{BUFFER_SIZE, Part};
 use shoal_link::IfIndex;
 
-use super::mapping::Mapping;
 use super::ring::Layout;
 use crate::Error;
+use shoal_shm::{Mapping, Populate};
 
 /// Bytes that may wait for the interface, in copy mode; the kernel doubles it.
 const SEND_BUFFER: i32 = 8 << 20;
@@ -149,7 +149,8 @@ impl XskSocket {
         let [producer, consumer, entries, flags] = [producer, consumer, entries, flags].map(|o| o as usize);
         let layout = Layout { producer, consumer, flags, entries, size, entry };
         let len = layout.bytes().filter(|len| *len <= 64 << 20).ok_or_else(wrong)?;
-        Ok((Mapping::of_socket(self.fd(), page, len)?, layout))
+        let map = Mapping::of_device(self.fd(), page, len, Populate::Now);
+        Ok((map.map_err(Error::os("mmap(AF_XDP ring)"))?, layout))
     }
 
     /// Ties it to a queue of an interface.

@@ -1,14 +1,12 @@
-//! The unsafe island: ioctls of `/dev/net/tun` and `/dev/vhost-net`, reading and writing frames in segments, rings that the
-//! kernel's thread has, too.
+//! The unsafe island: ioctls of `/dev/net/tun` and `/dev/vhost-net`, reading and writing frames in segments.
 //!
 //! Invariants: an ioctl gets a pointer to the very type its number names; the iovecs given to `readv` and
-//! `writev` point at memory borrowed for that call. Memory with rings is reached by copies, volatile words and atomics at
-//! offsets that were checked, no reference into it exists; it stays mapped until vhost-net is known to have let go of it.
+//! `writev` point at memory borrowed for that call. Memory with rings, a mapping of `shoal-shm`, stays mapped until vhost-net is
+//! known to have let go of it.
 
 pub(crate) mod control;
 mod queue;
 pub(crate) mod vhost;
-pub(crate) mod vring;
 
 pub(crate) use control::Exclusive;
 pub use queue::{Received, RecvError, SendError, TapQueue};

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use shoal_link::EventFd;
 
-use super::vring::{Addresses, Shared};
+use shoal_shm::Mapping;
+
 use crate::Error;
+use crate::vring::Addresses;
 
 /// `VHOST_VIRTIO`.
 const KIND: u8 = 0xaf;
@@ -91,7 +93,7 @@ pub(crate) struct Vhost {
     /// The kernel's thread may be in the rings.
     started: bool,
     /// Given back when the kernel is known to have let go of it.
-    memory: ManuallyDrop<Arc<Shared>>,
+    memory: ManuallyDrop<Arc<Mapping>>,
 }
 
 fn check(what: &'static str, result: nix::Result<i32>) -> Result<(), Error> {
@@ -123,7 +125,7 @@ impl Vhost {
     /// Its thread inherits the processors and the namespaces of the calling one.
     pub(crate) fn start(
         tap: BorrowedFd<'_>,
-        memory: &Arc<Shared>,
+        memory: &Arc<Mapping>,
         [rx, tx]: &[Ring<'_>; 2],
     ) -> Result<Self, Error> {
         let mut vhost = Vhost { fd: open()?, started: false, memory: ManuallyDrop::new(Arc::clone(memory)) };
@@ -134,7 +136,7 @@ impl Vhost {
         // SAFETY: VHOST_SET_FEATURES reads 64 bits.
         check("VHOST_SET_FEATURES", unsafe { vhost_set_features(fd, &raw const features) })?;
         // Addresses in descriptors are those of this process.
-        let (start, size) = (memory.address(), memory.bytes());
+        let (start, size) = (memory.address(), memory.len() as u64);
         let table = MemoryTable { regions: 1, padding: 0, guest: start, size, user: start, flags: 0 };
         // SAFETY: VHOST_SET_MEM_TABLE reads a head that says one region, and that region.
         check("VHOST_SET_MEM_TABLE", unsafe { vhost_set_mem_table(fd, &raw const table) })?;

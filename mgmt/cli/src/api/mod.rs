@@ -1,12 +1,15 @@
 //! Messages of the runtime: lines for the command line, nodes, threads, the version, time.
 
+mod bpf;
 mod line;
 mod nodes;
 mod threads;
 mod trace;
 mod version;
 
+pub use bpf::BPF;
 pub use nodes::GRAPH;
+pub(crate) use nodes::NodeFlag;
 pub use trace::TRACEDUMP;
 
 use shoal_module::api::{ApiMessage, ApiPart, Folder};

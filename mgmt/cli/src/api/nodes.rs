@@ -135,7 +135,30 @@ impl Request for GetNextIndex {
 pub struct NodeFlag(u32);
 
 impl NodeFlag {
-    fn of(node: &NodeBrief) -> Self {
+    /// The words of `show graph node` for the bits.
+    pub(crate) const WORDS: [(&'static str, u32); 9] = [
+        ("no_free", 1),
+        ("output", 2),
+        ("drop", 4),
+        ("punt", 8),
+        ("handoff", 16),
+        ("trace", 32),
+        ("polling", 64),
+        ("interrupt", 128),
+        ("input", 256),
+    ];
+
+    /// All bits.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The words for its bits.
+    pub(crate) fn words(self) -> Vec<&'static str> {
+        Self::WORDS.iter().filter(|(_, bit)| self.0 & bit != 0).map(|(word, _)| *word).collect()
+    }
+
+    pub(crate) fn of(node: &NodeBrief) -> Self {
         let flags = [
             (node.name.ends_with("-output"), 2),
             (&*node.name == "error-drop", 4),

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use shoal_graph::{Graph, NodeKind};
+use shoal_graph::{FilterUse, Graph, NodeKind};
 use shoal_message::{Message, Retval, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Get, Request};
 
 use crate::commands::trace::{Passing, Shown, packet_text};
+use crate::commands::trace_time::TraceTime;
 
 /// Messages that VPP has in `tracedump.api`.
 pub static TRACEDUMP: ApiPart = ApiPart {
@@ -31,9 +32,6 @@ pub static TRACEDUMP: ApiPart = ApiPart {
 
 /// What stands for no node, and for all threads.
 const NONE: u32 = u32::MAX;
-
-/// The one way of this router to ask whether a packet is traced, by VPP's name.
-const FUNCTION: &str = "vnet_is_packet_traced";
 
 fn graph(call: &Call) -> Result<Rc<Graph>, Retval> {
     call.control.graph().map_err(|_| Retval::UNSPECIFIED)
@@ -102,7 +100,7 @@ pub struct TraceCapturePackets {
     node_index: u32,
     /// How many.
     max_packets: u32,
-    /// Packets that a classifier wants only: there is none.
+    /// Packets only that the trace filter function wants.
     use_filter: bool,
     /// Traces are complete without it.
     verbose: bool,
@@ -119,13 +117,11 @@ impl Request for TraceCapturePackets {
         if node.kind != NodeKind::Input {
             return Err(Retval::INVALID_VALUE);
         }
-        if self.use_filter {
-            return Err(Retval::NO_SUCH_TABLE);
-        }
+        let filter = self.use_filter.then(|| graph.filters().filter(FilterUse::Trace));
         if self.pre_capture_clear {
             graph.trace_clear();
         }
-        graph.trace_add(node.index, self.max_packets, None).map_err(|_| Retval::NO_SUCH_NODE)
+        graph.trace_add(node.index, self.max_packets, filter).map_err(|_| Retval::NO_SUCH_NODE)
     }
 }
 
@@ -165,7 +161,8 @@ fn next(call: &Call, (thread, position): (u32, u32)) -> Option<Traced> {
         Some((t, first_there(t, from)?))
     })?;
     let more_threads = threads.any(|t| first_there(t, 0).is_some());
-    let text = graph.traces().with(t, |all| Some(packet_text(&graph, at, all.get(at)?)))?;
+    let time = TraceTime::of(&call.control);
+    let text = graph.traces().with(t, |all| Some(packet_text(&graph, at, all.get(at)?, time)))?;
     Some(Traced { thread: t as u32, position: at as u32, text, more_this_thread, more_threads })
 }
 
@@ -334,8 +331,9 @@ pub struct TraceSetFilterFunction {
 }
 
 impl Request for TraceSetFilterFunction {
-    fn handle(self, _: &Call) -> Result<(), Retval> {
-        if self.filter_function_name == FUNCTION { Ok(()) } else { Err(Retval::NO_SUCH_ENTRY) }
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        let chosen = graph(call)?.filters().select(FilterUse::Trace, &self.filter_function_name);
+        chosen.map_err(|_| Retval::NO_SUCH_ENTRY)
     }
 }
 
@@ -354,8 +352,13 @@ pub struct TraceFilterFunctionDetails {
 }
 
 impl Dump for TraceFilterFunctionDump {
-    fn dump(self, _: &Call) -> impl Iterator<Item = TraceFilterFunctionDetails> + 'static {
-        std::iter::once(TraceFilterFunctionDetails { selected: true, name: FUNCTION.to_owned() })
+    fn dump(self, call: &Call) -> impl Iterator<Item = TraceFilterFunctionDetails> + 'static {
+        let all = graph(call).map(|graph| graph.filters().list(FilterUse::Trace)).unwrap_or_default();
+        let details = |f: shoal_graph::FilterInfo| TraceFilterFunctionDetails {
+            selected: f.selected,
+            name: f.name.to_owned(),
+        };
+        all.into_iter().map(details)
     }
 }
 
@@ -365,6 +368,7 @@ mod tests {
 
     use super::*;
     use crate::commands::testing::Router;
+    use crate::commands::trace_filter::CLASSIFIER;
 
     fn node(router: &Router, name: &str) -> NodeIndex {
         router.graph().node(name).unwrap()
@@ -470,9 +474,9 @@ mod tests {
         assert_eq!(capture(judge, 1).handle(&call), Err(Retval::INVALID_VALUE));
         let function =
             |name: &str| TraceSetFilterFunction { filter_function_name: name.into() }.handle(&call);
-        assert_eq!(function(FUNCTION), Ok(()));
-        assert_eq!(function("bpf_trace_filter"), Err(Retval::NO_SUCH_ENTRY));
+        assert_eq!(function(CLASSIFIER), Ok(()));
+        assert_eq!(function("bpf_trace"), Err(Retval::NO_SUCH_ENTRY));
         let all: Vec<_> = TraceFilterFunctionDump {}.dump(&call).map(|d| (d.selected, d.name)).collect();
-        assert_eq!(all, [(true, FUNCTION.to_owned())]);
+        assert_eq!(all, [(false, "bpf_trace_filter".to_owned()), (true, CLASSIFIER.to_owned())]);
     }
 }

@@ -22,7 +22,7 @@ fn the_short_forms_in_use_are_unique() {
         "sh errors",
         "show error",
         "sh node counters",
-        "show buf",
+        "show buffers",
         "sh thr",
         "show thread",
         "show trace",

@@ -9,11 +9,11 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 pub(super) const SHOW: Command = Command::new("show buffers [detail]", "Show buffer pools", show)
-    .examples(&["show buffers", "sh buf", "show buffers detail"])
+    .examples(&["show buffers", "sh buffers", "show buffers detail"])
     .doc("While packets flow, `Used` is a moment's estimate. `detail` adds what memory it is and how far it may grow.");
 
 #[derive(Serialize)]
-struct Pool {
+pub(super) struct Pool {
     name: String,
     index: usize,
     numa: usize,
@@ -30,7 +30,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(stats: PoolStats, detail: bool) -> Self {
+    pub(super) fn new(stats: PoolStats, detail: bool) -> Self {
         let PoolStats { name, size, data_size, total, available, cached, used, backing, most } = stats;
         let memory = format!("{backing:?}").to_lowercase();
         Pool {
@@ -117,7 +117,7 @@ mod tests {
     fn nothing_is_used_after_packets_were_dropped() {
         let router = Router::new();
         router.packets(100);
-        assert!(router.run("sh buf").trim_end().ends_with(" 0"));
+        assert!(router.run("sh buffers").trim_end().ends_with(" 0"));
         assert!(router.run("show buffers detail").contains("may grow to"));
     }
 }

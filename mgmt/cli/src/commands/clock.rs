@@ -44,9 +44,10 @@ fn adjust(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn wait(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
-        let sleep = control.processes()?.sleep(seconds(&args)?);
+        let time = seconds(&args)?;
+        let sleep = control.processes()?.sleep(time);
         future::or(sleep, sink.gone()).await;
-        Ok(Output::none())
+        Ok(Output::text(format!("waited {:.3} sec.\n", time.as_secs_f64())))
     })
 }
 
@@ -102,7 +103,7 @@ pub(super) fn utc(time: SystemTime) -> String {
 }
 
 /// Year, month from 0 and day from 1 of a day since 1970.
-fn date(mut days: u64) -> (u64, u64, u64) {
+pub(super) fn date(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;
     // A few hundred turns at most: the clock ends in 2554.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use shoal_graph::Graph;
 use shoal_graph::thread::ThreadShared;
-use shoal_interface::cli::column::{centre, line};
+use shoal_interface::cli::column::{centre, line, whole};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 
@@ -159,11 +159,13 @@ impl Style {
     }
 
     fn row(self, row: &Row) -> String {
+        // Cut where VPP cuts, for those who look for its lines; whole for those who want to know more.
+        let text = |text: &str, width| if self.verbose { whole(text, width) } else { centre(text, width) };
         let index = if self.verbose { format!("{:>6}", row.index) } else { String::new() };
         line(&[
             format!("{:>10}", row.count),
-            centre(&row.node, 35),
-            centre(row.reason, 35),
+            text(&row.node, 35),
+            text(row.reason, 35),
             centre(&row.severity, 10),
             index,
         ])
@@ -198,7 +200,8 @@ mod tests {
             "   Count                  Node                              Reason               Severity\n        \
              31               pg3-tx              gso disabled on itf  -- gso packet    error\n"
         );
-        assert!(Style { verbose: true, ..style }.row(&row).ends_with("     7\n"));
+        let verbose = Style { verbose: true, ..style }.row(&row);
+        assert!(verbose.ends_with("     7\n") && verbose.contains("gso packet drop"), "{verbose}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod abbreviations;
+mod buffer_traces;
 mod buffers;
 mod capacity;
 mod clock;
@@ -14,7 +15,9 @@ mod drops;
 mod errors;
 mod events;
 mod features;
+mod frames;
 mod graph;
+mod graph_node;
 mod made_workers;
 mod memory;
 mod memory_left;
@@ -28,6 +31,9 @@ mod statistics;
 pub(crate) mod testing;
 pub(crate) mod threads;
 pub(crate) mod trace;
+pub(crate) mod trace_filter;
+mod trace_paths;
+pub(crate) mod trace_time;
 pub(crate) mod version;
 mod workers;
 
@@ -48,7 +54,7 @@ pub static MODULE: Module = Module {
     start,
     commands: COMMANDS,
     arg_types: ARG_TYPES,
-    api: &[&api::VLIB, &api::VPE, &api::TRACEDUMP, &api::GRAPH],
+    api: &[&api::VLIB, &api::VPE, &api::TRACEDUMP, &api::BPF, &api::GRAPH],
     capacity: capacity::rows,
     running: made_workers::running,
     ..Module::NONE
@@ -67,16 +73,28 @@ pub static COMMANDS: &[Command] = &[
     node::SHOW,
     graph::SHOW,
     graph::SHOW_VLIB,
+    graph_node::SHOW,
     graph::SHOW_GRAPHVIZ,
+    frames::SHOW,
     trace::ADD,
     trace::SHOW,
     trace::CLEAR,
     trace::FILTER,
+    trace_paths::PATHS,
+    trace_paths::PATH,
+    trace_filter::SET,
+    trace_filter::SHOW,
+    trace_filter::SET_BPF,
+    trace_filter::SHOW_BPF,
+    trace_time::SET,
     threads::SHOW,
     workers::SHOW,
     threads::CREATE,
     threads::DELETE,
     buffers::SHOW,
+    buffer_traces::SET,
+    buffer_traces::SHOW,
+    buffer_traces::CLEAR,
     memory::SHOW,
     cpu::SHOW,
     version::SHOW,
@@ -96,7 +114,9 @@ pub static COMMANDS: &[Command] = &[
 pub static ARG_TYPES: &[ArgType] = &[ArgType::live("node", "a node of the graph", node::check, node::names)];
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    control.put(Rates::new(control.graph()?.clock().now()));
+    let graph = control.graph()?;
+    control.put(Rates::new(graph.clock().now()));
+    trace_filter::Bpf::install(control, &graph);
     control.put(workers::Loads::default());
     control.put(made_workers::MadeWorkers::default());
     Ok(())

@@ -23,8 +23,8 @@ pub enum Error {
 
 impl ErrorCounters for Error {
     const COUNTERS: &'static [ErrorCounter] = &[
-        ErrorCounter { name: "odd", description: "first byte is odd", severity: Severity::Error },
-        ErrorCounter { name: "seen", description: "packets seen", severity: Severity::Info },
+        ErrorCounter { name: "odd", description: "first byte is odd", severity: Severity::Error, at: None },
+        ErrorCounter { name: "seen", description: "packets seen", severity: Severity::Info, at: None },
     ];
 
     fn index(self) -> u32 {

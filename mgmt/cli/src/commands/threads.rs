@@ -26,7 +26,7 @@ pub(super) const CREATE: Command = Command::new(
 .doc("Queues stay where they are: move them with `set interface rx-placement`.");
 
 pub(super) const DELETE: Command =
-    Command::new("delete worker <worker:u32>", "End a worker thread; its queues move to the others", delete);
+    Command::new("delete worker <worker:word>", "End a worker thread; its queues move to the others", delete);
 
 #[derive(Clone, Serialize)]
 pub(crate) struct Thread {
@@ -125,7 +125,15 @@ fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn delete(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
-    let worker: usize = args.get("worker")?;
+    // By its number, or by the name that `create worker` printed.
+    let given: String = args.get("worker")?;
+    let number = given.strip_prefix("vpp_wk_").unwrap_or(&given);
+    let worker: usize = number.parse().map_err(|_| {
+        CliError::argument(
+            "worker",
+            format!("`{given}' is no worker: give a number, or a name such as vpp_wk_0"),
+        )
+    })?;
     let workers: Vec<usize> = graph.threads().iter().filter_map(|t| t.index.checked_sub(1)).collect();
     if !workers.contains(&worker) {
         let there: Vec<String> = workers.iter().map(ToString::to_string).collect();
@@ -217,7 +225,8 @@ mod tests {
         assert!(last.starts_with("1      vpp_wk_0            workers"), "{text}");
         assert!(router.refused("create worker cpu 99999").contains("there is no processor 99999"));
         assert!(router.refused("delete worker 7").contains("no worker 7; there are: 0"));
-        router.run("delete worker 0");
+        assert!(router.refused("delete worker wk").contains("is no worker"));
+        router.run("delete worker vpp_wk_0");
         assert_eq!(router.run("show threads").lines().count(), 2);
         assert!(router.refused("delete worker 0").contains("there are: none"));
     }

@@ -8,23 +8,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shoal_graph::clock::Time;
 use shoal_graph::thread::ThreadShared;
 use shoal_graph::trace::PacketTrace;
-use shoal_graph::{Graph, NodeIndex, NodeKind};
+use shoal_graph::{FilterUse, Graph, NodeIndex, NodeKind};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 
+use super::trace_time::TraceTime;
 use crate::filter;
 
 pub(super) const ADD: Command = Command::new(
-    "trace add <node> <count:u32> [verbose] [filter <filter:rest-or-quoted>]",
+    "trace add <node> <count:u32> [verbose] [filter [<filter:rest-or-quoted>]]",
     "Trace the next packets that enter at a node",
     add,
 )
 .doc(
     "`filter` takes a pcap expression, as tcpdump does: `trace add af-packet-input 10 filter icmp and host \
-     10.0.0.1`. It sees packets as Ethernet frames and is asked before a packet counts. Asking again replaces what \
+     10.0.0.1`; without one the function decides that `set trace filter function` chose. It sees packets as Ethernet frames and is asked before a packet counts. Asking again replaces what \
      was asked before. `verbose` is taken for VPP's sake; traces are complete without it.",
 );
 
@@ -34,7 +34,7 @@ pub(super) const SHOW: Command = Command::new(
     show,
 )
 .examples(&["show trace", "show trace max 100", "show trace json", "sh tr"])
-.doc("Times are since the router started. 50 packets of each thread are shown unless `max` says otherwise.");
+.doc("Times are since the router started, unless `set trace timestamp-format` says otherwise. 50 packets of each thread are shown unless `max` says otherwise.");
 
 pub(super) const FILTER: Command = Command::new(
     "trace filter {none | include <node> <count:u32> | exclude <node> <count:u32>}",
@@ -65,7 +65,10 @@ fn add(control: &Control, args: &Args) -> Result<Output, CliError> {
         return Err(CliError::argument("node", message));
     }
     let compile = |text: &str| filter::compile(text).map_err(|e| CliError::argument("filter", e));
-    let filter = args.text("filter").map(compile).transpose()?;
+    let filter = match args.text("filter") {
+        Some(text) => Some(compile(text)?),
+        None => args.has("filter").then(|| graph.filters().filter(FilterUse::Trace)),
+    };
     graph.trace_add(node, args.get("count")?, filter)?;
     Ok(Output::none())
 }
@@ -156,6 +159,7 @@ struct OnePacket {
 struct TraceListing {
     graph: Rc<Graph>,
     shown: Rc<Shown>,
+    time: TraceTime,
     max: usize,
     threads: VecDeque<Arc<ThreadShared>>,
     now: Option<Progress>,
@@ -230,7 +234,7 @@ impl TraceListing {
                 now.chosen += 1;
                 if now.shown < self.max {
                     now.shown += 1;
-                    let nodes = records(&self.graph, packet);
+                    let nodes = records(&self.graph, packet, self.time);
                     page.row(&OnePacket { packet: now.at, nodes });
                 }
             }
@@ -244,6 +248,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let listing = TraceListing {
         max: args.or("max", MAX)? as usize,
         shown: Shown::of(control),
+        time: TraceTime::of(control),
         threads: graph.threads().into(),
         graph,
         now: None,
@@ -252,20 +257,13 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(if args.has("json") { Output::pretty(listing) } else { Output::listing(listing) })
 }
 
-fn records(graph: &Graph, packet: &PacketTrace) -> Vec<Record> {
+fn records(graph: &Graph, packet: &PacketTrace, time: TraceTime) -> Vec<Record> {
     let record = |r: &shoal_graph::trace::Record| Record {
-        time: clock(r.time),
+        time: time.text(graph.clock(), r.time),
         node: graph.node_name(r.node),
         lines: r.to_string().lines().map(str::to_owned).collect(),
     };
     packet.records.iter().map(record).collect()
-}
-
-/// `HH:MM:SS:uuuuuu` since the router started.
-fn clock(time: Time) -> String {
-    let micros = time.0 / 1_000;
-    let seconds = micros / 1_000_000;
-    format!("{:02}:{:02}:{:02}:{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, micros % 1_000_000)
 }
 
 impl fmt::Display for Record {
@@ -276,8 +274,8 @@ impl fmt::Display for Record {
 }
 
 /// A packet's trace as text.
-pub(crate) fn packet_text(graph: &Graph, at: usize, packet: &PacketTrace) -> String {
-    let lines = records(graph, packet).iter().map(Record::to_string).collect::<String>();
+pub(crate) fn packet_text(graph: &Graph, at: usize, packet: &PacketTrace, time: TraceTime) -> String {
+    let lines = records(graph, packet, time).iter().map(Record::to_string).collect::<String>();
     format!("Packet {}\n\n{lines}\n", at + 1)
 }
 
@@ -313,7 +311,8 @@ mod tests {
              Packet 1\n\n\
              01:02:05:000000: test-input\n  test packet\n\
              01:02:05:000000: judge\n  60 bytes\n  first 3\n\
-             01:02:05:000000: error-drop\n  rx: sw_if_index 0\n  judge: first byte is odd\n\n"
+             01:02:05:000000: error-drop\n  rx: sw_if_index 0\n\
+             01:02:05:000000: drop\n  judge: first byte is odd\n\n"
         );
         router.run("cl tr");
         assert!(router.run("show trace").contains("No packets in trace buffer"));

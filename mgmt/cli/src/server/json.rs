@@ -11,9 +11,9 @@
 //!                                                           or "pieces":true if the pieces before are the JSON
 //! < {"id":1,"progress":"routes.cli: 40000 of 90000 commands"}   for people who watch
 //! < {"id":1,"ok":false,"quit":false,"text":"...","error":{"error":"...","at":[5,9],...}}
-//! > {"id":4,"batch":"many\nlines\n","json":false}            one by one, up to the first failure
+//! > {"id":4,"batch":"many\nlines\n","json":false}            one by one
 //! < {"id":4,"line":2,"ok":true,"quit":false,"text":"..."}     of each that has something to say (all, with "json")
-//! < {"id":4,"done":true,"ended":false}                       ended: by a failure or by `quit'
+//! < {"id":4,"done":true,"ended":false}                       ended: by `quit'
 //! > {"id":2,"complete":"sh in","cursor":5}
 //! < {"id":2,"start":3,"candidates":[{"text":"interface","help":"...","hint":false}]}
 //! > {"id":3,"help":"show"}

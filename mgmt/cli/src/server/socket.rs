@@ -52,7 +52,7 @@ pub enum ListenError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The port cannot be had.
-    #[error("{0}: cannot listen: {1}")]
+    #[error("{0}: cannot listen: {1}; `unix {{ cli-listen ADDRESS }}' names another place")]
     Port(SocketAddr, io::Error),
 }
 

@@ -124,6 +124,7 @@ impl<A: Kind> PacketNode for AbfInput<A> {
 }
 
 impl<A: Kind> Optional for AbfInput<A> {
+    const NAME: &'static str = <Self as PacketNode>::NAME;
     type Facts<'g> = &'g [Entry<A>];
 
     #[inline(always)]

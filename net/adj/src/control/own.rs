@@ -10,7 +10,7 @@ use shoal_buffer::SwIfIndex;
 use super::{AdjError, Adjacencies, Key};
 use crate::buckets::{Block, Buckets};
 use crate::fill::{self, MOST_BUCKETS, Spread};
-use crate::{Adj, AdjIndex, AdjKind};
+use crate::{Adj, AdjIndex, AdjKind, Link};
 
 /// One of those that an adjacency of a path list stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +67,14 @@ fn merged(members: &[Member]) -> (Vec<Member>, Vec<AdjIndex>) {
 }
 
 impl Adjacencies {
+    /// An adjacency that looks up a packet's source in another table of the link's family, locked once more.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn source_lookup_in(&self, link: Link, table: u32) -> Result<AdjIndex, AdjError> {
+        self.lock(Key::SourceLookup(link, table))
+    }
+
     /// A new adjacency that stands for others, locked once. It takes over the lock that the caller holds on each
     /// member. Beyond 1024 members the last ones get nothing.
     ///

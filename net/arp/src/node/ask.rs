@@ -70,8 +70,11 @@ pub struct Trace {
     tx: u32,
 }
 
-/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. VPP asks
+/// up to a thousand times a second: one packet that comes soon after a change is to be enough to see it.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// The control plane is told that packets go to a neighbour once in this time and thread.
+const USED: Duration = Duration::from_millis(100);
 
 /// Whom to ask for, and with which address of ours.
 pub(crate) struct Target {
@@ -87,6 +90,7 @@ pub(crate) struct Asker {
     wait: Sender<Waiting<Ipv4Addr>>,
     tell: Sender<Fact>,
     asked: Throttle,
+    used: Throttle,
 }
 
 impl Asker {
@@ -96,20 +100,20 @@ impl Asker {
         wait: Sender<Waiting<Ipv4Addr>>,
         tell: Sender<Fact>,
     ) -> Self {
-        Asker { subnets, counters, wait, tell, asked: Throttle::new(INTERVAL) }
+        Asker { subnets, counters, wait, tell, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
     }
 
-    /// How often a neighbour was asked for lately on this thread.
-    fn lately(&self, interface: SwIfIndex, next_hop: Ipv4Addr, cx: &FrameCx<'_>) -> u32 {
+    /// How often something was done for a neighbour lately on this thread.
+    fn lately(throttle: &Throttle, interface: SwIfIndex, next_hop: Ipv4Addr, cx: &FrameCx<'_>) -> u32 {
         let key = u64::from(interface.0) << 32 | u64::from(next_hop.to_bits());
-        self.asked.hit(cx.thread(), key, cx.now())
+        throttle.hit(cx.thread(), key, cx.now())
     }
 
     /// The neighbour is known but has not been heard of lately: the packet goes on by a way that has the rewrite, and
     /// the control plane learns that packets go there. RFC 1122, 2.3.2.1.
     pub(crate) fn stale(&self, mut buffer: Buffer, adj: &Adj, way: AdjIndex, cx: &mut FrameCx<'_>) {
         let (interface, next_hop) = (adj.tx(), Ipv4Addr::from_bits(adj.next_hop_ip4()));
-        if self.lately(interface, next_hop, cx) == 0 {
+        if Self::lately(&self.used, interface, next_hop, cx) == 0 {
             // A full channel is no harm: the next packet tells it again.
             let _ = self.tell.try_send(Fact::Used((interface, next_hop)));
         }
@@ -131,9 +135,9 @@ impl Asker {
         if source.is_unspecified() {
             return cx.drop(buffer, Error::NoSourceAddress);
         }
-        let before = self.lately(interface, next_hop, cx);
+        let before = Self::lately(&self.asked, interface, next_hop, cx);
         if before == 0 {
-            let question = Question { interface, mac: data.mac(), source, to: None, target: next_hop };
+            let question = Question { interface, data, source, to: None, target: next_hop };
             let Some(request) = request::packet(&question, cx.cache()) else {
                 return cx.drop(buffer, Error::NoBuffers);
             };

@@ -1,37 +1,25 @@
 //! `arp-proxy`: a request for an address that is not ours, on an interface that answers for others. RFC 1027.
-//! arp-input -> **arp-proxy** -> arp-reply
+//! arp-reply -> **arp-proxy** -> interface-output
 
 use std::net::Ipv4Addr;
 
 use shoal_buffer::Packet;
-use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_derive::{NextNodes, TraceLine};
 use shoal_fib::FibIndex;
 use shoal_graph::{Cx, PacketNode};
 use shoal_interface::IfTable;
 use shoal_wire::ArpHeader;
 
+use super::answer::Answer;
+pub use super::error::Error;
 use crate::control::ProxyTable;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is answered for.
-    #[node("arp-reply")]
-    Reply,
-}
-
-/// Why a packet is dropped here, and what else is counted.
-#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// ARP packet is cut short
-    TooShort,
-    /// IP4 destination address is answered for by nobody
-    #[counter("l3_dst_address_not_local")]
-    Elsewhere,
-    /// Proxy ARP replies
-    #[counter("proxy_arp_replies_sent")]
-    #[severity(info)]
-    Answered,
+    /// The reply, back out of the interface the request came in by.
+    #[node("interface-output")]
+    Output,
 }
 
 /// What `show trace` says.
@@ -45,6 +33,7 @@ pub struct Trace {
 pub(crate) struct ArpProxy {
     pub(crate) interfaces: IfTable,
     pub(crate) table: ProxyTable,
+    pub(crate) answer: Answer,
 }
 
 impl PacketNode for ArpProxy {
@@ -58,9 +47,10 @@ impl PacketNode for ArpProxy {
         cx.trace(pkt, || Trace { target });
         let fib = FibIndex(self.interfaces.get(pkt.rx(), cx.guard()).fib_ip4);
         if !self.table.answers(fib, target, cx.guard()) {
-            return Err(Error::Elsewhere);
+            return Err(Error::TargetElsewhere);
         }
-        cx.count(Error::Answered, 1);
-        Ok(Next::Reply)
+        self.answer.write(pkt, cx.thread(), cx.guard())?;
+        cx.count(Error::ProxyReplied, 1);
+        Ok(Next::Output)
     }
 }

@@ -14,11 +14,10 @@ use shoal_infra::Guard;
 use shoal_interface::{IfData, IfFlags, IfTable, SwIfIndex};
 use shoal_wire::{EtherType, EthernetHeader};
 
+use super::tagged::is_tagged;
+use crate::llc::LlcTable;
 use crate::types::TypeTable;
-use crate::vlan::{Tags, VlanTable, is_outer};
-
-/// Bytes of the addresses a frame begins with.
-const ADDRESSES: usize = 12;
+use crate::vlan::VlanTable;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,22 +35,30 @@ pub enum Next {
 /// Why a packet is dropped here.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
+    /// no error
+    #[counter("no error")]
+    #[severity(info)]
+    None,
+    /// llc length > packet length
+    #[counter("llc length > packet length")]
+    LlcLength,
+    /// unknown ethernet type
+    #[counter("unknown ethernet type")]
+    UnknownType,
+    /// unknown vlan
+    #[counter("unknown vlan")]
+    Vlan,
+    /// l3 mac mismatch
+    #[counter("l3 mac mismatch")]
+    OtherStation,
+    /// subinterface down
+    #[counter("subinterface down")]
+    SubDown,
     /// frame is shorter than an Ethernet header
     TooShort,
     /// interface is down
     #[counter("down")]
     Down,
-    /// l3 mac mismatch
-    #[counter("l3_mac_mismatch")]
-    OtherStation,
-    /// unknown vlan
-    #[counter("unknown_vlan")]
-    Vlan,
-    /// subinterface down
-    #[counter("subinterface_down")]
-    SubDown,
-    /// unknown ethernet type
-    UnknownType,
     /// 802.3 frame without a type
     Llc,
     /// source mac is a group address
@@ -77,6 +84,8 @@ pub struct EthernetInput {
     pub types: TypeTable,
     /// The edge to `l2-input`; 0, a drop, where there is no layer 2.
     pub l2: Arc<AtomicU16>,
+    /// Which node gets 802.3 frames.
+    pub llc: LlcTable,
 }
 
 impl PacketNode for EthernetInput {
@@ -93,6 +102,7 @@ impl PacketNode for EthernetInput {
         match self.facts(pkt.rx(), cx.guard()) {
             Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
             Some(interface) if self.plain_second(interface, pkt) => Ok(Next::Ip6),
+            _ if is_tagged(pkt) => self.tagged(pkt.reborrow(), &cx.aside()),
             _ => self.rest(pkt.reborrow(), &cx.aside()),
         }
     }
@@ -132,7 +142,7 @@ impl PlainSecond for EthernetInput {
 
 /// Whether a frame is for this station only and of a type; then its header is off.
 #[inline(always)]
-fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
+pub(super) fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
     let Some(header) = pkt.header::<EthernetHeader>() else { return false };
     header.is_to(interface.mac_bytes())
         && header.ether_type() == kind
@@ -140,16 +150,13 @@ fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
 }
 
 impl EthernetInput {
-    /// Everything but untagged IP to this station.
+    /// Everything but untagged IP to this station, and frames with tags.
     #[cold]
     fn rest(&self, pkt: Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
         let port = self.interfaces.get(pkt.rx(), cx.guard());
-        let header = *pkt.header::<EthernetHeader>().ok_or(Error::TooShort)?;
+        pkt.header::<EthernetHeader>().ok_or(Error::TooShort)?;
         if !port.is_up() {
             return Err(Error::Down);
-        }
-        if is_outer(header.ether_type()) {
-            return self.tagged(pkt, port, cx);
         }
         let (rx, sub) = (pkt.rx(), self.vlans.untagged(pkt.rx()));
         if sub == rx {
@@ -158,58 +165,13 @@ impl EthernetInput {
         self.take_by(sub, pkt, 0, cx)
     }
 
-    /// A frame with tags is for the sub-interface that takes them; for a port in layer 2 itself, if none does.
-    fn tagged(&self, pkt: Packet<'_>, port: &IfData, cx: &Cx<'_, Self>) -> Result<Next, Error> {
-        let tags = Tags::of_frame(pkt.data()).ok_or(Error::TooShort)?;
-        match self.vlans.tagged(pkt.rx(), &tags) {
-            Some(sub) if sub != pkt.rx() => self.take_by(sub, pkt, tags.len(), cx),
-            // A tag that carries a priority only.
-            Some(_) => self.take_untagged(pkt, port, tags.len(), cx),
-            None if port.flags().has(IfFlags::L2) => self.take(pkt, port, cx),
-            None => Err(Error::Vlan),
-        }
-    }
-
-    /// A frame goes on as received by a sub-interface.
-    fn take_by(
-        &self,
-        sub: SwIfIndex,
-        mut pkt: Packet<'_>,
-        tags: usize,
-        cx: &Cx<'_, Self>,
-    ) -> Result<Next, Error> {
-        let data = self.interfaces.get(sub, cx.guard());
-        let bytes = pkt.len() as u64;
-        pkt.meta_mut().rx = sub;
-        cx.counters().rx.add(cx.thread(), sub.0 as usize, 1, bytes);
-        if !data.is_up() {
-            return Err(Error::SubDown);
-        }
-        self.take_untagged(pkt, data, tags, cx)
-    }
-
-    /// Takes tags off, unless the frame stays in layer 2, where they are part of it.
-    fn take_untagged(
-        &self,
-        mut pkt: Packet<'_>,
-        data: &IfData,
-        tags: usize,
-        cx: &Cx<'_, Self>,
-    ) -> Result<Next, Error> {
-        if tags > 0 && !data.flags().has(IfFlags::L2) {
-            // The addresses move to where the header of a frame without tags has them: nodes behind look for it there.
-            let frame = pkt.data_mut();
-            if frame.len() < EthernetHeader::LEN + tags {
-                return Err(Error::TooShort);
-            }
-            frame.copy_within(..ADDRESSES, tags);
-            pkt.pull(tags).ok_or(Error::TooShort)?;
-        }
-        self.take(pkt, data, cx)
-    }
-
     /// A frame whose next two bytes behind the addresses are its type.
-    fn take(&self, mut pkt: Packet<'_>, interface: &IfData, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+    pub(super) fn take(
+        &self,
+        mut pkt: Packet<'_>,
+        interface: &IfData,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
         if interface.flags().has(IfFlags::L2) {
             return Ok(Next::To(Edge(self.l2.load(Ordering::Relaxed))));
         }
@@ -227,7 +189,10 @@ impl EthernetInput {
             EtherType::IP4 => return Ok(Next::Ip4),
             EtherType::IP6 => return Ok(Next::Ip6),
             _ if header.src().is_multicast() => return Err(Error::GroupSource),
-            EtherType(n) if n < EtherType::MIN => return Err(Error::Llc),
+            EtherType(n) if n < EtherType::MIN && usize::from(n) > pkt.len() => return Err(Error::LlcLength),
+            EtherType(n) if n < EtherType::MIN => {
+                return self.llc.find(pkt.data()).map(Next::To).ok_or(Error::Llc);
+            }
             _ => {}
         }
         self.types.find(kind, cx.guard()).map(Next::To).ok_or(Error::UnknownType)

@@ -52,7 +52,12 @@ pub static FIB: ApiPart = ApiPart {
     file: "fib",
     folder: Folder::Core,
     version: "1.0.0",
-    messages: &[ApiMessage::dump::<source::FibSourceDump>(), ApiMessage::sent::<source::FibSourceDetails>()],
+    messages: &[
+        ApiMessage::request::<source::FibSourceAdd>(),
+        ApiMessage::sent::<source::FibSourceAddReply>(),
+        ApiMessage::dump::<source::FibSourceDump>(),
+        ApiMessage::sent::<source::FibSourceDetails>(),
+    ],
 };
 
 /// The family a message names by a truth.

@@ -34,11 +34,10 @@ pub fn path_of(fib: &Fib, family: Family, given: &FibPath) -> Result<Path, Retva
         FibPathType::IcmpUnreach => Via::Unreachable,
         FibPathType::IcmpProhibit => Via::Prohibit,
         FibPathType::InterfaceRx => Via::InterfaceRx { interface: SwIfIndex(given.sw_if_index) },
-        FibPathType::UdpEncap
-        | FibPathType::BierImp
-        | FibPathType::SourceLookup
-        | FibPathType::Dvr
-        | FibPathType::Classify => return Err(Retval::UNSUPPORTED),
+        FibPathType::SourceLookup => Via::SourceLookup(table_of(fib, family, given)?),
+        FibPathType::UdpEncap | FibPathType::BierImp | FibPathType::Dvr | FibPathType::Classify => {
+            return Err(Retval::UNSUPPORTED);
+        }
     };
     Ok(weighted(via, given))
 }
@@ -56,14 +55,16 @@ fn weighted(via: Via, given: &FibPath) -> Path {
     Path::from(via).weight(given.weight.max(1)).preference(given.preference)
 }
 
+fn table_of(fib: &Fib, family: Family, given: &FibPath) -> Result<FibIndex, Retval> {
+    if given.table_id == 0 {
+        return Ok(FibIndex::DEFAULT);
+    }
+    fib.index_of(family, given.table_id).map_err(|e| retval(&e))
+}
+
 fn normal(fib: &Fib, family: Family, given: &FibPath) -> Result<Via, Retval> {
     let proto = proto(given).ok_or(Retval::FIB_PATH_UNSUPPORTED_NH_PROTO)?;
-    let table = || {
-        if given.table_id == 0 {
-            return Ok(FibIndex::DEFAULT);
-        }
-        fib.index_of(proto, given.table_id).map_err(|e| retval(&e))
-    };
+    let table = || table_of(fib, proto, given);
     let next_hop = given.nh.address.of(af_of(proto));
     let interface = SwIfIndex(given.sw_if_index);
     Ok(match (next_hop.is_unspecified(), given.sw_if_index == NONE) {
@@ -112,6 +113,10 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
             }
         }
         Via::Lookup(table) => told.table_id = id(family, table),
+        Via::SourceLookup(table) => {
+            told.r#type = FibPathType::SourceLookup;
+            told.table_id = id(family, table);
+        }
         // To the host this router runs on.
         Via::Punt => told.r#type = FibPathType::Local,
         Via::NoRoute | Via::Drop => told.r#type = FibPathType::Drop,

@@ -9,14 +9,15 @@ use crate::FibError;
 pub fn retval(error: &FibError) -> Retval {
     match error {
         FibError::NoTable { .. } | FibError::NoIndex(_) => Retval::NO_SUCH_FIB,
-        FibError::TableExists(_) | FibError::NameTaken(..) => Retval::VALUE_EXIST,
+        FibError::TableExists(_) | FibError::NameTaken(..) | FibError::SourceTaken(_) => Retval::VALUE_EXIST,
         FibError::TableInUse { .. } => Retval::RSRC_IN_USE,
         FibError::NoEntry { .. } | FibError::OtherSource { .. } => Retval::NO_SUCH_ENTRY,
         FibError::NoPath { .. } => Retval::NEXT_HOP_NOT_FOUND_MP,
         FibError::NoPaths => Retval::NO_PATHS_IN_ROUTE,
-        FibError::TooManyTables(_) | FibError::TooManyPaths(_) | FibError::Backlog(_) => {
-            Retval::LIMIT_EXCEEDED
-        }
+        FibError::TooManySources(_)
+        | FibError::TooManyTables(_)
+        | FibError::TooManyPaths(_)
+        | FibError::Backlog(_) => Retval::LIMIT_EXCEEDED,
         FibError::Mixed(_) => Retval::INVALID_ADDRESS_FAMILY,
         FibError::Full { .. }
         | FibError::NoMemory { .. }
@@ -27,6 +28,7 @@ pub fn retval(error: &FibError) -> Retval {
         FibError::Adj(AdjError::Interface(_)) => Retval::NO_MATCHING_INTERFACE,
         FibError::AllCount { .. } => Retval::FEATURE_ALREADY_ENABLED,
         FibError::DefaultTable
+        | FibError::SourcePriority(_)
         | FibError::NextHop(_)
         | FibError::LinkLocal(_)
         | FibError::Broadcast

@@ -204,6 +204,9 @@ impl Request for IpRouteAddDelV2 {
         let IpRouteAddDelV2 { is_add, is_multipath, route } = &self;
         let source = match source_of(route.src) {
             Some(source @ (Source::Api | Source::Cli)) => source,
+            Some(source) if tables(call)?.client_sources().iter().any(|client| client.source == source) => {
+                source
+            }
             _ if route.src == 0 => Source::Api,
             // The others are the router's own.
             _ => return Err(Retval::INVALID_VALUE),

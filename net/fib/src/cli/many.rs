@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Instant;
 
 use shoal_adj::Family;
 use shoal_module::Control;
@@ -23,7 +24,7 @@ pub(super) struct Wanted {
     pub paths: Vec<Path>,
     family: Family,
     first: IpPrefix,
-    count: u32,
+    pub(super) count: u32,
 }
 
 impl Wanted {
@@ -134,15 +135,21 @@ pub(super) fn are_wanted(args: &Args) -> bool {
     args.has("count") && args.opt::<u32>("count").is_ok_and(|count| count.is_some_and(|n| n > PIECE))
 }
 
+/// How fast `count` routes were changed, as VPP says it.
+pub(super) fn rate(count: u32, begun: Instant) -> Output {
+    Output::text(format!("{:.6e} routes/sec\n", f64::from(count) / begun.elapsed().as_secs_f64().max(1e-9)))
+}
+
 /// Adds or deletes many routes.
 pub(super) fn routes(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let wanted = Wanted::new(&control, &args)?;
+        let begun = Instant::now();
         if wanted.add {
             wanted.add(&sink).await?;
         } else {
             wanted.remove(&sink).await?;
         }
-        Ok(Output::none())
+        Ok(rate(wanted.count, begun))
     })
 }

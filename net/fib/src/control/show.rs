@@ -41,6 +41,14 @@ pub struct List {
     pub adj: AdjIndex,
 }
 
+/// A path list that some entries share.
+#[derive(Clone, Debug)]
+pub(crate) struct PathList {
+    pub index: u32,
+    pub family: Family,
+    pub list: List,
+}
+
 /// An entry of a table.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -53,6 +61,21 @@ pub struct Entry {
 }
 
 impl Fib {
+    /// The first path list of a number from `from` on.
+    pub(crate) fn path_list(&self, from: u32) -> Option<PathList> {
+        let state = self.state.borrow();
+        let (id, found) = state.lists.from(ListId(from))?;
+        let list = List {
+            source: Source::Special,
+            index: id.0,
+            users: found.users,
+            paths: Rc::clone(found.paths()),
+            state: found.state,
+            adj: found.adj,
+        };
+        Some(PathList { index: id.0, family: found.key.family, list })
+    }
+
     /// Packets and bytes that an adjacency has counted; `None` when it does not count.
     pub fn counts(&self, adj: AdjIndex) -> Option<(u64, u64)> {
         self.state.borrow().adjacencies.counted_by(adj)

@@ -39,7 +39,7 @@ pub struct Route {
 #[derive(Clone, Copy, Debug)]
 pub struct InOrder {
     pub(super) family: Family,
-    pub(super) table: FibIndex,
+    pub(crate) table: FibIndex,
     id: u32,
     /// Where it goes on, an address; `None`: all was seen.
     next: Option<u128>,

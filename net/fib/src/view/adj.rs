@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_adj::{Adj, AdjIndex, AdjKind, Adjacencies, Family, Link};
-use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
+use shoal_interface::{IfFlags, Interfaces, LinkHeader, SwIfIndex};
 use shoal_module::Control;
 use shoal_module::cli::{CliError, Listing, Page};
+use shoal_wire::{EtherType, MacAddress};
 
 use crate::{Fib, FibIndex};
 
@@ -59,7 +60,11 @@ impl Words<'_> {
             AdjKind::Punt => format!("dpo-punt {of}"),
             AdjKind::Balance => format!("dpo-load-balance: [proto:{of} buckets:{}]", adj.buckets()),
             AdjKind::Lookup => {
-                format!("dst-address,unicast lookup in {}", self.table(family(adj), FibIndex(adj.table())))
+                let address = if adj.by_source() { "src" } else { "dst" };
+                format!(
+                    "{address}-address,unicast lookup in {}",
+                    self.table(family(adj), FibIndex(adj.table()))
+                )
             }
             AdjKind::Incomplete => {
                 format!("arp-{long}: via {} {}", next_hop(adj), self.interface(adj.tx()))
@@ -93,7 +98,7 @@ impl Words<'_> {
     /// The Ethernet header of an ARP request sent by an interface.
     fn request(&self, interface: SwIfIndex) -> Vec<u8> {
         let data = self.interfaces.data(interface).ok().filter(|d| d.flags().has(IfFlags::ETHERNET));
-        data.map(|d| [&[0xff; 6], d.mac().0.as_slice(), &[0x08, 0x06]].concat()).unwrap_or_default()
+        data.map(|d| LinkHeader::new(&d, MacAddress::BROADCAST, EtherType::ARP).to_vec()).unwrap_or_default()
     }
 }
 
@@ -163,7 +168,9 @@ impl AdjListing {
         {
             let all = adjacencies.list().into_iter().map(|(index, ..)| index.0);
             let nearest = all.min_by_key(|n| n.abs_diff(index)).map(|n| n.to_string());
-            return Err(CliError::argument("adj-index", format!("no adjacency {index}")).nearest(nearest));
+            return Err(
+                CliError::argument("adj-index", format!("adjacency {index} invalid")).nearest(nearest)
+            );
         }
         Ok(AdjListing { interfaces, fib, adjacencies, wanted, next: Some(next), begun: false, count: 0 })
     }
@@ -178,7 +185,11 @@ impl Listing for AdjListing {
         }
         let Some(found) = self.next.and_then(|next| self.adjacencies.at_or_after(next)) else {
             if self.wanted.summary {
-                page.text(format_args!("Number of adjacencies: {}\n", self.count));
+                let counters = if self.adjacencies.all_count() { "enabled" } else { "disabled" };
+                page.text(format_args!(
+                    "Number of adjacencies: {}\nPer-adjacency counters: {counters}\n",
+                    self.count
+                ));
             }
             return ControlFlow::Break(());
         };

@@ -26,7 +26,7 @@ struct PathRow {
 }
 
 #[derive(Serialize)]
-struct SourceRow {
+pub(super) struct SourceRow {
     source: &'static str,
     path_list: u32,
     users: usize,
@@ -35,7 +35,7 @@ struct SourceRow {
 }
 
 #[derive(Serialize)]
-struct EntryRow {
+pub(super) struct EntryRow {
     prefix: String,
     #[serde(skip)]
     family: &'static str,
@@ -64,7 +64,7 @@ struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entry.write(f, self.head, self.detail)
+        self.entry.write(f, self.head.fib_index(), self.detail)
     }
 }
 
@@ -186,7 +186,7 @@ impl FibView {
     }
 }
 
-fn row(entry: &Entry, words: &Words<'_>, adjacencies: &Adjacencies) -> EntryRow {
+pub(super) fn row(entry: &Entry, words: &Words<'_>, adjacencies: &Adjacencies) -> EntryRow {
     let family = crate::address::family(&entry.prefix);
     let best = entry.lists.first();
     let adjacency = best.map_or(0, |l| l.adj.0);
@@ -228,7 +228,7 @@ fn forwarding(prefix: IpPrefix, list: &List, words: &Words<'_>, adjacencies: &Ad
     vec![Bucket { adjacency: list.adj.0, text }]
 }
 
-fn source(family: Family, list: &List, words: &Words<'_>) -> SourceRow {
+pub(super) fn source(family: Family, list: &List, words: &Words<'_>) -> SourceRow {
     let state = match list.state {
         PathState::Resolved => "resolved",
         PathState::Unresolved => "unresolved",
@@ -254,6 +254,7 @@ fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
         }
         Via::Local { interface: None, .. } => ("receive", "local".into()),
         Via::Lookup(fib) => ("deag", format!("lookup in {}", words.table(family, fib))),
+        Via::SourceLookup(fib) => ("deag", format!("source lookup in {}", words.table(family, fib))),
         Via::PathMtu { mtu, .. } => ("path-mtu", format!("as without, mtu {mtu}")),
         Via::Punt => ("special", "punt".into()),
         Via::NoRoute => ("special", "no route".into()),
@@ -269,7 +270,7 @@ impl fmt::Display for FibView {
         for table in &self.tables {
             write!(f, "{}", table.head)?;
             for entry in &table.entries {
-                entry.write(f, &table.head, self.detail)?;
+                entry.write(f, table.head.fib_index(), self.detail)?;
             }
         }
         Ok(())
@@ -277,16 +278,10 @@ impl fmt::Display for FibView {
 }
 
 impl EntryRow {
-    fn write(&self, f: &mut fmt::Formatter<'_>, head: &Head, detail: bool) -> fmt::Result {
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, fib_index: u32, detail: bool) -> fmt::Result {
         let list = self.sources.first().map_or(0, |s| s.path_list);
         if detail {
-            writeln!(
-                f,
-                "{} fib:{} index:{list} locks:{}",
-                self.prefix,
-                head.fib_index(),
-                self.sources.len()
-            )?;
+            writeln!(f, "{} fib:{fib_index} index:{list} locks:{}", self.prefix, self.sources.len())?;
             for (i, source) in self.sources.iter().enumerate() {
                 source.write(f, self.family, i == 0)?;
             }
@@ -310,17 +305,28 @@ impl EntryRow {
 impl SourceRow {
     fn write(&self, f: &mut fmt::Formatter<'_>, family: &str, decides: bool) -> fmt::Result {
         let flags = if decides { "added,contributing,active," } else { "added," };
-        let SourceRow { source, path_list, users, state, paths } = self;
+        writeln!(f, "  {} refs:1 src-flags:{flags}", self.source)?;
+        self.write_list(f, family, "    ")
+    }
+
+    /// The list and its paths, behind `indent`.
+    pub(super) fn write_list(&self, f: &mut fmt::Formatter<'_>, family: &str, indent: &str) -> fmt::Result {
+        let SourceRow { path_list, users, .. } = self;
         let shared = if *users > 1 { "shared," } else { "" };
-        writeln!(f, "  {source} refs:1 src-flags:{flags}")?;
-        writeln!(f, "    path-list:[{path_list}] locks:{users} flags:{shared} uPRF-list:{path_list}")?;
+        writeln!(f, "{indent}path-list:[{path_list}] locks:{users} flags:{shared} uPRF-list:{path_list}")?;
+        self.write_paths(f, family, &format!("{indent}  "))
+    }
+
+    /// The paths, behind `indent`. A path has the number of its list.
+    pub(super) fn write_paths(&self, f: &mut fmt::Formatter<'_>, family: &str, indent: &str) -> fmt::Result {
+        let SourceRow { path_list, state, paths, .. } = self;
         for PathRow { kind, weight, preference, via } in paths {
             write!(
                 f,
-                "      path:[{path_list}] pl-index:{path_list} {family} weight={weight} pref={preference} "
+                "{indent}path:[{path_list}] pl-index:{path_list} {family} weight={weight} pref={preference} "
             )?;
             writeln!(f, "{kind}:  oper-flags:{state},")?;
-            writeln!(f, "        {via}")?;
+            writeln!(f, "{indent}  {via}")?;
         }
         Ok(())
     }

@@ -142,8 +142,8 @@ impl TablesView {
 
 impl fmt::Display for TablesView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Table { head: Head { table, fib_index, name, .. }, prefixes } in &self.0 {
-            writeln!(f, "[{fib_index}] table_id:{table} {name} prefixes:{prefixes}")?;
+        for Table { head: Head { table, fib_index, name, .. }, .. } in &self.0 {
+            writeln!(f, "[{fib_index}] table_id:{table} {name}")?;
         }
         Ok(())
     }

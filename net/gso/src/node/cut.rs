@@ -3,7 +3,9 @@
 //!
 //! A frame node, because one packet becomes many.
 
-use shoal_buffer::{Buffer, Flags, Frame, Packet};
+use std::num::NonZero;
+
+use shoal_buffer::{Buffer, DATA_SIZE, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Edge, FrameCx, FrameNode};
 use shoal_interface::{IfFlags, IfTable};
@@ -87,7 +89,10 @@ impl<const IP6: bool> Cut<IP6> {
         }
         let Some(list) = SegmentList::of(pkt) else { return Fate::Dropped(Error::TooManySegments) };
         let (front, meta) = (pkt.current(), pkt.meta());
-        let pieces = Offload::load(pkt).and_then(|offload| {
+        let pieces = Offload::load(pkt).and_then(|mut offload| {
+            if let Some(gso) = &mut offload.gso {
+                gso.size = gso.size.min(in_one_buffer(front, gso.header_len));
+            }
             let net = usize::try_from(i32::from(meta.l3) - i32::from(front)).ok()?;
             Segments::bounded(list.as_slice(), &offload, net)
         });
@@ -116,6 +121,13 @@ impl<const IP6: bool> Cut<IP6> {
         }
         fate
     }
+}
+
+/// Payload that fits behind the headers of a piece in one buffer: VPP makes no longer pieces, whatever the wire takes.
+fn in_one_buffer(front: i16, headers: u16) -> NonZero<u16> {
+    let before = front.max(0).cast_unsigned().saturating_add(headers);
+    let room = u16::try_from(DATA_SIZE).unwrap_or(u16::MAX).saturating_sub(before);
+    NonZero::new(room).unwrap_or(NonZero::<u16>::MIN)
 }
 
 /// A piece goes where its packet was going.

@@ -14,11 +14,10 @@ use shoal_wire::{FromBytes, Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type, Ip4He
 use super::{About, Family, HEAD, Ip4, NotAbout, Say};
 use crate::address::{is_host, is_many};
 use crate::heard::Answer;
-use crate::node::echo_request::TTL;
 use crate::node::error::Error;
 
-/// RFC 1812, 4.3.2.5: precedence 6, internetwork control.
-const TOS: u8 = 0xc0;
+/// TTL of errors: whoever is asked where they come from sees how far that is, as with VPP.
+const ERROR_TTL: u8 = 255;
 
 /// The echo request an error at byte `at` quotes.
 fn quoted(pkt: &Packet<'_>, at: usize) -> Option<Icmp4Echo> {
@@ -36,10 +35,12 @@ fn quoted(pkt: &Packet<'_>, at: usize) -> Option<Icmp4Echo> {
 impl Family for Ip4 {
     const ERROR: &'static str = "ip4-icmp-error";
     const LISTENER: &'static str = "ip4-icmp-listener";
+    const PUNT: &'static str = "ip4-punt";
     const LOOKUP: &'static [&'static str] = &["ip4-lookup"];
     // RFC 1812, 4.3.2.3: as much of the packet as fits without the error exceeding 576 bytes.
     const QUOTE: usize = 576 - Ip4Header::LEN - HEAD;
 
+    type Forwarding = shoal_ip4::Ip4Family;
     type Address = Ipv4Addr;
     type Addresses = Ip4IfTable;
 
@@ -91,8 +92,7 @@ impl Family for Ip4 {
 
     fn push_header(pkt: &mut Packet<'_>, src: Ipv4Addr, dst: Ipv4Addr, len: u16) -> Option<()> {
         pkt.push(Ip4Header::LEN)?;
-        let mut ip = Ip4Header::new(src, dst, IpProtocol::ICMP, TTL, Ip4Header::LEN as u16 + len);
-        ip.rewrite_tos(TOS);
+        let ip = Ip4Header::new(src, dst, IpProtocol::ICMP, ERROR_TTL, Ip4Header::LEN as u16 + len);
         *pkt.header_mut::<Ip4Header>()? = ip;
         Some(())
     }

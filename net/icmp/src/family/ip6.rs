@@ -15,8 +15,10 @@ use shoal_wire::{FromBytes, Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type, Ip6He
 use super::{About, Family, HEAD, Ip6, NotAbout, Say};
 use crate::heard::Answer;
 use crate::node::error::Error;
-use crate::node::icmp6_echo_request::HOP_LIMIT;
 use crate::node::icmp6_input::message_at;
+
+/// Hop limit of errors, as with VPP.
+const ERROR_HOP_LIMIT: u8 = 255;
 
 /// The echo request an error at byte `at` quotes.
 fn quoted(pkt: &Packet<'_>, at: usize) -> Option<Icmp6Echo> {
@@ -35,10 +37,12 @@ fn quoted(pkt: &Packet<'_>, at: usize) -> Option<Icmp6Echo> {
 impl Family for Ip6 {
     const ERROR: &'static str = "ip6-icmp-error";
     const LISTENER: &'static str = "ip6-icmp-listener";
+    const PUNT: &'static str = "ip6-punt";
     const LOOKUP: &'static [&'static str] = &["ip6-lookup"];
     // RFC 4443, 2.4 (c): as much of the packet as fits without the error exceeding the least MTU.
     const QUOTE: usize = Icmp6Error::MAX_QUOTE;
 
+    type Forwarding = shoal_ip6::Ip6Family;
     type Address = Ipv6Addr;
     type Addresses = Ip6IfTable;
 
@@ -91,7 +95,7 @@ impl Family for Ip6 {
 
     fn push_header(pkt: &mut Packet<'_>, src: Ipv6Addr, dst: Ipv6Addr, len: u16) -> Option<()> {
         pkt.push(Ip6Header::LEN)?;
-        *pkt.header_mut::<Ip6Header>()? = Ip6Header::new(src, dst, IpProtocol::ICMP6, HOP_LIMIT, len);
+        *pkt.header_mut::<Ip6Header>()? = Ip6Header::new(src, dst, IpProtocol::ICMP6, ERROR_HOP_LIMIT, len);
         Some(())
     }
 

@@ -1,23 +1,38 @@
 //! `ip4-icmp-listener`, `ip6-icmp-listener`: echo replies and errors, to whoever sent the request they are about. RFC 792;
 //! RFC 4443.
-//! ip4-icmp-input | ip6-icmp-input -> **listener** -> drop; what was heard goes to the control plane
+//! ip4-icmp-input | ip6-icmp-input -> **listener** -> drop | ip4-punt | ip6-punt; what was heard goes to the control
+//! plane
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use shoal_buffer::Packet;
-use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::process::Sender;
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
+use shoal_ip::Listeners;
 
 use crate::family::{Family, NotAbout};
 use crate::heard::{Answer, Heard, Wanted};
 
 /// Where a packet goes next.
-#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<F> {
     /// It has been understood.
-    #[node("drop")]
     Done,
+    /// It is about nothing this router waits for, and what nobody here takes is punted.
+    Punt(PhantomData<F>),
+}
+
+impl<F: Family> NextNodes for Next<F> {
+    const NAMES: &'static [&'static str] = &["drop", F::PUNT];
+
+    fn edge(self) -> Edge {
+        match self {
+            Next::Done => Edge(1),
+            Next::Punt(_) => Edge(2),
+        }
+    }
 }
 
 /// Why a packet is dropped here, and what else is counted.
@@ -55,6 +70,8 @@ pub struct Trace {
 pub(crate) struct ListenerNode<F> {
     pub(crate) wanted: Wanted,
     pub(crate) heard: Sender<Heard>,
+    /// Whether what nobody here takes is punted.
+    pub(crate) listeners: Arc<Listeners>,
     pub(crate) family: PhantomData<F>,
 }
 
@@ -70,11 +87,11 @@ impl From<NotAbout> for Error {
 
 impl<F: Family> PacketNode for ListenerNode<F> {
     const NAME: &'static str = F::LISTENER;
-    type Next = Next;
+    type Next = Next<F>;
     type Error = Error;
     type Trace = Trace;
 
-    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
         let (from, about) = F::heard(pkt)?;
         let (unexpected, expected) = match about.answer {
             Answer::Reply => (Error::UnexpectedReply, Error::Replies),
@@ -82,7 +99,11 @@ impl<F: Family> PacketNode for ListenerNode<F> {
         };
         // A flood of answers to nobody ends here: nothing is kept of them.
         if !self.wanted.has(about.id) {
-            return Err(unexpected);
+            if self.listeners.others().is_none() {
+                return Err(unexpected);
+            }
+            cx.count(unexpected, 1);
+            return Ok(Next::Punt(PhantomData));
         }
         let (id, sequence) = (about.id, about.sequence);
         cx.trace(pkt, || Trace { id, sequence });

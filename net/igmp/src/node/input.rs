@@ -9,8 +9,12 @@ use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::process::Sender;
 use shoal_graph::{Cx, PacketNode};
 use shoal_ip4::Headers;
-use shoal_wire::igmp::{ALL_SYSTEMS, IgmpInvalid, IgmpMessage, IgmpVersion, TTL};
+use shoal_wire::igmp::{
+    ALL_SYSTEMS, IgmpInvalid, IgmpMessage, IgmpRecord, IgmpRecords, IgmpVersion, RecordType, TTL,
+};
 use shoal_wire::{Ip4Header, Ip4Options};
+
+use super::Routers;
 
 /// The node's name.
 pub(crate) const NAME: &str = "igmp-input";
@@ -32,6 +36,15 @@ pub(crate) enum Fact {
     },
     /// Another listener of version 1 or 2 reports.
     Reported { interface: SwIfIndex, group: Ipv4Addr },
+    /// A listener of version 2 leaves.
+    Left { interface: SwIfIndex, group: Ipv4Addr },
+    /// A listener of version 3 says something of a group: of these sources, or without any of the group.
+    Said {
+        interface: SwIfIndex,
+        kind: RecordType,
+        group: Ipv4Addr,
+        sources: [Option<Ipv4Addr>; MOST_SOURCES],
+    },
 }
 
 /// The sources that are asked for.
@@ -89,16 +102,44 @@ impl From<IgmpInvalid> for Error {
 /// Looks at messages.
 pub(crate) struct IgmpInput {
     tell: Sender<Fact>,
+    /// Where reports are listened to.
+    routers: Routers,
 }
 
 impl IgmpInput {
-    pub(crate) fn new(tell: Sender<Fact>) -> Self {
-        IgmpInput { tell }
+    pub(crate) fn new(tell: Sender<Fact>, routers: Routers) -> Self {
+        IgmpInput { tell, routers }
+    }
+
+    /// Tells what each record of a report says, as many sources at a time as a fact holds; false when it is too much.
+    fn tell_records(&self, interface: SwIfIndex, records: IgmpRecords<'_>) -> bool {
+        for IgmpRecord { kind, group, sources } in records {
+            let mut chunks = sources.chunks(MOST_SOURCES);
+            let mut chunk = chunks.next().unwrap_or_default();
+            loop {
+                let mut sources = [None; MOST_SOURCES];
+                let said = chunk.iter().map(|s| Some(Ipv4Addr::from_octets(*s)));
+                sources.iter_mut().zip(said).for_each(|(to, from)| *to = from);
+                if self.tell.try_send(Fact::Said { interface, kind, group, sources }).is_err() {
+                    return false;
+                }
+                match chunks.next() {
+                    Some(more) => chunk = more,
+                    None => break,
+                }
+            }
+        }
+        true
     }
 }
 
-/// What a message says, if it says anything to a listener.
-fn fact(pkt: &Packet<'_>) -> Result<Option<Fact>, Error> {
+/// What a message says.
+enum Heard<'a> {
+    Fact(Fact),
+    Records(IgmpRecords<'a>),
+}
+
+fn heard<'a>(pkt: &'a Packet<'_>) -> Result<Heard<'a>, Error> {
     let ip = pkt.header::<Ip4Header>().ok_or(Error::Length)?;
     let (header, total) = (ip.header_len(), usize::from(ip.total_length()));
     let message = pkt.data().get(header..total).ok_or(Error::Length)?;
@@ -125,10 +166,11 @@ fn fact(pkt: &Packet<'_>) -> Result<Option<Fact>, Error> {
                 sources.iter_mut().zip(asked).for_each(|(to, from)| *to = from);
             }
             let (version, group, max_response_ms) = (query.version, query.group, query.max_response_ms);
-            Ok(Some(Fact::Queried { interface, version, group, max_response_ms, sources }))
+            Ok(Heard::Fact(Fact::Queried { interface, version, group, max_response_ms, sources }))
         }
-        IgmpMessage::Report(group) => Ok(Some(Fact::Reported { interface, group })),
-        IgmpMessage::Leave(_) | IgmpMessage::ReportV3 => Ok(None),
+        IgmpMessage::Report(group) => Ok(Heard::Fact(Fact::Reported { interface, group })),
+        IgmpMessage::Leave(group) => Ok(Heard::Fact(Fact::Left { interface, group })),
+        IgmpMessage::ReportV3(records) => Ok(Heard::Records(records)),
     }
 }
 
@@ -140,11 +182,18 @@ impl PacketNode for IgmpInput {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
-        let fact = fact(pkt)?;
-        let what = if matches!(fact, Some(Fact::Queried { .. })) { Error::Queries } else { Error::Reports };
-        if let Some(fact) = fact
-            && self.tell.try_send(fact).is_err()
-        {
+        let interface = pkt.rx();
+        let heard = heard(pkt)?;
+        let what =
+            if matches!(heard, Heard::Fact(Fact::Queried { .. })) { Error::Queries } else { Error::Reports };
+        let told = match heard {
+            Heard::Fact(fact) => self.tell.try_send(fact).is_ok(),
+            // Hosts do not listen to each other's reports of version 3.
+            Heard::Records(records) => {
+                !self.routers.is_on(interface) || self.tell_records(interface, records)
+            }
+        };
+        if !told {
             return Err(Error::Congested);
         }
         cx.count(what, 1);

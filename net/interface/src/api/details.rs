@@ -6,7 +6,7 @@ use shoal_message::{
 use shoal_module::api::{Call, Dump};
 
 use super::walk;
-use crate::{IfFlags, Info, SwIfIndex};
+use crate::{Exact, IfFlags, Info, Inner, Match, SwIfIndex, TagKind};
 
 /// An interface.
 #[derive(Message)]
@@ -40,7 +40,7 @@ pub struct SwInterfaceDetails {
     pub sub_inner_vlan_id: u16,
     /// Of a sub-interface: how its packets are tagged.
     pub sub_if_flags: SubIfFlags,
-    /// What is done with VLAN tags: nothing.
+    /// What is done with VLAN tags, as in `l2_interface_vlan_tag_rewrite`.
     pub vtr_op: u32,
     /// Whether tags are 802.1Q.
     pub vtr_push_dot1q: u32,
@@ -66,36 +66,71 @@ pub struct SwInterfaceDetails {
     pub tag: Text<64>,
 }
 
+/// What is said of a sub-interface's frames.
+#[derive(Default)]
+struct Tags {
+    count: u8,
+    outer: u16,
+    inner: u16,
+    flags: u32,
+}
+
+impl Tags {
+    fn of(takes: Match) -> Tags {
+        let exact = |exact| if exact == Exact::Yes { SubIfFlags::EXACT_MATCH } else { 0 };
+        match takes {
+            Match::Default => Tags { flags: SubIfFlags::DEFAULT, ..Tags::default() },
+            Match::End => Tags::default(),
+            Match::Untagged => Tags { flags: SubIfFlags::NO_TAGS | exact(Exact::Yes), ..Tags::default() },
+            Match::Tags { kind, outer, inner, exact: whether } => {
+                let (tags, inner) = match inner {
+                    Inner::None => (SubIfFlags::ONE_TAG, 0),
+                    Inner::Any => (SubIfFlags::TWO_TAGS | SubIfFlags::INNER_VLAN_ID_ANY, 0),
+                    Inner::Id(id) => (SubIfFlags::TWO_TAGS, id.number()),
+                };
+                let kind = if kind == TagKind::Dot1ad { SubIfFlags::DOT1AD } else { 0 };
+                let (count, outer) = (takes.tag_count(), outer.number());
+                Tags { count, outer, inner, flags: tags | kind | exact(whether) }
+            }
+        }
+    }
+}
+
 impl From<Info> for SwInterfaceDetails {
     fn from(info: Info) -> Self {
         let bit = |flag: IfFlags, bit: u32| if info.flags.has(flag) { bit } else { 0 };
         let flags =
             bit(IfFlags::ADMIN_UP, IfStatusFlags::ADMIN_UP) | bit(IfFlags::LINK_UP, IfStatusFlags::LINK_UP);
         let mtu = info.mtu;
+        let tags = info.sub.map(|sub| Tags::of(sub.takes)).unwrap_or_default();
         SwInterfaceDetails {
             sw_if_index: InterfaceIndex(info.index.0),
-            sup_sw_if_index: info.index.0,
+            sup_sw_if_index: info.sub.map_or(info.index, |sub| sub.port).0,
             l2_address: MacAddress(info.mac.0),
             flags: IfStatusFlags(flags),
-            r#type: IfType::Hardware,
+            r#type: match info.sub {
+                Some(sub) if sub.takes == Match::End => IfType::Pipe,
+                Some(_) => IfType::Sub,
+                None => IfType::Hardware,
+            },
             link_duplex: LinkDuplex::Unknown,
             link_speed: info.speed_kbps,
-            link_mtu: mtu.l3,
+            link_mtu: info.link_mtu,
             mtu: [mtu.l3, mtu.ip4, mtu.ip6, mtu.mpls].map(u32::from),
-            sub_id: 0,
-            sub_number_of_tags: 0,
-            sub_outer_vlan_id: 0,
-            sub_inner_vlan_id: 0,
-            sub_if_flags: SubIfFlags::default(),
-            vtr_op: 0,
-            vtr_push_dot1q: 0,
-            vtr_tag1: 0,
-            vtr_tag2: 0,
-            outer_tag: 0,
-            b_dmac: MacAddress::default(),
-            b_smac: MacAddress::default(),
-            b_vlanid: 0,
-            i_sid: 0,
+            sub_id: info.sub.map_or(0, |sub| sub.number),
+            sub_number_of_tags: tags.count,
+            sub_outer_vlan_id: tags.outer,
+            sub_inner_vlan_id: tags.inner,
+            sub_if_flags: SubIfFlags(tags.flags),
+            vtr_op: info.tag_rewrite.op,
+            vtr_push_dot1q: u32::from(info.tag_rewrite.is_dot1q),
+            vtr_tag1: info.tag_rewrite.ids[0].into(),
+            vtr_tag2: info.tag_rewrite.ids[1].into(),
+            outer_tag: info.tag_rewrite.provider.outer_tag,
+            b_dmac: MacAddress(info.tag_rewrite.provider.dst.0),
+            b_smac: MacAddress(info.tag_rewrite.provider.src.0),
+            b_vlanid: info.tag_rewrite.provider.vlan,
+            i_sid: info.tag_rewrite.provider.service,
             interface_name: info.name.as_str().into(),
             interface_dev_type: info.class.into(),
             tag: info.tag.as_str().into(),

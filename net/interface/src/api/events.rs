@@ -20,8 +20,12 @@ pub(crate) fn watch(control: &Rc<Control>, interfaces: &Interfaces) {
         if watchers.0.is_empty() || !(deleted || matches!(event, Event::Admin(..) | Event::Link(..))) {
             return;
         }
-        let index = event.interface();
-        let data = control.get::<Interfaces>().ok().and_then(|i| i.data(index).ok());
+        let (index, interfaces) = (event.interface(), control.get::<Interfaces>().ok());
+        // As in VPP: the link is the port's, whose event tells of it.
+        if matches!(event, Event::Link(..)) && interfaces.as_ref().is_some_and(|i| i.sub(index).is_some()) {
+            return;
+        }
+        let data = interfaces.and_then(|i| i.data(index).ok());
         let flags = data.map(|d| d.flags()).unwrap_or_default();
         let bit = |flag: IfFlags, bit: u32| if flags.has(flag) { bit } else { 0 };
         let flags =

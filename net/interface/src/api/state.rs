@@ -52,7 +52,11 @@ pub struct HwInterfaceSetMtu {
 
 impl Request for HwInterfaceSetMtu {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(interfaces(call)?.set_mtu(SwIfIndex(self.sw_if_index.0), MtuLayer::L3, self.mtu.into())?)
+        let (interfaces, index) = (interfaces(call)?, SwIfIndex(self.sw_if_index.0));
+        if interfaces.sub(index).is_some() {
+            return Err(Retval::INVALID_VALUE);
+        }
+        Ok(interfaces.set_mtu(index, MtuLayer::L3, self.mtu.into())?)
     }
 }
 

@@ -24,7 +24,12 @@ pub fn centre(text: impl Display, width: usize) -> String {
 
 /// A number in the middle of a column that grows if it must.
 pub fn number(n: impl Display, width: usize) -> String {
-    middle(&n.to_string(), width)
+    whole(n, width)
+}
+
+/// Text in the middle of a column that grows if it must: what is cut off would be missed.
+pub fn whole(text: impl Display, width: usize) -> String {
+    middle(&text.to_string(), width)
 }
 
 /// One line of cells.

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use serde::Serialize;
-use shoal_graph::Graph;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Expected, Output, nearest};
 
-use crate::{Info, InterfaceArg, Interfaces};
+use crate::{Info, InterfaceArg, Interfaces, SwitchedFeature};
 
 pub(super) const SET_FEATURE: Command = Command::new(
     "set interface feature <interface> <feature> arc <arc:feature-arc> [disable]",
@@ -55,9 +54,13 @@ fn one_of(what: &str, names: &[String], text: &str) -> Result<(), Expected> {
 
 #[derive(Serialize)]
 struct Arc {
-    arc: &'static str,
+    #[serde(rename = "arc")]
+    name: &'static str,
     /// Position on the arc and name, of those that are enabled.
     enabled: Vec<(usize, String)>,
+    /// Those of layer 2, which are told apart by bits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    switched: Vec<SwitchedFeature>,
 }
 
 /// What `show interface IF features` says of one interface.
@@ -70,7 +73,7 @@ pub(super) struct OnInterface {
 }
 
 impl OnInterface {
-    pub(super) fn new(graph: &Graph, info: &Info, positions: bool) -> Self {
+    pub(super) fn new(interfaces: &Interfaces, info: &Info, positions: bool) -> Self {
         let enabled = |list: Vec<(String, bool)>| {
             list.into_iter()
                 .enumerate()
@@ -78,8 +81,13 @@ impl OnInterface {
                 .map(|(at, (name, _))| (at, name))
                 .collect()
         };
-        let arcs = graph.features(Some(info.index));
-        let arcs = arcs.into_iter().map(|(arc, list)| Arc { arc, enabled: enabled(list) }).collect();
+        let arcs = interfaces.graph().features(Some(info.index));
+        let of = |(name, list)| Arc {
+            name,
+            enabled: enabled(list),
+            switched: interfaces.switched_features(name, info.index),
+        };
+        let arcs = arcs.into_iter().map(of).collect();
         OnInterface { interface: info.name.clone(), arcs, positions }
     }
 }
@@ -88,10 +96,13 @@ impl fmt::Display for OnInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OnInterface { interface, arcs, positions } = self;
         writeln!(f, "Feature paths configured on {interface}...")?;
-        for Arc { arc, enabled } in arcs {
-            writeln!(f, "\n{arc}:")?;
-            if enabled.is_empty() {
+        for Arc { name, enabled, switched } in arcs {
+            writeln!(f, "\n{name}:")?;
+            if enabled.is_empty() && switched.is_empty() {
                 writeln!(f, "  none configured")?;
+            }
+            for SwitchedFeature { name, node } in switched {
+                writeln!(f, "{name:>17} ({node})")?;
             }
             for (at, name) in enabled {
                 let position = if *positions { format!("[{at:2}] ") } else { String::new() };
@@ -109,14 +120,19 @@ mod tests {
     #[test]
     fn enabled_features_are_listed_by_arc() {
         let arcs = vec![
-            Arc { arc: "ip4-unicast", enabled: vec![(3, "nat44-in2out".into())] },
-            Arc { arc: "interface-output", enabled: vec![] },
+            Arc { name: "ip4-unicast", enabled: vec![(3, "nat44-in2out".into())], switched: vec![] },
+            Arc { name: "interface-output", enabled: vec![], switched: vec![] },
+            Arc {
+                name: "l2-input",
+                enabled: vec![],
+                switched: vec![SwitchedFeature { name: "LEARN", node: "l2-learn" }],
+            },
         ];
         let mut list = OnInterface { interface: "loop0".into(), arcs, positions: false };
         assert_eq!(
             list.to_string(),
             "Feature paths configured on loop0...\n\nip4-unicast:\n  nat44-in2out\n\
-             \ninterface-output:\n  none configured\n"
+             \ninterface-output:\n  none configured\n\nl2-input:\n            LEARN (l2-learn)\n"
         );
         list.positions = true;
         assert!(list.to_string().contains("  [ 3] nat44-in2out\n"));

@@ -20,7 +20,11 @@ pub(super) const SHOW_HARDWARE: Command = Command::new(
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;
     let brief = args.has("brief");
-    let all = chosen(&interfaces, args)?;
+    let mut all = chosen(&interfaces, args)?;
+    if !args.has("interface") {
+        // Their device is that of their port.
+        all.retain(|index| interfaces.sub(*index).is_none());
+    }
     let detail = args.has("detail") || args.has("verbose");
     // One that goes before its turn is left out.
     let device = move |index| {

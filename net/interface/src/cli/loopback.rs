@@ -17,6 +17,7 @@ pub(super) const CREATE_OLD: Command = Command::new(
     "Older form of `create loopback interface'",
     create,
 )
+.form_of("create loopback interface")
 .examples(&["loopback create-interface"]);
 
 pub(super) const DELETE: Command =
@@ -26,7 +27,8 @@ pub(super) const DELETE_OLD: Command = Command::new(
     "loopback delete-interface intfc <interface>",
     "Older form of `delete loopback interface'",
     delete,
-);
+)
+.form_of("delete loopback interface");
 
 fn create(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;

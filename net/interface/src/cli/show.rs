@@ -61,9 +61,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     }
     if args.has("features") {
         let verbose = args.has("verbose");
-        let of = move |interfaces: &Interfaces, i: Info| {
-            feature::OnInterface::new(interfaces.graph(), &i, verbose)
-        };
+        let of = move |interfaces: &Interfaces, i: Info| feature::OnInterface::new(interfaces, &i, verbose);
         return Ok(Output::rows("", rows(interfaces, all, of)));
     }
     if args.has("tag") {
@@ -133,8 +131,8 @@ fn counters(interfaces: &Interfaces, index: SwIfIndex) -> Vec<(&'static str, u64
     let singles = [
         ("drops", &c.drops),
         ("punt", &c.punt),
-        ("ip4", &c.ip4),
-        ("ip6", &c.ip6),
+        ("ip4", &interfaces.counters.ip4),
+        ("ip6", &interfaces.counters.ip6),
         ("rx-no-buf", &c.rx_no_buf),
         ("rx-miss", &c.rx_miss),
         ("rx-error", &c.rx_error),

@@ -68,7 +68,8 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     }
     let mut paths = Vec::new();
     for (name, node) in interfaces.superpaths() {
-        let uses = |i: &shoal_buffer::SwIfIndex| interfaces.data(*i).is_ok_and(|d| d.rx_next(false) == node);
+        let uses =
+            |i: &shoal_buffer::SwIfIndex| interfaces.data(*i).is_ok_and(|d| d.superpath() == Some(node));
         let users = interfaces.indices().into_iter().filter(uses);
         paths.push(Path {
             interfaces: users.filter_map(|i| interfaces.name(i).ok()).collect(),

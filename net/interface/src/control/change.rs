@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::PacketNode;
+use shoal_graph::{GraphError, PacketNode};
 use shoal_wire::MacAddress;
 
 use super::{Device, Interfaces, MAX_MTU, Mtu, TAGS};
@@ -36,15 +36,18 @@ pub enum Need {
 /// What becomes of the frames an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
-    /// They are bridged or cross-connected.
+    /// They are switched: bridged, for example.
     Two,
+    /// They go out of another interface.
+    Crossed,
+    /// They are those of a bridge domain that are routed here.
+    Bvi,
     /// They are routed.
     Three,
 }
 
-fn check_mtu(name: &str, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
-    let zero = layer != MtuLayer::L3 && value == 0;
-    if zero || (64..=MAX_MTU).contains(&value) {
+fn check_mtu(name: &str, zero_fits: bool, value: u32) -> Result<(), InterfaceError> {
+    if zero_fits && value == 0 || (64..=MAX_MTU).contains(&value) {
         return Ok(());
     }
     let interface = name.to_owned();
@@ -70,11 +73,31 @@ impl Interfaces {
         if self.data(index)?.flags().has(IfFlags::ADMIN_UP) == up {
             return Ok(());
         }
+        if let Some(sub) = self.sub(index)
+            && up
+            && !self.data(sub.port)?.is_up()
+        {
+            return Err(InterfaceError::PortDown(self.name(sub.port)?));
+        }
         device.set_admin(up).map_err(|e| InterfaceError::NotPossible(name.clone(), e))?;
         self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::ADMIN_UP, up)))?;
-        self.graph.enable_feature(OUTPUT_ARC, DOWN, index, !up)?;
+        self.set_down_feature(index, !up)?;
         self.graph.events().write(0, format!("{name} admin {}", if up { "up" } else { "down" }));
         self.tell(Event::Admin(index, up));
+        self.tell_subs_of_link(index)
+    }
+
+    /// What an interface that is down is to send is dropped, and what its sub-interfaces are to.
+    pub(super) fn set_down_feature(&self, index: SwIfIndex, down: bool) -> Result<(), InterfaceError> {
+        Ok(self.graph.enable_feature(OUTPUT_ARC, DOWN, index, down)?)
+    }
+
+    /// The link of sub-interfaces is that of their port while that is up.
+    fn tell_subs_of_link(&self, port: SwIfIndex) -> Result<(), InterfaceError> {
+        for sub in self.subs_of(port) {
+            let up = self.data(sub)?.flags().has(IfFlags::LINK_UP);
+            self.tell(Event::Link(sub, up));
+        }
         Ok(())
     }
 
@@ -90,7 +113,7 @@ impl Interfaces {
         let name = self.name(index)?;
         self.graph.events().write(0, format!("{name} link {}", if up { "up" } else { "down" }));
         self.tell(Event::Link(index, up));
-        Ok(())
+        self.tell_subs_of_link(index)
     }
 
     /// Sets an MTU; 0 for a protocol means that of the layer below.
@@ -99,7 +122,8 @@ impl Interfaces {
     /// There is no such interface, the value is out of range, or its device cannot.
     pub fn set_mtu(&self, index: SwIfIndex, layer: MtuLayer, value: u32) -> Result<(), InterfaceError> {
         let (name, device) = self.device(index)?;
-        check_mtu(&name, layer, value)?;
+        // A sub-interface without an MTU of its own has its port's.
+        check_mtu(&name, layer != MtuLayer::L3 || self.sub(index).is_some(), value)?;
         if layer == MtuLayer::L3 {
             device.set_mtu(value).map_err(|e| InterfaceError::NotPossible(name, e))?;
         }
@@ -126,22 +150,23 @@ impl Interfaces {
     /// As [`Self::set_mtu`].
     pub fn set_mtus(&self, index: SwIfIndex, values: [u32; 4]) -> Result<(), InterfaceError> {
         let (name, device) = self.device(index)?;
-        let [all, ip4, ip6, mpls] = values;
+        let ([all, ip4, ip6, mpls], is_sub) = (values, self.sub(index).is_some());
         // 0 is a good value of all layers but the first.
         let first = if all == 0 { MtuLayer::Ip4 } else { MtuLayer::L3 };
         for (layer, value) in
             [(first, all), (MtuLayer::Ip4, ip4), (MtuLayer::Ip6, ip6), (MtuLayer::Mpls, mpls)]
         {
-            check_mtu(&name, layer, value)?;
+            check_mtu(&name, layer != MtuLayer::L3, value)?;
         }
         if all != 0 {
             device.set_mtu(all).map_err(|e| InterfaceError::NotPossible(name, e))?;
         }
         self.change_mtu(index, |mtu| {
-            let l3 = if all == 0 { mtu.l3 } else { all as u16 };
+            // That of a sub-interface is its port's again.
+            let l3 = if all == 0 && !is_sub { mtu.l3 } else { all as u16 };
             *mtu = Mtu { l3, ip4: ip4 as u16, ip6: ip6 as u16, mpls: mpls as u16 };
         })?;
-        if all != 0 {
+        if all != 0 || is_sub {
             self.keep_mtu(index, all as u16);
         }
         Ok(())
@@ -154,19 +179,22 @@ impl Interfaces {
             change(&mut interface.mtu);
             interface.mtu
         };
+        let ports = self.data(self.port_of(index))?.mtu;
         self.modify(index, |mut d| {
-            (d.mtu, d.mtu_ip4, d.mtu_ip6) = (mtu.l3, mtu.ip4, mtu.ip6);
+            (d.mtu, d.mtu_ip4, d.mtu_ip6) = (if mtu.l3 == 0 { ports } else { mtu.l3 }, mtu.ip4, mtu.ip6);
             d
         })?;
         self.tell(Event::Mtu(index));
+        self.subs_of(index).into_iter().for_each(|sub| self.tell(Event::Mtu(sub)));
         Ok(())
     }
 
-    /// Sets the MAC address.
+    /// Sets the MAC address. That of a sub-interface is its port's, so that all change.
     ///
     /// # Errors
     /// There is no such interface, the address is a group's, or its device cannot.
     pub fn set_mac(&self, index: SwIfIndex, mac: MacAddress) -> Result<(), InterfaceError> {
+        let index = self.port_of(index);
         let (name, device) = self.device(index)?;
         if mac.is_multicast() || mac.is_zero() {
             let why = format!("{mac} is not the address of one station");
@@ -175,6 +203,7 @@ impl Interfaces {
         device.set_mac(mac).map_err(|e| InterfaceError::NotPossible(name, e))?;
         self.modify(index, |d| d.with_mac(mac))?;
         self.tell(Event::Mac(index));
+        self.subs_of(index).into_iter().for_each(|sub| self.tell(Event::Mac(sub)));
         Ok(())
     }
 
@@ -183,6 +212,7 @@ impl Interfaces {
     /// # Errors
     /// There is no such interface, or its device cannot.
     pub fn set_promiscuous(&self, index: SwIfIndex, on: bool) -> Result<(), InterfaceError> {
+        let index = self.port_of(index);
         if self.all_frames_needs(index)? == 0 {
             self.take_all_frames(index, on)?;
         }
@@ -226,16 +256,21 @@ impl Interfaces {
     /// changed then.
     pub fn set_layer(&self, index: SwIfIndex, layer: Layer) -> Result<(), InterfaceError> {
         let data = self.data(index)?;
-        let on = layer == Layer::Two;
-        if data.flags().has(IfFlags::L2) == on {
+        let on = layer != Layer::Three;
+        let (crossed, bvi) = (layer == Layer::Crossed, layer == Layer::Bvi);
+        let flags = data.flags().set(IfFlags::L2, on).set(IfFlags::XCONNECT, crossed).set(IfFlags::BVI, bvi);
+        let flags = flags.set(IfFlags::BRIDGED, layer == Layer::Two);
+        if flags == data.flags() {
             return Ok(());
         }
         if !data.flags().has(IfFlags::ETHERNET) {
             return Err(InterfaceError::NotPossible(self.name(index)?, "has no Ethernet header".into()));
         }
-        let port = SwIfIndex(data.hardware);
-        self.need_all_frames(port, if on { Need::Begins } else { Need::Ends })?;
-        self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::L2, on)))?;
+        if data.flags().has(IfFlags::L2) != on {
+            let port = SwIfIndex(data.hardware);
+            self.need_all_frames(port, if on { Need::Begins } else { Need::Ends })?;
+        }
+        self.modify(index, |d| d.with_flags(flags))?;
         self.choose_rx_next(index)
     }
 
@@ -251,10 +286,10 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Names an interface anew. Its nodes keep their names.
+    /// Gives an interface another name, and its nodes those that go with it.
     ///
     /// # Errors
-    /// There is no such interface, or the name is taken or has blanks.
+    /// There is no such interface, or the name is taken, of a node too, or has blanks.
     pub fn rename(&self, index: SwIfIndex, name: &str) -> Result<(), InterfaceError> {
         if self.by_name(name).is_some() {
             return Err(InterfaceError::Exists(name.to_owned()));
@@ -267,19 +302,46 @@ impl Interfaces {
                 "a name has 1 to 63 characters and no blanks".into(),
             ));
         }
+        self.rename_nodes(index, name)?;
+        self.rename_one(index, &old, name);
+        // Those that are called by their number on it are so now.
+        for sub in self.subs_of(index) {
+            let Some(number) = self.sub(sub).map(|sub| sub.number) else { continue };
+            let (was, is) = (format!("{old}.{number}"), format!("{name}.{number}"));
+            if self.name(sub).is_ok_and(|name| name == was) && self.by_name(&is).is_none() {
+                self.rename_one(sub, &was, &is);
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_one(&self, index: SwIfIndex, old: &str, name: &str) {
         if let Some(interface) = self.all.borrow_mut().get_mut(&index) {
             name.clone_into(&mut interface.name);
             interface.queues.iter().for_each(|(_, queue)| self.graph.rename_queue(*queue, name));
         }
         {
             let mut names = self.names.borrow_mut();
-            names.forget(&old);
+            names.forget(old);
             names.insert(name, index);
         }
         self.graph.counters().remove_prefix(&format!("/interfaces/{}/", old.replace('/', "_")));
         self.publish_names(index, name);
         self.tell(Event::Name(index));
-        Ok(())
+    }
+
+    /// The nodes of an interface are called after it. Sub-interfaces have none.
+    fn rename_nodes(&self, index: SwIfIndex, new: &str) -> Result<(), GraphError> {
+        let nodes =
+            self.all.borrow().get(&index).map_or([None; 2], |interface| [interface.tx, interface.output]);
+        let named = || nodes.into_iter().zip(["tx", "output"]).filter_map(|(node, what)| Some((node?, what)));
+        let taken =
+            named().map(|(_, what)| format!("{new}-{what}")).find(|name| self.graph.node(name).is_ok());
+        if let Some(taken) = taken {
+            return Err(GraphError::Exists(taken));
+        }
+        self.graph
+            .batch(|| named().try_for_each(|(node, what)| self.graph.rename(node, &format!("{new}-{what}"))))
     }
 
     /// Gives an interface whose name ends with a number another number.
@@ -324,12 +386,15 @@ impl Interfaces {
     /// after those, to the superpath that suits it best.
     pub(crate) fn choose_rx_next(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         let Some(plain) = self.all.borrow().get(&index).map(|i| i.plain_rx_next) else { return Ok(()) };
-        let fast = self.superpath_for(index)?.unwrap_or(plain);
+        let superpath = self.superpath_for(index)?;
+        let sorted = self.sorts_tags(index);
+        let fast = sorted.or(superpath).unwrap_or(plain);
         let featured = self.graph.arc(DEVICE_INPUT_ARC)?.any(index);
         // A superpath sends frames with traced packets the ordinary way by itself.
         let end = self.graph.add_edge(self.device_input_end, fast)?;
         self.modify(index, |mut d| {
             d.device_input_end_edge = end.0;
+            d = d.with_superpath(superpath);
             if featured {
                 d.with_rx_next(self.device_input, self.device_input)
             } else {

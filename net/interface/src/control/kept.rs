@@ -3,9 +3,38 @@
 use std::collections::BTreeMap;
 
 use shoal_buffer::SwIfIndex;
+use shoal_wire::MacAddress;
 
 use super::{Interfaces, MtuLayer};
 use crate::InterfaceError;
+
+/// What an interface in layer 2 does to VLAN tags, as messages have it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct TagsSaid {
+    /// The operation's number.
+    pub op: u32,
+    /// Whether the first tag that is put on is one of 802.1Q.
+    pub is_dot1q: bool,
+    /// The ids that are put on.
+    pub ids: [u16; 2],
+    /// What it does to the header of a provider's bridge.
+    pub provider: ProviderSaid,
+}
+
+/// The header of a provider's bridge (802.1ah) that an interface in layer 2 puts on or takes off; all 0: none.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ProviderSaid {
+    /// The id of the tag that it is exchanged for.
+    pub outer_tag: u16,
+    /// The destination address.
+    pub dst: MacAddress,
+    /// The source address.
+    pub src: MacAddress,
+    /// The VLAN.
+    pub vlan: u16,
+    /// The service.
+    pub service: u32,
+}
 
 /// What was said of one interface.
 #[derive(Clone, Default, Debug)]
@@ -22,6 +51,8 @@ pub(crate) struct Kept {
     pub placed: BTreeMap<u32, usize>,
     /// It comes and goes with something else, which makes it anew.
     pub follows: bool,
+    /// What layer 2 does to tags.
+    pub tag_rewrite: TagsSaid,
 }
 
 impl Interfaces {
@@ -49,6 +80,14 @@ impl Interfaces {
     /// There is no such interface.
     pub fn set_follows(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
         self.keep(index, |kept| kept.follows = true)
+    }
+
+    /// Notes what layer 2 does to tags, for messages that list interfaces.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn note_tag_rewrite(&self, index: SwIfIndex, said: TagsSaid) -> Result<(), InterfaceError> {
+        self.keep(index, |kept| kept.tag_rewrite = said)
     }
 
     /// Whether something else makes an interface and takes it away.

@@ -67,6 +67,8 @@ pub(super) struct Superpaths {
     /// By name of an arc of the sending interface: on how many interfaces each feature is enabled.
     outgoing: RefCell<BTreeMap<&'static str, [u32; 64]>>,
     off: Cell<bool>,
+    /// The node that sorts frames by their tags, in front of the superpaths of sub-interfaces.
+    sorts: Cell<Option<NodeIndex>>,
 }
 
 /// Why an interface does not take a superpath.
@@ -218,6 +220,33 @@ impl Interfaces {
 
     fn choose_all(&self) -> Result<(), InterfaceError> {
         self.indices().into_iter().try_for_each(|i| self.choose_rx_next(i))
+    }
+
+    /// Frames of ports with sub-interfaces go to this node from now on while superpaths are on: it sends them to the
+    /// superpaths of those that take them ([`IfData::superpath`](crate::IfData::superpath)).
+    ///
+    /// # Errors
+    /// The table cannot be written.
+    pub fn sort_tags_by(&self, node: NodeIndex) -> Result<(), InterfaceError> {
+        self.superpaths.sorts.set(Some(node));
+        self.choose_all()
+    }
+
+    /// A sub-interface of a port is gone: the port's frames are not sorted any more if it was the last.
+    pub(super) fn sub_has_gone(&self, port: SwIfIndex) {
+        if self.subs_of(port).is_empty()
+            && let Err(e) = self.choose_rx_next(port)
+        {
+            tracing::warn!(%port, "its frames are still sorted by their tags: {e}");
+        }
+    }
+
+    /// The node that sorts an interface's frames by their tags, if they are.
+    pub(super) fn sorts_tags(&self, index: SwIfIndex) -> Option<NodeIndex> {
+        let none = self.superpaths.off.get()
+            || self.superpaths.all.borrow().is_empty()
+            || self.subs.borrow().range((index, 0)..=(index, u32::MAX)).next().is_none();
+        if none { None } else { self.superpaths.sorts.get() }
     }
 
     /// Switches superpaths on or off.

@@ -9,6 +9,8 @@ use shoal_graph::superpath::Plain;
 use shoal_graph::{Cx, Edge, FeatureArc, NoError, PacketNode};
 use shoal_infra::Guard;
 
+use crate::IfTable;
+
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -31,6 +33,8 @@ pub struct Trace {
 pub struct Output {
     /// The arc of output features.
     pub arc: FeatureArc,
+    /// All interfaces. Packets of sub-interfaces pass the node of their port, and count for both.
+    pub interfaces: IfTable,
 }
 
 impl PacketNode for Output {
@@ -69,5 +73,10 @@ impl Plain for Output {
 
     fn count(&self, interface: SwIfIndex, packets: u64, bytes: u64, cx: &Cx<'_, Self>) {
         cx.counters().tx.add(cx.thread(), interface.0 as usize, packets, bytes);
+        let port = self.interfaces.get(interface, cx.guard()).hardware;
+        // 0: the interface has gone, and local0 sends nothing.
+        if port != interface.0 && port != 0 {
+            cx.counters().tx.add(cx.thread(), port as usize, packets, bytes);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! `ip4-drop`, `ip6-drop`: packets that have no way, and what their senders are told. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
 //! ip4-lookup -> **ip4-drop** -> error-drop | features of `ip4-drop` | ip4-icmp-error
 //!
-//! Packets whose sender is told do not end here and are not on the arc.
+//! Packets whose sender is told do not end here and are not on the arc. Who is told of a missing route says
+//! [`Unreachables`].
 
 use std::marker::PhantomData;
 
@@ -10,7 +11,7 @@ use shoal_buffer::Packet;
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, NextNodes, PacketNode};
 
-use crate::{Headers, IpFamily, Unreachable};
+use crate::{Headers, IpFamily, Unreachable, Unreachables};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug)]
@@ -56,13 +57,20 @@ pub enum Error {
 pub struct IpDrop<F> {
     adjacencies: AdjTable,
     arc: FeatureArc,
+    unreachables: Unreachables,
     family: PhantomData<F>,
 }
 
 impl<F: IpFamily> IpDrop<F> {
     /// `arc` has the features of packets that end, for all interfaces.
-    pub fn new(adjacencies: AdjTable, arc: FeatureArc) -> Self {
-        IpDrop { adjacencies, arc, family: PhantomData }
+    pub fn new(adjacencies: AdjTable, arc: FeatureArc, unreachables: Unreachables) -> Self {
+        IpDrop { adjacencies, arc, unreachables, family: PhantomData }
+    }
+
+    /// Ends a packet silently, or gives it to the arc's features.
+    fn end(&self, why: Error, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
+        cx.blame(why, pkt);
+        cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(why)
     }
 }
 
@@ -77,14 +85,15 @@ impl<F: IpFamily> PacketNode for IpDrop<F> {
         let kind = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard()).kind();
         let (counter, why) = match kind {
             AdjKind::None => (Error::NoRoute, Unreachable::NoRoute),
-            AdjKind::Unreachable => (Error::Unreachable, Unreachable::Address),
+            AdjKind::Unreachable => (Error::Unreachable, Unreachable::Route),
             AdjKind::Prohibit => (Error::Prohibited, Unreachable::Prohibited),
             AdjKind::Incomplete | AdjKind::Glean => (Error::NoResolver, Unreachable::Address),
-            _ => {
-                cx.blame(Error::Drop, pkt);
-                return cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(Error::Drop);
-            }
+            _ => return self.end(Error::Drop, pkt, cx),
         };
+        let asked_for = matches!(why, Unreachable::Route | Unreachable::Prohibited);
+        if !asked_for && !self.unreachables.are_sent() {
+            return self.end(counter, pkt, cx);
+        }
         cx.count(counter, 1);
         F::ask_unreachable(why, pkt);
         Ok(Next::IcmpError(PhantomData))

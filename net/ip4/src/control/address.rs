@@ -1,19 +1,20 @@
 //! Addresses of interfaces.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
 use shoal_adj::Adjacencies;
-use shoal_fib::{Connected, Family, Fib, FibError, FibIndex, HostAddress, Path, Source, Via};
+use shoal_fib::{Connected, Family, Fib, FibIndex, HostAddress, Source, Via};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, IfFlags, Interfaces, MAX_INTERFACES, SwIfIndex};
+use shoal_ip::{AddressError, Addresses as _, RouteChange, Routes};
 use shoal_module::{Control, InitError};
 use shoal_wire::Ip4Prefix;
 
-use super::error::nearest;
-use super::{Ip4Error, Ip4IfTable};
+use super::Ip4IfTable;
+use super::host::check_host;
 
 /// An address came or went. When it is told, it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,10 +28,9 @@ pub enum AddressEvent {
 }
 
 type Subscriber = Rc<dyn Fn(&Rc<Control>, AddressEvent)>;
-type Routes = BTreeMap<Ip4Prefix, Via>;
-
+/// What is kept of IPv4 on one interface.
 #[derive(Clone, Default)]
-pub(super) struct OnInterface {
+pub struct OnInterface {
     pub(super) fib: FibIndex,
     /// The first is the primary one.
     pub(super) addresses: Vec<Ip4Prefix>,
@@ -39,6 +39,8 @@ pub(super) struct OnInterface {
     pub(super) explicit: bool,
     /// The interface whose addresses it borrows.
     pub(super) borrows: Option<SwIfIndex>,
+    /// The operator has it down: its addresses give no routes.
+    pub(super) down: bool,
 }
 
 impl shoal_fib::OnInterface for OnInterface {
@@ -81,10 +83,10 @@ impl Ip4 {
     pub fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (table, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let interfaces = control.get::<Interfaces>()?;
-        interfaces.subscribe(|control, event| {
-            if let (Ok(ip4), Event::Deleting(interface)) = (control.get::<Ip4>(), event) {
-                ip4.forget_interface(interface);
-            }
+        interfaces.subscribe(|control, event| match (control.get::<Ip4>(), event) {
+            (Ok(ip4), Event::Deleting(interface)) => ip4.forget_interface(interface),
+            (Ok(ip4), Event::Admin(interface, _)) => ip4.follow_admin(interface),
+            _ => {}
         });
         let ip4 = Rc::new(Ip4 {
             control: Rc::downgrade(control),
@@ -171,15 +173,14 @@ impl Ip4 {
     ///
     /// # Errors
     /// There is no such interface, it cannot be a host's address, or another network in the table overlaps.
-    pub fn add_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), Ip4Error> {
-        let name = self.interfaces.name(interface)?;
+    pub fn add_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), AddressError> {
+        self.interfaces.check_routable(interface)?;
         if self.unmark(interface, address) {
             return Ok(());
         }
         check_host(address)?;
+        self.check_room(interface, address)?;
         let old = self.on(interface);
-        self.check_borrows_nothing(interface, &name, &old)?;
-        self.check_overlap(interface, &name, &old, address)?;
         let mut new = old.clone();
         new.addresses.push(address);
         self.apply(interface, &old, new)?;
@@ -191,16 +192,9 @@ impl Ip4 {
     ///
     /// # Errors
     /// It does not have it.
-    pub fn del_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), Ip4Error> {
+    pub fn del_address(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), AddressError> {
+        self.check_has(interface, address)?;
         let old = self.on(interface);
-        if !old.addresses.contains(&address) {
-            let nearest = nearest(address.addr(), &old.addresses);
-            return Err(Ip4Error::NoAddress {
-                interface: self.interfaces.name(interface)?,
-                address,
-                nearest,
-            });
-        }
         let mut new = old.clone();
         new.addresses.retain(|a| *a != address);
         self.apply(interface, &old, new)?;
@@ -212,7 +206,7 @@ impl Ip4 {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, Ip4Error> {
+    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, AddressError> {
         self.interfaces.data(interface)?;
         let old = self.on(interface);
         self.apply(interface, &old, OnInterface { addresses: Vec::new(), ..old.clone() })?;
@@ -222,20 +216,14 @@ impl Ip4 {
         Ok(old.addresses.len())
     }
 
-    /// The id of the table packets received on the interface are looked up in.
-    ///
-    /// # Errors
-    /// There is no such interface.
-    pub fn table_id(&self, interface: SwIfIndex) -> Result<u32, Ip4Error> {
-        self.interfaces.data(interface)?;
-        Ok(self.fib.id_of(Family::Ip4, self.fib_of(interface))?)
-    }
-
     /// IPv4 runs on an interface even without an address, or only with one.
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), AddressError> {
+        if on {
+            self.interfaces.check_routable(interface)?;
+        }
         self.interfaces.data(interface)?;
         let old = self.on(interface);
         self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
@@ -250,18 +238,14 @@ impl Ip4 {
     ///
     /// # Errors
     /// There is no such interface or table, or the interface has addresses, which belong to its old one.
-    pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), Ip4Error> {
-        let name = self.interfaces.name(interface)?;
+    pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), AddressError> {
+        self.interfaces.data(interface)?;
         let fib = self.fib.index_of(Family::Ip4, table)?;
         let old = self.on(interface);
         if old.fib == fib {
             return Ok(());
         }
-        if !old.addresses.is_empty() {
-            let addresses: Vec<String> = old.addresses.iter().map(ToString::to_string).collect();
-            let (table, addresses) = (self.fib.id_of(Family::Ip4, old.fib)?, addresses.join(", "));
-            return Err(Ip4Error::HasAddresses { interface: name, table, addresses });
-        }
+        self.check_moves(interface)?;
         self.apply(interface, &old, OnInterface { fib, ..old.clone() })
     }
 
@@ -269,29 +253,10 @@ impl Ip4 {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn set_directed_broadcast(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip4Error> {
+    pub fn set_directed_broadcast(&self, interface: SwIfIndex, on: bool) -> Result<(), AddressError> {
         self.interfaces.data(interface)?;
         let old = self.on(interface);
         self.apply(interface, &old, OnInterface { directed_broadcast: on, ..old.clone() })
-    }
-
-    fn check_overlap(
-        &self,
-        interface: SwIfIndex,
-        name: &str,
-        old: &OnInterface,
-        address: Ip4Prefix,
-    ) -> Result<(), Ip4Error> {
-        if old.addresses.iter().any(|a| a.addr() == address.addr()) {
-            return Err(Ip4Error::Duplicate { interface: name.to_owned(), address });
-        }
-        // A second address in the same network is fine, but only on the same interface.
-        let Some((index, other)) = self.on.borrow().overlapping(old.fib, interface, address) else {
-            return Ok(());
-        };
-        let (interface, table) = (self.interfaces.name(index)?, self.fib.id_of(Family::Ip4, old.fib)?);
-        let of_other = self.addresses(index).into_iter().find(|a| HostAddress::from(*a) == other);
-        Err(Ip4Error::Overlap { address, other: of_other.unwrap_or(address), interface, table })
     }
 
     /// Goes from one state of an interface to another: routes, table, what packets read. On error nothing is
@@ -300,24 +265,16 @@ impl Ip4 {
         &self,
         interface: SwIfIndex,
         old: &OnInterface,
-        new: OnInterface,
-    ) -> Result<(), Ip4Error> {
+        mut new: OnInterface,
+    ) -> Result<(), AddressError> {
+        new.down = !self.interfaces.data(interface)?.flags().has(IfFlags::ADMIN_UP);
         let (had, wants) = (old.routes(interface), new.routes(interface));
-        let mut done: Vec<Ip4Prefix> = Vec::new();
-        for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
-            if let Err(e) = self.fib.add(new.fib, *prefix, Source::Interface, &[Path::from(*via)]) {
-                self.undo(new.fib, &had, &done);
-                return Err(e.into());
-            }
-            done.push(*prefix);
-        }
+        let change = RouteChange::begin(&self.fib, new.fib, had, wants)?;
         if let Err(e) = self.publish(interface, old, &new) {
-            self.undo(new.fib, &had, &done);
+            change.undo();
             return Err(e);
         }
-        for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
-            self.withdraw(old.fib, *prefix);
-        }
+        change.finish(old.fib);
         let idle = !new.enabled() && new.fib == FibIndex::DEFAULT && !new.directed_broadcast;
         let lends = old.addresses != new.addresses;
         if idle {
@@ -331,7 +288,12 @@ impl Ip4 {
         Ok(())
     }
 
-    fn publish(&self, interface: SwIfIndex, old: &OnInterface, new: &OnInterface) -> Result<(), Ip4Error> {
+    fn publish(
+        &self,
+        interface: SwIfIndex,
+        old: &OnInterface,
+        new: &OnInterface,
+    ) -> Result<(), AddressError> {
         self.publish_primary(interface, new)?;
         let before = self.interfaces.data(interface)?.flags().has(IfFlags::IP4);
         let enabled = match (old.enabled(), new.enabled()) {
@@ -350,35 +312,22 @@ impl Ip4 {
     }
 
     /// What packets read: the first address, its mask, and the interface that lends it.
-    pub(super) fn publish_primary(&self, interface: SwIfIndex, on: &OnInterface) -> Result<(), Ip4Error> {
-        let own = on.addresses.first().map(|a| [a.addr().to_bits(), a.mask_bits(), 0]);
-        let words = own.or_else(|| self.borrowed_words(on)).unwrap_or_default();
+    pub(super) fn publish_primary(&self, interface: SwIfIndex, on: &OnInterface) -> Result<(), AddressError> {
+        let own = || on.addresses.first().map(|a| [a.addr().to_bits(), a.mask_bits(), 0]);
+        let words = self.borrowed_words(on).or_else(own).unwrap_or_default();
         let (at, mut writer) = (interface.0 as usize, self.writer.borrow_mut());
         if writer.get(at).copied().unwrap_or_default() == words {
             return Ok(());
         }
-        writer.store(at, words).map_err(|e| Ip4Error::Table(e.to_string()))
+        writer.store(at, words).map_err(|e| AddressError::Table(e.to_string()))
     }
 
-    fn undo(&self, fib: FibIndex, had: &Routes, done: &[Ip4Prefix]) {
-        for prefix in done {
-            match had.get(prefix) {
-                Some(via) => {
-                    let back = self.fib.add(fib, *prefix, Source::Interface, &[Path::from(*via)]);
-                    if let Err(e) = back {
-                        tracing::warn!("{prefix} cannot be put back: {e}");
-                    }
-                }
-                None => self.withdraw(fib, *prefix),
-            }
-        }
-    }
-
-    fn withdraw(&self, fib: FibIndex, prefix: Ip4Prefix) {
-        match self.fib.remove(fib, prefix, Source::Interface) {
-            // The table forgets a deleted interface's paths by itself, and may have been first.
-            Ok(()) | Err(FibError::NoEntry { .. } | FibError::OtherSource { .. }) => {}
-            Err(e) => tracing::warn!("{prefix} cannot be withdrawn: {e}"),
+    /// The routes of addresses are there while the operator has their interface up, as in VPP.
+    fn follow_admin(&self, interface: SwIfIndex) {
+        let known = self.on.borrow().get(&interface).cloned();
+        let Some(on) = known else { return };
+        if let Err(e) = self.apply(interface, &on, on.clone()) {
+            tracing::warn!(%interface, "routes of its addresses do not follow: {e}");
         }
     }
 
@@ -419,8 +368,11 @@ impl OnInterface {
     }
 
     /// The entries its addresses give its table.
-    fn routes(&self, interface: SwIfIndex) -> Routes {
+    fn routes(&self, interface: SwIfIndex) -> Routes<Ip4Prefix> {
         let mut routes = Routes::new();
+        if self.down {
+            return routes;
+        }
         for address in self.addresses.iter().filter(|a| a.len() < Ip4Prefix::MAX_LEN) {
             let source = address.addr();
             // Of several addresses in one network the first asks for neighbours.
@@ -440,26 +392,4 @@ impl OnInterface {
         }
         routes
     }
-}
-
-/// RFC 1122 3.2.1.3: what may be the address of a host.
-fn check_host(address: Ip4Prefix) -> Result<(), Ip4Error> {
-    let addr = address.addr();
-    let beside = |bits: u32| Ip4Prefix::new(Ipv4Addr::from_bits(bits), address.len()).ok();
-    let (why, nearest) = if address.len() == 0 {
-        ("its network would be everything", Ip4Prefix::new(addr, 1).ok())
-    } else if addr.is_unspecified() || addr.octets()[0] == 0 {
-        ("0.0.0.0/8 is this network", None)
-    } else if addr.is_multicast() {
-        ("it is a group's", None)
-    } else if addr.octets()[0] >= 240 {
-        ("240.0.0.0/4 is reserved", None)
-    } else if address.broadcast() == Some(addr) {
-        ("it is the network's broadcast address", beside(addr.to_bits() - 1))
-    } else if address.broadcast().is_some() && address.network() == addr {
-        ("it is the network's own", beside(addr.to_bits() + 1))
-    } else {
-        return Ok(());
-    };
-    Err(Ip4Error::NotAHost { address, why, nearest })
 }

@@ -10,10 +10,9 @@
 
 mod address;
 mod data;
-mod error;
-mod replace;
+mod host;
+mod rules;
 mod unnumbered;
 
 pub use address::{AddressEvent, Ip4};
 pub use data::Ip4IfTable;
-pub use error::Ip4Error;

@@ -4,6 +4,7 @@
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::counter::Simple;
 use shoal_graph::superpath::{Opens, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_infra::Guard;
@@ -42,7 +43,6 @@ pub enum Error {
     #[counter("fragment_offset_one")]
     FragmentOffsetOne,
     /// ip4 ttl <= 0
-    #[counter("time_expired")]
     TtlZero,
     /// ip4 source address is no host's
     Martian,
@@ -54,6 +54,8 @@ pub struct Ip4Input {
     pub unicast: FeatureArc,
     /// Features of packets to a group.
     pub multicast: FeatureArc,
+    /// IPv4 packets received, by interface.
+    pub received: Simple,
 }
 
 /// First bytes of addresses that no host may use as its source: 0, 127, 224 and above.
@@ -108,8 +110,11 @@ impl PacketNode for Ip4Input {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
         let rx = pkt.rx();
-        if !self.unicast.any(rx) && self.plain((), pkt) {
+        if self.plain((), pkt) {
             self.count(rx, 1, 0, cx);
+            if self.unicast.any(rx) {
+                return Ok(Next::Feature(cx.run_arc(&self.unicast, rx, pkt)));
+            }
             return Ok(Next::Lookup);
         }
         self.rest(pkt.reborrow(), cx.aside())
@@ -140,7 +145,7 @@ impl Plain for Ip4Input {
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
-        cx.counters().ip4.add(cx.thread(), interface.0 as usize, packets);
+        self.received.add(cx.thread(), interface.0 as usize, packets);
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_ip::Listeners;
 use shoal_ip::node::LocalDelivery;
+use shoal_ip::{Listeners, Source, Sources};
 use shoal_wire::{Ip4Header, IpProtocol, UdpHeader};
 
 use crate::{Headers, IcmpError, Ip4Family};
@@ -47,12 +47,18 @@ pub enum Error {
     UdpChecksum,
     /// broadcast nobody listens to
     Broadcast,
+    /// ip4 spoofed local-address packet drops
+    SpoofedLocalPackets,
+    /// ip4 source lookup miss
+    SrcLookupMiss,
 }
 
 /// Delivers packets.
 pub struct Ip4Local {
     /// Who takes them.
     pub listeners: Arc<Listeners>,
+    /// Says where packets come from.
+    pub sources: Sources,
     /// Features of packets for this router.
     pub arc: FeatureArc,
 }
@@ -89,7 +95,7 @@ where
                 None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             }
         }
-        other => match listeners.protocol(other) {
+        other => match listeners.protocol(other).or_else(|| listeners.others()) {
             Some(edge) => Ok(Next::Registered(edge)),
             None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             None => refuse(pkt, Error::UnknownProtocol, IcmpError::PROTOCOL, cx),
@@ -135,6 +141,7 @@ impl PacketNode for Ip4Local {
         cx.trace(pkt, || Headers::of(pkt));
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         let (protocol, header, total) = (ip.protocol(), ip.header_len(), usize::from(ip.total_length()));
+        let (src, dst) = (ip.src(), ip.dst());
         if ip.is_fragment() {
             return self.listeners.fragments().map(Next::Registered).ok_or(Error::Fragment);
         }
@@ -147,6 +154,12 @@ impl PacketNode for Ip4Local {
         pkt.meta_mut().l4 = l4;
         if protocol == IpProtocol::UDP {
             check_udp(pkt, header, total)?;
+        }
+        // All of the link may be asked by a host that has no address yet.
+        match self.sources.judge(src.into(), pkt, cx.guard()) {
+            Source::Own => return Err(Error::SpoofedLocalPackets),
+            Source::Missing if !dst.is_broadcast() => return Err(Error::SrcLookupMiss),
+            Source::Missing | Source::Reached => {}
         }
         if let Some(feature) = cx.start_arc(&self.arc, pkt.rx(), pkt) {
             return Ok(Next::Feature(feature));

@@ -217,7 +217,7 @@ impl Finds for Ip4Lookup {
     fn find<'g>(
         &'g self,
         (trie, fib): <Self as Seeks>::Facts<'g>,
-        known: Known<Search<u32>>,
+        known: Known<'_, Search<u32>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {

@@ -7,6 +7,7 @@ use shoal_adj::{AdjIndex, AdjTable};
 use shoal_buffer::{Buffer, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
+use shoal_interface::{IfFlags, IfTable};
 use shoal_wire::Ip4Header;
 
 use crate::{IcmpError, Ip4IfTable};
@@ -39,6 +40,8 @@ pub struct Ip4Redirect {
     pub adjacencies: AdjTable,
     /// The addresses of interfaces.
     pub addresses: Ip4IfTable,
+    /// All interfaces.
+    pub interfaces: IfTable,
 }
 
 impl Ip4Redirect {
@@ -54,7 +57,10 @@ impl Ip4Redirect {
             0 => ip.dst_u32(),
             next_hop => next_hop,
         };
-        let fits = !source_routed && near(ip.src_u32()) && near(gateway);
+        // A host needs no way to itself, and nobody listens on a link that a program feeds.
+        let fed = self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED);
+        let to_itself = gateway == ip.src_u32();
+        let fits = !fed && !to_itself && !source_routed && near(ip.src_u32()) && near(gateway);
         fits.then(|| IcmpError::redirect_host(gateway))
     }
 

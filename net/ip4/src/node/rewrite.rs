@@ -36,11 +36,11 @@ pub enum Error {
     TooShort,
     /// ip4 ttl <= 1
     #[counter("time_expired")]
-    #[severity(warn)]
+    #[at("ip4-input")]
     TtlExpired,
     /// ip4 MTU exceeded and DF set
     #[counter("mtu_exceeded")]
-    #[severity(warn)]
+    #[at("ip4-input")]
     MtuExceeded,
     /// no headroom for the new header
     NoHeadroom,
@@ -108,7 +108,7 @@ impl PacketNode for Ip4Rewrite {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
-        if let Some(edge) = self.plain_with(adj, pkt) {
+        if let Some(edge) = self.plain_with(adj, pkt).or_else(|| self.plain_otherwise(adj, pkt)) {
             cx.trace(pkt, || Trace::of(pkt, adj));
             return Ok(Next::Output(edge));
         }
@@ -126,10 +126,10 @@ impl Uses<&Adj> for Ip4Rewrite {
         forward::put_in_front::<Ip4Header, _>(adj.ethernet_rewrite()?, adj, pkt)
     }
 
-    /// On interfaces without a link layer.
+    /// On interfaces without a link layer, and on sub-interfaces.
     #[inline(always)]
     fn plain_otherwise(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        forward::put_in_front::<Ip4Header, _>(adj.no_rewrite()?, adj, pkt)
+        forward::put_other_in_front::<Ip4Header>(adj, pkt)
     }
 }
 
@@ -158,8 +158,8 @@ impl Ip4Rewrite {
         let (flags, mtu) = (pkt.flags(), adj.mtu);
         let in_pieces = fits_in_pieces(pkt.meta(), pkt.current(), mtu);
         let ours = flags.has(Flags::LOCALLY_ORIGINATED);
-        if flags.has(Flags::LINK_MULTICAST) && !ours {
-            // RFC 1812, 5.3.4: every station on the link would forward its copy.
+        if flags.has(Flags::LINK_MULTICAST) && !flags.has(Flags::FLOODED) && !ours {
+            // RFC 1812, 5.3.4: every station on the link would forward its copy. A BVI routes it, as VPP's does.
             return Err(Error::LinkBroadcast);
         }
         let redirect = adj.tx() == pkt.rx() && !ours && !flags.has(Flags::REDIRECT_DONE);

@@ -6,19 +6,20 @@ use std::net::Ipv6Addr;
 use std::rc::{Rc, Weak};
 
 use shoal_adj::{Adjacencies, Family};
-use shoal_fib::{Connected, Fib, FibError, FibIndex, HostAddress, Path, Source};
+use shoal_fib::{Connected, Fib, FibIndex, Source};
 use shoal_graph::{Graph, NodeIndex};
 use shoal_infra::{TwinTable, TwinTableWriter};
 use shoal_interface::{Event, IfFlags, Interfaces, MAX_INTERFACES, SwIfIndex};
+use shoal_ip::{AddressError, Addresses as _, RouteChange, list};
 use shoal_module::{Control, InitError};
 use shoal_wire::ip6_address::{is_link_local, link_local_of, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 
 use super::data::words;
-use super::error::{check_host, nearest};
-use super::info::{Ip6Info, Routes};
+use super::host::check_host;
+use super::info::Ip6Info;
 use super::links::{Links, groups};
-use super::{Ip6Error, Ip6IfTable, Ip6LinkTable};
+use super::{Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
 
 /// An address came or went. When it is told, it has. A link-local one comes as a prefix of one address.
@@ -66,6 +67,7 @@ impl Ip6 {
         interfaces.subscribe(|control, event| match (control.get::<Ip6>(), event) {
             (Ok(ip6), Event::Deleting(interface)) => ip6.forget_interface(interface),
             (Ok(ip6), Event::Mac(interface)) => ip6.mac_changed(interface),
+            (Ok(ip6), Event::Admin(interface, _)) => ip6.follow_admin(interface),
             _ => {}
         });
         let adjacencies = control.get::<Adjacencies>()?;
@@ -108,7 +110,7 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such node.
-    pub fn set_glean_node(&self, node: NodeIndex) -> Result<(), Ip6Error> {
+    pub fn set_glean_node(&self, node: NodeIndex) -> Result<(), AddressError> {
         let lookup = self.graph.node("ip6-lookup")?;
         self.edges.set_glean(self.graph.add_edge(lookup, node)?);
         Ok(())
@@ -119,7 +121,7 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such node.
-    pub fn set_redirect_node(&self, node: NodeIndex) -> Result<(), Ip6Error> {
+    pub fn set_redirect_node(&self, node: NodeIndex) -> Result<(), AddressError> {
         let rewrite = self.graph.node("ip6-rewrite")?;
         self.edges.set_redirect(self.graph.add_edge(rewrite, node)?);
         Ok(())
@@ -199,18 +201,17 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such interface, it cannot be a host's address, or another network in the table overlaps.
-    pub fn add_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), Ip6Error> {
+    pub fn add_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), AddressError> {
         if is_link_local(address.addr()) {
             return self.set_link_local(interface, address.addr());
         }
-        let name = self.interfaces.name(interface)?;
+        self.interfaces.check_routable(interface)?;
         if self.unmark(interface, address) {
             return Ok(());
         }
         check_host(address)?;
+        self.check_room(interface, address)?;
         let old = self.on(interface);
-        self.check_borrows_nothing(&name, &old)?;
-        self.check_overlap(interface, &name, &old, address)?;
         let mut new = old.clone();
         new.addresses.push(address);
         self.apply(interface, &old, new)
@@ -220,18 +221,14 @@ impl Ip6 {
     ///
     /// # Errors
     /// It does not have it.
-    pub fn del_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), Ip6Error> {
+    pub fn del_address(&self, interface: SwIfIndex, address: Ip6Prefix) -> Result<(), AddressError> {
         let old = self.on(interface);
         let mut new = old.clone();
         if old.chosen == Some(address.addr()) {
             new.chosen = None;
             return self.apply(interface, &old, new);
         }
-        if !old.addresses.contains(&address) {
-            let nearest = nearest(address.addr(), &old.addresses);
-            let interface = self.interfaces.name(interface)?;
-            return Err(Ip6Error::NoAddress { interface, address, nearest });
-        }
+        self.check_has(interface, address)?;
         new.addresses.retain(|a| *a != address);
         self.apply(interface, &old, new)
     }
@@ -240,7 +237,7 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, Ip6Error> {
+    pub fn del_all(&self, interface: SwIfIndex) -> Result<usize, AddressError> {
         self.interfaces.data(interface)?;
         let old = self.on(interface);
         let new = Ip6Info { addresses: Vec::new(), chosen: None, ..old.clone() };
@@ -252,11 +249,14 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such interface, or it has addresses that would be lost.
-    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), Ip6Error> {
+    pub fn enable(&self, interface: SwIfIndex, on: bool) -> Result<(), AddressError> {
         let name = self.interfaces.name(interface)?;
+        if on {
+            self.interfaces.check_routable(interface)?;
+        }
         let old = self.on(interface);
         if !on && !old.addresses.is_empty() {
-            return Err(Ip6Error::InUse { interface: name, addresses: list(&old.addresses) });
+            return Err(AddressError::InUse { interface: name, addresses: list(&old.addresses) });
         }
         let chosen = old.chosen.filter(|_| on);
         self.apply(interface, &old, Ip6Info { explicit: on, chosen, ..old.clone() })
@@ -266,10 +266,10 @@ impl Ip6 {
     ///
     /// # Errors
     /// There is no such interface, or it is no such address.
-    pub fn set_link_local(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), Ip6Error> {
+    pub fn set_link_local(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), AddressError> {
         self.interfaces.data(interface)?;
         if !is_link_local(address) || address == Ip6LinkTable::ANYBODY {
-            return Err(Ip6Error::NotLinkLocal(address));
+            return Err(AddressError::NotLinkLocal(address));
         }
         let old = self.on(interface);
         self.apply(interface, &old, Ip6Info { chosen: Some(address), ..old.clone() })
@@ -279,13 +279,13 @@ impl Ip6 {
     ///
     /// # Errors
     /// IPv6 does not run on the interface, the address is the router's own or none of a host, or a table is full.
-    pub fn set_link_neighbour(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), Ip6Error> {
+    pub fn set_link_neighbour(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), AddressError> {
         let on = self.on(interface);
         if !on.enabled() {
-            return Err(Ip6Error::NotEnabled(self.interfaces.name(interface)?));
+            return Err(AddressError::NotEnabled(self.interfaces.name(interface)?));
         }
         if !is_link_local(address) || address == Ip6LinkTable::ANYBODY || on.link_local == Some(address) {
-            return Err(Ip6Error::NotLinkLocal(address));
+            return Err(AddressError::NotLinkLocal(address));
         }
         Ok(self.links.neighbour(interface, address)?)
     }
@@ -297,27 +297,8 @@ impl Ip6 {
         }
     }
 
-    fn check_overlap(
-        &self,
-        interface: SwIfIndex,
-        name: &str,
-        old: &Ip6Info,
-        address: Ip6Prefix,
-    ) -> Result<(), Ip6Error> {
-        if old.addresses.iter().any(|a| a.addr() == address.addr()) {
-            return Err(Ip6Error::Duplicate { interface: name.to_owned(), address });
-        }
-        // A second address in the same network is fine, but only on the same interface.
-        let Some((index, other)) = self.on.borrow().overlapping(old.fib, interface, address) else {
-            return Ok(());
-        };
-        let (interface, table) = (self.interfaces.name(index)?, self.fib.id_of(Family::Ip6, old.fib)?);
-        let of_other = self.addresses(index).into_iter().find(|a| HostAddress::from(*a) == other);
-        Err(Ip6Error::Overlap { address, other: of_other.unwrap_or(address), interface, table })
-    }
-
     /// The link-local address of an interface that runs IPv6.
-    fn link_local_for(&self, interface: SwIfIndex, new: &Ip6Info) -> Result<Ipv6Addr, Ip6Error> {
+    fn link_local_for(&self, interface: SwIfIndex, new: &Ip6Info) -> Result<Ipv6Addr, AddressError> {
         if let Some(chosen) = new.chosen {
             return Ok(chosen);
         }
@@ -338,27 +319,19 @@ impl Ip6 {
         interface: SwIfIndex,
         old: &Ip6Info,
         mut new: Ip6Info,
-    ) -> Result<(), Ip6Error> {
+    ) -> Result<(), AddressError> {
+        new.down = !self.interfaces.data(interface)?.flags().has(IfFlags::ADMIN_UP);
         new.link_local = if new.enabled() { Some(self.link_local_for(interface, &new)?) } else { None };
         self.keep_unproven(old, &mut new);
         let addresses: BTreeSet<Ipv6Addr> = new.addresses.iter().map(Ip6Prefix::addr).collect();
         new.learnt.retain(|address| addresses.contains(address));
         let (had, wants) = (old.routes(interface), new.routes(interface));
-        let mut done: Vec<Ip6Prefix> = Vec::new();
-        for (prefix, via) in wants.iter().filter(|(prefix, via)| had.get(*prefix) != Some(*via)) {
-            if let Err(e) = self.fib.add(new.fib, *prefix, Source::Interface, &[Path::from(*via)]) {
-                self.undo(new.fib, &had, &done);
-                return Err(e.into());
-            }
-            done.push(*prefix);
-        }
+        let change = RouteChange::begin(&self.fib, new.fib, had, wants)?;
         if let Err(e) = self.publish(interface, old, &new) {
-            self.undo(new.fib, &had, &done);
+            change.undo();
             return Err(e);
         }
-        for prefix in had.keys().filter(|prefix| !wants.contains_key(*prefix)) {
-            self.withdraw(old.fib, *prefix);
-        }
+        change.finish(old.fib);
         let tables = BTreeSet::from([old.fib, new.fib]);
         let speakers =
             |on: &Connected<Ip6Info>| -> Vec<_> { tables.iter().map(|fib| first_global(on, *fib)).collect() };
@@ -381,7 +354,7 @@ impl Ip6 {
         Ok(())
     }
 
-    fn publish(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), Ip6Error> {
+    fn publish(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), AddressError> {
         self.publish_links(interface, old, new)?;
         self.interfaces.set_ip6(interface, new.enabled(), new.fib.0)?;
         if new.holds() {
@@ -394,7 +367,7 @@ impl Ip6 {
     }
 
     /// What means something on the link: the link-local address, groups, everybody else.
-    fn publish_links(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), Ip6Error> {
+    fn publish_links(&self, interface: SwIfIndex, old: &Ip6Info, new: &Ip6Info) -> Result<(), AddressError> {
         let Some(link_local) = new.link_local else {
             self.links.clear(interface);
             return Ok(());
@@ -453,28 +426,6 @@ impl Ip6 {
         }
     }
 
-    fn undo(&self, fib: FibIndex, had: &Routes, done: &[Ip6Prefix]) {
-        for prefix in done {
-            match had.get(prefix) {
-                Some(via) => {
-                    let back = self.fib.add(fib, *prefix, Source::Interface, &[Path::from(*via)]);
-                    if let Err(e) = back {
-                        tracing::warn!("{prefix} cannot be put back: {e}");
-                    }
-                }
-                None => self.withdraw(fib, *prefix),
-            }
-        }
-    }
-
-    fn withdraw(&self, fib: FibIndex, prefix: Ip6Prefix) {
-        match self.fib.remove(fib, prefix, Source::Interface) {
-            // The table forgets a deleted interface's paths by itself, and may have been first.
-            Ok(()) | Err(FibError::NoEntry { .. } | FibError::OtherSource { .. }) => {}
-            Err(e) => tracing::warn!("{prefix} cannot be withdrawn: {e}"),
-        }
-    }
-
     fn forget_interface(&self, interface: SwIfIndex) {
         for group in self.joined_on(interface) {
             self.joined.borrow_mut().remove(&(interface, group));
@@ -487,6 +438,15 @@ impl Ip6 {
         let cleared = self.writer.borrow_mut().store(interface.0 as usize, [0; 4]);
         if let Err(e) = cleared {
             tracing::warn!("addresses of a deleted interface stay: {e}");
+        }
+    }
+
+    /// The routes of addresses are there while the operator has their interface up, as in VPP.
+    fn follow_admin(&self, interface: SwIfIndex) {
+        let known = self.on.borrow().get(&interface).cloned();
+        let Some(on) = known else { return };
+        if let Err(e) = self.apply(interface, &on, on.clone()) {
+            tracing::warn!(%interface, "routes of its addresses do not follow: {e}");
         }
     }
 
@@ -513,8 +473,4 @@ impl Ip6 {
 /// The first address of any interface in a table.
 fn first_global(on: &Connected<Ip6Info>, fib: FibIndex) -> Option<Ipv6Addr> {
     on.get(&on.first_speaker(fib)?)?.usable().next().map(Ip6Prefix::addr)
-}
-
-pub(super) fn list(addresses: &[Ip6Prefix]) -> String {
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

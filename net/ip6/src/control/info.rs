@@ -1,13 +1,12 @@
 //! What is kept of IPv6 on one interface.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 use shoal_fib::{FibIndex, HostAddress, OnInterface, Via};
 use shoal_interface::SwIfIndex;
+use shoal_ip::Routes;
 use shoal_wire::Ip6Prefix;
-
-pub(super) type Routes = BTreeMap<Ip6Prefix, Via>;
 
 /// IPv6 on one interface.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -28,6 +27,8 @@ pub struct Ip6Info {
     pub borrows: Option<SwIfIndex>,
     /// Those of its addresses that only the network gave it.
     pub learnt: BTreeSet<Ipv6Addr>,
+    /// The operator has it down: its addresses give no routes.
+    pub(super) down: bool,
 }
 
 impl Ip6Info {
@@ -59,8 +60,11 @@ impl Ip6Info {
     }
 
     /// The entries its addresses give its table.
-    pub(super) fn routes(&self, interface: SwIfIndex) -> Routes {
+    pub(super) fn routes(&self, interface: SwIfIndex) -> Routes<Ip6Prefix> {
         let mut routes = Routes::new();
+        if self.down {
+            return routes;
+        }
         for address in self.addresses.iter().filter(|a| a.len() < Ip6Prefix::MAX_LEN) {
             let source = address.addr().into();
             // Of several addresses in one network the first asks for neighbours.

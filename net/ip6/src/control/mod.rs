@@ -12,17 +12,15 @@
 
 mod address;
 mod data;
-mod error;
+mod host;
 mod info;
 mod links;
-mod replace;
+mod rules;
 mod standing;
 mod tables;
 mod unnumbered;
 
 pub use address::{AddressEvent, Ip6};
 pub use data::{Ip6IfTable, Ip6LinkTable};
-pub use error::Ip6Error;
 pub use info::Ip6Info;
 pub use standing::Use;
-pub use unnumbered::{BorrowError, set_unnumbered};

@@ -3,8 +3,9 @@
 use std::net::Ipv6Addr;
 
 use shoal_interface::SwIfIndex;
+use shoal_ip::AddressError;
 
-use super::{Ip6, Ip6Error, Ip6Info};
+use super::{Ip6, Ip6Info};
 
 /// Whether an address of an interface may be used. RFC 4862, 5.4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +38,7 @@ impl Ip6 {
     ///
     /// # Errors
     /// A table is full; nothing was changed.
-    pub fn set_use(&self, interface: SwIfIndex, address: Ipv6Addr, on: Use) -> Result<(), Ip6Error> {
+    pub fn set_use(&self, interface: SwIfIndex, address: Ipv6Addr, on: Use) -> Result<(), AddressError> {
         let old = self.on(interface);
         let mut new = old.clone();
         let changed = match on {
@@ -60,7 +61,7 @@ impl Ip6 {
     ///
     /// # Errors
     /// A table is full; nothing was changed.
-    pub fn join(&self, interface: SwIfIndex, group: Ipv6Addr) -> Result<(), Ip6Error> {
+    pub fn join(&self, interface: SwIfIndex, group: Ipv6Addr) -> Result<(), AddressError> {
         if self.link_local(interface).is_some() {
             self.links.own(interface, group)?;
         }

@@ -6,6 +6,7 @@
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes};
+use shoal_graph::counter::Simple;
 use shoal_graph::superpath::{Opens, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_infra::Guard;
@@ -46,6 +47,8 @@ pub struct Ip6Input {
     pub unicast: FeatureArc,
     /// Features of packets to a group.
     pub multicast: FeatureArc,
+    /// IPv6 packets received, by interface.
+    pub received: Simple,
 }
 
 /// Whether the source may be one that is not one host's anywhere: it begins with 00 (unspecified, loopback), fe
@@ -80,8 +83,11 @@ impl PacketNode for Ip6Input {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || Headers::of(pkt));
         let rx = pkt.rx();
-        if !self.unicast.any(rx) && self.plain((), pkt) {
+        if self.plain((), pkt) {
             self.count(rx, 1, 0, cx);
+            if self.unicast.any(rx) {
+                return Ok(Next::Feature(cx.run_arc(&self.unicast, rx, pkt)));
+            }
             return Ok(Next::Lookup);
         }
         self.rest(pkt.reborrow(), cx.aside())
@@ -108,7 +114,7 @@ impl Plain for Ip6Input {
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
-        cx.counters().ip6.add(cx.thread(), interface.0 as usize, packets);
+        self.received.add(cx.thread(), interface.0 as usize, packets);
     }
 }
 

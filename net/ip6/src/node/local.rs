@@ -6,12 +6,17 @@ use std::sync::Arc;
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
-use shoal_ip::Listeners;
+use shoal_infra::Guard;
 use shoal_ip::node::LocalDelivery;
-use shoal_wire::ip6_ext::{Ip6ExtError, Reader, is_extension, walk};
-use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, checksum::Sum, icmp6};
+use shoal_ip::{Listeners, Source, Sources};
+use shoal_wire::ip6_address::is_link_local;
+use shoal_wire::{Ip6Header, IpProtocol, UdpHeader, icmp6};
 
 use crate::{Headers, IcmpError, Ip6Family};
+
+mod upper;
+
+use upper::{Upper, check, upper};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,69 +66,19 @@ pub enum Error {
     IcmpChecksum,
     /// multicast nobody listens to
     Multicast,
+    /// ip6 source lookup miss
+    #[at("ip6-input")]
+    SrcLookupMiss,
 }
 
 /// Delivers packets.
 pub struct Ip6Local {
     /// Who takes them.
     pub listeners: Arc<Listeners>,
+    /// Says where packets come from.
+    pub sources: Sources,
     /// Features of packets for this router.
     pub arc: FeatureArc,
-}
-
-/// The upper layer: which, where it begins and how long it is, in bytes; and where its number stands.
-#[derive(Clone, Copy)]
-struct Upper {
-    protocol: IpProtocol,
-    at: usize,
-    len: usize,
-    named_at: usize,
-}
-
-/// Goes through the extension headers; `Err(Ok(_))` is an answer to the sender.
-fn upper(pkt: &Packet<'_>) -> Result<Upper, Result<IcmpError, Error>> {
-    let ip = pkt.header::<Ip6Header>().ok_or(Err(Error::TooShort))?;
-    let total = Ip6Header::LEN + usize::from(ip.payload_length());
-    let (protocol, at, named_at) = if is_extension(ip.protocol()) {
-        let chain = walk(pkt.data(), Reader::Destination).map_err(|e| match e {
-            Ip6ExtError::Truncated { .. } => Err(Error::TooShort),
-            Ip6ExtError::Discard { .. } => Err(Error::Discard),
-            Ip6ExtError::Problem(problem) => Ok(IcmpError::parameter_problem(problem)),
-            _ => Err(Error::TooMany),
-        })?;
-        // RFC 6946: a fragment of one piece is a whole packet.
-        let whole =
-            |f: shoal_wire::ip6_ext::Ip6Fragment| f.header.offset() == 0 && !f.header.more_fragments();
-        if chain.fragment.is_some_and(|f| !whole(f)) {
-            return Err(Err(Error::Fragment));
-        }
-        (chain.protocol, chain.offset, chain.next_header_at)
-    } else {
-        (ip.protocol(), Ip6Header::LEN, Ip6Header::NEXT_HEADER_AT)
-    };
-    if total > pkt.len() {
-        return Err(Err(Error::TooShort));
-    }
-    let len = total.checked_sub(at).ok_or(Err(Error::TooShort))?;
-    Ok(Upper { protocol, at, len, named_at })
-}
-
-/// Whether the sum over pseudo-header and `len` bytes of the upper layer is right, unless somebody saw to it already.
-fn checksum_ok(pkt: &Packet<'_>, upper: Upper, len: usize) -> bool {
-    if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD.with(Flags::L4_CHECKSUM_OK)) {
-        return true;
-    }
-    let Some(ip) = pkt.header::<Ip6Header>() else { return false };
-    let mut sum = Sum::pseudo_ip6(ip.src(), ip.dst(), upper.protocol, len as u32);
-    let (mut skip, mut left) = (upper.at, len);
-    for segment in pkt.segments() {
-        let bytes = segment.get(skip..).unwrap_or_default();
-        skip = skip.saturating_sub(segment.len());
-        let bytes = bytes.get(..left.min(bytes.len())).unwrap_or_default();
-        left -= bytes.len();
-        sum.add(bytes);
-    }
-    left == 0 && sum.folded() == 0xffff
 }
 
 /// Nobody takes it: the sender is told, unless it was sent to many.
@@ -140,28 +95,6 @@ where
     cx.count(why, 1);
     message.for_us().ask(pkt);
     Ok(Next::IcmpError)
-}
-
-/// Whether what the upper layer's header says of its packet is true.
-fn check(pkt: &Packet<'_>, upper: Upper) -> Result<(), Error> {
-    match upper.protocol {
-        IpProtocol::ICMP6 if !checksum_ok(pkt, upper, upper.len) => Err(Error::IcmpChecksum),
-        IpProtocol::TCP if !checksum_ok(pkt, upper, upper.len) => Err(Error::TcpChecksum),
-        IpProtocol::IP6_NONXT => Err(Error::NoNextHeader),
-        IpProtocol::UDP => {
-            let udp = pkt.header_at::<UdpHeader>(upper.at).ok_or(Error::UdpLength)?;
-            let length = usize::from(udp.length());
-            if length < UdpHeader::LEN || length > upper.len {
-                return Err(Error::UdpLength);
-            }
-            // RFC 8200, 8.1: there is no UDP without a sum.
-            if udp.checksum() == 0 || !checksum_ok(pkt, upper, length) {
-                return Err(Error::UdpChecksum);
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Where a packet goes that was found in order: by its protocol, and by its port if that is UDP.
@@ -184,7 +117,7 @@ where
                 None => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             }
         }
-        other => match listeners.protocol(other) {
+        other => match listeners.protocol(other).or_else(|| listeners.others()) {
             Some(edge) => Ok(Next::Registered(edge)),
             None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             None => {
@@ -209,6 +142,20 @@ where
     }
 }
 
+impl Ip6Local {
+    /// ICMPv6 judges for itself what it believes, and a neighbour may speak before it has more than a link-local address.
+    fn check_source(&self, protocol: IpProtocol, pkt: &Packet<'_>, guard: Guard<'_>) -> Result<(), Error> {
+        let src = pkt.header::<Ip6Header>().ok_or(Error::TooShort)?.src();
+        if protocol == IpProtocol::ICMP6 || is_link_local(src) {
+            return Ok(());
+        }
+        match self.sources.judge(src.into(), pkt, guard) {
+            Source::Missing | Source::Own => Err(Error::SrcLookupMiss),
+            Source::Reached => Ok(()),
+        }
+    }
+}
+
 impl PacketNode for Ip6Local {
     const NAME: &'static str = "ip6-local";
     type Next = Next;
@@ -230,6 +177,7 @@ impl PacketNode for Ip6Local {
         let l4 = i16::try_from(i32::from(pkt.current()) + upper.at as i32).map_err(|_| Error::TooMany)?;
         pkt.meta_mut().l4 = l4;
         check(pkt, upper)?;
+        self.check_source(upper.protocol, pkt, cx.guard())?;
         if let Some(feature) = cx.start_arc(&self.arc, pkt.rx(), pkt) {
             return Ok(Next::Feature(feature));
         }

@@ -39,11 +39,11 @@ pub enum Error {
     TooShort,
     /// ip6 ttl <= 1
     #[counter("time_expired")]
-    #[severity(warn)]
+    #[at("ip6-input")]
     HopLimit,
     /// ip6 MTU exceeded
     #[counter("mtu_exceeded")]
-    #[severity(warn)]
+    #[at("ip6-input")]
     MtuExceeded,
     /// link-local source beyond its link
     #[severity(warn)]
@@ -99,7 +99,7 @@ impl PacketNode for Ip6Rewrite {
     #[inline(always)]
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
-        if let Some(edge) = self.plain_with(adj, pkt) {
+        if let Some(edge) = self.plain_with(adj, pkt).or_else(|| self.plain_otherwise(adj, pkt)) {
             cx.trace(pkt, || Trace::of(pkt, adj));
             return Ok(Next::Output(edge));
         }
@@ -117,10 +117,10 @@ impl Uses<&Adj> for Ip6Rewrite {
         forward::put_in_front::<Ip6Header, _>(adj.ethernet_rewrite()?, adj, pkt)
     }
 
-    /// On interfaces without a link layer.
+    /// On interfaces without a link layer, and on sub-interfaces.
     #[inline(always)]
     fn plain_otherwise(&self, adj: &Adj, pkt: &mut Packet<'_>) -> Option<Edge> {
-        forward::put_in_front::<Ip6Header, _>(adj.no_rewrite()?, adj, pkt)
+        forward::put_other_in_front::<Ip6Header>(adj, pkt)
     }
 }
 
@@ -156,7 +156,7 @@ impl Ip6Rewrite {
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu, back) = (pkt.flags(), adj.mtu, adj.tx() == pkt.rx());
         let ours = flags.has(Flags::LOCALLY_ORIGINATED);
-        if flags.has(Flags::LINK_MULTICAST) && !ours {
+        if flags.has(Flags::LINK_MULTICAST) && !flags.has(Flags::FLOODED) && !ours {
             // Every router on the link would forward its copy.
             return Err(Error::LinkMulticast);
         }
@@ -171,6 +171,8 @@ impl Ip6Rewrite {
             if ours {
                 return Ok(Next::Frag);
             }
+            // The hop is taken off first, and the sender is shown the packet without it, as by VPP.
+            pkt.header_mut::<Ip6Header>().ok_or(Error::TooShort)?.decrement_hop_limit();
             return Ok(tell(pkt, Error::MtuExceeded, IcmpError::too_big(mtu), cx));
         }
         if !ours && hop_limit <= 1 {

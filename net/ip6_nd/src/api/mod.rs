@@ -1,10 +1,11 @@
-//! Messages: `ip6_nd.api` and `ip6_dad.api`.
+//! Messages: `ip6_nd.api`, `ip6_dad.api` and `rd_cp.api`.
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
 pub mod dad;
 pub mod events;
 pub mod proxy;
 pub mod radv;
+pub mod rd_cp;
 pub mod solicit;
 
 use std::rc::Rc;
@@ -27,6 +28,7 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::dump::<radv::SwInterfaceIp6ndRaDump>(),
         ApiMessage::sent::<radv::SwInterfaceIp6ndRaDetails>(),
         ApiMessage::request::<proxy::Ip6ndProxyAddDel>(),
+        ApiMessage::request::<proxy::Ip6ndProxyEnableDisable>(),
         ApiMessage::dump::<proxy::Ip6ndProxyDump>(),
         ApiMessage::sent::<proxy::Ip6ndProxyDetails>(),
         ApiMessage::request::<solicit::Ip6ndSendRouterSolicitation>(),

@@ -27,6 +27,22 @@ impl Request for Ip6ndProxyAddDel {
     }
 }
 
+/// Answers the solicitations of an interface's hosts for everybody, or no longer.
+#[derive(Message)]
+#[message(request)]
+pub struct Ip6ndProxyEnableDisable {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    pub is_enable: bool,
+}
+
+impl Request for Ip6ndProxyEnableDisable {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        let on = if self.is_enable { Proxy::Answer } else { Proxy::Ignore };
+        Ok(nd(call)?.set_mirror(interface(call, self.sw_if_index)?, on)?)
+    }
+}
+
 /// Asks which addresses are answered for.
 #[derive(Message)]
 #[message(request, details = Ip6ndProxyDetails)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_graph::clock::Time;
 use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_ip6::Use;
-use shoal_wire::ip6_address::{is_link_local, solicited_node};
+use shoal_wire::ip6_address::{is_link_local, link_local_of, solicited_node};
 use shoal_wire::{Ip6Prefix, MacAddress};
 use std::net::Ipv6Addr;
 
@@ -15,14 +15,23 @@ use crate::frame::{self, Way};
 use crate::observe::Observed;
 use crate::{Key, NdError, Standing};
 
-/// DupAddrDetectTransmits (RFC 4862 5.1).
-pub(crate) const TRANSMITS: u32 = 1;
+/// DupAddrDetectTransmits (RFC 4862 5.1), as VPP has it: nobody is asked until `ip6_dad_enable_disable`.
+pub(crate) const TRANSMITS: u32 = 0;
 /// RETRANS_TIMER (RFC 4861 section 10).
 pub(super) const RETRANS: Duration = Duration::from_secs(1);
-/// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations that start together do not speak together.
+/// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations whose links come up together do not speak together.
 const MOST_DELAY: Duration = Duration::from_secs(1);
 /// How often it is said that somebody else has an address of ours.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
+
+/// When the first question for an address is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum First {
+    /// At once: an operator gave the address.
+    Now,
+    /// RFC 4862 5.4.2: after a while that differs from station to station, as the link has just come up.
+    Later,
+}
 
 /// An address of this router.
 pub(super) struct Address {
@@ -100,25 +109,33 @@ impl Nd {
         all.iter().map(dad).collect()
     }
 
-    /// Whether there can be another station with our address. There is none behind a loopback, on a link that a
-    /// program feeds, nor on one that has no stations.
-    fn may_clash(&self, interface: SwIfIndex) -> bool {
-        let data = self.interfaces.data(interface);
-        data.is_ok_and(|d| d.flags().has(IfFlags::ETHERNET)) && self.interfaces.has_stations(interface)
+    /// Whether there can be another station with our address, which is worth asking for. There is none behind a
+    /// loopback, nor on a link that has no stations; and what is made of the MAC address is as unique as that one.
+    fn may_clash(&self, (interface, address): Key) -> bool {
+        let Ok(data) = self.interfaces.data(interface) else { return false };
+        let made = is_link_local(address) && address == link_local_of(data.mac());
+        data.flags().has(IfFlags::ETHERNET)
+            && !self.interfaces.is_loopback(interface)
+            && !made
+            && !address.is_loopback()
+            && !address.is_multicast()
     }
 
     /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down nobody can
     /// answer, and an address that was ours stays so.
-    pub(super) fn probe_address(&self, key: Key) {
+    pub(super) fn probe_address(&self, key: Key, first: First) {
         let (up, transmits, now) = (self.is_up(key.0), self.transmits.get(), self.now());
-        if !self.may_clash(key.0) || (up && transmits == 0) {
+        if !self.may_clash(key) || (up && transmits == 0) {
             return self.settle(key);
         }
         let barred = match self.addresses.borrow_mut().get_mut(&key) {
             Some(own) if up => {
                 own.standing = Standing::Tentative;
                 own.left = transmits;
-                own.due = Some(now.after(MOST_DELAY.mul_f64(fastrand::f64())));
+                own.due = Some(match first {
+                    First::Now => now,
+                    First::Later => now.after(MOST_DELAY.mul_f64(fastrand::f64())),
+                });
                 true
             }
             Some(own) => {
@@ -158,6 +175,8 @@ impl Nd {
                 own.due = Some(now.after(self.retransmit.get()));
             }
             self.ask_for_own(key);
+            let asked = self.transmits.get().saturating_sub(left - 1);
+            self.observed(key, Standing::Tentative, asked);
         }
     }
 
@@ -184,7 +203,8 @@ impl Nd {
         if is_link_local(key.1) {
             self.follow_link_local(key.0);
         }
-        if was.is_some_and(|was| was != Standing::Ours) {
+        // As VPP: without questions there are no news either.
+        if self.transmits.get() > 0 && self.may_clash(key) && was.is_some_and(|was| was != Standing::Ours) {
             self.observed(key, Standing::Ours, self.transmits.get());
         }
     }

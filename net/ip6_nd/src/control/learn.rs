@@ -1,12 +1,18 @@
 //! What becomes of a neighbour when a message speaks of it. RFC 4861 7.2.3, 7.2.5 and appendix C.
 
+use std::net::Ipv6Addr;
+
+use shoal_interface::SwIfIndex;
 use shoal_neighbor::table::Proof;
 use shoal_neighbor::{Role, State};
 use shoal_wire::MacAddress;
+use shoal_wire::ip6_address::ALL_NODES;
 use shoal_wire::nd::NaFlags;
 
 use super::Nd;
 use crate::Key;
+use crate::counters::Kind;
+use crate::frame::{self, Way};
 
 /// What is to be done with an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +66,19 @@ enum Asked {
 }
 
 impl Nd {
+    /// Tells all nodes of a link that an address is this router's, without being asked (RFC 4861 7.2.6); false without
+    /// a buffer or an interface.
+    pub fn announce(&self, interface: SwIfIndex, address: Ipv6Addr) -> bool {
+        let Ok(data) = self.interfaces.data(interface) else { return false };
+        let way = Way::to_group(data.mac(), address, ALL_NODES);
+        let frame = frame::advertisement(&way, address, NaFlags::ROUTER | NaFlags::OVERRIDE);
+        let sent = frame.is_some_and(|bytes| self.send(interface, &bytes));
+        if sent {
+            self.counters.count_tx(Kind::UnsolicitedAdvertisement, 0, interface);
+        }
+        sent
+    }
+
     fn known(&self, key: Key) -> Option<(MacAddress, State)> {
         let neighbour = self.neighbours.get(key)?;
         Some((neighbour.mac, self.neighbours.state(key).unwrap_or(State::Stale)))

@@ -8,7 +8,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::nd::{NaFlags, NeighborAdvertisement};
 
-use super::receive::{Eyes, Headers, Told, Wrong, wrong};
+use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::Fact;
 
@@ -36,9 +36,6 @@ pub enum Error {
     Options,
     /// neighbor advertisements that break a rule of RFC 4861 7.1.2
     Invalid,
-    /// link-layer address is not the one of the frame
-    #[counter("l2_address_mismatch")]
-    L2Mismatch,
     /// neighbor advertisements for a target not on link
     TargetElsewhere,
     /// neighbor advertisements from source not on link
@@ -93,7 +90,7 @@ impl PacketNode for Advertisement {
         let (target, flags, mac) = (message.target(), message.flags(), options.target_link_layer());
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { target, flags: flags.0, from });
-        headers.check_mac(mac)?;
+        check_mac(mac)?;
         let (link, our_mac) = self.eyes.link(rx, cx.guard())?;
         let (fact, local) = if link.own(target).is_some() {
             // RFC 4862 5.4.4: whatever its standing, there are two of it now. Our own words may come back to us.

@@ -14,6 +14,7 @@ use shoal_neighbor::throttle::Throttle;
 use shoal_neighbor::{MOST_HELD_EACH, Question};
 
 use super::receive::{Eyes, key};
+use crate::Link;
 use crate::counters::Kind;
 use crate::frame;
 use crate::protocol::way_of;
@@ -73,8 +74,11 @@ pub struct Trace {
     tx: u32,
 }
 
-/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. As for
+/// ARP, one packet that comes soon after a change is to be enough to see it.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// The control plane is told that packets go to a neighbour once in this time and thread.
+const USED: Duration = Duration::from_millis(100);
 
 /// Whom to ask for, and with which address of ours.
 pub(crate) struct Target {
@@ -90,16 +94,17 @@ pub(crate) struct Asker {
     pub(crate) adjacencies: AdjTable,
     wait: Sender<Waiting<Ipv6Addr>>,
     asked: Throttle,
+    used: Throttle,
 }
 
 impl Asker {
     pub(crate) fn new(eyes: Eyes, adjacencies: AdjTable, wait: Sender<Waiting<Ipv6Addr>>) -> Self {
-        Asker { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL) }
+        Asker { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
     }
 
-    /// How often a neighbour was asked for lately on this thread.
-    pub(crate) fn lately(&self, interface: SwIfIndex, next_hop: Ipv6Addr, cx: &FrameCx<'_>) -> u32 {
-        self.asked.hit(cx.thread(), key(interface, next_hop), cx.now())
+    /// How often the control plane was told lately on this thread that packets go to a neighbour.
+    pub(crate) fn told_used(&self, interface: SwIfIndex, next_hop: Ipv6Addr, cx: &FrameCx<'_>) -> u32 {
+        self.used.hit(cx.thread(), key(interface, next_hop), cx.now())
     }
 
     /// Asks for a packet's neighbour unless that was done just now, and keeps the packet.
@@ -111,14 +116,18 @@ impl Asker {
         if !data.is_up() {
             return cx.drop(buffer, Error::Down);
         }
-        let ours = self.eyes.links.get(interface, cx.guard()).and_then(|l| l.source_for(next_hop));
-        let Some(source) = source.or(ours) else { return cx.drop(buffer, Error::NoSourceAddress) };
-        let before = self.lately(interface, next_hop, cx);
+        // RFC 4861 7.2.2: any address of the interface will do; VPP takes the link-local one.
+        let us = self.eyes.links.get(interface, cx.guard());
+        let other = || us.and_then(|us| us.source_for(next_hop));
+        let Some(source) = us.and_then(Link::link_local).or(source).or_else(other) else {
+            return cx.drop(buffer, Error::NoSourceAddress);
+        };
+        let before = self.asked.hit(cx.thread(), key(interface, next_hop), cx.now());
         if before == 0 {
-            let question = Question { interface, mac: data.mac(), source, to: None, target: next_hop };
+            let question = Question { interface, data, source, to: None, target: next_hop };
             let frame = frame::solicitation(&way_of(&question), next_hop);
             let bytes = frame.as_ref().and_then(|(bytes, len)| bytes.get(..*len)).unwrap_or_default();
-            let Some(request) = frame::packet(bytes, interface, cx.cache()) else {
+            let Some(request) = frame::packet(bytes, (interface, &data), cx.cache()) else {
                 return cx.drop(buffer, Error::NoBuffers);
             };
             cx.send(Next::Output.edge(), request);

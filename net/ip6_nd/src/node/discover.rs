@@ -43,7 +43,7 @@ impl Discover {
     /// packets go there.
     fn stale(&self, mut buffer: Buffer, adj: &Adj, next_hop: Ipv6Addr, way: AdjIndex, cx: &mut FrameCx<'_>) {
         let interface = adj.tx();
-        if self.0.lately(interface, next_hop, cx) == 0 {
+        if self.0.told_used(interface, next_hop, cx) == 0 {
             // A full channel is no harm: the next packet tells it again.
             let _ = self.0.eyes.tell.try_send(Fact::Used { interface, next_hop });
         }

@@ -38,7 +38,6 @@ pub(crate) enum Wrong {
     NotEnabled,
     Rule(NdInvalid),
     OptionIsGroup,
-    L2Mismatch,
 }
 
 /// The headers of a message.
@@ -67,14 +66,14 @@ impl Headers {
     pub(crate) fn message<'a>(&self, pkt: &'a Packet<'_>) -> &'a [u8] {
         pkt.data().get(..self.len).unwrap_or_default()
     }
+}
 
-    /// Whether a link-layer address is the one of the station that speaks: another's would send packets astray.
-    pub(crate) fn check_mac(&self, option: Option<MacAddress>) -> Result<(), Wrong> {
-        match option {
-            Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Wrong::OptionIsGroup),
-            Some(mac) if mac != self.from_mac => Err(Wrong::L2Mismatch),
-            _ => Ok(()),
-        }
+/// Whether a link-layer address is one station's. It need not be the frame's source: bonds and virtual routers speak
+/// with one address and receive with another, and RFC 4861 asks for nothing else.
+pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Wrong> {
+    match option {
+        Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Wrong::OptionIsGroup),
+        _ => Ok(()),
     }
 }
 
@@ -157,7 +156,6 @@ macro_rules! wrong {
                     Wrong::Rule(NdInvalid::HopLimit) => $error::HopLimit,
                     Wrong::Rule(NdInvalid::Options) | Wrong::OptionIsGroup => $error::Options,
                     Wrong::Rule(_) => $error::Invalid,
-                    Wrong::L2Mismatch => $error::L2Mismatch,
                 }
             }
         }

@@ -10,7 +10,7 @@ use shoal_buffer::{Buffer, FibIndex, Flags, Frame, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_icmp::Allowance;
-use shoal_interface::IfTable;
+use shoal_interface::{IfFlags, IfTable};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::nd::{HOP_LIMIT, Redirect};
 use shoal_wire::{Icmp6Type, IntoBytes, Ip6Header, IpProtocol, MacAddress};
@@ -76,6 +76,10 @@ impl Ip6Redirect {
     fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<Better, Error>> {
         let ip = pkt.header::<Ip6Header>()?;
         let (sender, destination) = (ip.src(), ip.dst());
+        // Nobody listens on a link that a program feeds.
+        if self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED) {
+            return None;
+        }
         let link = self.links.get(pkt.rx(), cx.guard())?;
         if !link.is_on_link(sender) || link.is_own(sender) || destination.is_multicast() {
             return None;
@@ -84,6 +88,10 @@ impl Ip6Redirect {
         let mac = adj.ethernet_rewrite()?.first_chunk().copied().map(MacAddress)?;
         // An IPv4 neighbour (RFC 8950 the other way round) has no address that the sender could be told.
         let Some(IpAddr::V6(target)) = adj.next_hop() else { return None };
+        // A host needs no way to itself.
+        if target == sender {
+            return None;
+        }
         // RFC 4861 4.5: a router is named by its link-local address and hosts believe no other (8.1); a host that is the
         // destination itself by that.
         if target != destination && !is_link_local(target) {

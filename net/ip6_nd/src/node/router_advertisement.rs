@@ -9,7 +9,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::nd_options::NdOption;
 
-use super::receive::{Eyes, Headers, Told, Wrong, wrong};
+use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::{Fact, MOST_PREFIXES, Said};
 
@@ -38,9 +38,6 @@ pub enum Error {
     /// router advertisements that break a rule of RFC 4861 6.1.2
     #[counter("router_advertisement_source_not_link_local")]
     Invalid,
-    /// link-layer address is not the one of the frame
-    #[counter("l2_address_mismatch")]
-    L2Mismatch,
     /// router advertisements from an address of this router
     SourceIsLocal,
     /// router advertisements received
@@ -105,7 +102,7 @@ impl PacketNode for RouterAdvertisement {
         };
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from, lifetime: said.lifetime_secs });
-        headers.check_mac(mac)?;
+        check_mac(mac)?;
         let (link, _) = self.eyes.link(rx, cx.guard())?;
         if link.own(from).is_some() {
             return Err(Error::SourceIsLocal);

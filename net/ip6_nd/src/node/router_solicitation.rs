@@ -7,7 +7,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 
-use super::receive::{Eyes, Headers, Told, Wrong, wrong};
+use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::Fact;
 
@@ -35,9 +35,6 @@ pub enum Error {
     Options,
     /// router solicitations that break a rule of RFC 4861 6.1.1
     Invalid,
-    /// link-layer address is not the one of the frame
-    #[counter("l2_address_mismatch")]
-    L2Mismatch,
     /// router solicitations from source not on link
     #[counter("router_solicitation_source_not_on_link")]
     SourceElsewhere,
@@ -84,7 +81,7 @@ impl PacketNode for RouterSolicitation {
         cx.trace(pkt, || Trace { from });
         let (_, options) = shoal_wire::nd::RouterSolicitation::check(&headers.ip, headers.message(pkt))?;
         let mac = options.source_link_layer();
-        headers.check_mac(mac)?;
+        check_mac(mac)?;
         let (link, _) = self.eyes.link(rx, cx.guard())?;
         if !from.is_unspecified() && (!link.is_on_link(from) || link.own(from).is_some()) {
             return Err(Error::SourceElsewhere);

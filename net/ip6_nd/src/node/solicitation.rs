@@ -3,18 +3,18 @@
 
 use std::net::Ipv6Addr;
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
 use shoal_wire::nd::{NaFlags, NeighborSolicitation};
 
-use super::receive::{Eyes, Headers, Told, Wrong, wrong};
+use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
 use crate::Standing;
 use crate::counters::Kind;
 use crate::fact::Fact;
-use crate::frame::{advertisement, answer_to};
+use crate::frame::{advertisement, answer_in_place, answer_to};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,6 @@ pub enum Error {
     Options,
     /// neighbor solicitations that break a rule of RFC 4861 7.1.1
     Invalid,
-    /// link-layer address is not the one of the frame
-    #[counter("l2_address_mismatch")]
-    L2Mismatch,
     /// neighbor solicitations from source not on link
     #[counter("neighbor_solicitation_source_not_on_link")]
     SourceElsewhere,
@@ -155,17 +152,14 @@ impl PacketNode for Solicitation {
         let asked = Question { target: message.target(), mac: options.source_link_layer() };
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { target: asked.target, from });
-        headers.check_mac(asked.mac)?;
+        check_mac(asked.mac)?;
         let flags = self.flags(rx, &headers, &asked, cx)?;
         let (_, our_mac) = self.eyes.link(rx, cx.guard())?;
         // The station that asks is where its frame came from, whether it says so or not.
         let way = answer_to(our_mac, asked.target, from, headers.from_mac);
         let answer = advertisement(&way, asked.target, flags).ok_or(Error::TooShort)?;
-        pkt.set_data(&answer).ok_or(Error::TooShort)?;
-        let meta = pkt.meta_mut();
-        meta.tx = rx;
-        let gone = Flags::LINK_MULTICAST.with(Flags::L4_CHECKSUM_OFFLOAD);
-        meta.flags = meta.flags.without(gone).with(Flags::LOCALLY_ORIGINATED);
+        let data = self.eyes.interfaces.get(rx, cx.guard());
+        answer_in_place(pkt, data, &answer).ok_or(Error::TooShort)?;
         self.eyes.counters.count_tx(Kind::NeighbourAdvertisement, cx.thread(), rx);
         cx.count(Error::Sent, 1);
         Ok(Next::Reply)

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use shoal_interface::SwIfIndex;
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{MODULE, Neighbours};
+use shoal_ip6_nd::{MODULE, Nd, Neighbours};
 use shoal_testkit::{PEER_MAC, Port, Router, STACK};
 use shoal_wire::ip6_address::solicited_node;
 use shoal_wire::nd::{HOP_LIMIT, NaFlags, NeighborAdvertisement, NeighborSolicitation};
@@ -25,11 +25,12 @@ pub fn router() -> (Router, Port) {
     (router, port)
 }
 
-/// A router without addresses.
+/// A router without addresses that asks for those it gets.
 pub fn quiet() -> (Router, Port) {
     let mut modules = STACK.to_vec();
     modules.push(&MODULE);
     let mut router = Router::new(&modules);
+    router.get::<Nd>().set_dad_transmits(1);
     let port = router.pg(0);
     router.pg(1);
     (router, port)

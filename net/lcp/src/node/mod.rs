@@ -1,9 +1,13 @@
 //! The data plane: four nodes of one kind that show packets to the kernel, and one that lets the kernel's frames out.
 
+mod osi;
+mod other;
 mod to_host;
 mod which;
 mod xc;
 
+pub(crate) use osi::{Osi, Protocols};
+pub(crate) use other::Other;
 pub(crate) use to_host::ToHost;
 pub(crate) use which::{ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt};
 pub(crate) use xc::Xc;

@@ -8,7 +8,7 @@ use shoal_buffer::{Buffer, Flags, Frame, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{FrameCx, FrameNode, NextNodes as _};
 use shoal_infra::Guard;
-use shoal_interface::IfTable;
+use shoal_interface::{IfFlags, IfTable};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Header, Ip6Header, MacAddress};
 
 use super::which::{Decide, Whose};
@@ -69,17 +69,32 @@ fn group(pkt: &Packet<'_>, kind: EtherType) -> Option<MacAddress> {
 }
 
 impl<D: Decide> ToHost<D> {
-    /// Puts a header of the link between router and kernel in front. What was there may be gone: the packet may be a
-    /// copy, or have been put together.
+    /// The header a packet was received behind, if it still lies there: a packet that was put together has none.
+    fn received(&self, pkt: &mut Packet<'_>, phy: SwIfIndex, guard: Guard<'_>) -> Option<EthernetHeader> {
+        let own = self.interfaces.get(phy, guard).mac();
+        pkt.push(EthernetHeader::LEN)?;
+        let header = pkt.header::<EthernetHeader>().copied();
+        pkt.pull(EthernetHeader::LEN)?;
+        let is_ours = |h: &EthernetHeader| h.dst() == own || h.dst().is_multicast();
+        header.filter(|h| h.ether_type() == D::TYPE && is_ours(h) && !h.src().is_multicast())
+    }
+
+    /// Puts the header in front that the packet was received behind, or else one of the link between router and kernel.
     fn address(
         &self,
         pkt: &mut Packet<'_>,
         (phy, host): (SwIfIndex, SwIfIndex),
+        received: Option<EthernetHeader>,
         guard: Guard<'_>,
     ) -> Result<(), Error> {
+        let data = self.interfaces.get(host, guard);
+        if !data.flags().has(IfFlags::ETHERNET) {
+            pkt.meta_mut().tx = host;
+            return Ok(());
+        }
         let own = self.interfaces.get(phy, guard).mac();
         let dst = group(pkt, D::TYPE).unwrap_or(own);
-        let header = EthernetHeader::new(self.interfaces.get(host, guard).mac(), dst, D::TYPE);
+        let header = received.unwrap_or_else(|| EthernetHeader::new(data.mac(), dst, D::TYPE));
         pkt.push(EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
         let front = pkt.data_mut().get_mut(..EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
         front.copy_from_slice(header.as_bytes());
@@ -89,7 +104,13 @@ impl<D: Decide> ToHost<D> {
         Ok(())
     }
 
-    fn show(&self, pkt: &Packet<'_>, pair: (SwIfIndex, SwIfIndex), cx: &mut FrameCx<'_>) {
+    fn show(
+        &self,
+        pkt: &Packet<'_>,
+        pair: (SwIfIndex, SwIfIndex),
+        received: Option<EthernetHeader>,
+        cx: &mut FrameCx<'_>,
+    ) {
         let guard = cx.guard();
         let Ok(mut buffer) = cx.cache().copy(pkt) else {
             cx.count(Error::NoBuffer, 1);
@@ -97,7 +118,7 @@ impl<D: Decide> ToHost<D> {
         };
         let mut copy = cx.cache().packet(&mut buffer);
         copy.meta_mut().share_trace(pkt.meta());
-        match self.address(&mut copy, pair, guard) {
+        match self.address(&mut copy, pair, received, guard) {
             Ok(()) => {
                 cx.count(Error::Shown, 1);
                 cx.send(Next::Output.edge(), buffer);
@@ -115,7 +136,10 @@ impl<D: Decide> ToHost<D> {
             cx.send(edge, buffer);
             return;
         };
-        let whose = self.decide.whose(&pkt);
+        // Linux asks for no neighbours on an interface without Ethernet.
+        let frames =
+            D::TYPE != EtherType::ARP || self.interfaces.get(host, guard).flags().has(IfFlags::ETHERNET);
+        let whose = if frames { self.decide.whose(&pkt) } else { Whose::Ours };
         cx.trace(&pkt, || Trace {
             rx: rx.0,
             host: host.0,
@@ -125,8 +149,9 @@ impl<D: Decide> ToHost<D> {
                 Whose::Both => "shown to the host",
             },
         });
+        let received = if whose == Whose::Ours { None } else { self.received(&mut pkt, rx, guard) };
         if whose == Whose::Host {
-            match self.address(&mut pkt, (rx, host), guard) {
+            match self.address(&mut pkt, (rx, host), received, guard) {
                 Ok(()) => {
                     cx.count(Error::ToHost, 1);
                     cx.send(Next::Output.edge(), buffer);
@@ -136,7 +161,7 @@ impl<D: Decide> ToHost<D> {
             return;
         }
         if whose == Whose::Both {
-            self.show(&pkt, (rx, host), cx);
+            self.show(&pkt, (rx, host), received, cx);
         }
         let edge = cx.next_feature(&mut pkt);
         cx.send(edge, buffer);

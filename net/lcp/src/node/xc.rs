@@ -1,9 +1,12 @@
-//! `linux-cp-xc`: what the kernel sends goes out as it is, by the interface the kernel has an image of.
-//! features of `device-input` -> **linux-cp-xc** -> interface-output
+//! `linux-cp-xc`: IP and ARP that the kernel sends, tagged or not, goes out as it is, by the interface the kernel has an image of. Frames
+//! of other types are not for the network unless an operator lets them pass, as in VPP: they go on.
+//! features of `device-input` -> **linux-cp-xc** -> interface-output | the next feature
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::{Cx, PacketNode};
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_interface::IfTable;
+use shoal_wire::{EtherType, EthernetHeader};
 
 use crate::peers::Peers;
 
@@ -13,6 +16,8 @@ pub(crate) enum Next {
     /// Out.
     #[node("interface-output")]
     Output,
+    /// Somebody else's.
+    Feature(Edge),
 }
 
 /// Why a packet is dropped here.
@@ -20,6 +25,8 @@ pub(crate) enum Next {
 pub(crate) enum Error {
     /// pair was deleted while the packet was on its way
     Gone,
+    /// no headroom for the sub-interface's tags
+    NoHeadroom,
 }
 
 /// What `show trace` says.
@@ -31,7 +38,10 @@ pub(crate) struct Trace {
 }
 
 /// Crosses.
-pub(crate) struct Xc(pub Peers);
+pub(crate) struct Xc {
+    pub peers: Peers,
+    pub interfaces: IfTable,
+}
 
 impl PacketNode for Xc {
     const NAME: &'static str = "linux-cp-xc";
@@ -41,8 +51,16 @@ impl PacketNode for Xc {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        let tx = self.0.of(rx).ok_or(Error::Gone)?;
+        let tx = self.peers.of(rx).ok_or(Error::Gone)?;
+        let kind = pkt.header::<EthernetHeader>().map(EthernetHeader::ether_type);
+        let (ip, tags) =
+            ([EtherType::IP4, EtherType::IP6, EtherType::ARP], [EtherType::VLAN, EtherType::QINQ]);
+        if !kind.is_some_and(|kind| ip.contains(&kind) || tags.contains(&kind)) {
+            return Ok(Next::Feature(cx.next_feature(pkt)));
+        }
         cx.trace(pkt, || Trace { rx: rx.0, tx: tx.0 });
+        // The image of a sub-interface is a port of its own: its frames have no tags.
+        self.interfaces.get(tx, cx.guard()).tag(pkt).ok_or(Error::NoHeadroom)?;
         pkt.meta_mut().tx = tx;
         Ok(Next::Output)
     }

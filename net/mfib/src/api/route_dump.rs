@@ -4,12 +4,13 @@ use shoal_adj::Family;
 use shoal_fib::Fib;
 use shoal_fib::api::IpTable;
 use shoal_message::{
-    AddressUnion, Count, FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, Message,
+    AddressUnion, Count, FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
+    Message, Mprefix,
 };
 use shoal_module::api::{Call, Dump};
 
 use super::route::{IpMroute, MfibEntryFlags, MfibItfFlags, MfibPath};
-use crate::{Entry, Itf, Member, Mfib};
+use crate::{Entry, EntryFlags, Itf, Member, Mfib};
 
 /// Asks for all multicast routes of a table.
 #[derive(Message)]
@@ -49,6 +50,23 @@ fn path(family: Family, itf: &Itf) -> MfibPath {
     MfibPath { itf_flags: MfibItfFlags(itf.flags.0.into()), path }
 }
 
+/// What packets get that no entry is for.
+fn default_route(table_id: u32, family: Family) -> IpMroute {
+    IpMroute {
+        table_id,
+        entry_flags: MfibEntryFlags(EntryFlags::DROP.0.into()),
+        rpf_id: 0,
+        prefix: Mprefix {
+            af: shoal_fib::api::af_of(family),
+            grp_address_length: 0,
+            grp_address: AddressUnion::default(),
+            src_address: AddressUnion::default(),
+        },
+        n_paths: Count::default(),
+        paths: Vec::new(),
+    }
+}
+
 fn route(table_id: u32, entry: &Entry) -> IpMroute {
     let family = entry.prefix.family();
     IpMroute {
@@ -67,10 +85,12 @@ impl Dump for IpMrouteDump {
         let parts = call.get::<Fib>().ok().zip(call.get::<Mfib>().ok());
         let all = parts.and_then(|(fib, mfib)| Some((mfib, fib.index_of(family, table_id).ok()?)));
         let places = all.as_ref().map(|(mfib, index)| mfib.places(family, *index));
+        let default = all.iter().map(|_| default_route(table_id, family)).collect::<Vec<_>>();
+        let default = default.into_iter().map(|route| IpMrouteDetails { route });
         // Each is told as it is when its turn comes, if it is still there.
-        places.into_iter().flatten().filter_map(move |place| {
+        default.chain(places.into_iter().flatten().filter_map(move |place| {
             let (mfib, _) = all.as_ref()?;
             Some(IpMrouteDetails { route: route(table_id, &mfib.entry_at(place)?) })
-        })
+        }))
     }
 }

@@ -11,7 +11,7 @@ use shoal_interface::IfTable;
 
 use super::mark::Mark;
 use crate::MfibTable;
-use crate::family::Ip;
+use crate::family::{Ip, is_link_group};
 
 /// Where a packet goes next: an edge.
 #[derive(Clone, Copy)]
@@ -85,7 +85,8 @@ impl<F: Ip> PacketNode for MfibLookup<F> {
                 *pkt.scratch::<Mark>() = Mark { entry, done: 0, on_link: u32::from(on_link) };
                 Ok(Next(1, PhantomData))
             }
-            _ if F::UNICAST_KNOWS_LINKS => Ok(Next(2, PhantomData)),
+            // RFC 5771, 4: groups of the link are for this router, too.
+            _ if F::UNICAST_KNOWS_LINKS || is_link_group(F::FAMILY, group) => Ok(Next(2, PhantomData)),
             _ => Err(Error::NoRoute),
         }
     }

@@ -1,9 +1,8 @@
 //! `ip4-replicate`, `ip6-replicate`: one packet for each interface of the entry, and one for this router if it listens.
 //! the RPF check -> **replicate** -> rewrite | local delivery | itself, with what is left to do
 //!
-//! A frame node, because one packet becomes many. Copies are whole copies, bytes and all: a packet has one owner, and
-//! bytes that two packets share would have to be counted, and never changed behind the headers. The last taker gets
-//! the packet itself.
+//! A frame node, because one packet becomes many. Copies share the payload, for nothing behind the headers is changed on
+//! the way out; but this router itself gets a copy of every byte. The last taker gets the packet itself.
 //!
 //! However many interfaces an entry has, one call makes at most [`MOST_COPIES`]: packets that need more come round again
 //! behind what was made, which is sent meanwhile. So copies of one burst do not use up all buffers.
@@ -13,7 +12,7 @@ use std::marker::PhantomData;
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::{Buffer, Flags, Frame, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, TraceLine};
-use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes};
+use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes, Taker};
 use shoal_infra::Guard;
 
 use super::mark::Mark;
@@ -23,9 +22,6 @@ use crate::table::EntryData;
 
 /// Most copies made in one call, but for one more of each packet.
 const MOST_COPIES: usize = 1024;
-
-/// Copies of one packet that are traced with it.
-const MOST_TRACED: u32 = 16;
 
 /// Where a packet goes next: an edge.
 #[derive(Clone, Copy)]
@@ -59,7 +55,7 @@ pub(crate) enum Error {
 /// What `show trace` says.
 #[derive(TraceLine)]
 #[line("replicate: entry {entry} copy {copy}")]
-struct Trace {
+pub(crate) struct Trace {
     entry: u32,
     copy: u32,
 }
@@ -71,23 +67,58 @@ pub(crate) struct Replicate<F> {
     pub family: PhantomData<F>,
 }
 
-/// One taker of a packet.
+/// Who takes a packet.
 #[derive(Clone, Copy)]
-enum Taker {
+enum Who {
     Local,
     Out(AdjIndex),
 }
 
+/// One taker of an entry's packets, and the place behind it.
+#[derive(Clone, Copy)]
+struct Place {
+    who: Who,
+    entry: u32,
+    behind: u32,
+}
+
+impl Taker for Place {
+    type Trace = Trace;
+
+    fn address(&self, pkt: &mut Packet<'_>) -> Edge {
+        let meta = pkt.meta_mut();
+        match self.who {
+            Who::Local => {
+                // Nobody is told of what is wrong with it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
+                meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
+                LOCAL
+            }
+            Who::Out(adj) => {
+                meta.adj = adj.0;
+                REWRITE
+            }
+        }
+    }
+
+    fn trace(&self) -> Trace {
+        Trace { entry: self.entry, copy: self.behind - 1 }
+    }
+
+    fn wants_all(&self) -> bool {
+        matches!(self.who, Who::Local)
+    }
+}
+
 impl<F: Ip> Replicate<F> {
-    /// The first taker from place `from` on, and the place behind it. A packet never leaves by the interface it came by.
+    /// The first taker from place `from` on. A packet never leaves by the interface it came by.
     fn taker(
         &self,
         entry: &EntryData,
         (from, mark, rx): (u32, Mark, SwIfIndex),
         guard: Guard<'_>,
-    ) -> Option<(Taker, u32)> {
+    ) -> Option<Place> {
         if from == 0 && entry.local {
-            return Some((Taker::Local, 1));
+            return Some(Place { who: Who::Local, entry: mark.entry, behind: 1 });
         }
         if mark.on_link != 0 {
             return None;
@@ -97,65 +128,28 @@ impl<F: Ip> Replicate<F> {
         (first..).zip(places).find_map(|(place, index)| {
             let adj = self.adjacencies.get(*index, guard);
             let goes = adj.kind() == AdjKind::Multicast && adj.tx() != rx;
-            goes.then_some((Taker::Out(*index), place + 1))
+            goes.then_some(Place { who: Who::Out(*index), entry: mark.entry, behind: place + 1 })
         })
     }
 
-    /// Marks a packet for its taker; returns the way.
-    fn address(pkt: &mut Packet<'_>, taker: Taker) -> Edge {
-        let meta = pkt.meta_mut();
-        match taker {
-            Taker::Local => {
-                // Nobody is told of what is wrong with it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
-                meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
-                LOCAL
-            }
-            Taker::Out(adj) => {
-                meta.adj = adj.0;
-                REWRITE
-            }
-        }
-    }
-
-    fn one(&self, mut buffer: Buffer, left: &mut usize, cx: &mut FrameCx<'_>) {
+    fn one(&self, mut buffer: Buffer, most: &mut usize, cx: &mut FrameCx<'_>) {
         let guard = cx.guard();
         let mut pkt = cx.cache().packet(&mut buffer);
-        let mark = *pkt.scratch::<Mark>();
-        let rx = pkt.rx();
+        let (mark, rx) = (*pkt.scratch::<Mark>(), pkt.rx());
         let entry = self.table.entry(mark.entry, guard);
-        let Some((mut taker, mut place)) = self.taker(entry, (mark.done, mark, rx), guard) else {
-            cx.drop(buffer, Error::NoOther);
-            return;
-        };
-        while let Some((next, behind)) = self.taker(entry, (place, mark, rx), guard) {
-            if *left == 0 {
-                let done = place - 1;
-                *pkt.scratch::<Mark>() = Mark { done, ..mark };
+        let after = |from| self.taker(entry, (from, mark, rx), guard);
+        let takers = std::iter::successors(after(mark.done), |place| after(place.behind));
+        let done = cx.replicate(buffer, takers, most);
+        cx.count(Error::Copies, done.copies as u64);
+        cx.count(Error::NoBuffer, done.missed as u64);
+        match done.left {
+            None => {}
+            Some((buffer, None)) => cx.drop(buffer, Error::NoOther),
+            Some((mut buffer, Some(place))) => {
+                *cx.cache().packet(&mut buffer).scratch::<Mark>() = Mark { done: place.behind - 1, ..mark };
                 cx.send(AGAIN, buffer);
-                return;
             }
-            cx.trace(&pkt, || Trace { entry: mark.entry, copy: place - 1 });
-            Self::copy(&pkt, taker, place <= MOST_TRACED, cx);
-            *left -= 1;
-            (taker, place) = (next, behind);
         }
-        cx.trace(&pkt, || Trace { entry: mark.entry, copy: place - 1 });
-        let edge = Self::address(&mut pkt, taker);
-        cx.send(edge, buffer);
-    }
-
-    fn copy(pkt: &Packet<'_>, taker: Taker, traced: bool, cx: &mut FrameCx<'_>) {
-        let Ok(mut buffer) = cx.cache().copy(pkt) else {
-            cx.count(Error::NoBuffer, 1);
-            return;
-        };
-        let mut copy = cx.cache().packet(&mut buffer);
-        if traced {
-            copy.meta_mut().share_trace(pkt.meta());
-        }
-        let edge = Self::address(&mut copy, taker);
-        cx.count(Error::Copies, 1);
-        cx.send(edge, buffer);
     }
 }
 
@@ -165,9 +159,9 @@ impl<F: Ip> FrameNode for Replicate<F> {
     type Error = Error;
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
-        let mut left = MOST_COPIES;
+        let mut most = MOST_COPIES;
         for buffer in frame.drain() {
-            self.one(buffer, &mut left, cx);
+            self.one(buffer, &mut most, cx);
         }
     }
 }

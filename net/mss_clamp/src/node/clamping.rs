@@ -98,6 +98,7 @@ impl<const IP6: bool, const TX: bool> PacketNode for Clamping<IP6, TX> {
 }
 
 impl<const IP6: bool, const TX: bool> Optional for Clamping<IP6, TX> {
+    const NAME: &'static str = <Self as PacketNode>::NAME;
     type Facts<'g> = u16;
 
     #[inline(always)]

@@ -59,6 +59,16 @@ impl<A: Address> Asking<A> {
         Some(ask)
     }
 
+    /// A neighbour was asked just now, and nobody is there who could answer by itself: what a program answers counts, but
+    /// it is asked no more, and no packet waits.
+    fn note(&mut self, key: Key<A>, source: A, now: Time) {
+        if self.asks.len() < MOST_ASKED {
+            let next = now.after(PATIENCE);
+            let ask = || Ask { tries: TRIES, next, source: Some(source), held: Vec::new() };
+            self.asks.entry(key).or_insert_with(ask).next = next;
+        }
+    }
+
     /// Keeps a packet; hands it back when there is no room. The neighbour was asked just now.
     fn keep(&mut self, waiting: Waiting<A>, now: Time) -> Result<(), Buffer> {
         let Waiting { interface, next_hop, source, link, buffer } = waiting;
@@ -90,10 +100,23 @@ impl<P: Protocol> Neighbours<P> {
             return self.send_on(key, waiting.link, waiting.buffer);
         }
         let link = waiting.link;
+        if !self.interfaces.has_stations(key.0) {
+            self.asking.borrow_mut().note(key, waiting.source, self.graph.clock().now());
+            self.ring();
+            return self.not_sent(key, link, waiting.buffer, NotSent::Refused);
+        }
         let kept = self.asking.borrow_mut().keep(waiting, self.graph.clock().now());
         match kept {
             Ok(()) => self.ring(),
             Err(buffer) => self.not_sent(key, link, buffer, NotSent::Refused),
+        }
+    }
+
+    /// Asks for a neighbour before anything is to be sent to it, once, unless it is known or being asked for.
+    pub fn ask_ahead(&self, key: Key<P::Addr>) {
+        let nobody = self.interfaces.is_loopback(key.0);
+        if !nobody && self.table.borrow().get(key).is_none() && !self.is_asked(key) {
+            self.ask_everybody(key, self.protocol.source_for(key));
         }
     }
 
@@ -189,7 +212,11 @@ impl<P: Protocol> Neighbours<P> {
             let open = self.asking.borrow().asks.get(&key).map(|ask| (ask.tries, ask.source));
             let Some((tries, source)) = open else { continue };
             if tries >= TRIES {
-                self.silent(key);
+                if self.interfaces.has_stations(key.0) || self.table.borrow().get(key).is_some() {
+                    self.silent(key);
+                } else {
+                    self.give_up(|k| k == key, NotSent::Silent);
+                }
                 continue;
             }
             if let Some(ask) = self.asking.borrow_mut().asks.get_mut(&key) {
@@ -273,7 +300,7 @@ impl<P: Protocol> Neighbours<P> {
         if !data.is_up() {
             return;
         }
-        let question = Question { interface, mac: data.mac(), source, to, target };
+        let question = Question { interface, data, source, to, target };
         let mut main = self.graph.main();
         // Without a buffer this try is lost; the next one comes by the clock.
         if let Some(buffer) = self.protocol.question(&question, main.cache()) {

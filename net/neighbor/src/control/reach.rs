@@ -140,9 +140,10 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// A neighbour that is known is in a state from now on. Static ones are not doubted.
+    /// A neighbour that is known is in a state from now on. Static ones are not doubted, nor those on a link where
+    /// nobody could confirm.
     pub fn doubt(&self, key: Key<P::Addr>, state: State) {
-        let Some(timing) = P::TIMING else { return };
+        let Some(timing) = P::TIMING.filter(|_| self.interfaces.has_stations(key.0)) else { return };
         if self.table.borrow().get(key).is_none_or(|n| n.origin == Origin::Static) {
             return;
         }

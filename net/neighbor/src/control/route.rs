@@ -1,5 +1,6 @@
 //! Host routes: a neighbour on a connected network is an entry of the forwarding table.
 
+use shoal_adj::AdjKind;
 use shoal_fib::FibIndex;
 use shoal_interface::SwIfIndex;
 
@@ -17,6 +18,9 @@ impl<P: Protocol> Neighbours<P> {
             return None;
         }
         let fib = P::fib_of(&self.interfaces.data(key.0).ok()?);
+        if self.belongs_elsewhere(fib, key) {
+            return None;
+        }
         match self.protocol.announce(fib, key) {
             Ok(()) => Some(fib),
             Err(e) => {
@@ -24,6 +28,19 @@ impl<P: Protocol> Neighbours<P> {
                 None
             }
         }
+    }
+
+    /// Whether an address is in another interface's network: packets for it go there, unless a route says otherwise.
+    fn belongs_elsewhere(&self, fib: FibIndex, (interface, address): Key<P::Addr>) -> bool {
+        let adj = self.adjacencies.first(self.fib.lookup(fib, address));
+        let there = adj.tx();
+        let connected = match adj.kind() {
+            AdjKind::Glean => true,
+            // Another station has it there.
+            AdjKind::Rewrite | AdjKind::Incomplete => self.get((there, address)).is_some(),
+            _ => false,
+        };
+        connected && there != interface && self.protocol.lender(interface) != Some(there)
     }
 
     /// Takes a neighbour's host route away.
@@ -34,7 +51,7 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// An interface may use another table now: its neighbours' host routes follow.
+    /// An interface may use another table now, or have another network: its neighbours' host routes follow.
     pub fn move_routes(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let strayed: Vec<(Key<P::Addr>, FibIndex)> = {
@@ -42,8 +59,18 @@ impl<P: Protocol> Neighbours<P> {
             let routes = installed.iter().filter_map(|(key, i)| Some((*key, i.route?)));
             routes.filter(|(key, fib)| key.0 == interface && *fib != P::fib_of(&data)).collect()
         };
-        for (key, old) in strayed {
-            self.withdraw(key, Some(old));
+        for (key, old) in &strayed {
+            self.withdraw(*key, Some(*old));
+        }
+        let without: Vec<Key<P::Addr>> = {
+            let installed = self.installed.borrow();
+            let of = installed.iter().filter(|(key, i)| key.0 == interface && i.route.is_none());
+            of.map(|(key, _)| *key).collect()
+        };
+        let wanted = without
+            .into_iter()
+            .filter(|key| self.get(*key).is_some_and(|neighbour| neighbour.fib_entry == FibEntry::Wanted));
+        for key in strayed.into_iter().map(|(key, _)| key).chain(wanted) {
             let route = self.announce(key, FibEntry::Wanted);
             if let Some(installed) = self.installed.borrow_mut().get_mut(&key) {
                 installed.route = route;

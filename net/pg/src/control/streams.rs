@@ -12,6 +12,7 @@ use shoal_module::cli::nearest;
 use super::{CreateInterface, Pg};
 use crate::data::{Blueprint, Offload, Order, Random, Template};
 use crate::node::stream::{Filler, Marks, StreamQueue};
+use crate::receive::Receive;
 use crate::stream::{Pace, Shared, Size, Source, StreamSpec};
 use crate::{Mode, PgError};
 
@@ -100,16 +101,9 @@ impl Pg {
         let wrong = |why: String| PgError::Stream(spec.name.clone(), why);
         check(&spec).map_err(wrong)?;
         let size = size(&spec).map_err(wrong)?;
-        let worker = spec.worker.unwrap_or(0);
         let workers = self.graph.threads().len() - 1;
-        if worker >= workers.max(1) {
-            let there = if workers == 0 {
-                "no workers, only 0 for the main thread".to_owned()
-            } else {
-                format!("0 to {}", workers - 1)
-            };
-            return Err(wrong(format!("no worker {worker}: there are {there}")));
-        }
+        // A number beyond the last worker begins again at the first, so that a script runs with any number of workers.
+        let worker = spec.worker.unwrap_or(0) % workers.max(1);
         let node = spec.node.as_deref().map(|n| self.graph.node(n)).transpose()?;
         let index = self.free_index(&spec.name);
         let interface = match spec.interface {
@@ -123,6 +117,7 @@ impl Pg {
         let shared = Arc::new(Shared::new(limit(&spec), spec.rate, spec.maxframe));
         let offload = if spec.flags.has(Flags::L4_CHECKSUM_OFFLOAD) { Offload::L4 } else { Offload::No };
         let marks = marks(&spec, interface);
+        let receive = self.of(interface).map(|port| port.receive()).unwrap_or_default();
         let kind = if matches!(spec.source, Source::Packets(_)) { Kind::Replayed } else { Kind::Described };
         let recipe = match &spec.source {
             Source::Blueprint(blueprint) => {
@@ -137,6 +132,7 @@ impl Pg {
             node,
             mode,
             marks,
+            receive,
             offload,
             filler: filler(spec.source, size, offload),
             random: Random(0x9e37_79b9_7f4a_7c15),
@@ -269,6 +265,8 @@ impl Pg {
             node,
             mode,
             marks,
+            // Described packets say themselves what they leave open.
+            receive: Receive::default(),
             offload,
             filler: filler(Source::Blueprint(blueprint), size, offload),
             random: Random(0x9e37_79b9_7f4a_7c15),

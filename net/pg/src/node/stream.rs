@@ -14,6 +14,7 @@ use shoal_interface::IfTable;
 use super::input::{Entry, Error, enter};
 use crate::Mode;
 use crate::data::{Blueprint, Offload, Order, Random, Template};
+use crate::receive::Receive;
 use crate::stream::{Pace, Shared, Size};
 
 /// What a stream's packets are made of.
@@ -44,6 +45,8 @@ pub(crate) struct StreamQueue {
     pub(crate) node: Option<NodeIndex>,
     pub(crate) mode: Mode,
     pub(crate) marks: Marks,
+    /// What the interface's device says of packets of a capture.
+    pub(crate) receive: Receive,
     pub(crate) offload: Offload,
     pub(crate) filler: Filler,
     pub(crate) random: Random,
@@ -100,6 +103,7 @@ impl StreamQueue {
     /// Makes packets one by one; tells how many bytes.
     fn singles(&mut self, cx: &mut FrameCx<'_>, frame: &mut Frame, count: usize) -> usize {
         let mut total = 0;
+        let replayed = matches!(self.filler, Filler::Packets(_));
         for _ in 0..count {
             let bytes = match &mut self.filler {
                 Filler::Packets(packets) => {
@@ -122,7 +126,11 @@ impl StreamQueue {
             };
             let Ok(mut buffer) = cx.cache().alloc_data(bytes) else { break };
             total += bytes.len();
-            mark(&mut cx.cache().packet(&mut buffer), &self.marks);
+            let mut pkt = cx.cache().packet(&mut buffer);
+            mark(&mut pkt, &self.marks);
+            if replayed {
+                self.receive.mark(&mut pkt, self.mode);
+            }
             self.number += 1;
             if let Err(buffer) = frame.push(buffer) {
                 cx.cache().free(buffer);

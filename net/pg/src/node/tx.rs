@@ -17,8 +17,8 @@ use crate::interface::{Mode, Outlets, Port};
 /// Why a packet is dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// gso disabled on itf  -- gso packet
-    #[counter("gso disabled on itf  -- gso packet")]
+    /// gso disabled on itf  -- gso packet drop
+    #[counter("gso disabled on itf  -- gso packet drop")]
     GsoDisabled,
     /// packets merged into another
     #[severity(info)]
@@ -59,7 +59,7 @@ impl FrameNode for Tx {
             }
         }
         if self.port.gso_size == 0 && flags.has(Flags::GSO) {
-            drop_large(frame, cx);
+            count_large(frame, cx);
         }
         if self.port.gso_size > 0 && self.port.coalesce.load(Ordering::Relaxed) {
             self.merge(frame, cx);
@@ -75,19 +75,16 @@ impl FrameNode for Tx {
     }
 }
 
-/// Drops packets that this interface cannot carry; the others stay in order.
+/// Counts packets that a device without segmentation could not send. They are captured all the same, as in VPP: the
+/// counter is the finding.
 #[cold]
-fn drop_large(frame: &mut Frame, cx: &mut FrameCx<'_>) {
-    let mut kept = cx.blank();
-    for mut buffer in frame.drain() {
-        if cx.cache().packet(&mut buffer).flags().has(Flags::GSO) {
-            cx.drop(buffer, Error::GsoDisabled);
-        } else if let Err(buffer) = kept.push(buffer) {
-            cx.cache().free(buffer);
-        }
+fn count_large(frame: &mut Frame, cx: &FrameCx<'_>) {
+    let memory = cx.memory();
+    let mut large = 0;
+    for i in 0..frame.len() {
+        large += u64::from(frame.packet(memory, i).is_some_and(|pkt| pkt.flags().has(Flags::GSO)));
     }
-    frame.append(&mut kept);
-    cx.recycle(kept);
+    cx.count(Error::GsoDisabled, large);
 }
 
 impl Tx {

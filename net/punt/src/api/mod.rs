@@ -3,6 +3,7 @@
 mod redirect;
 mod redirect_v2;
 mod set;
+mod socket;
 
 use shoal_message::Retval;
 use shoal_module::api::{ApiMessage, ApiPart, Folder};
@@ -14,7 +15,16 @@ pub static PUNT: ApiPart = ApiPart {
     file: "punt",
     folder: Folder::Core,
     version: "2.2.1",
-    messages: &[ApiMessage::request::<set::SetPunt>()],
+    messages: &[
+        ApiMessage::request::<set::SetPunt>(),
+        ApiMessage::request::<socket::PuntSocketRegister>(),
+        ApiMessage::sent::<socket::PuntSocketRegisterReply>(),
+        ApiMessage::dump::<socket::PuntSocketDump>(),
+        ApiMessage::sent::<socket::PuntSocketDetails>(),
+        ApiMessage::request::<socket::PuntSocketDeregister>(),
+        ApiMessage::dump::<socket::PuntReasonDump>(),
+        ApiMessage::sent::<socket::PuntReasonDetails>(),
+    ],
 };
 
 /// Messages that VPP has in `ip.api`.
@@ -39,6 +49,16 @@ fn retval(error: &PuntError) -> Retval {
         | PuntError::NotPunted { .. }
         | PuntError::TcpPort(_)
         | PuntError::Protocol(_)
+        | PuntError::NotConfigured
+        | PuntError::Open(_)
+        | PuntError::Socket(_)
+        | PuntError::Path { .. }
+        | PuntError::NotUdp(_)
+        | PuntError::NoPort
+        | PuntError::Version(_)
+        | PuntError::NoReason { .. }
+        | PuntError::ReasonTaken { .. }
+        | PuntError::TooManyReasons(_)
         | PuntError::Graph(_) => Retval::UNSPECIFIED,
         PuntError::NotRedirected { .. } => Retval::NO_SUCH_ENTRY,
         PuntError::NoRate => Retval::INVALID_VALUE,

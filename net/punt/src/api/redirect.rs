@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use shoal_adj::Family;
 use shoal_fib::api::{af_of, family_if, path_of};
-use shoal_fib::{Fib, Path};
+use shoal_fib::{Fib, Path, Via};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_message::{
     AddressUnion, FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
@@ -86,7 +86,12 @@ pub(super) fn set(call: &Call, family: Family, rx: Rx, paths: Option<&[FibPath]>
     };
     let fib = call.get::<Fib>().map_err(|_| Retval::UNSPECIFIED)?;
     let paths: Result<Vec<Path>, Retval> = paths.iter().map(|path| path_of(&fib, family, path)).collect();
-    punt.redirect(family, rx, &paths?).map_err(|e| retval(&e))
+    let mut paths = paths?;
+    if paths.is_empty() {
+        // As with VPP a redirect without ways leads nowhere.
+        paths.push(Via::Drop.into());
+    }
+    punt.redirect(family, rx, &paths).map_err(|e| retval(&e))
 }
 
 /// What is redirected of a family: of one interface, or all.

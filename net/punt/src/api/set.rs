@@ -17,7 +17,7 @@ pub enum PuntType {
     /// A protocol.
     #[entry("PUNT_API_TYPE_IP_PROTO")]
     IpProto = 1,
-    /// A reason of VPP's, which this router does not have.
+    /// A reason for which a feature punts.
     #[entry("PUNT_API_TYPE_EXCEPTION")]
     Exception = 2,
 }
@@ -94,7 +94,16 @@ impl Value for PuntUnion {
 }
 
 impl PuntUnion {
-    fn read<T: Value>(self) -> Result<T, Retval> {
+    /// The bytes of one of its kinds, and zeros.
+    pub(super) fn of(value: &impl Value) -> PuntUnion {
+        let mut bytes = Vec::with_capacity(4);
+        value.encode(&mut bytes);
+        let mut all = [0; 4];
+        all.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        PuntUnion(all)
+    }
+
+    pub(super) fn read<T: Value>(self) -> Result<T, Retval> {
         T::decode(&mut Input::new(&self.0)).map_err(|_| Retval::INVALID_VALUE)
     }
 }

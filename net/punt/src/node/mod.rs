@@ -1,10 +1,16 @@
-//! The data plane: two features of the punt arcs, for both families.
+//! The data plane: two features of the punt arcs, for both families, and the nodes of punt sockets.
 
+mod dispatch;
 mod policer;
 mod redirect;
+mod socket;
+mod socket_rx;
 
+pub(crate) use dispatch::{DISPATCH, Dispatch};
 pub(crate) use policer::Policer;
 pub(crate) use redirect::Redirector;
+pub(crate) use socket::{By, Error as TxError, Item, ToSocket};
+pub(crate) use socket_rx::{RxError, SOCKET_RX, SocketRx};
 
 /// What differs between the families.
 pub(crate) trait Kind: Copy + Send + Sync + 'static {

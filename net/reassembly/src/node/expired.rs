@@ -42,7 +42,7 @@ impl<F: Family> PacketNode for Expired<F> {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Self::Next, Error> {
         let ticket = *pkt.scratch::<Ticket>();
         cx.trace(pkt, || "the rest did not come in time");
-        if ticket.told == 0 {
+        if ticket.told == 0 || ticket.for_us == 0 && !F::TELLS_TRANSIT {
             return Err(Error::Timeout);
         }
         // The first fragment is there, so that the sender knows what is spoken of.

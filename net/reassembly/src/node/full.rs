@@ -1,12 +1,14 @@
-//! `ip4-full-reassembly`, `ip6-full-reassembly`: put datagrams together. RFC 791, 3.2; RFC 8200, 4.5; RFC 5722.
-//! ip4-full-reassembly-feature | ip4-local-full-reassembly -> **ip4-full-reassembly** -> the whole goes where its ticket
-//! says | ip4-icmp-error
+//! `ip4-full-reassembly-feature`, `ip6-full-reassembly-feature`: put datagrams together. RFC 791, 3.2; RFC 8200, 4.5; RFC 5722.
+//! features of `ip4-unicast` -> **ip4-full-reassembly-feature** -> the next feature | ip4-icmp-error
 //!
-//! A frame node, because it keeps packets, makes one of many, and gives packets to other threads. What other threads
-//! hand over comes to the same node under the name `ip4-full-reassembly-handoff`, which hands nothing on.
+//! A frame node, because it keeps packets, makes one of many, and gives packets to other threads. Fragments for this
+//! router come to the same node under the name `ip4-local-full-reassembly`, what other threads hand over to
+//! `ip4-full-reassembly-handoff`, which hands nothing on.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use shoal_buffer::{Buffer, Flags, Frame};
 use shoal_derive::TraceLine;
@@ -14,7 +16,7 @@ use shoal_graph::{FrameCx, NextNodes as _, NodeIndex, StatefulFrameNode};
 
 use super::ToIcmp;
 pub use super::full_error::Error;
-use crate::family::{Family, Fault, Fragment};
+use crate::family::{Family, Fault, Fragment, Problem};
 use crate::join::join;
 use crate::state::{EXPIRED_AT_ONCE, Full, FullTable, Shard, Ticket, tell};
 use crate::table::{Items, Outcome, Table, Whole, Why};
@@ -39,11 +41,28 @@ impl<K: fmt::Display> fmt::Display for Trace<K> {
     }
 }
 
-/// Whether fragments were handed over by another thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The node that sees the whole of what is for this router; known once the graph is built.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver(Arc<AtomicU32>);
+
+impl Receiver {
+    /// Says which.
+    pub fn set(&self, node: NodeIndex) {
+        self.0.store(node.number(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> NodeIndex {
+        NodeIndex::from_number(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Where fragments are from.
+#[derive(Clone, Debug)]
 pub enum Origin {
-    /// They came in here.
-    Here,
+    /// An arc, among packets that are none.
+    Arc,
+    /// They are for this router.
+    Local(Receiver),
     /// Another thread saw that this one owns them.
     Elsewhere,
 }
@@ -72,6 +91,10 @@ impl<F: Family> Items<Buffer> for Hooks<'_, '_, F> {
         old.segments().flatten().skip(a.header).eq(new)
     }
 
+    fn trim(&mut self, item: &mut Buffer, front: u32, back: u32) -> bool {
+        F::trim(&mut self.cx.cache().packet(item), front as usize, back as usize).is_some()
+    }
+
     fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
         if why == Why::Timeout {
             tell(&mut self.cx.cache().packet(&mut item), why, first);
@@ -86,8 +109,23 @@ impl<F: Family> FullNode<F> {
     /// One fragment; `table` is this thread's.
     fn one(&self, mut buffer: Buffer, table: &mut Table<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
         let mut pkt = cx.cache().packet(&mut buffer);
+        let is_fragment = F::is_fragment(&pkt);
+        match &self.origin {
+            Origin::Arc => {
+                let next = cx.next_feature(&mut pkt);
+                if !is_fragment {
+                    cx.trace(&pkt, || "not a fragment");
+                    return cx.send(next, buffer);
+                }
+                Ticket::to(cx.target(next), cx.thread()).put(&mut pkt);
+            }
+            Origin::Local(receiver) => {
+                Ticket { for_us: 1, ..Ticket::to(receiver.get(), cx.thread()) }.put(&mut pkt);
+            }
+            Origin::Elsewhere => {}
+        }
         let ticket = *pkt.scratch::<Ticket>();
-        if !F::is_fragment(&pkt) {
+        if !is_fragment {
             return cx.drop(buffer, Error::Malformed);
         }
         let zone = F::table(&self.full.interfaces, pkt.rx());
@@ -96,7 +134,7 @@ impl<F: Family> FullNode<F> {
             Err(fault) => return Self::refuse(buffer, fault, cx),
         };
         let owner = self.full.owner(&fragment.key);
-        if self.origin == Origin::Here && owner != cx.thread() {
+        if !matches!(self.origin, Origin::Elsewhere) && owner != cx.thread() {
             cx.trace(&pkt, || Trace { fragment, elsewhere: Some(owner) });
             cx.count(Error::Handoff, 1);
             return cx.handoff(owner, self.full.handoff_node(), buffer);
@@ -106,9 +144,17 @@ impl<F: Family> FullNode<F> {
         if pkt.truncate(fragment.total).is_none() {
             return cx.drop(buffer, Error::Malformed);
         }
+        // It becomes part of a chain that is changed, and waits for others: what it shares would be kept from them.
+        if cx.cache().make_own(&mut pkt).is_err() {
+            return cx.drop(buffer, Error::NoBuffers);
+        }
         cx.trace(&pkt, || Trace { fragment, elsewhere: None });
         let limits = (self.full.settings.limits(), cx.now());
         let mut hooks = Hooks { cx, node: self };
+        if limits.0.datagrams > 0 && self.full.settings.timeout().is_zero() {
+            // Nothing waits, not even for what came at the same time.
+            table.expire(limits.1, Duration::ZERO, EXPIRED_AT_ONCE, &mut hooks);
+        }
         if let Outcome::Whole(whole) =
             table.insert(fragment.key, fragment.arrival, buffer, limits, &mut hooks)
         {
@@ -118,14 +164,15 @@ impl<F: Family> FullNode<F> {
 
     /// A fragment that nobody can use; RFC 8200, 4.5 has the sender told of some.
     fn refuse(mut buffer: Buffer, fault: Fault, cx: &mut FrameCx<'_>) {
-        let (why, at) = match fault {
+        let (why, problem) = match fault {
             Fault::Malformed => (Error::Malformed, None),
-            Fault::Length(at) => (Error::Length, at),
-            Fault::TooLong(at) => (Error::TooLong, at),
+            Fault::Length(at) => (Error::Length, at.map(Problem::Field)),
+            Fault::TooLong(at) => (Error::TooLong, at.map(Problem::Field)),
+            Fault::MissingUpper => (Error::MissingUpper, Some(Problem::MissingUpper)),
         };
-        let Some(at) = at else { return cx.drop(buffer, why) };
+        let Some(problem) = problem else { return cx.drop(buffer, why) };
         cx.count(why, 1);
-        F::ask_problem(&mut cx.cache().packet(&mut buffer), at);
+        F::ask_problem(&mut cx.cache().packet(&mut buffer), problem);
         cx.send(ToIcmp::<F>::WAY.edge(), buffer);
     }
 
@@ -146,15 +193,21 @@ impl<F: Family> FullNode<F> {
             if next.is_some() && pkt.pull(header).is_none() {
                 header = 0;
             }
-            if let Some(rest) = tail.take() {
-                join(cx.cache(), &mut piece, rest, next.is_none());
+            if let Some(rest) = tail.take()
+                && join(cx.cache(), &mut piece, rest, next.is_none()).is_err()
+            {
+                // Not so: each was made its own when it came in.
+                cx.drop(piece, Error::NoBuffers);
+                std::iter::from_fn(|| next.take().or_else(|| table.pop_last(whole)))
+                    .for_each(|left| cx.drop(left, Error::NoBuffers));
+                return;
             }
             tail = Some(piece);
         }
         let Some(mut packet) = tail else { return };
         let mut pkt = cx.cache().packet(&mut packet);
         if F::finish(&mut pkt, header, whole.len as usize, whole.ecn).is_none() {
-            return cx.drop(packet, Error::TooLong);
+            return cx.drop(packet, Error::Internal);
         }
         let meta = pkt.meta_mut();
         // What was said of the first fragment's sum was not said of the whole.
@@ -176,7 +229,7 @@ struct Finished {
 }
 
 impl<F: Family> StatefulFrameNode for FullNode<F> {
-    const NAME: &'static str = F::NODES.full;
+    const NAME: &'static str = F::NODES.feature;
     type Feature = Full<F>;
     type Next = ToIcmp<F>;
     type Error = Error;

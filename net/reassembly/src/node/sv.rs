@@ -13,8 +13,8 @@ use shoal_derive::ErrorCounters;
 use shoal_graph::{FrameCx, NoNext, NodeIndex, StatefulFrameNode};
 
 use super::full::Origin;
-use crate::family::Family;
-use crate::l4::L4;
+use crate::family::{Family, Fault};
+use crate::l4::{L4, Words};
 use crate::state::{EXPIRED_AT_ONCE, ShallowTable, Shard, Sv, Ticket};
 use crate::sv_table::{SvOutcome, SvTable, Waiters};
 use crate::table::{Items, Why};
@@ -112,21 +112,25 @@ fn go_on(mut buffer: Buffer, l4: L4, words: SlotKey<L4>, cx: &mut FrameCx<'_>) {
 
 impl<F: Family> SvNode<F> {
     fn one(&self, mut buffer: Buffer, table: &mut SvTable<F::Key, Buffer>, cx: &mut FrameCx<'_>) {
-        let mut pkt = cx.cache().packet(&mut buffer);
+        let pkt = cx.cache().packet(&mut buffer);
         if !F::is_fragment(&pkt) {
             return cx.drop(buffer, Error::Malformed);
         }
         let zone = F::table(&self.sv.interfaces, pkt.rx());
-        let Ok(fragment) = F::read(&pkt, zone) else { return cx.drop(buffer, Error::Malformed) };
+        let fragment = match F::read(&pkt, zone) {
+            Ok(fragment) => fragment,
+            Err(Fault::MissingUpper) => return cx.drop(buffer, Error::MissingUpper),
+            Err(_) => return cx.drop(buffer, Error::Malformed),
+        };
         let owner = self.sv.owner(&fragment.key);
-        if self.origin == Origin::Here && owner != cx.thread() {
+        if !matches!(self.origin, Origin::Elsewhere) && owner != cx.thread() {
             cx.count(Error::Handoff, 1);
             return cx.handoff(owner, self.sv.handoff_node(), buffer);
         }
         cx.count(Error::Received, 1);
         let l4 = if fragment.arrival.start == 0 {
             // RFC 7112, 5: the first fragment has all headers.
-            let Some(l4) = F::l4(&mut pkt) else { return cx.drop(buffer, Error::MissingUpper) };
+            let Some(l4) = F::l4(&pkt).map(Words::l4) else { return cx.drop(buffer, Error::MissingUpper) };
             Some(L4 { is_fragment: 1, ..l4 })
         } else {
             None

@@ -4,21 +4,29 @@
 
 use std::marker::PhantomData;
 
-use shoal_buffer::Packet;
 use shoal_buffer::slot::SlotKey;
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::ErrorCounters;
+use shoal_graph::superpath::{Optional, Pass};
 use shoal_graph::{Cx, PacketNode};
+use shoal_infra::Guard;
 
 use super::Way;
 use crate::family::Family;
-use crate::l4::L4;
+use crate::l4::{L4, Words};
 use crate::state::Ticket;
 
 /// Why a packet is dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// packets without the words of a transport header
+    /// unsupported ip protocol
     #[counter("reass_unsupp_ip_prot")]
+    Unsupported4,
+    /// unsupported ip protocol
+    #[counter("reass_unsupp_ip_proto")]
+    Unsupported6,
+    /// packets without the words of a transport header
+    #[counter("reass_no_words")]
     #[severity(info)]
     NoWords,
     /// link-layer header is not where it was
@@ -39,9 +47,27 @@ impl<F, const OUTPUT: bool> SvFeature<F, OUTPUT> {
     }
 }
 
+/// On a fused path, packets that are no fragments learn what their own transport header says; the node sees to the others.
+impl<F: Family> Optional for SvFeature<F, false> {
+    const NAME: &'static str = <Self as PacketNode>::NAME;
+    type Facts<'g> = ();
+
+    fn facts(&self, _: SwIfIndex, _: Guard<'_>) {}
+
+    #[inline(always)]
+    fn pass(&self, (): (), pkt: &mut Packet<'_>, _: &Cx<'_, Self>) -> Pass {
+        if F::is_fragment(pkt) {
+            return Pass::Leave;
+        }
+        let Some(words) = F::l4(pkt) else { return Pass::Leave };
+        words.put(self.words.get_mut(pkt));
+        Pass::On
+    }
+}
+
 impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
     const NAME: &'static str = if OUTPUT { F::NODES.sv_output_feature } else { F::NODES.sv_feature };
-    type Next = Way<F, true>;
+    type Next = Way<F>;
     type Error = Error;
     type Trace = L4;
 
@@ -57,16 +83,20 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
         };
         pkt.pull(link).ok_or(Error::Front)?;
         if F::is_fragment(pkt) {
+            // A first fragment without ports has no words for the others.
+            if F::l4(pkt).is_some_and(|words| !words.l4().is_known()) && F::is_first(pkt) {
+                return Err(if F::NAME == "ip4" { Error::Unsupported4 } else { Error::Unsupported6 });
+            }
             let ticket = Ticket::to(cx.target(next), cx.thread());
             Ticket { link: link as u16, ..ticket }.put(pkt);
             return Ok(Way::FRAGMENT);
         }
-        let l4 = F::l4(pkt).unwrap_or_else(|| {
+        let words = F::l4(pkt).unwrap_or_else(|| {
             cx.count(Error::NoWords, 1);
-            L4::default()
+            Words::default()
         });
-        *self.words.get_mut(pkt) = l4;
-        cx.trace(pkt, || l4);
+        words.put(self.words.get_mut(pkt));
+        cx.trace(pkt, || words.l4());
         pkt.push(link).ok_or(Error::Front)?;
         Ok(Way::On(next))
     }

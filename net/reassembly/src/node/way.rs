@@ -23,22 +23,22 @@ impl<F: Family> NextNodes for ToIcmp<F> {
     }
 }
 
-/// Out of a feature: to the node that puts together, or on along the arc.
+/// Out of a feature: to the node that tells fragments what the first says, or on along the arc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way<F, const SHALLOW: bool> {
+pub enum Way<F> {
     /// It is a fragment.
     Fragment(PhantomData<F>),
     /// It goes on.
     On(Edge),
 }
 
-impl<F, const SHALLOW: bool> Way<F, SHALLOW> {
+impl<F> Way<F> {
     /// It is a fragment.
     pub const FRAGMENT: Self = Way::Fragment(PhantomData);
 }
 
-impl<F: Family, const SHALLOW: bool> NextNodes for Way<F, SHALLOW> {
-    const NAMES: &'static [&'static str] = if SHALLOW { &[F::NODES.sv] } else { &[F::NODES.full] };
+impl<F: Family> NextNodes for Way<F> {
+    const NAMES: &'static [&'static str] = &[F::NODES.sv];
 
     #[inline(always)]
     fn edge(self) -> Edge {

@@ -6,13 +6,16 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use shoal_buffer::Packet;
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::superpath::{Pass, StatefulOptional};
 use shoal_graph::{Counts, Cx, Edge, StatefulStagedNode};
+use shoal_infra::Guard;
 use shoal_wire::{Ip4Header, Ip6Header};
 
 use crate::control::Keeping;
-use crate::hosts::{HostSearch, Hosts, Verdict, ip4_key, ip6_key, parts};
+use crate::hosts::{HostSearch, Hosts, Key, Verdict, ip4_key, ip6_key, parts};
+use crate::limits::Pace;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,35 @@ impl<const IP6: bool> Counts for Check<IP6> {
     type Error = Error;
 }
 
+impl<const IP6: bool> Check<IP6> {
+    #[inline(always)]
+    fn key(pkt: &Packet<'_>) -> Option<Key> {
+        let interface = pkt.rx();
+        if IP6 {
+            pkt.header::<Ip6Header>().map(|ip| ip6_key(ip.src_u128(), interface))
+        } else {
+            pkt.header::<Ip4Header>().map(|ip| ip4_key(ip.src_u32(), interface))
+        }
+    }
+}
+
+/// On a fused path, packets of known hosts within their limit pass; the node sees to the others.
+impl<const IP6: bool> StatefulOptional for Check<IP6> {
+    const NAME: &'static str = <Self as StatefulStagedNode>::NAME;
+    type Feature = Keeping;
+    type Facts<'g> = Option<Pace>;
+
+    fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<Pace> {
+        self.feature.limits.get(interface)
+    }
+
+    #[inline(always)]
+    fn pass(&self, hosts: &mut Hosts, pace: Option<Pace>, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass {
+        let (Some(pace), Some(key)) = (pace, Self::key(pkt)) else { return Pass::Leave };
+        hosts.pass(key, pace, cx.now()).map_or(Pass::Leave, |()| Pass::On)
+    }
+}
+
 impl<const IP6: bool> StatefulStagedNode for Check<IP6> {
     const NAME: &'static str = if IP6 { "ip6-source-limit" } else { "ip4-source-limit" };
     type Feature = Keeping;
@@ -62,13 +94,7 @@ impl<const IP6: bool> StatefulStagedNode for Check<IP6> {
 
     #[inline(always)]
     fn prepare(&self, hosts: &mut Hosts, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> HostSearch {
-        let interface = pkt.rx();
-        let key = if IP6 {
-            pkt.header::<Ip6Header>().map(|ip| ip6_key(ip.src_u128(), interface))
-        } else {
-            pkt.header::<Ip4Header>().map(|ip| ip4_key(ip.src_u32(), interface))
-        };
-        key.map_or_else(HostSearch::default, |key| hosts.search(key))
+        Self::key(pkt).map_or_else(HostSearch::default, |key| hosts.search(key))
     }
 
     #[inline(always)]

@@ -144,6 +144,7 @@ impl<const IP6: bool, const TX: bool, const STRICT: bool> PacketNode for Check<I
 
 /// A packet that is to be dropped goes to the node, which counts and traces it.
 impl<const IP6: bool, const TX: bool, const STRICT: bool> Optional for Check<IP6, TX, STRICT> {
+    const NAME: &'static str = <Self as PacketNode>::NAME;
     type Facts<'g> = (SwIfIndex, FibIndex);
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //! **NAME-input** -> ethernet-input | a superpath, as the interface says
 
 use std::fmt;
-use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -150,7 +150,7 @@ impl DeviceRx {
 impl Open {
     /// Adds a buffer that the plugin says it has filled.
     #[inline]
-    fn add(&mut self, cache: &Cache, mut buffer: Buffer, filled: &Filled) {
+    fn add(&mut self, cache: &mut Cache, mut buffer: Buffer, filled: &Filled) {
         let first = self.head.is_none();
         if first {
             self.vnet = filled.vnet;
@@ -162,7 +162,10 @@ impl Open {
         match &mut self.head {
             None => self.head = Some(buffer),
             // A walk along the chain; a frame of 9,000 bytes has five segments.
-            Some(head) => cache.packet(head).append_segment(buffer),
+            Some(head) => {
+                let added = cache.append(&mut cache.packet(head), buffer);
+                debug_assert!(added.is_ok(), "what was just received shares nothing");
+            }
         }
     }
 
@@ -237,8 +240,8 @@ impl RxQueue for DeviceRx {
         self.receive(cx, wanted)
     }
 
-    fn wait_fd(&self) -> Option<RawFd> {
-        if self.wake.is_armed() { Some(self.port.wait(self.number)?.as_raw_fd()) } else { None }
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        if self.wake.is_armed() { self.port.wait(self.number) } else { None }
     }
 
     fn is_mute(&self) -> bool {

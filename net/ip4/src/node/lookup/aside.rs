@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::Packet;
-use shoal_fib::{FibIndex, follow_route};
+use shoal_fib::{By, FibIndex, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
+use shoal_wire::Ip4Header;
 
 use super::{Error, Ip4Lookup, Key, Next};
 
@@ -32,12 +33,16 @@ impl Ip4Lookup {
             pkt.len(),
             (thread, guard),
             |adj, fib| self.share(adj, fib, pkt),
-            |fib| self.fib.lookup(fib, key.dst, guard),
+            |fib, by| self.fib.lookup(fib, if by == By::Source { source(pkt) } else { key.dst }, guard),
         );
         let (index, adj) = end.ok_or(Error::TooManyTables)?;
         pkt.meta_mut().adj = index.0;
         Ok(next(adj))
     }
+}
+
+fn source(pkt: &Packet<'_>) -> u32 {
+    pkt.header::<Ip4Header>().map_or(0, |ip| ip.src().to_bits())
 }
 
 fn next(adj: &Adj) -> Next {

@@ -59,7 +59,7 @@ impl Finds for Ip6Lookup {
     fn find<'g>(
         &'g self,
         (trie, fib): <Self as Seeks>::Facts<'g>,
-        known: Known<Search<u128>>,
+        known: Known<'_, Search<u128>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<&'g Adj> {

@@ -2,12 +2,17 @@
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::{Flags, Packet};
-use shoal_fib::{FibIndex, follow_route};
+use shoal_fib::{By, FibIndex, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
+use shoal_wire::Ip6Header;
 use shoal_wire::ip6_address::is_link_local;
 
 use super::{Error, Ip6Lookup, Key, Next};
+
+fn source(pkt: &Packet<'_>) -> u128 {
+    pkt.header::<Ip6Header>().map_or(0, |ip| ip.src().to_bits())
+}
 
 impl Ip6Lookup {
     /// The member of a balance that a packet takes. Apart, because most routes have one way.
@@ -35,7 +40,7 @@ impl Ip6Lookup {
             pkt.len(),
             (thread, guard),
             |adj, fib| self.share(adj, fib, pkt),
-            |fib| self.fib.lookup_ip6(fib, dst, guard),
+            |fib, by| self.fib.lookup_ip6(fib, if by == By::Source { source(pkt) } else { dst }, guard),
         );
         let (index, adj) = end.ok_or(Error::TooManyTables)?;
         pkt.meta_mut().adj = index.0;

@@ -1,0 +1,304 @@
+//! Every command that changes the router is in `show running-config` afterwards, or in the guide's list of those that are not.
+
+use std::collections::BTreeSet;
+
+use crate::running::{rebuilt, router, shown};
+
+/// Lines that are run one after the other; each changes what is configured.
+const LINES: &[&str] = &[
+    "create loopback interface",
+    "loopback create-interface",
+    "create loopback interface instance 2",
+    "create loopback interface instance 3",
+    "loopback delete-interface intfc loop3",
+    "delete loopback interface intfc loop2",
+    "create sub-interfaces loop0 100-101",
+    "create sub-interfaces loop0 7 dot1ad 10 inner-dot1q 20 exact-match",
+    "create sub-interfaces loop0 8 dot1q 10 inner-dot1q any",
+    "create sub-interfaces loop1 9 default",
+    "create sub-interfaces loop1 10 untagged",
+    "delete sub-interface loop0.101",
+    "delete sub-interface loop1.10",
+    "create packet-generator interface pg0",
+    "create packet-generator interface pg1",
+    "delete packet-generator interface pg1",
+    "packet-generator mac-filter pg0 on",
+    "bvi create instance 3",
+    "bvi create mac 02:00:00:00:00:33 instance 4",
+    "bvi delete bvi4",
+    "create packet-generator interface pg2",
+    "create packet-generator interface pg3",
+    "create packet-generator interface pg4",
+    "create worker",
+    "create worker",
+    "delete worker vpp_wk_1",
+    "ip table add 7",
+    "ip6 table add 7",
+    "set interface ip table loop1 7",
+    "set interface ip6 table loop1 7",
+    "set interface ip address loop0 10.0.0.1/24",
+    "set interface ip address loop0 2001:db8::1/64",
+    "enable ip4 interface loop1",
+    "disable ip4 interface loop1",
+    "enable ip6 interface loop1",
+    "disable ip6 interface loop1",
+    "enable ip6 interface loop0",
+    "set ip6 link-local address loop0 fe80::77",
+    "abf policy add id 1 ip4 src 10.0.0.0/8 via 10.0.0.2 loop0",
+    "abf attach ip4 policy 1 priority 5 loop0",
+    "adjacency counters enable",
+    "create memif socket id 9 filename /tmp/shoal-saved-9.sock",
+    "delete memif socket id 9",
+    "igmp enable host loop0",
+    "igmp listen enable int loop0 saddr 192.0.2.1 gaddr 232.1.1.2",
+    "igmp enable router pg0",
+    "igmp proxy-dev add vrf-id 0 loop0",
+    "igmp proxy-dev itf add vrf-id 0 pg0",
+    "igmp ssm-range add 239.232.0.0/16",
+    "ip mroute add 232.1.1.1/32 via local Forward via loop0 Accept",
+    "ip neighbor loop0 10.0.0.2 02:fe:00:00:00:02",
+    "set ip neighbor loop0 2001:db8::2 02:fe:00:00:00:02",
+    "set ip neighbor loop0 10.0.0.3 02:fe:00:00:00:02 static",
+    "ip punt policer add rate 10000 burst 77",
+    "ip6 punt policer add rate 10000 burst 77",
+    "ip punt redirect add rx all via 10.0.0.9",
+    "ip6 punt redirect add rx all via 2001:db8::2",
+    "ip route add 20.0.0.0/8 via 10.0.0.9",
+    "ip route add 2a00::/16 via 2001:db8::9",
+    "ip6 nd loop0 ra-interval 1800 30 ra-lifetime 1800",
+    "ip6 nd address autoconfig loop0 default-route",
+    "ip6 nd proxy 2001:db8:1::9 loop0",
+    "lcp default netns dataplane",
+    "lcp lcp-sync on",
+    "lcp lcp-sync-unnumbered off",
+    "lcp ethertype enable 0x88f7",
+    "lcp lcp-auto-subint on",
+    "lcp osi-proto enable 0x83",
+    "set arp proxy start 10.0.1.10 end 10.0.1.20",
+    "set handoff default auto",
+    "set interface collect-detailed-stats loop0 enable",
+    "set interface feature pg0 ip4-sv-reassembly-output-feature arc ip4-output",
+    "set interface feature gso loop0 enable",
+    "set interface handoff loop0 auto",
+    "set interface ip directed-broadcast loop0 enable",
+    "set interface mac address loop0 02:fe:00:00:00:99",
+    "set interface mtu 1400 loop0",
+    "set interface promiscuous on loop0",
+    "set interface proxy-arp loop0 enable",
+    "set interface reassembly loop0 on",
+    "set interface sv-reassembly loop0 on",
+    "set interface ip6-nd proxy loop0 enable",
+    "set interface source-limit loop0 rate 10 burst 20",
+    "nat44 plugin enable sessions 5000",
+    "set interface nat44 in loop0 out loop1",
+    "set interface nat44 out pg0 output-feature",
+    "nat44 add address 192.0.2.10 - 192.0.2.12",
+    "nat44 add address 192.0.2.20 tenant-vrf 7 twice-nat",
+    "nat44 add address 192.0.2.12 del",
+    "nat44 add interface address loop1 twice-nat",
+    "nat44 add static mapping tcp local 10.0.0.5 80 external 192.0.2.10 8080 twice-nat",
+    "nat44 add static mapping udp local 10.0.0.5 53 external loop0 53",
+    "nat44 add static mapping local 10.0.0.6 external 192.0.2.11",
+    "nat44 add identity mapping 10.0.0.8 tcp 22",
+    "nat44 add identity mapping external loop0 udp 500",
+    "nat44 add load-balancing static mapping protocol tcp external 192.0.2.10:443 local 10.0.0.5:443 probability 60 local 10.0.0.6:443 probability 40 affinity 30",
+    "nat44 add load-balancing back-end protocol tcp external 192.0.2.10:443 local 10.0.0.7:443 probability 20",
+    "nat44 vrf table add 7",
+    "nat44 vrf route add table 7 9",
+    "nat mss-clamping 1400",
+    "set nat timeout udp 200 icmp 30",
+    "set nat44 session limit 500",
+    "nat44 forwarding enable",
+    "nat66 plugin enable outside-vrf 7",
+    "set interface nat66 in loop0 out loop1",
+    "nat66 add static mapping local fd00::5 external 2001:db8:f::5",
+    "nat66 add static mapping local fd00::6 external 2001:db8:f::6 vrf 7",
+    "set npt66 binding interface loop0 internal fd01:203:405::/48 external 2001:db8:1::/48",
+    "set interface state loop0 up",
+    "set interface state loop0.100 up",
+    "set interface ip address loop0.100 10.0.100.1/24",
+    "set interface mtu 1300 loop0.7",
+    "set interface name loop0.7 customer",
+    "set interface tag loop0 north",
+    "set interface tcp-mss-clamp loop0 ip4 enable ip4-mss 1400",
+    "set interface unnumbered pg0 use loop0",
+    "set ip flow-hash table 0 src dst symmetric",
+    "set ip6 flow-hash table 0 src dst flowlabel",
+    "set ip icmp rate-limit 1000 burst 50",
+    "set ip6 icmp rate-limit 1000 burst 50",
+    "set ip local-reassembly ip6",
+    "set ip reassembly extended ip4 on",
+    "set ip source-and-port-range-check vrf 9 172.16.1.0/24 range 23 - 100",
+    "set ip source-and-port-range-check vrf 9 172.16.1.0/24 port 443",
+    "set interface ip source-and-port-range-check loop0 tcp-out-vrf 9 udp-in-vrf 9",
+    "ip container 172.16.9.9 loop0",
+    "set ip neighbor-config ip4 limit 1000",
+    "set ip pmtu 192.0.2.1 1400",
+    "set ip pmtu-learning off",
+    "set ip route counters enable table 7",
+    "set ip6 route counters enable table 7",
+    "set ip unreachables on",
+    "set ip4-full-reassembly timeout 30000",
+    "set ip6-full-reassembly timeout 30000",
+    "set ip4-sv-reassembly timeout 30000",
+    "set ip6-sv-reassembly timeout 30000",
+    "set ip6 dad transmits 2",
+    "set adj counters disable",
+    "set punt ip4 udp port 53",
+    "set bridge-domain default-learn-limit 5000",
+    "create bridge-domain 20 learn 0 mac-age 5 bd-tag lab",
+    "create bridge-domain 21",
+    "create bridge-domain 22",
+    "create bridge-domain 22 del",
+    "set bridge-domain learn 20",
+    "set bridge-domain forward 20 disable",
+    "set bridge-domain flood 20 disable",
+    "set bridge-domain uu-flood 20 disable",
+    "set bridge-domain arp term 20",
+    "set bridge-domain arp-ufwd 20",
+    "set bridge-domain mac-age 20 7",
+    "set bridge-domain learn-limit 20 1000",
+    "set bridge-domain loop-protection 20 moves 5 block 60",
+    "set bridge-domain arp entry 20 10.0.0.5 00:11:22:33:44:55",
+    "set interface l2 bridge bvi3 20 bvi",
+    "set interface l2 bridge pg2 20 3",
+    "set interface l2 bridge pg3 20 uu-fwd",
+    "set interface l2 learn pg2 disable",
+    "set interface l2 forward pg2 disable",
+    "set interface l2 flood pg2 disable",
+    "set interface l2 storm-control pg2 broadcast 100 unknown-unicast 5000",
+    "set interface l2 efp-filter pg2",
+    "set interface l2 tag-rewrite pg2 push dot1ad 5 6",
+    "set interface l2 pbb-tag-rewrite pg2 translate_pbb_stag 7 dmac 02:00:00:00:00:0a smac 02:00:00:00:00:0b s_id 70000 b_vlanid 9",
+    "l2fib add 02:00:00:00:00:05 20 pg2 static",
+    "l2fib add 02:00:00:00:00:06 20 filter",
+    "l2fib del 02:00:00:00:00:06 20",
+    "set interface l3 pg3",
+    "set interface l2 xconnect pg3 pg4",
+    "create packet-generator interface pg5",
+    "create packet-generator interface pg6",
+    "create bond mode lacp load-balance l34 id 4",
+    "create bond mode active-backup id 5 hw-addr 02:fe:00:00:00:55",
+    "create bond mode xor id 6",
+    "delete bond BondEthernet6",
+    "bond add BondEthernet4 pg5 passive",
+    "bond add BondEthernet5 pg6",
+    "set interface bond pg6 weight 7",
+    "bond del pg5",
+    "set lldp tx-hold 5 tx-interval 20",
+    "set interface lldp pg6 port-desc uplink",
+    "cdp enable",
+    "l3xc add pg5 via 10.0.0.9 pg0",
+    "set interface span pg5 destination pg6 rx",
+    "pipe create instance 3",
+    "pipe create instance 4",
+    "pipe delete pipe4",
+    "set interface name pipe3.1 inside",
+    "set interface span pg2 l2 destination pg6",
+    "set superpath off",
+    "set urpf ip4 rx strict loop0",
+    "set interface name loop1 north",
+];
+
+/// Commands about devices of the machine, and the test with real ones that saves and restores what they make.
+const DEVICES: &[&str] = &[
+    "create host-interface",
+    "create interface af_xdp",
+    "create interface memif",
+    "create tap",
+    "create vhost-user socket",
+    "delete host-interface",
+    "delete interface af_xdp",
+    "delete interface memif",
+    "delete tap",
+    "delete vhost-user",
+    "lcp create",
+    "lcp delete",
+    "set host-interface l4-cksum-offload",
+    "set interface af_xdp",
+    "set interface rx-mode",
+    "set interface rx-placement",
+    "set interface rx-queues",
+    "set interface tx-queue",
+    "set tap offload",
+];
+/// Commands about the daemon itself, of which a test starts one.
+const DAEMON: &[&str] = &[
+    "set ip6 dad autoremove",
+    "set logging class",
+    "set logging size",
+    "set metrics disable",
+    "set metrics listen",
+];
+const WITH_DAEMON: &str = include_str!("../tests/process.rs");
+const WITH_DEVICES: &str = include_str!("../../../tests/netns/25-saved-configuration.sh");
+
+/// The words before the first argument.
+fn path(syntax: &str) -> String {
+    let words = syntax.split_whitespace().take_while(|w| !w.starts_with(['<', '{', '[', '(']));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The guide's list of commands that are not saved, by their first words.
+fn not_saved() -> BTreeSet<String> {
+    let guide = include_str!("../../../docs/guide/configuration.md");
+    let list = guide.split("## What is not saved").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = list.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The lines of each section in order: interfaces of a rebuilt router may have other numbers, by which they are written.
+fn by_section(text: &str) -> Vec<Vec<&str>> {
+    let mut sections: Vec<Vec<&str>> = text.split("# ").map(|section| section.lines().collect()).collect();
+    for lines in &mut sections {
+        lines.sort_unstable();
+    }
+    sections
+}
+
+#[test]
+fn every_command_that_changes_the_router_is_saved_or_listed_as_one_that_is_not() {
+    let listed = not_saved();
+    let commands: BTreeSet<String> =
+        crate::modules::all().flat_map(|m| m.commands).map(|c| path(c.syntax)).collect();
+    let named = |path: &str, words: &str| path == words || path.starts_with(&format!("{words} "));
+    let mut shown_by = BTreeSet::new();
+    let mut wrong = Vec::new();
+    let mut router = router();
+    let mut was = shown(&mut router);
+    for line in LINES {
+        let failed = router.cli(line).err();
+        let now = shown(&mut router);
+        match failed {
+            Some(error) => wrong.push(format!("`{line}': {error}")),
+            None if was == now => wrong.push(format!("`{line}' does not change the running configuration")),
+            None => {}
+        }
+        was = now;
+        let longest = commands.iter().filter(|path| named(line, path)).max_by_key(|path| path.len());
+        shown_by.extend(longest.cloned());
+    }
+    assert_eq!(by_section(&shown(&mut rebuilt(&was))), by_section(&was));
+    let elsewhere = [(DEVICES, WITH_DEVICES), (DAEMON, WITH_DAEMON)];
+    for (words, text) in elsewhere.iter().flat_map(|(all, text)| all.iter().map(move |words| (*words, *text)))
+    {
+        let there = text.contains(words);
+        assert!(there, "no test saves `{words}'");
+        shown_by.insert(words.to_owned());
+    }
+    for path in &commands {
+        let saved = shown_by.contains(path);
+        let said = listed.iter().any(|words| named(path, words));
+        if saved == said {
+            let what = if saved {
+                "is saved, and listed as not saved"
+            } else {
+                "is neither shown to be saved nor listed"
+            };
+            wrong.push(format!("`{path}' {what}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

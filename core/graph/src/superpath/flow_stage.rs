@@ -1,0 +1,250 @@
+//! Features with a table of flows as optional stages of a chain, whose look-ups are done ahead.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_infra::Guard;
+
+use super::bind::Binder;
+use super::link::Link;
+use super::walk::{Spot, Walk};
+use super::{BLOCK, FlowOptional, Known, Pass, Seeks, Stage, WithState};
+use crate::cx::Cx;
+use crate::graph::GraphError;
+use crate::node::NodeIndex;
+use crate::state::{StateKey, Stateful, States};
+
+/// Two features that look in the same table, of which an interface has one or none, and the rest: the two directions of a
+/// translation, for instance. The look-ups in their table are done ahead together with those of the rest.
+pub struct FlowStage<A: FlowOptional, B: FlowOptional, Rest> {
+    first: Stage<WithState<A>, ()>,
+    second: Stage<WithState<B>, ()>,
+    rest: Rest,
+}
+
+impl<A, B, Rest> FlowStage<A, B, Rest>
+where
+    A: FlowOptional,
+    B: FlowOptional<Feature = A::Feature, Sought = A::Sought>,
+{
+    /// The features, if they are part of this router, and what comes behind them.
+    pub fn new(nodes: Option<Directions<A, B>>, rest: Rest) -> Self {
+        let (first, second) = nodes.unzip();
+        FlowStage { first: Stage::new(first, ()), second: Stage::new(second, ()), rest }
+    }
+}
+
+/// Both features of a stage.
+pub type Directions<A, B> = (Arc<WithState<A>>, Arc<WithState<B>>);
+
+/// The thread's state of a feature, within reach of a look-up.
+pub struct Lent<'g, F: Stateful> {
+    states: &'g RefCell<States>,
+    key: &'g StateKey<F>,
+    thread: usize,
+}
+
+impl<F: Stateful> Clone for Lent<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: Stateful> Copy for Lent<'_, F> {}
+
+impl<F: Stateful> Lent<'_, F> {
+    #[inline(always)]
+    fn look<R>(&self, look: impl FnOnce(&mut F::State) -> R) -> R {
+        match self.states.try_borrow_mut() {
+            Ok(mut states) => states.with_lent(self.key, self.thread, look),
+            Err(_) => unreachable!("a look-up has no way to ask for another state"),
+        }
+    }
+}
+
+/// What a stage knows of an interface, by which of the two features it has.
+#[derive(Clone, Copy)]
+pub enum Side<A, B> {
+    /// The first.
+    First(A),
+    /// The second.
+    Second(B),
+}
+
+/// What both look-ups need to know of an interface: of the stage, the state and the forwarding table packets come by.
+type OfBoth<'g, F, L> = (Option<(Lent<'g, F>, u32)>, <L as Seeks>::Facts<'g>);
+
+/// The look-ups of a stage and of the rest.
+pub struct Both<A, L>(PhantomData<fn(A, L)>);
+
+/// The rest's look-ups of a block, side by side as the rest wants them.
+#[inline(always)]
+fn of_rest<S, R: Copy + Default, T>(all: &mut [(S, R)], run: impl FnOnce(&mut [R]) -> T) -> T {
+    let mut block = [R::default(); BLOCK];
+    block.iter_mut().zip(&*all).for_each(|(to, (_, from))| *to = *from);
+    let some = block.get_mut(..all.len()).unwrap_or_default();
+    let done = run(some);
+    all.iter_mut().zip(block).for_each(|((_, to), from)| *to = from);
+    done
+}
+
+impl<A: FlowOptional, L: Seeks> Seeks for Both<A, L> {
+    type Facts<'g> = OfBoth<'g, A::Feature, L>;
+    type Sought = (A::Sought, L::Sought);
+    type Begun = L::Begun;
+
+    fn is_far((own, rest): Self::Facts<'_>) -> bool {
+        own.is_some_and(|(lent, _)| lent.look(|state| A::is_far(state))) || L::is_far(rest)
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
+        (A::sought(pkt, offset), L::sought(pkt, offset))
+    }
+
+    #[inline(always)]
+    fn begin((_, rest): Self::Facts<'_>, (_, sought): &mut Self::Sought) {
+        if L::is_far(rest) {
+            L::begin(rest, sought);
+        }
+    }
+
+    #[inline(always)]
+    fn begun((own, _): Self::Facts<'_>, all: &mut [Self::Sought]) {
+        if let Some((lent, table)) = own {
+            lent.look(|state| all.iter_mut().for_each(|(flow, _)| A::begin(state, table, flow)));
+        }
+    }
+
+    #[inline(always)]
+    fn advance((own, rest): Self::Facts<'_>, all: &mut [Self::Sought]) -> L::Begun {
+        if let Some((lent, _)) = own {
+            lent.look(|state| all.iter_mut().for_each(|(flow, _)| A::seek(state, flow)));
+        }
+        if L::is_far(rest) { of_rest(all, |some| L::advance(rest, some)) } else { L::Begun::default() }
+    }
+
+    #[inline(always)]
+    fn finish((_, rest): Self::Facts<'_>, begun: L::Begun, all: &mut [Self::Sought]) {
+        if L::is_far(rest) {
+            of_rest(all, |some| L::finish(rest, begun, some));
+        } else {
+            for (_, sought) in all {
+                L::look_up(rest, sought);
+            }
+        }
+    }
+}
+
+impl<A, B, Rest> Link for FlowStage<A, B, Rest>
+where
+    A: FlowOptional,
+    B: FlowOptional<Feature = A::Feature, Sought = A::Sought>,
+    Rest: Link,
+{
+    type Facts<'g> =
+        (Option<Side<A::Facts<'g>, B::Facts<'g>>>, Option<(Lent<'g, A::Feature>, u32)>, Rest::Facts<'g>);
+    type Lookup = Both<A, Rest::Lookup>;
+    type Found<'g> = Rest::Found<'g>;
+    const NODES: usize = 2 + Rest::NODES;
+    const PULLS: usize = Rest::PULLS;
+
+    fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
+        self.first.bind_self(binder)?;
+        self.second.bind_self(binder)?;
+        self.rest.bind(binder)
+    }
+
+    fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
+        let (guard, rest) = (walk.common.guard, self.rest.facts(interface, walk)?);
+        let (first, second) = (self.first.facts_of(interface, guard), self.second.facts_of(interface, guard));
+        let (side, key) = match (first, second) {
+            (None, None) => return Some((None, None, rest)),
+            (Some((node, facts)), None) => (Side::First(facts), (&node.key, node.stage.table(interface))),
+            (None, Some((node, facts))) => (Side::Second(facts), (&node.key, node.stage.table(interface))),
+            // Packets meet the one and then the other: nothing that one stage does.
+            (Some(_), Some(_)) => return None,
+        };
+        let lent = Lent { states: walk.common.states, key: key.0, thread: walk.common.thread };
+        Some((Some(side), Some((lent, key.1)), rest))
+    }
+
+    #[inline(always)]
+    fn of_lookup<'g>((_, own, rest): &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+        (*own, Rest::of_lookup(rest))
+    }
+
+    #[inline(always)]
+    fn found<'g>(
+        &'g self,
+        (_, sought): &<Self::Lookup as Seeks>::Sought,
+        guard: Guard<'g>,
+    ) -> Option<Self::Found<'g>> {
+        self.rest.found(sought, guard)
+    }
+
+    #[inline(always)]
+    fn go<'g>(
+        &'g self,
+        (side, _, facts): &Self::Facts<'g>,
+        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'g>,
+        spot: Spot,
+    ) -> NodeIndex {
+        let (flow, mut known) = match known {
+            Known::Nothing => (None, Known::Nothing),
+            Known::Answer((flow, sought)) => (Some(flow), Known::Answer(sought)),
+            Known::Other((flow, sought), found) => (Some(flow), Known::Other(sought, found)),
+            Known::Chosen(number, node) => (None, Known::Chosen(number, node)),
+        };
+        if let Some(side) = side
+            && !matches!(known, Known::Chosen(..))
+        {
+            let pass = match side {
+                Side::First(facts) => self.first.follow(*facts, flow, pkt, walk, spot),
+                Side::Second(facts) => self.second.follow(*facts, flow, pkt, walk, spot.next()),
+            };
+            match pass {
+                Pass::On => {}
+                Pass::Redirected => known = Known::Nothing,
+                Pass::Chosen(number) => {
+                    let at = if matches!(side, Side::First(_)) { spot } else { spot.next() };
+                    known = walk.chosen(number, at);
+                }
+                Pass::Leave if matches!(side, Side::First(_)) => {
+                    return self.first.leave(pkt.reborrow(), walk, spot);
+                }
+                Pass::Leave => return self.second.leave(pkt.reborrow(), walk, spot.next()),
+            }
+        }
+        self.rest.go(facts, known, pkt, walk, spot.next().next())
+    }
+
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+        self.rest.count(interface, packets, walk, spot.next().next());
+    }
+
+    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+        self.rest.finish(walk, spot.next().next());
+    }
+}
+
+impl<A: FlowOptional> Stage<WithState<A>, ()> {
+    /// Runs a packet through the feature, with what is known of its flow.
+    #[inline(always)]
+    fn follow(
+        &self,
+        facts: A::Facts<'_>,
+        flow: Option<&A::Sought>,
+        pkt: &mut Packet<'_>,
+        walk: &Walk<'_>,
+        spot: Spot,
+    ) -> Pass {
+        let Some(node) = self.node() else { return Pass::On };
+        let cx: Cx<'_, A> = Cx::new(walk.common, walk.entry(spot));
+        cx.lend(&node.key, |state| node.stage.follow(state, facts, flow, pkt, &cx))
+    }
+}

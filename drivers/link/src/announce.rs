@@ -1,0 +1,140 @@
+//! All that the kernel says of links, addresses, neighbours and routes of one network namespace: what there is, and then
+//! every change.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::LinkMessage;
+use netlink_packet_route::neighbour::NeighbourMessage;
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::Socket;
+
+use crate::netlink::{Heard, hear, subscribe};
+use crate::{Error, netlink};
+
+/// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_ROUTE` of linux/rtnetlink.h.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400;
+/// Room for announcements that wait: the kernel drops what does not fit. It is cut to `net.core.rmem_max`.
+const ROOM: libc::c_int = 64 << 20;
+
+/// What comes out of a subscription.
+#[derive(Debug)]
+pub enum Announcement {
+    /// What there is follows, as if it were new.
+    Begin,
+    /// A thing is there, has changed, or is gone.
+    Message(Box<RouteNetlinkMessage>),
+    /// That was everything: what has not been named since [`Announcement::Begin`] is not there.
+    End,
+}
+
+/// A subscription to the tables of one network namespace. It begins with what there is. When announcements were lost
+/// because they were not read in time, what there is comes again, between [`Announcement::Begin`] and
+/// [`Announcement::End`].
+///
+/// Await readability of [`Announcements::fd`], then call [`Announcements::next_one`] until it says `None`.
+pub struct Announcements {
+    socket: Socket,
+    /// Questions that are still to be asked; the kernel answers one at a time.
+    questions: VecDeque<RouteNetlinkMessage>,
+    asking: bool,
+    ready: VecDeque<Announcement>,
+}
+
+impl Announcements {
+    /// Subscribes in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    pub fn open() -> Result<Self, Error> {
+        let socket = subscribe(GROUPS, "bind(AF_NETLINK)")?;
+        // What the kernel grants is enough for less.
+        let _ = socket.set_rx_buf_sz(ROOM);
+        socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
+        let (questions, ready) = (VecDeque::new(), VecDeque::new());
+        let mut this = Self { socket, questions, asking: false, ready };
+        this.resync()?;
+        Ok(this)
+    }
+
+    /// Readable when there is something to read.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// What there is, again.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    pub fn resync(&mut self) -> Result<(), Error> {
+        let route = |family| {
+            let mut message = RouteMessage::default();
+            message.header.address_family = family;
+            RouteNetlinkMessage::GetRoute(message)
+        };
+        // Links first: the others name them.
+        self.questions = VecDeque::from([
+            RouteNetlinkMessage::GetLink(LinkMessage::default()),
+            RouteNetlinkMessage::GetAddress(AddressMessage::default()),
+            RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()),
+            route(AddressFamily::Inet),
+            route(AddressFamily::Inet6),
+        ]);
+        self.ready.push_back(Announcement::Begin);
+        // An answer that is still coming ends first.
+        if self.asking { Ok(()) } else { self.ask() }
+    }
+
+    fn ask(&mut self) -> Result<(), Error> {
+        let Some(question) = self.questions.pop_front() else {
+            self.asking = false;
+            self.ready.push_back(Announcement::End);
+            return Ok(());
+        };
+        self.asking = true;
+        netlink::send(&self.socket, question, NLM_F_REQUEST | NLM_F_DUMP, "rtnetlink dump")
+    }
+
+    /// The next announcement, or `None` when there is none yet. Never blocks.
+    ///
+    /// # Errors
+    /// The kernel's announcements cannot be read.
+    pub fn next_one(&mut self) -> Result<Option<Announcement>, Error> {
+        while self.ready.is_empty() {
+            match self.read() {
+                Ok(()) => {}
+                Err(e) if e.errno() == Some(libc::EAGAIN) => return Ok(None),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let datagram = match hear(&self.socket)? {
+            Heard::Datagram(datagram) => datagram,
+            Heard::Nothing => return Ok(()),
+            Heard::Lost => return self.resync(),
+        };
+        for message in netlink::messages(&datagram) {
+            // A kind of message that this program cannot read says nothing about the others.
+            let Ok(message) = message else { continue };
+            match message.payload {
+                NetlinkPayload::InnerMessage(inner) => {
+                    self.ready.push_back(Announcement::Message(Box::new(inner)));
+                }
+                NetlinkPayload::Done(_) => self.ask()?,
+                NetlinkPayload::Error(e) if e.code.is_some() => {
+                    // A table that the kernel does not have.
+                    tracing::debug!("rtnetlink dump: {}", e.to_io());
+                    self.ask()?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

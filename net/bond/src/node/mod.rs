@@ -1,0 +1,4 @@
+//! The nodes.
+
+pub mod input;
+pub mod tx;

@@ -1,0 +1,169 @@
+//! `l2-learn` and `l2-fwd` as parts of a chain: frames between stations that are known and have not moved.
+//!
+//! Both look-ups of a frame are done ahead together: where its source is, and where its destination. What the second has
+//! found waits in the packet from one node to the next.
+
+use shoal_buffer::Packet;
+use shoal_graph::Cx;
+use shoal_graph::superpath::{Consults, Known, Pass, Seeks};
+use shoal_infra::Guard;
+use shoal_interface::SwIfIndex;
+use shoal_l2::L2Data;
+use shoal_wire::{EthernetHeader, MacAddress};
+
+use super::forward::{self, Forward};
+use super::learn::{self, Learn};
+use crate::entry::{Entry, Key};
+use crate::fib::Search;
+
+/// What a frame looks for, and what was found: 0 for nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Both {
+    src: u64,
+    dst: u64,
+    searches: [Search; 2],
+    found: [u64; 2],
+}
+
+impl PartialEq for Both {
+    fn eq(&self, other: &Self) -> bool {
+        (self.src, self.dst) == (other.src, other.dst)
+    }
+}
+
+/// What `l2-learn` needs to know of an interface.
+#[derive(Clone, Copy)]
+pub struct Facts<'g> {
+    learn: &'g Learn,
+    data: &'g L2Data,
+}
+
+impl Both {
+    fn of(pkt: &Packet<'_>, offset: usize) -> Both {
+        let Some(header) = pkt.header_at::<EthernetHeader>(offset) else { return Both::default() };
+        Both { src: header.src().to_u64(), dst: header.dst().to_u64(), ..Both::default() }
+    }
+}
+
+impl Seeks for Learn {
+    type Facts<'g> = Facts<'g>;
+    type Sought = Both;
+    type Begun = ();
+
+    fn is_far(_: Facts<'_>) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Both {
+        Both::of(pkt, offset)
+    }
+
+    #[inline(always)]
+    fn begin(facts: Facts<'_>, sought: &mut Both) {
+        let key = |mac| Key::new(MacAddress::from_u64(mac), facts.data.domain());
+        let macs = facts.learn.table.macs();
+        sought.searches = [macs.search(key(sought.src)), macs.search(key(sought.dst))];
+    }
+
+    #[inline(always)]
+    fn advance(_: Facts<'_>, _: &mut [Both]) {}
+
+    #[inline(always)]
+    fn finish(facts: Facts<'_>, (): (), all: &mut [Both]) {
+        let macs = facts.learn.table.macs();
+        for both in all {
+            both.found = both.searches.map(|search| macs.find(&search).map_or(0, |found| found.entry.0));
+        }
+    }
+}
+
+impl Consults for Learn {
+    #[inline(always)]
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Facts<'g>> {
+        Some(Facts { learn: self, data: self.path.data(interface, guard) })
+    }
+
+    /// A source that is where it was, and of which nothing is to be written, passes.
+    #[inline(always)]
+    fn consult(
+        &self,
+        facts: Facts<'_>,
+        known: Known<'_, Both>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass {
+        let own = Both::of(pkt, 0);
+        let [src, dst] = match known {
+            Known::Answer(both) if *both == own => both.found,
+            Known::Other(both, ()) if *both == own && both.found != [0; 2] => both.found,
+            _ => {
+                let mut own = own;
+                Self::look_up(facts, &mut own);
+                own.found
+            }
+        };
+        if src == 0 || !self.is_settled(Entry(src), pkt.rx(), facts.data, cx) {
+            return Pass::Leave;
+        }
+        *pkt.scratch::<u64>() = dst;
+        cx.count(learn::Error::Packets, 1);
+        Pass::On
+    }
+}
+
+impl Seeks for Forward {
+    type Facts<'g> = (&'g Forward, Guard<'g>);
+    type Sought = ();
+    type Begun = ();
+
+    fn is_far(_: Self::Facts<'_>) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn sought(_: &Packet<'_>, _: usize) {}
+
+    #[inline(always)]
+    fn begin(_: Self::Facts<'_>, (): &mut ()) {}
+
+    #[inline(always)]
+    fn advance(_: Self::Facts<'_>, _: &mut [()]) {}
+
+    #[inline(always)]
+    fn finish(_: Self::Facts<'_>, (): (), _: &mut [()]) {}
+}
+
+impl Consults for Forward {
+    #[inline(always)]
+    fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> Option<(&'g Forward, Guard<'g>)> {
+        Some((self, guard))
+    }
+
+    /// A frame whose station is behind another port passes.
+    #[inline(always)]
+    fn consult(
+        &self,
+        (_, guard): (&Forward, Guard<'_>),
+        _: Known<'_, ()>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass {
+        let entry = Entry(*pkt.scratch::<u64>());
+        let (rx, tx) = (pkt.rx(), entry.interface());
+        if entry.0 == 0 || entry.has(Entry::FILTER | Entry::BVI) || tx == rx {
+            return Pass::Leave;
+        }
+        if entry.is_learned() {
+            let (out, own) = (self.path.data(tx, guard), self.path.data(rx, guard));
+            let there = out.is_bridged() && out.domain() == own.domain();
+            if !there || out.sequence() != entry.sequence() {
+                return Pass::Leave;
+            }
+        }
+        pkt.meta_mut().tx = tx;
+        cx.count(forward::Error::Packets, 1);
+        cx.count(forward::Error::Hit, 1);
+        Pass::On
+    }
+}

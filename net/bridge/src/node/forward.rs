@@ -1,0 +1,161 @@
+//! `l2-fwd`: a frame goes where its destination was heard.
+//! l2-input -> **l2-fwd** -> l2-output | l2-to-bvi | the next feature, which floods
+//!
+//! A staged node, as `l2-learn`.
+
+use shoal_buffer::Packet;
+use shoal_derive::ErrorCounters;
+use shoal_graph::{Counts, Cx, Edge, StagedNode};
+use shoal_interface::{IfTable, SwIfIndex};
+use shoal_l2::{Input, InputNext as Next, Path, Place};
+use shoal_wire::{EthernetHeader, MacAddress};
+
+use super::to_bvi;
+use crate::entry::{Entry, FlagNames, Key};
+use crate::fib::Search;
+use crate::table::DomainTable;
+
+/// Why a packet is dropped here, and what else is counted.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// L2 forward packets
+    #[counter("l2fwd")]
+    Packets,
+    /// L2 forward misses
+    #[counter("flood")]
+    Miss,
+    /// L2 forward hits
+    #[counter("hit")]
+    Hit,
+    /// BVI L3 MAC mismatch
+    #[counter("bvi_bad_mac")]
+    BviMac,
+    /// BVI packet with unhandled ethertype
+    #[counter("bvi_ethertype")]
+    BviType,
+    /// Filter Mac Drop
+    #[counter("filter_drop")]
+    Filter,
+    /// Reflection Drop
+    #[counter("reflection_drop")]
+    Reflection,
+    /// Stale entry Drop
+    #[counter("stale_drop")]
+    Stale,
+}
+
+/// What `show trace` says.
+pub struct Trace {
+    rx: SwIfIndex,
+    dst: MacAddress,
+    src: MacAddress,
+    domain: u16,
+    /// All bits set: none was found.
+    entry: u64,
+}
+
+impl std::fmt::Display for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Trace { rx, dst, src, domain, entry } = self;
+        write!(f, "l2-fwd:   sw_if_index {rx} dst {dst} src {src} bd_index {domain} result [0x{entry:x}, ")?;
+        let entry = Entry(*entry);
+        write!(f, "{}] {}", entry.interface().0 as i32, FlagNames(entry.flags()))
+    }
+}
+
+/// Forwards.
+pub struct Forward {
+    /// The way through the features.
+    pub path: Path,
+    /// All domains and stations.
+    pub table: DomainTable,
+    /// All interfaces.
+    pub interfaces: IfTable,
+    /// The edge to `l2-to-bvi`.
+    pub to_bvi: Edge,
+}
+
+impl Counts for Forward {
+    type Error = Error;
+}
+
+impl StagedNode for Forward {
+    const NAME: &'static str = "l2-fwd";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Trace;
+    type Key = Search;
+
+    #[inline(always)]
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Search {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return Search::default() };
+        let domain = self.path.data(pkt.rx(), cx.guard()).domain();
+        self.table.macs().search(Key::new(header.dst(), domain))
+    }
+
+    #[inline(always)]
+    fn packet(&self, search: Search, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        let found = self.table.macs().find(&search);
+        cx.trace(pkt, || {
+            let header = pkt.header::<EthernetHeader>();
+            let [dst, src] = header.map_or([MacAddress::ZERO; 2], |header| [header.dst(), header.src()]);
+            let domain = search.key.domain();
+            Trace { rx: pkt.rx(), dst, src, domain, entry: found.map_or(u64::MAX, |found| found.entry.0) }
+        });
+        cx.count(Error::Packets, 1);
+        let Some(entry) = found.map(|found| found.entry) else { return self.unknown(pkt, cx) };
+        let (rx, tx) = (pkt.rx(), entry.interface());
+        if entry.flags() & (Entry::FILTER | Entry::BVI) != 0 {
+            return self.special(entry, pkt.reborrow(), &cx.aside());
+        }
+        if entry.is_learned() {
+            let out = self.path.data(tx, cx.guard());
+            let there = out.is_bridged() && out.domain() == search.key.domain();
+            if !there || out.sequence() != entry.sequence() {
+                cx.count(Error::Stale, 1);
+                return self.unknown(pkt, cx);
+            }
+        }
+        cx.count(Error::Hit, 1);
+        if tx == rx {
+            return Err(Error::Reflection);
+        }
+        pkt.meta_mut().tx = tx;
+        Ok(Next::Output)
+    }
+}
+
+impl Forward {
+    /// Nobody has heard of the station: what comes behind this node floods.
+    #[inline(always)]
+    fn unknown(&self, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        let features = self.path.data(pkt.rx(), cx.guard()).input();
+        if !features.has(Input::UnknownFlood) && !features.has(Input::UnknownForward) {
+            return Err(Error::Miss);
+        }
+        cx.count(Error::Miss, 1);
+        if features.has(Place::STORM_UNKNOWN) {
+            return Ok(self.path.to(Place::STORM_UNKNOWN).map_or(Next::BitmapDrop, Next::To));
+        }
+        Ok(self.path.behind(pkt, Input::Forward, cx.guard()).map_or(Next::BitmapDrop, Next::To))
+    }
+
+    /// What is not only sent out.
+    #[cold]
+    fn special(&self, entry: Entry, mut pkt: Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
+        if entry.has(Entry::FILTER) {
+            return Err(Error::Filter);
+        }
+        let bvi = entry.interface();
+        if pkt.rx() == bvi {
+            return Err(Error::Reflection);
+        }
+        let dst = pkt.header::<EthernetHeader>().map(EthernetHeader::dst);
+        if dst != Some(self.interfaces.get(bvi, cx.guard()).mac()) {
+            return Err(Error::BviMac);
+        }
+        cx.count(Error::Hit, 1);
+        to_bvi::turn(&mut pkt, bvi);
+        Ok(Next::To(self.to_bvi))
+    }
+}

@@ -1,0 +1,392 @@
+//! What Linux does with images, taken over: whether they are up, addresses, neighbours and routes.
+//!
+//! One listener for each namespace with images. Of a prefix the route with the lowest metric counts whose next hops leave
+//! by images; the others wait, for the image they need or for the better one to go.
+// A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
+#![allow(clippy::ref_option)]
+
+use std::any::Any;
+
+use shoal_fib::{Family, Fib, Path, Source, Via};
+use shoal_interface::{HostEvent, HostRoute, HostWay};
+use shoal_neighbor::Families;
+use shoal_neighbor::table::{FibEntry, Origin};
+use shoal_wire::{IpPrefix, MacAddress};
+
+use super::*;
+
+/// The kernel's main table, which is this router's table 0.
+const MAIN: u32 = 254;
+/// The kernel's table of its own addresses.
+const LOCAL: u32 = 255;
+
+/// A prefix in a table of the kernel.
+type Key = (u32, (IpAddr, u8));
+
+/// What has been named since the kernel began to tell all that there is.
+#[derive(Default)]
+struct Seen {
+    routes: BTreeSet<(Key, u32)>,
+    neighbors: BTreeSet<(u32, IpAddr)>,
+    addresses: BTreeSet<(u32, (IpAddr, u8))>,
+}
+
+/// What is known of one namespace.
+pub(super) struct Mirror {
+    /// The kernel is heard while it is there.
+    listening: Option<Box<dyn Any>>,
+    /// Interfaces that are down.
+    down: BTreeSet<u32>,
+    /// By prefix and metric.
+    routes: BTreeMap<Key, BTreeMap<u32, HostRoute>>,
+    /// What the forwarding table has been given.
+    installed: BTreeMap<Key, Source>,
+    neighbors: BTreeSet<(u32, IpAddr)>,
+    addresses: BTreeSet<(u32, (IpAddr, u8))>,
+    seen: Option<Seen>,
+}
+
+fn group(address: IpAddr) -> bool {
+    address.is_multicast() || matches!(address, IpAddr::V6(a) if a.is_unicast_link_local())
+}
+
+impl Lcp {
+    /// Hears what happens in a namespace from now on, if it is not heard already.
+    pub(super) fn listen(&self, netns: &Option<String>) {
+        let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
+        if !self.follows_linux.get() || self.mirrors.borrow().contains_key(netns) {
+            return;
+        }
+        let (weak, place) = (Rc::downgrade(&control), netns.clone());
+        let hear = move |event| {
+            if let Some(control) = weak.upgrade()
+                && let Ok(lcp) = control.get::<Lcp>()
+            {
+                lcp.hear(&place, event);
+            }
+        };
+        let mirror = Mirror {
+            listening: None,
+            down: BTreeSet::new(),
+            routes: BTreeMap::new(),
+            installed: BTreeMap::new(),
+            neighbors: BTreeSet::new(),
+            addresses: BTreeSet::new(),
+            seen: None,
+        };
+        self.mirrors.borrow_mut().insert(netns.clone(), mirror);
+        match side.listen(netns.as_deref(), Box::new(hear)) {
+            Ok(listening) => {
+                if let Some(mirror) = self.mirrors.borrow_mut().get_mut(netns) {
+                    mirror.listening = Some(listening);
+                }
+            }
+            Err(e) => {
+                self.mirrors.borrow_mut().remove(netns);
+                tracing::warn!("linux-cp: what Linux does with images is not followed: {e}");
+            }
+        }
+    }
+
+    /// A pair came or went: routes that leave by it are decided again, and a namespace without pairs is heard no longer.
+    pub(super) fn pairs_changed(&self, netns: &Option<String>, host_index: u32) {
+        for key in self.keys(netns, |path| path == host_index) {
+            self.decide(netns, key);
+        }
+        let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
+        if any {
+            return;
+        }
+        let all = self.with(netns, |mirror| {
+            mirror.routes.clear();
+            mirror.installed.keys().copied().collect::<Vec<_>>()
+        });
+        all.into_iter().flatten().for_each(|key| self.decide(netns, key));
+        let gone = self.mirrors.borrow_mut().remove(netns);
+        drop(gone);
+    }
+
+    /// Prefixes with a route by such an interface.
+    fn keys(&self, netns: &Option<String>, by: impl Fn(u32) -> bool) -> Vec<Key> {
+        let mirrors = self.mirrors.borrow();
+        let Some(mirror) = mirrors.get(netns) else { return Vec::new() };
+        let leads = |route: &HostRoute| match &route.way {
+            HostWay::Via(paths) => paths.iter().any(|path| by(path.host_index)),
+            _ => false,
+        };
+        let all = mirror.routes.iter().filter(|(_, routes)| routes.values().any(leads));
+        all.map(|(key, _)| *key).collect()
+    }
+
+    /// The interface whose image has this number in a namespace.
+    fn phy_of(&self, netns: &Option<String>, host_index: u32) -> Option<SwIfIndex> {
+        let pairs = self.pairs.borrow();
+        let found = pairs.iter().find(|(_, pair)| pair.host_index == host_index && pair.netns == *netns);
+        found.filter(|_| host_index != 0).map(|(phy, _)| *phy)
+    }
+
+    fn with<T>(&self, netns: &Option<String>, f: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
+        self.mirrors.borrow_mut().get_mut(netns).map(f)
+    }
+
+    /// The kernel says something of a namespace.
+    pub(crate) fn hear(&self, netns: &Option<String>, event: HostEvent) {
+        match event {
+            HostEvent::Begin => {
+                self.with(netns, |mirror| mirror.seen = Some(Seen::default()));
+            }
+            HostEvent::End => self.sweep(netns),
+            HostEvent::Link { host_index, up } => self.hear_link(netns, host_index, up),
+            HostEvent::Gone { host_index } => {
+                self.with(netns, |mirror| mirror.down.remove(&host_index));
+                self.flush(netns, host_index);
+            }
+            HostEvent::Address { host_index, address, present } => {
+                self.hear_address(netns, (host_index, address), present);
+            }
+            HostEvent::Neighbor { host_index, address, mac, by_operator } => {
+                self.hear_neighbor(netns, (host_index, address), mac, by_operator);
+            }
+            HostEvent::Route { route, present } => self.hear_route(netns, route, present),
+        }
+    }
+
+    fn hear_link(&self, netns: &Option<String>, host_index: u32, up: bool) {
+        let changed = self.with(netns, |mirror| {
+            if up { mirror.down.remove(&host_index) } else { mirror.down.insert(host_index) }
+        });
+        if changed != Some(true) {
+            return;
+        }
+        if let Some(phy) = self.phy_of(netns, host_index) {
+            let done = self.interfaces.set_admin(phy, up).map_err(|e| e.to_string());
+            self.warn(phy, "state of its image", done);
+        }
+        if !up {
+            self.flush(netns, host_index);
+        }
+    }
+
+    /// An interface is down or gone.
+    fn flush(&self, netns: &Option<String>, host_index: u32) {
+        // The kernel takes its IPv4 routes by an interface that goes down away without a word.
+        for key in self.keys(netns, |path| path == host_index).into_iter().filter(|key| key.1.0.is_ipv4()) {
+            self.with(netns, |mirror| {
+                let Some(routes) = mirror.routes.get_mut(&key) else { return };
+                routes.retain(|_, route| match &mut route.way {
+                    HostWay::Via(paths) => {
+                        paths.retain(|path| path.host_index != host_index);
+                        !paths.is_empty()
+                    }
+                    _ => true,
+                });
+            });
+            self.decide(netns, key);
+        }
+    }
+
+    fn hear_address(&self, netns: &Option<String>, heard: (u32, (IpAddr, u8)), present: bool) {
+        let (host_index, address) = heard;
+        if group(address.0) {
+            return;
+        }
+        let down = self.with(netns, |mirror| {
+            if present {
+                mirror.addresses.insert(heard);
+                mirror.seen.iter_mut().for_each(|seen| seen.addresses.extend([heard]));
+            } else {
+                mirror.addresses.remove(&heard);
+            }
+            mirror.down.contains(&host_index)
+        });
+        let Some(phy) = self.phy_of(netns, host_index) else { return };
+        // The kernel takes IPv6 addresses away from an interface that goes down; they are the router's nevertheless.
+        if !present && down == Some(true) && address.0.is_ipv6() {
+            return;
+        }
+        if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
+            pair.addresses.retain(|a| *a != address);
+            if present {
+                pair.addresses.push(address);
+            }
+        }
+        self.warn(phy, "address of its image", self.set_address(phy, address, present));
+    }
+
+    fn set_address(&self, phy: SwIfIndex, (address, len): (IpAddr, u8), present: bool) -> Result<(), String> {
+        let Some(control) = self.control.upgrade() else { return Ok(()) };
+        match IpPrefix::new(address, len).map_err(|e| e.to_string())? {
+            IpPrefix::Ip4(prefix) => {
+                let ip4 = control.get::<Ip4>().map_err(|e| e.to_string())?;
+                match (present, ip4.addresses(phy).contains(&prefix)) {
+                    (true, false) => ip4.add_address(phy, prefix).map_err(|e| e.to_string()),
+                    (false, true) => ip4.del_address(phy, prefix).map_err(|e| e.to_string()),
+                    _ => Ok(()),
+                }
+            }
+            IpPrefix::Ip6(prefix) => {
+                let ip6 = control.get::<Ip6>().map_err(|e| e.to_string())?;
+                match (present, ip6.addresses(phy).contains(&prefix)) {
+                    (true, false) => ip6.add_address(phy, prefix).map_err(|e| e.to_string()),
+                    (false, true) => ip6.del_address(phy, prefix).map_err(|e| e.to_string()),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn hear_neighbor(
+        &self,
+        netns: &Option<String>,
+        heard: (u32, IpAddr),
+        mac: Option<MacAddress>,
+        by_operator: bool,
+    ) {
+        let (host_index, address) = heard;
+        let Some(phy) = self.phy_of(netns, host_index).filter(|_| !address.is_multicast()) else { return };
+        let known = self.with(netns, |mirror| {
+            mirror.seen.iter_mut().for_each(|seen| seen.neighbors.extend([heard]));
+            if mac.is_some() { !mirror.neighbors.insert(heard) } else { mirror.neighbors.remove(&heard) }
+        });
+        let Some(control) = self.control.upgrade() else { return };
+        let family = Family::of(address);
+        let Ok(neighbours) = Families::of(&control).get(family) else { return };
+        let done = match mac {
+            Some(mac) => {
+                let origin = if by_operator { Origin::Static } else { Origin::Dynamic };
+                neighbours.set_many((phy, address), mac, 1, origin, FibEntry::Wanted)
+            }
+            // One that only this router knows is its own business.
+            None if known == Some(true) => neighbours.remove_many((phy, address), 1),
+            None => return,
+        };
+        // It may have aged here before.
+        if mac.is_some() {
+            self.warn(phy, "neighbour of its image", done.map_err(|e| e.to_string()));
+        }
+    }
+
+    fn hear_route(&self, netns: &Option<String>, route: HostRoute, present: bool) {
+        let (key, metric) = ((route.table, route.prefix), route.metric);
+        if route.table == LOCAL || group(route.prefix.0) {
+            return;
+        }
+        self.with(netns, |mirror| {
+            let routes = mirror.routes.entry(key).or_default();
+            if present {
+                mirror.seen.iter_mut().for_each(|seen| seen.routes.extend([(key, metric)]));
+                routes.insert(metric, route);
+                return;
+            }
+            // Of an IPv6 route next hops go one by one.
+            let left = match (&route.way, routes.get_mut(&metric).map(|old| &mut old.way)) {
+                (HostWay::Via(gone), Some(HostWay::Via(paths))) if key.1.0.is_ipv6() => {
+                    let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
+                    paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
+                    !paths.is_empty()
+                }
+                _ => false,
+            };
+            if !left {
+                routes.remove(&metric);
+            }
+        });
+        self.decide(netns, key);
+    }
+
+    /// Takes away what the kernel has not named.
+    fn sweep(&self, netns: &Option<String>) {
+        let gone = self.with(netns, |mirror| {
+            let seen = mirror.seen.take()?;
+            let addresses: Vec<_> = mirror.addresses.difference(&seen.addresses).copied().collect();
+            let neighbors: Vec<_> = mirror.neighbors.difference(&seen.neighbors).copied().collect();
+            let mut routes = Vec::new();
+            for (key, all) in &mut mirror.routes {
+                let before = all.len();
+                all.retain(|metric, _| seen.routes.contains(&(*key, *metric)));
+                if all.len() < before {
+                    routes.push(*key);
+                }
+            }
+            Some((addresses, neighbors, routes))
+        });
+        let Some((addresses, neighbors, routes)) = gone.flatten() else { return };
+        for gone in addresses {
+            self.hear_address(netns, gone, false);
+        }
+        for gone in neighbors {
+            self.hear_neighbor(netns, gone, None, false);
+        }
+        for key in routes {
+            self.decide(netns, key);
+        }
+    }
+
+    /// What this router can do with a route; nothing if it leaves by no image.
+    fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
+        match &route.way {
+            HostWay::Blackhole => vec![Via::Drop.into()],
+            HostWay::Unreachable => vec![Via::Unreachable.into()],
+            HostWay::Prohibit => vec![Via::Prohibit.into()],
+            HostWay::Via(hops) => {
+                let path = |hop: &shoal_interface::HostPath| {
+                    let interface = self.phy_of(netns, hop.host_index)?;
+                    let source = match route.prefix.0 {
+                        IpAddr::V4(_) => IpAddr::from([0; 4]),
+                        IpAddr::V6(_) => IpAddr::from([0; 16]),
+                    };
+                    let via = match hop.next_hop {
+                        Some(next_hop) => Via::NextHop { interface, next_hop },
+                        None => Via::Attached { interface, source },
+                    };
+                    Some(Path::from(via).weight(hop.weight.max(1)))
+                };
+                hops.iter().filter_map(path).collect()
+            }
+        }
+    }
+
+    /// Gives the forwarding table the best route of a prefix, or takes the last one away.
+    fn decide(&self, netns: &Option<String>, key: Key) {
+        let Some(fib) = self.control.upgrade().and_then(|control| control.get::<Fib>().ok()) else { return };
+        let routes: Vec<HostRoute> = self
+            .with(netns, |mirror| {
+                let all = mirror.routes.get(&key).map(|all| all.values().cloned().collect());
+                if mirror.routes.get(&key).is_some_and(BTreeMap::is_empty) {
+                    mirror.routes.remove(&key);
+                }
+                all.unwrap_or_default()
+            })
+            .unwrap_or_default();
+        let usable = |route: &HostRoute| {
+            let paths = self.paths(netns, route);
+            (!paths.is_empty()).then_some((route.learnt, paths))
+        };
+        let best = routes.iter().find_map(usable);
+        let (table, (address, len)) = key;
+        let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return };
+        let id = if table == MAIN { 0 } else { table };
+        let before = self.with(netns, |mirror| mirror.installed.remove(&key)).flatten();
+        let index = match (fib.index_of(family, id), &best) {
+            (Ok(index), _) => index,
+            (Err(_), None) => return,
+            (Err(_), Some(_)) => match fib.add_table(family, id, None) {
+                Ok(index) => index,
+                Err(e) => return tracing::warn!("linux-cp: table {id} of Linux not taken over: {e}"),
+            },
+        };
+        let source =
+            best.as_ref().map(|(learnt, _)| if *learnt { Source::LcpRtDynamic } else { Source::LcpRt });
+        if let (Some(source), Some((_, paths))) = (source, &best) {
+            match fib.add(index, prefix, source, paths) {
+                Ok(()) => drop(self.with(netns, |mirror| mirror.installed.insert(key, source))),
+                Err(e) => tracing::warn!("linux-cp: route {prefix} of Linux not taken over: {e}"),
+            }
+        }
+        if let Some(before) = before.filter(|before| Some(*before) != source)
+            && let Err(e) = fib.remove(index, prefix, before)
+        {
+            tracing::debug!("linux-cp: route {prefix} of Linux: {e}");
+        }
+    }
+}

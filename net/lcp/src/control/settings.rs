@@ -1,0 +1,162 @@
+//! What passes besides IP and ARP, borrowed addresses, and pairs of two interfaces that are there already.
+
+use super::*;
+
+/// OSI's numbers of protocols of the network layer (ISO/IEC TR 9577), as far as VPP knows them.
+const OSI: [u8; 19] = [
+    0x00, 0x01, 0x03, 0x08, 0x09, 0x0c, 0x80, 0x81, 0x82, 0x83, 0x85, 0x8a, 0x8c, 0x8d, 0x8e, 0xb0, 0xc1,
+    0xcc, 0xcf,
+];
+/// Frames longer than a length can say, with an LLC header behind the type.
+const LONG_LLC: EtherType = EtherType(0x8870);
+
+impl Lcp {
+    /// Whether new sub-interfaces of interfaces with an image get one.
+    pub fn auto_subint(&self) -> Sync {
+        self.auto_subint.get()
+    }
+
+    /// Gives new sub-interfaces of interfaces with an image one from now on, or no longer.
+    pub fn set_auto_subint(&self, auto: Sync) {
+        self.auto_subint.set(auto);
+    }
+
+    /// A new sub-interface gets an image if its port has one and that is wanted: `<image of the port>.<number>`.
+    pub(super) fn create_of_sub(&self, sub: SwIfIndex) {
+        let Some(of) = self.interfaces.sub(sub).filter(|of| of.takes.is_exact()) else { return };
+        let port = {
+            let pairs = self.pairs.borrow();
+            pairs.get(&of.port).map(|pair| (format!("{}.{}", pair.name, of.number), pair.netns.clone()))
+        };
+        let Some((name, netns)) = port.filter(|_| self.auto_subint.get() == Sync::On) else { return };
+        if let Err(e) = self.create(sub, &name, netns.as_deref()) {
+            let sub = self.interfaces.name(sub).unwrap_or_default();
+            tracing::warn!("linux-cp: no image of {sub}: {e}");
+        }
+    }
+
+    /// The cable of a sub-interface's image is plugged in while the sub-interface is up and its port is.
+    pub(super) fn follow_port(&self, sub: SwIfIndex, link: bool) {
+        let Some(host) = self.host_of(sub) else { return };
+        let up = link && self.interfaces.data(sub).is_ok_and(|data| data.is_up());
+        self.warn(sub, "state", self.interfaces.set_admin(host, up).map_err(|e| e.to_string()));
+    }
+
+    /// Lets packets of an OSI protocol pass between all interfaces and their images, in both directions.
+    ///
+    /// # Errors
+    /// The start-up file disables OSI, there is no such protocol, or another module takes these frames.
+    pub fn enable_osi(&self, protocol: u8) -> Result<(), LcpError> {
+        if !self.osi_is_on.get() {
+            return Err(LcpError::OsiDisabled);
+        }
+        if !OSI.contains(&protocol) {
+            return Err(LcpError::OsiProtocol(protocol));
+        }
+        let control = self.control.upgrade().ok_or(LcpError::NoDriver)?;
+        let ethernet = control.get::<Ethernet>().map_err(|_| LcpError::NoDriver)?;
+        if self.osi_protocols().is_empty() {
+            if !ethernet.give(LONG_LLC, self.osi_edge, crate::MODULE.name) {
+                return Err(LcpError::Type(LONG_LLC));
+            }
+            ethernet.give_llc(self.osi_edge);
+        }
+        self.osi.add(protocol);
+        Ok(())
+    }
+
+    /// OSI protocols that pass.
+    pub fn osi_protocols(&self) -> Vec<u8> {
+        (0..=u8::MAX).filter(|protocol| self.osi.has(*protocol)).collect()
+    }
+
+    /// Lets frames of a type pass between all interfaces and their images, in both directions.
+    ///
+    /// # Errors
+    /// This router handles the type itself, or it is not one of a protocol.
+    pub fn enable_type(&self, kind: EtherType) -> Result<(), LcpError> {
+        if self.types.borrow().contains(&kind) {
+            return Ok(());
+        }
+        let control = self.control.upgrade().ok_or(LcpError::NoDriver)?;
+        let given = control
+            .get::<Ethernet>()
+            .is_ok_and(|ethernet| ethernet.give(kind, self.other, crate::MODULE.name));
+        if !given {
+            return Err(LcpError::Type(kind));
+        }
+        self.types.borrow_mut().insert(kind);
+        Ok(())
+    }
+
+    /// Types of frames that pass besides IP and ARP.
+    pub fn types(&self) -> Vec<EtherType> {
+        self.types.borrow().iter().copied().collect()
+    }
+
+    /// Whether the kernel is told of addresses that an interface borrows.
+    pub fn sync_unnumbered(&self) -> Sync {
+        self.sync_unnumbered.get()
+    }
+
+    /// Tells the kernel of addresses that interfaces borrow from now on, or no longer; where it is told of addresses at all.
+    pub fn set_sync_unnumbered(&self, sync: Sync) {
+        self.sync_unnumbered.set(sync);
+        let all: Vec<SwIfIndex> = self.pairs.borrow().keys().copied().collect();
+        for phy in all {
+            self.sync_addresses(phy);
+        }
+    }
+
+    /// The addresses an interface borrows, as those of hosts: the network is the lender's.
+    pub(super) fn borrowed_addresses(&self, control: &Control, phy: SwIfIndex) -> Vec<(IpAddr, u8)> {
+        if self.sync_unnumbered.get() == Sync::Off {
+            return Vec::new();
+        }
+        let ip4 = control.get::<Ip4>().ok().filter(|ip4| ip4.lender(phy).is_some());
+        let ip4 = ip4.map(|ip4| ip4.spoken(phy)).unwrap_or_default();
+        let ip6 = control.get::<Ip6>().map(|ip6| ip6.borrowed(phy)).unwrap_or_default();
+        let ip6 = ip6.iter().filter(|p| !p.addr().is_unicast_link_local());
+        let ip4 = ip4.iter().map(|p| (IpAddr::V4(p.addr()), 32));
+        ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), 128))).collect()
+    }
+
+    /// Pairs two interfaces of this router: what is for the host goes out of the second one. For tests of what uses pairs.
+    ///
+    /// # Errors
+    /// One of them is not there, or has a pair.
+    pub fn pair(&self, phy: SwIfIndex, host: SwIfIndex) -> Result<(), LcpError> {
+        let (phy_name, name) = (self.interfaces.name(phy)?, self.interfaces.name(host)?);
+        for (interface, taken) in [(phy, &phy_name), (host, &name)] {
+            if let Some(peer) = self.peers.of(interface) {
+                let peer = self.interfaces.name(peer).unwrap_or_default();
+                return Err(LcpError::Paired(taken.clone(), peer));
+            }
+        }
+        if let Err(e) = self.connect(phy, host, true) {
+            self.disconnect(phy, host);
+            return Err(e);
+        }
+        let mut pairs = self.pairs.borrow_mut();
+        let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
+        let data = self.interfaces.data(host)?;
+        let layer = if data.flags().has(IfFlags::ETHERNET) { HostLayer::Ethernet } else { HostLayer::Ip };
+        let (host_index, addresses) = (0, Vec::new());
+        pairs.insert(phy, Pair { index, host, name, netns: None, host_index, layer, addresses });
+        Ok(())
+    }
+
+    /// Takes a pair of two interfaces apart; both stay.
+    ///
+    /// # Errors
+    /// They are not a pair.
+    pub fn part(&self, phy: SwIfIndex, host: SwIfIndex) -> Result<(), LcpError> {
+        let name = self.interfaces.name(phy)?;
+        if self.host_of(phy) != Some(host) {
+            return Err(LcpError::NotPaired(name));
+        }
+        self.pairs.borrow_mut().remove(&phy);
+        self.disconnect(phy, host);
+        Ok(())
+    }
+}

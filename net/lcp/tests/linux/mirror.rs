@@ -1,0 +1,165 @@
+//! What Linux does with images, and OSI's frames between both.
+
+use shoal_interface::{HostPath, HostRoute, HostWay};
+
+use super::*;
+
+/// Tells what the kernel would say of the namespace of images.
+fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
+    let said = router.get::<Said>();
+    let hear = said.1.borrow();
+    events.into_iter().for_each(|event| hear.as_ref().unwrap()(event));
+}
+
+fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
+    let (address, len) = prefix.split_once('/').unwrap();
+    let prefix = (address.parse().unwrap(), len.parse().unwrap());
+    HostRoute { table: 254, prefix, metric, learnt: false, way }
+}
+
+fn via(next_hop: &str) -> HostWay {
+    HostWay::Via(vec![HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 }])
+}
+
+/// What Linux gave the entry of a prefix.
+fn given(router: &Router, prefix: &str, paths: &[shoal_fib::Path]) -> bool {
+    let fib = router.get::<shoal_fib::Fib>();
+    let prefix: shoal_wire::IpPrefix = prefix.parse().unwrap();
+    fib.has_paths(shoal_fib::FibIndex::DEFAULT, [prefix], shoal_fib::Source::LcpRt, paths).is_ok()
+}
+
+#[test]
+fn routes_of_linux_by_an_image_are_the_routers_and_the_lowest_metric_counts() {
+    use shoal_fib::{Path, Via};
+    let Setup { router, phy, .. } = setup();
+    let to = "198.51.100.0/24";
+    let path = |a: &str| [Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index())];
+    let is = |metric, way, present| HostEvent::Route { route: route(to, metric, way), present };
+    hear(&router, [is(20, via("10.0.0.7"), true)]);
+    assert!(given(&router, to, &path("10.0.0.7")));
+    hear(&router, [is(10, via("10.0.0.8"), true)]);
+    assert!(given(&router, to, &path("10.0.0.8")) && !given(&router, to, &path("10.0.0.7")));
+    hear(&router, [is(10, via("10.0.0.8"), false)]);
+    assert!(given(&router, to, &path("10.0.0.7")));
+    hear(&router, [is(5, HostWay::Prohibit, true)]);
+    assert!(given(&router, to, &[Via::Prohibit.into()]));
+    // What the kernel does not name when it says all there is has gone.
+    hear(&router, [HostEvent::Begin, is(20, via("10.0.0.7"), true), HostEvent::End]);
+    assert!(given(&router, to, &path("10.0.0.7")) && !given(&router, to, &[Via::Prohibit.into()]));
+    // By interfaces that have no image nothing leads here.
+    let other = HostWay::Via(vec![HostPath { host_index: 8, next_hop: None, weight: 1 }]);
+    hear(&router, [is(1, other, true)]);
+    assert!(given(&router, to, &path("10.0.0.7")));
+    router.get::<Lcp>().delete(phy.index()).unwrap();
+    assert!(!given(&router, to, &[]), "without the image the route goes");
+}
+
+#[test]
+fn an_image_that_goes_down_takes_its_interface_and_ip4_routes_along() {
+    let Setup { router, phy, .. } = setup();
+    let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
+    let there = |to, next_hop| HostEvent::Route { route: route(to, 1, via(next_hop)), present: true };
+    hear(&router, [there(to4, "10.0.0.7"), there(to6, "2001:db8::7")]);
+    hear(&router, [HostEvent::Link { host_index: 7, up: false }]);
+    assert!(!router.interfaces().data(phy.index()).unwrap().is_up());
+    assert!(!given(&router, to4, &[]) && given(&router, to6, &[]), "the kernel says what becomes of IPv6");
+    // The kernel forgets IPv6 addresses then; the router does not.
+    let address = ("2001:db8::1".parse().unwrap(), 64);
+    hear(&router, [HostEvent::Address { host_index: 7, address, present: false }]);
+    assert_eq!(
+        router.get::<Ip6>().addresses(phy.index()).len(),
+        2 - usize::from(!has_link_local(&router, &phy))
+    );
+    hear(&router, [HostEvent::Link { host_index: 7, up: true }]);
+    assert!(router.interfaces().data(phy.index()).unwrap().is_up());
+}
+
+fn has_link_local(router: &Router, phy: &Port) -> bool {
+    router.get::<Ip6>().addresses(phy.index()).iter().any(|a| a.addr().is_unicast_link_local())
+}
+
+#[test]
+fn addresses_and_neighbours_that_linux_gets_are_the_interfaces() {
+    let Setup { router, phy, .. } = setup();
+    let address = ([10, 9, 0, 1].into(), 24);
+    let is = |present| HostEvent::Address { host_index: 7, address, present };
+    let has = || router.get::<Ip4>().addresses(phy.index()).contains(&"10.9.0.1/24".parse().unwrap());
+    hear(&router, [is(true), is(true)]);
+    assert!(has());
+    hear(&router, [is(false)]);
+    assert!(!has());
+    let (peer, mac) = ([10, 0, 0, 9], MacAddress([2, 0, 0, 0, 0, 9]));
+    let is = |mac| HostEvent::Neighbor { host_index: 7, address: peer.into(), mac, by_operator: true };
+    let known = || router.get::<Neighbours>().get((phy.index(), peer.into())).map(|n| n.mac);
+    hear(&router, [is(None)]);
+    hear(&router, [is(Some(mac))]);
+    assert_eq!(known(), Some(mac));
+    hear(&router, [is(None)]);
+    assert_eq!(known(), None);
+}
+
+#[test]
+fn lcp_sync_mirrors_whether_an_interface_is_up() {
+    let Setup { router, phy, .. } = setup();
+    said(&router);
+    router.interfaces().set_admin(phy.index(), false).unwrap();
+    assert!(said(&router).is_empty(), "without it Linux decides");
+    router.get::<Lcp>().set_sync(Sync::On);
+    assert_eq!(said(&router)[1], "down");
+    router.interfaces().set_admin(phy.index(), true).unwrap();
+    assert_eq!(said(&router)[0], "up");
+}
+
+#[test]
+fn packets_of_osi_protocols_pass_when_an_operator_says_so() {
+    let Setup { mut router, phy, host, sink } = setup();
+    let isis = |from: MacAddress, kind: u16| {
+        let mut frame = PacketBuilder::arp_request(from, PEER, [10, 0, 0, 1]).build();
+        frame[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 0x14]);
+        frame[12..14].copy_from_slice(&kind.to_be_bytes());
+        frame[14..18].copy_from_slice(&[0xfe, 0xfe, 3, 0x83]);
+        frame
+    };
+    router.send(&phy, isis(PEER_MAC, 28));
+    router.send(&phy, isis(PEER_MAC, 0x8870));
+    assert!(sink.take().is_empty());
+    run(&router, "lcp osi-proto enable", "protocol=0xff").unwrap_err();
+    run(&router, "lcp osi-proto enable", "protocol=0x81").unwrap();
+    router.send(&phy, isis(PEER_MAC, 28));
+    assert!(sink.take().is_empty(), "another protocol passes");
+    run(&router, "lcp osi-proto enable", "protocol=0x83").unwrap();
+    for kind in [28, 0x8870] {
+        router.send(&phy, isis(PEER_MAC, kind));
+        assert_eq!(sink.take(), [isis(PEER_MAC, kind)]);
+        router.generator().inject(host, isis(phy.mac(), kind)).unwrap();
+        router.run();
+        assert_eq!(phy.received_one(), isis(phy.mac(), kind));
+    }
+    assert_eq!(run(&router, "show lcp osi-proto", "").unwrap().to_text(), "0x81\n0x83\n");
+}
+
+#[test]
+fn frames_of_other_types_pass_when_an_operator_says_so() {
+    let Setup { mut router, phy, host, sink } = setup();
+    let lldp = |from: MacAddress| {
+        let mut frame = PacketBuilder::arp_request(from, PEER, [10, 0, 0, 1]).build();
+        frame[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 0xe]);
+        frame[12..14].copy_from_slice(&[0x88, 0xcc]);
+        frame
+    };
+    router.send(&phy, lldp(PEER_MAC));
+    router.generator().inject(host, lldp(phy.mac())).unwrap();
+    router.run();
+    assert!(sink.take().is_empty() && phy.received().is_empty(), "as in VPP");
+    run(&router, "lcp ethertype enable", "type=0x88cc").unwrap();
+    run(&router, "lcp ethertype enable", "type=35020").unwrap();
+    router.send(&phy, lldp(PEER_MAC));
+    assert_eq!(sink.take(), [lldp(PEER_MAC)]);
+    router.generator().inject(host, lldp(phy.mac())).unwrap();
+    router.run();
+    assert_eq!(phy.received_one(), lldp(phy.mac()));
+    assert_eq!(run(&router, "show lcp ethertype", "").unwrap().to_text(), "0x88cc\n");
+    for own in ["0x0800", "0x0806", "0x86dd", "0x8100", "0x05dc"] {
+        run(&router, "lcp ethertype enable", &format!("type={own}")).unwrap_err();
+    }
+}

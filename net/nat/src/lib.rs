@@ -1,0 +1,22 @@
+//! What all kinds of NAT share: which tuple a packet has, and how its bytes follow when the tuple changes.
+//!
+//! Nothing here knows of sessions, interfaces or nodes: [`tuple`] reads, [`rewrite`] and [`icmp`] write, [`delta`] keeps
+//! checksums exact, [`shards`] is a table of mappings that is published as a whole and changed a part at a time.
+#![forbid(unsafe_code)]
+
+pub mod delta;
+pub mod icmp;
+pub mod ip6;
+pub mod mss;
+pub mod rewrite;
+pub mod shards;
+pub mod tuple;
+
+pub use delta::Delta;
+pub use ip6::{End, Ip6Seen};
+pub use rewrite::{Rewrite, Sum};
+pub use shards::Shards;
+pub use tuple::{Kind, Seen, Tuple};
+
+#[cfg(test)]
+mod tests;

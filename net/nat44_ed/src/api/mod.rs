@@ -1,0 +1,173 @@
+//! Messages: `nat44_ed.api`.
+#![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
+
+mod interface;
+mod mapping;
+mod pool;
+mod session;
+mod settings;
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use shoal_message::{Retval, Value};
+use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
+
+use crate::mapping::Twice;
+use crate::{Nat44, NatError};
+
+/// Messages of this crate.
+pub static API: ApiPart = ApiPart {
+    file: "nat44_ed",
+    folder: Folder::Plugins,
+    version: "5.5.0",
+    messages: &[
+        ApiMessage::request::<settings::Nat44EdPluginEnableDisable>(),
+        ApiMessage::request::<settings::Nat44ForwardingEnableDisable>(),
+        ApiMessage::request::<settings::NatSetTimeouts>(),
+        ApiMessage::request::<settings::Nat44SetSessionLimit>(),
+        ApiMessage::request::<settings::Nat44ShowRunningConfig>(),
+        ApiMessage::sent::<settings::Nat44ShowRunningConfigReply>(),
+        ApiMessage::dump::<settings::NatWorkerDump>(),
+        ApiMessage::sent::<settings::NatWorkerDetails>(),
+        ApiMessage::request::<settings::Nat44EdAddDelVrfTable>(),
+        ApiMessage::request::<settings::Nat44EdAddDelVrfRoute>(),
+        ApiMessage::dump::<settings::Nat44EdVrfTablesDump>(),
+        ApiMessage::sent::<settings::Nat44EdVrfTablesDetails>(),
+        ApiMessage::dump::<settings::Nat44EdVrfTablesV2Dump>(),
+        ApiMessage::sent::<settings::Nat44EdVrfTablesV2Details>(),
+        ApiMessage::request::<settings::NatSetMssClamping>(),
+        ApiMessage::request::<settings::NatGetMssClamping>(),
+        ApiMessage::sent::<settings::NatGetMssClampingReply>(),
+        ApiMessage::request::<pool::Nat44AddDelInterfaceAddr>(),
+        ApiMessage::dump::<pool::Nat44InterfaceAddrDump>(),
+        ApiMessage::sent::<pool::Nat44InterfaceAddrDetails>(),
+        ApiMessage::request::<pool::Nat44AddDelAddressRange>(),
+        ApiMessage::dump::<pool::Nat44AddressDump>(),
+        ApiMessage::sent::<pool::Nat44AddressDetails>(),
+        ApiMessage::request::<interface::Nat44InterfaceAddDelFeature>(),
+        ApiMessage::dump::<interface::Nat44InterfaceDump>(),
+        ApiMessage::sent::<interface::Nat44InterfaceDetails>(),
+        ApiMessage::request::<interface::Nat44EdAddDelOutputInterface>(),
+        ApiMessage::get::<interface::Nat44EdOutputInterfaceGet>(),
+        ApiMessage::sent::<interface::Nat44EdOutputInterfaceGetReply>(),
+        ApiMessage::sent::<interface::Nat44EdOutputInterfaceDetails>(),
+        ApiMessage::request::<mapping::Nat44AddDelStaticMapping>(),
+        ApiMessage::request::<mapping::Nat44AddDelStaticMappingV2>(),
+        ApiMessage::dump::<mapping::Nat44StaticMappingDump>(),
+        ApiMessage::sent::<mapping::Nat44StaticMappingDetails>(),
+        ApiMessage::request::<mapping::Nat44AddDelIdentityMapping>(),
+        ApiMessage::dump::<mapping::Nat44IdentityMappingDump>(),
+        ApiMessage::sent::<mapping::Nat44IdentityMappingDetails>(),
+        ApiMessage::request::<mapping::Nat44AddDelLbStaticMapping>(),
+        ApiMessage::request::<mapping::Nat44LbStaticMappingAddDelLocal>(),
+        ApiMessage::dump::<mapping::Nat44LbStaticMappingDump>(),
+        ApiMessage::sent::<mapping::Nat44LbStaticMappingDetails>(),
+        ApiMessage::request::<session::Nat44DelSession>(),
+        ApiMessage::dump::<session::Nat44UserDump>(),
+        ApiMessage::sent::<session::Nat44UserDetails>(),
+        ApiMessage::dump::<session::Nat44UserSessionDump>(),
+        ApiMessage::sent::<session::Nat44UserSessionDetails>(),
+        ApiMessage::dump::<session::Nat44UserSessionV2Dump>(),
+        ApiMessage::sent::<session::Nat44UserSessionV2Details>(),
+        ApiMessage::dump::<session::Nat44UserSessionV3Dump>(),
+        ApiMessage::sent::<session::Nat44UserSessionV3Details>(),
+    ],
+};
+
+/// What a mapping, an address, an interface or a session is.
+#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[value(open)]
+#[entry("NAT_IS_NONE", 0)]
+#[entry("NAT_IS_TWICE_NAT", 1)]
+#[entry("NAT_IS_SELF_TWICE_NAT", 2)]
+#[entry("NAT_IS_OUT2IN_ONLY", 4)]
+#[entry("NAT_IS_ADDR_ONLY", 8)]
+#[entry("NAT_IS_OUTSIDE", 16)]
+#[entry("NAT_IS_INSIDE", 32)]
+#[entry("NAT_IS_STATIC", 64)]
+#[entry("NAT_IS_EXT_HOST_VALID", 128)]
+pub struct NatConfigFlags(pub u8);
+
+const TWICE_NAT: u8 = 1;
+const SELF_TWICE_NAT: u8 = 2;
+const OUT2IN_ONLY: u8 = 4;
+const ADDR_ONLY: u8 = 8;
+const OUTSIDE: u8 = 16;
+const INSIDE: u8 = 32;
+const STATIC: u8 = 64;
+const EXT_HOST_VALID: u8 = 128;
+
+impl NatConfigFlags {
+    fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    fn twice(self) -> Twice {
+        match (self.has(TWICE_NAT), self.has(SELF_TWICE_NAT)) {
+            (true, _) => Twice::Always,
+            (_, true) => Twice::OfItself,
+            _ => Twice::No,
+        }
+    }
+}
+
+/// The flag of a kind of twice-NAT.
+fn of_twice(twice: Twice) -> u8 {
+    match twice {
+        Twice::No => 0,
+        Twice::Always => TWICE_NAT,
+        Twice::OfItself => SELF_TWICE_NAT,
+    }
+}
+
+/// A VRF, or none.
+fn vrf(number: u32) -> Option<u32> {
+    (number != u32::MAX).then_some(number)
+}
+
+fn nat(call: &Call) -> Result<Rc<Nat44>, Retval> {
+    call.get().map_err(|_| Retval::UNSPECIFIED)
+}
+
+/// What a dump has while NAT is on, and nothing otherwise.
+fn all<T>(call: &Call, list: impl FnOnce(&Nat44) -> Vec<T>) -> std::vec::IntoIter<T> {
+    nat(call).map(|nat| list(&nat)).unwrap_or_default().into_iter()
+}
+
+/// An address as messages have it.
+fn ip(address: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(address)
+}
+
+impl From<NatError> for Retval {
+    fn from(error: NatError) -> Self {
+        match error {
+            NatError::Off | NatError::Unsupported(_) => Retval::UNSUPPORTED,
+            NatError::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
+            NatError::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
+            NatError::Sessions { .. }
+            | NatError::Timeout { .. }
+            | NatError::Limit { .. }
+            | NatError::Range(..)
+            | NatError::TooFew => Retval::INVALID_VALUE,
+            NatError::AddressExists(_)
+            | NatError::Interface(_)
+            | NatError::OtherKind(_)
+            | NatError::MappingExists
+            | NatError::BackEndExists
+            | NatError::VrfExists(_) => Retval::VALUE_EXIST,
+            NatError::NoAddress(_)
+            | NatError::NoInterface(_)
+            | NatError::NoMapping
+            | NatError::NoBackEnd
+            | NatError::NoPoolAddress(_)
+            | NatError::NoVrf(_)
+            | NatError::NoSession => Retval::NO_SUCH_ENTRY,
+            NatError::MustRemain | NatError::Graph(_) => Retval::UNSPECIFIED,
+            NatError::Fib(error) => shoal_fib::api::retval(&error),
+            NatError::If(error) => error.into(),
+            NatError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
+        }
+    }
+}

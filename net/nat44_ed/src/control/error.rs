@@ -1,0 +1,107 @@
+//! Why an operation failed.
+
+use std::net::Ipv4Addr;
+
+use shoal_fib::FibError;
+use shoal_graph::GraphError;
+use shoal_interface::InterfaceError;
+use shoal_reassembly::ReassemblyError;
+
+/// Why an operation failed; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NatError {
+    /// NAT is off.
+    #[error("nat44 is disabled: nat44 plugin enable")]
+    Off,
+    /// It is on already.
+    #[error("already enabled")]
+    AlreadyOn,
+    /// It is off already.
+    #[error("already disabled")]
+    AlreadyOff,
+    /// No table has so many sessions.
+    #[error("{asked} sessions are not possible: {reason}")]
+    Sessions {
+        /// How many were asked for.
+        asked: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// A timeout is out of range.
+    #[error("a timeout of {value} seconds is not possible: 1 to {most}, nearest {nearest}", nearest = (*.value).clamp(1, *.most))]
+    Timeout {
+        /// What was asked for.
+        value: u32,
+        /// The longest.
+        most: u32,
+    },
+    /// A limit is not possible.
+    #[error("a limit of {value} sessions is not possible: at least 1")]
+    Limit {
+        /// What was asked for.
+        value: u32,
+    },
+    /// Hosts share it already.
+    #[error("NAT address already in use.")]
+    AddressExists(Ipv4Addr),
+    /// Hosts do not share it.
+    #[error("NAT address not exist.")]
+    NoAddress(Ipv4Addr),
+    /// The last address is below the first.
+    #[error("{1} is below {0}: the first address of a range comes first")]
+    Range(Ipv4Addr, Ipv4Addr),
+    /// Hosts share the interface's address already, or do not.
+    #[error("{0}")]
+    Interface(String),
+    /// The interface is one of the other kind.
+    #[error("interface {0} has NAT of the other kind: in and out, or output-feature")]
+    OtherKind(String),
+    /// The interface has no such NAT.
+    #[error("interface {0} has no such NAT")]
+    NoInterface(String),
+    /// There is a mapping of the address and port.
+    #[error("Mapping already exist.")]
+    MappingExists,
+    /// There is none.
+    #[error("Mapping not exist.")]
+    NoMapping,
+    /// A combination that makes no sense.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// There are too few hosts to choose from.
+    #[error("at least two local must be set")]
+    TooFew,
+    /// Two hosts must remain.
+    #[error("at least two local must remain")]
+    MustRemain,
+    /// The host is there already.
+    #[error("back-end already exist.")]
+    BackEndExists,
+    /// There is no such service, or no such host of it.
+    #[error("Mapping or back-end not exist.")]
+    NoBackEnd,
+    /// The address of a balanced service is one that hosts share.
+    #[error("{0} is no NAT address: nat44 add address {0}, or make the mapping out2in-only")]
+    NoPoolAddress(Ipv4Addr),
+    /// There is one already, or none.
+    #[error("VRF table {0} exists already")]
+    VrfExists(u32),
+    /// There is none.
+    #[error("there is no VRF table or route {0}")]
+    NoVrf(u32),
+    /// There is no such session.
+    #[error("there is no such session")]
+    NoSession,
+    /// The forwarding table refused.
+    #[error(transparent)]
+    Fib(#[from] FibError),
+    /// There is no such interface.
+    #[error(transparent)]
+    If(#[from] InterfaceError),
+    /// A thread does not answer.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// Shallow reassembly refused.
+    #[error(transparent)]
+    Reassembly(#[from] ReassemblyError),
+}

@@ -1,0 +1,222 @@
+//! The control plane: on or off, and what all its parts share.
+
+mod error;
+mod interfaces;
+mod keeping;
+mod mappings;
+mod pool;
+mod sessions;
+mod settings;
+
+pub use error::NatError;
+pub use interfaces::{Side, Sides};
+pub use keeping::Keeping;
+pub use mappings::{Balanced, Spec};
+pub use pool::{Address, OfInterface, Purpose};
+pub use sessions::{Slice, User};
+pub use settings::Enable;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use shoal_adj::{Adjacencies, Family};
+use shoal_fib::{Fib, FibIndex, FibTables, Source};
+use shoal_graph::superpath::WithState;
+use shoal_graph::{FeatureSpec, Graph, StateKey, StatefulStagedNode};
+use shoal_interface::{Event, Interfaces, SwIfIndex};
+use shoal_ip4::{AddressEvent, Ip4};
+use shoal_module::{Control, InitError};
+use shoal_reassembly::Reassembly;
+
+use crate::config::Config;
+use crate::error::{In2outError, Out2inError};
+use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
+use crate::node::handoff::Handoff;
+use crate::node::slow::Slow;
+use crate::node::stage::Nat44Stages;
+use crate::shared::Shared;
+use mappings::Static;
+use pool::Pool;
+
+/// Who wants shallow reassembly.
+const USER: &str = "nat44-ed";
+/// Shallow reassembly, which comes first.
+const SV: &[&str] = &["ip4-sv-reassembly-feature"];
+const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
+
+/// What is configured while NAT is on.
+#[derive(Default)]
+struct State {
+    on: Option<Enable>,
+    config: Config,
+    sides: BTreeMap<SwIfIndex, Sides>,
+    outputs: BTreeSet<SwIfIndex>,
+    pool: Vec<Pool>,
+    twice: Vec<Pool>,
+    followed: BTreeSet<OfInterface>,
+    statics: Vec<Static>,
+    vrf_tables: BTreeMap<u32, Vec<u32>>,
+    limits: BTreeMap<u32, u32>,
+    /// Routes by which the router answers for pool addresses: table and address.
+    routes: BTreeSet<(FibIndex, Ipv4Addr)>,
+    /// Tables that may not go.
+    held: BTreeMap<FibIndex, u32>,
+}
+
+/// NAT44 of this router.
+pub struct Nat44 {
+    graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
+    ip4: Rc<Ip4>,
+    fib: Rc<Fib>,
+    reassembly: Rc<Reassembly>,
+    shared: Arc<Shared>,
+    keeping: StateKey<Keeping>,
+    state: RefCell<State>,
+}
+
+/// Adds the nodes.
+fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+    let s = || Arc::clone(shared);
+    let nodes = [
+        ("nat44-in2out-worker-handoff", graph.add_stateful_staged(Fast::<IN2OUT> { shared: s() }, keeping)?),
+        ("nat44-out2in-worker-handoff", graph.add_stateful_staged(Fast::<OUT2IN> { shared: s() }, keeping)?),
+        ("nat44-handoff-classify", graph.add_stateful_staged(Fast::<BOTH> { shared: s() }, keeping)?),
+        (
+            "nat44-in2out-output-worker-handoff",
+            graph.add_stateful_staged(Fast::<OUTPUT> { shared: s() }, keeping)?,
+        ),
+    ];
+    for (name, node) in nodes {
+        graph.add_frame_named(name, Handoff { node: AtomicU32::new(node.number()) })?;
+    }
+    let reasons = std::marker::PhantomData;
+    graph.add_stateful_frame(Slow::<IN2OUT, In2outError> { shared: s(), reasons }, keeping)?;
+    graph.add_stateful_frame(Slow::<OUTPUT, In2outError> { shared: s(), reasons }, keeping)?;
+    let reasons = std::marker::PhantomData;
+    graph.add_stateful_frame(Slow::<OUT2IN, Out2inError> { shared: s(), reasons }, keeping)?;
+    for node in [Fast::<IN2OUT>::NAME, Fast::<OUT2IN>::NAME, Fast::<BOTH>::NAME] {
+        graph.add_feature(FeatureSpec { arc: shoal_ip4::UNICAST_ARC, node, before: &[], after: SV });
+    }
+    let node = Fast::<OUTPUT>::NAME;
+    graph.add_feature(FeatureSpec { arc: shoal_ip4::OUTPUT_ARC, node, before: &[], after: SV_OUTPUT });
+    Ok(())
+}
+
+impl Nat44 {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        let (ip4, reassembly) = (control.get::<Ip4>()?, control.get::<Reassembly>()?);
+        let tables = FibTables::clone(&*control.get::<FibTables>()?);
+        let adjacencies = control.get::<Adjacencies>()?.table();
+        let of_interfaces = (interfaces.table(), ip4.table());
+        let shared = Shared::new(graph.counters(), (tables, adjacencies), of_interfaces, reassembly.words())?;
+        let shared = Arc::new(shared);
+        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        add_nodes(&graph, &shared, &keeping)?;
+        control.put(Nat44Stages {
+            in2out: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),
+            out2in: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),
+        });
+        let nat = Rc::new(Nat44 {
+            graph,
+            interfaces: Rc::clone(&interfaces),
+            ip4: Rc::clone(&ip4),
+            fib: control.get::<Fib>()?,
+            reassembly,
+            shared,
+            keeping,
+            state: RefCell::default(),
+        });
+        let weak = Rc::downgrade(&nat);
+        interfaces.subscribe(move |_, event| {
+            if let Some(nat) = weak.upgrade() {
+                nat.follow(event);
+            }
+        });
+        let weak = Rc::downgrade(&nat);
+        ip4.subscribe(move |_, event| {
+            if let Some(nat) = weak.upgrade() {
+                let (AddressEvent::Added(interface, _)
+                | AddressEvent::Removed(interface, _)
+                | AddressEvent::Borrowed(interface)) = event;
+                nat.follow_addresses(interface);
+            }
+        });
+        Ok(nat)
+    }
+
+    fn follow(&self, event: Event) {
+        match event {
+            Event::Created(interface) => self.shared.counters.ensure(interface.0 as usize + 1),
+            Event::Deleting(interface) => self.forget_interface(interface),
+            Event::Ip4(interface, _) if self.is_used(interface) => self.publish(),
+            _ => {}
+        }
+    }
+
+    /// Whether NAT is on.
+    pub fn is_on(&self) -> bool {
+        self.state.borrow().on.is_some()
+    }
+
+    /// Sessions there may be on all workers together, while NAT is on.
+    pub fn most_sessions(&self) -> Option<usize> {
+        let sessions = self.state.borrow().on.as_ref()?.sessions as usize;
+        Some(sessions * self.keeping.feature().workers().len())
+    }
+
+    fn on(&self) -> Result<(), NatError> {
+        if self.is_on() { Ok(()) } else { Err(NatError::Off) }
+    }
+
+    /// Has packets see what is configured now.
+    fn publish(&self) {
+        let mut state = self.state.borrow_mut();
+        let outside = state.sides.iter().filter(|(_, sides)| sides.outside).map(|(interface, _)| *interface);
+        let outside: Vec<SwIfIndex> = outside.collect();
+        let outputs = state.outputs.iter().copied();
+        let tables = outside.iter().copied().chain(outputs).map(|interface| self.ip4.fib_of(interface).0);
+        let tables: BTreeSet<u32> = tables.collect();
+        let pool = state.pool.iter().map(|pool| self.pool_address(pool)).collect();
+        let twice = state.twice.iter().map(|pool| self.pool_address(pool)).collect();
+        let table = |vrf: &u32| self.fib.index_of(Family::Ip4, *vrf).map(|fib| fib.0).ok();
+        let limits = state.limits.iter().filter_map(|(vrf, limit)| Some((table(vrf)?, *limit))).collect();
+        let ways = state
+            .vrf_tables
+            .iter()
+            .filter_map(|(vrf, to)| Some((table(vrf)?, to.iter().filter_map(table).collect())));
+        let ways = ways.collect();
+        let config = &mut state.config;
+        (config.outside, config.outside_tables) = (outside, tables);
+        (config.pool, config.twice, config.limits, config.ways_out) = (pool, twice, limits, ways);
+        config.workers = self.keeping.feature().workers();
+        self.shared.config.replace(config.clone());
+        drop(state);
+        self.answer_for_pool();
+    }
+
+    /// The table of a VRF, made if there is none; it stays as long as it is held.
+    fn hold_table(&self, vrf: u32) -> Result<FibIndex, NatError> {
+        let fib = self.fib.want_table(Family::Ip4, vrf, None)?;
+        self.fib.lock(Family::Ip4, fib, Source::Proxy)?;
+        *self.state.borrow_mut().held.entry(fib).or_default() += 1;
+        Ok(fib)
+    }
+
+    fn release_table(&self, vrf: u32) {
+        let Ok(fib) = self.fib.index_of(Family::Ip4, vrf) else { return };
+        let mut state = self.state.borrow_mut();
+        let Some(held) = state.held.get_mut(&fib) else { return };
+        *held = held.saturating_sub(1);
+        if *held == 0 {
+            state.held.remove(&fib);
+        }
+        drop(state);
+        self.fib.unlock(Family::Ip4, fib, Source::Proxy);
+    }
+}

@@ -1,0 +1,77 @@
+//! NAT44, endpoint dependent: many hosts share few addresses, and each session is its own.
+//!
+//! ```text
+//! ip4-unicast: ip4-sv-reassembly-feature -> nat44-ed-in2out ---session is known---------------> next feature
+//!                                             | miss            | another thread's              ^
+//!                                             v                 v                               |
+//!                                  nat44-ed-in2out-slowpath   nat44-in2out-worker-handoff ------+
+//! ```
+//! `nat44-ed-out2in` is its like for answers, `nat44-ed-classify` for interfaces on both sides, `nat44-ed-in2out-output` on the arc
+//! `ip4-output` for packets that have been routed.
+//!
+//! | question | file |
+//! |---|---|
+//! | what is kept of a session | [`way`], [`sessions`] |
+//! | which worker has it | [`owner`] |
+//! | what becomes of a packet without one | [`decide`], [`ports`] |
+//! | when a session ends | [`tcp`], [`sessions`] |
+//! | what packets read of the configuration | [`config`], [`mapping`] |
+//! | who writes that | [`Nat44`] |
+#![forbid(unsafe_code)]
+
+pub mod affinity;
+pub mod api;
+mod cli;
+pub mod config;
+mod control;
+pub mod decide;
+pub mod error;
+pub mod mapping;
+pub mod node;
+pub mod owner;
+mod packet;
+pub mod ports;
+mod random;
+mod running;
+pub mod sessions;
+mod shared;
+pub mod show;
+pub mod tcp;
+pub mod way;
+
+pub use control::{
+    Address, Balanced, Enable, Keeping, Nat44, NatError, OfInterface, Purpose, Side, Sides, Slice, Spec, User,
+};
+pub use node::stage::Nat44Stages;
+
+use std::rc::Rc;
+
+use shoal_module::{Capacity, Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "nat44_ed",
+    description: "NAT44, endpoint dependent",
+    init,
+    commands: cli::COMMANDS,
+    api: &[&api::API],
+    features: &["nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-classify", "nat44-ed-in2out-output"],
+    capacity,
+    running: running::running,
+    ..Module::NONE
+};
+
+/// Bytes of a session: two entries, and their share of the index.
+const BYTES_EACH: usize = 2 * (64 + 8);
+
+fn capacity(control: &Control) -> Vec<Capacity> {
+    let Ok(nat) = control.get::<Nat44>() else { return Vec::new() };
+    let Some(most) = nat.most_sessions() else { return Vec::new() };
+    let used = nat.counts().map_or(0, |counts| counts.values().sum());
+    vec![Capacity::up_to("nat44-ed sessions", used, most, BYTES_EACH)]
+}
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put_rc(Nat44::new(control)?);
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! The nodes.
+
+pub mod fast;
+pub mod handoff;
+pub mod next;
+pub mod slow;
+mod slow_icmp;
+pub mod stage;
+pub mod trace;

@@ -1,0 +1,131 @@
+//! Packets of established sessions on a fused path.
+
+use std::sync::Arc;
+
+use shoal_buffer::{Packet, SwIfIndex};
+use shoal_flow::{Flow, Ip4Flow, TableId};
+use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
+use shoal_graph::{Cx, StatefulStagedNode};
+use shoal_infra::Guard;
+use shoal_nat::{Kind, Seen};
+
+use super::fast::{Fast, is_expiring};
+use super::next::{IN2OUT, OUT2IN};
+use crate::config::Config;
+use crate::control::Keeping;
+use crate::packet::{SYN, clamp, key_of, rewrite};
+use crate::sessions::{Sessions, Sought, Table, tick};
+use crate::way::{Marks, Way};
+
+/// The nodes' common cases, for chains.
+pub struct Nat44Stages {
+    /// From hosts.
+    pub in2out: Arc<WithState<Fast<IN2OUT>>>,
+    /// To hosts.
+    pub out2in: Arc<WithState<Fast<OUT2IN>>>,
+}
+
+/// A session whose packets need more than to be rewritten.
+const ASIDE: u8 = Marks::OTHER_TABLE | Marks::HAIRPIN;
+
+/// Sessions that stay in a processor's own cache.
+const NEAR: usize = 1024;
+
+/// Whole packets of established sessions are translated; the node sees to the others.
+impl<const WAY: u8> StatefulOptional for Fast<WAY> {
+    const NAME: &'static str = <Self as StatefulStagedNode>::NAME;
+    type Feature = Keeping;
+    type Facts<'g> = &'g Config;
+
+    fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> &'g Config {
+        self.shared.config.load(guard)
+    }
+
+    #[inline(always)]
+    fn pass(
+        &self,
+        sessions: &mut Sessions,
+        config: &Config,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass {
+        self.follow(sessions, config, None, pkt, cx)
+    }
+}
+
+impl<const WAY: u8> FlowOptional for Fast<WAY> {
+    type Sought = Sought;
+
+    fn table(&self, interface: SwIfIndex) -> u32 {
+        self.shared.interfaces.ip4_table(interface)
+    }
+
+    fn is_far(sessions: &Sessions) -> bool {
+        sessions.len() > NEAR
+    }
+
+    #[inline(always)]
+    fn sought(pkt: &Packet<'_>, offset: usize) -> Sought {
+        let seen = pkt.data().get(offset..).and_then(Seen::read).filter(|seen| !seen.fragment);
+        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Sought::default, Sought::of)
+    }
+
+    #[inline(always)]
+    fn begin(sessions: &mut Sessions, table: u32, sought: &mut Sought) {
+        *sought = sessions.search(sought.key().in_table(TableId::new(table).unwrap_or_default()));
+    }
+
+    #[inline(always)]
+    fn seek(sessions: &mut Sessions, sought: &mut Sought) {
+        sessions.seek(std::slice::from_mut(sought));
+    }
+
+    #[inline(always)]
+    fn follow(
+        &self,
+        sessions: &mut Sessions,
+        config: &Config,
+        sought: Option<&Sought>,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass {
+        let Some(seen) = Seen::read(pkt.data()).filter(|seen| !seen.fragment) else { return Pass::Leave };
+        let Some(key) = key_of(&seen, self.table(pkt)) else { return Pass::Leave };
+        let Some(table) = sessions.table() else { return Pass::Leave };
+        let found = match sought.filter(|sought| *sought.key() == key) {
+            Some(sought) => table.find(sought),
+            None => find_alone(table, key),
+        };
+        let Some(mut flow) = found else { return Pass::Leave };
+        let (now, way) = (tick(cx.now()), *flow.value());
+        if way.marks.waits_for_output() {
+            return Pass::On;
+        }
+        let ended = flow.age(now) >= config.timeouts.ticks(way.timeout());
+        if ended || way.marks.has(ASIDE) || is_expiring(pkt) {
+            return Pass::Leave;
+        }
+        flow.touch(now);
+        let handle = flow.handle();
+        if rewrite(flow.value_mut(), &seen, pkt, 0).is_none() {
+            return Pass::Leave;
+        }
+        // Not left to the node: the packets behind it would overtake it.
+        if seen.kind == Kind::Tcp && (seen.flags & SYN != 0 || way.state.is_moved_by(seen.flags)) {
+            clamp(config, &seen, pkt, 0);
+            sessions.tcp(handle, seen.flags, cx.now());
+        }
+        let [in2out, out2in] = &self.shared.counters.fast;
+        let counter = if WAY == IN2OUT { in2out } else { out2in };
+        counter.add(seen.kind, cx.thread(), pkt.rx());
+        if way.to().dst == seen.tuple.dst { Pass::On } else { Pass::Redirected }
+    }
+}
+
+/// The flow of a packet whose look-up was not done ahead.
+#[inline(never)]
+fn find_alone(table: &mut Table, key: Ip4Flow) -> Option<Flow<'_, Ip4Flow, Way>> {
+    let mut search = table.search(key);
+    table.seek(std::slice::from_mut(&mut search));
+    table.find(&search)
+}

@@ -1,0 +1,189 @@
+//! Addresses and ports that are given out: which, and in what order they are tried.
+
+use shoal_flow::Handle;
+use shoal_graph::clock::Time;
+use shoal_interface::SwIfIndex;
+use shoal_nat::tuple::ICMP;
+
+use crate::config::{Config, PoolAddress};
+use crate::decide::Why;
+use crate::owner::{fold, has_ports, range};
+use crate::sessions::{Refusal, Session, Sessions};
+
+/// Ports tried of one address, beside the host's own.
+const TRIES: usize = 24;
+/// Addresses tried. The work of a packet is bounded, however many are taken.
+const ADDRESSES: usize = 4;
+
+/// A session that was made, or why none was.
+pub type Given = Result<Handle, Why>;
+
+/// What is wanted.
+pub struct Ports<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Now.
+    pub now: Time,
+    /// The worker.
+    pub thread: usize,
+    /// The session: its outside source, or inside destination, is still to be given.
+    pub session: Session,
+    /// Of an output feature: where the packet goes out.
+    pub tx: Option<SwIfIndex>,
+}
+
+/// What an attempt came to.
+enum Tried {
+    Made(Handle),
+    Taken,
+    Full,
+}
+
+impl Ports<'_> {
+    /// Gives the session a shared address and one of its ports.
+    ///
+    /// # Errors
+    /// All that were tried are taken.
+    pub fn dynamic(&self, sessions: &mut Sessions) -> Given {
+        let mut left = ADDRESSES;
+        for wish in [Wish::Network, Wish::Table, Wish::Any] {
+            for pool in self.in_order().filter(|pool| self.fits(pool, wish)) {
+                match self.of_address(sessions, pool.address) {
+                    Tried::Made(handle) => return Ok(handle),
+                    Tried::Full => return Err(Why::MaxSessions),
+                    Tried::Taken => left -= 1,
+                }
+                if left == 0 {
+                    return Err(Why::OutOfPorts);
+                }
+            }
+        }
+        Err(Why::OutOfPorts)
+    }
+
+    /// The pool, from the address that VPP takes for the host, backwards. RFC 4787, REQ-2: a host keeps its address.
+    fn in_order(&self) -> impl Iterator<Item = &PoolAddress> {
+        let pool = &self.config.pool;
+        let start = fold(self.session.inside.src) as usize % pool.len().max(1);
+        let (later, sooner) = pool.split_at_checked(start).map_or((&[][..], &[][..]), |(a, b)| (a, b));
+        later.iter().rev().chain(sooner.iter().rev())
+    }
+
+    fn fits(&self, pool: &PoolAddress, wish: Wish) -> bool {
+        let Session { inside_table, outside, .. } = self.session;
+        let of_table = pool.table == Some(inside_table);
+        let of_network = (of_table || pool.table.is_none())
+            && pool.network.is_some_and(|(interface, network, mask)| match self.tx {
+                Some(tx) => tx == interface,
+                None => outside.dst & mask == network,
+            });
+        match wish {
+            Wish::Network => of_network,
+            Wish::Table => of_table && !of_network,
+            Wish::Any => pool.table.is_none() && !of_network,
+        }
+    }
+
+    fn range(&self) -> (u16, u32) {
+        range(self.config.nth(self.thread).unwrap_or(0), self.config.workers.len())
+    }
+
+    fn of_address(&self, sessions: &mut Sessions, address: u32) -> Tried {
+        let host_port = self.session.inside.sport;
+        if !has_ports(self.session.protocol) {
+            return self.try_port(sessions, address, host_port);
+        }
+        let (first, count) = self.range();
+        let is_ours = u32::from(host_port).checked_sub(first.into()).is_some_and(|offset| offset < count);
+        let mut tried = Tried::Taken;
+        if is_ours {
+            // RFC 4787, REQ-3, and 7857: the host's own port, if it is free.
+            tried = self.try_port(sessions, address, host_port);
+        }
+        for _ in 0..TRIES {
+            if !matches!(tried, Tried::Taken) {
+                break;
+            }
+            let port = first.wrapping_add(sessions.random.below(count) as u16);
+            tried = self.try_port(sessions, address, port);
+        }
+        tried
+    }
+
+    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> Tried {
+        let mut session = self.session;
+        // A port of a mapping is nobody else's.
+        if self.config.mappings.exact(address, port, session.protocol).is_some() {
+            return Tried::Taken;
+        }
+        session.outside.src = address;
+        session.outside.sport = port;
+        if session.protocol == ICMP {
+            session.outside.dport = port;
+        }
+        self.create(sessions, session)
+    }
+
+    fn create(&self, sessions: &mut Sessions, session: Session) -> Tried {
+        if !sessions.is_free(&session) {
+            return Tried::Taken;
+        }
+        match sessions.create(session, self.now) {
+            Ok(handle) => Tried::Made(handle),
+            Err(Refusal::Taken) => Tried::Taken,
+            Err(Refusal::Full) => Tried::Full,
+        }
+    }
+
+    /// Gives the session, which begins outside, an address and a port that stand for its outside host. The entry that is named
+    /// is the inside one.
+    ///
+    /// # Errors
+    /// All that were tried are taken.
+    pub fn twice(&self, sessions: &mut Sessions, wanted: Option<u32>) -> Given {
+        let twice = &self.config.twice;
+        let fallback = || {
+            let at = self.session.outside.dst as usize % twice.len().max(1);
+            twice.get(at).map(|pool| pool.address)
+        };
+        let exact = wanted.filter(|wanted| self.config.is_twice(*wanted));
+        let address = exact.or_else(fallback).ok_or(Why::OutOfPorts)?;
+        self.hide(sessions, address)
+    }
+
+    /// Gives the session, which begins outside and whose inside tuple another session has, another port of its outside host:
+    /// nothing else tells the two apart inside.
+    ///
+    /// # Errors
+    /// All that were tried are taken.
+    pub fn another(&self, sessions: &mut Sessions) -> Given {
+        self.hide(sessions, self.session.inside.dst)
+    }
+
+    fn hide(&self, sessions: &mut Sessions, address: u32) -> Given {
+        let (first, count) = self.range();
+        for _ in 0..TRIES {
+            let mut session = self.session;
+            let port = first.wrapping_add(sessions.random.below(count) as u16);
+            session.inside.dst = address;
+            session.inside.dport = if has_ports(session.protocol) { port } else { 0 };
+            match self.create(sessions, session) {
+                Tried::Made(handle) => return Ok(handle),
+                Tried::Full => return Err(Why::MaxSessions),
+                Tried::Taken => {}
+            }
+        }
+        Err(Why::OutOfPorts)
+    }
+}
+
+/// What is looked for in the pool, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// An address of the network the packet goes to.
+    Network,
+    /// One for the host's table.
+    Table,
+    /// One for all.
+    Any,
+}

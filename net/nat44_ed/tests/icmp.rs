@@ -1,0 +1,72 @@
+//! ICMP errors, from both sides, about packets of sessions and others.
+
+use shoal_nat::tuple::{TCP, UDP};
+
+use crate::common::{FAR, HOST, SHARED, bed, ip, packet, tuple};
+use shoal_wire::checksum::checksum;
+
+/// An error from `src` to `dst` about a packet.
+fn error(frame: Vec<u8>, about: &[u8]) -> Vec<u8> {
+    let mut bytes = frame[..34].to_vec();
+    let mut icmp = vec![3, 1, 0, 0, 0, 0, 0, 0];
+    icmp.extend(about);
+    let sum = checksum(&icmp);
+    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    let total = (20 + icmp.len()) as u16;
+    bytes[16..18].copy_from_slice(&total.to_be_bytes());
+    bytes[24..26].fill(0);
+    let sum = checksum(&bytes[14..34]);
+    bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+    bytes.extend(icmp);
+    bytes
+}
+
+#[test]
+fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside() {
+    for (protocol, flags) in [(UDP, 0), (TCP, 2)] {
+        let mut bed = bed();
+        bed.share(SHARED);
+        let asked = tuple(("10.0.0.2", 5000), ("192.0.2.2", 80));
+        let left = bed.out(asked, protocol, flags).unwrap();
+        let age = |bed: &crate::common::Bed| bed.sessions()[0].age;
+        bed.advance(10);
+        // A router on the way says it, which is not the one that was asked.
+        let of = |mac, src: &str, dst: &str, ttl| {
+            packet(mac, tuple((src, 7), (dst, 7)), shoal_nat::tuple::ICMP, 0, ttl, b"")
+        };
+        let sent = error(of((FAR, bed.outside.mac()), "192.0.2.3", SHARED, 64), &left[14..]);
+        let outside = &bed.outside;
+        bed.router.send(outside, sent);
+        let told = bed.inside.received_one();
+        let own = packet((HOST, HOST), asked, protocol, flags, 63, b"payload");
+        let wanted = error(of((bed.inside.mac(), HOST), "192.0.2.3", "10.0.0.2", 63), &own[14..]);
+        assert_eq!(told, wanted);
+        // RFC 5508, REQ-6: it does not keep the session, nor end it.
+        assert!(age(&bed) >= 80, "{}", age(&bed));
+        // Nobody's packet, and one with a wrong checksum.
+        let mut other = left.clone();
+        other[34..36].copy_from_slice(&9999_u16.to_be_bytes());
+        let mac = (FAR, bed.outside.mac());
+        bed.router.send(&bed.outside, error(of(mac, "192.0.2.3", SHARED, 64), &other[14..]));
+        let mut bad = error(of(mac, "192.0.2.3", SHARED, 64), &left[14..]);
+        bad[36] ^= 1;
+        bed.router.send(&bed.outside, bad);
+        assert_eq!(bed.inside.received(), Vec::<Vec<u8>>::new());
+    }
+}
+
+#[test]
+fn a_router_between_host_and_nat_is_not_seen_outside() {
+    let mut bed = bed();
+    bed.share(SHARED);
+    let asked = tuple(("10.0.0.2", 5000), ("192.0.2.2", 80));
+    bed.out(asked, UDP, 0).unwrap();
+    let answer = bed.back(tuple((SHARED, 5000), ("192.0.2.2", 80)).reversed(), UDP, 0).unwrap();
+    let of = packet((HOST, bed.inside.mac()), tuple(("10.0.0.9", 7), ("192.0.2.2", 7)), 1, 0, 64, b"");
+    bed.router.send(&bed.inside, error(of, &answer[14..]));
+    let told = bed.outside.received_one();
+    assert_eq!(told[26..30], ip(SHARED).to_be_bytes(), "RFC 5508, REQ-5");
+    let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;
+    assert_eq!(inner, tuple(("192.0.2.2", 80), (SHARED, 5000)));
+    assert_eq!(checksum(&told[34..]), 0);
+}

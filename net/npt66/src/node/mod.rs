@@ -1,0 +1,3 @@
+//! The nodes.
+
+pub mod translate;

@@ -1,0 +1,96 @@
+//! Commands: `pcap trace`, `set pcap filter function`, `show pcap filter function`.
+
+use shoal_graph::FilterUse;
+use shoal_interface::InterfaceArg;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+
+use crate::{PcapTrace, Wish};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new(
+        "pcap trace [rx] [tx] [drop] [max <max:u32>] [intfc {any | <interface>}] [file <file:word>] \
+         [max-bytes-per-pkt <bytes:u32>] [error <reason:word>] [filter] [preallocate-data] [free-data] [status] [off]",
+        "Capture packets of interfaces, or dropped ones, in a file in /tmp",
+        trace,
+    )
+    .examples(&[
+        "pcap trace rx tx max 100 intfc any file look.pcap",
+        "pcap trace drop max 100 error ip4-input.time_expired",
+        "pcap trace status",
+        "pcap trace off",
+    ])
+    .doc(
+        "Packets are kept in memory and written by `off`. 1000 packets and 512 bytes of each unless `max` and \
+         `max-bytes-per-pkt` say otherwise. `filter` takes packets only that the function chosen by `set pcap filter \
+         function` wants. `preallocate-data` and `free-data` are taken for VPP's sake.",
+    ),
+    Command::new(
+        "set pcap filter function <function:word>",
+        "Choose what decides which packets are captured, with `filter`",
+        choose,
+    )
+    .examples(&["set pcap filter function bpf_trace_filter"]),
+    Command::new("show pcap filter function", "Show what may decide which packets are captured", show)
+        .examples(&["show pcap filter function"]),
+];
+
+fn trace(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let trace = control.get::<PcapTrace>()?;
+    if args.has("status") {
+        let Some(status) = trace.status() else {
+            return Ok(Output::text("pcap dispatch capture disabled\n"));
+        };
+        return Ok(Output::text(format!(
+            "pcap {} dispatch capture enabled: {} of {} pkts...\ncapture to file {}\n",
+            status.what.join(" and "),
+            status.captured,
+            status.max,
+            status.file.display()
+        )));
+    }
+    if args.has("off") {
+        let (count, file) = trace.stop()?;
+        return Ok(Output::text(format!(
+            "Write {count} packets to {}, and stop capture...\n",
+            file.display()
+        )));
+    }
+    let default = Wish::default();
+    trace.start(Wish {
+        rx: args.has("rx"),
+        tx: args.has("tx"),
+        drop: args.has("drop"),
+        max: args.opt::<u32>("max")?.map_or(default.max, |max| max as usize),
+        max_bytes: args.opt::<u32>("bytes")?.map_or(default.max_bytes, |bytes| bytes as usize),
+        interface: args.opt::<InterfaceArg>("interface")?.map(|InterfaceArg(index)| index),
+        file: args.text("file").map(str::to_owned),
+        filter: args.has("filter"),
+        reason: args.text("reason").map(str::to_owned),
+    })?;
+    Ok(Output::none())
+}
+
+fn choose(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let name: String = args.get("function")?;
+    control.graph()?.filters().select(FilterUse::Pcap, &name).map_err(|there| {
+        CliError::argument(
+            "function",
+            format!("no filter function `{name}', there are: {}", there.join(", ")),
+        )
+    })?;
+    Ok(Output::none())
+}
+
+fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let line = |function: shoal_graph::FilterInfo| {
+        let mark = if function.selected { "(*) " } else { "    " };
+        format!(
+            "{mark}name:{} description: {} priority: {}\n",
+            function.name, function.description, function.priority
+        )
+    };
+    let all = control.graph()?.filters().list(FilterUse::Pcap);
+    Ok(Output::text(all.into_iter().map(line).collect::<String>()))
+}

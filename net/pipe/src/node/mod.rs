@@ -1,0 +1,4 @@
+//! The nodes.
+
+pub mod rx;
+pub mod tx;

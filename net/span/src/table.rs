@@ -1,0 +1,72 @@
+//! Who is mirrored to whom, as packets read it.
+
+use std::collections::BTreeMap;
+
+use shoal_interface::SwIfIndex;
+
+/// Where frames are copied.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// At the device: everything that is received and sent.
+    Device,
+    /// In layer 2: what a bridge or a cross-connect gets and sends.
+    L2,
+}
+
+/// Which frames are copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ways {
+    /// Those that are received.
+    pub rx: bool,
+    /// Those that are sent.
+    pub tx: bool,
+}
+
+impl Ways {
+    /// None.
+    pub const NONE: Ways = Ways { rx: false, tx: false };
+    /// Those that are received.
+    pub const RX: Ways = Ways { rx: true, tx: false };
+    /// Those that are sent.
+    pub const TX: Ways = Ways { rx: false, tx: true };
+    /// All.
+    pub const BOTH: Ways = Ways { rx: true, tx: true };
+
+    /// As commands have it; `none` for none.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ways::NONE => "none",
+            Ways::RX => "rx",
+            Ways::TX => "tx",
+            Ways::BOTH => "both",
+        }
+    }
+}
+
+/// An interface that gets copies.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub index: SwIfIndex,
+    /// For traces.
+    pub name: Box<str>,
+}
+
+/// Those that get copies of one interface's frames.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    /// For traces.
+    pub name: Box<str>,
+    pub targets: Vec<Target>,
+}
+
+/// The sources of one level and one way.
+pub(crate) type Sources = BTreeMap<SwIfIndex, Source>;
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Mirrors {
+    pub(crate) device_rx: Sources,
+    pub(crate) device_tx: Sources,
+    pub(crate) l2_rx: Sources,
+    pub(crate) l2_tx: Sources,
+}

@@ -1,0 +1,214 @@
+//! NAT44 as stages of a superpath: the same random packets of hosts and of the world through two routers that differ in nothing but
+//! `enable_superpath`.
+
+use std::net::Ipv4Addr;
+
+use shoal_icmp::Icmp;
+use shoal_icmp::limiter::Rate;
+use shoal_ip4::Ip4;
+use shoal_nat44_ed::sessions::Record;
+use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
+use shoal_neighbor::table::{FibEntry, Origin};
+use shoal_superpaths::IP_FEATURES;
+use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_wire::packet::Fragment;
+use shoal_wire::{MacAddress, TcpFlags};
+
+const TWINS: Twins = Twins { make: world, packet: given, flow };
+/// Ports 0 and 1 lead to hosts, port 2 to the world, port 3 to a network that is neither.
+const PORTS: usize = 4;
+const WORLD: usize = 2;
+const NETWORKS: [&str; PORTS] = ["10.0.0", "10.0.1", "192.0.2", "203.0.113"];
+/// The address that hosts share.
+const SHARED: &str = "192.0.2.100";
+/// Packets before the first burst.
+const MADE_BEFORE: usize = 2000;
+/// A host's first port; each has its own, so that each can be kept.
+const FIRST: u16 = 2000;
+
+fn station(n: usize) -> MacAddress {
+    MacAddress([2, 0xaa, 0, 0, 0, n as u8])
+}
+
+fn address(network: usize, host: usize) -> Ipv4Addr {
+    format!("{}.{host}", NETWORKS[network]).parse().unwrap()
+}
+
+fn world(superpath: bool) -> Twin {
+    let mut modules = STACK.to_vec();
+    modules.extend([&shoal_reassembly::MODULE, &shoal_rule::MODULE, &shoal_urpf::MODULE]);
+    modules.push(&shoal_nat44_ed::MODULE);
+    let mut router = Router::new(&modules);
+    router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
+    let ports: Vec<Port> = (0..PORTS).map(|n| router.pg(n as u32)).collect();
+    for (n, port) in ports.iter().enumerate() {
+        let ip4 = router.get::<Ip4>();
+        ip4.add_address(port.index(), format!("{}/24", address(n, 1)).parse().unwrap()).unwrap();
+        let neighbours = router.get::<shoal_arp::Neighbours>();
+        for host in 2..5 {
+            let key = (port.index(), address(n, host));
+            neighbours.set(key, station(n), Origin::Static, FibEntry::Wanted).unwrap();
+        }
+    }
+    let nat = router.get::<Nat44>();
+    nat.enable_nat(Enable { sessions: 1000, ..Enable::default() }).unwrap();
+    for (n, port) in ports.iter().enumerate().take(3) {
+        let side = if n == WORLD { Side::Outside } else { Side::Inside };
+        nat.set_side(port.index(), side, true).unwrap();
+    }
+    let shared = SHARED.parse().unwrap();
+    nat.add_addresses((shared, shared), Purpose::Pool, None).unwrap();
+    router.interfaces().enable_superpath(superpath).unwrap();
+    // What hosts say of themselves when they come up, at random moments.
+    router.advance(std::time::Duration::from_secs(3));
+    // Most sessions, made one by one: whether one is made before a packet of the other direction comes depends on how packets meet
+    // in frames.
+    let mut rng = Rng::new(1);
+    for _ in 0..MADE_BEFORE {
+        let rx = rng.below(PORTS);
+        let Given { bytes, .. } = given(&mut rng, &ports[rx], rx);
+        router.send(&ports[rx], &bytes);
+    }
+    for port in &ports {
+        port.received();
+    }
+    Twin::new(router, ports)
+}
+
+/// One of a host's ports.
+fn port_of(rng: &mut Rng, network: usize, host: usize) -> u16 {
+    FIRST + (network * 100 + host * 10 + rng.below(3)) as u16
+}
+
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
+    let (network, host) = (rng.below(2), 2 + rng.below(3));
+    let (far, service) = (address(WORLD, 2 + rng.below(3)), *rng.pick(&[53, 443]));
+    let near = port_of(rng, network, host);
+    let (src, dst) = match rx {
+        WORLD if rng.one_in(6) => ((far, service), (address(network, host), near)),
+        WORLD => ((far, service), (SHARED.parse().unwrap(), near)),
+        0 | 1 => {
+            let (host, to) = (2 + rng.below(3), rng.below(8));
+            let near = port_of(rng, rx, host);
+            let to = match to {
+                0 => address(1 - rx, 2),
+                1 => address(3, 2),
+                2 => SHARED.parse().unwrap(),
+                3 => address(WORLD, 1),
+                _ => far,
+            };
+            ((address(rx, host), near), (to, service))
+        }
+        _ => ((address(rx, 2), near), (far, service)),
+    };
+    let start = PacketBuilder::ethernet(station(rx), port.mac()).ip4(src.0, dst.0);
+    let start = start.ttl(*rng.pick(&[1, 2, 64, 64, 64, 64]));
+    // The host's own, which no other host has: it can be kept. One that is taken is replaced by a random one.
+    let id = if rx == WORLD { dst.1 } else { src.1 };
+    let packet = match rng.below(8) {
+        0 => start.icmp_echo_request(id, 1),
+        1 => start.icmp_echo_reply(id, 1),
+        2 | 3 => {
+            let flags = *rng.pick(&[TcpFlags::SYN.0, 0x12, 0x10, 0x10, 0x10, 0x18, 0x11, 0x04]);
+            start.tcp(src.1, dst.1, TcpFlags(flags))
+        }
+        4 if rng.one_in(3) => start.protocol(shoal_wire::IpProtocol(47)),
+        _ => start.udp(src.1, dst.1),
+    };
+    let packet = packet.payload_len(rng.below(60));
+    let packet = match rng.below(20) {
+        0 => packet.fragment(8 * rng.below(3) as u16, Fragment::More),
+        1 => packet.options(&[1; 4]),
+        2 => packet.ip_checksum(rng.next_u64() as u16),
+        _ => packet,
+    };
+    let mut bytes = packet.build();
+    if rng.one_in(25) {
+        bytes.truncate(14 + rng.below(40));
+    }
+    Given::from(bytes)
+}
+
+/// All between two addresses and of one protocol, by its first word; what the router makes itself, and fragments, are on their own.
+fn flow(packet: &mut [u8]) -> Vec<u8> {
+    let fragmented = packet.get(20..22) != Some(&[0, 0]);
+    if fragmented || packet.get(23) == Some(&1) {
+        return packet.to_vec();
+    }
+    let end = packet.len().min(38);
+    [packet.get(..15).unwrap_or_default(), packet.get(23..24).unwrap_or_default(), &packet[26.min(end)..end]]
+        .concat()
+}
+
+/// Packets of sessions that were known, and those that needed a decision, by direction and protocol.
+fn translated(router: &Router) -> [Vec<u64>; 2] {
+    ["fastpath", "slowpath"].map(|path| {
+        let all = ["in2out", "out2in"].into_iter().flat_map(|way| {
+            ["tcp", "udp", "icmp", "other"].map(|what| format!("/nat44-ed/{way}/{path}/{what}"))
+        });
+        all.map(|name| router.counter(&name)).collect()
+    })
+}
+
+/// How many there were altogether: whether a decision was made a moment sooner depends on how packets meet in frames.
+fn both([known, decided]: &[Vec<u64>; 2]) -> Vec<u64> {
+    known.iter().zip(decided).map(|(a, b)| a + b).collect()
+}
+
+#[test]
+fn random_packets_are_translated_on_a_superpath_as_from_node_to_node() {
+    let seed = Rng::seed(20_261_126);
+    let (mut on_chain, mut passed, mut fast) = (0, 0, 0);
+    for n in 0..8 {
+        let (plain, fused) = TWINS.run(seed + n, 60);
+        assert_eq!(both(&translated(&plain.router)), both(&translated(&fused.router)));
+        let sessions = |twin: &Twin| {
+            let all = twin.router.get::<Nat44>().sessions(|_| true).unwrap();
+            all.into_iter()
+                .map(|(_, Record { session, states, packets, bytes, .. })| {
+                    format!("{session:?} {states:?} {packets} packets {bytes} bytes")
+                })
+                .collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(sessions(&plain), sessions(&fused));
+        on_chain += fused.vectors(IP_FEATURES.name);
+        passed += fused.vectors("nat44-ed-in2out") + fused.vectors("nat44-ed-out2in");
+        let [known, _] = translated(&fused.router);
+        fast += known.iter().sum::<u64>();
+    }
+    assert!(on_chain > 5000, "only {on_chain} packets were on the superpath");
+    assert!(passed < on_chain, "{passed} packets of {on_chain} left it for NAT's nodes");
+    assert!(fast > 2000, "only {fast} packets were of known sessions");
+}
+
+#[test]
+fn packets_of_a_known_session_pass_no_node_of_nat() {
+    let Twin { mut router, ports, .. } = world(true);
+    let taken = |port: &Port| router.interfaces().superpath_of(port.index()).unwrap().taken;
+    assert_eq!(taken(&ports[0]), Some(IP_FEATURES.name));
+    assert_eq!(taken(&ports[WORLD]), Some(IP_FEATURES.name));
+    let (host, far, shared) = (address(0, 2), address(WORLD, 2), SHARED.parse::<Ipv4Addr>().unwrap());
+    let out = PacketBuilder::ethernet(station(0), ports[0].mac()).ip4(host, far).udp(2020, 53).build();
+    let back =
+        PacketBuilder::ethernet(station(WORLD), ports[WORLD].mac()).ip4(far, shared).udp(53, 2020).build();
+    let vectors = |router: &Router, name: &str| {
+        let node = router.graph().node(name).unwrap();
+        router.graph().graph_counters().vectors.sum(node.number() as usize)
+    };
+    let all = |router: &Router| {
+        ["nat44-ed-in2out", "nat44-ed-out2in", IP_FEATURES.name].map(|name| vectors(router, name))
+    };
+    router.send(&ports[0], &out);
+    ports[WORLD].received();
+    let before = all(&router);
+    for _ in 0..3 {
+        router.send(&ports[0], &out);
+        assert_eq!(ports[WORLD].received()[0][26..30], shared.octets());
+        router.send(&ports[WORLD], &back);
+        assert_eq!(ports[0].received()[0][30..34], host.octets());
+    }
+    let [in2out, out2in, fused] = before;
+    assert_eq!(all(&router), [in2out, out2in, fused + 6]);
+    // Fragments that wait for others.
+    router.advance(std::time::Duration::from_mins(2));
+}
