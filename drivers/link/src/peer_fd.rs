@@ -88,7 +88,10 @@ fn close_all() {
 pub fn check_closing() -> io::Result<()> {
     match closing().waiting.len() {
         0..MOST_WAITING => Ok(()),
-        n => Err(io::Error::other(format!("{n} descriptors of peers wait to be closed"))),
+        n => Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!("{n} descriptors of peers wait to be closed"),
+        )),
     }
 }
 

@@ -228,7 +228,9 @@ impl Nat66 {
         let mut state =
             self.state.replace(State { counters, free: (0..counters).rev().collect(), ..State::default() });
         self.release(old.1);
-        std::mem::take(&mut state.mappings).into_values().for_each(|pair| self.release(pair.table));
+        for pair in std::mem::take(&mut state.mappings).into_values() {
+            self.release(pair.table);
+        }
         self.publish();
         Ok(())
     }
