@@ -73,6 +73,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_tap::MODULE),
     (Plugin, &shoal_vhost_user::MODULE),
     (Plugin, &shoal_memif::MODULE),
+    // The last feature of the output arcs.
+    (Core, &shoal_dvr::MODULE),
     // It composes nodes of the modules above.
     (Core, &shoal_superpaths::MODULE),
     // Loaded plugins name nodes and arcs of all modules.

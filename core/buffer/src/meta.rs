@@ -74,6 +74,8 @@ impl Flags {
     pub const FLOODED: Flags = Flags(1 << 14);
     /// The packet is a copy of another one, made to be looked at: no copies are made of it for the same purpose.
     pub const MIRRORED: Flags = Flags(1 << 15);
+    /// A route has the packet bridged out of its interface, behind the link's header it came with.
+    pub const BRIDGED_BY_ROUTE: Flags = Flags(1 << 16);
     /// The layer-4 checksum was verified by whoever gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 

@@ -18,9 +18,11 @@ const MOST_WAITING: usize = 256;
 struct Closing {
     waiting: Vec<OwnedFd>,
     threads: usize,
+    /// Threads that are closing something now, which may take them long.
+    busy: usize,
 }
 
-static CLOSING: Mutex<Closing> = Mutex::new(Closing { waiting: Vec::new(), threads: 0 });
+static CLOSING: Mutex<Closing> = Mutex::new(Closing { waiting: Vec::new(), threads: 0, busy: 0 });
 
 fn closing() -> MutexGuard<'static, Closing> {
     CLOSING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,7 +62,7 @@ impl Drop for PeerFd {
 fn close_aside(fd: OwnedFd) {
     let mut closing = closing();
     closing.waiting.push(fd);
-    if closing.threads < MOST_THREADS && closing.threads < closing.waiting.len() {
+    if closing.threads < MOST_THREADS && closing.threads - closing.busy < closing.waiting.len() {
         // Without a thread it waits for the next one.
         let thread = std::thread::Builder::new().name("shoal-close".into()).stack_size(64 << 10);
         closing.threads += usize::from(thread.spawn(close_all).is_ok());
@@ -75,9 +77,11 @@ fn close_all() {
             closing.threads -= 1;
             return;
         };
+        closing.busy += 1;
         // Closing waits for others, who may have something to close.
         drop(closing);
         drop(fd);
+        self::closing().busy -= 1;
     }
 }
 
@@ -119,6 +123,10 @@ mod tests {
         let before = Instant::now();
         let (fd, far) = lingering();
         drop(PeerFd::from(fd));
+        // A thread has it in hand.
+        while closing().busy == 0 {
+            std::thread::yield_now();
+        }
         // One after it is closed meanwhile.
         let (read, write) = rustix::pipe::pipe().unwrap();
         drop(PeerFd::from(write));

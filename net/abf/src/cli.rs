@@ -159,6 +159,7 @@ fn describe(path: &Path, family: Family, interfaces: &Interfaces, fib: &Fib) -> 
     let via = match path.via {
         Via::NextHop { interface, next_hop } => format!("{next_hop} {}", name(interface)),
         Via::Attached { interface, .. } | Via::Broadcast { interface } => name(interface),
+        Via::Dvr { interface } => format!("bridged by {}", name(interface)),
         Via::InterfaceRx { interface } => format!("received by {}", name(interface)),
         Via::Recursive { next_hop, fib } => {
             format!("{next_hop} in table {}", table(Family::of(next_hop), fib))

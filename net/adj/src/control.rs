@@ -18,11 +18,13 @@ use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
 mod counting;
+mod dvr;
 mod own;
 mod routes;
 
 use counting::Counts;
 pub use counting::{Counted, Counting};
+pub use dvr::DvrWatch;
 use own::Own;
 pub use own::{Member, Usage};
 
@@ -87,6 +89,7 @@ enum Key {
     Broadcast(SwIfIndex),
     Multicast(SwIfIndex, Link),
     InterfaceRx(SwIfIndex, Link),
+    Dvr(SwIfIndex, Link),
     /// A path list's, which nobody else finds.
     Own(AdjIndex),
 }
@@ -102,6 +105,7 @@ struct Nodes {
     rewrite: Option<NodeIndex>,
     lookup: Option<NodeIndex>,
     multicast: Option<NodeIndex>,
+    dvr: Option<NodeIndex>,
 }
 
 /// All adjacencies, found by what they stand for and counted by who uses them.
@@ -125,6 +129,7 @@ pub struct Adjacencies {
     nodes: Cell<[Nodes; Link::COUNT]>,
     /// By link: the arc of features behind the rewrite.
     arcs: RefCell<[Option<FeatureArc>; Link::COUNT]>,
+    dvr_watches: RefCell<[Option<DvrWatch>; Link::COUNT]>,
     /// Adjacencies of path lists.
     own: RefCell<BTreeMap<AdjIndex, Own>>,
     /// Those whose record is a copy of another's, by that one.
@@ -165,6 +170,7 @@ impl Adjacencies {
             describe: RefCell::default(),
             nodes: Cell::default(),
             arcs: RefCell::default(),
+            dvr_watches: RefCell::default(),
             own: RefCell::default(),
             copies: RefCell::default(),
             buckets: RefCell::new(buckets),
@@ -390,6 +396,10 @@ impl Adjacencies {
             Key::InterfaceRx(interface, link) => {
                 Adj::on(AdjKind::InterfaceRx, interface, u16::MAX).with_link(link)
             }
+            Key::Dvr(interface, link) => {
+                let edge = self.edge_to_dvr(link).unwrap_or(Edge::DROP);
+                Adj::on(AdjKind::Dvr, interface, u16::MAX).with_link(link).with_edge(edge)
+            }
             Key::Multicast(interface, link) => {
                 self.to_group(interface, link).unwrap_or(Adj::special(AdjKind::Drop))
             }
@@ -417,6 +427,7 @@ impl Adjacencies {
             self.capped.borrow_mut().insert(index, key);
         }
         self.enter(index, key);
+        self.tell_of_dvr(key, true);
         Ok(index)
     }
 
@@ -495,6 +506,7 @@ impl Adjacencies {
                     self.by_interface.borrow_mut().remove(&(interface, index));
                 }
                 self.capped.borrow_mut().remove(&index);
+                self.tell_of_dvr(key, false);
             }
             None => return,
         }
@@ -576,12 +588,13 @@ impl Adjacencies {
 impl Key {
     fn interface(self) -> Option<SwIfIndex> {
         match self {
-            // The last one sends nothing there.
+            // The last ones put no header in front.
             Key::Special(_)
             | Key::Lookup(..)
             | Key::SourceLookup(..)
             | Key::Own(_)
-            | Key::InterfaceRx(..) => None,
+            | Key::InterfaceRx(..)
+            | Key::Dvr(..) => None,
             Key::Neighbour(i, ..)
             | Key::Capped(i, ..)
             | Key::Glean(i, _)

@@ -57,6 +57,8 @@ pub enum AdjKind {
     Multicast = 11,
     /// As if it had been received by another interface.
     InterfaceRx = 12,
+    /// Bridged out of an interface, behind the link's header the packet came with.
+    Dvr = 14,
     /// Its packets are counted for a route, and go on to another adjacency.
     Count = 13,
 }
@@ -78,6 +80,7 @@ impl AdjKind {
             11 => AdjKind::Multicast,
             12 => AdjKind::InterfaceRx,
             13 => AdjKind::Count,
+            14 => AdjKind::Dvr,
             _ => AdjKind::None,
         }
     }

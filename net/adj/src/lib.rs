@@ -12,7 +12,7 @@ mod data;
 mod family;
 mod fill;
 
-pub use control::{AdjError, Adjacencies, Counted, Counting, Describe, Member, Usage};
+pub use control::{AdjError, Adjacencies, Counted, Counting, Describe, DvrWatch, Member, Usage};
 pub use data::{Adj, AdjIndex, AdjKind, AdjTable, MAX_REWRITE, Reaches};
 pub use family::{Family, Link};
 pub use fill::{MOST_BUCKETS, Spread};

@@ -45,6 +45,11 @@ pub enum Via {
         /// The interface.
         interface: SwIfIndex,
     },
+    /// Bridged out of an interface in layer 2, behind the link's header the packet came with: a distributed virtual router.
+    Dvr {
+        /// The interface.
+        interface: SwIfIndex,
+    },
     /// To this router; the interface and the address are shown and decide nothing.
     Local {
         /// The interface that has the address.
@@ -154,7 +159,8 @@ impl Via {
             Via::Attached { interface, .. }
             | Via::NextHop { interface, .. }
             | Via::Broadcast { interface }
-            | Via::InterfaceRx { interface } => Some(interface),
+            | Via::InterfaceRx { interface }
+            | Via::Dvr { interface } => Some(interface),
             Via::Local { interface, .. } => interface,
             _ => None,
         }

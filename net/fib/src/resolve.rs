@@ -31,6 +31,7 @@ pub(crate) enum Target {
     Glean(SwIfIndex, IpAddr),
     Broadcast(SwIfIndex),
     ReceivedBy(SwIfIndex),
+    Bridged(SwIfIndex),
 }
 
 /// A target and its share.
@@ -313,6 +314,7 @@ impl State {
             Via::Attached { interface, .. } => Target::Neighbour(interface, nobody(link)),
             Via::Broadcast { interface } => Target::Broadcast(interface),
             Via::InterfaceRx { interface } => Target::ReceivedBy(interface),
+            Via::Dvr { interface } => Target::Bridged(interface),
             Via::Local { .. } => Target::Special(AdjKind::Local),
             Via::Lookup(fib) => Target::Lookup(fib),
             Via::SourceLookup(fib) => Target::SourceLookup(fib),
@@ -430,6 +432,7 @@ impl State {
             Target::Glean(interface, source) => self.adjacencies.glean(interface, source)?,
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
             Target::ReceivedBy(interface) => self.adjacencies.received_by(interface, link)?,
+            Target::Bridged(interface) => self.adjacencies.bridged(interface, link)?,
         })
     }
 

@@ -15,7 +15,7 @@ macro_rules! via_syntax {
     () => {
         "[via {drop | local | unreachable | prohibit | punt | ip4-lookup-in-table <lookup-table:table> \
          | ip6-lookup-in-table <lookup-table6:table> | source-lookup-in-table <source-table:table> | next-hop-table <next-hop-table:table> \
-         | rx-ip4 <rx-ip4:interface> | rx-ip6 <rx-ip6:interface> \
+         | dvr <dvr:interface> | rx-ip4 <rx-ip4:interface> | rx-ip6 <rx-ip6:interface> \
          | <next-hop:ip-address> [<interface> | next-hop-table <next-hop-table:table>] | <interface>} \
          [weight <weight:u8>] [preference <preference:u8>] [resilient]] ..."
     };
@@ -87,6 +87,8 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
         in_table(table, name)?
     } else if let Some(table) = args.opt::<TableArg>("source-table")? {
         Via::SourceLookup(table.of(of.fib, of.family, "source-table")?)
+    } else if let Some(InterfaceArg(interface)) = args.opt("dvr")? {
+        Via::Dvr { interface }
     } else if let Some(interface) = received_by(of, args)? {
         Via::InterfaceRx { interface }
     } else {

@@ -28,7 +28,7 @@ fn switched_off_it_leaves_nothing_behind() {
     assert_eq!(bed.nat.enable(0), Err(Nat66Error::AlreadyOn));
     let make: Make = |p| p.udp(1, 2);
     let (sent, left) = (bed.sent((A, B), make), bed.left((A, B), make));
-    assert_ne!(bed.out(sent.clone()), [left.clone()]);
+    assert_ne!(bed.out(sent.clone()).first(), Some(&left));
     bed.nat.disable().unwrap();
     assert_eq!(bed.out(sent), [left]);
     bed.nat.enable(0).unwrap();

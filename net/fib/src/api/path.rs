@@ -34,8 +34,9 @@ pub fn path_of(fib: &Fib, family: Family, given: &FibPath) -> Result<Path, Retva
         FibPathType::IcmpUnreach => Via::Unreachable,
         FibPathType::IcmpProhibit => Via::Prohibit,
         FibPathType::InterfaceRx => Via::InterfaceRx { interface: SwIfIndex(given.sw_if_index) },
+        FibPathType::Dvr => Via::Dvr { interface: SwIfIndex(given.sw_if_index) },
         FibPathType::SourceLookup => Via::SourceLookup(table_of(fib, family, given)?),
-        FibPathType::UdpEncap | FibPathType::BierImp | FibPathType::Dvr | FibPathType::Classify => {
+        FibPathType::UdpEncap | FibPathType::BierImp | FibPathType::Classify => {
             return Err(Retval::UNSUPPORTED);
         }
     };
@@ -105,6 +106,7 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
             told.table_id = id(Family::of(address), fib);
         }
         Via::InterfaceRx { .. } => told.r#type = FibPathType::InterfaceRx,
+        Via::Dvr { .. } => told.r#type = FibPathType::Dvr,
         Via::Local { address, .. } => {
             told.r#type = FibPathType::Local;
             let address = if address.is_unspecified() { prefix.map(IpPrefix::addr) } else { Some(address) };

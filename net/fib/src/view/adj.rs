@@ -56,6 +56,7 @@ impl Words<'_> {
             AdjKind::Prohibit => format!("{of}-null action:send-prohibited"),
             AdjKind::Local => "dpo-receive".into(),
             AdjKind::InterfaceRx => format!("interface-rx-dpo: {} {of}", self.interface(adj.tx())),
+            AdjKind::Dvr => format!("dvr-{}-dpo-{of}", self.interface(adj.tx())),
             AdjKind::Count => format!("counter of a route: [@{}]", adj.behind()),
             AdjKind::Punt => format!("dpo-punt {of}"),
             AdjKind::Balance => format!("dpo-load-balance: [proto:{of} buckets:{}]", adj.buckets()),

@@ -248,6 +248,7 @@ fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
             ("recursive", format!("via {next_hop} in {}", words.table(Family::of(next_hop), fib)))
         }
         Via::InterfaceRx { interface } => ("intf-rx", words.interface(interface)),
+        Via::Dvr { interface } => ("dvr", words.interface(interface)),
         Via::Broadcast { interface } => ("bcast", words.interface(interface)),
         Via::Local { interface: Some(interface), address } => {
             ("receive", format!("{address} on {}", words.interface(interface)))
