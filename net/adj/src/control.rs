@@ -19,12 +19,14 @@ use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
 mod counting;
 mod dvr;
+mod key;
 mod own;
 mod routes;
 
 use counting::Counts;
 pub use counting::{Counted, Counting};
 pub use dvr::DvrWatch;
+use key::Key;
 use own::Own;
 pub use own::{Member, Usage};
 
@@ -76,23 +78,6 @@ pub enum AdjError {
 /// Makes an adjacency's record from what its kind of neighbour knows now: asked again whenever something changed. Next
 /// hop and link need not be put in.
 pub type Describe = Rc<dyn Fn(SwIfIndex, Link, IpAddr) -> Adj>;
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-enum Key {
-    Special(AdjKind),
-    Lookup(Link, u32),
-    /// The same by the packet's source.
-    SourceLookup(Link, u32),
-    Neighbour(SwIfIndex, Link, IpAddr),
-    Capped(SwIfIndex, Link, IpAddr, u16),
-    Glean(SwIfIndex, IpAddr),
-    Broadcast(SwIfIndex),
-    Multicast(SwIfIndex, Link),
-    InterfaceRx(SwIfIndex, Link),
-    Dvr(SwIfIndex, Link),
-    /// A path list's, which nobody else finds.
-    Own(AdjIndex),
-}
 
 struct Entry {
     key: Key,
@@ -582,24 +567,5 @@ impl Adjacencies {
     pub fn get(&self, index: AdjIndex) -> Adj {
         let writer = self.writer.borrow();
         writer.get(index.0 as usize).copied().unwrap_or_else(|| Adj::special(AdjKind::None))
-    }
-}
-
-impl Key {
-    fn interface(self) -> Option<SwIfIndex> {
-        match self {
-            // The last ones put no header in front.
-            Key::Special(_)
-            | Key::Lookup(..)
-            | Key::SourceLookup(..)
-            | Key::Own(_)
-            | Key::InterfaceRx(..)
-            | Key::Dvr(..) => None,
-            Key::Neighbour(i, ..)
-            | Key::Capped(i, ..)
-            | Key::Glean(i, _)
-            | Key::Broadcast(i)
-            | Key::Multicast(i, _) => Some(i),
-        }
     }
 }
