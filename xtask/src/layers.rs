@@ -33,6 +33,8 @@ const STACK: &[&str] = &[
     "bond",
     "nat",
     "translate46",
+    "datagram",
+    "syslog",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -114,6 +114,8 @@ const LINES: &[&str] = &[
     "nat66 add static mapping local fd00::5 external 2001:db8:f::5",
     "nat66 add static mapping local fd00::6 external 2001:db8:f::6 vrf 7",
     "set npt66 binding interface loop0 internal fd01:203:405::/48 external 2001:db8:1::/48",
+    "set syslog sender collector 192.0.2.9 src 192.0.2.1 port 5514 max-msg-size 2048",
+    "set syslog filter severity warning",
     "set interface state loop0 up",
     "set interface state loop0.100 up",
     "set interface ip address loop0.100 10.0.100.1/24",
