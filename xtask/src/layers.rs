@@ -35,6 +35,7 @@ const STACK: &[&str] = &[
     "translate46",
     "datagram",
     "syslog",
+    "ipfix",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

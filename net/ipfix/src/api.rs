@@ -168,7 +168,8 @@ impl Request for IpfixExporterCreateDelete {
     fn handle(self, call: &Call) -> Result<IpfixExporterCreateDeleteReply, Retval> {
         let ipfix = ipfix(call)?;
         let collector = self.collector_address;
-        let stat_index = if self.is_create { ipfix.add(exporter!(self))? } else { ipfix.remove(collector)? };
+        let stat_index =
+            if self.is_create { ipfix.add(exporter!(self))? } else { ipfix.remove(collector)? };
         Ok(IpfixExporterCreateDeleteReply { retval: 0, stat_index })
     }
 }

@@ -228,7 +228,8 @@ impl Ipfix {
     /// Adds a template; exporters are told of it at once.
     pub fn add_report(&self, template: Template) -> ReportKey {
         let mut state = self.state.borrow_mut();
-        let next = state.next_template.entry((template.domain, template.source_port)).or_insert(FIRST_TEMPLATE);
+        let next =
+            state.next_template.entry((template.domain, template.source_port)).or_insert(FIRST_TEMPLATE);
         let id = *next;
         *next = next.checked_add(1).unwrap_or(FIRST_TEMPLATE);
         let key = ReportKey(state.next_report);

@@ -235,7 +235,9 @@ fn the_running_configuration_has_each_line() {
     let (router, _) = bed();
     let ipfix = router.get::<Ipfix>();
     ipfix.set(Exporter { path_mtu: 1450, template_interval: 30, ..to(2) }).unwrap();
-    ipfix.add(Exporter { port: 5000, checksum: shoal_datagram::Checksum::Computed, vrf: Some(0), ..to(3) }).unwrap();
+    ipfix
+        .add(Exporter { port: 5000, checksum: shoal_datagram::Checksum::Computed, vrf: Some(0), ..to(3) })
+        .unwrap();
     ipfix.set_classify_stream(2, 4740);
     let mut running = Running::default();
     (shoal_ipfix::MODULE.running)(router.control(), &mut running);
