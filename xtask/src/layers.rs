@@ -33,6 +33,9 @@ const STACK: &[&str] = &[
     "bond",
     "nat",
     "translate46",
+    "datagram",
+    "syslog",
+    "ipfix",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
