@@ -66,7 +66,7 @@ const LINES: &[&str] = &[
     "ip route add 20.0.0.0/8 via 10.0.0.9",
     "ip route add 2a00::/16 via 2001:db8::9",
     "ip route add 21.0.0.0/8 via dvr loop1",
-    "ip6 route add 2a10::/16 via dvr loop1",
+    "ip route add 2a10::/16 via dvr loop1",
     "ip6 nd loop0 ra-interval 1800 30 ra-lifetime 1800",
     "ip6 nd address autoconfig loop0 default-route",
     "ip6 nd proxy 2001:db8:1::9 loop0",
