@@ -17,8 +17,10 @@ pub static API: ApiPart = ApiPart {
     messages: &[
         ApiMessage::request::<SyslogSetSender>(),
         ApiMessage::request::<SyslogGetSender>(),
+        ApiMessage::sent::<SyslogGetSenderReply>(),
         ApiMessage::request::<SyslogSetFilter>(),
         ApiMessage::request::<SyslogGetFilter>(),
+        ApiMessage::sent::<SyslogGetFilterReply>(),
     ],
 };
 
