@@ -28,7 +28,7 @@ const FIRST_TEMPLATE: u16 = 256;
 /// How long a record waits for others at most.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long nothing may be due.
-const LONGEST: Duration = Duration::from_secs(3600);
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// Why a setting was refused; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,7 @@
 //! What rebuilds it.
 
+use std::fmt::Write as _;
+
 use shoal_datagram::Checksum;
 use shoal_module::{Control, Phase, Running};
 
@@ -21,7 +23,7 @@ fn settings(exporter: &Exporter) -> String {
     let Exporter { collector, port, source, vrf, path_mtu, template_interval, checksum } = *exporter;
     let mut line = format!("collector {collector} src {source}");
     if let Some(vrf) = vrf {
-        line += &format!(" fib-id {vrf}");
+        let _ = write!(line, " fib-id {vrf}");
     }
     let numbers = [
         ("port", u32::from(port), u32::from(PORT)),
@@ -30,7 +32,7 @@ fn settings(exporter: &Exporter) -> String {
     ];
     for (word, value, usual) in numbers {
         if value != usual {
-            line += &format!(" {word} {value}");
+            let _ = write!(line, " {word} {value}");
         }
     }
     if checksum == Checksum::Computed {

@@ -87,9 +87,8 @@ fn sender(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn refused(error: &SyslogError, sender: Sender) -> CliError {
     let (argument, near) = match error {
         SyslogError::NoCollector => ("collector", None),
-        SyslogError::NoSource => ("src", None),
         SyslogError::NoHost(address) if *address == sender.collector => ("collector", None),
-        SyslogError::NoHost(_) => ("src", None),
+        SyslogError::NoSource | SyslogError::NoHost(_) => ("src", None),
         SyslogError::Port => ("port", Some(PORT.to_string())),
         SyslogError::TooSmall(_) => ("max-msg-size", Some(LEAST_SIZE.to_string())),
         SyslogError::TooLarge(_) => ("max-msg-size", Some(MOST_SIZE.to_string())),
@@ -157,7 +156,7 @@ fn show_filter(control: &Control, _: &Args) -> Result<Output, CliError> {
 /// The words of a line, one after the other, and what is left of it.
 struct Words<'a>(&'a str);
 
-impl<'a> Words<'a> {
+impl Words<'_> {
     /// Takes a word if it is this one.
     fn is(&mut self, word: &str) -> bool {
         let mut rest = Words(self.0);

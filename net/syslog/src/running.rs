@@ -1,5 +1,7 @@
 //! What rebuilds it.
 
+use std::fmt::Write as _;
+
 use shoal_module::{Control, Phase, Running};
 
 use crate::control::{LEAST_SIZE, PORT};
@@ -13,7 +15,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             [("port", port.into(), PORT.into()), ("vrf-id", vrf, 0), ("max-msg-size", max_size, LEAST_SIZE)];
         for (word, value, usual) in settings {
             if value != usual {
-                line += &format!(" {word} {value}");
+                let _ = write!(line, " {word} {value}");
             }
         }
         running.line(Phase::Policies, line);
