@@ -30,9 +30,6 @@ pub enum Error {
     /// BVI packet with unhandled ethertype
     #[counter("bvi_ethertype")]
     Type,
-    /// BVI is down
-    #[counter("bvi_down")]
-    Down,
     /// frame is shorter than an Ethernet header
     TooShort,
 }
@@ -66,9 +63,6 @@ impl PacketNode for ToBvi {
         let bvi = pkt.rx();
         cx.trace(pkt, || Trace { bvi: bvi.0 });
         cx.counters().rx.add(cx.thread(), bvi.0 as usize, 1, pkt.len() as u64);
-        if !self.ethernet.interfaces.get(bvi, cx.guard()).is_up() {
-            return Err(Error::Down);
-        }
         let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
         let meta = pkt.meta_mut();
         meta.flags = meta.flags.without(Flags::LOCALLY_ORIGINATED);
