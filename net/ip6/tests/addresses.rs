@@ -144,6 +144,15 @@ fn answers_leave_from_an_address_of_the_interface_or_a_borrowed_one() {
 }
 
 #[test]
+fn the_address_of_a_group_is_taken_but_never_a_source() {
+    let (_router, ip6) = with_ip6();
+    ip6.add_address(ETH1, prefix("ff05::7/128")).unwrap();
+    ip6.add_address(ETH1, prefix("2001:db8::1/64")).unwrap();
+    assert_eq!(ip6.source_for(ip("2001:db8::9"), MAIN), Some(ip("2001:db8::1")));
+    ip6.del_address(ETH1, prefix("ff05::7/128")).unwrap();
+}
+
+#[test]
 fn refused_addresses_are_named_and_change_nothing() {
     let (router, ip6) = with_ip6();
     ip6.add_address(ETH1, prefix("2001:db8::1/64")).unwrap();
@@ -156,8 +165,8 @@ fn refused_addresses_are_named_and_change_nothing() {
         "2001:db8::1:1/48 overlaps 2001:db8::1/64 of eth1 in table 0"
     );
     for (address, why) in [
-        ("ff02::1/64", "it is a group's"),
-        ("::/64", "it is nobody's"),
+        ("ff02::1/64", "a group has no network, use /128"),
+        ("::/64", "it stands for no address"),
         ("2001:db8:1::1/0", "its network would be everything"),
     ] {
         assert_eq!(refused(ETH2, address), format!("{address} is not the address of a host: {why}"));

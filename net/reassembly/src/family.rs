@@ -363,8 +363,8 @@ impl Family for Ip6 {
         }
         let (start, len) = (usize::from(fragment.offset()), total - header);
         let more = fragment.more_fragments();
-        if more && !len.is_multiple_of(8) {
-            // RFC 8200, 4.5: told with a pointer to the payload length.
+        if more && !(len.is_multiple_of(8) && (pkt.len() - header).is_multiple_of(8)) {
+            // RFC 8200, 4.5: told with a pointer to the payload length. As in VPP, bytes behind the payload count too.
             return Err(Fault::Length(Some(Ip6Header::PAYLOAD_LENGTH_AT as u32)));
         }
         if len == 0 {

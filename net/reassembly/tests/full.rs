@@ -239,6 +239,11 @@ fn what_cannot_be_a_fragment_is_dropped() {
             // RFC 8200, 4.5: parameter problem, pointer to the payload length.
             let told = over.payload(&a.received_one());
             assert_eq!((told[0], told[1], &told[4..8]), (4, 0, &[0, 0, 0, 4][..]));
+            // As in VPP, what the link has behind the payload counts too.
+            let mut trailing = over.piece(over.through(&a), 1, UDP, 0, &[1; 16], true);
+            trailing.push(0);
+            assert_dropped(&mut router, over, &a, &b, &[trailing], length, 1);
+            assert_eq!(over.payload(&a.received_one())[..2], [4, 0]);
         }
         let empty = over.piece(over.through(&a), 1, UDP, 800, &[], true);
         assert_dropped(&mut router, over, &a, &b, &[empty], length, 1);

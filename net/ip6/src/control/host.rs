@@ -3,15 +3,15 @@
 use shoal_ip::AddressError;
 use shoal_wire::Ip6Prefix;
 
-/// RFC 4291, 2.5 and 2.7: what may be the address of a host.
+/// RFC 4291, 2.5: what may be the address of a host. A group's address alone is taken, as VPP takes it.
 pub(super) fn check_host(address: Ip6Prefix) -> Result<(), AddressError> {
     let addr = address.addr();
     let why = if addr.is_unspecified() {
-        "it is nobody's"
+        "it stands for no address"
     } else if address.len() == 0 {
         "its network would be everything"
-    } else if addr.is_multicast() {
-        "it is a group's"
+    } else if addr.is_multicast() && address.len() != Ip6Prefix::MAX_LEN {
+        "a group has no network, use /128"
     } else {
         return Ok(());
     };

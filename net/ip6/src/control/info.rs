@@ -42,9 +42,9 @@ impl Ip6Info {
         self.link_local.into_iter().chain(self.addresses.iter().map(Ip6Prefix::addr))
     }
 
-    /// Its addresses that may be spoken from, without the link-local one.
+    /// Its addresses that may be a source, without the link-local one.
     pub fn usable(&self) -> impl Iterator<Item = &Ip6Prefix> + '_ {
-        self.addresses.iter().filter(|a| !self.unproven.contains(&a.addr()))
+        self.addresses.iter().filter(|a| !a.addr().is_multicast() && !self.unproven.contains(&a.addr()))
     }
 
     /// Whether the table must stay for it.
