@@ -34,6 +34,7 @@ const STACK: &[&str] = &[
     "nat",
     "translate46",
     "datagram",
+    "lcp",
     "syslog",
     "ipfix",
 ];

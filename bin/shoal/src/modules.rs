@@ -53,6 +53,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_cdp::MODULE),
     (Plugin, &shoal_igmp::MODULE),
     (Plugin, &shoal_lcp::MODULE),
+    (Core, &shoal_fpm::MODULE),
     (Core, &shoal_syslog::MODULE),
     (Core, &shoal_ipfix::MODULE),
     (Core, &shoal_rule::MODULE),

@@ -71,6 +71,7 @@ const LINES: &[&str] = &[
     "ip6 nd address autoconfig loop0 default-route",
     "ip6 nd proxy 2001:db8:1::9 loop0",
     "lcp default netns dataplane",
+    "fpm listen 127.0.0.1:2620",
     "lcp lcp-sync on",
     "lcp lcp-sync-unnumbered off",
     "lcp ethertype enable 0x88f7",

@@ -235,6 +235,6 @@ fn route(message: &RouteMessage) -> Option<HostRoute> {
         RouteType::Prohibit => HostWay::Prohibit,
         _ => return None,
     };
-    let learnt = u8::from(header.protocol) > u8::from(RouteProtocol::Static);
-    Some(HostRoute { table, prefix: (to, header.destination_prefix_length), metric, learnt, way })
+    let protocol = u8::from(header.protocol);
+    Some(HostRoute { table, prefix: (to, header.destination_prefix_length), metric, protocol, way })
 }

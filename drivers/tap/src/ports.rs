@@ -1,13 +1,15 @@
 //! TAPs that features ask for: see [`shoal_interface::HostPorts`].
 
 use std::any::Any;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use netlink_packet_route::link::LinkAttribute;
 use shoal_interface::{HostEvent, HostLayer, HostPort, HostPorts, SwIfIndex};
 use shoal_wire::MacAddress;
 
-use crate::{Address, AdminState, CreateTap, HostConfig, Mode, NetnsRef, TapConfig, Taps, host, listen};
+use crate::{
+    Address, AdminState, CreateTap, Error, HostConfig, Mode, NetnsRef, TapConfig, Taps, host, listen, netns,
+};
 
 impl HostPorts for Taps {
     fn create(&self, port: &HostPort) -> Result<SwIfIndex, String> {
@@ -43,6 +45,13 @@ impl HostPorts for Taps {
 
     fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
         listen::listen(self.processes(), netns, hear).map_err(|e| e.to_string())
+    }
+
+    fn listen_tcp(&self, netns: Option<&str>, at: SocketAddr) -> Result<TcpListener, String> {
+        let netns = netns.map(|name| netns::open(&NetnsRef::Name(name.to_owned()))).transpose();
+        let netns = netns.map_err(|e| e.to_string())?;
+        let bind = || TcpListener::bind(at).map_err(Error::os("bind"));
+        netns::run_in(netns.as_ref(), bind).map_err(|e| e.to_string())
     }
 
     fn set_mtu(&self, interface: SwIfIndex, mtu: u16) -> Result<(), String> {

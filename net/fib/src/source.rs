@@ -17,6 +17,8 @@ pub enum Source {
     Interface,
     /// An operator's route of Linux, by an image of an interface.
     LcpRt,
+    /// A route that FRR's zebra gave the router itself (FPM).
+    Fpm,
     /// A route that a routing daemon gave Linux, likewise.
     LcpRtDynamic,
     /// A client's, above the API's.
@@ -59,6 +61,7 @@ impl Source {
         Source::Proxy,
         Source::Interface,
         Source::LcpRt,
+        Source::Fpm,
         Source::LcpRtDynamic,
         Source::ClientHigh1,
         Source::ClientHigh2,
@@ -92,7 +95,7 @@ impl Source {
             Source::Proxy => 2,
             Source::Interface => 3,
             Source::LcpRt => 4,
-            Source::LcpRtDynamic => 5,
+            Source::Fpm | Source::LcpRtDynamic => 5,
             Source::ClientHigh1 | Source::ClientHigh2 | Source::ClientHigh3 | Source::ClientHigh4 => 0x10,
             Source::Api => 0x80,
             Source::Cli => 0x81,
@@ -113,6 +116,7 @@ impl Source {
             Source::Proxy => "proxy",
             Source::Interface => "interface",
             Source::LcpRt => "lcp-rt",
+            Source::Fpm => "fpm",
             Source::LcpRtDynamic => "lcp-rt-dynamic",
             Source::ClientHigh1 => "client-high-1",
             Source::ClientHigh2 => "client-high-2",

@@ -4,7 +4,7 @@
 //! feature takes it from there, when it is asked to do something.
 
 use std::any::Any;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
@@ -93,10 +93,20 @@ pub struct HostRoute {
     pub prefix: (IpAddr, u8),
     /// The lowest one of a prefix is used.
     pub metric: u32,
-    /// Whether a routing protocol made it, not an operator.
-    pub learnt: bool,
+    /// Who made it: an `RTPROT_` number of linux/rtnetlink.h.
+    pub protocol: u8,
     /// How.
     pub way: HostWay,
+}
+
+impl HostRoute {
+    /// `RTPROT_STATIC`: an administrator's, as those below.
+    pub const STATIC: u8 = 4;
+
+    /// Whether a routing protocol made it, not an operator.
+    pub fn learnt(&self) -> bool {
+        self.protocol > Self::STATIC
+    }
 }
 
 /// What the kernel does with packets of a route.
@@ -152,6 +162,17 @@ pub trait HostPorts {
     /// # Errors
     /// The kernel cannot be asked.
     fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String>;
+
+    /// Takes connections in a network namespace, that of this router if none.
+    ///
+    /// # Errors
+    /// Why the kernel refuses.
+    fn listen_tcp(&self, netns: Option<&str>, at: SocketAddr) -> Result<TcpListener, String> {
+        match netns {
+            None => TcpListener::bind(at).map_err(|e| e.to_string()),
+            Some(name) => Err(format!("the network namespace {name} cannot be entered")),
+        }
+    }
 
     /// Gives the kernel's side an MTU.
     ///

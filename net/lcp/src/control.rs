@@ -31,6 +31,9 @@ const PHY_FEATURES: [(&str, &str); 4] = [
 
 mod mirror;
 mod settings;
+mod zebra;
+
+pub use mirror::table_of;
 
 /// A pair, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +66,9 @@ struct Pair {
     addresses: Vec<(IpAddr, u8)>,
 }
 
+/// Is told in which namespace pairs came or went.
+type Observer = Rc<dyn Fn(Option<&str>)>;
+
 /// All pairs.
 pub struct Lcp {
     control: Weak<Control>,
@@ -89,6 +95,10 @@ pub struct Lcp {
     /// Whether what Linux does with images is taken over.
     pub(crate) follows_linux: Cell<bool>,
     mirrors: RefCell<BTreeMap<Option<String>, mirror::Mirror>>,
+    /// Namespaces whose routes of zebra come by a connection of its own.
+    by_connection: RefCell<BTreeSet<Option<String>>>,
+    /// Who hears of pairs that come and go.
+    observers: RefCell<Vec<Observer>>,
 }
 
 /// What the start-up file says.
@@ -134,6 +144,8 @@ impl Lcp {
             at_start: RefCell::default(),
             follows_linux: Cell::new(true),
             mirrors: RefCell::default(),
+            by_connection: RefCell::default(),
+            observers: RefCell::default(),
         })
     }
 

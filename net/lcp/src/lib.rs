@@ -27,7 +27,7 @@ use shoal_ip6::{Ip6, Ip6Family};
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{Lcp, PairInfo, Sync};
+pub use control::{Lcp, PairInfo, Sync, table_of};
 pub use error::LcpError;
 pub use peers::Peers;
 

@@ -20,6 +20,11 @@ const MAIN: u32 = 254;
 /// The kernel's table of its own addresses.
 const LOCAL: u32 = 255;
 
+/// This router's table for one of the kernel's.
+pub fn table_of(kernel: u32) -> u32 {
+    if kernel == MAIN || kernel == LOCAL { 0 } else { kernel }
+}
+
 /// A prefix in a table of the kernel.
 type Key = (u32, (IpAddr, u8));
 
@@ -53,18 +58,9 @@ fn group(address: IpAddr) -> bool {
 impl Lcp {
     /// Hears what happens in a namespace from now on, if it is not heard already.
     pub(super) fn listen(&self, netns: &Option<String>) {
-        let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
         if !self.follows_linux.get() || self.mirrors.borrow().contains_key(netns) {
             return;
         }
-        let (weak, place) = (Rc::downgrade(&control), netns.clone());
-        let hear = move |event| {
-            if let Some(control) = weak.upgrade()
-                && let Ok(lcp) = control.get::<Lcp>()
-            {
-                lcp.hear(&place, event);
-            }
-        };
         let mirror = Mirror {
             listening: None,
             down: BTreeSet::new(),
@@ -75,6 +71,44 @@ impl Lcp {
             seen: None,
         };
         self.mirrors.borrow_mut().insert(netns.clone(), mirror);
+        self.begin_listening(netns);
+    }
+
+    /// Hears a namespace from the beginning: what there is comes again.
+    pub(super) fn listen_again(&self, netns: &Option<String>) {
+        let before = self.with(netns, |mirror| mirror.listening.take());
+        if before.is_some() {
+            drop(before);
+            self.begin_listening(netns);
+        }
+    }
+
+    /// Forgets zebra's routes of a namespace; which prefixes have to be decided without them.
+    pub(super) fn forget_zebra(&self, netns: &Option<String>) -> Vec<Key> {
+        let forget = |mirror: &mut Mirror| {
+            let mut changed = Vec::new();
+            for (key, routes) in &mut mirror.routes {
+                let before = routes.len();
+                routes.retain(|_, route| !self.comes_by_connection(netns, route));
+                if routes.len() < before {
+                    changed.push(*key);
+                }
+            }
+            changed
+        };
+        self.with(netns, forget).unwrap_or_default()
+    }
+
+    fn begin_listening(&self, netns: &Option<String>) {
+        let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
+        let (weak, place) = (Rc::downgrade(&control), netns.clone());
+        let hear = move |event| {
+            if let Some(control) = weak.upgrade()
+                && let Ok(lcp) = control.get::<Lcp>()
+            {
+                lcp.hear(&place, event);
+            }
+        };
         match side.listen(netns.as_deref(), Box::new(hear)) {
             Ok(listening) => {
                 if let Some(mirror) = self.mirrors.borrow_mut().get_mut(netns) {
@@ -92,6 +126,10 @@ impl Lcp {
     pub(super) fn pairs_changed(&self, netns: &Option<String>, host_index: u32) {
         for key in self.keys(netns, |path| path == host_index) {
             self.decide(netns, key);
+        }
+        let observers = self.observers.borrow().clone();
+        for tell in observers {
+            tell(netns.as_deref());
         }
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
         if any {
@@ -271,6 +309,9 @@ impl Lcp {
         if route.table == LOCAL || group(route.prefix.0) {
             return;
         }
+        if present && self.comes_by_connection(netns, &route) {
+            return;
+        }
         self.with(netns, |mirror| {
             let routes = mirror.routes.entry(key).or_default();
             if present {
@@ -324,16 +365,21 @@ impl Lcp {
 
     /// What this router can do with a route; nothing if it leaves by no image.
     fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
-        match &route.way {
+        self.paths_of(netns, Family::of(route.prefix.0), &route.way)
+    }
+
+    /// What this router can do with a way of a namespace; nothing if it leaves by no image.
+    pub fn paths_of(&self, netns: &Option<String>, family: Family, way: &HostWay) -> Vec<Path> {
+        match way {
             HostWay::Blackhole => vec![Via::Drop.into()],
             HostWay::Unreachable => vec![Via::Unreachable.into()],
             HostWay::Prohibit => vec![Via::Prohibit.into()],
             HostWay::Via(hops) => {
                 let path = |hop: &shoal_interface::HostPath| {
                     let interface = self.phy_of(netns, hop.host_index)?;
-                    let source = match route.prefix.0 {
-                        IpAddr::V4(_) => IpAddr::from([0; 4]),
-                        IpAddr::V6(_) => IpAddr::from([0; 16]),
+                    let source = match family {
+                        Family::Ip4 => IpAddr::from([0; 4]),
+                        Family::Ip6 => IpAddr::from([0; 16]),
                     };
                     let via = match hop.next_hop {
                         Some(next_hop) => Via::NextHop { interface, next_hop },
@@ -347,7 +393,7 @@ impl Lcp {
     }
 
     /// Gives the forwarding table the best route of a prefix, or takes the last one away.
-    fn decide(&self, netns: &Option<String>, key: Key) {
+    pub(super) fn decide(&self, netns: &Option<String>, key: Key) {
         let Some(fib) = self.control.upgrade().and_then(|control| control.get::<Fib>().ok()) else { return };
         let routes: Vec<HostRoute> = self
             .with(netns, |mirror| {
@@ -360,12 +406,12 @@ impl Lcp {
             .unwrap_or_default();
         let usable = |route: &HostRoute| {
             let paths = self.paths(netns, route);
-            (!paths.is_empty()).then_some((route.learnt, paths))
+            (!paths.is_empty()).then_some((route.learnt(), paths))
         };
         let best = routes.iter().find_map(usable);
         let (table, (address, len)) = key;
         let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return };
-        let id = if table == MAIN { 0 } else { table };
+        let id = table_of(table);
         let before = self.with(netns, |mirror| mirror.installed.remove(&key)).flatten();
         let index = match (fib.index_of(family, id), &best) {
             (Ok(index), _) => index,

@@ -14,7 +14,7 @@ fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
 fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
     let (address, len) = prefix.split_once('/').unwrap();
     let prefix = (address.parse().unwrap(), len.parse().unwrap());
-    HostRoute { table: 254, prefix, metric, learnt: false, way }
+    HostRoute { table: 254, prefix, metric, protocol: HostRoute::STATIC, way }
 }
 
 fn via(next_hop: &str) -> HostWay {

@@ -1,0 +1,190 @@
+//! Commands: `fpm listen`, `show fpm`, `clear fpm`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use serde::Serialize;
+use shoal_module::Control;
+use shoal_module::cli::{Args, CliError, Command, Output};
+
+use crate::control::USUAL;
+use crate::netlink::Way;
+use crate::table::Key;
+use crate::{Fpm, FpmError, Listen, State};
+
+/// Commands of this crate.
+pub static COMMANDS: &[Command] = &[
+    Command::new(
+        "fpm listen {off | <address:word> [netns <netns:word>]}",
+        "Take routes from FRR's zebra at a loopback address and port, or take none and withdraw those it gave",
+        listen,
+    )
+    .examples(&["fpm listen 127.0.0.1:2620", "fpm listen 127.0.0.1:2620 netns dataplane", "fpm listen off"])
+    .doc(
+        "Zebra runs with `-M dplane_fpm_nl` and is told `fpm address 127.0.0.1 port 2620`. One connection is taken at a time. \
+         Routes leave by interfaces that have an image in the namespace of zebra (`lcp create`); those of others wait. \
+         `fpm { listen 127.0.0.1:2620 netns dataplane sweep-after 60 }` in the start-up file says the same.",
+    ),
+    Command::new("show fpm", "Show whether zebra is connected and how many routes it gave", show).examples(&["show fpm"]),
+    Command::new("show fpm routes", "Show the routes that zebra gave; those that wait need an interface or a next hop", routes)
+        .examples(&["show fpm routes", "show fpm routes | include waits"]),
+    Command::new("clear fpm", "Withdraw all routes that zebra gave", clear)
+        .examples(&["clear fpm"])
+        .doc("Zebra does not tell them again until it connects again."),
+];
+
+fn fpm(control: &Control) -> Result<Rc<Fpm>, CliError> {
+    Ok(control.get::<Fpm>()?)
+}
+
+fn listen(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let fpm = fpm(control)?;
+    if args.has("off") {
+        fpm.stop();
+        return Ok(Output::none());
+    }
+    let text = args.text("address").unwrap_or_default();
+    let expected = || {
+        CliError::argument("address", format!("{text} is no address and port such as {USUAL}"))
+            .nearest(Some(USUAL.to_owned()))
+    };
+    let at: SocketAddr = text.parse().map_err(|_| expected())?;
+    let listen = Listen { at, netns: args.text("netns").map(str::to_owned) };
+    fpm.listen(&listen).map_err(|e| match e {
+        FpmError::NotLoopback(_) => CliError::argument("address", e.to_string()),
+        FpmError::Refused(..) => CliError::failed(e.to_string()),
+    })?;
+    Ok(Output::none())
+}
+
+fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
+    fpm(control)?.clear();
+    Ok(Output::none())
+}
+
+#[derive(Serialize)]
+struct Summary {
+    address: Option<String>,
+    netns: Option<String>,
+    connection: Option<u64>,
+    connected_seconds: Option<f64>,
+    routes: usize,
+    installed: usize,
+    waiting: usize,
+    next_hops: usize,
+}
+
+impl From<State> for Summary {
+    fn from(state: State) -> Self {
+        Summary {
+            address: state.listen.as_ref().map(|listen| listen.at.to_string()),
+            netns: state.listen.and_then(|listen| listen.netns),
+            connection: state.connected.map(|(number, _)| number),
+            connected_seconds: state.connected.map(|(_, since)| since.as_secs_f64()),
+            routes: state.routes,
+            installed: state.installed,
+            waiting: state.routes.saturating_sub(state.installed),
+            next_hops: state.next_hops,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            None => writeln!(f, "fpm is off")?,
+            Some(address) => {
+                write!(f, "fpm listens at {address}")?;
+                if let Some(netns) = &self.netns {
+                    write!(f, " netns {netns}")?;
+                }
+                writeln!(f)?;
+            }
+        }
+        match (self.connection, self.connected_seconds) {
+            (Some(number), Some(seconds)) => {
+                writeln!(f, "zebra is connected for {seconds:.1} s, connection {number}")?;
+            }
+            _ => writeln!(f, "zebra is not connected")?,
+        }
+        let Summary { routes, installed, waiting, next_hops, .. } = self;
+        writeln!(
+            f,
+            "routes: {routes}, installed {installed}, waiting {waiting}; next hops and groups: {next_hops}"
+        )
+    }
+}
+
+fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
+    Ok(Output::view(Summary::from(fpm(control)?.state())))
+}
+
+#[derive(Serialize)]
+struct Row {
+    table: u32,
+    prefix: String,
+    next_hop: Option<u32>,
+    way: String,
+    connection: u64,
+    installed: bool,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { table, prefix, way, connection, installed, .. } = self;
+        let state = if *installed { "" } else { ", waits" };
+        writeln!(f, "table {table} {prefix} {way}, connection {connection}{state}")
+    }
+}
+
+/// Routes that are taken out of the table at once.
+const AT_ONCE: usize = 64;
+
+/// Walks over the routes, some at a time.
+struct Rows {
+    fpm: Rc<Fpm>,
+    from: Option<Key>,
+    ready: VecDeque<Key>,
+    ended: bool,
+}
+
+impl Iterator for Rows {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        loop {
+            while let Some(key) = self.ready.pop_front() {
+                let told = self.fpm.told.borrow();
+                let Some(entry) = told.get(&key) else { continue };
+                let next_hop = if let Way::Id(id) = entry.way { Some(id) } else { None };
+                let way = match &entry.way {
+                    Way::Id(id) => format!("next hop {id}"),
+                    Way::Direct(way) => format!("{way:?}"),
+                };
+                let (table, prefix) = (key.0, key.1.to_string());
+                return Some(Row {
+                    table,
+                    prefix,
+                    next_hop,
+                    way,
+                    connection: entry.generation,
+                    installed: entry.installed,
+                });
+            }
+            if self.ended {
+                return None;
+            }
+            let (keys, last) = self.fpm.told.borrow().after(self.from, AT_ONCE, |_| true);
+            self.ready = keys.into();
+            self.ended = last.is_none();
+            self.from = last;
+        }
+    }
+}
+
+fn routes(control: &Control, _: &Args) -> Result<Output, CliError> {
+    let rows = Rows { fpm: fpm(control)?, from: None, ready: VecDeque::new(), ended: false };
+    Ok(Output::rows("", rows))
+}

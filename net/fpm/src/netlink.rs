@@ -1,0 +1,327 @@
+//! Netlink messages about routes and next hops, read as views of their bytes (linux/rtnetlink.h, linux/nexthop.h).
+//!
+//! Numbers are in the byte order of the host, as the kernel's. What is too short for what it says is left out: nothing here panics.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use shoal_interface::{HostPath, HostWay};
+use shoal_wire::IpPrefix;
+
+/// Bytes of `nlmsghdr`.
+const HEADER: usize = 16;
+/// Bytes of `rtmsg`.
+const RTMSG: usize = 12;
+/// Bytes of `nhmsg`.
+const NHMSG: usize = 8;
+/// Bytes of `rtnexthop`.
+const RTNEXTHOP: usize = 8;
+
+const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
+const RTM_NEWNEXTHOP: u16 = 104;
+const RTM_DELNEXTHOP: u16 = 105;
+
+const NLM_F_REQUEST: u16 = 1;
+
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_MULTIPATH: u16 = 9;
+const RTA_TABLE: u16 = 15;
+const RTA_VIA: u16 = 18;
+const RTA_ENCAP_TYPE: u16 = 21;
+const RTA_NH_ID: u16 = 30;
+
+const RTN_UNICAST: u8 = 1;
+const RTN_BLACKHOLE: u8 = 6;
+const RTN_UNREACHABLE: u8 = 7;
+const RTN_PROHIBIT: u8 = 8;
+
+const NHA_ID: u16 = 1;
+const NHA_GROUP: u16 = 2;
+const NHA_BLACKHOLE: u16 = 4;
+const NHA_OIF: u16 = 5;
+const NHA_GATEWAY: u16 = 6;
+const NHA_ENCAP_TYPE: u16 = 7;
+
+/// Bits of an attribute's type that say how its value is written.
+const TYPE: u16 = 0x3fff;
+/// The next hop is gone (linux/rtnetlink.h).
+const RTNH_F_DEAD: u8 = 1;
+
+/// `RTM_F_OFFLOAD`: the route is in the forwarding plane.
+const OFFLOADED: u32 = 0x4000;
+/// `RTM_F_OFFLOAD_FAILED`: it is not and will not be.
+const OFFLOAD_FAILED: u32 = 0x2000_0000;
+
+/// A route as zebra tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The kernel's table; 254 is the main one.
+    pub table: u32,
+    /// Where it leads.
+    pub prefix: IpPrefix,
+    /// Who made it (`RTPROT_`).
+    pub protocol: u8,
+    /// How packets leave; nothing of a kind of route that there is not here.
+    pub way: Option<Way>,
+}
+
+/// How packets of a route leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As a next hop or group of that number says.
+    Id(u32),
+    /// So.
+    Direct(HostWay),
+}
+
+/// A next hop, or a group of them, as zebra tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// Packets are dropped.
+    Blackhole,
+    /// One neighbour.
+    One(HostPath),
+    /// Others, by number, with their shares.
+    Group(Vec<(u32, u32)>),
+    /// Of a kind that there is not here, such as MPLS or SRv6.
+    Unknown,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A route is there, instead of another one to its prefix.
+    Route(Route),
+    /// A route is gone.
+    NoRoute {
+        /// The kernel's table.
+        table: u32,
+        /// Where it led.
+        prefix: IpPrefix,
+    },
+    /// A next hop is there, or is another one now.
+    NextHop(u32, NextHop),
+    /// A next hop is gone.
+    NoNextHop(u32),
+    /// Something of no interest here.
+    Other,
+    /// A message that contradicts itself.
+    Malformed,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Rounded up to where the next one begins.
+fn aligned(len: usize) -> usize {
+    len.next_multiple_of(4)
+}
+
+/// The messages of a frame, one after the other; ends at the first that does not fit.
+#[derive(Clone, Debug)]
+pub struct Messages<'a>(&'a [u8]);
+
+impl<'a> Messages<'a> {
+    /// Those of a frame's payload.
+    pub fn of(payload: &'a [u8]) -> Self {
+        Messages(payload)
+    }
+
+    /// Whether bytes are left that are no message.
+    pub fn is_spent(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let len = u32_at(self.0, 0)? as usize;
+        let message = self.0.get(..len).filter(|_| len >= HEADER)?;
+        self.0 = self.0.get(aligned(len)..).unwrap_or_default();
+        Some(message)
+    }
+}
+
+/// Attributes: their types and values.
+struct Attributes<'a>(&'a [u8]);
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u16, &'a [u8])> {
+        let (len, kind) = (usize::from(u16_at(self.0, 0)?), u16_at(self.0, 2)?);
+        let value = self.0.get(4..len)?;
+        self.0 = self.0.get(aligned(len)..).unwrap_or_default();
+        Some((kind & TYPE, value))
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => Some(IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?))),
+        16 => Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?))),
+        _ => None,
+    }
+}
+
+/// The address of a neighbour in another family than the route's: `rtvia`.
+fn via(bytes: &[u8]) -> Option<IpAddr> {
+    address(bytes.get(2..)?)
+}
+
+/// Reads a message with its header.
+pub fn read(message: &[u8]) -> Said {
+    let (Some(kind), Some(body)) = (u16_at(message, 4), message.get(HEADER..)) else {
+        return Said::Malformed;
+    };
+    let said = match kind {
+        RTM_NEWROUTE => route(body),
+        RTM_DELROUTE => route(body).map(|said| match said {
+            Said::Route(Route { table, prefix, .. }) => Said::NoRoute { table, prefix },
+            other => other,
+        }),
+        RTM_NEWNEXTHOP => next_hop(body).map(|(id, hop)| Said::NextHop(id, hop)),
+        RTM_DELNEXTHOP => next_hop(body).map(|(id, _)| Said::NoNextHop(id)),
+        _ => Some(Said::Other),
+    };
+    said.unwrap_or(Said::Malformed)
+}
+
+/// A route; nothing of interest if its family is not forwarded here.
+fn route(body: &[u8]) -> Option<Said> {
+    let &[family, len, _, _, table, protocol, _, kind, ..] = body else { return None };
+    let any = match family {
+        AF_INET => IpAddr::from([0; 4]),
+        AF_INET6 => IpAddr::from([0; 16]),
+        _ => return Some(Said::Other),
+    };
+    let (mut to, mut table, mut id, mut single, mut hops) =
+        (any, u32::from(table), None, Single::default(), None);
+    for (kind, value) in Attributes(body.get(RTMSG..)?) {
+        match kind {
+            RTA_DST => to = address(value).filter(|to| to.is_ipv4() == any.is_ipv4())?,
+            RTA_TABLE => table = u32_at(value, 0)?,
+            RTA_NH_ID => id = Some(u32_at(value, 0)?),
+            RTA_MULTIPATH => hops = Some(multipath(value)?),
+            _ => single.take(kind, value)?,
+        }
+    }
+    let way = match (kind, id, hops) {
+        (RTN_BLACKHOLE, ..) => Some(Way::Direct(HostWay::Blackhole)),
+        (RTN_UNREACHABLE, ..) => Some(Way::Direct(HostWay::Unreachable)),
+        (RTN_PROHIBIT, ..) => Some(Way::Direct(HostWay::Prohibit)),
+        (RTN_UNICAST, Some(id), _) => Some(Way::Id(id)),
+        (RTN_UNICAST, None, Some(hops)) if !hops.unknown => Some(Way::Direct(HostWay::Via(hops.paths))),
+        (RTN_UNICAST, None, None) => single.path(1).map(|path| Way::Direct(HostWay::Via(vec![path]))),
+        _ => None,
+    };
+    let prefix = IpPrefix::new(to, len).ok()?.normalized();
+    Some(Said::Route(Route { table, prefix, protocol, way }))
+}
+
+/// The attributes that name one next hop.
+#[derive(Default)]
+struct Single {
+    interface: Option<u32>,
+    next_hop: Option<IpAddr>,
+    /// Labels or segments are to be put before the packet.
+    wrapped: bool,
+}
+
+impl Single {
+    fn take(&mut self, kind: u16, value: &[u8]) -> Option<()> {
+        match kind {
+            RTA_OIF => self.interface = Some(u32_at(value, 0)?),
+            RTA_GATEWAY => self.next_hop = Some(address(value)?),
+            RTA_VIA => self.next_hop = Some(via(value)?),
+            RTA_ENCAP_TYPE => self.wrapped = true,
+            // The metric among them, which is always 20: zebra tells the best route only.
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn path(&self, weight: u8) -> Option<HostPath> {
+        let host_index = self.interface.filter(|_| !self.wrapped)?;
+        Some(HostPath { host_index, next_hop: self.next_hop, weight })
+    }
+}
+
+/// The next hops of a route.
+#[derive(Default)]
+struct Hops {
+    paths: Vec<HostPath>,
+    /// One of them is of a kind that there is not here.
+    unknown: bool,
+}
+
+fn multipath(mut bytes: &[u8]) -> Option<Hops> {
+    let mut all = Hops::default();
+    while !bytes.is_empty() {
+        let len = usize::from(u16_at(bytes, 0)?);
+        let hop = bytes.get(..len).filter(|_| len >= RTNEXTHOP)?;
+        let &[_, _, flags, share, ..] = hop else { return None };
+        let mut single = Single { interface: Some(u32_at(hop, 4)?), ..Single::default() };
+        for (kind, value) in Attributes(hop.get(RTNEXTHOP..)?) {
+            single.take(kind, value)?;
+        }
+        if flags & RTNH_F_DEAD == 0 {
+            match single.path(share.saturating_add(1)) {
+                Some(path) => all.paths.push(path),
+                None => all.unknown = true,
+            }
+        }
+        bytes = bytes.get(aligned(len)..).unwrap_or_default();
+    }
+    Some(all)
+}
+
+fn next_hop(body: &[u8]) -> Option<(u32, NextHop)> {
+    let (mut id, mut single, mut hop) = (None, Single::default(), None);
+    for (kind, value) in Attributes(body.get(NHMSG..)?) {
+        match kind {
+            NHA_ID => id = Some(u32_at(value, 0)?),
+            NHA_GROUP => hop = Some(NextHop::Group(value.chunks_exact(8).filter_map(member).collect())),
+            NHA_BLACKHOLE => hop = Some(NextHop::Blackhole),
+            NHA_OIF => single.interface = Some(u32_at(value, 0)?),
+            NHA_GATEWAY => single.next_hop = Some(address(value)?),
+            NHA_ENCAP_TYPE => single.wrapped = true,
+            _ => {}
+        }
+    }
+    let one = || single.path(1).map_or(NextHop::Unknown, NextHop::One);
+    Some((id?, hop.unwrap_or_else(one)))
+}
+
+/// A member of a group and its share: `nexthop_grp`, whose weight is one less, in 8 bits or 16.
+fn member(bytes: &[u8]) -> Option<(u32, u32)> {
+    let &[_, _, _, _, low, high, ..] = bytes else { return None };
+    Some((u32_at(bytes, 0)?, u32::from(u16::from_le_bytes([low, high])) + 1))
+}
+
+/// A message that tells zebra what became of the route of another message: the same bytes, with that flag.
+pub fn answer(message: &[u8], installed: bool, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.extend_from_slice(message);
+    let Some(copy) = out.get_mut(at..).filter(|copy| copy.len() >= HEADER + RTMSG) else { return };
+    let flag = if installed { OFFLOADED } else { OFFLOAD_FAILED };
+    let flags = u32_at(copy, HEADER + 8).unwrap_or(0) | flag;
+    let mut put = |at: usize, bytes: &[u8]| {
+        copy.iter_mut().skip(at).zip(bytes).for_each(|(to, from)| *to = *from);
+    };
+    put(4, &RTM_NEWROUTE.to_ne_bytes());
+    put(6, &NLM_F_REQUEST.to_ne_bytes());
+    put(HEADER + 8, &flags.to_ne_bytes());
+}

@@ -1,0 +1,51 @@
+//! Routes of zebra that come by a connection of its own (FPM), and not a second time by way of the kernel.
+// A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
+#![allow(clippy::ref_option)]
+
+use shoal_interface::HostRoute;
+use shoal_module::cli::Pace;
+
+use super::*;
+
+/// Whether zebra gives the kernel routes under this `RTPROT_` number: its own, and those of FRR's daemons from bgpd to srte.
+fn is_zebra(protocol: u8) -> bool {
+    const ZEBRA: u8 = 11;
+    const BABEL: u8 = 42;
+    matches!(protocol, ZEBRA | BABEL | 186..=198)
+}
+
+impl Lcp {
+    /// Tells of each pair that comes or goes, by its namespace.
+    pub fn subscribe(&self, tell: impl Fn(Option<&str>) + 'static) {
+        self.observers.borrow_mut().push(Rc::new(tell));
+    }
+
+    pub(super) fn comes_by_connection(&self, netns: &Option<String>, route: &HostRoute) -> bool {
+        is_zebra(route.protocol) && self.by_connection.borrow().contains(netns)
+    }
+
+    /// Zebra's routes of a namespace come by a connection: from now on what the kernel tells of them is passed over, and what it
+    /// told before goes; or they come by the connection no more, and the kernel is asked.
+    pub fn zebra_is_connected(self: &Rc<Self>, netns: &Option<String>, connected: bool) {
+        if !connected {
+            if self.by_connection.borrow_mut().remove(netns) {
+                self.listen_again(netns);
+            }
+            return;
+        }
+        if !self.by_connection.borrow_mut().insert(netns.clone()) {
+            return;
+        }
+        let Some(processes) = self.control.upgrade().and_then(|control| control.processes().ok()) else {
+            return;
+        };
+        let (lcp, netns) = (Rc::clone(self), netns.clone());
+        processes.spawn_unlisted(async move {
+            let pace = Pace::default();
+            for key in lcp.forget_zebra(&netns) {
+                lcp.decide(&netns, key);
+                pace.give_way().await;
+            }
+        });
+    }
+}
