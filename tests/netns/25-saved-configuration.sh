@@ -17,6 +17,7 @@ for end in "$A va 1" "$B vb 2"; do
 done
 # Host b has more addresses, behind one that it answers no questions for: the router is told where that is.
 mac_b=$(ip netns exec "$B" cat /sys/class/net/eth0/address)
+ip -n "$R" link set lo up
 ip -n "$B" addr add 10.9.0.1/32 dev lo
 ip -n "$B" addr add 2001:db8:9::1/128 dev lo
 while read -r -a line; do
@@ -73,6 +74,7 @@ create vhost-user socket $work/vhost2.sock server
 delete vhost-user VirtualEthernet0/0/1
 lcp create tap6 host-if six
 lcp delete tap6
+fpm listen 127.0.0.1:2621
 COMMANDS
 
 works() {
@@ -102,6 +104,7 @@ done <<'LINES'
 ^create memif socket id 1 filename
 ^create interface memif id 0 socket-id 1 .*master
 ^create vhost-user socket .*vhost.sock server
+^fpm listen 127.0.0.1:2621$
 LINES
 grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6' "$work/before" && fail "what was deleted is saved"
 [ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"

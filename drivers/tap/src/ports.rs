@@ -47,11 +47,10 @@ impl HostPorts for Taps {
         listen::listen(self.processes(), netns, hear).map_err(|e| e.to_string())
     }
 
-    fn listen_tcp(&self, netns: Option<&str>, at: SocketAddr) -> Result<TcpListener, String> {
-        let netns = netns.map(|name| netns::open(&NetnsRef::Name(name.to_owned()))).transpose();
-        let netns = netns.map_err(|e| e.to_string())?;
+    fn listen_tcp(&self, netns: &str, at: SocketAddr) -> Result<TcpListener, String> {
+        let netns = netns::open(&NetnsRef::Name(netns.to_owned())).map_err(|e| e.to_string())?;
         let bind = || TcpListener::bind(at).map_err(Error::os("bind"));
-        netns::run_in(netns.as_ref(), bind).map_err(|e| e.to_string())
+        netns::run_in(Some(&netns), bind).map_err(|e| e.to_string())
     }
 
     fn set_mtu(&self, interface: SwIfIndex, mtu: u16) -> Result<(), String> {

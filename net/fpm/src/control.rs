@@ -1,7 +1,7 @@
 //! The control plane: where zebra may connect, and its routes in the forwarding table.
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -241,8 +241,13 @@ impl Fpm {
         }
         let refused = |why: String| FpmError::Refused(listen.at, why);
         let control = self.control().ok_or_else(|| refused("the router ends".to_owned()))?;
-        let side = control.get::<HostSide>().map_err(|e| refused(e.to_string()))?;
-        let socket = side.0.listen_tcp(listen.netns.as_deref(), listen.at).map_err(refused)?;
+        let socket = match &listen.netns {
+            None => TcpListener::bind(listen.at).map_err(|e| refused(e.to_string()))?,
+            Some(netns) => {
+                let side = control.get::<HostSide>().map_err(|e| refused(e.to_string()))?;
+                side.0.listen_tcp(netns, listen.at).map_err(refused)?
+            }
+        };
         let at = socket.local_addr().map_err(|e| refused(e.to_string()))?;
         let socket = async_io::Async::new(socket).map_err(|e| refused(e.to_string()))?;
         let processes = control.processes().map_err(|e| refused(e.to_string()))?;

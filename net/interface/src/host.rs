@@ -163,15 +163,12 @@ pub trait HostPorts {
     /// The kernel cannot be asked.
     fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String>;
 
-    /// Takes connections in a network namespace, that of this router if none.
+    /// Takes connections in a network namespace.
     ///
     /// # Errors
     /// Why the kernel refuses.
-    fn listen_tcp(&self, netns: Option<&str>, at: SocketAddr) -> Result<TcpListener, String> {
-        match netns {
-            None => TcpListener::bind(at).map_err(|e| e.to_string()),
-            Some(name) => Err(format!("the network namespace {name} cannot be entered")),
-        }
+    fn listen_tcp(&self, netns: &str, at: SocketAddr) -> Result<TcpListener, String> {
+        Err(format!("{at} in the network namespace {netns}: it cannot be entered"))
     }
 
     /// Gives the kernel's side an MTU.
