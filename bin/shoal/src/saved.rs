@@ -116,6 +116,8 @@ const LINES: &[&str] = &[
     "nat66 add static mapping local fd00::5 external 2001:db8:f::5",
     "nat66 add static mapping local fd00::6 external 2001:db8:f::6 vrf 7",
     "set npt66 binding interface loop0 internal fd01:203:405::/48 external 2001:db8:1::/48",
+    "set pnat translation interface loop0 match src 10.0.0.5 proto UDP dport 53 rewrite src 192.0.2.5 dport 5353 out",
+    "set pnat translation interface loop0 match dst 192.0.2.5 rewrite dst 10.0.0.5 copy byte at offset 1 to 2 clear byte at offset 3 in",
     "set syslog sender collector 192.0.2.9 src 192.0.2.1 port 5514 max-msg-size 2048",
     "set syslog filter severity warning",
     "set ipfix exporter collector 192.0.2.9 src 192.0.2.1 path-mtu 1450 udp-checksum",
