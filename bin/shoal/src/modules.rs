@@ -54,6 +54,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_igmp::MODULE),
     (Plugin, &shoal_lcp::MODULE),
     (Core, &shoal_fpm::MODULE),
+    (Core, &shoal_bfd::MODULE),
     (Core, &shoal_syslog::MODULE),
     (Core, &shoal_ipfix::MODULE),
     (Core, &shoal_rule::MODULE),

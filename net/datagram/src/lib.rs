@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use shoal_adj::AdjIndex;
 use shoal_buffer::Flags;
 use shoal_fib::FibIndex;
 use shoal_graph::{Graph, GraphError};
@@ -52,6 +53,8 @@ pub struct Datagram {
     pub table: FibIndex,
     /// Routers it may pass: IPv4's TTL, IPv6's hop limit.
     pub hops: u8,
+    /// IPv4's type of service, IPv6's traffic class.
+    pub tos: u8,
     /// Whether it has a checksum over IPv4.
     pub checksum: Checksum,
 }
@@ -75,6 +78,7 @@ impl Datagram {
         let total = Ip4Header::LEN as u16 + udp.length();
         let mut ip = Ip4Header::new(src, dst, IpProtocol::UDP, self.hops, total);
         ip.set_flags_and_fragment_offset(Ip4Header::DONT_FRAGMENT);
+        ip.set_tos(self.tos);
         ip.update_checksum();
         [ip.as_bytes(), udp.as_bytes(), data].concat()
     }
@@ -82,7 +86,8 @@ impl Datagram {
     fn ip6(&self, (src, dst): (Ipv6Addr, Ipv6Addr), data: &[u8]) -> Vec<u8> {
         let pseudo = |length: u16| Sum::pseudo_ip6(src, dst, IpProtocol::UDP, length.into());
         let udp = self.udp(data, pseudo, Checksum::Computed);
-        let ip = Ip6Header::new(src, dst, IpProtocol::UDP, self.hops, udp.length());
+        let mut ip = Ip6Header::new(src, dst, IpProtocol::UDP, self.hops, udp.length());
+        ip.set_traffic_class(self.tos);
         [ip.as_bytes(), udp.as_bytes(), data].concat()
     }
 
@@ -106,8 +111,28 @@ impl Datagram {
     /// # Errors
     /// As [`bytes`](Self::bytes), or no buffer is free.
     pub fn send(&self, graph: &Graph, data: &[u8]) -> Result<(), DatagramError> {
+        let node = if self.destination.0.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
+        self.inject(graph, node, None, data)
+    }
+
+    /// The same by an adjacency, whatever the table says: to a neighbour that is known.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes), or no buffer is free.
+    pub fn send_by(&self, graph: &Graph, adj: AdjIndex, data: &[u8]) -> Result<(), DatagramError> {
+        let node = if self.destination.0.is_ipv4() { "ip4-rewrite" } else { "ip6-rewrite" };
+        self.inject(graph, node, Some(adj), data)
+    }
+
+    fn inject(
+        &self,
+        graph: &Graph,
+        node: &str,
+        adj: Option<AdjIndex>,
+        data: &[u8],
+    ) -> Result<(), DatagramError> {
         let bytes = self.bytes(data)?;
-        let lookup = graph.node(if self.destination.0.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" })?;
+        let node = graph.node(node)?;
         let mut main = graph.main();
         let mut buffer = main.cache().alloc_data(&bytes).map_err(|_| DatagramError::NoBuffer)?;
         let mut pkt = main.cache().packet(&mut buffer);
@@ -116,7 +141,10 @@ impl Datagram {
         meta.set_fib(Some(self.table));
         meta.l3 = front;
         meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
-        main.inject(lookup, buffer);
+        if let Some(adj) = adj {
+            meta.adj = adj.0;
+        }
+        main.inject(node, buffer);
         Ok(())
     }
 }
@@ -128,7 +156,7 @@ mod tests {
 
     fn datagram(src: &str, dst: &str, checksum: Checksum) -> Datagram {
         let (source, destination) = ((src.parse().unwrap(), 514), (dst.parse().unwrap(), 5140));
-        Datagram { source, destination, table: FibIndex(0), hops: 254, checksum }
+        Datagram { source, destination, table: FibIndex(0), hops: 254, tos: 0, checksum }
     }
 
     #[test]

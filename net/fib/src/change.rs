@@ -20,7 +20,7 @@ use crate::list::{List, ListId, ListKey, Lists};
 use crate::slot::{Contribution, Slot};
 use crate::table::{Entries, Table, Taken};
 use crate::track::Trackers;
-use crate::{FibError, FibIndex, Path, Source};
+use crate::{FibError, FibIndex, Path, Source, Via};
 
 /// Everything the control plane knows.
 pub(crate) struct State {
@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub trackers: Trackers,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
+    /// Next hops whose path was found not to work by what watches it: neighbours on interfaces, and those several hops away.
+    pub failed: BTreeSet<(Option<SwIfIndex>, IpAddr)>,
     /// Routes to interfaces of other tables, and whose hosts they import.
     pub imports: BTreeMap<Importer, Import>,
     /// The tables of interfaces, where they ever were others than table 0.
@@ -249,12 +251,21 @@ impl State {
         self.renew(mine);
     }
 
+    /// The path to a next hop several hops away works, or works no longer.
+    pub fn far_reachability_changed(&mut self, next_hop: IpAddr) {
+        let through = |path: &Path| matches!(path.via, Via::Recursive { next_hop: n, .. } if n == next_hop);
+        let concerned = self.lists.iter().filter(|(_, list)| list.paths().iter().any(through));
+        let lists = concerned.map(|(id, _)| id).collect();
+        self.renew(lists);
+    }
+
     /// What was said of next hops on an interface holds no more.
     pub fn forget_next_hops(&mut self, interface: SwIfIndex) {
         let first = (interface, IpAddr::from([0; 4]));
         while let Some(down) = self.down.range(first..).next().filter(|(i, _)| *i == interface).copied() {
             self.down.remove(&down);
         }
+        self.failed.retain(|(i, _)| *i != Some(interface));
     }
 
     /// Makes an entry's place in the trie lead to an adjacency.

@@ -85,8 +85,8 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show ip table"]),
     Command::new("show ip6 table", "Show which IPv6 forwarding tables there are", show_table6)
         .examples(&["show ip6 table"]),
-    Command::new("show adj [<adj-index:u32>] [<interface>] [summary]", "Show adjacencies", show_adj)
-        .examples(&["show adj", "show adj 1", "show adj summary"]),
+    Command::new("show adj [nbr] [<adj-index:u32>] [<interface>] [summary]", "Show adjacencies", show_adj)
+        .examples(&["show adj", "show adj 1", "show adj nbr", "show adj summary"]),
     counting::VPPS,
     counting::SET,
     counting::ROUTES4,
@@ -231,7 +231,8 @@ fn show_table6(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 fn show_adj(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interface = args.opt::<InterfaceArg>("interface")?.map(|i| i.0);
-    let wanted = WantedAdj { index: args.opt("adj-index")?, interface, summary: args.has("summary") };
+    let (neighbours, summary) = (args.has("nbr"), args.has("summary"));
+    let wanted = WantedAdj { index: args.opt("adj-index")?, interface, neighbours, summary };
     Ok(Output::listing(AdjListing::new(control, wanted)?))
 }
 

@@ -123,6 +123,7 @@ impl Fib {
             lists: Lists::default(),
             trackers: Trackers::default(),
             down: BTreeSet::new(),
+            failed: BTreeSet::new(),
             imports: BTreeMap::new(),
             counts: Counts::default(),
             belongs: BTreeMap::new(),
@@ -152,6 +153,24 @@ impl Fib {
         };
         if changed {
             state.reachability_changed(interface);
+        }
+    }
+
+    /// Somebody watches the path to a next hop (BFD), and says that it works, or not: routes with other ways avoid it while it
+    /// does not. It says that it works, too, when it watches no longer.
+    ///
+    /// Without an interface the next hop is several hops away: routes that look it up avoid it.
+    pub fn set_watched(&self, interface: Option<SwIfIndex>, next_hop: IpAddr, reach: Reach) {
+        let mut state = self.state.borrow_mut();
+        let key = (interface, next_hop);
+        let changed = match reach {
+            Reach::Up => state.failed.remove(&key),
+            Reach::Down => state.failed.insert(key),
+        };
+        match interface {
+            Some(interface) if changed => state.reachability_changed(interface),
+            None if changed => state.far_reachability_changed(next_hop),
+            _ => {}
         }
     }
 

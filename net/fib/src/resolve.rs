@@ -270,6 +270,9 @@ impl State {
             *looped = true;
             return Vec::new();
         }
+        if live && self.failed.contains(&(None, next_hop)) {
+            return Vec::new();
+        }
         let Some(list) = self.lists.get(cover) else { return Vec::new() };
         let [up, all] = &list.led;
         let behind = |(place, weight): &Led| match place {
@@ -346,7 +349,10 @@ impl State {
     pub(crate) fn is_up(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
         let up = IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true);
         self.interfaces.data(interface).is_ok_and(|d| d.flags().all(up))
-            && next_hop.is_none_or(|next_hop| !self.down.contains(&(interface, next_hop)))
+            && next_hop.is_none_or(|next_hop| {
+                !self.down.contains(&(interface, next_hop))
+                    && !self.failed.contains(&(Some(interface), next_hop))
+            })
     }
 
     /// Points a list's adjacency to what was found.

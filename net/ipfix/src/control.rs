@@ -364,6 +364,7 @@ impl Ipfix {
                 destination: (exporter.collector, exporter.port),
                 table,
                 hops: TTL,
+                tos: 0,
                 checksum: exporter.checksum,
             };
             datagram.send(&self.graph, &bytes).map_err(|e| e.to_string())

@@ -209,6 +209,7 @@ impl Syslog {
             destination: (IpAddr::V4(sender.collector), sender.port),
             table,
             hops: TTL,
+            tos: 0,
             // RFC 5426, 3.6: checksums are not switched off.
             checksum: Checksum::Computed,
         };

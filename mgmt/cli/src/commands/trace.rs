@@ -53,6 +53,12 @@ const MAX: u32 = 50;
 fn add(control: &Control, args: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
     let name: String = args.get("node")?;
+    // As in VPP, a process may be named: packets that it makes enter elsewhere, and nothing of it is traced.
+    if let Ok(processes) = control.processes()
+        && processes.list().iter().any(|process| process.name == name)
+    {
+        return Ok(Output::none());
+    }
     let node = graph.node(&name)?;
     if graph.node_at(node.number() as usize).is_some_and(|n| n.kind != NodeKind::Input) {
         let mut inputs: Vec<String> = Vec::new();

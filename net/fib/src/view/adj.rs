@@ -145,6 +145,8 @@ impl fmt::Display for Row {
 pub(crate) struct Wanted {
     pub index: Option<u32>,
     pub interface: Option<SwIfIndex>,
+    /// Only those of neighbours.
+    pub neighbours: bool,
     pub summary: bool,
 }
 
@@ -197,7 +199,8 @@ impl Listing for AdjListing {
         let (index, adj, _) = found;
         let one = self.wanted.index;
         self.next = index.0.checked_add(1).filter(|_| one.is_none()).map(AdjIndex);
-        if self.wanted.interface.is_some_and(|only| only != adj.tx()) {
+        let other = self.wanted.neighbours && adj.next_hop().is_none();
+        if other || self.wanted.interface.is_some_and(|only| only != adj.tx()) {
             return ControlFlow::Continue(());
         }
         self.count += 1;

@@ -1,0 +1,702 @@
+//! The control plane: sessions, keys, and what is sent for them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::{Rc, Weak};
+
+use shoal_adj::{Adjacencies, Family, Link};
+use shoal_datagram::{Checksum, Datagram};
+use shoal_fib::{Fib, FibIndex};
+use shoal_graph::Graph;
+use shoal_graph::clock::Time;
+use shoal_graph::counter::{Combined, Number, Simple};
+use shoal_graph::process::Sender;
+use shoal_interface::{Interfaces, SwIfIndex};
+use shoal_ip::ListenerTable;
+use shoal_ip4::{Ip4, Ip4Family};
+use shoal_ip6::{Ip6, Ip6Family};
+use shoal_module::{Control, InitError};
+
+use crate::auth::{AuthType, Key};
+use crate::error::BfdError;
+use crate::fib;
+use crate::node::{ECHO, Heard, MULTI_HOP, SINGLE_HOP};
+use crate::packet::{Control as ControlPacket, Echo, State};
+use crate::session::{Auth, Nanos, Parameters, Refused, Session, Todo};
+
+/// Sessions there may be, and keys.
+const MOST: usize = 1 << 16;
+/// The type of service of packets unless it is set: CS6, as VPP's.
+pub const TOS: u8 = 192;
+/// RFC 5881, 5.
+const TTL: u8 = 255;
+/// Source ports (RFC 5881, 4).
+const PORTS: std::ops::Range<u16> = 49_152..65_535;
+
+/// How far the other end is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Hop {
+    /// A neighbour on this interface.
+    Single(SwIfIndex),
+    /// Several hops away.
+    Multi,
+}
+
+/// What a session is known by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SessionKey {
+    /// How far the other end is.
+    pub hop: Hop,
+    /// Our address.
+    pub local: IpAddr,
+    /// Its address.
+    pub peer: IpAddr,
+}
+
+/// A session, for display.
+#[derive(Clone, Debug)]
+pub struct SessionInfo {
+    /// Its number among the counters.
+    pub index: u32,
+    /// What it is known by.
+    pub key: SessionKey,
+    /// What is known of it.
+    pub session: Session,
+    /// Packets and bytes: received, sent, echo packets received and sent.
+    pub counts: [(u64, u64); 4],
+}
+
+/// From where echo packets seem to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoSource {
+    /// An interface.
+    pub interface: SwIfIndex,
+    /// The address of its IPv4 packets, if there can be one.
+    pub ip4: Option<Ipv4Addr>,
+    /// The same of IPv6.
+    pub ip6: Option<Ipv6Addr>,
+}
+
+struct Entry {
+    key: SessionKey,
+    session: Session,
+    /// When it is looked at next.
+    at: Option<Nanos>,
+}
+
+struct Counts {
+    rx: Combined,
+    tx: Combined,
+    echo_rx: Combined,
+    echo_tx: Combined,
+    /// Sessions: IPv4 and IPv6 to neighbours, and over several hops.
+    sessions: [Number; 4],
+    no_session: Simple,
+    admin_down: Simple,
+    verification: Simple,
+    mismatch: Simple,
+    echo_bad: Simple,
+}
+
+#[derive(Default)]
+struct Sessions {
+    all: BTreeMap<u32, Entry>,
+    by_key: HashMap<SessionKey, u32>,
+    by_discr: HashMap<u32, u32>,
+    times: BTreeSet<(Nanos, u32)>,
+}
+
+type Observer = Rc<dyn Fn(SessionKey, &Session)>;
+
+/// BFD of this router.
+pub struct Bfd {
+    control: Weak<Control>,
+    graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
+    fib: Rc<Fib>,
+    adjacencies: Rc<Adjacencies>,
+    pub(crate) ip4: Rc<Ip4>,
+    pub(crate) ip6: Rc<Ip6>,
+    sessions: RefCell<Sessions>,
+    keys: RefCell<BTreeMap<u32, Key>>,
+    /// With which echo packets are signed.
+    secret: Key,
+    pub(crate) echo_by: Cell<Option<SwIfIndex>>,
+    tos: Cell<u8>,
+    multi_hop: Cell<bool>,
+    bell: Sender<()>,
+    observers: RefCell<Vec<Observer>>,
+    counts: Counts,
+}
+
+impl Bfd {
+    pub(crate) fn new(control: &Rc<Control>, bell: Sender<()>) -> Result<Self, InitError> {
+        let graph = control.graph()?;
+        let counters = graph.counters();
+        let sessions = |name: &str| counters.gauge(&format!("/bfd/{name}"));
+        let dropped = |name: &str| {
+            let counter = counters.simple(&format!("/bfd/dropped/{name}"), 1)?;
+            counter.ensure(1);
+            Ok::<_, InitError>(counter)
+        };
+        let of_sessions = |name: &str| counters.combined(&format!("/bfd/{name}"), MOST);
+        let counts = Counts {
+            rx: of_sessions("rx-session-counters")?,
+            tx: of_sessions("tx-session-counters")?,
+            echo_rx: of_sessions("rx-session-echo-counters")?,
+            echo_tx: of_sessions("tx-session-echo-counters")?,
+            sessions: [
+                sessions("udp4/sessions")?,
+                sessions("udp6/sessions")?,
+                sessions("udp4/sessions_mh")?,
+                sessions("udp6/sessions_mh")?,
+            ],
+            no_session: dropped("no-session")?,
+            admin_down: dropped("admin-down")?,
+            verification: dropped("failed-verification")?,
+            mismatch: dropped("address-mismatch")?,
+            echo_bad: dropped("echo")?,
+        };
+        // The keys of a hash are the operating system's random numbers.
+        let word = || RandomState::new().hash_one(0_u8).to_be_bytes();
+        let secret: Vec<u8> = [word(), word()].concat();
+        let secret = Key::new(AuthType::KeyedSha1, &secret)
+            .ok_or_else(|| InitError::Other("no secret of echo packets".to_owned()))?;
+        Ok(Bfd {
+            control: Rc::downgrade(control),
+            interfaces: control.get()?,
+            fib: control.get()?,
+            adjacencies: control.get()?,
+            ip4: control.get()?,
+            ip6: control.get()?,
+            sessions: RefCell::default(),
+            keys: RefCell::default(),
+            secret,
+            echo_by: Cell::new(None),
+            tos: Cell::new(TOS),
+            multi_hop: Cell::new(false),
+            bell,
+            observers: RefCell::default(),
+            counts,
+            graph,
+        })
+    }
+
+    fn now(&self) -> Nanos {
+        self.graph.clock().now().0
+    }
+
+    /// Hears of each change of a session's state.
+    pub fn observe(&self, observe: impl Fn(SessionKey, &Session) + 'static) {
+        self.observers.borrow_mut().push(Rc::new(observe));
+    }
+
+    /// The type of service of packets.
+    pub fn tos(&self) -> u8 {
+        self.tos.get()
+    }
+
+    /// Sets it.
+    pub fn set_tos(&self, tos: u8) {
+        self.tos.set(tos);
+    }
+
+    /// Takes packets of sessions over several hops from now on.
+    pub fn enable_multi_hop(&self) {
+        if self.multi_hop.replace(true) {
+            return;
+        }
+        let Some(control) = self.control.upgrade() else { return };
+        let edge =
+            |local: &str, node: &str| self.graph.add_edge(self.graph.node(local)?, self.graph.node(node)?);
+        let both = (edge("ip4-local", "bfd-udp4-input"), edge("ip6-local", "bfd-udp6-input"));
+        if let (Ok(ip4), Ok(ip6)) = both {
+            if let Ok(listeners) = control.get::<ListenerTable<Ip4Family>>() {
+                listeners.set_udp(MULTI_HOP, Some(ip4));
+            }
+            if let Ok(listeners) = control.get::<ListenerTable<Ip6Family>>() {
+                listeners.set_udp(MULTI_HOP, Some(ip6));
+            }
+        }
+    }
+
+    /// Whether these are taken.
+    pub fn is_multi_hop(&self) -> bool {
+        self.multi_hop.get()
+    }
+
+    /// Adds a key, or gives one another secret.
+    ///
+    /// # Errors
+    /// Sessions use it, or the secret is none.
+    pub fn set_key(&self, id: u32, kind: AuthType, secret: &[u8]) -> Result<(), BfdError> {
+        let key = Key::new(kind, secret).ok_or(BfdError::Secret)?;
+        let mut keys = self.keys.borrow_mut();
+        if keys.contains_key(&id) {
+            if self.uses(id) > 0 {
+                return Err(BfdError::InUse);
+            }
+        } else if keys.len() >= MOST {
+            return Err(BfdError::TooMany(MOST));
+        }
+        keys.insert(id, key);
+        Ok(())
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// There is none, or sessions use it.
+    pub fn del_key(&self, id: u32) -> Result<(), BfdError> {
+        if !self.keys.borrow().contains_key(&id) {
+            return Err(BfdError::None);
+        }
+        if self.uses(id) > 0 {
+            return Err(BfdError::InUse);
+        }
+        self.keys.borrow_mut().remove(&id);
+        Ok(())
+    }
+
+    /// How many times sessions use a key.
+    fn uses(&self, id: u32) -> usize {
+        let of = |auth: Option<&Auth>| usize::from(auth.is_some_and(|auth| auth.conf_key == id));
+        let sessions = self.sessions.borrow();
+        let uses = |entry: &Entry| {
+            let next = entry.session.next_auth.as_ref().and_then(|next| next.as_ref());
+            of(entry.session.auth.as_ref()) + of(next)
+        };
+        sessions.all.values().map(uses).sum()
+    }
+
+    /// All keys, with how many times sessions use them.
+    pub fn keys(&self) -> Vec<(u32, Key, usize)> {
+        self.keys.borrow().iter().map(|(id, key)| (*id, *key, self.uses(*id))).collect()
+    }
+
+    fn auth(&self, auth: Option<(u32, u8)>) -> Result<Option<Auth>, BfdError> {
+        let Some((conf_key, key_id)) = auth else { return Ok(None) };
+        let key = *self.keys.borrow().get(&conf_key).ok_or(BfdError::None)?;
+        Ok(Some(Auth { conf_key, key, key_id }))
+    }
+
+    fn check(&self, key: SessionKey) -> Result<(), BfdError> {
+        let host = |address: IpAddr| !address.is_unspecified() && !address.is_multicast();
+        if key.local.is_ipv4() != key.peer.is_ipv4() || !host(key.local) || !host(key.peer) {
+            return Err(BfdError::Addresses(key.local, key.peer));
+        }
+        if let Hop::Single(interface) = key.hop {
+            self.interfaces.data(interface)?;
+        }
+        Ok(())
+    }
+
+    fn check_parameters(parameters: Parameters) -> Result<(), BfdError> {
+        if parameters.detect_mult == 0 {
+            return Err(BfdError::Zero("detect-mult"));
+        }
+        if parameters.desired_min_tx == 0 {
+            return Err(BfdError::Zero("desired-min-tx"));
+        }
+        Ok(())
+    }
+
+    /// Makes a session; its number among the counters. `auth`: a key's number in this router and on the wire.
+    ///
+    /// # Errors
+    /// There is one, no such key, no such interface or address, or a number is wrong.
+    pub fn add(
+        &self,
+        key: SessionKey,
+        parameters: Parameters,
+        auth: Option<(u32, u8)>,
+    ) -> Result<u32, BfdError> {
+        Self::check_parameters(parameters)?;
+        self.check(key)?;
+        if self.sessions.borrow().by_key.contains_key(&key) {
+            return Err(BfdError::Exists);
+        }
+        let auth = self.auth(auth)?;
+        if self.sessions.borrow().all.len() >= MOST {
+            return Err(BfdError::TooMany(MOST));
+        }
+        if key.hop == Hop::Multi {
+            self.enable_multi_hop();
+        }
+        let discr = loop {
+            let discr = fastrand::u32(..);
+            if discr != 0 && !self.sessions.borrow().by_discr.contains_key(&discr) {
+                break discr;
+            }
+        };
+        let now = self.now();
+        let mut session = Session::new(discr, parameters, auth, fastrand::u32(..), now);
+        session.can_echo = self.can_echo(key);
+        let index = {
+            let mut sessions = self.sessions.borrow_mut();
+            let used = sessions.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
+            let index = used.unwrap_or(sessions.all.len() as u32);
+            sessions.all.insert(index, Entry { key, session, at: None });
+            sessions.by_key.insert(key, index);
+            sessions.by_discr.insert(discr, index);
+            index
+        };
+        for counter in [&self.counts.rx, &self.counts.tx, &self.counts.echo_rx, &self.counts.echo_tx] {
+            counter.ensure(index as usize + 1);
+            counter.zero(index as usize);
+        }
+        self.count_sessions();
+        self.watch(key, Some(false));
+        self.schedule(index);
+        Ok(index)
+    }
+
+    fn can_echo(&self, key: SessionKey) -> bool {
+        key.hop != Hop::Multi && self.echo_address(key.peer).is_some()
+    }
+
+    fn count_sessions(&self) {
+        let sessions = self.sessions.borrow();
+        let mut counts = [0u64; 4];
+        for key in sessions.by_key.keys() {
+            let at = usize::from(key.hop == Hop::Multi) * 2 + usize::from(key.local.is_ipv6());
+            if let Some(count) = counts.get_mut(at) {
+                *count += 1;
+            }
+        }
+        for (number, count) in self.counts.sessions.iter().zip(counts) {
+            number.set(count);
+        }
+        self.graph.counters().touch();
+    }
+
+    /// Tells the forwarding table.
+    fn watch(&self, key: SessionKey, is_up: Option<bool>) {
+        let interface = if let Hop::Single(interface) = key.hop { Some(interface) } else { None };
+        fib::tell(&self.fib, interface, key.peer, is_up);
+    }
+
+    fn index_of(&self, key: SessionKey) -> Result<u32, BfdError> {
+        self.sessions.borrow().by_key.get(&key).copied().ok_or(BfdError::None)
+    }
+
+    /// Does something with a session, and what follows from it.
+    fn with(&self, index: u32, f: impl FnOnce(&mut Session, Nanos) -> Todo) {
+        let now = self.now();
+        let todo = {
+            let mut sessions = self.sessions.borrow_mut();
+            let Some(entry) = sessions.all.get_mut(&index) else { return };
+            f(&mut entry.session, now)
+        };
+        self.carry_out(index, todo, now);
+    }
+
+    fn carry_out(&self, index: u32, todo: Todo, now: Nanos) {
+        if todo.changed {
+            let entry =
+                self.sessions.borrow().all.get(&index).map(|entry| (entry.key, entry.session.clone()));
+            if let Some((key, session)) = entry {
+                self.watch(key, Some(session.state == State::Up));
+                tracing::info!("bfd: {} is {}: {}", key.peer, session.state, session.diag);
+                let observers = self.observers.borrow().clone();
+                for observe in observers {
+                    observe(key, &session);
+                }
+            }
+        }
+        if let Some(bits) = todo.send {
+            self.send(index, bits, now);
+        }
+        if let Some(expires) = todo.echo {
+            self.send_echo(index, expires);
+        }
+        self.schedule(index);
+    }
+
+    /// When a session is looked at next follows from its times.
+    fn schedule(&self, index: u32) {
+        let mut sessions = self.sessions.borrow_mut();
+        let Sessions { all, times, .. } = &mut *sessions;
+        let Some(entry) = all.get_mut(&index) else { return };
+        let at = entry.session.deadline();
+        if at == entry.at {
+            return;
+        }
+        if let Some(old) = entry.at {
+            times.remove(&(old, index));
+        }
+        entry.at = at;
+        let first = times.first().copied();
+        if let Some(at) = at {
+            times.insert((at, index));
+        }
+        if times.first().copied() != first {
+            // A full channel has rung already.
+            let _ = self.bell.try_send(());
+        }
+    }
+
+    /// Does what is due; when there is something next.
+    pub(crate) fn tick(&self) -> Option<Time> {
+        let now = self.now();
+        loop {
+            let due = {
+                let sessions = self.sessions.borrow();
+                sessions.times.first().copied().filter(|(at, _)| *at <= now)
+            };
+            let Some((at, index)) = due else { break };
+            {
+                let mut sessions = self.sessions.borrow_mut();
+                sessions.times.remove(&(at, index));
+                if let Some(entry) = sessions.all.get_mut(&index) {
+                    entry.at = None;
+                }
+            }
+            let jitter = fastrand::f64();
+            self.with(index, |session, now| session.due(now, jitter));
+            // What is due again at once waits for the next round, so that others have theirs.
+            if self.sessions.borrow().all.get(&index).and_then(|entry| entry.at).is_some_and(|at| at <= now) {
+                break;
+            }
+        }
+        self.sessions.borrow().times.first().map(|(at, _)| Time(*at))
+    }
+
+    fn source_port(discr: u32) -> u16 {
+        let ports = u32::from(PORTS.end - PORTS.start);
+        PORTS.start + (discr % ports) as u16
+    }
+
+    fn table(&self, key: SessionKey) -> FibIndex {
+        let Hop::Single(interface) = key.hop else { return FibIndex::DEFAULT };
+        self.interfaces.data(interface).map_or(FibIndex::DEFAULT, |data| {
+            FibIndex(if key.local.is_ipv4() { data.fib_ip4 } else { data.fib_ip6 })
+        })
+    }
+
+    fn send(&self, index: u32, bits: u8, now: Nanos) {
+        let jitter = fastrand::f64();
+        let (key, discr, bytes) = {
+            let mut sessions = self.sessions.borrow_mut();
+            let Some(entry) = sessions.all.get_mut(&index) else { return };
+            (entry.key, entry.session.discr, entry.session.sent(bits, now, jitter))
+        };
+        let port = if key.hop == Hop::Multi { MULTI_HOP } else { SINGLE_HOP };
+        let datagram = Datagram {
+            source: (key.local, Self::source_port(discr)),
+            destination: (key.peer, port),
+            table: self.table(key),
+            hops: TTL,
+            tos: self.tos.get(),
+            checksum: Checksum::Computed,
+        };
+        match datagram.send(&self.graph, &bytes) {
+            Ok(()) => self.counts.tx.add(0, index as usize, 1, bytes.len() as u64),
+            Err(e) => tracing::debug!("bfd: nothing is sent to {}: {e}", key.peer),
+        }
+    }
+
+    fn send_echo(&self, index: u32, expires: Nanos) {
+        let Some((key, discr)) = self.sessions.borrow().all.get(&index).map(|e| (e.key, e.session.discr))
+        else {
+            return;
+        };
+        let (Hop::Single(interface), Some(source)) = (key.hop, self.echo_address(key.peer)) else { return };
+        let bytes = Echo { discr, expires }.write(&self.secret);
+        let link = if key.peer.is_ipv4() { Link::Ip4 } else { Link::Ip6 };
+        // The other end sends it back to our address: it goes out although that is here.
+        let datagram = Datagram {
+            source: (source, Self::source_port(discr)),
+            destination: (key.local, ECHO),
+            table: self.table(key),
+            hops: TTL,
+            tos: self.tos.get(),
+            checksum: Checksum::Computed,
+        };
+        let Ok(adj) = self.adjacencies.neighbour(interface, link, key.peer) else { return };
+        match datagram.send_by(&self.graph, adj, &bytes) {
+            Ok(()) => self.counts.echo_tx.add(0, index as usize, 1, bytes.len() as u64),
+            Err(e) => tracing::debug!("bfd: no echo packet is sent to {}: {e}", key.peer),
+        }
+        self.adjacencies.unlock(adj);
+    }
+
+    /// A control packet came.
+    pub(crate) fn hear(&self, heard: &Heard) {
+        let Ok(control) = ControlPacket::read(heard.bytes()) else { return };
+        let is_multi = heard.port == MULTI_HOP;
+        let found = {
+            let sessions = self.sessions.borrow();
+            if control.your_discr != 0 {
+                sessions.by_discr.get(&control.your_discr).copied()
+            } else {
+                let hop = if is_multi { Hop::Multi } else { Hop::Single(heard.interface) };
+                sessions.by_key.get(&SessionKey { hop, local: heard.dst, peer: heard.src }).copied()
+            }
+        };
+        let Some(index) = found else { return self.counts.no_session.add(0, 0, 1) };
+        let fits = self.sessions.borrow().all.get(&index).is_some_and(|Entry { key, .. }| {
+            let hop = match key.hop {
+                Hop::Single(interface) => !is_multi && interface == heard.interface,
+                Hop::Multi => is_multi,
+            };
+            hop && (key.local, key.peer) == (heard.dst, heard.src)
+        });
+        if !fits {
+            return self.counts.mismatch.add(0, 0, 1);
+        }
+        let mut refused = None;
+        self.with(index, |session, now| {
+            session.receive(&control, heard.bytes(), now).unwrap_or_else(|why| {
+                refused = Some(why);
+                Todo::default()
+            })
+        });
+        match refused {
+            None => self.counts.rx.add(0, index as usize, 1, heard.length.into()),
+            Some(Refused::AdminDown) => self.counts.admin_down.add(0, 0, 1),
+            Some(Refused::Verification) => self.counts.verification.add(0, 0, 1),
+        }
+    }
+
+    /// An echo packet came back.
+    pub(crate) fn hear_echo(&self, heard: &Heard) {
+        let now = self.now();
+        let echo = Echo::read(heard.bytes(), &self.secret);
+        let index = echo.and_then(|echo| self.sessions.borrow().by_discr.get(&echo.discr).copied());
+        let (Some(echo), Some(index)) = (echo, index) else { return self.counts.echo_bad.add(0, 0, 1) };
+        self.counts.echo_rx.add(0, index as usize, 1, heard.length.into());
+        if echo.expires >= now {
+            self.with(index, |session, now| {
+                session.echo_came(now);
+                Todo::default()
+            });
+        }
+    }
+
+    /// Gives a session other parameters.
+    ///
+    /// # Errors
+    /// There is none, or a number is wrong.
+    pub fn modify(&self, key: SessionKey, parameters: Parameters) -> Result<u32, BfdError> {
+        Self::check_parameters(parameters)?;
+        let index = self.index_of(key)?;
+        self.with(index, |session, now| {
+            session.modify(parameters, now);
+            Todo::default()
+        });
+        Ok(index)
+    }
+
+    /// Deletes a session.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn del(&self, key: SessionKey) -> Result<(), BfdError> {
+        let index = self.index_of(key)?;
+        let mut sessions = self.sessions.borrow_mut();
+        let Some(entry) = sessions.all.remove(&index) else { return Err(BfdError::None) };
+        sessions.by_key.remove(&key);
+        sessions.by_discr.remove(&entry.session.discr);
+        if let Some(at) = entry.at {
+            sessions.times.remove(&(at, index));
+        }
+        drop(sessions);
+        self.watch(key, None);
+        self.count_sessions();
+        Ok(())
+    }
+
+    /// Switches a session on or off.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn set_admin(&self, key: SessionKey, up: bool) -> Result<(), BfdError> {
+        let index = self.index_of(key)?;
+        self.with(index, |session, now| session.set_admin(up, now));
+        Ok(())
+    }
+
+    /// Has packets of a session be signed with a key, or not; `delayed`: as soon as the other end's are.
+    ///
+    /// # Errors
+    /// There is no such session or key.
+    pub fn set_auth(&self, key: SessionKey, auth: Option<(u32, u8)>, delayed: bool) -> Result<(), BfdError> {
+        let index = self.index_of(key)?;
+        let auth = self.auth(auth)?;
+        self.with(index, |session, _| {
+            if delayed {
+                session.next_auth = Some(auth);
+            } else {
+                session.set_auth(auth);
+            }
+            Todo::default()
+        });
+        Ok(())
+    }
+
+    /// Sets the interface of whose network echo packets seem to come, or sends none any more.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_echo_source(&self, interface: Option<SwIfIndex>) -> Result<(), BfdError> {
+        if let Some(interface) = interface {
+            self.interfaces.data(interface)?;
+        }
+        self.echo_by.set(interface);
+        let all: Vec<(u32, SessionKey)> =
+            self.sessions.borrow().all.iter().map(|(index, entry)| (*index, entry.key)).collect();
+        for (index, key) in all {
+            let can = self.can_echo(key);
+            self.with(index, |session, now| {
+                session.set_can_echo(can, now);
+                Todo::default()
+            });
+        }
+        Ok(())
+    }
+
+    /// An interface goes, and its sessions with it.
+    pub(crate) fn forget(&self, interface: SwIfIndex) {
+        if self.echo_by.get() == Some(interface) && self.set_echo_source(None).is_err() {
+            self.echo_by.set(None);
+        }
+        let keys: Vec<SessionKey> = self.sessions.borrow().by_key.keys().copied().collect();
+        for key in keys.into_iter().filter(|key| key.hop == Hop::Single(interface)) {
+            // Clients hear that it is down before it is not there.
+            if let (Ok(index), Ok(())) = (self.index_of(key), self.set_admin(key, false)) {
+                tracing::info!("bfd: session {index} with {} goes with its interface", key.peer);
+            }
+            if let Err(e) = self.del(key) {
+                tracing::warn!("bfd: {} stays: {e}", key.peer);
+            }
+        }
+    }
+
+    /// All sessions.
+    pub fn list(&self) -> Vec<SessionInfo> {
+        let info = |(index, entry): (&u32, &Entry)| {
+            let at = *index as usize;
+            let counts = [&self.counts.rx, &self.counts.tx, &self.counts.echo_rx, &self.counts.echo_tx];
+            SessionInfo {
+                index: *index,
+                key: entry.key,
+                session: entry.session.clone(),
+                counts: counts.map(|counter| counter.sum(at)),
+            }
+        };
+        self.sessions.borrow().all.iter().map(info).collect()
+    }
+
+    /// The family of a session's addresses.
+    pub fn family(key: SessionKey) -> Family {
+        Family::of(key.local)
+    }
+
+    /// Nanoseconds of the clock that sessions' times are on.
+    pub fn clock(&self) -> u64 {
+        self.now()
+    }
+}
