@@ -32,6 +32,8 @@ pub use own::{Member, Usage};
 
 /// Most adjacencies; address space only.
 const CAPACITY: usize = 1 << 20;
+/// The path MTU that marks a neighbour's adjacency for probes: none.
+const PROBE: u16 = u16::MAX;
 
 /// Why an adjacency operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,6 +111,8 @@ pub struct Adjacencies {
     next: Cell<u32>,
     /// Those with a path MTU: a few, beside the neighbours'.
     capped: RefCell<BTreeMap<AdjIndex, Key>>,
+    /// Neighbours to which no packets go but those that find out whether they can.
+    closed: RefCell<BTreeSet<(SwIfIndex, IpAddr)>>,
     /// By the next hop's family.
     describe: RefCell<BTreeMap<Family, Describe>>,
     nodes: Cell<[Nodes; Link::COUNT]>,
@@ -152,6 +156,7 @@ impl Adjacencies {
             free: RefCell::default(),
             next: Cell::new(1),
             capped: RefCell::default(),
+            closed: RefCell::default(),
             describe: RefCell::default(),
             nodes: Cell::default(),
             arcs: RefCell::default(),
@@ -288,6 +293,26 @@ impl Adjacencies {
         self.lock(Key::Capped(interface, link, next_hop, mtu))
     }
 
+    /// The adjacency of one neighbour for packets that find out whether it can be reached, locked once more. It stays as it is
+    /// while the neighbour is closed ([`set_open`](Self::set_open)).
+    ///
+    /// # Errors
+    /// The table is full, or there is no such interface.
+    pub fn probe(&self, interface: SwIfIndex, link: Link, next_hop: IpAddr) -> Result<AdjIndex, AdjError> {
+        self.capped(interface, link, next_hop, PROBE)
+    }
+
+    /// Closes a neighbour, so that packets to it are dropped, or opens it again.
+    pub fn set_open(&self, interface: SwIfIndex, next_hop: IpAddr, open: bool) {
+        let mut closed = self.closed.borrow_mut();
+        let key = (interface, next_hop);
+        let changed = if open { closed.remove(&key) } else { closed.insert(key) };
+        drop(closed);
+        if changed {
+            self.refresh_neighbour(interface, next_hop);
+        }
+    }
+
     /// The adjacency of a connected network, locked once more; `source` is the router's address in it.
     ///
     /// # Errors
@@ -350,8 +375,21 @@ impl Adjacencies {
     /// What a key's record is now.
     fn make(&self, key: Key) -> Adj {
         let adj = self.describe(key);
+        if self.is_closed(key) {
+            return adj.closed();
+        }
         let sends = adj.is_rewrite() || adj.kind() == AdjKind::Multicast;
         adj.with_features(sends && self.has_features(adj.link(), adj.tx()))
+    }
+
+    fn is_closed(&self, key: Key) -> bool {
+        match key {
+            Key::Neighbour(interface, _, next_hop) => self.closed.borrow().contains(&(interface, next_hop)),
+            Key::Capped(interface, _, next_hop, mtu) if mtu != PROBE => {
+                self.closed.borrow().contains(&(interface, next_hop))
+            }
+            _ => false,
+        }
     }
 
     fn describe(&self, key: Key) -> Adj {

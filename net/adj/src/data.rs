@@ -61,6 +61,8 @@ pub enum AdjKind {
     Dvr = 14,
     /// Its packets are counted for a route, and go on to another adjacency.
     Count = 13,
+    /// A neighbour that was found not to be reachable: thrown away silently.
+    Closed = 15,
 }
 
 impl AdjKind {
@@ -81,6 +83,7 @@ impl AdjKind {
             12 => AdjKind::InterfaceRx,
             13 => AdjKind::Count,
             14 => AdjKind::Dvr,
+            15 => AdjKind::Closed,
             _ => AdjKind::None,
         }
     }
@@ -208,7 +211,7 @@ impl Adj {
     /// Whether its packets leave by an interface that is known.
     #[inline(always)]
     fn leaves(&self) -> bool {
-        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
+        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean | AdjKind::Closed)
     }
 
     /// The interface its packets leave by, of a single neighbour or network.
@@ -299,6 +302,13 @@ impl Adj {
     #[must_use]
     pub(crate) const fn of(mut self, own: AdjIndex) -> Adj {
         self.own = own.0;
+        self
+    }
+
+    /// The same, and packets to it are thrown away.
+    #[must_use]
+    pub(crate) const fn closed(mut self) -> Adj {
+        self.kind = AdjKind::Closed as u8;
         self
     }
 

@@ -80,7 +80,7 @@ impl From<BfdError> for Retval {
             BfdError::InUse => Retval::BFD_EINUSE,
             BfdError::NotSupported => Retval::BFD_NOTSUPP,
             BfdError::Addresses(..) | BfdError::Zero(_) | BfdError::Secret => Retval::INVALID_ARGUMENT,
-            BfdError::TooMany(_) => Retval::BFD_EAGAIN,
+            BfdError::TooMany(_) | BfdError::Adjacency(_) => Retval::BFD_EAGAIN,
             BfdError::Interface(error) => error.into(),
         }
     }

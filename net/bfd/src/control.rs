@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
 
-use shoal_adj::{Adjacencies, Family, Link};
-use shoal_datagram::{Checksum, Datagram};
+use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
+use shoal_datagram::{Checksum, Datagram, DatagramError};
 use shoal_fib::{Fib, FibIndex};
 use shoal_graph::Graph;
 use shoal_graph::clock::Time;
@@ -82,6 +82,8 @@ pub struct EchoSource {
 struct Entry {
     key: SessionKey,
     session: Session,
+    /// By which its packets go to a neighbour whatever the forwarding table says.
+    probe: Option<AdjIndex>,
     /// When it is looked at next.
     at: Option<Nanos>,
 }
@@ -334,11 +336,16 @@ impl Bfd {
         let now = self.now();
         let mut session = Session::new(discr, parameters, auth, fastrand::u32(..), now);
         session.can_echo = self.can_echo(key);
+        let probe = if let Hop::Single(interface) = key.hop {
+            Some(self.adjacencies.probe(interface, Link::from(Family::of(key.peer)), key.peer)?)
+        } else {
+            None
+        };
         let index = {
             let mut sessions = self.sessions.borrow_mut();
             let used = sessions.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
             let index = used.unwrap_or(sessions.all.len() as u32);
-            sessions.all.insert(index, Entry { key, session, at: None });
+            sessions.all.insert(index, Entry { key, session, probe, at: None });
             sessions.by_key.insert(key, index);
             sessions.by_discr.insert(discr, index);
             index
@@ -492,9 +499,19 @@ impl Bfd {
             tos: self.tos.get(),
             checksum: Checksum::Computed,
         };
-        match datagram.send(&self.graph, &bytes) {
+        match self.send_to(index, &datagram, &bytes) {
             Ok(()) => self.counts.tx.add(0, index as usize, 1, bytes.len() as u64),
             Err(e) => tracing::debug!("bfd: nothing is sent to {}: {e}", key.peer),
+        }
+    }
+
+    /// To a neighbour that is known a packet goes whatever the table says: it drops what else goes there while the session is
+    /// not up.
+    fn send_to(&self, index: u32, datagram: &Datagram, bytes: &[u8]) -> Result<(), DatagramError> {
+        let probe = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe);
+        match probe.filter(|probe| self.adjacencies.get(*probe).is_rewrite()) {
+            Some(probe) => datagram.send_by(&self.graph, probe, bytes),
+            None => datagram.send(&self.graph, bytes),
         }
     }
 
@@ -503,9 +520,8 @@ impl Bfd {
         else {
             return;
         };
-        let (Hop::Single(interface), Some(source)) = (key.hop, self.echo_address(key.peer)) else { return };
+        let Some(source) = self.echo_address(key.peer) else { return };
         let bytes = Echo { discr, expires }.write(&self.secret);
-        let link = if key.peer.is_ipv4() { Link::Ip4 } else { Link::Ip6 };
         // The other end sends it back to our address: it goes out although that is here.
         let datagram = Datagram {
             source: (source, Self::source_port(discr)),
@@ -515,12 +531,13 @@ impl Bfd {
             tos: self.tos.get(),
             checksum: Checksum::Computed,
         };
-        let Ok(adj) = self.adjacencies.neighbour(interface, link, key.peer) else { return };
-        match datagram.send_by(&self.graph, adj, &bytes) {
+        let Some(probe) = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe) else {
+            return;
+        };
+        match datagram.send_by(&self.graph, probe, &bytes) {
             Ok(()) => self.counts.echo_tx.add(0, index as usize, 1, bytes.len() as u64),
             Err(e) => tracing::debug!("bfd: no echo packet is sent to {}: {e}", key.peer),
         }
-        self.adjacencies.unlock(adj);
     }
 
     /// A control packet came.
@@ -605,6 +622,9 @@ impl Bfd {
         }
         drop(sessions);
         self.watch(key, None);
+        if let Some(probe) = entry.probe {
+            self.adjacencies.unlock(probe);
+        }
         self.count_sessions();
         Ok(())
     }

@@ -14,10 +14,7 @@ impl Bfd {
         let ip6 = self.ip6.addresses(interface).into_iter().find(|address| {
             address.len() < 128 && !address.addr().is_unicast_link_local() && !address.addr().is_multicast()
         });
-        (
-            ip4.map(|address| Ipv4Addr::from_bits(address.addr().to_bits() ^ 1)),
-            ip6.map(|address| Ipv6Addr::from_bits(address.addr().to_bits() ^ 1)),
-        )
+        (ip4.map(|address| next_to4(address.addr())), ip6.map(|address| next_to6(address.addr())))
     }
 
     /// The source of echo packets, if it is set.
@@ -33,15 +30,24 @@ impl Bfd {
     pub(crate) fn echo_address(&self, peer: IpAddr) -> Option<IpAddr> {
         let EchoSource { interface, ip4, ip6 } = self.echo_source()?;
         if !peer.is_ipv4() {
-            return ip6.map(IpAddr::V6);
+            let shown = ip6?;
+            let own = self.ip6.addresses(interface).into_iter().find(|own| next_to6(own.addr()) == shown)?;
+            // That of all routers of the network (RFC 4291, 2.6.1).
+            let is_no_host = own.len() < 127 && own.network() == shown;
+            let two = Ipv6Addr::from_bits(own.addr().to_bits() ^ 2);
+            return Some(IpAddr::V6(if is_no_host { two } else { shown }));
         }
         let shown = ip4?;
-        let own = self
-            .ip4
-            .addresses(interface)
-            .into_iter()
-            .find(|own| own.addr().to_bits() ^ 1 == shown.to_bits())?;
+        let own = self.ip4.addresses(interface).into_iter().find(|own| next_to4(own.addr()) == shown)?;
         let is_no_host = own.len() < 31 && (own.network() == shown || own.broadcast() == Some(shown));
         Some(IpAddr::V4(if is_no_host { Ipv4Addr::from_bits(own.addr().to_bits() ^ 2) } else { shown }))
     }
+}
+
+fn next_to4(own: Ipv4Addr) -> Ipv4Addr {
+    Ipv4Addr::from_bits(own.to_bits() ^ 1)
+}
+
+fn next_to6(own: Ipv6Addr) -> Ipv6Addr {
+    Ipv6Addr::from_bits(own.to_bits() ^ 1)
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use shoal_adj::AdjError;
 use shoal_interface::InterfaceError;
 
 /// Why an operation failed; nothing was changed.
@@ -31,6 +32,9 @@ pub enum BfdError {
     /// There are as many sessions or keys as there may be.
     #[error("there are {0} already, and there may not be more")]
     TooMany(usize),
+    /// There is no adjacency for it.
+    #[error(transparent)]
+    Adjacency(#[from] AdjError),
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),

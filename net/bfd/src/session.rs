@@ -377,9 +377,6 @@ impl Session {
             _ => return Todo::default(),
         };
         self.diag = if up { Diag::NONE } else { Diag::ADMIN_DOWN };
-        if up {
-            self.remote = Remote::default();
-        }
         self.set_state(state, now);
         // The other end hears soon that this one is off, and in its turn that it is on.
         if !up {

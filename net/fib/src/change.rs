@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use shoal_adj::{AdjIndex, Adjacencies, Family};
+use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_buffer::SwIfIndex;
 use shoal_infra::mtrie::UpdateError;
 use shoal_infra::{budget, qsbr};
@@ -17,6 +17,7 @@ use crate::counts::Counts;
 use crate::data::FibTables;
 use crate::export::{Import, Importer};
 use crate::list::{List, ListId, ListKey, Lists};
+use crate::resolve::unspecified;
 use crate::slot::{Contribution, Slot};
 use crate::table::{Entries, Table, Taken};
 use crate::track::Trackers;
@@ -34,7 +35,7 @@ pub(crate) struct State {
     pub trackers: Trackers,
     /// Next hops that somebody said cannot be reached.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
-    /// Next hops whose path was found not to work by what watches it: neighbours on interfaces, and those several hops away.
+    /// Next hops whose path was found not to work by what watches it: neighbours on interfaces, those several hops away without.
     pub failed: BTreeSet<(Option<SwIfIndex>, IpAddr)>,
     /// Routes to interfaces of other tables, and whose hosts they import.
     pub imports: BTreeMap<Importer, Import>,
@@ -265,7 +266,17 @@ impl State {
         while let Some(down) = self.down.range(first..).next().filter(|(i, _)| *i == interface).copied() {
             self.down.remove(&down);
         }
-        self.failed.retain(|(i, _)| *i != Some(interface));
+        let gone = |(i, _): &(Option<SwIfIndex>, IpAddr)| *i == Some(interface);
+        for (_, next_hop) in self.failed.extract_if(.., gone) {
+            self.adjacencies.set_open(interface, next_hop, true);
+        }
+    }
+
+    /// Closes a neighbour to all but probes, or opens it again: routes by it alone lead straight to its adjacency.
+    pub fn set_open(&self, interface: SwIfIndex, next_hop: IpAddr, open: bool) {
+        let alone = !self.has_neighbours(interface);
+        let neighbour = if alone { unspecified(Link::from(Family::of(next_hop))) } else { next_hop };
+        self.adjacencies.set_open(interface, neighbour, open);
     }
 
     /// Makes an entry's place in the trie lead to an adjacency.

@@ -156,10 +156,10 @@ impl Fib {
         }
     }
 
-    /// Somebody watches the path to a next hop (BFD), and says that it works, or not: routes with other ways avoid it while it
-    /// does not. It says that it works, too, when it watches no longer.
+    /// What watches the path to a next hop (BFD) says that it works, or not: no route uses it while it does not. It says that
+    /// it works, too, when it watches no longer.
     ///
-    /// Without an interface the next hop is several hops away: routes that look it up avoid it.
+    /// Without an interface the next hop is several hops away: routes that look it up do not use it.
     pub fn set_watched(&self, interface: Option<SwIfIndex>, next_hop: IpAddr, reach: Reach) {
         let mut state = self.state.borrow_mut();
         let key = (interface, next_hop);
@@ -168,7 +168,10 @@ impl Fib {
             Reach::Down => state.failed.insert(key),
         };
         match interface {
-            Some(interface) if changed => state.reachability_changed(interface),
+            Some(interface) if changed => {
+                state.set_open(interface, next_hop, reach == Reach::Up);
+                state.reachability_changed(interface);
+            }
             None if changed => state.far_reachability_changed(next_hop),
             _ => {}
         }

@@ -270,7 +270,7 @@ impl State {
             *looped = true;
             return Vec::new();
         }
-        if live && self.failed.contains(&(None, next_hop)) {
+        if self.failed.contains(&(None, next_hop)) {
             return Vec::new();
         }
         let Some(list) = self.lists.get(cover) else { return Vec::new() };
@@ -280,8 +280,10 @@ impl State {
             behind @ Place::Behind(..) => (*behind, *weight),
         };
         let led = if live { up } else { all };
-        let is_up =
-            |(place, _): &Led| !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)));
+        let is_up = |(place, _): &Led| match place {
+            Place::Behind(i, a) => !self.has_failed(*i, Some(*a)) && (!live || self.is_up(*i, Some(*a))),
+            Place::On(_) => !live,
+        };
         led.iter().map(behind).filter(is_up).collect()
     }
 
@@ -295,13 +297,14 @@ impl State {
             Via::Attached { interface, .. } => (interface, Place::On(interface), None),
             _ => return None,
         };
-        (!live || self.is_up(interface, next_hop)).then_some(place)
+        let open = !self.has_failed(interface, next_hop) && (!live || self.is_up(interface, next_hop));
+        open.then_some(place)
     }
 
     fn target(&self, place: Place, link: Link) -> Target {
         match place {
             Place::Behind(interface, next_hop) => self.neighbour(interface, next_hop, link),
-            Place::On(interface) => self.neighbour(interface, nobody(link), link),
+            Place::On(interface) => self.neighbour(interface, unspecified(link), link),
         }
     }
 
@@ -312,9 +315,9 @@ impl State {
             Via::NextHop { interface, next_hop } => self.neighbour(interface, next_hop, link),
             Via::Attached { interface, source } if self.has_neighbours(interface) => {
                 let fits = Link::from(Family::of(source)) == link;
-                Target::Glean(interface, if fits { source } else { nobody(link) })
+                Target::Glean(interface, if fits { source } else { unspecified(link) })
             }
-            Via::Attached { interface, .. } => Target::Neighbour(interface, nobody(link)),
+            Via::Attached { interface, .. } => Target::Neighbour(interface, unspecified(link)),
             Via::Broadcast { interface } => Target::Broadcast(interface),
             Via::InterfaceRx { interface } => Target::ReceivedBy(interface),
             Via::Dvr { interface } => Target::Bridged(interface),
@@ -329,13 +332,15 @@ impl State {
         };
         let next_hop = if let Via::NextHop { next_hop, .. } = via { Some(next_hop) } else { None };
         let decides = !matches!(via, Via::Local { .. });
-        let interface = via.interface().filter(|_| live && decides);
-        interface.is_none_or(|interface| self.is_up(interface, next_hop)).then_some(target)
+        let open = |interface| {
+            !self.has_failed(interface, next_hop) && (!live || !decides || self.is_up(interface, next_hop))
+        };
+        via.interface().is_none_or(open).then_some(target)
     }
 
     /// On a link between two there is one neighbour, whatever its address.
     fn neighbour(&self, interface: SwIfIndex, next_hop: IpAddr, link: Link) -> Target {
-        let next_hop = if self.has_neighbours(interface) { next_hop } else { nobody(link) };
+        let next_hop = if self.has_neighbours(interface) { next_hop } else { unspecified(link) };
         Target::Neighbour(interface, next_hop)
     }
 
@@ -349,10 +354,13 @@ impl State {
     pub(crate) fn is_up(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
         let up = IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true);
         self.interfaces.data(interface).is_ok_and(|d| d.flags().all(up))
-            && next_hop.is_none_or(|next_hop| {
-                !self.down.contains(&(interface, next_hop))
-                    && !self.failed.contains(&(Some(interface), next_hop))
-            })
+            && next_hop.is_none_or(|next_hop| !self.down.contains(&(interface, next_hop)))
+    }
+
+    /// Whether what watches the path to a next hop found that it does not work: no route uses it then, not even for want of
+    /// another.
+    fn has_failed(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
+        next_hop.is_some_and(|next_hop| self.failed.contains(&(Some(interface), next_hop)))
     }
 
     /// Points a list's adjacency to what was found.
@@ -525,7 +533,7 @@ fn capped(target: Target, peer: IpAddr, mtu: u16) -> Target {
     }
 }
 
-fn nobody(link: Link) -> IpAddr {
+pub(crate) fn unspecified(link: Link) -> IpAddr {
     match link {
         Link::Ip4 => Ipv4Addr::UNSPECIFIED.into(),
         Link::Ip6 => Ipv6Addr::UNSPECIFIED.into(),

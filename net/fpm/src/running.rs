@@ -5,7 +5,8 @@ use shoal_module::{Control, Phase, Running, word};
 use crate::{Fpm, Listen};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
-    let Some(fpm) = running.part::<Fpm>(control) else { return };
+    // Without linux-cp there is none, and nothing to say of it.
+    let Ok(fpm) = control.get::<Fpm>() else { return };
     let now = fpm.listening();
     if now == fpm.listening_at_start() {
         return;

@@ -70,6 +70,9 @@ impl Words<'_> {
             AdjKind::Incomplete => {
                 format!("arp-{long}: via {} {}", next_hop(adj), self.interface(adj.tx()))
             }
+            AdjKind::Closed => {
+                format!("{long} via {} {}: session down", next_hop(adj), self.interface(adj.tx()))
+            }
             AdjKind::Rewrite => {
                 let counts = self
                     .fib
