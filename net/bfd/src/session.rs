@@ -11,7 +11,7 @@ const USEC: Nanos = 1_000;
 /// echo function watches the path.
 const SLOW: u32 = 1_000_000;
 
-/// Nanoseconds until the other end is told that the session is down.
+/// Nanoseconds until the other end is told of a change that does not have to be known at once.
 const SOON: Nanos = 50_000_000;
 
 /// What a session is to do, as its operator says.
@@ -468,8 +468,12 @@ impl Session {
         if state != self.state {
             self.set_state(state, now);
             todo.changed = true;
-            // That this one hears the other is told in its turn: the other end would not be up the sooner.
-            todo.send = (state != State::Init && self.is_periodic()).then_some(0);
+            // RFC 5880, 6.8.7: the other end hears of it before the next packet is due.
+            if state == State::Init {
+                self.next_tx = self.next_tx.min(now + SOON);
+            } else {
+                todo.send = self.is_periodic().then_some(0);
+            }
         }
         self.review_echo(now);
         if control.bits.has(Bits::POLL) {
