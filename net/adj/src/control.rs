@@ -17,6 +17,7 @@ use shoal_wire::MacAddress;
 use crate::buckets::Buckets;
 use crate::{Adj, AdjIndex, AdjKind, AdjTable, Family, Link};
 
+mod closed;
 mod counting;
 mod dvr;
 mod key;
@@ -32,8 +33,6 @@ pub use own::{Member, Usage};
 
 /// Most adjacencies; address space only.
 const CAPACITY: usize = 1 << 20;
-/// The path MTU that marks a neighbour's adjacency for probes: none.
-const PROBE: u16 = u16::MAX;
 
 /// Why an adjacency operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -293,26 +292,6 @@ impl Adjacencies {
         self.lock(Key::Capped(interface, link, next_hop, mtu))
     }
 
-    /// The adjacency of one neighbour for packets that find out whether it can be reached, locked once more. It stays as it is
-    /// while the neighbour is closed ([`set_open`](Self::set_open)).
-    ///
-    /// # Errors
-    /// The table is full, or there is no such interface.
-    pub fn probe(&self, interface: SwIfIndex, link: Link, next_hop: IpAddr) -> Result<AdjIndex, AdjError> {
-        self.capped(interface, link, next_hop, PROBE)
-    }
-
-    /// Closes a neighbour, so that packets to it are dropped, or opens it again.
-    pub fn set_open(&self, interface: SwIfIndex, next_hop: IpAddr, open: bool) {
-        let mut closed = self.closed.borrow_mut();
-        let key = (interface, next_hop);
-        let changed = if open { closed.remove(&key) } else { closed.insert(key) };
-        drop(closed);
-        if changed {
-            self.refresh_neighbour(interface, next_hop);
-        }
-    }
-
     /// The adjacency of a connected network, locked once more; `source` is the router's address in it.
     ///
     /// # Errors
@@ -380,16 +359,6 @@ impl Adjacencies {
         }
         let sends = adj.is_rewrite() || adj.kind() == AdjKind::Multicast;
         adj.with_features(sends && self.has_features(adj.link(), adj.tx()))
-    }
-
-    fn is_closed(&self, key: Key) -> bool {
-        match key {
-            Key::Neighbour(interface, _, next_hop) => self.closed.borrow().contains(&(interface, next_hop)),
-            Key::Capped(interface, _, next_hop, mtu) if mtu != PROBE => {
-                self.closed.borrow().contains(&(interface, next_hop))
-            }
-            _ => false,
-        }
     }
 
     fn describe(&self, key: Key) -> Adj {

@@ -7,8 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
 
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
-use shoal_datagram::{Checksum, Datagram, DatagramError};
-use shoal_fib::{Fib, FibIndex};
+use shoal_fib::Fib;
 use shoal_graph::Graph;
 use shoal_graph::clock::Time;
 use shoal_graph::counter::{Combined, Number, Simple};
@@ -22,18 +21,17 @@ use shoal_module::{Control, InitError};
 use crate::auth::{AuthType, Key};
 use crate::error::BfdError;
 use crate::fib;
-use crate::node::{ECHO, Heard, MULTI_HOP, SINGLE_HOP};
-use crate::packet::{Control as ControlPacket, Echo, State};
-use crate::session::{Auth, Nanos, Parameters, Refused, Session, Todo};
+use crate::node::MULTI_HOP;
+use crate::packet::State;
+use crate::session::{Nanos, Parameters, Session, Todo};
+
+mod keys;
+mod wire;
 
 /// Sessions there may be, and keys.
 const MOST: usize = 1 << 16;
 /// The type of service of packets unless it is set: CS6, as VPP's.
 pub const TOS: u8 = 192;
-/// RFC 5881, 5.
-const TTL: u8 = 255;
-/// Source ports (RFC 5881, 4).
-const PORTS: std::ops::Range<u16> = 49_152..65_535;
 
 /// How far the other end is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -229,61 +227,6 @@ impl Bfd {
         self.multi_hop.get()
     }
 
-    /// Adds a key, or gives one another secret.
-    ///
-    /// # Errors
-    /// Sessions use it, or the secret is none.
-    pub fn set_key(&self, id: u32, kind: AuthType, secret: &[u8]) -> Result<(), BfdError> {
-        let key = Key::new(kind, secret).ok_or(BfdError::Secret)?;
-        let mut keys = self.keys.borrow_mut();
-        if keys.contains_key(&id) {
-            if self.uses(id) > 0 {
-                return Err(BfdError::InUse);
-            }
-        } else if keys.len() >= MOST {
-            return Err(BfdError::TooMany(MOST));
-        }
-        keys.insert(id, key);
-        Ok(())
-    }
-
-    /// Deletes a key.
-    ///
-    /// # Errors
-    /// There is none, or sessions use it.
-    pub fn del_key(&self, id: u32) -> Result<(), BfdError> {
-        if !self.keys.borrow().contains_key(&id) {
-            return Err(BfdError::None);
-        }
-        if self.uses(id) > 0 {
-            return Err(BfdError::InUse);
-        }
-        self.keys.borrow_mut().remove(&id);
-        Ok(())
-    }
-
-    /// How many times sessions use a key.
-    fn uses(&self, id: u32) -> usize {
-        let of = |auth: Option<&Auth>| usize::from(auth.is_some_and(|auth| auth.conf_key == id));
-        let sessions = self.sessions.borrow();
-        let uses = |entry: &Entry| {
-            let next = entry.session.next_auth.as_ref().and_then(|next| next.as_ref());
-            of(entry.session.auth.as_ref()) + of(next)
-        };
-        sessions.all.values().map(uses).sum()
-    }
-
-    /// All keys, with how many times sessions use them.
-    pub fn keys(&self) -> Vec<(u32, Key, usize)> {
-        self.keys.borrow().iter().map(|(id, key)| (*id, *key, self.uses(*id))).collect()
-    }
-
-    fn auth(&self, auth: Option<(u32, u8)>) -> Result<Option<Auth>, BfdError> {
-        let Some((conf_key, key_id)) = auth else { return Ok(None) };
-        let key = *self.keys.borrow().get(&conf_key).ok_or(BfdError::None)?;
-        Ok(Some(Auth { conf_key, key, key_id }))
-    }
-
     fn check(&self, key: SessionKey) -> Result<(), BfdError> {
         let host = |address: IpAddr| !address.is_unspecified() && !address.is_multicast();
         if key.local.is_ipv4() != key.peer.is_ipv4() || !host(key.local) || !host(key.peer) {
@@ -469,128 +412,6 @@ impl Bfd {
             }
         }
         self.sessions.borrow().times.first().map(|(at, _)| Time(*at))
-    }
-
-    fn source_port(discr: u32) -> u16 {
-        let ports = u32::from(PORTS.end - PORTS.start);
-        PORTS.start + (discr % ports) as u16
-    }
-
-    fn table(&self, key: SessionKey) -> FibIndex {
-        let Hop::Single(interface) = key.hop else { return FibIndex::DEFAULT };
-        self.interfaces.data(interface).map_or(FibIndex::DEFAULT, |data| {
-            FibIndex(if key.local.is_ipv4() { data.fib_ip4 } else { data.fib_ip6 })
-        })
-    }
-
-    fn send(&self, index: u32, bits: u8, now: Nanos) {
-        let jitter = fastrand::f64();
-        let (key, discr, bytes) = {
-            let mut sessions = self.sessions.borrow_mut();
-            let Some(entry) = sessions.all.get_mut(&index) else { return };
-            (entry.key, entry.session.discr, entry.session.sent(bits, now, jitter))
-        };
-        let port = if key.hop == Hop::Multi { MULTI_HOP } else { SINGLE_HOP };
-        let datagram = Datagram {
-            source: (key.local, Self::source_port(discr)),
-            destination: (key.peer, port),
-            table: self.table(key),
-            hops: TTL,
-            tos: self.tos.get(),
-            checksum: Checksum::Computed,
-        };
-        match self.send_to(index, &datagram, &bytes) {
-            Ok(()) => self.counts.tx.add(0, index as usize, 1, bytes.len() as u64),
-            Err(e) => tracing::debug!("bfd: nothing is sent to {}: {e}", key.peer),
-        }
-    }
-
-    /// To a neighbour that is known a packet goes whatever the table says: it drops what else goes there while the session is
-    /// not up.
-    fn send_to(&self, index: u32, datagram: &Datagram, bytes: &[u8]) -> Result<(), DatagramError> {
-        let probe = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe);
-        match probe.filter(|probe| self.adjacencies.get(*probe).is_rewrite()) {
-            Some(probe) => datagram.send_by(&self.graph, probe, bytes),
-            None => datagram.send(&self.graph, bytes),
-        }
-    }
-
-    fn send_echo(&self, index: u32, expires: Nanos) {
-        let Some((key, discr)) = self.sessions.borrow().all.get(&index).map(|e| (e.key, e.session.discr))
-        else {
-            return;
-        };
-        let Some(source) = self.echo_address(key.peer) else { return };
-        let bytes = Echo { discr, expires }.write(&self.secret);
-        // The other end sends it back to our address: it goes out although that is here.
-        let datagram = Datagram {
-            source: (source, Self::source_port(discr)),
-            destination: (key.local, ECHO),
-            table: self.table(key),
-            hops: TTL,
-            tos: self.tos.get(),
-            checksum: Checksum::Computed,
-        };
-        let Some(probe) = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe) else {
-            return;
-        };
-        match datagram.send_by(&self.graph, probe, &bytes) {
-            Ok(()) => self.counts.echo_tx.add(0, index as usize, 1, bytes.len() as u64),
-            Err(e) => tracing::debug!("bfd: no echo packet is sent to {}: {e}", key.peer),
-        }
-    }
-
-    /// A control packet came.
-    pub(crate) fn hear(&self, heard: &Heard) {
-        let Ok(control) = ControlPacket::read(heard.bytes()) else { return };
-        let is_multi = heard.port == MULTI_HOP;
-        let found = {
-            let sessions = self.sessions.borrow();
-            if control.your_discr != 0 {
-                sessions.by_discr.get(&control.your_discr).copied()
-            } else {
-                let hop = if is_multi { Hop::Multi } else { Hop::Single(heard.interface) };
-                sessions.by_key.get(&SessionKey { hop, local: heard.dst, peer: heard.src }).copied()
-            }
-        };
-        let Some(index) = found else { return self.counts.no_session.add(0, 0, 1) };
-        let fits = self.sessions.borrow().all.get(&index).is_some_and(|Entry { key, .. }| {
-            let hop = match key.hop {
-                Hop::Single(interface) => !is_multi && interface == heard.interface,
-                Hop::Multi => is_multi,
-            };
-            hop && (key.local, key.peer) == (heard.dst, heard.src)
-        });
-        if !fits {
-            return self.counts.mismatch.add(0, 0, 1);
-        }
-        let mut refused = None;
-        self.with(index, |session, now| {
-            session.receive(&control, heard.bytes(), now).unwrap_or_else(|why| {
-                refused = Some(why);
-                Todo::default()
-            })
-        });
-        match refused {
-            None => self.counts.rx.add(0, index as usize, 1, heard.length.into()),
-            Some(Refused::AdminDown) => self.counts.admin_down.add(0, 0, 1),
-            Some(Refused::Verification) => self.counts.verification.add(0, 0, 1),
-        }
-    }
-
-    /// An echo packet came back.
-    pub(crate) fn hear_echo(&self, heard: &Heard) {
-        let now = self.now();
-        let echo = Echo::read(heard.bytes(), &self.secret);
-        let index = echo.and_then(|echo| self.sessions.borrow().by_discr.get(&echo.discr).copied());
-        let (Some(echo), Some(index)) = (echo, index) else { return self.counts.echo_bad.add(0, 0, 1) };
-        self.counts.echo_rx.add(0, index as usize, 1, heard.length.into());
-        if echo.expires >= now {
-            self.with(index, |session, now| {
-                session.echo_came(now);
-                Todo::default()
-            });
-        }
     }
 
     /// Gives a session other parameters.
