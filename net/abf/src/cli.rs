@@ -167,6 +167,7 @@ fn describe(path: &Path, family: Family, interfaces: &Interfaces, fib: &Fib) -> 
         Via::Lookup(fib) => format!("lookup in table {}", table(family, fib)),
         Via::SourceLookup(fib) => format!("source lookup in table {}", table(family, fib)),
         Via::PathMtu { peer, mtu, .. } => format!("to {peer} up to {mtu} bytes"),
+        Via::Node(node) => node.into(),
         Via::Local { .. } => "local".into(),
         Via::Punt => "punt".into(),
         Via::NoRoute => "no route".into(),

@@ -392,6 +392,10 @@ impl Adjacencies {
                 let edge = self.edge_to_dvr(link).unwrap_or(Edge::DROP);
                 Adj::on(AdjKind::Dvr, interface, u16::MAX).with_link(link).with_edge(edge)
             }
+            Key::Node(node, link) => {
+                let edge = self.edge_to_node(node, link).unwrap_or(Edge::DROP);
+                Adj::on(AdjKind::Node, SwIfIndex(0), u16::MAX).with_link(link).with_edge(edge)
+            }
             Key::Multicast(interface, link) => {
                 self.to_group(interface, link).unwrap_or(Adj::special(AdjKind::Drop))
             }

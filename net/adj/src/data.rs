@@ -63,6 +63,8 @@ pub enum AdjKind {
     Count = 13,
     /// A neighbour that was found not to be reachable: thrown away silently.
     Closed = 15,
+    /// To a node of the graph.
+    Node = 16,
 }
 
 impl AdjKind {
@@ -84,6 +86,7 @@ impl AdjKind {
             13 => AdjKind::Count,
             14 => AdjKind::Dvr,
             15 => AdjKind::Closed,
+            16 => AdjKind::Node,
             _ => AdjKind::None,
         }
     }

@@ -50,6 +50,8 @@ pub enum Via {
         /// The interface.
         interface: SwIfIndex,
     },
+    /// To a node of the graph: a feature that has taken the addresses for itself. No client can name it.
+    Node(&'static str),
     /// To this router; the interface and the address are shown and decide nothing.
     Local {
         /// The interface that has the address.

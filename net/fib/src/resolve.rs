@@ -32,6 +32,7 @@ pub(crate) enum Target {
     Broadcast(SwIfIndex),
     ReceivedBy(SwIfIndex),
     Bridged(SwIfIndex),
+    Node(&'static str),
 }
 
 /// A target and its share.
@@ -321,6 +322,7 @@ impl State {
             Via::Broadcast { interface } => Target::Broadcast(interface),
             Via::InterfaceRx { interface } => Target::ReceivedBy(interface),
             Via::Dvr { interface } => Target::Bridged(interface),
+            Via::Node(node) => Target::Node(node),
             Via::Local { .. } => Target::Special(AdjKind::Local),
             Via::Lookup(fib) => Target::Lookup(fib),
             Via::SourceLookup(fib) => Target::SourceLookup(fib),
@@ -447,6 +449,7 @@ impl State {
             Target::Broadcast(interface) => self.adjacencies.broadcast(interface)?,
             Target::ReceivedBy(interface) => self.adjacencies.received_by(interface, link)?,
             Target::Bridged(interface) => self.adjacencies.bridged(interface, link)?,
+            Target::Node(node) => self.adjacencies.to_node(node, link)?,
         })
     }
 

@@ -148,6 +148,7 @@ fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: V
         }
         Via::InterfaceRx { interface } => format!("rx-{family} {}", name(interface)?),
         Via::Dvr { interface } => format!("dvr {}", name(interface)?),
+        Via::Node(_) => return None,
         Via::Local { .. } => "local".into(),
         Via::Lookup(index) => {
             format!("{family}-lookup-in-table {}", fib.id_of(family, index).ok()?)

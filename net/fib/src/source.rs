@@ -11,6 +11,8 @@ pub enum Source {
     /// The longest packet that the way to a host carries. It changes nothing else of the way, and next hops are looked up
     /// as if it were not there.
     PathMtu,
+    /// Addresses that a feature takes for itself, as a NAT's pool.
+    Feature,
     /// Addresses the router answers for others (proxy ARP).
     Proxy,
     /// An interface's address and its connected network.
@@ -58,6 +60,7 @@ impl Source {
     pub(crate) const ALL: [Source; Source::DefaultRoute as usize + 1] = [
         Source::Special,
         Source::PathMtu,
+        Source::Feature,
         Source::Proxy,
         Source::Interface,
         Source::LcpRt,
@@ -92,7 +95,7 @@ impl Source {
         match self {
             Source::Special => 0,
             Source::PathMtu => 1,
-            Source::Proxy => 2,
+            Source::Feature | Source::Proxy => 2,
             Source::Interface => 3,
             Source::LcpRt => 4,
             Source::Fpm | Source::LcpRtDynamic => 5,
@@ -113,6 +116,7 @@ impl Source {
         match self {
             Source::Special => "special",
             Source::PathMtu => "path-mtu",
+            Source::Feature => "plugin-hi",
             Source::Proxy => "proxy",
             Source::Interface => "interface",
             Source::LcpRt => "lcp-rt",

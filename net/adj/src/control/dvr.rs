@@ -31,6 +31,27 @@ impl Adjacencies {
         self.lock(Key::Dvr(interface, link))
     }
 
+    /// The adjacency of packets that a node takes from the lookup node, locked once more.
+    ///
+    /// # Errors
+    /// The table is full, or there is no such node.
+    pub fn to_node(&self, node: &'static str, link: Link) -> Result<AdjIndex, AdjError> {
+        self.edge_to_node(node, link)?;
+        self.lock(Key::Node(node, link))
+    }
+
+    pub(super) fn edge_to_node(&self, node: &'static str, link: Link) -> Result<Edge, AdjError> {
+        self.edge_to_asker(link, self.graph.node(node)?)
+    }
+
+    /// The node that an adjacency leads to, if it leads to one.
+    pub fn node_of(&self, index: AdjIndex) -> Option<&'static str> {
+        match self.entries.borrow().get(&index)?.key {
+            Key::Node(node, _) => Some(node),
+            _ => None,
+        }
+    }
+
     pub(super) fn edge_to_dvr(&self, link: Link) -> Result<Edge, AdjError> {
         let node = self.nodes(link).dvr.ok_or(AdjError::NoNode { link, what: "bridges" })?;
         self.edge_to_asker(link, node)

@@ -19,6 +19,8 @@ pub(super) enum Key {
     Multicast(SwIfIndex, Link),
     InterfaceRx(SwIfIndex, Link),
     Dvr(SwIfIndex, Link),
+    /// To a node.
+    Node(&'static str, Link),
     /// A path list's, which nobody else finds.
     Own(AdjIndex),
 }
@@ -33,7 +35,8 @@ impl Key {
             | Key::SourceLookup(..)
             | Key::Own(_)
             | Key::InterfaceRx(..)
-            | Key::Dvr(..) => None,
+            | Key::Dvr(..)
+            | Key::Node(..) => None,
             Key::Neighbour(i, ..)
             | Key::Capped(i, ..)
             | Key::Glean(i, _)

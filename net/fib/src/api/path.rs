@@ -107,6 +107,7 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
         }
         Via::InterfaceRx { .. } => told.r#type = FibPathType::InterfaceRx,
         Via::Dvr { .. } => told.r#type = FibPathType::Dvr,
+        Via::Node(_) => {}
         Via::Local { address, .. } => {
             told.r#type = FibPathType::Local;
             let address = if address.is_unspecified() { prefix.map(IpPrefix::addr) } else { Some(address) };

@@ -81,6 +81,11 @@ impl Fib {
         self.state.borrow().adjacencies.counted_by(adj)
     }
 
+    /// The node that an adjacency leads to.
+    pub(crate) fn node_of(&self, adj: AdjIndex) -> &'static str {
+        self.state.borrow().adjacencies.node_of(adj).unwrap_or("node")
+    }
+
     /// The entry of exactly this prefix.
     ///
     /// # Errors

@@ -57,6 +57,7 @@ impl Words<'_> {
             AdjKind::Local => "dpo-receive".into(),
             AdjKind::InterfaceRx => format!("interface-rx-dpo: {} {of}", self.interface(adj.tx())),
             AdjKind::Dvr => format!("dvr-{}-dpo-{of}", self.interface(adj.tx())),
+            AdjKind::Node => format!("dpo-{}", self.fib.node_of(adj.own())),
             AdjKind::Count => format!("counter of a route: [@{}]", adj.behind()),
             AdjKind::Punt => format!("dpo-punt {of}"),
             AdjKind::Balance => format!("dpo-load-balance: [proto:{of} buckets:{}]", adj.buckets()),

@@ -249,6 +249,7 @@ fn path(family: Family, path: &Path, words: &Words<'_>) -> PathRow {
         }
         Via::InterfaceRx { interface } => ("intf-rx", words.interface(interface)),
         Via::Dvr { interface } => ("dvr", words.interface(interface)),
+        Via::Node(node) => ("exclusive", node.to_owned()),
         Via::Broadcast { interface } => ("bcast", words.interface(interface)),
         Via::Local { interface: Some(interface), address } => {
             ("receive", format!("{address} on {}", words.interface(interface)))

@@ -56,7 +56,7 @@ fn next(adj: &Adj) -> Next {
         },
         AdjKind::Incomplete => Next::Arp,
         AdjKind::Glean => Next::Glean,
-        AdjKind::Dvr => Next::Ask(adj.edge()),
+        AdjKind::Dvr | AdjKind::Node => Next::Ask(adj.edge()),
         AdjKind::Punt => Next::Punt,
         AdjKind::InterfaceRx => Next::InterfaceRx,
         _ => Next::Drop,

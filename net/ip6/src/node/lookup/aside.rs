@@ -65,7 +65,7 @@ impl Ip6Lookup {
         let asker = match adj.kind() {
             AdjKind::Rewrite => return Next::Rewrite,
             AdjKind::Local => return Next::Local,
-            AdjKind::Incomplete | AdjKind::Dvr => adj.edge(),
+            AdjKind::Incomplete | AdjKind::Dvr | AdjKind::Node => adj.edge(),
             AdjKind::Glean => self.edges.glean(),
             AdjKind::Punt => return Next::Punt,
             AdjKind::InterfaceRx => return Next::InterfaceRx,
