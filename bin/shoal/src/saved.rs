@@ -118,6 +118,9 @@ const LINES: &[&str] = &[
     "set npt66 binding interface loop0 internal fd01:203:405::/48 external 2001:db8:1::/48",
     "set pnat translation interface loop0 match src 10.0.0.5 proto UDP dport 53 rewrite src 192.0.2.5 dport 5353 out",
     "set pnat translation interface loop0 match dst 192.0.2.5 rewrite dst 10.0.0.5 copy byte at offset 1 to 2 clear byte at offset 3 in",
+    "dslite add pool address 192.0.2.40 - 192.0.2.42",
+    "dslite add pool address 192.0.2.41 del",
+    "dslite set aftr-tunnel-endpoint-address 2001:db8:a::1",
     "bfd key set conf-key-id 7 type meticulous-keyed-sha1 secret 0123456789abcdef",
     "bfd key set conf-key-id 8 type keyed-sha1 secret 01",
     "bfd key del conf-key-id 8",
@@ -249,6 +252,7 @@ const DEVICES: &[&str] = &[
 ];
 /// Commands about the daemon itself, of which a test starts one.
 const DAEMON: &[&str] = &[
+    "dslite set b4-tunnel-endpoint-address",
     "set ip6 dad autoremove",
     "set logging class",
     "set logging size",

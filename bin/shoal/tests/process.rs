@@ -294,9 +294,9 @@ fn what_is_saved_is_there_after_the_next_start() {
 #[test]
 fn what_the_daemon_itself_was_told_is_saved() {
     let place = Place::new();
-    let settings =
-        "plugins { plugin ip6_dad_autoremove_plugin.so { enable } } metrics { listen 127.0.0.1:19484 }";
+    let settings = "plugins { plugin ip6_dad_autoremove_plugin.so { enable } } metrics { listen 127.0.0.1:19484 } dslite { ce }";
     let lines = [
+        "dslite set b4-tunnel-endpoint-address 2001:db8:1::2",
         "set logging class ip4 level debug",
         "set logging size 1000",
         "set metrics disable",

@@ -148,7 +148,6 @@ fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: V
         }
         Via::InterfaceRx { interface } => format!("rx-{family} {}", name(interface)?),
         Via::Dvr { interface } => format!("dvr {}", name(interface)?),
-        Via::Node(_) => return None,
         Via::Local { .. } => "local".into(),
         Via::Lookup(index) => {
             format!("{family}-lookup-in-table {}", fib.id_of(family, index).ok()?)
@@ -158,7 +157,7 @@ fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: V
         Via::Drop => "drop".into(),
         Via::Unreachable => "unreachable".into(),
         Via::Prohibit => "prohibit".into(),
-        Via::Broadcast { .. } | Via::PathMtu { .. } | Via::NoRoute => return None,
+        Via::Broadcast { .. } | Via::PathMtu { .. } | Via::NoRoute | Via::Node(_) => return None,
     })
 }
 

@@ -5,7 +5,7 @@ use shoal_wire::checksum::Sum;
 
 /// Completes the checksum of a packet of `total` bytes whose checksum field holds the pseudo-header's sum. `None`,
 /// and the packet is as before, when the offsets it came with lie outside of it, or in bytes that other packets share.
-pub(crate) fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
+pub fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
     let meta = pkt.meta();
     let start = usize::try_from(i32::from(meta.l4) - i32::from(pkt.current())).ok()?;
     let field = start + usize::from(meta.checksum_offset);

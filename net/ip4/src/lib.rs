@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
-mod checksum;
+pub mod checksum;
 pub mod cli;
 mod control;
 mod family;

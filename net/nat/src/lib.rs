@@ -8,12 +8,14 @@ pub mod delta;
 pub mod icmp;
 pub mod ip6;
 pub mod mss;
+pub mod random;
 pub mod rewrite;
 pub mod shards;
 pub mod tuple;
 
 pub use delta::Delta;
 pub use ip6::{End, Ip6Seen};
+pub use random::Random;
 pub use rewrite::{Rewrite, Sum};
 pub use shards::Shards;
 pub use tuple::{Kind, Seen, Tuple};

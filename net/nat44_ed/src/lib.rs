@@ -31,7 +31,6 @@ pub mod node;
 pub mod owner;
 mod packet;
 pub mod ports;
-mod random;
 mod running;
 pub mod sessions;
 mod shared;

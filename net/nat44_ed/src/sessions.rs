@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use shoal_flow::{Fate, FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, TableError, TableId, Tick};
 use shoal_graph::clock::Time;
-use shoal_nat::Tuple;
+use shoal_nat::{Random, Tuple};
 
 use crate::affinity::Affinity;
 use crate::config::{Config, Timeouts};
-use crate::random::Random;
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
 use crate::way::{Marks, Way};
 

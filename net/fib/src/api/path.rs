@@ -99,7 +99,7 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
     let id =
         |family, index| if index == FibIndex::DEFAULT { 0 } else { fib.id_of(family, index).unwrap_or(0) };
     match path.via {
-        Via::Attached { .. } | Via::Broadcast { .. } => {}
+        Via::Attached { .. } | Via::Broadcast { .. } | Via::Node(_) => {}
         Via::NextHop { next_hop: address, .. } => next_hop(&mut told, address),
         Via::Recursive { next_hop: address, fib } | Via::PathMtu { peer: address, fib, .. } => {
             next_hop(&mut told, address);
@@ -107,7 +107,6 @@ pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Pa
         }
         Via::InterfaceRx { .. } => told.r#type = FibPathType::InterfaceRx,
         Via::Dvr { .. } => told.r#type = FibPathType::Dvr,
-        Via::Node(_) => {}
         Via::Local { address, .. } => {
             told.r#type = FibPathType::Local;
             let address = if address.is_unspecified() { prefix.map(IpPrefix::addr) } else { Some(address) };

@@ -1,0 +1,87 @@
+//! What packets read of the configuration.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The first port that is given out.
+pub const FIRST_PORT: u16 = 1024;
+const PORTS: u32 = 65536 - FIRST_PORT as u32;
+
+/// The ends of tunnels, and the shared addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Shared addresses.
+    pub pool: BTreeSet<Ipv4Addr>,
+    /// The AFTR's end of tunnels: the address that IPv4 errors come from, and the one that packets are sent to.
+    pub aftr: Option<Ends>,
+    /// The B4's.
+    pub b4: Option<Ends>,
+    /// The threads that forward.
+    pub workers: Vec<usize>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { pool: BTreeSet::new(), aftr: None, b4: None, workers: vec![0] }
+    }
+}
+
+/// The two addresses of a tunnel's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// In the tunnel.
+    pub ip4: Ipv4Addr,
+    /// Of the tunnel.
+    pub ip6: Ipv6Addr,
+}
+
+/// Ports of a worker: the first, and how many.
+pub fn range(nth: usize, workers: usize) -> (u16, u32) {
+    let each = PORTS / workers.max(1) as u32;
+    (FIRST_PORT.saturating_add((each * nth as u32) as u16), each)
+}
+
+impl Config {
+    /// Which of the workers a thread is.
+    pub fn nth(&self, thread: usize) -> usize {
+        self.workers.iter().position(|worker| *worker == thread).unwrap_or(0)
+    }
+
+    /// The thread that has the sessions of a B4.
+    pub fn of_b4(&self, b4: Ipv6Addr) -> usize {
+        let bits = b4.to_bits();
+        let folded = (bits ^ (bits >> 64)) as u64;
+        let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.worker(mixed as usize)
+    }
+
+    /// The thread that gave out a port.
+    pub fn of_port(&self, port: u16) -> usize {
+        let each = PORTS / self.workers.len().max(1) as u32;
+        self.worker((u32::from(port.saturating_sub(FIRST_PORT)) / each) as usize)
+    }
+
+    fn worker(&self, nth: usize) -> usize {
+        self.workers.get(nth % self.workers.len().max(1)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn each_port_is_one_workers() {
+        for workers in 1..9usize {
+            let config = Config { workers: (1..=workers).collect(), ..Config::default() };
+            for nth in 0..workers {
+                let (first, count) = range(nth, workers);
+                for port in [u32::from(first), u32::from(first) + count - 1] {
+                    assert_eq!(config.of_port(u16::try_from(port).unwrap()), nth + 1);
+                }
+            }
+            assert!((1..=workers).contains(&config.of_b4("2001:db8::1".parse().unwrap())));
+        }
+    }
+}

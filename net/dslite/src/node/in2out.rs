@@ -1,0 +1,195 @@
+//! `dslite-in2out`, `dslite-in2out-slowpath`: packets of hosts that come out of tunnels.
+//! ip6-lookup -> **dslite-in2out** -> ip4-lookup | dslite-in2out-slowpath | ip6-local | another thread
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use shoal_buffer::{Buffer, Frame, Packet};
+use shoal_derive::NextNodes;
+use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode};
+use shoal_nat::icmp::Quoted;
+use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_wire::{Ip6Header, IpProtocol};
+
+use super::ce::tunnelled;
+use super::handoff::Ticket;
+use super::{Error, Trace};
+use crate::sessions::{Inside, Outside, Record, Refusal, Sessions};
+use crate::shared::{Keeping, Shared};
+
+/// Where packets go.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Out of the tunnel and translated.
+    #[node("ip4-lookup")]
+    Lookup,
+    /// To the router itself: the tunnel's end answers pings.
+    #[node("ip6-local")]
+    Local,
+    /// The first one of a session.
+    #[node("dslite-in2out-slowpath")]
+    SlowPath,
+    /// Another thread has its session.
+    #[node("dslite-in2out-handoff")]
+    Handoff,
+}
+
+/// The code of both nodes.
+pub struct In2out<const SLOW: bool> {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// An ICMP type that asks for an echo.
+const ECHO_REQUEST: u8 = 8;
+
+/// Reads the packet in a tunnel's packet: where it begins is behind the IPv6 header.
+fn read(pkt: &Packet<'_>) -> Result<Seen, Error> {
+    let inner = tunnelled(pkt)?;
+    let seen = Seen::read(inner).ok_or(Error::Malformed)?;
+    if seen.fragment && !seen.first { Err(Error::Fragments) } else { Ok(seen) }
+}
+
+impl<const SLOW: bool> In2out<SLOW> {
+    fn one(&self, mut buffer: Buffer, sessions: &mut Sessions, cx: &mut FrameCx<'_>) {
+        let config = self.shared.config.load(cx.guard());
+        let mut pkt = cx.cache().packet(&mut buffer);
+        let Some(ip6) = pkt.header::<Ip6Header>().copied() else { return cx.drop(buffer, Error::Malformed) };
+        if ip6.protocol() != IpProtocol::IP_IN_IP {
+            return cx.send(Next::Local.edge(), buffer);
+        }
+        let thread = config.of_b4(ip6.src());
+        if thread != cx.thread() {
+            *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32 };
+            return cx.send(Next::Handoff.edge(), buffer);
+        }
+        let done = self.translate(&mut pkt, ip6.src(), sessions, cx);
+        let next = match done {
+            Ok(Some(outside)) => {
+                cx.trace(&pkt, || Trace { next: Next::Lookup.edge().0, session: outside.port.into() });
+                Next::Lookup
+            }
+            Ok(None) => {
+                cx.trace(&pkt, || Trace { next: Next::SlowPath.edge().0, session: -1 });
+                Next::SlowPath
+            }
+            Err(error) => return cx.drop(buffer, error),
+        };
+        if next == Next::Lookup {
+            if pkt.pull(Ip6Header::LEN).is_none() {
+                return cx.drop(buffer, Error::Malformed);
+            }
+            let front = pkt.current();
+            pkt.meta_mut().l3 = front;
+            cx.count(Error::In2out, 1);
+        }
+        cx.send(next.edge(), buffer);
+    }
+
+    /// Translates the packet in the tunnel's; `None`: it has no session yet.
+    fn translate(
+        &self,
+        pkt: &mut Packet<'_>,
+        b4: Ipv6Addr,
+        sessions: &mut Sessions,
+        cx: &FrameCx<'_>,
+    ) -> Result<Option<Outside>, Error> {
+        let seen = read(pkt)?;
+        let Tuple { src, dst, sport, dport } = seen.tuple;
+        let host = |address: u32, port: u16, protocol: u8| Inside {
+            b4,
+            address: Ipv4Addr::from_bits(address),
+            port,
+            protocol,
+        };
+        match seen.kind {
+            Kind::Tcp | Kind::Udp | Kind::Query => {}
+            Kind::Error => {
+                return Self::error(pkt, &seen, sessions, |t, protocol| host(t.src, t.sport, protocol));
+            }
+            Kind::OtherIcmp => return Err(Error::BadIcmpType),
+            Kind::Other => return Err(Error::UnsupportedProtocol),
+        }
+        let inside = host(src, sport, seen.protocol);
+        let bytes = pkt.len() - Ip6Header::LEN;
+        let known = sessions.out(&inside, bytes, seen.flags, cx.now());
+        let Some(outside) = (if SLOW && known.is_none() {
+            Some(self.begin(pkt, &seen, &inside, sessions, cx)?)
+        } else {
+            known
+        }) else {
+            return Ok(None);
+        };
+        let to = Tuple {
+            src: outside.address.to_bits(),
+            sport: outside.port,
+            dst,
+            dport: if seen.kind == Kind::Query { outside.port } else { dport },
+        };
+        let inner = pkt.data_mut().get_mut(Ip6Header::LEN..).ok_or(Error::Malformed)?;
+        Rewrite::new(seen.tuple, to, seen.protocol)
+            .write(inner, seen.header.into(), seen.kind, true, Sum::Whole)
+            .ok_or(Error::Malformed)?;
+        Ok(Some(outside))
+    }
+
+    /// An ICMP error of a host about a packet that came to it.
+    fn error(
+        pkt: &mut Packet<'_>,
+        seen: &Seen,
+        sessions: &Sessions,
+        host: impl Fn(Tuple, u8) -> Inside,
+    ) -> Result<Option<Outside>, Error> {
+        let dst = seen.tuple.dst;
+        let inner = pkt.data_mut().get_mut(Ip6Header::LEN..).ok_or(Error::Malformed)?;
+        let quoted = Quoted::read(inner, seen.header.into(), None)?;
+        let inside = host(quoted.answer, quoted.protocol);
+        let outside = sessions.peek_out(&inside).ok_or(Error::NoTranslation)?;
+        let is_query = quoted.protocol == shoal_nat::tuple::ICMP;
+        let to = Tuple {
+            src: outside.address.to_bits(),
+            sport: outside.port,
+            dport: if is_query { outside.port } else { quoted.answer.dport },
+            ..quoted.answer
+        };
+        quoted.write(inner, seen.header.into(), (outside.address.to_bits(), dst), to)?;
+        Ok(Some(outside))
+    }
+
+    /// The first packet of a session.
+    fn begin(
+        &self,
+        pkt: &Packet<'_>,
+        seen: &Seen,
+        inside: &Inside,
+        sessions: &mut Sessions,
+        cx: &FrameCx<'_>,
+    ) -> Result<Outside, Error> {
+        if seen.kind == Kind::Query {
+            let kind = pkt.data().get(Ip6Header::LEN + usize::from(seen.header));
+            if kind != Some(&ECHO_REQUEST) {
+                return Err(Error::BadIcmpType);
+            }
+        }
+        let config = self.shared.config.load(cx.guard());
+        let outside = sessions.create(inside, config, cx.thread(), cx.now()).map_err(|why| match why {
+            Refusal::Full => Error::MaxSessions,
+            Refusal::OutOfPorts => Error::OutOfPorts,
+        })?;
+        self.shared.count(cx.thread(), sessions);
+        self.shared.tell(true, Record { inside: *inside, outside, packets: 0, bytes: 0 });
+        let bytes = pkt.len() - Ip6Header::LEN;
+        sessions.out(inside, bytes, seen.flags, cx.now());
+        Ok(outside)
+    }
+}
+
+impl<const SLOW: bool> StatefulFrameNode for In2out<SLOW> {
+    const NAME: &'static str = if SLOW { "dslite-in2out-slowpath" } else { "dslite-in2out" };
+    type Feature = Keeping;
+    type Next = Next;
+    type Error = Error;
+
+    fn frame(&self, sessions: &mut Sessions, frame: &mut Frame, cx: &mut FrameCx<'_>) {
+        frame.drain().for_each(|buffer| self.one(buffer, sessions, cx));
+    }
+}
