@@ -66,6 +66,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_nat66::MODULE),
     (Plugin, &shoal_npt66::MODULE),
     (Plugin, &shoal_pnat::MODULE),
+    (Plugin, &shoal_map::MODULE),
     (Plugin, &shoal_dslite::MODULE),
     (Core, &shoal_container_proxy::MODULE),
     (Core, &shoal_range_check::MODULE),

@@ -1,0 +1,289 @@
+//! The control plane: domains, rules, parameters, interfaces.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_graph::{FeatureSpec, PacketNode};
+use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
+use shoal_module::{Control, InitError};
+use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
+
+use crate::config::{Config, Settings};
+use crate::domain::{Domain, Parameters, Unfit};
+use crate::node::ip4_map::Ip4Map;
+use crate::node::ip4_map_t::Ip4MapT;
+use crate::node::ip6_map::Ip6Map;
+use crate::node::ip6_map_t::Ip6MapT;
+use crate::node::{MOST_DOMAINS, RX, Shared, TX};
+
+/// Rules of a domain: there is one port set for each at most.
+const MOST_RULES: usize = 1 << 16;
+/// Who uses shallow reassembly.
+const USER: &str = "map";
+
+/// Why an operation failed; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    /// The parameters of a domain do not fit each other.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// There are as many domains as there may be.
+    #[error("there are {0} domains already, and there may not be more")]
+    Full(usize),
+    /// There is no such domain.
+    #[error("MAP domain does not exists {0}")]
+    NoDomain(u32),
+    /// There is no such rule.
+    #[error("MAP domain {0} has no rule for port set {1}")]
+    NoRule(u32, u16),
+    /// The port set is none of the domain, or its addresses follow from bits.
+    #[error("MAP domain {0} takes no rule for port set {1}")]
+    Rule(u32, u16),
+    /// MAP-E and MAP-T exclude each other on an interface.
+    #[error("{0} does the other kind of MAP")]
+    OtherKind(String),
+    /// The interface refused.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// Shallow reassembly refused.
+    #[error(transparent)]
+    Reassembly(#[from] ReassemblyError),
+}
+
+/// What becomes of packets of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// They go into tunnels (MAP-E).
+    Encapsulate,
+    /// They are translated (MAP-T).
+    Translate,
+}
+
+/// A domain as it is shown.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its number.
+    pub index: u32,
+    /// The domain.
+    pub domain: Arc<Domain>,
+    /// Packets and bytes from customers, and to them.
+    pub counts: [(u64, u64); 2],
+}
+
+/// MAP of this router.
+pub struct Map {
+    interfaces: Rc<Interfaces>,
+    reassembly: Rc<Reassembly>,
+    shared: Arc<Shared>,
+    domains: RefCell<BTreeMap<u32, Arc<Domain>>>,
+    settings: Cell<Settings>,
+    on: RefCell<BTreeMap<SwIfIndex, Mode>>,
+}
+
+const ARCS: [&str; 2] = [shoal_ip4::UNICAST_ARC, shoal_ip6::UNICAST_ARC];
+
+fn nodes(mode: Mode) -> [&'static str; 2] {
+    match mode {
+        Mode::Encapsulate => [Ip4Map::NAME, Ip6Map::NAME],
+        Mode::Translate => [Ip4MapT::NAME, Ip6MapT::NAME],
+    }
+}
+
+impl Map {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        let reassembly = control.get::<Reassembly>()?;
+        let shared = Shared::new(graph.counters(), reassembly.words())?;
+        let s = || Arc::clone(&shared);
+        graph.add_packet(Ip4Map { shared: s() })?;
+        graph.add_packet(Ip6Map { shared: s() })?;
+        graph.add_packet(Ip4MapT { shared: s() })?;
+        graph.add_packet(Ip6MapT { shared: s() })?;
+        let after: [&[&str]; 2] = [
+            &["ip4-not-enabled", "ip4-sv-reassembly-feature"],
+            &["ip6-not-enabled", "ip6-sv-reassembly-feature"],
+        ];
+        for mode in [Mode::Encapsulate, Mode::Translate] {
+            for ((arc, node), after) in ARCS.into_iter().zip(nodes(mode)).zip(after) {
+                graph.add_feature(FeatureSpec { arc, node, before: &[], after });
+            }
+        }
+        let map = Rc::new(Map {
+            interfaces: Rc::clone(&interfaces),
+            reassembly,
+            shared,
+            domains: RefCell::default(),
+            settings: Cell::default(),
+            on: RefCell::default(),
+        });
+        let weak = Rc::downgrade(&map);
+        interfaces.subscribe(move |_, event| {
+            if let (Event::Deleting(interface), Some(map)) = (event, weak.upgrade()) {
+                map.forget(interface);
+            }
+        });
+        Ok(map)
+    }
+
+    fn publish(&self) {
+        let domains = self.domains.borrow();
+        let all = domains.iter().map(|(index, domain)| (*index, Arc::clone(domain)));
+        self.shared.config.replace(Config::new(self.settings.get(), all));
+    }
+
+    /// Makes a domain; its number.
+    ///
+    /// # Errors
+    /// Its parameters do not fit, or there are too many.
+    pub fn add_domain(&self, parameters: Parameters) -> Result<u32, MapError> {
+        let domain = Domain::new(parameters)?;
+        let mut domains = self.domains.borrow_mut();
+        if domains.len() >= MOST_DOMAINS {
+            return Err(MapError::Full(domains.len()));
+        }
+        let free = domains.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
+        let index = free.unwrap_or(domains.len() as u32);
+        domains.insert(index, Arc::new(domain));
+        drop(domains);
+        for counter in &self.shared.counters {
+            counter.ensure(index as usize + 1);
+            counter.zero(index as usize);
+        }
+        self.publish();
+        Ok(index)
+    }
+
+    /// Deletes a domain.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn del_domain(&self, index: u32) -> Result<(), MapError> {
+        self.domains.borrow_mut().remove(&index).ok_or(MapError::NoDomain(index))?;
+        self.publish();
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        index: u32,
+        f: impl FnOnce(&mut Domain) -> Result<(), MapError>,
+    ) -> Result<(), MapError> {
+        let mut domains = self.domains.borrow_mut();
+        let domain = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
+        f(Arc::make_mut(domain))?;
+        drop(domains);
+        self.publish();
+        Ok(())
+    }
+
+    /// Gives a port set an address of its own.
+    ///
+    /// # Errors
+    /// There is no such domain or port set, or the domain's addresses follow from bits.
+    pub fn add_rule(&self, index: u32, psid: u16, address: Ipv6Addr) -> Result<(), MapError> {
+        self.change(index, |domain| {
+            let Parameters { ea_bits, psid_length, .. } = domain.parameters;
+            let is_none = u32::from(psid) >= 1u32.checked_shl(psid_length.into()).unwrap_or(0);
+            if ea_bits > 0 || is_none || domain.rules.len() >= MOST_RULES {
+                return Err(MapError::Rule(index, psid));
+            }
+            domain.rules.insert(psid, address);
+            Ok(())
+        })
+    }
+
+    /// Takes a port set's address away.
+    ///
+    /// # Errors
+    /// There is no such domain or rule.
+    pub fn del_rule(&self, index: u32, psid: u16) -> Result<(), MapError> {
+        self.change(index, |domain| {
+            domain.rules.remove(&psid).map(|_| ()).ok_or(MapError::NoRule(index, psid))
+        })
+    }
+
+    /// Parameters of all domains.
+    pub fn settings(&self) -> Settings {
+        self.settings.get()
+    }
+
+    /// Changes these.
+    pub fn set(&self, f: impl FnOnce(&mut Settings)) {
+        let mut settings = self.settings.get();
+        f(&mut settings);
+        self.settings.set(settings);
+        self.publish();
+    }
+
+    /// Does MAP on an interface, or does so no more.
+    ///
+    /// # Errors
+    /// There is no such interface, or it does the other kind.
+    pub fn set_interface(&self, interface: SwIfIndex, mode: Mode, on: bool) -> Result<(), MapError> {
+        let name = self.interfaces.name(interface)?;
+        let now = self.on.borrow().get(&interface).copied();
+        if now.is_some_and(|now| now != mode) {
+            return Err(MapError::OtherKind(name));
+        }
+        if now.is_some() == on {
+            return Ok(());
+        }
+        for (version, (arc, node)) in
+            [Version::Ip4, Version::Ip6].into_iter().zip(ARCS.into_iter().zip(nodes(mode)))
+        {
+            self.reassembly.use_sv((interface, version, Side::Input), USER, on)?;
+            self.interfaces.enable_feature(arc, node, interface, on)?;
+        }
+        let mut all = self.on.borrow_mut();
+        if on {
+            all.insert(interface, mode);
+        } else {
+            all.remove(&interface);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, interface: SwIfIndex) {
+        let mode = self.on.borrow().get(&interface).copied();
+        if let Some(mode) = mode
+            && let Err(e) = self.set_interface(interface, mode, false)
+        {
+            tracing::warn!(%interface, "MAP stays: {e}");
+        }
+    }
+
+    /// Interfaces that do MAP.
+    pub fn interfaces(&self) -> Vec<(SwIfIndex, Mode)> {
+        self.on.borrow().iter().map(|(interface, mode)| (*interface, *mode)).collect()
+    }
+
+    /// A domain.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn domain(&self, index: u32) -> Result<Shown, MapError> {
+        let domain = self.domains.borrow().get(&index).cloned().ok_or(MapError::NoDomain(index))?;
+        Ok(self.shown(index, domain))
+    }
+
+    fn shown(&self, index: u32, domain: Arc<Domain>) -> Shown {
+        let of =
+            |way: usize| self.shared.counters.get(way).map_or((0, 0), |counter| counter.sum(index as usize));
+        Shown { index, domain, counts: [of(RX), of(TX)] }
+    }
+
+    /// All domains from a number on.
+    pub fn domains(&self, from: u32) -> Vec<Shown> {
+        let all: Vec<(u32, Arc<Domain>)> =
+            self.domains.borrow().range(from..).map(|(index, domain)| (*index, Arc::clone(domain))).collect();
+        all.into_iter().map(|(index, domain)| self.shown(index, domain)).collect()
+    }
+
+    /// The address from which ICMP errors are relayed.
+    pub fn set_icmp_source(&self, source: Ipv4Addr) {
+        self.set(|settings| settings.icmp_source = (!source.is_unspecified()).then_some(source));
+    }
+}

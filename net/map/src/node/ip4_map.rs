@@ -1,0 +1,140 @@
+//! `ip4-map`: packets to customers go into tunnels (MAP-E).
+//! features of `ip4-unicast` -> **ip4-map** -> ip6-lookup | ip4-icmp-error | the next feature
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use shoal_buffer::{Flags, Packet};
+use shoal_derive::NextNodes;
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_ip4::IcmpError;
+use shoal_translate46::{ICMP6, Kind, Seen, carried4, read4};
+use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
+
+use super::{Error, Shared, TX, Trace, begin_again, clamp, class, is_tcp, later};
+use crate::config::Settings;
+use crate::domain::Domain;
+
+/// The hop limit of tunnel packets.
+const HOPS: u8 = 64;
+
+/// Where packets go.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Into a tunnel.
+    #[node("ip6-lookup")]
+    Lookup,
+    /// Its sender is told why it does not go on.
+    #[node("ip4-icmp-error")]
+    IcmpError,
+    /// It is for no customer.
+    Feature(Edge),
+}
+
+/// The node.
+pub struct Ip4Map {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Bytes of an ICMP error in front of the packet it carries.
+pub(super) const ICMP_HEADER: usize = 8;
+
+/// The customer's port in a packet from the Internet: its destination's, an echo's identifier, or, of an ICMP error, the source
+/// port of the packet it carries, which the customer sent.
+pub(super) fn customers_port(seen: &Seen<std::net::Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
+    match seen.kind {
+        Kind::Tcp | Kind::Udp | Kind::Query => Ok(seen.ends.dport),
+        Kind::Error => {
+            let carried = bytes.get(usize::from(seen.header) + ICMP_HEADER..).ok_or(Error::Malformed)?;
+            Ok(carried4(carried)?.ends.sport)
+        }
+        Kind::OtherIcmp => Err(Error::Icmp),
+        Kind::Other => Err(Error::BadProtocol),
+    }
+}
+
+/// Where a packet of the Internet to a customer goes in IPv6.
+pub(super) fn customer(
+    domain: &Domain,
+    seen: &Seen<std::net::Ipv4Addr>,
+    bytes: &[u8],
+) -> Result<(Ipv6Addr, u16), Error> {
+    let port = if domain.needs_port() { customers_port(seen, bytes)? } else { seen.ends.dport };
+    if !domain.is_served(port) {
+        return Err(Error::EncapSecCheck);
+    }
+    Ok((domain.customer(seen.ends.dst, port).ok_or(Error::NoBinding)?, port))
+}
+
+/// A packet that leaves its cutting to a device cannot do so in a tunnel; checksums are completed.
+fn ready(pkt: &mut Packet<'_>) -> Result<(), Error> {
+    if pkt.flags().has(Flags::GSO) {
+        return Err(Error::DfSet);
+    }
+    if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
+        let total = pkt.header::<Ip4Header>().map_or(0, |ip| usize::from(ip.total_length()));
+        shoal_ip4::checksum::complete(pkt, total).ok_or(Error::Malformed)?;
+    }
+    Ok(())
+}
+
+fn encapsulate(pkt: &mut Packet<'_>, settings: &Settings, src: Ipv6Addr, dst: Ipv6Addr) -> Result<(), Error> {
+    let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::Malformed)?;
+    ip.decrement_ttl();
+    let (tos, total) = (ip.tos(), usize::from(ip.total_length()));
+    pkt.truncate(total).ok_or(Error::Malformed)?;
+    let length = u16::try_from(pkt.len()).map_err(|_| Error::Malformed)?;
+    let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, HOPS, length);
+    outer.set_traffic_class(class(settings, tos));
+    pkt.push(Ip6Header::LEN).ok_or(Error::Malformed)?;
+    let front = pkt.data_mut().get_mut(..Ip6Header::LEN).ok_or(Error::Malformed)?;
+    front.copy_from_slice(outer.as_bytes());
+    begin_again(pkt);
+    // Tunnel packets are this router's: it fragments those that are too large for the way (RFC 2473, 7.1).
+    let meta = pkt.meta_mut();
+    meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
+    Ok(())
+}
+
+impl PacketNode for Ip4Map {
+    const NAME: &'static str = "ip4-map";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Trace;
+
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        let config = self.shared.config.load(cx.guard());
+        let Some(ip) = pkt.header::<Ip4Header>() else { return Err(Error::Malformed) };
+        let (ttl, dst) = (ip.ttl(), ip.dst());
+        let Some((index, domain)) = config.by_ip4(dst) else {
+            return Ok(Next::Feature(cx.next_feature(pkt)));
+        };
+        let mut seen = read4(pkt.data())?;
+        later(&self.shared, pkt, &mut seen)?;
+        let (customer, port) = customer(domain, &seen, pkt.data())?;
+        cx.trace(pkt, || Trace { domain: *index, port });
+        if ttl <= 1 {
+            IcmpError::TTL.ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        let settings = &config.settings;
+        let mtu = usize::from(domain.parameters.mtu);
+        if mtu > 0 && pkt.len() + Ip6Header::LEN > mtu && seen.dont_fragment && !settings.frag_ignore_df {
+            IcmpError::too_big((mtu - Ip6Header::LEN.min(mtu)) as u16).ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        ready(pkt)?;
+        if is_tcp(&seen) {
+            clamp(settings, pkt, seen.header.into());
+        }
+        let bytes = pkt.len();
+        // The relay's address, or what of its prefix is the router's.
+        encapsulate(pkt, settings, domain.internet(seen.ends.src), customer)?;
+        self.shared.count(TX, cx.thread(), *index, bytes);
+        cx.count(Error::Valid, 1);
+        Ok(Next::Lookup)
+    }
+}
+
+/// ICMPv6, as tunnels carry it.
+pub(super) const TUNNEL_ICMP: u8 = ICMP6;

@@ -1,0 +1,113 @@
+//! `ip4-map-t`: packets to customers become IPv6 packets (MAP-T).
+//! features of `ip4-unicast` -> **ip4-map-t** -> ip6-lookup | ip4-icmp-error | the next feature
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use shoal_buffer::{Flags, Packet};
+use shoal_derive::NextNodes;
+use shoal_graph::{Cx, Edge, PacketNode};
+use shoal_ip4::IcmpError;
+use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried4, error_to6, read4, to6};
+use shoal_wire::Ip4Header;
+
+use super::ip4_map::{ICMP_HEADER, customer};
+use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, later, replace};
+use crate::config::Config;
+use crate::domain::Domain;
+
+/// Where packets go.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// As an IPv6 packet.
+    #[node("ip6-lookup")]
+    Lookup,
+    /// It has come too far: its sender is told.
+    #[node("ip4-icmp-error")]
+    IcmpError,
+    /// It is for no customer.
+    Feature(Edge),
+}
+
+/// The node.
+pub struct Ip4MapT {
+    pub(crate) shared: Arc<Shared>,
+}
+
+fn ends(seen: &Seen<Ipv4Addr>, src: Ipv6Addr, dst: Ipv6Addr) -> Ends<Ipv6Addr> {
+    Ends { src, dst, sport: seen.ends.sport, dport: seen.ends.dport }
+}
+
+impl Ip4MapT {
+    fn translate(
+        pkt: &mut Packet<'_>,
+        (config, domain): (&Config, &Domain),
+        seen: &Seen<Ipv4Addr>,
+        customer: Ipv6Addr,
+    ) -> Result<(), Error> {
+        let settings = &config.settings;
+        if is_tcp(seen) {
+            clamp(settings, pkt, seen.header.into());
+        }
+        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        // RFC 7915, 4: what IPv4 allows to fragment this router fragments, as its own, of which no other node takes a hop off.
+        let hops = if seen.dont_fragment { seen.hops } else { seen.hops.saturating_sub(1) };
+        let how = How { class: class(settings, seen.class), hops, sum, id: 0 };
+        let total = usize::from(seen.header) + usize::from(seen.payload);
+        pkt.truncate(total).ok_or(Error::Malformed)?;
+        let to = ends(seen, domain.internet(seen.ends.src), customer);
+        let head = if seen.kind == Kind::Error {
+            let at = usize::from(seen.header) + ICMP_HEADER;
+            let carried = carried4(pkt.data().get(at..).ok_or(Error::Malformed)?)?;
+            // The packet it is about came from the customer.
+            let src = domain.customer(carried.ends.src, carried.ends.sport).ok_or(Error::NoBinding)?;
+            let carried_to = ends(&carried, src, domain.internet(carried.ends.dst));
+            error_to6(pkt.data_mut(), (seen, &carried), (&to, &carried_to), &how)?
+        } else {
+            to6(pkt.data_mut(), seen, &to, &how)?
+        };
+        replace(pkt, head.strip, head.bytes())?;
+        let meta = pkt.meta_mut();
+        if meta.flags.has(Flags::GSO_TCP4) {
+            meta.flags = meta.flags.without(Flags::GSO_TCP4).with(Flags::GSO_TCP6);
+        }
+        if !seen.dont_fragment {
+            meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
+        }
+        Ok(())
+    }
+}
+
+impl PacketNode for Ip4MapT {
+    const NAME: &'static str = "ip4-map-t";
+    type Next = Next;
+    type Error = Error;
+    type Trace = Trace;
+
+    fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+        let config = self.shared.config.load(cx.guard());
+        let Some(ip) = pkt.header::<Ip4Header>() else { return Err(Error::Malformed) };
+        let (ttl, dst) = (ip.ttl(), ip.dst());
+        let Some((index, domain)) = config.by_ip4(dst) else {
+            return Ok(Next::Feature(cx.next_feature(pkt)));
+        };
+        let mut seen = read4(pkt.data())?;
+        later(&self.shared, pkt, &mut seen)?;
+        let (customer, port) = customer(domain, &seen, pkt.data())?;
+        cx.trace(pkt, || Trace { domain: *index, port });
+        if ttl <= 1 {
+            IcmpError::TTL.ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        let mtu = usize::from(domain.parameters.mtu);
+        if mtu > 0 && pkt.len() + 20 > mtu && seen.dont_fragment && !pkt.flags().has(Flags::GSO) {
+            IcmpError::too_big((mtu - 20.min(mtu)) as u16).ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        let bytes = pkt.len();
+        Self::translate(pkt, (config, domain), &seen, customer)?;
+        self.shared.count(TX, cx.thread(), *index, bytes);
+        cx.count(Error::Valid, 1);
+        Ok(Next::Lookup)
+    }
+}
