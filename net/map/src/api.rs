@@ -341,8 +341,16 @@ pub struct MapParamAddDelPreResolve {
 }
 
 impl Request for MapParamAddDelPreResolve {
-    fn handle(self, _: &Call) -> Result<(), Retval> {
-        Err(Retval::UNSUPPORTED)
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        map(call)?.set(|settings| {
+            if !self.ip4_nh_address.is_unspecified() {
+                settings.ip4_next_hop = self.is_add.then_some(self.ip4_nh_address);
+            }
+            if !self.ip6_nh_address.is_unspecified() {
+                settings.ip6_next_hop = self.is_add.then_some(self.ip6_nh_address);
+            }
+        });
+        Ok(())
     }
 }
 
@@ -427,8 +435,8 @@ impl Request for MapParamGet {
             frag_ignore_df: settings.frag_ignore_df.into(),
             icmp_ip4_err_relay_src: settings.icmp_source.unwrap_or(Ipv4Addr::UNSPECIFIED),
             icmp6_enable_unreachable: settings.icmp6_unreachables,
-            ip4_nh_address: Ipv4Addr::UNSPECIFIED,
-            ip6_nh_address: Ipv6Addr::UNSPECIFIED,
+            ip4_nh_address: settings.ip4_next_hop.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            ip6_nh_address: settings.ip6_next_hop.unwrap_or(Ipv6Addr::UNSPECIFIED),
             ip4_lifetime_ms: 0,
             ip4_pool_size: 0,
             ip4_buffers: 0,

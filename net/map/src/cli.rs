@@ -57,6 +57,13 @@ pub static COMMANDS: &[Command] = &[
         security,
     )
     .examples(&["map params security-check enable fragments off"]),
+    Command::new(
+        "map params pre-resolve {[ip4-nh <ip4-nh:ip4-address>] & [ip6-nh <ip6-nh:ip6-address>]} [del]",
+        "Set where all packets go that leave MAP",
+        pre_resolve,
+    )
+    .examples(&["map params pre-resolve ip4-nh 192.0.2.9"])
+    .doc("While the next hop is not known, packets go where the forwarding table says."),
     Command::new("map params tcp-mss <mss:u16>", "Limit the segments of TCP connections", tcp_mss)
         .examples(&["map params tcp-mss 1400"])
         .doc("0: no limit."),
@@ -135,6 +142,19 @@ fn security(control: &Control, args: &Args) -> Result<Output, CliError> {
         settings.security_check = args.has("enable");
         if args.has("on") || args.has("off") {
             settings.security_check_fragments = args.has("on");
+        }
+    });
+    Ok(Output::none())
+}
+
+fn pre_resolve(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let (ip4, ip6, del) = (args.opt("ip4-nh")?, args.opt("ip6-nh")?, args.has("del"));
+    control.get::<Map>()?.set(|settings| {
+        if ip4.is_some() {
+            settings.ip4_next_hop = ip4.filter(|_| !del);
+        }
+        if ip6.is_some() {
+            settings.ip6_next_hop = ip6.filter(|_| !del);
         }
     });
     Ok(Output::none())
@@ -246,6 +266,8 @@ impl fmt::Display for View {
 struct Stats {
     domains: usize,
     rules: usize,
+    ip6_next_hop: Option<std::net::Ipv6Addr>,
+    ip4_next_hop: Option<std::net::Ipv4Addr>,
     traffic_class: String,
     tcp_mss: u16,
     security_check: bool,
@@ -267,6 +289,8 @@ fn show_stats(control: &Control, _: &Args) -> Result<Output, CliError> {
     Ok(Output::view(Stats {
         domains: all.len(),
         rules: all.iter().map(|shown| shown.domain.rules.len()).sum(),
+        ip6_next_hop: settings.ip6_next_hop,
+        ip4_next_hop: settings.ip4_next_hop,
         traffic_class: if settings.tc_copy { "copy".into() } else { format!("{:x}", settings.tc_class) },
         tcp_mss: settings.tcp_mss,
         security_check: settings.security_check,
@@ -288,6 +312,11 @@ impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "MAP domains: {}", self.domains)?;
         writeln!(f, "MAP rules: {}", self.rules)?;
+        if self.ip6_next_hop.is_some() || self.ip4_next_hop.is_some() {
+            let ip6 = self.ip6_next_hop.map_or("un-set".to_owned(), |hop| hop.to_string());
+            let ip4 = self.ip4_next_hop.map_or("un-set".to_owned(), |hop| hop.to_string());
+            writeln!(f, "MAP pre-resolve: IP6 next-hop: {ip6}, IP4 next-hop: {ip4}")?;
+        }
         writeln!(f, "MAP traffic-class: {}", self.traffic_class)?;
         if self.tcp_mss > 0 {
             writeln!(f, "MAP TCP MSS clamping: {}", self.tcp_mss)?;

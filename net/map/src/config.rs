@@ -25,6 +25,10 @@ pub struct Settings {
     pub tc_copy: bool,
     /// The class of packets otherwise.
     pub tc_class: u8,
+    /// Where IPv4 packets go that leave MAP, if not where the forwarding table says.
+    pub ip4_next_hop: Option<Ipv4Addr>,
+    /// The same for IPv6 packets.
+    pub ip6_next_hop: Option<Ipv6Addr>,
     /// The largest segment that TCP may ask for; 0: any.
     pub tcp_mss: u16,
 }
@@ -41,6 +45,8 @@ impl Default for Settings {
             tc_copy: true,
             tc_class: 0,
             tcp_mss: 0,
+            ip4_next_hop: None,
+            ip6_next_hop: None,
         }
     }
 }

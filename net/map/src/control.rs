@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_adj::Adjacencies;
+use shoal_fib::FibTables;
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
@@ -13,6 +15,7 @@ use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
 use crate::domain::{Domain, Parameters, Unfit};
+use crate::node::fragment::Fragment;
 use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
 use crate::node::ip6_map::Ip6Map;
@@ -96,8 +99,10 @@ impl Map {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let reassembly = control.get::<Reassembly>()?;
-        let shared = Shared::new(graph.counters(), reassembly.words())?;
+        let tables = (FibTables::clone(&*control.get::<FibTables>()?), control.get::<Adjacencies>()?.table());
+        let shared = Shared::new(graph.counters(), tables, reassembly.words())?;
         let s = || Arc::clone(&shared);
+        graph.add_frame(Fragment { shared: s() })?;
         graph.add_packet(Ip4Map { shared: s() })?;
         graph.add_packet(Ip6Map { shared: s() })?;
         graph.add_packet(Ip4MapT { shared: s() })?;

@@ -43,7 +43,9 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             line(format!("map add rule index {} psid {psid} ip6-dst {address}", shown.index));
         }
     }
-    gaps.into_iter().for_each(|index| line(format!("map del domain index {index}")));
+    for index in gaps {
+        line(format!("map del domain index {index}"));
+    }
     for (interface, mode) in map.interfaces() {
         let Ok(name) = interfaces.name(interface) else { continue };
         let kind = if mode == Mode::Translate { " map-t" } else { "" };
@@ -71,6 +73,10 @@ fn settings(now: &Settings, line: &mut impl FnMut(String)) {
         let check = if now.security_check { "enable" } else { "disable" };
         let fragments = if now.security_check_fragments { "on" } else { "off" };
         line(format!("map params security-check {check} fragments {fragments}"));
+    }
+    let hops = now.ip4_next_hop.map(|hop| format!("ip4-nh {hop}"));
+    for hop in hops.into_iter().chain(now.ip6_next_hop.map(|hop| format!("ip6-nh {hop}"))) {
+        line(format!("map params pre-resolve {hop}"));
     }
     if now.tcp_mss != 0 {
         line(format!("map params tcp-mss {}", now.tcp_mss));

@@ -1,1 +1,317 @@
-#![allow(clippy::unwrap_used)]
+//! MAP through a whole router: tunnels and translation both ways, errors, checks, bad input, messages, saved configuration.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use shoal_arp::table::{FibEntry, Origin};
+use shoal_fib::{Fib, FibIndex, Path, Source};
+use shoal_ip6::Ip6;
+use shoal_map::api::*;
+use shoal_map::domain::{Parameters, Unfit};
+use shoal_map::{Map, MapError, Mode};
+use shoal_message::Retval;
+use shoal_module::Running;
+use shoal_module::api::{Call, Dump, Get, Request};
+use shoal_testkit::{PacketBuilder, Port, Rng, Router, STACK, api, fuzz_all_nodes};
+use shoal_wire::{Ip6Header, IpProtocol, MacAddress, TcpFlags, checksum};
+
+const FAR_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 2]);
+const CE_MAC: MacAddress = MacAddress([2, 0xbb, 0, 0, 0, 2]);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// A customer's shared address, its port and what RFC 7597 makes of them.
+const CUSTOMER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 12);
+const PORT: u16 = 16_606;
+const ETHER: usize = 14;
+
+fn six(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
+}
+
+fn ce() -> Ipv6Addr {
+    six("2001:db8:f0:c30:0:c612:c:3")
+}
+
+fn relay() -> Ipv6Addr {
+    six("2001:db8:ffff::1")
+}
+
+fn parameters(src: &str) -> Parameters {
+    Parameters {
+        ip4: "198.18.0.0/24".parse().unwrap(),
+        ip6: "2001:db8:f0::/48".parse().unwrap(),
+        ip6_src: src.parse().unwrap(),
+        ea_bits: 12,
+        psid_offset: 6,
+        psid_length: 4,
+        mtu: 1500,
+        tag: "one".into(),
+    }
+}
+
+struct Bed {
+    router: Router,
+    far: Port,
+    access: Port,
+    map: Rc<Map>,
+}
+
+fn bed(mode: Mode) -> Bed {
+    let mut modules = STACK.to_vec();
+    modules.extend([&shoal_ip6_nd::MODULE, &shoal_reassembly::MODULE, &shoal_map::MODULE]);
+    let mut router = Router::new(&modules);
+    let (far, access) = (router.pg(0), router.pg(1));
+    router.set_address(&far, "10.0.0.1/24");
+    router.get::<Ip6>().add_address(access.index(), "2001:db8:1::1/64".parse().unwrap()).unwrap();
+    router.set_neighbour(&far, SERVER, FAR_MAC);
+    let hop = six("2001:db8:1::2");
+    let nd = router.get::<shoal_ip6_nd::Neighbours>();
+    nd.set((access.index(), hop), CE_MAC, Origin::Static, FibEntry::Wanted).unwrap();
+    let to: shoal_wire::IpPrefix = "2001:db8:f0::/48".parse().unwrap();
+    let path = Path::next_hop(hop, access.index());
+    router.get::<Fib>().add(FibIndex::DEFAULT, to, Source::Cli, &[path]).unwrap();
+    let map = router.get::<Map>();
+    let src = if mode == Mode::Translate { "2001:db8:ffff:ff00::/64" } else { "2001:db8:ffff::1/128" };
+    map.add_domain(parameters(src)).unwrap();
+    map.set_interface(far.index(), mode, true).unwrap();
+    map.set_interface(access.index(), mode, true).unwrap();
+    router.advance(Duration::from_secs(3));
+    far.received();
+    access.received();
+    Bed { router, far, access, map }
+}
+
+type Make = fn(PacketBuilder) -> PacketBuilder;
+
+impl Bed {
+    /// What a customer gets of what the server sends.
+    fn to_customer(&mut self, make: Make) -> Option<Vec<u8>> {
+        let packet = PacketBuilder::ethernet(FAR_MAC, self.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+        self.router.send(&self.far, make(packet).build());
+        self.access.received().pop().map(|frame| frame[ETHER..].to_vec())
+    }
+
+    fn to_server(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        let frame = [&self.access.mac().0[..], &CE_MAC.0, &[0x86, 0xdd], packet].concat();
+        self.router.send(&self.access, frame);
+        self.far.received().pop().map(|frame| frame[ETHER..].to_vec())
+    }
+
+    fn tunnelled(&mut self, src: Ipv6Addr, inner: &[u8]) -> Option<Vec<u8>> {
+        let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(src, relay());
+        let packet = packet.protocol(IpProtocol::IP_IN_IP).payload(inner).build();
+        self.to_server(&packet[ETHER..])
+    }
+}
+
+/// An IPv4 packet of a customer to the server.
+fn customers(port: u16, make: impl Fn(PacketBuilder, u16) -> PacketBuilder) -> Vec<u8> {
+    let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip4(CUSTOMER, SERVER).ttl(9);
+    make(packet, port).build()[ETHER..].to_vec()
+}
+
+fn udp(packet: PacketBuilder, port: u16) -> PacketBuilder {
+    packet.udp(port, 53).payload(b"odd")
+}
+
+/// Whether all checksums of an IPv4 packet are right.
+fn is_whole4(ip: &[u8]) -> bool {
+    let upper = &ip[20..];
+    let pseudo = [&ip[12..20], &[0, ip[9]], &(upper.len() as u16).to_be_bytes()[..], upper].concat();
+    checksum::verify(&ip[..20])
+        && if ip[9] == 1 { checksum::verify(upper) } else { checksum::verify(&pseudo) }
+}
+
+/// The same of an IPv6 packet.
+fn is_whole6(ip: &[u8]) -> bool {
+    let (head, upper) = ip.split_at(Ip6Header::LEN);
+    let length = (upper.len() as u32).to_be_bytes();
+    checksum::verify(&[&head[8..40], &length[..], &[0, 0, 0, head[6]], upper].concat())
+}
+
+#[test]
+fn tunnels_carry_packets_both_ways() {
+    let mut bed = bed(Mode::Encapsulate);
+    let tunnel = bed.to_customer(|p| p.udp(53, PORT).payload(b"odd")).expect("it goes into the tunnel");
+    let (outer, inner) = tunnel.split_at(Ip6Header::LEN);
+    assert_eq!((outer[6], &outer[8..24], &outer[24..40]), (4, &relay().octets()[..], &ce().octets()[..]));
+    assert!(is_whole4(inner) && inner[8] == 8);
+    let packet = customers(PORT, udp);
+    let left = bed.tunnelled(ce(), &packet).expect("it comes out");
+    assert_eq!((left[8], &left[12..]), (8, &packet[12..]));
+    assert!(is_whole4(&left));
+    // To a next hop that is set, whatever the table says.
+    let hop = Ipv4Addr::new(10, 0, 0, 3);
+    bed.router.set_neighbour(&bed.far, hop, CE_MAC);
+    bed.map.set(|settings| settings.ip4_next_hop = Some(hop));
+    let frame = PacketBuilder::ethernet(CE_MAC, bed.access.mac()).ip6(ce(), relay());
+    bed.router.send(&bed.access, frame.protocol(IpProtocol::IP_IN_IP).payload(&packet).build());
+    assert_eq!(bed.far.received().pop().expect("it goes there")[..6], CE_MAC.0);
+    bed.map.set(|settings| settings.ip4_next_hop = None);
+    // Others' addresses, ports and port sets, and ports that are nobody's.
+    let thieves = [
+        six("2001:db8:f0:c30:0:c612:1c:3"),
+        six("2001:db8:f0:c40:0:c612:c:4"),
+        six("2001:db8:f1:c30:0:c612:c:3"),
+    ];
+    for thief in thieves {
+        assert!(bed.tunnelled(thief, &packet).is_none(), "{thief}");
+    }
+    assert!(bed.tunnelled(ce(), &customers(PORT + 256, udp)).is_none());
+    assert_eq!(bed.router.error("ip6-map", "decap security check failed"), 4);
+    assert!(bed.to_customer(|p| p.udp(53, 1023)).is_none());
+    assert_eq!(bed.router.error("ip4-map", "encap security check failed"), 1);
+    bed.map.set(|settings| settings.security_check = false);
+    assert!(bed.tunnelled(thieves[0], &packet).is_some(), "when it is not checked");
+    let counts = bed.map.domain(0).unwrap().counts;
+    assert_eq!((counts[0].0, counts[1].0), (3, 1));
+}
+
+#[test]
+fn packets_too_large_for_a_domain_are_cut_or_told_of() {
+    let mut bed = bed(Mode::Encapsulate);
+    bed.map.del_domain(0).unwrap();
+    bed.map.add_domain(Parameters { mtu: 600, ..parameters("2001:db8:ffff::1/128") }).unwrap();
+    let long: Make = |p| p.udp(53, PORT).payload(&[7; 1000]);
+    bed.map.set(|settings| settings.frag_inner = true);
+    let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+    bed.router.send(&bed.far, long(packet).build());
+    let pieces = bed.access.received();
+    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len() - ETHER).collect();
+    assert_eq!(lengths, [40 + 20 + 536, 40 + 20 + 472]);
+    for (piece, (offset, more)) in pieces.iter().zip([(0, 0x2000), (67, 0)]) {
+        let inner = &piece[ETHER + Ip6Header::LEN..];
+        assert!(checksum::verify(&inner[..20]) && inner[8] == 8);
+        assert_eq!(u16::from_be_bytes([inner[6], inner[7]]), offset | more);
+    }
+    // One that must not be cut: its sender is told.
+    let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9).dont_fragment();
+    bed.router.send(&bed.far, long(packet).build());
+    assert!(bed.access.received().is_empty());
+    let told = bed.far.received().pop().expect("an ICMP error");
+    assert_eq!((told[34], told[35], u16::from_be_bytes([told[40], told[41]])), (3, 4, 560));
+}
+
+#[test]
+fn translation_is_exact_both_ways() {
+    let mut bed = bed(Mode::Translate);
+    let kinds: [Make; 4] = [
+        |p| p.udp(53, PORT).payload(b"odd"),
+        |p| p.udp(53, PORT).payload(b"even"),
+        |p| p.tcp(80, PORT, TcpFlags::ACK).payload(b"x"),
+        |p| p.icmp_echo_request(PORT, 1).payload(b"ping!"),
+    ];
+    let server = six("2001:db8:ffff:ff00:a:0:200:0");
+    for make in kinds {
+        let packet = bed.to_customer(make).expect("it is translated");
+        assert_eq!((&packet[8..24], &packet[24..40]), (&server.octets()[..], &ce().octets()[..]));
+        assert!(is_whole6(&packet) && packet[7] == 8);
+        // The way back.
+        let mut answer = packet.clone();
+        answer[8..24].copy_from_slice(&ce().octets());
+        answer[24..40].copy_from_slice(&server.octets());
+        if answer[6] != 58 {
+            answer.swap(40, 42);
+            answer.swap(41, 43);
+        }
+        let left = bed.to_server(&answer).expect("it is translated back");
+        assert_eq!((&left[12..16], &left[16..20]), (&CUSTOMER.octets()[..], &SERVER.octets()[..]));
+        assert!(is_whole4(&left) && left[8] == 7, "{left:?}");
+    }
+    assert!(bed.to_customer(|p| p.protocol(IpProtocol::GRE).payload(b"no ports")).is_none());
+    assert_eq!(bed.router.error("ip4-map-t", "bad protocol"), 1);
+    let thief = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(six("2001:db8:f0:c30:0:c612:c:4"), server);
+    assert!(bed.to_server(&thief.udp(PORT, 53).build()[ETHER..]).is_none());
+    assert_eq!(bed.router.error("ip6-map-t", "security check failed"), 1);
+}
+
+#[test]
+fn errors_of_routers_on_the_way_need_a_source() {
+    let mut bed = bed(Mode::Translate);
+    let server = six("2001:db8:ffff:ff00:a:0:200:0");
+    let carried = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(server, ce()).udp(53, PORT).payload(b"1234");
+    let carried = carried.build()[ETHER..].to_vec();
+    let body = [&[3, 0, 0, 0, 0, 0, 0, 0][..], &carried].concat();
+    let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(six("2001:db8:77::1"), server).ttl(9);
+    let mut packet = packet.protocol(IpProtocol(58)).payload(&body).build()[ETHER..].to_vec();
+    let pseudo = [&packet[8..40], &(body.len() as u32).to_be_bytes()[..], &[0, 0, 0, 58], &body].concat();
+    let sum = checksum::checksum(&pseudo);
+    packet[42..44].copy_from_slice(&sum.to_be_bytes());
+    assert!(is_whole6(&packet) && bed.to_server(&packet).is_none());
+    bed.map.set_icmp_source(Ipv4Addr::new(192, 0, 2, 1));
+    let left = bed.to_server(&packet).expect("it is told");
+    assert!(is_whole4(&left));
+    assert_eq!((left[20], left[21], &left[12..16]), (11, 0, &[192, 0, 2, 1][..]));
+    assert_eq!((&left[40..44], &left[44..48]), (&SERVER.octets()[..], &CUSTOMER.octets()[..]));
+}
+
+#[test]
+fn random_packets_do_no_harm() {
+    for mode in [Mode::Encapsulate, Mode::Translate] {
+        let mut bed = bed(mode);
+        bed.router.may_hold(2000);
+        fuzz_all_nodes(&mut bed.router, Rng::seed(7597), 500);
+        let mut rng = Rng::new(7599);
+        let good = customers(PORT, udp);
+        for _ in 0..1000 {
+            let mut bytes = good.clone();
+            for _ in 0..=rng.below(3) {
+                let at = rng.below(bytes.len());
+                bytes[at] = rng.below(256) as u8;
+            }
+            bytes.truncate(1 + rng.below(bytes.len()));
+            bed.tunnelled(ce(), &bytes);
+            let frame = [&bed.far.mac().0[..], &FAR_MAC.0, &[8, 0], &bytes].concat();
+            bed.router.send(&bed.far, frame);
+        }
+        bed.access.received();
+        assert!(bed.to_customer(|p| p.udp(53, PORT)).is_some(), "it works");
+    }
+}
+
+#[test]
+fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
+    let bed = bed(Mode::Encapsulate);
+    let map = &bed.map;
+    let unfit = Parameters { psid_length: 12, ..parameters("2001:db8:ffff::1/128") };
+    assert_eq!(map.add_domain(unfit), Err(MapError::Unfit(Unfit::Ports(18))));
+    assert_eq!(map.del_domain(9), Err(MapError::NoDomain(9)));
+    assert_eq!(map.add_rule(0, 3, ce()), Err(MapError::Rule(0, 3)));
+    let interface = bed.far.index();
+    let other = map.set_interface(interface, Mode::Translate, true);
+    assert!(matches!(other, Err(MapError::OtherKind(_))));
+    assert_eq!(map.set_interface(interface, Mode::Encapsulate, true), Ok(()));
+    // A domain with rules, and a gap before it.
+    let ruled =
+        Parameters { ea_bits: 0, ip4: "192.0.2.1/32".parse().unwrap(), ..parameters("2001:db8:ffff::1/128") };
+    map.add_domain(ruled.clone()).unwrap();
+    assert_eq!(map.add_domain(ruled), Ok(2));
+    map.del_domain(1).unwrap();
+    map.add_rule(2, 3, ce()).unwrap();
+    assert_eq!(map.add_rule(2, 16, ce()), Err(MapError::Rule(2, 16)));
+    assert_eq!(map.del_rule(2, 4), Err(MapError::NoRule(2, 4)));
+    map.set(|settings| (settings.tcp_mss, settings.tc_copy, settings.tc_class) = (1300, false, 32));
+    let call = Call::local(bed.router.control());
+    assert_eq!(MapDomainDump {}.dump(&call).count(), 2);
+    assert_eq!(MapRuleDump { domain_index: 2 }.dump(&call).map(|rule| rule.psid).collect::<Vec<_>>(), [3]);
+    let (page, end) = MapDomainsGet { cursor: 0 }.get(&call).unwrap();
+    assert_eq!((page.len(), page[1].domain_index, end.retval, end.cursor), (2, 2, 0, u32::MAX));
+    assert_eq!(MapDelDomain { index: 1 }.handle(&call), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(MapParamGet {}.handle(&call).unwrap().tc_class, 32);
+    api::same_as_vpp(&[&shoal_map::api::API]);
+    let mut running = Running::default();
+    (shoal_map::MODULE.running)(bed.router.control(), &mut running);
+    let lines = running.pieces().collect::<String>();
+    for line in [
+        "map params tcp-mss 1300\n",
+        "map params traffic-class 32\n",
+        "map add domain tag one ip4-pfx 198.18.0.0/24 ip6-pfx 2001:db8:f0::/48 ip6-src 2001:db8:ffff::1/128 \
+         ea-bits-len 12 psid-offset 6 psid-len 4 mtu 1500\n",
+        "map add rule index 2 psid 3 ip6-dst 2001:db8:f0:c30:0:c612:c:3\n",
+        "map del domain index 1\n",
+        "map interface pg0\n",
+    ] {
+        assert!(lines.contains(line), "{line} is not in {lines}");
+    }
+}

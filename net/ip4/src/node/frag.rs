@@ -78,14 +78,16 @@ const MAX_HEADER: usize = Ip4Header::MAX_LEN;
 /// Longest packet that fragments may make up.
 const MAX_PACKET: usize = u16::MAX as usize;
 
-/// A header to put in front of fragments, and how long it is.
-struct Header {
+/// A header to put in front of fragments.
+pub struct Header {
     bytes: [u8; MAX_HEADER],
-    len: usize,
+    /// How long it is.
+    pub len: usize,
 }
 
 impl Header {
-    fn of(pkt: &Packet<'_>) -> Option<Header> {
+    /// That of a packet.
+    pub fn of(pkt: &Packet<'_>) -> Option<Header> {
         let len = Some(pkt.header::<Ip4Header>()?.header_len()).filter(|n| *n >= Ip4Header::LEN)?;
         let mut bytes = [0; MAX_HEADER];
         let from = pkt.data().get(..len)?;
@@ -94,7 +96,8 @@ impl Header {
     }
 
     /// The header of fragments but the first: only options with the copy bit, RFC 791, 3.1.
-    fn later(&self) -> Header {
+    #[must_use]
+    pub fn later(&self) -> Header {
         let mut bytes = [0; MAX_HEADER];
         let mut len = Ip4Header::LEN;
         let options = self.bytes.get(Ip4Header::LEN..self.len).unwrap_or_default();
@@ -113,7 +116,7 @@ impl Header {
     }
 
     /// Writes the header for a fragment of `payload` bytes at `offset`.
-    fn write(&self, to: &mut [u8], payload: usize, offset: usize, more: bool) -> Option<()> {
+    pub fn write(&self, to: &mut [u8], payload: usize, offset: usize, more: bool) -> Option<()> {
         to.get_mut(..self.len)?.copy_from_slice(self.bytes.get(..self.len)?);
         let (ip, rest) = Ip4Header::mut_from_prefix(to).ok()?;
         let old = ip.flags_and_fragment_offset();

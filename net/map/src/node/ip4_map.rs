@@ -11,12 +11,13 @@ use shoal_ip4::IcmpError;
 use shoal_translate46::{ICMP6, Kind, Seen, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
+use super::fragment::Cut;
 use super::{Error, Shared, TX, Trace, begin_again, clamp, class, is_tcp, later};
 use crate::config::Settings;
 use crate::domain::Domain;
 
 /// The hop limit of tunnel packets.
-const HOPS: u8 = 64;
+pub(super) const HOPS: u8 = 64;
 
 /// Where packets go.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,12 @@ pub enum Next {
     /// Into a tunnel.
     #[node("ip6-lookup")]
     Lookup,
+    /// It is cut before.
+    #[node("ip4-map-fragment")]
+    Fragment,
+    /// The same, to a next hop that is set.
+    #[node("ip6-rewrite")]
+    Rewrite,
     /// Its sender is told why it does not go on.
     #[node("ip4-icmp-error")]
     IcmpError,
@@ -119,7 +126,8 @@ impl PacketNode for Ip4Map {
         }
         let settings = &config.settings;
         let mtu = usize::from(domain.parameters.mtu);
-        if mtu > 0 && pkt.len() + Ip6Header::LEN > mtu && seen.dont_fragment && !settings.frag_ignore_df {
+        let is_long = mtu > 0 && pkt.len() + Ip6Header::LEN > mtu;
+        if is_long && seen.dont_fragment && !settings.frag_ignore_df {
             IcmpError::too_big((mtu - Ip6Header::LEN.min(mtu)) as u16).ask(pkt);
             return Ok(Next::IcmpError);
         }
@@ -128,11 +136,18 @@ impl PacketNode for Ip4Map {
             clamp(settings, pkt, seen.header.into());
         }
         let bytes = pkt.len();
-        // The relay's address, or what of its prefix is the router's.
-        encapsulate(pkt, settings, domain.internet(seen.ends.src), customer)?;
+        let relay = domain.internet(seen.ends.src);
         self.shared.count(TX, cx.thread(), *index, bytes);
+        if is_long && settings.frag_inner {
+            *pkt.scratch::<Cut>() = Cut::new(customer, class(settings, seen.class), domain.parameters.mtu);
+            return Ok(Next::Fragment);
+        }
+        // The relay's address, or what of its prefix is the router's.
+        encapsulate(pkt, settings, relay, customer)?;
         cx.count(Error::Valid, 1);
-        Ok(Next::Lookup)
+        let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
+        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }
 

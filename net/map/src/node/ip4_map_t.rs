@@ -22,6 +22,9 @@ pub enum Next {
     /// As an IPv6 packet.
     #[node("ip6-lookup")]
     Lookup,
+    /// The same, to a next hop that is set.
+    #[node("ip6-rewrite")]
+    Rewrite,
     /// It has come too far: its sender is told.
     #[node("ip4-icmp-error")]
     IcmpError,
@@ -108,6 +111,8 @@ impl PacketNode for Ip4MapT {
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), *index, bytes);
         cx.count(Error::Valid, 1);
-        Ok(Next::Lookup)
+        let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
+        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }

@@ -21,6 +21,9 @@ pub enum Next {
     /// Out of a tunnel.
     #[node("ip4-lookup")]
     Lookup,
+    /// The same, to a next hop that is set.
+    #[node("ip4-rewrite")]
+    Rewrite,
     /// Its sender is told that it may not send it.
     #[node("ip6-icmp-error")]
     IcmpError,
@@ -88,11 +91,13 @@ impl Ip6Map {
         }
         self.shared.count(RX, cx.thread(), index, pkt.len());
         cx.count(Error::Valid, 1);
-        Ok(Next::Lookup)
+        let hop = config.settings.ip4_next_hop.map(std::net::IpAddr::from);
+        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 
     /// An error about a tunnel's packet is told to the sender of the packet in the tunnel, from the address that is set.
-    fn relay(&self, pkt: &mut Packet<'_>, settings: &Settings) -> Result<(), Error> {
+    fn relay(pkt: &mut Packet<'_>, settings: &Settings) -> Result<(), Error> {
         const CARRIED: usize = Ip6Header::LEN + ICMP_HEADER;
         let source = settings.icmp_source.ok_or(Error::IcmpRelay)?;
         let bytes = pkt.data();
@@ -107,9 +112,8 @@ impl Ip6Map {
         let seen = carried4(inner)?;
         // RFC 2473, 8.2.
         let (kind, code, word) = match (kind, code) {
-            (1, _) => (3, 1, 0),
             (2, _) => (3, 4, mtu.saturating_sub(Ip6Header::LEN as u32).min(u16::MAX.into())),
-            (3, _) => (3, 1, 0),
+            (1 | 3, _) => (3, 1, 0),
             _ => return Err(Error::IcmpRelay),
         };
         let quoted: Vec<u8> = inner.iter().take(usize::from(seen.header) + 8).copied().collect();
@@ -145,7 +149,7 @@ impl PacketNode for Ip6Map {
         match ip6.protocol() {
             IpProtocol::IP_IN_IP => self.decapsulate(pkt, &ip6, cx),
             IpProtocol(TUNNEL_ICMP) if pkt.data().get(Ip6Header::LEN).is_some_and(|kind| *kind < 128) => {
-                self.relay(pkt, &config.settings)?;
+                Self::relay(pkt, &config.settings)?;
                 Ok(Next::Lookup)
             }
             // Pings of the relay, and what else is for the router.

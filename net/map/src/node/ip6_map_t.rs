@@ -22,6 +22,9 @@ pub enum Next {
     /// As an IPv4 packet.
     #[node("ip4-lookup")]
     Lookup,
+    /// The same, to a next hop that is set.
+    #[node("ip4-rewrite")]
+    Rewrite,
     /// Its sender is told why it does not go on.
     #[node("ip6-icmp-error")]
     IcmpError,
@@ -151,6 +154,8 @@ impl PacketNode for Ip6MapT {
         customers.translate(pkt, settings, src)?;
         self.shared.count(RX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        Ok(Next::Lookup)
+        let hop = config.settings.ip4_next_hop.map(std::net::IpAddr::from);
+        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }

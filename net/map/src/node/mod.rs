@@ -1,19 +1,22 @@
 //! Nodes.
 
+pub mod fragment;
 pub mod ip4_map;
 pub mod ip4_map_t;
 pub mod ip6_map;
 pub mod ip6_map_t;
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use shoal_adj::AdjTable;
 use shoal_buffer::slot::SlotKey;
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
+use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::counter::{Combined, Counters};
-use shoal_infra::Published;
+use shoal_infra::{Guard, Published};
 use shoal_nat::mss;
 use shoal_reassembly::L4;
 use shoal_translate46::{Fault, Kind, Seen};
@@ -82,6 +85,10 @@ pub struct Shared {
     pub config: Published<Config>,
     /// Packets of each domain: from customers, and to them.
     pub counters: [Combined; 2],
+    /// Forwarding tables.
+    pub fib: FibTables,
+    /// Adjacencies.
+    pub adjacencies: AdjTable,
     /// What the first fragment says.
     pub words: SlotKey<L4>,
 }
@@ -92,13 +99,33 @@ pub const RX: usize = 0;
 pub const TX: usize = 1;
 
 impl Shared {
-    pub(crate) fn new(counters: &Counters, words: SlotKey<L4>) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(
+        counters: &Counters,
+        (fib, adjacencies): (FibTables, AdjTable),
+        words: SlotKey<L4>,
+    ) -> io::Result<Arc<Self>> {
         let of = |name: &str| counters.combined(&format!("/map/{name}"), MOST_DOMAINS);
         Ok(Arc::new(Shared {
             config: Published::new(Config::default()),
             counters: [of("rx")?, of("tx")?],
+            fib,
+            adjacencies,
             words,
         }))
+    }
+
+    /// Has a packet go to a next hop that is known, whatever its destination is; whether it is known.
+    pub fn resolve(&self, next_hop: Option<IpAddr>, pkt: &mut Packet<'_>, guard: Guard<'_>) -> bool {
+        let leaf = match next_hop {
+            Some(IpAddr::V4(hop)) => self.fib.lookup(FibIndex::DEFAULT, hop.to_bits(), guard),
+            Some(IpAddr::V6(hop)) => self.fib.lookup_ip6(FibIndex::DEFAULT, hop.to_bits(), guard),
+            None => return false,
+        };
+        let adj = self.adjacencies.of_leaf(leaf, guard);
+        if adj.is_rewrite() {
+            pkt.meta_mut().adj = adj.own().0;
+        }
+        adj.is_rewrite()
     }
 
     /// A packet of a domain.
