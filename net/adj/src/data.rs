@@ -411,7 +411,7 @@ impl Adj {
     }
 
     fn has_next_hop(&self) -> bool {
-        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete)
+        matches!(self.kind(), AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Closed)
     }
 
     fn address(&self) -> IpAddr {

@@ -373,6 +373,29 @@ fn a_session_comes_up_its_next_hop_is_used_and_goes_down_in_time() {
 }
 
 #[test]
+fn a_neighbour_that_is_not_known_is_asked_for_although_its_session_is_down() {
+    let mut bed = bed();
+    let peer = Ipv4Addr::new(10, 0, 0, 77);
+    let key = SessionKey { peer: peer.into(), ..bed.key };
+    bed.bfd.add(key, parameters(50_000), None).unwrap();
+    let asks = |bed: &mut Bed| {
+        bed.router.advance(Duration::from_secs(2));
+        let is_arp = |frame: &Vec<u8>| frame[12..14] == [8, 6] && frame[38..42] == peer.octets();
+        bed.port.received().iter().any(is_arp)
+    };
+    assert!(asks(&mut bed));
+    // A route to it, by which nothing goes: the session's packets ask all the same.
+    let fib = bed.router.get::<Fib>();
+    let path = Path::next_hop(IpAddr::V4(peer), bed.port.index());
+    fib.add(FibIndex::DEFAULT, Bed::route("10.0.0.77/32"), Source::Cli, &[path]).unwrap();
+    assert!(asks(&mut bed));
+    bed.router.set_neighbour(&bed.port, peer, PEER_MAC);
+    bed.router.advance(Duration::from_secs(2));
+    let is_bfd = |frame: &Vec<u8>| frame[12..14] == [8, 0] && frame[30..34] == peer.octets();
+    assert!(bed.port.received().iter().any(is_bfd));
+}
+
+#[test]
 fn packets_of_strangers_are_dropped_and_counted() {
     let mut bed = bed();
     bed.bfd.add(bed.key, parameters(50_000), None).unwrap();

@@ -124,6 +124,15 @@ impl Datagram {
         self.inject(graph, node, Some(adj), data)
     }
 
+    /// The same by an adjacency of a neighbour that is not known, or not heard of lately: it is asked for.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes), or no buffer is free.
+    pub fn ask_by(&self, graph: &Graph, adj: AdjIndex, data: &[u8]) -> Result<(), DatagramError> {
+        let node = if self.destination.0.is_ipv4() { "ip4-arp" } else { "ip6-discover-neighbor" };
+        self.inject(graph, node, Some(adj), data)
+    }
+
     fn inject(
         &self,
         graph: &Graph,

@@ -86,13 +86,13 @@ type Make = fn(PacketBuilder) -> PacketBuilder;
 
 impl Bed {
     /// What a customer gets of what the server sends.
-    fn to_customer(&mut self, make: Make) -> Option<Vec<u8>> {
+    fn toward_customer(&mut self, make: Make) -> Option<Vec<u8>> {
         let packet = PacketBuilder::ethernet(FAR_MAC, self.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
         self.router.send(&self.far, make(packet).build());
         self.access.received().pop().map(|frame| frame[ETHER..].to_vec())
     }
 
-    fn to_server(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+    fn toward_server(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
         let frame = [&self.access.mac().0[..], &CE_MAC.0, &[0x86, 0xdd], packet].concat();
         self.router.send(&self.access, frame);
         self.far.received().pop().map(|frame| frame[ETHER..].to_vec())
@@ -101,7 +101,7 @@ impl Bed {
     fn tunnelled(&mut self, src: Ipv6Addr, inner: &[u8]) -> Option<Vec<u8>> {
         let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(src, relay());
         let packet = packet.protocol(IpProtocol::IP_IN_IP).payload(inner).build();
-        self.to_server(&packet[ETHER..])
+        self.toward_server(&packet[ETHER..])
     }
 }
 
@@ -133,7 +133,7 @@ fn is_whole6(ip: &[u8]) -> bool {
 #[test]
 fn tunnels_carry_packets_both_ways() {
     let mut bed = bed(Mode::Encapsulate);
-    let tunnel = bed.to_customer(|p| p.udp(53, PORT).payload(b"odd")).expect("it goes into the tunnel");
+    let tunnel = bed.toward_customer(|p| p.udp(53, PORT).payload(b"odd")).expect("it goes into the tunnel");
     let (outer, inner) = tunnel.split_at(Ip6Header::LEN);
     assert_eq!((outer[6], &outer[8..24], &outer[24..40]), (4, &relay().octets()[..], &ce().octets()[..]));
     assert!(is_whole4(inner) && inner[8] == 8);
@@ -160,7 +160,7 @@ fn tunnels_carry_packets_both_ways() {
     }
     assert!(bed.tunnelled(ce(), &customers(PORT + 256, udp)).is_none());
     assert_eq!(bed.router.error("ip6-map", "decap security check failed"), 4);
-    assert!(bed.to_customer(|p| p.udp(53, 1023)).is_none());
+    assert!(bed.toward_customer(|p| p.udp(53, 1023)).is_none());
     assert_eq!(bed.router.error("ip4-map", "encap security check failed"), 1);
     bed.map.set(|settings| settings.security_check = false);
     assert!(bed.tunnelled(thieves[0], &packet).is_some(), "when it is not checked");
@@ -204,7 +204,7 @@ fn translation_is_exact_both_ways() {
     ];
     let server = six("2001:db8:ffff:ff00:a:0:200:0");
     for make in kinds {
-        let packet = bed.to_customer(make).expect("it is translated");
+        let packet = bed.toward_customer(make).expect("it is translated");
         assert_eq!((&packet[8..24], &packet[24..40]), (&server.octets()[..], &ce().octets()[..]));
         assert!(is_whole6(&packet) && packet[7] == 8);
         // The way back.
@@ -215,14 +215,14 @@ fn translation_is_exact_both_ways() {
             answer.swap(40, 42);
             answer.swap(41, 43);
         }
-        let left = bed.to_server(&answer).expect("it is translated back");
+        let left = bed.toward_server(&answer).expect("it is translated back");
         assert_eq!((&left[12..16], &left[16..20]), (&CUSTOMER.octets()[..], &SERVER.octets()[..]));
         assert!(is_whole4(&left) && left[8] == 7, "{left:?}");
     }
-    assert!(bed.to_customer(|p| p.protocol(IpProtocol::GRE).payload(b"no ports")).is_none());
+    assert!(bed.toward_customer(|p| p.protocol(IpProtocol::GRE).payload(b"no ports")).is_none());
     assert_eq!(bed.router.error("ip4-map-t", "bad protocol"), 1);
     let thief = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(six("2001:db8:f0:c30:0:c612:c:4"), server);
-    assert!(bed.to_server(&thief.udp(PORT, 53).build()[ETHER..]).is_none());
+    assert!(bed.toward_server(&thief.udp(PORT, 53).build()[ETHER..]).is_none());
     assert_eq!(bed.router.error("ip6-map-t", "security check failed"), 1);
 }
 
@@ -238,9 +238,9 @@ fn errors_of_routers_on_the_way_need_a_source() {
     let pseudo = [&packet[8..40], &(body.len() as u32).to_be_bytes()[..], &[0, 0, 0, 58], &body].concat();
     let sum = checksum::checksum(&pseudo);
     packet[42..44].copy_from_slice(&sum.to_be_bytes());
-    assert!(is_whole6(&packet) && bed.to_server(&packet).is_none());
+    assert!(is_whole6(&packet) && bed.toward_server(&packet).is_none());
     bed.map.set_icmp_source(Ipv4Addr::new(192, 0, 2, 1));
-    let left = bed.to_server(&packet).expect("it is told");
+    let left = bed.toward_server(&packet).expect("it is told");
     assert!(is_whole4(&left));
     assert_eq!((left[20], left[21], &left[12..16]), (11, 0, &[192, 0, 2, 1][..]));
     assert_eq!((&left[40..44], &left[44..48]), (&SERVER.octets()[..], &CUSTOMER.octets()[..]));
@@ -266,7 +266,7 @@ fn random_packets_do_no_harm() {
             bed.router.send(&bed.far, frame);
         }
         bed.access.received();
-        assert!(bed.to_customer(|p| p.udp(53, PORT)).is_some(), "it works");
+        assert!(bed.toward_customer(|p| p.udp(53, PORT)).is_some(), "it works");
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is sent, and what is made of packets that came.
 
+use shoal_adj::AdjKind;
 use shoal_datagram::{Checksum, Datagram, DatagramError};
 use shoal_fib::FibIndex;
 
@@ -48,13 +49,13 @@ impl Bfd {
         }
     }
 
-    /// To a neighbour that is known a packet goes whatever the table says: it drops what else goes there while the session is
-    /// not up.
+    /// To a neighbour a packet goes whatever the table says: it drops what else goes there while the session is not up.
     fn send_to(&self, index: u32, datagram: &Datagram, bytes: &[u8]) -> Result<(), DatagramError> {
         let probe = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe);
-        match probe.filter(|probe| self.adjacencies.get(*probe).is_rewrite()) {
-            Some(probe) => datagram.send_by(&self.graph, probe, bytes),
-            None => datagram.send(&self.graph, bytes),
+        match probe.map(|probe| (probe, self.adjacencies.get(probe).kind())) {
+            Some((probe, AdjKind::Rewrite)) => datagram.send_by(&self.graph, probe, bytes),
+            Some((probe, AdjKind::Incomplete)) => datagram.ask_by(&self.graph, probe, bytes),
+            _ => datagram.send(&self.graph, bytes),
         }
     }
 
