@@ -391,8 +391,16 @@ fn a_neighbour_that_is_not_known_is_asked_for_although_its_session_is_down() {
     assert!(asks(&mut bed));
     bed.router.set_neighbour(&bed.port, peer, PEER_MAC);
     bed.router.advance(Duration::from_secs(2));
+    let dropped = bed.router.error("ip4-local", "ip4 source lookup miss");
     let is_bfd = |frame: &Vec<u8>| frame[12..14] == [8, 0] && frame[30..34] == peer.octets();
     assert!(bed.port.received().iter().any(is_bfd));
+    // What it sends is taken.
+    let control = ControlPacket { my_discr: 9, ..bed.peers_packet(State::Down) };
+    let control = ControlPacket { your_discr: 0, ..control };
+    let frame = PacketBuilder::ethernet(PEER_MAC, bed.port.mac()).ip4(peer, US).ttl(255);
+    bed.router.send(&bed.port, frame.udp(50_000, 3784).payload(&control.write(None)).build());
+    assert_eq!(bed.router.error("ip4-local", "ip4 source lookup miss"), dropped);
+    assert_eq!(bed.events.borrow().last(), Some(&State::Init));
 }
 
 #[test]

@@ -281,10 +281,8 @@ impl State {
             behind @ Place::Behind(..) => (*behind, *weight),
         };
         let led = if live { up } else { all };
-        let is_up = |(place, _): &Led| match place {
-            Place::Behind(i, a) => !self.has_failed(*i, Some(*a)) && (!live || self.is_up(*i, Some(*a))),
-            Place::On(_) => !live,
-        };
+        let is_up =
+            |(place, _): &Led| !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)));
         led.iter().map(behind).filter(is_up).collect()
     }
 
@@ -298,8 +296,7 @@ impl State {
             Via::Attached { interface, .. } => (interface, Place::On(interface), None),
             _ => return None,
         };
-        let open = !self.has_failed(interface, next_hop) && (!live || self.is_up(interface, next_hop));
-        open.then_some(place)
+        (!live || self.is_up(interface, next_hop)).then_some(place)
     }
 
     fn target(&self, place: Place, link: Link) -> Target {
@@ -334,10 +331,8 @@ impl State {
         };
         let next_hop = if let Via::NextHop { next_hop, .. } = via { Some(next_hop) } else { None };
         let decides = !matches!(via, Via::Local { .. });
-        let open = |interface| {
-            !self.has_failed(interface, next_hop) && (!live || !decides || self.is_up(interface, next_hop))
-        };
-        via.interface().is_none_or(open).then_some(target)
+        let interface = via.interface().filter(|_| live && decides);
+        interface.is_none_or(|interface| self.is_up(interface, next_hop)).then_some(target)
     }
 
     /// On a link between two there is one neighbour, whatever its address.
@@ -356,13 +351,11 @@ impl State {
     pub(crate) fn is_up(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
         let up = IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true);
         self.interfaces.data(interface).is_ok_and(|d| d.flags().all(up))
-            && next_hop.is_none_or(|next_hop| !self.down.contains(&(interface, next_hop)))
-    }
-
-    /// Whether what watches the path to a next hop found that it does not work: no route uses it then, not even for want of
-    /// another.
-    fn has_failed(&self, interface: SwIfIndex, next_hop: Option<IpAddr>) -> bool {
-        next_hop.is_some_and(|next_hop| self.failed.contains(&(Some(interface), next_hop)))
+            && next_hop.is_none_or(|next_hop| {
+                // A route that has no other way leads to it all the same: its adjacency is closed.
+                !self.down.contains(&(interface, next_hop))
+                    && !self.failed.contains(&(Some(interface), next_hop))
+            })
     }
 
     /// Points a list's adjacency to what was found.
