@@ -19,7 +19,7 @@ pub struct Parameters {
     pub ip6_src: Ip6Prefix,
     /// Bits of the IPv4 address and the port set in a customer's prefix.
     pub ea_bits: u8,
-    /// Ports below 2^(16 - offset) belong to nobody, unless it is 0.
+    /// Ports below 2^(16 - offset) are no customer's, unless it is 0.
     pub psid_offset: u8,
     /// Bits of the port set.
     pub psid_length: u8,

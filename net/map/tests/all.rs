@@ -149,7 +149,7 @@ fn tunnels_carry_packets_both_ways() {
     bed.router.send(&bed.access, frame.protocol(IpProtocol::IP_IN_IP).payload(&packet).build());
     assert_eq!(bed.far.received().pop().expect("it goes there")[..6], CE_MAC.0);
     bed.map.set(|settings| settings.ip4_next_hop = None);
-    // Others' addresses, ports and port sets, and ports that are nobody's.
+    // Others' addresses, ports and port sets, and ports that are no customer's.
     let thieves = [
         six("2001:db8:f0:c30:0:c612:1c:3"),
         six("2001:db8:f0:c40:0:c612:c:4"),

@@ -8,7 +8,7 @@ use super::{Fib, Reach};
 use crate::Via;
 
 impl Fib {
-    /// Somebody found out that a next hop cannot be reached, or can be again: routes with other ways avoid it while it
+    /// A next hop was found not to be reachable, or reachable again: routes with other ways avoid it while it
     /// is down. All next hops are up at first; one that is down is forgotten with its interface.
     pub fn set_next_hop(&self, interface: SwIfIndex, next_hop: IpAddr, reach: Reach) {
         let mut state = self.state.borrow_mut();

@@ -1,7 +1,7 @@
 //! `ip4-map`: packets to customers go into tunnels (MAP-E).
 //! features of `ip4-unicast` -> **ip4-map** -> ip6-lookup | ip4-icmp-error | the next feature
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
@@ -13,7 +13,7 @@ use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
 use super::fragment::Cut;
 use super::{Error, Shared, TX, Trace, begin_again, clamp, class, is_tcp, later};
-use crate::config::Settings;
+use crate::config::{Config, Settings};
 use crate::domain::Domain;
 
 /// The hop limit of tunnel packets.
@@ -48,7 +48,7 @@ pub(super) const ICMP_HEADER: usize = 8;
 
 /// The customer's port in a packet from the Internet: its destination's, an echo's identifier, or, of an ICMP error, the source
 /// port of the packet it carries, which the customer sent.
-pub(super) fn customers_port(seen: &Seen<std::net::Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
+pub(super) fn customers_port(seen: &Seen<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => Ok(seen.ends.dport),
         Kind::Error => {
@@ -60,17 +60,36 @@ pub(super) fn customers_port(seen: &Seen<std::net::Ipv4Addr>, bytes: &[u8]) -> R
     }
 }
 
-/// Where a packet of the Internet to a customer goes in IPv6.
-pub(super) fn customer(
-    domain: &Domain,
-    seen: &Seen<std::net::Ipv4Addr>,
-    bytes: &[u8],
-) -> Result<(Ipv6Addr, u16), Error> {
-    let port = if domain.needs_port() { customers_port(seen, bytes)? } else { seen.ends.dport };
+/// A packet to a customer.
+pub(super) struct ToCustomer<'c> {
+    /// Its domain's number.
+    pub index: u32,
+    /// Its domain.
+    pub domain: &'c Domain,
+    /// What the packet is.
+    pub seen: Seen<Ipv4Addr>,
+    /// The customer's IPv6 address.
+    pub customer: Ipv6Addr,
+    /// The customer's port.
+    pub port: u16,
+}
+
+/// Reads a packet; `None`: it is for no customer.
+pub(super) fn to_customer<'c>(
+    shared: &Shared,
+    config: &'c Config,
+    pkt: &Packet<'_>,
+) -> Result<Option<ToCustomer<'c>>, Error> {
+    let dst = pkt.header::<Ip4Header>().ok_or(Error::Malformed)?.dst();
+    let Some((index, domain)) = config.by_ip4(dst) else { return Ok(None) };
+    let mut seen = read4(pkt.data())?;
+    later(shared, pkt, &mut seen)?;
+    let port = if domain.needs_port() { customers_port(&seen, pkt.data())? } else { seen.ends.dport };
     if !domain.is_served(port) {
         return Err(Error::EncapSecCheck);
     }
-    Ok((domain.customer(seen.ends.dst, port).ok_or(Error::NoBinding)?, port))
+    let customer = domain.customer(dst, port).ok_or(Error::NoBinding)?;
+    Ok(Some(ToCustomer { index: *index, domain, seen, customer, port }))
 }
 
 /// A packet that leaves its cutting to a device cannot do so in a tunnel; checksums are completed.
@@ -111,16 +130,12 @@ impl PacketNode for Ip4Map {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Err(Error::Malformed) };
-        let (ttl, dst) = (ip.ttl(), ip.dst());
-        let Some((index, domain)) = config.by_ip4(dst) else {
+        let Some(found) = to_customer(&self.shared, config, pkt)? else {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         };
-        let mut seen = read4(pkt.data())?;
-        later(&self.shared, pkt, &mut seen)?;
-        let (customer, port) = customer(domain, &seen, pkt.data())?;
-        cx.trace(pkt, || Trace { domain: *index, port });
-        if ttl <= 1 {
+        let ToCustomer { index, domain, seen, customer, port } = found;
+        cx.trace(pkt, || Trace { domain: index, port });
+        if seen.hops <= 1 {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
@@ -137,7 +152,7 @@ impl PacketNode for Ip4Map {
         }
         let bytes = pkt.len();
         let relay = domain.internet(seen.ends.src);
-        self.shared.count(TX, cx.thread(), *index, bytes);
+        self.shared.count(TX, cx.thread(), index, bytes);
         if is_long && settings.frag_inner {
             *pkt.scratch::<Cut>() = Cut::new(customer, class(settings, seen.class), domain.parameters.mtu);
             return Ok(Next::Fragment);

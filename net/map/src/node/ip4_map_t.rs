@@ -8,11 +8,10 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip4::IcmpError;
-use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried4, error_to6, read4, to6};
-use shoal_wire::Ip4Header;
+use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried4, error_to6, to6};
 
-use super::ip4_map::{ICMP_HEADER, customer};
-use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, later, replace};
+use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
+use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -89,16 +88,12 @@ impl PacketNode for Ip4MapT {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Err(Error::Malformed) };
-        let (ttl, dst) = (ip.ttl(), ip.dst());
-        let Some((index, domain)) = config.by_ip4(dst) else {
+        let Some(found) = to_customer(&self.shared, config, pkt)? else {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         };
-        let mut seen = read4(pkt.data())?;
-        later(&self.shared, pkt, &mut seen)?;
-        let (customer, port) = customer(domain, &seen, pkt.data())?;
-        cx.trace(pkt, || Trace { domain: *index, port });
-        if ttl <= 1 {
+        let ToCustomer { index, domain, seen, customer, port } = found;
+        cx.trace(pkt, || Trace { domain: index, port });
+        if seen.hops <= 1 {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
@@ -109,7 +104,7 @@ impl PacketNode for Ip4MapT {
         }
         let bytes = pkt.len();
         Self::translate(pkt, (config, domain), &seen, customer)?;
-        self.shared.count(TX, cx.thread(), *index, bytes);
+        self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
         let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
         let is_known = self.shared.resolve(hop, pkt, cx.guard());
