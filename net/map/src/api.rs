@@ -1,6 +1,7 @@
 //! Messages: `map.api`.
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
@@ -196,7 +197,7 @@ impl From<Shown> for MapDomainDetails {
 impl Get for MapDomainsGet {
     fn get(self, call: &Call) -> Result<(Vec<MapDomainDetails>, MapDomainsGetReply), Retval> {
         let from = if self.cursor == u32::MAX { 0 } else { self.cursor };
-        let mut left = map(call)?.domains(from).into_iter();
+        let mut left = map(call)?.domains(from, PAGE + 1).into_iter();
         let details = left.by_ref().take(PAGE).map(MapDomainDetails::from).collect();
         let (retval, cursor) = left.next().map_or((0, u32::MAX), |next| (Retval::EAGAIN.0, next.index));
         Ok((details, MapDomainsGetReply { retval, cursor }))
@@ -210,7 +211,7 @@ pub struct MapDomainDump {}
 
 impl Dump for MapDomainDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = MapDomainDetails> + 'static {
-        let all = map(call).map(|map| map.domains(0)).unwrap_or_default();
+        let all = map(call).map(|map| map.all()).unwrap_or_default();
         all.into_iter().map(MapDomainDetails::from)
     }
 }
@@ -233,7 +234,7 @@ pub struct MapRuleDetails {
 impl Dump for MapRuleDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = MapRuleDetails> + 'static {
         let domain = map(call).ok().and_then(|map| map.domain(self.domain_index).ok());
-        let rules = domain.map(|shown| shown.domain.rules.clone()).unwrap_or_default();
+        let rules = domain.map(|shown| BTreeMap::clone(&shown.rules)).unwrap_or_default();
         rules.into_iter().map(|(psid, ip6_dst)| MapRuleDetails { ip6_dst, psid })
     }
 }
@@ -273,7 +274,7 @@ pub struct MapSummaryStatsReply {
 
 impl Request for MapSummaryStats {
     fn handle(self, call: &Call) -> Result<MapSummaryStatsReply, Retval> {
-        let all = map(call)?.domains(0);
+        let all = map(call)?.all();
         let sum = |of: fn(&Shown) -> u64| all.iter().map(of).sum::<u64>();
         Ok(MapSummaryStatsReply {
             retval: 0,

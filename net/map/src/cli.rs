@@ -220,7 +220,7 @@ fn row(shown: &Shown, counters: bool) -> Row {
         mtu: *mtu,
         rx,
         tx,
-        rules: shown.domain.rules.iter().map(rule).collect(),
+        rules: shown.rules.iter().map(rule).collect(),
         counters,
     }
 }
@@ -229,7 +229,7 @@ fn show_domain(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (map, counters) = (control.get::<Map>()?, args.has("counters"));
     let all = match args.opt("index")? {
         Some(index) => vec![map.domain(index).map_err(|e| failed(&e))?],
-        None => map.domains(0),
+        None => map.all(),
     };
     Ok(Output::view(View(all.iter().map(|shown| row(shown, counters)).collect())))
 }
@@ -282,13 +282,13 @@ struct Stats {
 
 fn show_stats(control: &Control, _: &Args) -> Result<Output, CliError> {
     let map = control.get::<Map>()?;
-    let (all, settings) = (map.domains(0), map.settings());
+    let (all, settings) = (map.all(), map.settings());
     let sum = |way: usize| {
         all.iter().filter_map(|shown| shown.counts.get(way)).fold((0, 0), |(p, b), (np, nb)| (p + np, b + nb))
     };
     Ok(Output::view(Stats {
         domains: all.len(),
-        rules: all.iter().map(|shown| shown.domain.rules.len()).sum(),
+        rules: all.iter().map(|shown| shown.rules.len()).sum(),
         ip6_next_hop: settings.ip6_next_hop,
         ip4_next_hop: settings.ip4_next_hop,
         traffic_class: if settings.tc_copy { "copy".into() } else { format!("{:x}", settings.tc_class) },

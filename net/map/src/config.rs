@@ -1,8 +1,10 @@
 //! What packets read of the configuration: domains by address, and parameters of all.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+
+use shoal_nat::Shards;
 
 use crate::domain::Domain;
 
@@ -54,17 +56,24 @@ impl Default for Settings {
 /// A domain and its number.
 pub type Numbered = (u32, Arc<Domain>);
 
-/// What packets read.
+/// What packets read. A copy is cheap, and so is a change of it, however many domains there are.
 #[derive(Clone, Default, Debug)]
 pub struct Config {
     /// Parameters.
     pub settings: Settings,
-    ip4: HashMap<(u8, u32), Numbered>,
-    ip4_lengths: BTreeSet<u8>,
-    /// Several domains may have one relay.
-    ip6: HashMap<(u8, u128), Vec<Numbered>>,
-    ip6_lengths: BTreeSet<u8>,
+    /// Domains by their IPv4 prefix: the first one with it has its packets.
+    ip4: Shards<(u8, u32), Vec<Numbered>>,
+    ip4_lengths: Lengths,
+    /// How many domains have an `ip6-src`.
+    ip6: Shards<(u8, u128), u32>,
+    ip6_lengths: Lengths,
+    domains: Shards<u32, Arc<Domain>>,
+    /// Customers whose address does not say which IPv4 address they have: domains that have them.
+    customers: Shards<u128, Vec<u32>>,
 }
+
+/// How many domains have prefixes of a length.
+type Lengths = BTreeMap<u8, u32>;
 
 fn mask4(len: u8) -> u32 {
     u32::MAX.checked_shl(u32::from(32 - len.min(32))).unwrap_or(0)
@@ -74,40 +83,123 @@ fn mask6(len: u8) -> u128 {
     u128::MAX.checked_shl(u32::from(128 - len.min(128))).unwrap_or(0)
 }
 
+fn keys(domain: &Domain) -> ((u8, u32), (u8, u128)) {
+    let (ip4, src) = (domain.parameters.ip4, domain.parameters.ip6_src);
+    ((ip4.len(), ip4.network().to_bits()), (src.len(), src.network().to_bits()))
+}
+
+/// One more of a length, or one less.
+fn count(lengths: &mut Lengths, len: u8, more: bool) {
+    let count = lengths.entry(len).or_default();
+    *count = if more { *count + 1 } else { count.saturating_sub(1) };
+    lengths.retain(|_, count| *count > 0);
+}
+
+/// Puts a domain among others, in the order of their numbers, or takes it out.
+fn change(all: &mut Shards<(u8, u32), Vec<Numbered>>, key: (u8, u32), index: u32, new: Option<&Arc<Domain>>) {
+    let mut there = all.get(&key).cloned().unwrap_or_default();
+    there.retain(|(other, _)| *other != index);
+    if let Some(domain) = new {
+        let at = there.partition_point(|(other, _)| *other < index);
+        there.insert(at, (index, Arc::clone(domain)));
+    }
+    if !there.is_empty() {
+        all.insert(key, there);
+    } else if all.get(&key).is_some() {
+        all.remove(&key);
+    }
+}
+
 impl Config {
-    /// Of these domains.
-    pub fn new(settings: Settings, domains: impl Iterator<Item = Numbered>) -> Config {
-        let mut config = Config { settings, ..Config::default() };
-        for (index, domain) in domains {
-            let (ip4, src) = (domain.parameters.ip4, domain.parameters.ip6_src);
-            config.ip4_lengths.insert(ip4.len());
-            // Of two with the same addresses the first counts.
-            let key = (ip4.len(), ip4.network().to_bits());
-            config.ip4.entry(key).or_insert_with(|| (index, Arc::clone(&domain)));
-            config.ip6_lengths.insert(src.len());
-            config.ip6.entry((src.len(), src.network().to_bits())).or_default().push((index, domain));
+    /// A domain comes, or one that is there has changed.
+    pub fn insert(&mut self, index: u32, domain: &Arc<Domain>) {
+        self.set(index, domain, true);
+    }
+
+    /// A domain goes.
+    pub fn remove(&mut self, index: u32, domain: &Arc<Domain>) {
+        self.set(index, domain, false);
+    }
+
+    fn set(&mut self, index: u32, domain: &Arc<Domain>, is_there: bool) {
+        let (ip4, ip6) = keys(domain);
+        let was_there = self.ip4.get(&ip4).is_some_and(|all| all.iter().any(|(other, _)| *other == index));
+        let new = is_there.then_some(domain);
+        change(&mut self.ip4, ip4, index, new);
+        if was_there != is_there {
+            count(&mut self.ip4_lengths, ip4.0, is_there);
+            count(&mut self.ip6_lengths, ip6.0, is_there);
+            let used = self.ip6.get(&ip6).copied().unwrap_or(0);
+            let used = if is_there { used + 1 } else { used.saturating_sub(1) };
+            if used > 0 {
+                self.ip6.insert(ip6, used);
+            } else {
+                self.ip6.remove(&ip6);
+            }
         }
-        config
+        if is_there {
+            self.domains.insert(index, Arc::clone(domain));
+        } else if was_there {
+            self.domains.remove(&index);
+        }
+        if domain.parameters.ip6.len() == 128 {
+            self.set_customer(domain.parameters.ip6.addr(), index, is_there);
+        }
+    }
+
+    /// A customer has an address of its own in a domain, or has it no longer.
+    pub fn set_customer(&mut self, address: Ipv6Addr, index: u32, is_there: bool) {
+        let key = address.to_bits();
+        let mut there = self.customers.get(&key).cloned().unwrap_or_default();
+        there.retain(|other| *other != index);
+        if is_there {
+            there.push(index);
+        }
+        if !there.is_empty() {
+            self.customers.insert(key, there);
+        } else if self.customers.get(&key).is_some() {
+            self.customers.remove(&key);
+        }
+    }
+
+    /// Whether a customer has this address of its own in a domain.
+    pub fn has_customer(&self, address: Ipv6Addr, index: u32) -> bool {
+        self.customers.get(&address.to_bits()).is_some_and(|all| all.contains(&index))
+    }
+
+    /// Domains that an IPv4 address is in, those with the longest prefix first.
+    fn all_by_ip4(&self, address: Ipv4Addr) -> impl Iterator<Item = &Numbered> {
+        let bits = address.to_bits();
+        let of = move |len: &u8| self.ip4.get(&(*len, bits & mask4(*len)));
+        self.ip4_lengths.keys().rev().filter_map(of).flatten()
     }
 
     /// The domain that an IPv4 address belongs to.
     pub fn by_ip4(&self, address: Ipv4Addr) -> Option<&Numbered> {
-        let bits = address.to_bits();
-        self.ip4_lengths.iter().rev().find_map(|len| self.ip4.get(&(*len, bits & mask4(*len))))
+        self.all_by_ip4(address).next()
     }
 
-    /// Domains whose Internet an IPv6 address is in.
-    pub fn by_ip6(&self, address: Ipv6Addr) -> &[Numbered] {
+    /// Whether an IPv6 address stands for the Internet in some domain.
+    pub fn is_internet(&self, address: Ipv6Addr) -> bool {
         let bits = address.to_bits();
-        let mut lengths = self.ip6_lengths.iter().rev();
-        lengths.find_map(|len| self.ip6.get(&(*len, bits & mask6(*len)))).map_or(&[], Vec::as_slice)
+        self.ip6_lengths.keys().any(|len| self.ip6.get(&(*len, bits & mask6(*len))).is_some())
     }
 
-    /// Of these the one that the IPv4 address of a customer belongs to, or the first.
-    pub fn of_customer(&self, of: &[Numbered], address: impl Fn(&Domain) -> Ipv4Addr) -> Option<Numbered> {
-        let fits = |(index, domain): &&Numbered| {
-            self.by_ip4(address(domain)).is_some_and(|(other, _)| other == index)
-        };
-        of.iter().find(fits).or(of.first()).cloned()
+    /// The domain of a customer who sends to the Internet; `inner`: the IPv4 address of a packet in a tunnel.
+    pub fn of_customer(
+        &self,
+        internet: Ipv6Addr,
+        customer: Ipv6Addr,
+        inner: Option<Ipv4Addr>,
+    ) -> Option<(u32, &Arc<Domain>)> {
+        let fits = |(_, domain): &(u32, &Arc<Domain>)| domain.parameters.ip6_src.contains(internet);
+        let with_domain = |index: &u32| Some((*index, self.domains.get(index)?));
+        let all = self.customers.get(&customer.to_bits()).map_or(&[][..], Vec::as_slice);
+        let named = all.iter().filter_map(with_domain).find(fits);
+        // RFC 7597, 6: a customer's IPv6 address has its IPv4 address in it.
+        let embedded = Ipv4Addr::from_bits((customer.to_bits() >> 16) as u32);
+        let by_ip4 =
+            || self.all_by_ip4(inner.unwrap_or(embedded)).map(|(index, domain)| (*index, domain)).find(fits);
+        named.or_else(by_ip4)
     }
 }

@@ -1,7 +1,7 @@
 //! The control plane: domains, rules, parameters, interfaces.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,8 +22,6 @@ use crate::node::ip6_map::Ip6Map;
 use crate::node::ip6_map_t::Ip6MapT;
 use crate::node::{MOST_DOMAINS, RX, Shared, TX};
 
-/// Rules of a domain: there is one port set for each at most.
-const MOST_RULES: usize = 1 << 16;
 /// Who uses shallow reassembly.
 const USER: &str = "map";
 
@@ -72,8 +70,16 @@ pub struct Shown {
     pub index: u32,
     /// The domain.
     pub domain: Arc<Domain>,
+    /// Port sets with an address of their own.
+    pub rules: Rc<BTreeMap<u16, Ipv6Addr>>,
     /// Packets and bytes from customers, and to them.
     pub counts: [(u64, u64); 2],
+}
+
+/// What is kept of a domain.
+struct Held {
+    domain: Arc<Domain>,
+    rules: Rc<BTreeMap<u16, Ipv6Addr>>,
 }
 
 /// MAP of this router.
@@ -81,7 +87,10 @@ pub struct Map {
     interfaces: Rc<Interfaces>,
     reassembly: Rc<Reassembly>,
     shared: Arc<Shared>,
-    domains: RefCell<BTreeMap<u32, Arc<Domain>>>,
+    domains: RefCell<BTreeMap<u32, Held>>,
+    /// Numbers of domains that have gone.
+    free: RefCell<BTreeSet<u32>>,
+    config: RefCell<Config>,
     settings: Cell<Settings>,
     on: RefCell<BTreeMap<SwIfIndex, Mode>>,
 }
@@ -121,6 +130,8 @@ impl Map {
             reassembly,
             shared,
             domains: RefCell::default(),
+            free: RefCell::default(),
+            config: RefCell::default(),
             settings: Cell::default(),
             on: RefCell::default(),
         });
@@ -133,10 +144,10 @@ impl Map {
         Ok(map)
     }
 
-    fn publish(&self) {
-        let domains = self.domains.borrow();
-        let all = domains.iter().map(|(index, domain)| (*index, Arc::clone(domain)));
-        self.shared.config.replace(Config::new(self.settings.get(), all));
+    fn publish(&self, f: impl FnOnce(&mut Config)) {
+        let mut config = self.config.borrow_mut();
+        f(&mut config);
+        self.shared.config.replace(config.clone());
     }
 
     /// Makes a domain; its number.
@@ -144,20 +155,19 @@ impl Map {
     /// # Errors
     /// Its parameters do not fit, or there are too many.
     pub fn add_domain(&self, parameters: Parameters) -> Result<u32, MapError> {
-        let domain = Domain::new(parameters)?;
+        let domain = Arc::new(Domain::new(parameters)?);
         let mut domains = self.domains.borrow_mut();
         if domains.len() >= MOST_DOMAINS {
             return Err(MapError::Full(domains.len()));
         }
-        let free = domains.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
-        let index = free.unwrap_or(domains.len() as u32);
-        domains.insert(index, Arc::new(domain));
+        let index = self.free.borrow_mut().pop_first().unwrap_or(domains.len() as u32);
+        domains.insert(index, Held { domain: Arc::clone(&domain), rules: Rc::default() });
         drop(domains);
         for counter in &self.shared.counters {
             counter.ensure(index as usize + 1);
             counter.zero(index as usize);
         }
-        self.publish();
+        self.publish(|config| config.insert(index, &domain));
         Ok(index)
     }
 
@@ -166,38 +176,44 @@ impl Map {
     /// # Errors
     /// There is none.
     pub fn del_domain(&self, index: u32) -> Result<(), MapError> {
-        self.domains.borrow_mut().remove(&index).ok_or(MapError::NoDomain(index))?;
-        self.publish();
-        Ok(())
-    }
-
-    fn change(
-        &self,
-        index: u32,
-        f: impl FnOnce(&mut Domain) -> Result<(), MapError>,
-    ) -> Result<(), MapError> {
-        let mut domains = self.domains.borrow_mut();
-        let domain = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
-        f(Arc::make_mut(domain))?;
-        drop(domains);
-        self.publish();
+        let Held { domain, rules } =
+            self.domains.borrow_mut().remove(&index).ok_or(MapError::NoDomain(index))?;
+        self.free.borrow_mut().insert(index);
+        self.publish(|config| {
+            config.remove(index, &domain);
+            for address in rules.values() {
+                config.set_customer(*address, index, false);
+            }
+        });
         Ok(())
     }
 
     /// Gives a port set an address of its own.
     ///
     /// # Errors
-    /// There is no such domain or port set, or the domain's addresses follow from bits.
+    /// There is no such domain or port set, its addresses follow from bits, or another port set has the address.
     pub fn add_rule(&self, index: u32, psid: u16, address: Ipv6Addr) -> Result<(), MapError> {
-        self.change(index, |domain| {
-            let Parameters { ea_bits, psid_length, .. } = domain.parameters;
-            let is_none = u32::from(psid) >= 1u32.checked_shl(psid_length.into()).unwrap_or(0);
-            if ea_bits > 0 || is_none || domain.rules.len() >= MOST_RULES {
-                return Err(MapError::Rule(index, psid));
+        let mut domains = self.domains.borrow_mut();
+        let Held { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
+        let Parameters { ea_bits, psid_length, .. } = domain.parameters;
+        let is_none = u32::from(psid) >= 1u32.checked_shl(psid_length.into()).unwrap_or(0);
+        let is_anothers =
+            rules.get(&psid) != Some(&address) && self.config.borrow().has_customer(address, index);
+        if ea_bits > 0 || is_none || is_anothers {
+            return Err(MapError::Rule(index, psid));
+        }
+        let old = Rc::make_mut(rules).insert(psid, address);
+        Arc::make_mut(domain).rules.insert(psid, address);
+        let domain = Arc::clone(domain);
+        drop(domains);
+        self.publish(|config| {
+            config.insert(index, &domain);
+            if let Some(old) = old {
+                config.set_customer(old, index, false);
             }
-            domain.rules.insert(psid, address);
-            Ok(())
-        })
+            config.set_customer(address, index, true);
+        });
+        Ok(())
     }
 
     /// Takes a port set's address away.
@@ -205,9 +221,17 @@ impl Map {
     /// # Errors
     /// There is no such domain or rule.
     pub fn del_rule(&self, index: u32, psid: u16) -> Result<(), MapError> {
-        self.change(index, |domain| {
-            domain.rules.remove(&psid).map(|_| ()).ok_or(MapError::NoRule(index, psid))
-        })
+        let mut domains = self.domains.borrow_mut();
+        let Held { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
+        let old = Rc::make_mut(rules).remove(&psid).ok_or(MapError::NoRule(index, psid))?;
+        Arc::make_mut(domain).rules.remove(&psid);
+        let domain = Arc::clone(domain);
+        drop(domains);
+        self.publish(|config| {
+            config.insert(index, &domain);
+            config.set_customer(old, index, false);
+        });
+        Ok(())
     }
 
     /// Parameters of all domains.
@@ -220,7 +244,7 @@ impl Map {
         let mut settings = self.settings.get();
         f(&mut settings);
         self.settings.set(settings);
-        self.publish();
+        self.publish(|config| config.settings = settings);
     }
 
     /// Does MAP on an interface, or does so no more.
@@ -270,21 +294,26 @@ impl Map {
     /// # Errors
     /// There is none.
     pub fn domain(&self, index: u32) -> Result<Shown, MapError> {
-        let domain = self.domains.borrow().get(&index).cloned().ok_or(MapError::NoDomain(index))?;
-        Ok(self.shown(index, domain))
+        let domains = self.domains.borrow();
+        domains.get(&index).map(|held| self.shown(index, held)).ok_or(MapError::NoDomain(index))
     }
 
-    fn shown(&self, index: u32, domain: Arc<Domain>) -> Shown {
+    fn shown(&self, index: u32, held: &Held) -> Shown {
         let of =
             |way: usize| self.shared.counters.get(way).map_or((0, 0), |counter| counter.sum(index as usize));
-        Shown { index, domain, counts: [of(RX), of(TX)] }
+        let (domain, rules) = (Arc::clone(&held.domain), Rc::clone(&held.rules));
+        Shown { index, domain, rules, counts: [of(RX), of(TX)] }
     }
 
-    /// All domains from a number on.
-    pub fn domains(&self, from: u32) -> Vec<Shown> {
-        let all: Vec<(u32, Arc<Domain>)> =
-            self.domains.borrow().range(from..).map(|(index, domain)| (*index, Arc::clone(domain))).collect();
-        all.into_iter().map(|(index, domain)| self.shown(index, domain)).collect()
+    /// Domains from a number on, so many at most.
+    pub fn domains(&self, from: u32, most: usize) -> Vec<Shown> {
+        let domains = self.domains.borrow();
+        domains.range(from..).take(most).map(|(index, held)| self.shown(*index, held)).collect()
+    }
+
+    /// All domains.
+    pub fn all(&self) -> Vec<Shown> {
+        self.domains(0, usize::MAX)
     }
 
     /// The address from which ICMP errors are relayed.

@@ -1,8 +1,8 @@
 //! A domain: how addresses and ports of customers follow from each other (RFC 7597, 5).
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use shoal_nat::Shards;
 use shoal_wire::{Ip4Prefix, Ip6Prefix};
 
 /// Bits of an IPv6 address that MAP gives a customer: the interface identifier is the rest.
@@ -52,12 +52,12 @@ pub enum Unfit {
 }
 
 /// A domain.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Domain {
     /// What an operator says of it.
     pub parameters: Parameters,
     /// Port sets with an address of their own; there are none, or one for each port set that is served.
-    pub rules: BTreeMap<u16, Ipv6Addr>,
+    pub rules: Shards<u16, Ipv6Addr>,
     suffix_shift: u8,
     suffix_len: u8,
     psid_shift: u8,
@@ -100,7 +100,7 @@ impl Domain {
             return Err(Unfit::Source(source));
         }
         let psid_shift = 16 - ports;
-        Ok(Domain { parameters, rules: BTreeMap::new(), suffix_shift, suffix_len, psid_shift, is_prefix })
+        Ok(Domain { parameters, rules: Shards::default(), suffix_shift, suffix_len, psid_shift, is_prefix })
     }
 
     /// The port set of a port.

@@ -17,7 +17,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     // Numbers are given in order: a gap is filled by a domain that goes.
     let mut next = 0;
     let mut gaps = Vec::new();
-    for shown in map.domains(0) {
+    for shown in map.all() {
         let Parameters { ip4, ip6, ip6_src, ea_bits, psid_offset, psid_length, mtu, tag } =
             &shown.domain.parameters;
         while next < shown.index {
@@ -39,7 +39,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             }
         }
         line(text);
-        for (psid, address) in &shown.domain.rules {
+        for (psid, address) in &*shown.rules {
             line(format!("map add rule index {} psid {psid} ip6-dst {address}", shown.index));
         }
     }

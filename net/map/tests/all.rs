@@ -194,6 +194,39 @@ fn packets_too_large_for_a_domain_are_cut_or_told_of() {
 }
 
 #[test]
+fn many_domains_with_one_relay_and_rules_find_their_customers() {
+    let mut bed = bed(Mode::Encapsulate);
+    for n in 0..2000u32 {
+        let ip4 = Ipv4Addr::from_bits(0xcb00_0000 + n);
+        let ruled = Parameters {
+            ip4: format!("{ip4}/32").parse().unwrap(),
+            ea_bits: 0,
+            ..parameters("2001:db8:ffff::1/128")
+        };
+        assert_eq!(bed.map.add_domain(ruled), Ok(n + 1));
+    }
+    let customer = six("2001:db8:f0:77::1");
+    for psid in 0..16 {
+        let address = Ipv6Addr::from_bits(customer.to_bits() + u128::from(psid));
+        bed.map.add_rule(1001, psid, address).unwrap();
+    }
+    let host = Ipv4Addr::from_bits(0xcb00_0000 + 1000);
+    let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip4(host, SERVER).ttl(9).udp(PORT, 53).build();
+    let third = Ipv6Addr::from_bits(customer.to_bits() + 3);
+    assert!(bed.tunnelled(third, &packet[ETHER..]).is_some());
+    assert!(bed.tunnelled(customer, &packet[ETHER..]).is_none(), "another port set's address");
+    let to = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, host).ttl(9).udp(53, PORT);
+    bed.router.send(&bed.far, to.build());
+    assert_eq!(bed.access.received().pop().unwrap()[ETHER + 24..ETHER + 40], third.octets());
+    bed.map.del_rule(1001, 3).unwrap();
+    assert!(bed.tunnelled(third, &packet[ETHER..]).is_none());
+    bed.map.del_domain(1001).unwrap();
+    assert!(bed.tunnelled(customer, &packet[ETHER..]).is_none());
+    assert_eq!(bed.router.error("ip6-map", "no domain"), 1);
+    assert!(bed.tunnelled(ce(), &customers(PORT, udp)).is_some(), "others are as before");
+}
+
+#[test]
 fn translation_is_exact_both_ways() {
     let mut bed = bed(Mode::Translate);
     let kinds: [Make; 4] = [
@@ -290,6 +323,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     map.del_domain(1).unwrap();
     map.add_rule(2, 3, ce()).unwrap();
     assert_eq!(map.add_rule(2, 16, ce()), Err(MapError::Rule(2, 16)));
+    assert_eq!(map.add_rule(2, 4, ce()), Err(MapError::Rule(2, 4)), "two port sets at one address");
     assert_eq!(map.del_rule(2, 4), Err(MapError::NoRule(2, 4)));
     map.set(|settings| (settings.tcp_mss, settings.tc_copy, settings.tc_class) = (1300, false, 32));
     let call = Call::local(bed.router.control());

@@ -67,14 +67,14 @@ impl Ip6Map {
             return Err(Error::Malformed);
         }
         let src = seen.ends.src;
-        let candidates = config.by_ip6(ip6.dst());
-        let (index, domain) = config.of_customer(candidates, |_| src).ok_or(Error::NoDomain)?;
+        let found = config.of_customer(ip6.dst(), ip6.src(), Some(src));
+        let (index, domain) = found.ok_or(Error::NoDomain)?;
         let first = seen.is_first();
         let port = if domain.needs_port() && first { customers_port(&seen, inner)? } else { seen.ends.sport };
         cx.trace(pkt, || Trace { domain: index, port });
         // Of later fragments the port is not known: nothing can be said of them where customers share an address.
         let is_checked = settings.security_check && (first || !domain.needs_port());
-        if is_checked && !is_genuine(&domain, ip6.src(), src, port)
+        if is_checked && !is_genuine(domain, ip6.src(), src, port)
             || (!first && settings.security_check_fragments && domain.needs_port())
         {
             if settings.icmp6_unreachables {
@@ -143,7 +143,7 @@ impl PacketNode for Ip6Map {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
         let ip6 = pkt.header::<Ip6Header>().copied().ok_or(Error::Malformed)?;
-        if config.by_ip6(ip6.dst()).is_empty() {
+        if !config.is_internet(ip6.dst()) {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
         match ip6.protocol() {

@@ -113,8 +113,7 @@ impl PacketNode for Ip6MapT {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
         let ip6 = pkt.header::<Ip6Header>().copied().ok_or(Error::Malformed)?;
-        let candidates = config.by_ip6(ip6.dst());
-        if candidates.is_empty() {
+        if !config.is_internet(ip6.dst()) {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
         let mut seen = read6(pkt.data())?;
@@ -126,7 +125,7 @@ impl PacketNode for Ip6MapT {
             None
         };
         let customer = carried.map_or(ip6.src(), |carried| carried.ends.dst);
-        let found = config.of_customer(candidates, |domain| domain.of_customer(customer));
+        let found = config.of_customer(ip6.dst(), customer, None);
         let (index, domain) = found.ok_or(Error::NoDomain)?;
         let port = match (seen.kind, &carried) {
             // The customer was to receive the packet that its error is about.
@@ -140,7 +139,7 @@ impl PacketNode for Ip6MapT {
             IcmpError::HOP_LIMIT.ask(pkt);
             return Ok(Next::IcmpError);
         }
-        let customers = Customers { domain: &domain, seen: &seen, carried, port };
+        let customers = Customers { domain, seen: &seen, carried, port };
         let settings = &config.settings;
         let src = match customers.source(settings) {
             Ok(src) => src,
