@@ -171,6 +171,8 @@ kill -9 "$router"
 wait "$router" 2>/dev/null
 router=
 await 5 in_a ping -c 1 -W 1 10.0.1.9 || fail "the host is cut off by a router that died"
+# On a fast machine all that takes less time than the sessions need for their lines.
+sleep 2
 silence "kernel's MAC address"
 start_router
 take va 1 pinhole host
