@@ -70,9 +70,9 @@ pub struct Trace {
     tx: u32,
 }
 
-/// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. VPP asks
-/// up to a thousand times a second: one packet that comes soon after a change is to be enough to see it.
-const INTERVAL: Duration = Duration::from_millis(10);
+/// A neighbour is asked for by packets once in this time and thread, as VPP does; the control plane repeats every second. One
+/// packet that comes soon after a change is to be enough to see it.
+const INTERVAL: Duration = Duration::from_millis(1);
 /// The control plane is told that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 

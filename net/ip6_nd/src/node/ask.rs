@@ -76,7 +76,7 @@ pub struct Trace {
 
 /// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. As for
 /// ARP, one packet that comes soon after a change is to be enough to see it.
-const INTERVAL: Duration = Duration::from_millis(10);
+const INTERVAL: Duration = Duration::from_millis(1);
 /// The control plane is told that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
