@@ -419,6 +419,12 @@ fn member(
 
 /// `#[preset(7)]`, `#[preset("true")]`: what clients send if they were given nothing, as JSON.
 fn default(field: &Field) -> syn::Result<Option<String>> {
+    if let Some(other) = find(&field.attrs, "message") {
+        return Err(Error::new_spanned(
+            other,
+            "it stands on a struct; what a field is by default is `#[preset(7)]`",
+        ));
+    }
     let Some(attribute) = find(&field.attrs, "preset") else { return Ok(None) };
     Ok(Some(match attribute.parse_args::<syn::Lit>()? {
         syn::Lit::Int(number) => number.base10_digits().to_owned(),

@@ -209,7 +209,9 @@ mod tests {
             last = time;
         }
         clock.advance(Duration::from_secs(10));
-        assert!(watch.time_at(tsc()).since(last) >= Duration::from_secs(10), "a move shows at once");
+        // What it said last may have been ahead by what a reading is good for.
+        let moved = watch.time_at(tsc()).since(last);
+        assert!(moved >= Duration::from_secs(10) - READING_LASTS, "a move shows at once: {moved:?}");
     }
 
     #[test]

@@ -349,7 +349,6 @@ impl Request for BfdUdpSessionSetFlags {
 #[derive(Message)]
 #[message(request, events = BfdUdpSessionEvent)]
 pub struct WantBfdEvents {
-    #[preset("true")]
     pub enable_disable: bool,
     pub pid: u32,
 }

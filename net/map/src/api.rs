@@ -73,7 +73,7 @@ pub struct MapAddDomain {
     pub ea_bits_len: u8,
     pub psid_offset: u8,
     pub psid_length: u8,
-    #[message(default = 1280)]
+    #[preset(1280)]
     pub mtu: u16,
     pub tag: Text<64>,
 }
