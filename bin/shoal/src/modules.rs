@@ -25,6 +25,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_stats::MODULE),
     (Core, &shoal_running::MODULE),
     (Plugin, &shoal_metrics::MODULE),
+    (Plugin, &shoal_perfmon::MODULE),
     (Core, &shoal_interface::MODULE),
     (Core, &shoal_adj::MODULE),
     (Core, &shoal_ethernet::MODULE),

@@ -27,6 +27,7 @@ use crate::monitor::Monitoring;
 use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
+use crate::observer::{MakeObserver, ObservationId};
 use crate::state::Maker;
 use crate::superpath::{Binder, Chain, ChainRunner, Finds, MOST_NODES, Plain, SuperpathInfo};
 use crate::thread::ThreadShared;
@@ -126,6 +127,7 @@ pub struct Graph {
     /// What features keep on each thread, by slot.
     makers: RefCell<Vec<Arc<dyn Maker>>>,
     monitoring: Cell<Monitoring>,
+    observations: RefCell<BTreeMap<ObservationId, MakeObserver>>,
     /// What they keep in packets.
     slots: RefCell<Slots>,
 }
@@ -193,6 +195,7 @@ impl Graph {
             reshards_late: Cell::new(false),
             makers: RefCell::default(),
             monitoring: Cell::default(),
+            observations: RefCell::default(),
             slots: RefCell::default(),
         };
         let names = Arc::clone(&graph.error_names);

@@ -22,6 +22,7 @@ mod lane;
 mod ledger;
 mod monitor;
 pub mod node;
+mod observer;
 pub mod process;
 pub mod pulse;
 #[allow(unsafe_code)]
@@ -50,6 +51,7 @@ pub use node::{
     Counts, Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex,
     PacketNode, Severity, StagedNode, StatefulFrameNode, StatefulNode, StatefulStagedNode,
 };
+pub use observer::{MakeObserver, ObservationId, Observed, Observer};
 pub use replicate::{Replicated, Taker};
 pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
 pub use state::{Shares, StateKey, Stateful};

@@ -1,4 +1,5 @@
-//! Counts of buffers by node, switched on and off: where they are taken, given back, and kept.
+//! Counts of buffers by node, switched on and off: where they are taken, given back, and kept; and the place where
+//! observers look at nodes.
 //!
 //! What a node takes and gives back are differences of two counts of its thread's cache; what it sends on is the
 //! difference of what is on its way before and after. While it is on, packets pass every node by itself, so that each
@@ -8,6 +9,8 @@ use shoal_buffer::{Frame, Memory};
 
 use crate::lane::Lane;
 use crate::node::NodeIndex;
+use crate::observer::Observers;
+use crate::topology::NodeEntry;
 
 /// Buffers, not packets: one of several segments counts as several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,8 +54,12 @@ pub enum Monitoring {
 /// One thread's counts.
 #[derive(Default)]
 pub(crate) struct Monitor {
-    /// Whether it counts.
+    /// Whether it counts, or anything observes.
     pub(crate) is_on: bool,
+    /// Whether it counts.
+    pub(crate) counts: bool,
+    /// What looks at nodes.
+    pub(crate) observers: Observers,
     /// By node.
     pub(crate) rows: Vec<BufferMoves>,
     /// Buffers handed over to other threads so far.
@@ -67,6 +74,24 @@ struct Mark {
     freed: u64,
     under_way: u64,
     received: u64,
+}
+
+impl Monitor {
+    /// Begins or ends to count.
+    pub(crate) fn count(&mut self, counts: bool) {
+        self.counts = counts;
+        self.settle();
+    }
+
+    /// Changes what observes.
+    pub(crate) fn observe(&mut self, change: impl FnOnce(&mut Observers)) {
+        change(&mut self.observers);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.is_on = self.counts || !self.observers.is_empty();
+    }
 }
 
 /// The buffers of a frame's packets.
@@ -90,16 +115,28 @@ impl Lane {
     /// A node is about to run, with a frame or as an input.
     #[cold]
     #[inline(never)]
-    pub(crate) fn monitor_before(&mut self, frame: Option<&mut Frame>) {
+    pub(crate) fn monitor_before(&mut self, entry: &NodeEntry, mut frame: Option<&mut Frame>) {
+        let memory = self.memory;
+        self.monitor.observers.before(entry.index, &entry.name, frame.as_deref_mut(), memory);
+        if !self.monitor.counts {
+            return;
+        }
         let received = frame.map_or(0, |frame| buffers(frame, self.memory));
         let (allocated, freed) = self.cache.moved();
         self.monitor.before = Mark { allocated, freed, under_way: self.under_way(), received };
     }
 
-    /// It has run.
+    /// It has run, and taken or received so many packets.
     #[cold]
     #[inline(never)]
-    pub(crate) fn monitor_after(&mut self, node: NodeIndex) {
+    pub(crate) fn monitor_after(&mut self, entry: &NodeEntry, packets: usize) {
+        self.monitor.observers.after(entry.index, &entry.name, packets);
+        if self.monitor.counts {
+            self.count_moves(entry.index);
+        }
+    }
+
+    fn count_moves(&mut self, node: NodeIndex) {
         let (allocated, freed) = self.cache.moved();
         let under_way = self.under_way();
         let Monitor { rows, before, .. } = &mut self.monitor;

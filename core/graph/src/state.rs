@@ -439,14 +439,14 @@ impl Lane {
                 let before = crate::clock::tsc();
                 self.ledger.begin(entry);
                 if self.monitor.is_on {
-                    self.monitor_before(None);
+                    self.monitor_before(entry, None);
                 }
                 held.expire(&mut FrameCx { lane: &mut *self, entry, topology, guard });
                 let clocks = crate::clock::tsc().wrapping_sub(before);
                 self.counters.calls.add(self.thread, node.at(), 1);
                 self.counters.clocks.add(self.thread, node.at(), clocks);
                 if self.monitor.is_on {
-                    self.monitor_after(node);
+                    self.monitor_after(entry, 0);
                 }
                 self.ledger.ended(node, clocks, 0);
             }

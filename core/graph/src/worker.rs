@@ -241,12 +241,12 @@ impl Worker {
             let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
             if lane.monitor.is_on {
-                lane.monitor_before(None);
+                lane.monitor_before(entry, None);
             }
             let n = slot.queue.poll(&mut FrameCx { lane, entry, topology, guard });
             let after = tsc();
             if self.lane.monitor.is_on {
-                self.lane.monitor_after(slot.node);
+                self.lane.monitor_after(entry, n);
             }
             let counters = &self.lane.counters;
             counters.calls.add(thread, slot.node.at(), 1);
@@ -292,12 +292,12 @@ impl Worker {
             let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
             lane.ledger.begin(entry);
             if lane.monitor.is_on {
-                lane.monitor_before(Some(&mut frame));
+                lane.monitor_before(entry, Some(&mut frame));
             }
             entry.logic.dispatch(frame, Run { lane, entry, topology, guard });
             let after = tsc();
             if self.lane.monitor.is_on {
-                self.lane.monitor_after(node);
+                self.lane.monitor_after(entry, n as usize);
             }
             let counters = &self.lane.counters;
             counters.calls.add(thread, node.at(), 1);

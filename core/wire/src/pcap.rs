@@ -36,6 +36,8 @@ impl LinkType {
     pub const RAW_IP: Self = Self(12);
     /// An IP header, as LINKTYPE_RAW numbers it.
     pub const RAW: Self = Self(101);
+    /// Packets with the node they were dispatched to: VPP's dispatch trace.
+    pub const VPP_DISPATCH: Self = Self(280);
 
     /// Records start with an IP header, whichever number says so (14 is OpenBSD's).
     pub const fn is_raw_ip(self) -> bool {

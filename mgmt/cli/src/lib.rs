@@ -29,6 +29,7 @@ mod reference;
 mod reply;
 pub mod server;
 mod session;
+mod sessions;
 mod sieve;
 mod table;
 mod vpp;

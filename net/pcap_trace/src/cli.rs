@@ -1,11 +1,11 @@
-//! Commands: `pcap trace`, `set pcap filter function`, `show pcap filter function`.
+//! Commands: `pcap trace`, `pcap dispatch trace`, `set pcap filter function`, `show pcap filter function`.
 
 use shoal_graph::FilterUse;
 use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{PcapTrace, Wish};
+use crate::{DispatchStatus, DispatchTrace, PcapTrace, Wish};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -25,6 +25,22 @@ pub static COMMANDS: &[Command] = &[
         "Packets are kept in memory and written by `off`. 1000 packets and 512 bytes of each unless `max` and \
          `max-bytes-per-pkt` say otherwise. `filter` takes packets only that the function chosen by `set pcap filter \
          function` wants. `preallocate-data` and `free-data` are taken for VPP's sake.",
+    ),
+    Command::new(
+        "pcap dispatch trace [on] [max <max:u32>] [file <file:word>] [buffer-trace <node:node> <count:u32>] [status] [off]",
+        "Capture each packet at every node it comes to, in a file in /tmp",
+        dispatch,
+    )
+    .examples(&[
+        "pcap dispatch trace on max 1000 file dispatch.pcap",
+        "pcap dispatch trace on max 100 buffer-trace pg-input 10",
+        "pcap dispatch trace status",
+        "pcap dispatch trace off",
+    ])
+    .doc(
+        "Wireshark shows the file: each record has the node, the buffer's number and metadata, and the packet as it came to \
+         the node. 1000 records unless `max` says otherwise, in /tmp/dispatch.pcap. While it is on, packets pass every node \
+         by itself, which is slower. `buffer-trace` asks for traces as `trace add` does; `show trace` shows them.",
     ),
     Command::new(
         "set pcap filter function <function:word>",
@@ -52,10 +68,7 @@ fn trace(control: &Control, args: &Args) -> Result<Output, CliError> {
     }
     if args.has("off") {
         let (count, file) = trace.stop()?;
-        return Ok(Output::text(format!(
-            "Write {count} packets to {}, and stop capture...\n",
-            file.display()
-        )));
+        return Ok(Output::text(written(count, &file)));
     }
     let default = Wish::default();
     trace.start(Wish {
@@ -70,6 +83,36 @@ fn trace(control: &Control, args: &Args) -> Result<Output, CliError> {
         reason: args.text("reason").map(str::to_owned),
     })?;
     Ok(Output::none())
+}
+
+fn dispatch(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let trace = control.get::<DispatchTrace>()?;
+    if args.has("status") {
+        let text = match trace.status() {
+            None => "pcap dispatch capture is off...\n".to_owned(),
+            Some(DispatchStatus { captured, max, file }) => format!(
+                "pcap dispatch capture is on: {captured} of {max} pkts...\ncapture to file {}\n",
+                file.display()
+            ),
+        };
+        return Ok(Output::text(text));
+    }
+    if args.has("off") {
+        let (count, file) = trace.stop()?;
+        return Ok(Output::text(written(count, &file)));
+    }
+    let graph = control.graph()?;
+    let node = args.text("node").map(|node| graph.node(node)).transpose()?;
+    let max = args.opt::<u32>("max")?.map_or(DispatchTrace::MAX, |max| max as usize);
+    trace.start(max, args.text("file").unwrap_or(DispatchTrace::FILE))?;
+    if let Some(node) = node {
+        graph.trace_add(node, args.get("count")?, None)?;
+    }
+    Ok(Output::none())
+}
+
+fn written(count: usize, file: &std::path::Path) -> String {
+    format!("Write {count} packets to {}, and stop capture...\n", file.display())
 }
 
 fn choose(control: &Control, args: &Args) -> Result<Output, CliError> {

@@ -9,14 +9,14 @@ use shoal_graph::{DropWatch, ErrorCounter, FeatureSpec, FilterUse, Graph, Packet
 use shoal_interface::{DEVICE_INPUT_ARC, Event, Interfaces, OUTPUT_ARC, SwIfIndex};
 use shoal_module::{Control, InitError};
 
-use crate::PcapTraceError;
 use crate::node::capture::{PcapRx, PcapTx};
 use crate::store::{Rule, Store};
+use crate::{DispatchTrace, PcapTraceError};
 
 /// Where files are.
-const FOLDER: &str = "/tmp";
+pub(crate) const FOLDER: &str = "/tmp";
 /// Most packets of a capture, and most bytes of each: what a router's memory bears.
-const MOST_PACKETS: usize = 1_000_000;
+pub(crate) const MOST_PACKETS: usize = 1_000_000;
 const BYTES: (usize, usize) = (32, 9_000);
 
 /// What is to be captured.
@@ -88,6 +88,7 @@ pub struct PcapTrace {
 impl PcapTrace {
     pub(crate) fn install(control: &Rc<Control>) -> Result<(), InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
+        control.put(DispatchTrace::new(Rc::clone(&graph)));
         let store = Arc::new(Store::default());
         let clock = graph.clock().clone();
         graph.add_packet(PcapRx { store: Arc::clone(&store), clock: clock.clone() })?;
@@ -240,20 +241,29 @@ fn sides(wish: &Wish) -> Vec<&'static str> {
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
 
-fn range(what: &'static str, value: usize, least: usize, most: usize) -> Result<(), PcapTraceError> {
+pub(crate) fn range(
+    what: &'static str,
+    value: usize,
+    least: usize,
+    most: usize,
+) -> Result<(), PcapTraceError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(PcapTraceError::Range { what, value, least, most })
 }
 
-/// VPP's rule: a plain name, always in one folder, so that no client writes elsewhere.
 fn path(folder: &Path, wish: &Wish) -> Result<PathBuf, PcapTraceError> {
     let name = wish.file.clone().filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("{}.pcap", sides(wish).concat()));
-    let name = name.strip_prefix("/tmp/").unwrap_or(&name);
-    if name.contains('/') || name.contains("..") || name.contains('\0') {
+    Ok(folder.join(file_name(&name)?))
+}
+
+/// VPP's rule: a plain name, always in one folder, so that no client writes elsewhere.
+pub(crate) fn file_name(name: &str) -> Result<&str, PcapTraceError> {
+    let name = name.strip_prefix("/tmp/").unwrap_or(name);
+    if name.is_empty() || name.contains('/') || name.contains("..") || name.contains('\0') {
         return Err(PcapTraceError::FileName(name.to_owned()));
     }
-    Ok(folder.join(name))
+    Ok(name)
 }

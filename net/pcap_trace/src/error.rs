@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use shoal_graph::GraphError;
 use shoal_interface::InterfaceError;
 use shoal_message::Retval;
 
@@ -47,6 +48,9 @@ pub enum PcapTraceError {
         /// The system's answer.
         error: io::Error,
     },
+    /// The graph refused.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// Interfaces refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
@@ -61,6 +65,7 @@ impl From<PcapTraceError> for Retval {
             PcapTraceError::NoSide | PcapTraceError::FileName(_) | PcapTraceError::NoReason(_) => {
                 Retval::INVALID_VALUE
             }
+            PcapTraceError::Graph(_) => Retval::UNSPECIFIED,
             PcapTraceError::File { .. } => Retval::SYSCALL_ERROR_1,
             PcapTraceError::Interface(error) => error.into(),
         }

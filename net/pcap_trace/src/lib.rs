@@ -2,16 +2,19 @@
 //!
 //! [`PcapTrace`] is the control plane. It enables the features `pcap-rx` and `pcap-tx` on interfaces and looks at what
 //! `error-drop` drops; what they see is kept in [`Store`](store::Store) until the capture ends, and written then.
+//! [`DispatchTrace`] looks at every node instead, and keeps each packet once for every node it comes to.
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod cli;
 mod control;
+mod dispatch;
 mod error;
 pub mod node;
 mod store;
 
 pub use control::{PcapTrace, Status, Wish};
+pub use dispatch::{DispatchStatus, DispatchTrace};
 pub use error::PcapTraceError;
 
 use std::rc::Rc;

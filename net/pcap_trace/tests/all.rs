@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod capture;
+mod dispatch;

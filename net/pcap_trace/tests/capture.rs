@@ -8,7 +8,7 @@ use shoal_pcap_trace::{PcapTrace, PcapTraceError, Wish};
 use shoal_testkit::{PacketBuilder, Port, Router, STACK};
 use shoal_wire::pcap::Reader;
 
-fn router() -> (Router, Port) {
+pub fn router() -> (Router, Port) {
     let mut modules = STACK.to_vec();
     modules.push(&shoal_pcap_trace::MODULE);
     let mut router = Router::new(&modules);
@@ -17,7 +17,7 @@ fn router() -> (Router, Port) {
 }
 
 /// A name of a file in /tmp that no other test has.
-fn name(test: &str) -> String {
+pub fn name(test: &str) -> String {
     format!("shoal-test-{}-{test}.pcap", std::process::id())
 }
 
@@ -28,7 +28,7 @@ fn read(path: &std::path::Path) -> Vec<Vec<u8>> {
 }
 
 /// A frame for another station: it is received, and dropped.
-fn other(n: u8) -> Vec<u8> {
+pub fn other(n: u8) -> Vec<u8> {
     let (src, dst) = ([10, 0, 0, 2], [10, 0, 0, n]);
     PacketBuilder::ethernet([2, 0xbb, 0, 0, 0, 1], [2, 0xaa, 0, 0, 0, 1]).ip4(src, dst).build()
 }

@@ -287,6 +287,28 @@ impl Punt {
         }
     }
 
+    /// The UDP ports that a node takes, and its name; those that are the host's only for want of a listener are left out.
+    ///
+    /// # Errors
+    /// The node of packets for this router is not there.
+    pub fn udp_ports(&self, family: Family) -> Result<Vec<(u16, String)>, PuntError> {
+        let side = self.side(family);
+        let local = self.graph.node(match family {
+            Family::Ip4 => "ip4-local",
+            Family::Ip6 => "ip6-local",
+        })?;
+        let nodes = self.graph.next_nodes(local);
+        let name = |edge: Edge| {
+            let node =
+                nodes.get(usize::from(edge.0)).and_then(|node| self.graph.node_at(node.number() as usize));
+            node.map_or_else(String::new, |node| node.name.to_string())
+        };
+        let registered = side.registered.borrow();
+        let host = |port, edge| edge == side.edge.get() && !registered.contains(&L4::Udp(port));
+        let all = (1..=u16::MAX).filter_map(|port| Some((port, side.listeners.udp(port)?)));
+        Ok(all.filter(|(port, edge)| !host(*port, *edge)).map(|(port, edge)| (port, name(edge))).collect())
+    }
+
     /// Packets for this router of one kind are the host's from now on, or no more.
     ///
     /// # Errors

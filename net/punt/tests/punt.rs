@@ -344,3 +344,21 @@ fn random_and_truncated_packets_break_nothing() {
     router.advance(std::time::Duration::from_secs(20));
     drop((a.received(), b.received()));
 }
+
+#[test]
+fn udp_ports_are_listed_with_the_node_that_takes_them() {
+    let (router, ..) = router();
+    let punt = router.get::<Punt>();
+    let ports = |family| punt.udp_ports(family).unwrap();
+    let before = (ports(Family::Ip4), ports(Family::Ip6));
+    set(&router, Family::Ip4, L4::Udp(5353), Standing::Punted).unwrap();
+    let mut after = before.0.clone();
+    after.push((5353, "ip4-punt".into()));
+    after.sort();
+    assert_eq!((ports(Family::Ip4), ports(Family::Ip6)), (after.clone(), before.1), "of its family alone");
+    set(&router, Family::Ip4, L4::AllUdp, Standing::Punted).unwrap();
+    assert_eq!(ports(Family::Ip4), after, "all others are the host's, and are no rows");
+    set(&router, Family::Ip4, L4::AllUdp, Standing::NotPunted).unwrap();
+    set(&router, Family::Ip4, L4::Udp(5353), Standing::NotPunted).unwrap();
+    assert_eq!(ports(Family::Ip4), before.0);
+}

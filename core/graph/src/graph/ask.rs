@@ -199,6 +199,16 @@ impl Graph {
         result
     }
 
+    /// Runs something on every thread; one that does not move does it when it moves again.
+    pub(super) fn on_every_thread_at_last(&self, job: impl Fn(&mut Worker) + Clone + Send + 'static) {
+        let asked: Vec<_> = self.others().iter().map(|shared| Asked::post(shared, job.clone())).collect();
+        job(&mut self.main.borrow_mut());
+        for asked in asked {
+            // What is late has it in its mail.
+            let _ = asked.wait(Late::Do);
+        }
+    }
+
     /// Asks every thread that moves for something of its own.
     pub(super) fn gather<T: Send + 'static>(
         &self,

@@ -12,6 +12,7 @@ use crate::lane::FrameCounts;
 use crate::ledger::Ledger;
 use crate::monitor::{BufferMoves, Monitoring};
 use crate::node::{ErrorCounter, NodeIndex};
+use crate::observer::{MakeObserver, ObservationId};
 use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
 use crate::trace_filter::FilterFunctions;
@@ -134,9 +135,35 @@ impl Graph {
     /// A thread does not move.
     pub fn monitor_buffers(&self, switch: Monitoring) -> Result<(), GraphError> {
         let is_on = switch == Monitoring::On;
-        self.on_every_thread(move |worker| worker.lane.monitor.is_on = is_on)?;
+        self.on_every_thread(move |worker| worker.lane.monitor.count(is_on))?;
         self.monitoring.set(switch);
         Ok(())
+    }
+
+    /// Lets something look at every node that any thread runs, from now on. Threads that are started later make theirs, too.
+    ///
+    /// # Errors
+    /// A thread does not move.
+    pub fn observe_nodes(&self, make: MakeObserver) -> Result<ObservationId, GraphError> {
+        let id = self.observations.borrow().keys().next_back().map_or(0, |last| last.0.wrapping_add(1));
+        let id = ObservationId(id);
+        let of = Arc::clone(&make);
+        let made = self.on_every_thread(move |worker| {
+            let observer = of(worker.thread());
+            worker.lane.monitor.observe(|all| all.add(id, observer));
+        });
+        if made.is_err() {
+            self.on_every_thread_at_last(move |worker| worker.lane.monitor.observe(|all| all.remove(id)));
+        }
+        made?;
+        self.observations.borrow_mut().insert(id, make);
+        Ok(id)
+    }
+
+    /// Ends an observation. A thread that does not move ends it when it moves again.
+    pub fn end_observation(&self, id: ObservationId) {
+        self.observations.borrow_mut().remove(&id);
+        self.on_every_thread_at_last(move |worker| worker.lane.monitor.observe(|all| all.remove(id)));
     }
 
     /// Whether buffers are counted by node.

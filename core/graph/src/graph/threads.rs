@@ -161,6 +161,7 @@ impl Graph {
         let (topology, face) = (self.topology.borrow().clone(), Arc::clone(&shared));
         let makers = self.makers.borrow().clone();
         let monitored = self.monitoring.get() == Monitoring::On;
+        let observations = self.observations.borrow().clone();
         let body = move || {
             face.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             if let Some(cpu) = cpu {
@@ -172,7 +173,11 @@ impl Graph {
             face.clear_busy();
             let mut lane = Lane::new(number, pool.cache(), counters, Tracer::new(number, traces));
             lane.states = States::of(&makers, number).into();
-            lane.monitor.is_on = monitored;
+            lane.monitor.count(monitored);
+            for (id, make) in observations {
+                let observer = make(number);
+                lane.monitor.observe(|all| all.add(id, observer));
+            }
             let _ended = Ended(Arc::clone(&face));
             Worker::new(lane, topology, face, clock).run();
         };

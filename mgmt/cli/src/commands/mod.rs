@@ -9,6 +9,7 @@ mod abbreviations;
 mod buffer_traces;
 mod buffers;
 mod capacity;
+mod cli_sessions;
 mod clock;
 mod cpu;
 mod drops;
@@ -22,6 +23,8 @@ mod made_workers;
 mod memory;
 mod memory_left;
 mod node;
+mod pci;
+mod physmem;
 mod plugins;
 mod rates;
 mod runtime;
@@ -96,6 +99,9 @@ pub static COMMANDS: &[Command] = &[
     buffer_traces::SHOW,
     buffer_traces::CLEAR,
     memory::SHOW,
+    physmem::SHOW,
+    pci::SHOW,
+    cli_sessions::SHOW,
     cpu::SHOW,
     version::SHOW,
     clock::SHOW,
@@ -118,6 +124,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.put(Rates::new(graph.clock().now()));
     trace_filter::Bpf::install(control, &graph);
     control.put(workers::Loads::default());
+    control.put(crate::sessions::Sessions::default());
     control.put(made_workers::MadeWorkers::default());
     Ok(())
 }

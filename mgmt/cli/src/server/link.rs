@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use shoal_module::cli::Gone;
 use shoal_module::door::Signal;
 
 use super::stream::Stream;
+use crate::sessions::{Session, Sessions};
 
 /// The longest input line.
 pub const MAX_LINE: usize = 1 << 20;
@@ -42,6 +44,8 @@ pub enum Interrupts {
 /// A client's connection.
 pub struct Link {
     stream: Stream,
+    /// As others see it.
+    pub session: Rc<Session>,
     deadline: Duration,
     input: RefCell<VecDeque<u8>>,
     output: RefCell<VecDeque<u8>>,
@@ -61,9 +65,11 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(stream: Stream, deadline: Duration) -> Self {
+    pub fn new(stream: Stream, deadline: Duration, sessions: &Sessions) -> Self {
+        let session = sessions.open(stream.number(), stream.peer());
         Self {
             stream,
+            session,
             deadline,
             input: RefCell::default(),
             output: RefCell::default(),

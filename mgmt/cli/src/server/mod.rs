@@ -32,6 +32,7 @@ use async_io::Timer;
 use shoal_module::Control;
 
 use crate::session::Cli;
+use crate::sessions::{Sessions, Style};
 use link::Link;
 use seats::{Limits, Seats};
 pub use socket::{ListenError, Listener, listen};
@@ -109,6 +110,7 @@ pub(crate) struct Desk {
     control: Rc<Control>,
     settings: Settings,
     seats: Seats,
+    sessions: Rc<Sessions>,
 }
 
 /// One open session.
@@ -123,7 +125,10 @@ impl Drop for Seat {
 impl Listener {
     /// Accepts clients until the task is dropped; the socket's file goes with it.
     pub async fn serve(self, cli: Rc<Cli>, control: Rc<Control>, spawn: impl Spawn) {
-        let desk = Rc::new(Desk { cli, control, settings: self.settings.clone(), seats: Seats::default() });
+        // A command line without the module has nothing that lists them.
+        let sessions = control.get::<Sessions>().unwrap_or_default();
+        let settings = self.settings.clone();
+        let desk = Rc::new(Desk { cli, control, settings, seats: Seats::default(), sessions });
         loop {
             match self.accept().await {
                 Ok(stream) => welcome(&desk, stream, &spawn),
@@ -146,7 +151,7 @@ fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
         reserved: if local { reserved_sessions } else { 0 },
         idle: idle_limit,
     };
-    let link = Rc::new(Link::new(stream, desk.settings.write_deadline));
+    let link = Rc::new(Link::new(stream, desk.settings.write_deadline, &desk.sessions));
     if !desk.seats.take(whose, &link, limits) {
         let open = desk.seats.open();
         let refusal = format!("all {open} sessions of the command line are in use, try again later\n");
@@ -171,6 +176,7 @@ async fn talk(desk: &Desk, link: &Rc<Link>) {
         return;
     }
     if link.wait_input(terminal::NEGOTIATION).await && link.peek() == Some(b'{') {
+        link.session.style.set(Style::Json);
         json::session(desk, link).await;
     } else {
         terminal::session(desk, link).await;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use async_io::Async;
@@ -49,6 +50,25 @@ impl Stream {
         match getsockopt(stream.get_ref(), PeerCredentials) {
             Ok(peer) if peer.uid() == 0 || peer.uid() == geteuid().as_raw() => Whose::Owner,
             _ => Whose::Other,
+        }
+    }
+
+    /// Its file descriptor's number.
+    pub fn number(&self) -> i32 {
+        match self {
+            Stream::Unix(stream) => stream.as_raw_fd(),
+            Stream::Tcp(stream) => stream.as_raw_fd(),
+        }
+    }
+
+    /// The other end, in words: its address, or that it is on this machine.
+    pub fn peer(&self) -> String {
+        match self {
+            Stream::Unix(_) => "local".to_owned(),
+            Stream::Tcp(stream) => {
+                let address = stream.get_ref().peer_addr();
+                address.map_or_else(|_| "gone".to_owned(), |address| address.to_string())
+            }
         }
     }
 

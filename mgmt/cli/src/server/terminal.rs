@@ -12,24 +12,12 @@ use super::link::{Interrupts, Link, MAX_LINE};
 use super::telnet::{Decoder, Event};
 use crate::complete::Completion;
 use crate::lex;
+use crate::sessions::Style;
 
 /// How long a client has to say what it is before it gets a prompt.
 pub const NEGOTIATION: Duration = Duration::from_millis(250);
 /// How long a program has to send the lines that close its braces.
 const BRACES: Duration = Duration::from_millis(500);
-
-/// What the client turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Has not said anything yet.
-    Unknown,
-    /// `vppctl` with a command: no prompt, one NUL after each line.
-    Program,
-    /// Sends lines and echoes them itself.
-    Lines,
-    /// A terminal that wants echo.
-    Screen,
-}
 
 /// Serves one client until it leaves.
 pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
@@ -37,7 +25,6 @@ pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
     let mut terminal = Terminal {
         desk,
         link,
-        kind: Kind::Unknown,
         decoder: Decoder::default(),
         editor: Editor::default(),
         line: Vec::new(),
@@ -51,7 +38,6 @@ pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
 struct Terminal<'a> {
     desk: &'a Desk,
     link: &'a Rc<Link>,
-    kind: Kind,
     decoder: Decoder,
     editor: Editor,
     line: Vec<u8>,
@@ -61,13 +47,21 @@ struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
+    fn style(&self) -> Style {
+        self.link.session.style.get()
+    }
+
+    fn is(&self, style: Style) {
+        self.link.session.style.set(style);
+    }
+
     async fn run(&mut self) -> Result<(), Gone> {
         loop {
             if !self.more().await? {
                 return self.finish().await;
             }
             // Most of a line at once: programs send many, and long ones.
-            let text = self.kind != Kind::Screen && self.decoder.is_in_text();
+            let text = self.style() != Style::Screen && self.decoder.is_in_text();
             if !text || self.link.take_text(&mut self.line) == 0 {
                 let Some(byte) = self.link.take() else { continue };
                 if self.decoded(byte).await?.is_break() {
@@ -87,7 +81,7 @@ impl Terminal<'_> {
         match self.decoder.feed(byte) {
             Event::Byte(byte) => return self.byte(byte).await,
             Event::TerminalType(name) => self.negotiated(&name)?,
-            Event::Interrupt if self.kind == Kind::Screen => {
+            Event::Interrupt if self.style() == Style::Screen => {
                 // Ctrl-C never ends a session.
                 let _ = self.typed(3).await?;
             }
@@ -98,16 +92,16 @@ impl Terminal<'_> {
 
     /// Waits for input; false when there will be none.
     async fn more(&mut self) -> Result<bool, Gone> {
-        match self.kind {
-            Kind::Unknown => {
+        match self.style() {
+            Style::Unknown => {
                 if self.link.wait_input(NEGOTIATION).await {
                     return Ok(true);
                 }
                 if !self.link.ended() {
-                    self.interactive(Kind::Lines)?;
+                    self.interactive(Style::Lines)?;
                 }
             }
-            Kind::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
+            Style::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
                 // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
                 self.run_pending().await?;
             }
@@ -122,7 +116,7 @@ impl Terminal<'_> {
             return Ok(());
         }
         let rest = std::mem::take(&mut self.line);
-        if self.kind != Kind::Screen {
+        if self.style() != Style::Screen {
             self.pending.push_str(&String::from_utf8_lossy(&rest));
             if !self.pending.trim().is_empty() {
                 self.run_pending().await?;
@@ -132,23 +126,23 @@ impl Terminal<'_> {
     }
 
     fn negotiated(&mut self, name: &str) -> Result<(), Gone> {
-        match (self.kind, name) {
-            (Kind::Unknown, "vppctl") => {
-                self.kind = Kind::Program;
+        match (self.style(), name) {
+            (Style::Unknown, "vppctl") => {
+                self.is(Style::Program);
                 Ok(())
             }
-            (Kind::Unknown, _) => self.interactive(Kind::Screen),
+            (Style::Unknown, _) => self.interactive(Style::Screen),
             // Late, after the first prompt: a slow telnet.
-            (Kind::Lines, name) if self.line.is_empty() => {
-                self.kind = if name == "vppctl" { Kind::Program } else { Kind::Screen };
+            (Style::Lines, name) if self.line.is_empty() => {
+                self.is(if name == "vppctl" { Style::Program } else { Style::Screen });
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn interactive(&mut self, kind: Kind) -> Result<(), Gone> {
-        self.kind = kind;
+    fn interactive(&mut self, style: Style) -> Result<(), Gone> {
+        self.is(style);
         let banner = self.desk.settings.banner.replace('\n', "\r\n");
         self.link.push(banner.as_bytes())?;
         self.prompt()
@@ -160,7 +154,7 @@ impl Terminal<'_> {
 
     async fn byte(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
         use std::ops::ControlFlow::{Break, Continue};
-        if self.kind == Kind::Screen {
+        if self.style() == Style::Screen {
             return self.typed(byte).await;
         }
         match byte {
@@ -228,8 +222,8 @@ impl Terminal<'_> {
             tracing::warn!("a client of the command line's port speaks HTTP: hung up");
             return Ok(true);
         }
-        if self.kind == Kind::Unknown {
-            self.kind = Kind::Lines;
+        if self.style() == Style::Unknown {
+            self.is(Style::Lines);
         }
         let remark = self.pending.is_empty() && lex::is_comment(line);
         self.depth += if remark { 0 } else { lex::open_braces(line) };
@@ -252,15 +246,15 @@ impl Terminal<'_> {
         if reply.wants_to_quit() {
             return Ok(true);
         }
-        match self.kind {
-            Kind::Program => self.link.push(&[0])?,
+        match self.style() {
+            Style::Program => self.link.push(&[0])?,
             _ => self.prompt()?,
         }
         Ok(false)
     }
 
     fn crlf(&self) -> bool {
-        self.kind != Kind::Program
+        self.style() != Style::Program
     }
 
     async fn show(&self, text: &str) -> Result<(), Gone> {

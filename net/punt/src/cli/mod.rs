@@ -1,6 +1,7 @@
 //! Commands: `set punt`, `show punt`, `ip punt redirect`, `ip punt policer`, and the same of IPv6.
 
 mod socket;
+mod udp_ports;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,6 +28,7 @@ pub static COMMANDS: &[Command] = &[
         "Without a family it is IPv4. Packets to ports and protocols that nobody here listens to are refused otherwise, \
          unless the interface has an image in Linux (`lcp create`). TCP is punted as a whole.",
     ),
+    udp_ports::SHOW,
     Command::new("show punt", "Show what is punted, and what becomes of it", show).examples(&["show punt"]),
     Command::new(
         "ip punt redirect {add | del} rx {all | <rx:interface>} [via [<next-hop:ip-address>] [<tx:interface>]]",
