@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -326,6 +327,54 @@ fn who_observes_workers_hears_of_each_that_comes_and_goes() {
     bed.graph.add_worker(None).unwrap();
     bed.graph.remove_worker(1).unwrap();
     assert_eq!(*heard.borrow(), [vec![0, 1], vec![0, 1, 2], vec![0, 2]]);
+    bed.check();
+}
+
+/// Counts the packets that nodes are run with, by thread; how many there are of it.
+struct Count {
+    of: Arc<Mutex<BTreeMap<usize, usize>>>,
+    thread: usize,
+    alive: Arc<()>,
+}
+
+impl shoal_graph::Observer for Count {
+    fn before(&mut self, _: NodeIndex, name: &str, packets: Option<shoal_graph::Observed<'_>>) {
+        if let Some(packets) = packets.filter(|_| name == "test-end") {
+            let mut of = self.of.lock().unwrap();
+            packets.each(|_| *of.entry(self.thread).or_default() += 1);
+        }
+        assert!(Arc::strong_count(&self.alive) > 1);
+    }
+
+    fn after(&mut self, _: NodeIndex, _: &str, _: usize) {}
+}
+
+#[test]
+fn observers_see_every_node_of_threads_that_are_there_and_that_come_later() {
+    let bed = Bed::new();
+    let (of, alive) = (Arc::<Mutex<BTreeMap<usize, usize>>>::default(), Arc::new(()));
+    let early = bed.graph.add_worker(None).unwrap();
+    let (counted, life) = (Arc::clone(&of), Arc::clone(&alive));
+    let make = move |thread| -> Box<dyn shoal_graph::Observer> {
+        Box::new(Count { of: Arc::clone(&counted), thread, alive: Arc::clone(&life) })
+    };
+    let id = bed.graph.observe_nodes(Arc::new(make)).unwrap();
+    let late = bed.graph.add_worker(None).unwrap();
+    bed.spread_to(&[0, early, late]);
+    bed.source(0, 9);
+    bed.on.store(true, Ordering::Relaxed);
+    bed.until_made(90);
+    bed.settle();
+    let counted = || of.lock().unwrap().values().sum::<usize>();
+    let seen = counted();
+    assert_eq!(seen as u64, bed.made.load(Ordering::Relaxed) - bed.full());
+    assert_eq!(of.lock().unwrap().len(), 3, "each thread has one of its own");
+    bed.graph.end_observation(id);
+    assert_eq!(Arc::strong_count(&alive), 1, "all of them went");
+    bed.on.store(true, Ordering::Relaxed);
+    bed.until_made(90);
+    bed.settle();
+    assert_eq!(counted(), seen, "nothing looks any more");
     bed.check();
 }
 
