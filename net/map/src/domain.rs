@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_nat::Shards;
+use shoal_translate46::Prefix64;
 use shoal_wire::{Ip4Prefix, Ip6Prefix};
 
 /// Bits of an IPv6 address that MAP gives a customer: the interface identifier is the rest.
@@ -162,34 +163,14 @@ impl Domain {
     /// What stands for an address of the Internet (RFC 6052, 2.2).
     pub fn internet(&self, address: Ipv4Addr) -> Ipv6Addr {
         let prefix = self.parameters.ip6_src;
-        let (base, address) = (prefix.network().to_bits(), u128::from(address.to_bits()));
-        let bits = match prefix.len() {
-            96 => base | address,
-            128 => base,
-            // Bits 64 to 71 stay 0: the address goes around them.
-            len => {
-                let before = u32::from(CUSTOMER_BITS.saturating_sub(len)).min(32);
-                let (head, tail) = (address >> (32 - before), address & u128::from(mask(32 - before as u8)));
-                let tail_at = 56 - (32 - before);
-                base | head.checked_shl(64).unwrap_or(0) | tail.checked_shl(tail_at).unwrap_or(0)
-            }
-        };
-        Ipv6Addr::from_bits(bits)
+        // MAP-E has one address for all of it.
+        Prefix64::new(prefix).map_or(prefix.network(), |prefix| prefix.embed(address))
     }
 
     /// The address of the Internet that an IPv6 address stands for.
     pub fn of_internet(&self, address: Ipv6Addr) -> Ipv4Addr {
-        let bits = address.to_bits();
-        let found = match self.parameters.ip6_src.len() {
-            96 | 128 => bits as u32,
-            len => {
-                let before = u32::from(CUSTOMER_BITS.saturating_sub(len)).min(32);
-                let head = ((bits >> 64) & u128::from(mask(before as u8))) as u64;
-                let tail = (bits >> (56 - (32 - before))) as u64 & mask(32 - before as u8);
-                (head.checked_shl(32 - before).unwrap_or(0) | tail) as u32
-            }
-        };
-        Ipv4Addr::from_bits(found)
+        let low = || Ipv4Addr::from_bits(address.to_bits() as u32);
+        Prefix64::new(self.parameters.ip6_src).map_or_else(low, |prefix| prefix.extract(address))
     }
 }
 

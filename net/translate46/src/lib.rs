@@ -11,11 +11,13 @@
 mod error;
 mod head;
 mod icmp;
+mod prefix;
 mod read;
 mod transport;
 
 pub use error::{error_to4, error_to6};
 pub use head::{Head, How, to4, to6};
+pub use prefix::{LENGTHS, Prefix64};
 pub use read::{Ends, Fault, Fragment, Seen, carried4, carried6, read4, read6};
 pub use shoal_nat::{Kind, Sum};
 
