@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod delta;
+mod flags;
 pub mod icmp;
 pub mod ip6;
 pub mod mss;
@@ -14,6 +15,7 @@ pub mod shards;
 pub mod tuple;
 
 pub use delta::Delta;
+pub use flags::NatConfigFlags;
 pub use ip6::{End, Ip6Seen};
 pub use random::Random;
 pub use rewrite::{Rewrite, Sum};

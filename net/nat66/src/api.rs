@@ -5,8 +5,10 @@ use std::net::Ipv6Addr;
 use std::rc::Rc;
 
 use shoal_interface::SwIfIndex;
-use shoal_message::{InterfaceIndex, Message, Retval, Value};
+use shoal_message::{InterfaceIndex, Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
+
+use shoal_nat::NatConfigFlags;
 
 use crate::{Mapping, Nat66, Nat66Error, Side};
 
@@ -26,22 +28,8 @@ pub static API: ApiPart = ApiPart {
     ],
 };
 
-/// What an interface is.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("NAT_IS_NONE", 0)]
-#[entry("NAT_IS_TWICE_NAT", 1)]
-#[entry("NAT_IS_SELF_TWICE_NAT", 2)]
-#[entry("NAT_IS_OUT2IN_ONLY", 4)]
-#[entry("NAT_IS_ADDR_ONLY", 8)]
-#[entry("NAT_IS_OUTSIDE", 16)]
-#[entry("NAT_IS_INSIDE", 32)]
-#[entry("NAT_IS_STATIC", 64)]
-#[entry("NAT_IS_EXT_HOST_VALID", 128)]
-pub struct NatConfigFlags(pub u8);
-
-const OUTSIDE: u8 = 16;
-const INSIDE: u8 = 32;
+const OUTSIDE: u8 = NatConfigFlags::OUTSIDE;
+const INSIDE: u8 = NatConfigFlags::INSIDE;
 
 impl From<Nat66Error> for Retval {
     fn from(error: Nat66Error) -> Self {

@@ -10,8 +10,9 @@ mod settings;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use shoal_message::{Retval, Value};
+use shoal_message::Retval;
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
+use shoal_nat::NatConfigFlags;
 
 use crate::mapping::Twice;
 use crate::{Nat44, NatError};
@@ -75,40 +76,21 @@ pub static API: ApiPart = ApiPart {
     ],
 };
 
-/// What a mapping, an address, an interface or a session is.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("NAT_IS_NONE", 0)]
-#[entry("NAT_IS_TWICE_NAT", 1)]
-#[entry("NAT_IS_SELF_TWICE_NAT", 2)]
-#[entry("NAT_IS_OUT2IN_ONLY", 4)]
-#[entry("NAT_IS_ADDR_ONLY", 8)]
-#[entry("NAT_IS_OUTSIDE", 16)]
-#[entry("NAT_IS_INSIDE", 32)]
-#[entry("NAT_IS_STATIC", 64)]
-#[entry("NAT_IS_EXT_HOST_VALID", 128)]
-pub struct NatConfigFlags(pub u8);
+const TWICE_NAT: u8 = NatConfigFlags::TWICE_NAT;
+const SELF_TWICE_NAT: u8 = NatConfigFlags::SELF_TWICE_NAT;
+const OUT2IN_ONLY: u8 = NatConfigFlags::OUT2IN_ONLY;
+const ADDR_ONLY: u8 = NatConfigFlags::ADDR_ONLY;
+const OUTSIDE: u8 = NatConfigFlags::OUTSIDE;
+const INSIDE: u8 = NatConfigFlags::INSIDE;
+const STATIC: u8 = NatConfigFlags::STATIC;
+const EXT_HOST_VALID: u8 = NatConfigFlags::EXT_HOST_VALID;
 
-const TWICE_NAT: u8 = 1;
-const SELF_TWICE_NAT: u8 = 2;
-const OUT2IN_ONLY: u8 = 4;
-const ADDR_ONLY: u8 = 8;
-const OUTSIDE: u8 = 16;
-const INSIDE: u8 = 32;
-const STATIC: u8 = 64;
-const EXT_HOST_VALID: u8 = 128;
-
-impl NatConfigFlags {
-    fn has(self, flag: u8) -> bool {
-        self.0 & flag != 0
-    }
-
-    fn twice(self) -> Twice {
-        match (self.has(TWICE_NAT), self.has(SELF_TWICE_NAT)) {
-            (true, _) => Twice::Always,
-            (_, true) => Twice::OfItself,
-            _ => Twice::No,
-        }
+/// The kind of twice-NAT that flags ask for.
+fn twice(flags: NatConfigFlags) -> Twice {
+    match (flags.has(TWICE_NAT), flags.has(SELF_TWICE_NAT)) {
+        (true, _) => Twice::Always,
+        (_, true) => Twice::OfItself,
+        _ => Twice::No,
     }
 }
 
