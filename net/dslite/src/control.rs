@@ -4,18 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
 use shoal_graph::process::{Receiver, channel};
-use shoal_graph::{Graph, GraphError, StateKey};
+use shoal_graph::{Graph, GraphError, HandOver, StateKey};
 use shoal_module::{Control, InitError};
 use shoal_syslog::{Facility, Message, Severity, Syslog};
 use shoal_wire::IpPrefix;
 
 use crate::config::{Config, Ends};
 use crate::node::ce::{CeDecap, CeEncap};
-use crate::node::handoff::Handoff;
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
 use crate::sessions::Record;
@@ -93,7 +91,7 @@ impl Dslite {
             ("dslite-out2in-handoff", graph.add_stateful_frame(Out2in { shared: s() }, &keeping)?),
         ];
         for (name, node) in nodes {
-            graph.add_frame_named(name, Handoff { node: AtomicU32::new(node.number()) })?;
+            graph.add_frame_named(name, HandOver::new(node))?;
         }
         graph.add_stateful_frame(In2out::<true> { shared: s() }, &keeping)?;
         graph.add_packet(CeEncap { shared: s() })?;

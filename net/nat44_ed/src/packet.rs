@@ -15,14 +15,14 @@ use crate::way::Way;
 /// TCP's SYN.
 pub const SYN: u8 = 2;
 
-/// What travels with a packet from node to node, in its scratch.
+/// What travels with a packet from node to node, in its scratch. It begins as [`shoal_graph::Ticket`] does.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Ticket {
-    /// The node it goes to when it is translated.
-    pub next: u32,
     /// The thread that has its session.
     pub thread: u32,
+    /// The node it goes to when it is translated.
+    pub next: u32,
 }
 
 /// Where the IP header is, from the packet's front: behind the rewrite the link's header is there.

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::NextNodes;
-use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode};
+use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_nat::icmp::Quoted;
 use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
 use shoal_wire::{Ip6Header, IpProtocol};
 
 use super::ce::tunnelled;
-use super::handoff::Ticket;
 use super::{Error, Trace};
 use crate::sessions::{Inside, Outside, Record, Refusal, Sessions};
 use crate::shared::{Keeping, Shared};

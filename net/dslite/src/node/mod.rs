@@ -1,7 +1,6 @@
 //! Nodes.
 
 pub mod ce;
-pub mod handoff;
 pub mod in2out;
 pub mod out2in;
 
@@ -54,9 +53,6 @@ pub enum Error {
     /// packets too large for a tunnel
     #[counter("too_large")]
     TooLarge,
-    /// congestion drop
-    #[counter("congestion_drop")]
-    CongestionDrop,
 }
 
 impl From<Fault> for Error {

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::NextNodes;
-use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode};
+use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::icmp::Quoted;
 use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
 use shoal_wire::Ip4Header;
 
 use super::ce::{encapsulate, ready};
-use super::handoff::Ticket;
 use super::{Error, Trace};
 use crate::config::Config;
 use crate::sessions::{Inside, Outside, Sessions};

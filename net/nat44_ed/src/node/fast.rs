@@ -109,7 +109,7 @@ impl<const WAY: u8> Fast<WAY> {
         let thread = owner as u32;
         if owner != cx.thread() && matches!(found, Found::None) {
             Self::trace(&pkt, &search, Found::Elsewhere(owner), &cx);
-            *pkt.scratch::<Ticket>() = Ticket { next: 0, thread };
+            *pkt.scratch::<Ticket>() = Ticket { thread, next: 0 };
             return match WAY {
                 OUT2IN => Next::Out2inHandoff,
                 BOTH => Next::BothHandoff,
@@ -119,7 +119,7 @@ impl<const WAY: u8> Fast<WAY> {
         }
         Self::trace(&pkt, &search, found, &cx);
         let next = cx.target(cx.next_feature(&mut pkt)).number();
-        *pkt.scratch::<Ticket>() = Ticket { next, thread };
+        *pkt.scratch::<Ticket>() = Ticket { thread, next };
         match WAY {
             OUTPUT => Next::OutputSlow,
             _ if from_outside => Next::Out2inSlow,

@@ -1,7 +1,6 @@
 //! The nodes.
 
 pub mod fast;
-pub mod handoff;
 pub mod next;
 pub mod slow;
 mod slow_icmp;
