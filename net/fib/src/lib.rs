@@ -28,6 +28,7 @@ mod list;
 mod map;
 mod order;
 mod path;
+mod proxy_routes;
 mod resolve;
 #[cfg(test)]
 #[path = "../tests/router/mod.rs"]
@@ -50,6 +51,7 @@ pub use data::{By, FibTables, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};
+pub use proxy_routes::ProxyRoutes;
 pub use running::via;
 pub use shoal_buffer::FibIndex;
 pub use source::Source;

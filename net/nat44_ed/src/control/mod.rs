@@ -18,15 +18,13 @@ pub use settings::Enable;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use shoal_adj::{Adjacencies, Family};
-use shoal_fib::{Fib, FibIndex, FibTables, Source};
+use shoal_fib::{Fib, FibIndex, FibTables, ProxyRoutes, Source};
 use shoal_graph::superpath::WithState;
-use shoal_graph::{FeatureSpec, Graph, StateKey, StatefulStagedNode};
+use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
@@ -35,7 +33,6 @@ use shoal_reassembly::Reassembly;
 use crate::config::Config;
 use crate::error::{In2outError, Out2inError};
 use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
-use crate::node::handoff::Handoff;
 use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
 use crate::shared::Shared;
@@ -61,8 +58,8 @@ struct State {
     statics: Vec<Static>,
     vrf_tables: BTreeMap<u32, Vec<u32>>,
     limits: BTreeMap<u32, u32>,
-    /// Routes by which the router answers for pool addresses: table and address.
-    routes: BTreeSet<(FibIndex, Ipv4Addr)>,
+    /// Routes by which the router answers for pool addresses.
+    routes: ProxyRoutes,
     /// Tables that may not go.
     held: BTreeMap<FibIndex, u32>,
 }
@@ -92,7 +89,7 @@ fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -
         ),
     ];
     for (name, node) in nodes {
-        graph.add_frame_named(name, Handoff { node: AtomicU32::new(node.number()) })?;
+        graph.add_frame_named(name, HandOver::new(node))?;
     }
     let reasons = std::marker::PhantomData;
     graph.add_stateful_frame(Slow::<IN2OUT, In2outError> { shared: s(), reasons }, keeping)?;

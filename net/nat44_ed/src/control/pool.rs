@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use shoal_adj::Family;
-use shoal_fib::{FibIndex, Source, Via};
 use shoal_interface::SwIfIndex;
-use shoal_wire::Ip4Prefix;
 
 use super::{Nat44, NatError};
 use crate::config::PoolAddress;
@@ -259,26 +257,7 @@ impl Nat44 {
                 wanted.entry((fib, pool.address)).or_insert(interface);
             }
         }
-        let had = state.routes.clone();
         drop(state);
-        for (fib, address) in had.iter().filter(|route| !wanted.contains_key(route)) {
-            if let Err(e) = self.fib.remove(*fib, Ip4Prefix::host(*address), Source::Proxy) {
-                tracing::warn!("the router still answers for {address}: {e}");
-            }
-        }
-        let mut routes = BTreeSet::new();
-        for ((fib, address), interface) in wanted {
-            let there = had.contains(&(fib, address));
-            if there || self.answer(fib, address, interface) {
-                routes.insert((fib, address));
-            }
-        }
-        self.state.borrow_mut().routes = routes;
-    }
-
-    fn answer(&self, fib: FibIndex, address: Ipv4Addr, interface: SwIfIndex) -> bool {
-        let path = Via::Local { interface: Some(interface), address: address.into() };
-        let added = self.fib.add(fib, Ip4Prefix::host(address), Source::Proxy, &[path.into()]);
-        added.inspect_err(|e| tracing::warn!("the router does not answer for {address}: {e}")).is_ok()
+        self.state.borrow_mut().routes.replace(&self.fib, &wanted);
     }
 }
