@@ -78,6 +78,12 @@ struct Front {
     /// That header.
     next: IpProtocol,
     id: u32,
+    /// Where what is cut begins.
+    payload_at: usize,
+    /// Where that belongs in the datagram, and whether more of it follows: what is cut may be a fragment, as a translator makes
+    /// of an IPv4 one.
+    offset: usize,
+    more: bool,
 }
 
 impl Ip6Frag {
@@ -90,12 +96,23 @@ impl Ip6Frag {
     fn front(&self, pkt: &Packet<'_>) -> Option<Front> {
         let ip = pkt.header::<Ip6Header>()?;
         let chain = walk(pkt.data(), Reader::Router).ok()?;
-        if chain.fragment.is_some() {
-            return None;
-        }
         let (len, named_at) = (chain.fragmentable_at, chain.fragmentable_next_header_at);
-        let next = IpProtocol(*pkt.data().get(named_at)?);
-        Some(Front { len, named_at, next, id: self.ids.next(ip) })
+        let Some(fragment) = chain.fragment else {
+            let next = IpProtocol(*pkt.data().get(named_at)?);
+            let id = self.ids.next(ip);
+            return Some(Front { len, named_at, next, id, payload_at: len, offset: 0, more: false });
+        };
+        // Its own header says where the pieces belong.
+        let header = fragment.header;
+        (fragment.at == len).then(|| Front {
+            len,
+            named_at,
+            next: header.next_header(),
+            id: header.id(),
+            payload_at: len + Ip6FragmentHeader::LEN,
+            offset: header.offset().into(),
+            more: header.more_fragments(),
+        })
     }
 
     /// Makes the fragments; tells how many, or why not. Fragments of a packet that cannot be finished are of no use and
@@ -113,11 +130,11 @@ impl Ip6Frag {
         let mtu = usize::from(adj.mtu).min(DATA_SIZE);
         let headers = front.len + Ip6FragmentHeader::LEN;
         let room = mtu.checked_sub(headers).map(|n| n & !7).filter(|n| *n >= 8).ok_or(Error::CannotCut)?;
-        let payload = total.checked_sub(front.len).filter(|n| *n > 0).ok_or(Error::CannotCut)?;
+        let payload = total.checked_sub(front.payload_at).filter(|n| *n > 0).ok_or(Error::CannotCut)?;
         let mut at = 0;
         while at < payload {
             let n = room.min(payload - at);
-            let place = if at + n < payload { Fragment::More } else { Fragment::Last };
+            let place = if front.more || at + n < payload { Fragment::More } else { Fragment::Last };
             let piece = Self::piece(pkt, &front, (at, n), place, cx).ok_or(Error::NoBuffer)?;
             if let Err(piece) = pieces.push(piece) {
                 cx.cache().free(piece);
@@ -145,9 +162,9 @@ impl Ip6Frag {
             let (fragment, body) = rest.split_at_mut_checked(Ip6FragmentHeader::LEN)?;
             unfragmentable.copy_from_slice(pkt.data().get(..front.len)?);
             *unfragmentable.get_mut(front.named_at)? = IpProtocol::IPV6_FRAGMENTATION.0;
-            let header = Ip6FragmentHeader::new(front.next, at as u16, place, front.id);
+            let header = Ip6FragmentHeader::new(front.next, (front.offset + at) as u16, place, front.id);
             fragment.copy_from_slice(header.as_bytes());
-            (pkt.copy_at(front.len + at, body) == n).then_some(())
+            (pkt.copy_at(front.payload_at + at, body) == n).then_some(())
         });
         let length = (headers - Ip6Header::LEN + n) as u16;
         let sized = filled.and_then(|()| {
