@@ -66,6 +66,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_nat44_ed::MODULE),
     (Plugin, &shoal_nat66::MODULE),
     (Plugin, &shoal_nat64::MODULE),
+    (Plugin, &shoal_det44::MODULE),
     (Plugin, &shoal_npt66::MODULE),
     (Plugin, &shoal_pnat::MODULE),
     (Plugin, &shoal_map::MODULE),

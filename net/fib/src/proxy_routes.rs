@@ -1,7 +1,6 @@
 //! Addresses that a feature has the router answer for, without giving them to an interface: those that hosts share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 use shoal_buffer::{FibIndex, SwIfIndex};
 use shoal_wire::Ip4Prefix;
@@ -10,8 +9,8 @@ use crate::control::Fib;
 use crate::path::Via;
 use crate::source::Source;
 
-/// An address in a table.
-pub type InTable = (FibIndex, Ipv4Addr);
+/// Addresses in a table.
+pub type InTable = (FibIndex, Ip4Prefix);
 
 /// The routes of one feature by which the router answers for addresses.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +21,7 @@ impl ProxyRoutes {
     /// logged, and tried again the next time.
     pub fn replace(&mut self, fib: &Fib, wanted: &BTreeMap<InTable, SwIfIndex>) {
         for (table, address) in self.0.iter().filter(|route| !wanted.contains_key(route)) {
-            if let Err(e) = fib.remove(*table, Ip4Prefix::host(*address), Source::Proxy) {
+            if let Err(e) = fib.remove(*table, *address, Source::Proxy) {
                 tracing::warn!("the router still answers for {address}: {e}");
             }
         }
@@ -31,8 +30,8 @@ impl ProxyRoutes {
             if there.contains(&(*table, *address)) {
                 return true;
             }
-            let path = Via::Local { interface: Some(*interface), address: (*address).into() };
-            let added = fib.add(*table, Ip4Prefix::host(*address), Source::Proxy, &[path.into()]);
+            let path = Via::Local { interface: Some(*interface), address: address.network().into() };
+            let added = fib.add(*table, *address, Source::Proxy, &[path.into()]);
             added.inspect_err(|e| tracing::warn!("the router does not answer for {address}: {e}")).is_ok()
         };
         self.0 = wanted.iter().filter(|wanted| answers(*wanted)).map(|(route, _)| *route).collect();

@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
 
+use shoal_wire::Ip4Prefix;
+
 use super::{Nat44, NatError};
 use crate::config::PoolAddress;
 
@@ -254,7 +256,7 @@ impl Nat44 {
         for interface in outside {
             let fib = self.ip4.fib_of(interface);
             for pool in &state.pool {
-                wanted.entry((fib, pool.address)).or_insert(interface);
+                wanted.entry((fib, Ip4Prefix::host(pool.address))).or_insert(interface);
             }
         }
         drop(state);

@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
 
+use shoal_wire::Ip4Prefix;
+
 use super::{Nat64, Nat64Error};
 use crate::config::PoolAddress;
 
@@ -200,7 +202,7 @@ impl Nat64 {
         for (interface, _) in state.sides.iter().filter(|(_, sides)| sides.outside) {
             let table = self.ip4.fib_of(*interface);
             for pool in &state.pool {
-                wanted.entry((table, pool.address)).or_insert(*interface);
+                wanted.entry((table, Ip4Prefix::host(pool.address))).or_insert(*interface);
             }
         }
         state.routes.replace(&self.fib, &wanted);

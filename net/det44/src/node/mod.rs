@@ -1,0 +1,183 @@
+//! `det44-in2out`, `det44-out2in`, `det44-hairpinning`.
+//! features of `ip4-unicast` -> **det44-in2out** -> ip4-lookup | det44-hairpinning | ip4-icmp-error | another thread | the next
+//! feature
+//! features of `ip4-unicast` -> **det44-out2in** -> ip4-lookup | another thread | the next feature
+
+mod in2out;
+mod out2in;
+
+pub use in2out::In2out;
+pub use out2in::Out2in;
+
+use shoal_buffer::{Flags, Packet};
+use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
+use shoal_graph::Edge;
+use shoal_nat::icmp::{Fault, Quoted};
+use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+
+use crate::sessions::{Flow, Refusal, Way};
+use crate::shared::Shared;
+
+/// Where packets go.
+#[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// On, translated.
+    #[node("ip4-lookup")]
+    Lookup,
+    /// To another host of this router.
+    #[node("det44-hairpinning")]
+    Hairpin,
+    /// Its sender is told why it does not go on.
+    #[node("ip4-icmp-error")]
+    IcmpError,
+    /// Another thread has its session.
+    #[node("det44-in2out-handoff")]
+    InHandoff,
+    /// The same, towards a host.
+    #[node("det44-out2in-handoff")]
+    OutHandoff,
+    /// The same, between two hosts.
+    #[node("det44-hairpinning-handoff")]
+    HairpinHandoff,
+    /// It is not translated.
+    Feature(Edge),
+}
+
+/// What is counted here.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Unsupported protocol
+    #[counter("unsupported_protocol")]
+    UnsupportedProtocol,
+    /// No translation
+    #[counter("no_translation")]
+    NoTranslation,
+    /// unsupported ICMP type
+    #[counter("bad_icmp_type")]
+    BadIcmpType,
+    /// Out of ports
+    #[counter("out_of_ports")]
+    OutOfPorts,
+    /// Maximum sessions exceeded
+    #[counter("max_sessions_exceeded")]
+    MaxSessions,
+    /// Fragments whose ports are not known
+    #[counter("fragments")]
+    Fragments,
+    /// Malformed packets
+    #[counter("malformed")]
+    Malformed,
+    /// Good in2out packets processed
+    #[counter("in2out_packets")]
+    #[severity(info)]
+    In2out,
+    /// Good out2in packets processed
+    #[counter("out2in_packets")]
+    #[severity(info)]
+    Out2in,
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Short | Fault::Checksum => Error::Malformed,
+            Fault::Unsupported => Error::BadIcmpType,
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Full => Error::MaxSessions,
+            Refusal::OutOfPorts => Error::OutOfPorts,
+        }
+    }
+}
+
+/// What `show trace` says.
+#[derive(TraceLine)]
+#[line("{way}: sw_if_index {interface}, next index {next}, session {session}")]
+pub struct Trace {
+    /// Which node it is.
+    pub way: &'static str,
+    /// Where the packet came in.
+    pub interface: u32,
+    /// Where it goes.
+    pub next: u16,
+    /// The port that stands for the host; -1: it has no session.
+    pub session: i64,
+}
+
+/// A packet that a session is looked for.
+pub(crate) struct Asked {
+    seen: Seen,
+    /// Of an ICMP error: the packet it is about.
+    quoted: Option<Quoted>,
+    /// As a packet of the session in this direction has it.
+    tuple: Tuple,
+    protocol: u8,
+}
+
+impl Asked {
+    /// Reads a packet.
+    pub(crate) fn read(shared: &Shared, pkt: &Packet<'_>) -> Result<Asked, Error> {
+        let mut seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
+        if seen.fragment && !seen.first {
+            let words = shared.words.get(pkt);
+            if words.is_non_first_fragment == 0 || words.protocol != seen.protocol {
+                return Err(Error::Fragments);
+            }
+            (seen.tuple.sport, seen.tuple.dport) = (words.src_port, words.dst_port);
+        }
+        let asked = |seen: Seen| Asked { seen, quoted: None, tuple: seen.tuple, protocol: seen.protocol };
+        match seen.kind {
+            Kind::Tcp | Kind::Udp | Kind::Query => Ok(asked(seen)),
+            Kind::Error => {
+                let quoted = Quoted::read(pkt.data(), seen.header.into(), None)?;
+                let (tuple, protocol) = (quoted.answer, quoted.protocol);
+                Ok(Asked { seen, quoted: Some(quoted), tuple, protocol })
+            }
+            Kind::OtherIcmp => Err(Error::BadIcmpType),
+            Kind::Other => Err(Error::UnsupportedProtocol),
+        }
+    }
+
+    /// The far end, as sessions have it: queries have no port there.
+    fn remote(&self, way: Way) -> (std::net::Ipv4Addr, u16) {
+        let (address, port) = if way == Way::In2out { self.tuple.destination() } else { self.tuple.source() };
+        (address, if self.is_query() { 0 } else { port })
+    }
+
+    fn is_query(&self) -> bool {
+        self.protocol == shoal_nat::tuple::ICMP
+    }
+
+    /// Changes the packet.
+    fn translate(&self, pkt: &mut Packet<'_>, way: Way, flow: &Flow) -> Result<(), Error> {
+        let Asked { seen, quoted, tuple, .. } = self;
+        let ((host, port), (shared, open)) = ((flow.host, flow.port), flow.shared);
+        let mut to = *tuple;
+        match way {
+            Way::In2out => (to.src, to.sport) = (shared.to_bits(), open),
+            Way::Out2in => (to.dst, to.dport) = (host.to_bits(), port),
+        }
+        if self.is_query() {
+            let id = if way == Way::In2out { open } else { port };
+            (to.sport, to.dport) = (id, id);
+        }
+        let header = usize::from(seen.header);
+        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let outer = match way {
+            Way::In2out => (to.src, seen.tuple.dst),
+            Way::Out2in => (seen.tuple.src, to.dst),
+        };
+        let bytes = pkt.data_mut();
+        match quoted {
+            Some(quoted) => Ok(quoted.write(bytes, header, outer, to)?),
+            None => Rewrite::new(*tuple, to, seen.protocol)
+                .write(bytes, header, seen.kind, seen.first, sum)
+                .ok_or(Error::Malformed),
+        }
+    }
+}
