@@ -123,7 +123,10 @@ pub fn packets(to: &[IpPrefix]) -> Vec<Vec<u8>> {
                 let to = table::address4((network, prefix.len()), &mut rng);
                 packet4((SENDER, rng.u16(..)), to)
             }
-            IpAddr::V6(network) => packet6(table::address6((network, prefix.len()), &mut rng), rng.u16(..)),
+            IpAddr::V6(network) => {
+                let dst = table::address6((network, prefix.len()), &mut rng);
+                packet6((HOST6, rng.u16(..)), dst)
+            }
         })
     };
     (0..PACKETS).filter_map(packet).collect()
@@ -157,9 +160,12 @@ pub fn packet4((src, port): (Ipv4Addr, u16), dst: Ipv4Addr) -> Vec<u8> {
     bytes
 }
 
-fn packet6(dst: Ipv6Addr, port: u16) -> Vec<u8> {
+/// The source of IPv6 packets.
+const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
+
+/// A UDP packet of an IPv6 address and port, to an address.
+pub fn packet6((src, port): (Ipv6Addr, u16), dst: Ipv6Addr) -> Vec<u8> {
     let payload = BYTES6 - EthernetHeader::LEN - Ip6Header::LEN;
-    let src = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
     let ip = Ip6Header::new(src, dst, IpProtocol::UDP, 64, payload as u16);
     let ethernet = EthernetHeader::new(HOST, MAC_IN, EtherType::IP6);
     let mut bytes = [ethernet.as_bytes(), ip.as_bytes(), udp(port, payload).as_bytes()].concat();

@@ -1,15 +1,20 @@
-//! Many hosts that share few addresses: NAT44, endpoint dependent, with sessions that are established before anything is measured.
+//! Many hosts that share few addresses, with sessions that are established before anything is measured.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use fastrand::Rng;
+use shoal_det44::Det44;
 use shoal_interface::SwIfIndex;
+use shoal_ip4::Ip4;
 use shoal_module::Control;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
+use shoal_nat64::Nat64;
+use shoal_wire::Ip4Prefix;
 
 use crate::Result;
 use crate::full_table::{self, SEED};
 use crate::router;
+use crate::scenario::Nat;
 
 /// Hosts behind the receiving interface: 10.0.0.2 and on.
 const HOSTS: u32 = 250;
@@ -21,33 +26,71 @@ const FIRST_PORT: u32 = 1024;
 /// The address that hosts share.
 const SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
+/// The last of them, where each port is one host's alone.
+const LAST_SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
+
 /// NAT between the interfaces, with room for so many sessions, and routes to all remote networks.
-pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], flows: u32) -> Result<()> {
+pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, flows: u32) -> Result<()> {
+    if nat == Nat::Six {
+        control.get::<Ip4>()?.add_address(output, Ip4Prefix::new(Ipv4Addr::new(10, 0, 1, 1), 24)?)?;
+    }
     router::routes(control, output, REMOTE)?;
-    let nat = control.get::<Nat44>()?;
-    nat.enable_nat(Enable { sessions: flows.max(Enable::SESSIONS), ..Enable::default() })?;
-    nat.set_side(input, Side::Inside, true)?;
-    nat.set_side(output, Side::Outside, true)?;
-    Ok(nat.add_addresses((SHARED, SHARED), Purpose::Pool, None)?)
+    match nat {
+        Nat::Ed => {
+            let nat = control.get::<Nat44>()?;
+            nat.enable_nat(Enable { sessions: flows.max(Enable::SESSIONS), ..Enable::default() })?;
+            nat.set_side(input, Side::Inside, true)?;
+            nat.set_side(output, Side::Outside, true)?;
+            Ok(nat.add_addresses((SHARED, SHARED), Purpose::Pool, None)?)
+        }
+        Nat::Det => {
+            use shoal_det44::{Enable, Side};
+            let det44 = control.get::<Det44>()?;
+            det44.enable(Enable::default())?;
+            let shared = Ip4Prefix::new(Ipv4Addr::new(192, 0, 2, 0), 30)?;
+            det44.add_map(Ip4Prefix::new(Ipv4Addr::new(10, 0, 0, 0), 24)?, shared)?;
+            det44.set_side(input, Side::Inside, true)?;
+            Ok(det44.set_side(output, Side::Outside, true)?)
+        }
+        Nat::Six => {
+            use shoal_nat64::{Enable, Side};
+            let nat64 = control.get::<Nat64>()?;
+            // Ten of each for a bucket.
+            let buckets = flows.div_ceil(10) + 1;
+            nat64.enable(Enable { bib_buckets: buckets, st_buckets: buckets })?;
+            nat64.add_addresses((SHARED, LAST_SHARED), None)?;
+            nat64.set_side(input, Side::Inside, true)?;
+            Ok(nat64.set_side(output, Side::Outside, true)?)
+        }
+    }
 }
 
 /// Sessions that there are.
-pub fn sessions(control: &Control) -> Result<usize> {
-    Ok(control.get::<Nat44>()?.counts()?.values().sum())
+pub fn sessions(control: &Control, nat: Nat) -> Result<usize> {
+    Ok(match nat {
+        Nat::Ed => control.get::<Nat44>()?.counts()?.values().sum(),
+        Nat::Det => control.get::<Det44>()?.sessions()?.len(),
+        Nat::Six => control.get::<Nat64>()?.sessions()?.len(),
+    })
 }
 
 /// One packet of each flow, in random order.
-pub fn packets(flows: u32) -> Vec<Vec<u8>> {
+pub fn packets(nat: Nat, flows: u32) -> Vec<Vec<u8>> {
     let mut order: Vec<u32> = (0..flows).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
-    order.into_iter().map(packet).collect()
+    order.into_iter().map(|flow| packet(nat, flow)).collect()
 }
 
-fn packet(flow: u32) -> Vec<u8> {
-    let host = Ipv4Addr::from_bits(FIRST_HOST.to_bits() + flow % HOSTS);
-    let port = FIRST_PORT + flow / HOSTS;
+fn packet(nat: Nat, flow: u32) -> Vec<u8> {
+    let port = (FIRST_PORT + flow / HOSTS) as u16;
     let remote = Ipv4Addr::from_bits(router::FIRST.to_bits() + ((flow % REMOTE) << 8) + 2);
-    full_table::packet4((host, port as u16), remote)
+    if nat == Nat::Six {
+        let host = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, (2 + flow % HOSTS) as u16);
+        let remote = shoal_translate46::Prefix64::well_known().embed(remote);
+        return full_table::packet6((host, port), remote);
+    }
+    let host = Ipv4Addr::from_bits(FIRST_HOST.to_bits() + flow % HOSTS);
+    full_table::packet4((host, port), remote)
 }
 
 #[cfg(test)]
@@ -56,7 +99,7 @@ mod tests {
 
     #[test]
     fn flows_differ() {
-        let all: std::collections::BTreeSet<Vec<u8>> = packets(100_000).into_iter().collect();
+        let all: std::collections::BTreeSet<Vec<u8>> = packets(Nat::Ed, 100_000).into_iter().collect();
         assert_eq!(all.len(), 100_000);
     }
 }

@@ -39,7 +39,10 @@ pub static MODULES: &[&Module] = &[
     &shoal_reassembly::MODULE,
     &shoal_arp::MODULE,
     &shoal_bridge::MODULE,
+    &shoal_syslog::MODULE,
     &shoal_nat44_ed::MODULE,
+    &shoal_det44::MODULE,
+    &shoal_nat64::MODULE,
     &shoal_pg::MODULE,
     &shoal_superpaths::MODULE,
 ];
@@ -61,9 +64,12 @@ const ORDER: &[&str] = &[
     "ip4-input",
     "ip4-sv-reassembly-feature",
     "nat44-ed-in2out",
+    "det44-in2out",
+    "ip6-input",
+    "ip6-sv-reassembly-feature",
+    "nat64-in2out",
     "ip4-lookup",
     "ip4-rewrite",
-    "ip6-input",
     "ip6-lookup",
     "ip6-rewrite",
     "pg1-output",
@@ -116,8 +122,8 @@ impl Router {
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
             (Routes::Crossed, _) => switched::cross(&control, [input, output]).map(|()| Vec::new())?,
             (Routes::Bridged(n), _) => switched::bridge(&control, [input, output], n).map(|()| Vec::new())?,
-            (Routes::Translated(n), _) => {
-                natted::translate(&control, [input, output], n).map(|()| Vec::new())?
+            (Routes::Translated(nat, n), _) => {
+                natted::translate(&control, [input, output], nat, n).map(|()| Vec::new())?
             }
             (Routes::Flows(_), _) => Vec::new(),
         };
@@ -138,7 +144,7 @@ impl Router {
             let source = pg::Source::Packets(match scenario.routes {
                 Routes::Bridged(n) => switched::frames(n),
                 Routes::Crossed => switched::frames(1),
-                Routes::Translated(n) => natted::packets(n),
+                Routes::Translated(nat, n) => natted::packets(nat, n),
                 _ => full_table::packets(to),
             });
             let spec = StreamSpec {
@@ -167,11 +173,11 @@ impl Router {
 
     /// Lets the first packet of each flow through, where that makes its session.
     fn open_sessions(&self, scenario: &Scenario) -> Result<()> {
-        let Routes::Translated(flows) = scenario.routes else { return Ok(()) };
+        let Routes::Translated(nat, flows) = scenario.routes else { return Ok(()) };
         for _ in 0..flows as usize / scenario.frame + 64 {
             self.graph.round();
         }
-        match natted::sessions(&self.control)? {
+        match natted::sessions(&self.control, nat)? {
             made if made == flows as usize => Ok(()),
             made => Err(format!("{made} sessions of {flows} flows; {}", self.errors()).into()),
         }
@@ -439,6 +445,20 @@ mod tests {
         let nodes = Router::new(&scenario::find("nat44-1-nodes").unwrap()).unwrap().nodes();
         assert!(nodes.iter().any(|n| n == "nat44-ed-in2out"), "{nodes:?}");
         assert!(!nodes.iter().any(|n| n.contains("slowpath")), "{nodes:?}");
+    }
+
+    #[test]
+    fn other_kinds_of_nat_translate_what_they_measure() {
+        for (name, node) in [("det44-64k-nodes", "det44-in2out"), ("nat64-64k-nodes", "nat64-in2out")] {
+            let sent = sends(name);
+            assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]), "{name}");
+            assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0), "{name}");
+            let nodes = Router::new(&scenario::find(name).unwrap()).unwrap().nodes();
+            assert!(
+                nodes.iter().any(|n| n == node) && !nodes.iter().any(|n| n.contains("slowpath")),
+                "{nodes:?}"
+            );
+        }
     }
 
     #[test]

@@ -24,6 +24,17 @@ pub enum Ip {
     V6,
 }
 
+/// How the sources of packets are translated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nat {
+    /// NAT44, endpoint dependent.
+    Ed,
+    /// Deterministic NAT44.
+    Det,
+    /// NAT64.
+    Six,
+}
+
 /// What is in the forwarding table, and so where packets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routes {
@@ -41,7 +52,7 @@ pub enum Routes {
     /// None; the two interfaces are members of a bridge domain, and each frame goes to a random one of so many stations.
     Bridged(u32),
     /// Routes to 256 networks; the sources of so many flows are translated, each packet is of a random one.
-    Translated(u32),
+    Translated(Nat, u32),
 }
 
 /// A scenario: one path of the graph under one load.
@@ -207,7 +218,7 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 1 established flow, separate nodes",
         way: Way::Nodes,
         ip: Ip::V4,
-        routes: Routes::Translated(1),
+        routes: Routes::Translated(Nat::Ed, 1),
         frame: 256,
     },
     Scenario {
@@ -215,7 +226,7 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 1 established flow, superpath",
         way: Way::Superpath,
         ip: Ip::V4,
-        routes: Routes::Translated(1),
+        routes: Routes::Translated(Nat::Ed, 1),
         frame: 256,
     },
     Scenario {
@@ -223,7 +234,7 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 65,536 established flows in random order, separate nodes",
         way: Way::Nodes,
         ip: Ip::V4,
-        routes: Routes::Translated(65_536),
+        routes: Routes::Translated(Nat::Ed, 65_536),
         frame: 256,
     },
     Scenario {
@@ -231,7 +242,7 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 65,536 established flows in random order, superpath",
         way: Way::Superpath,
         ip: Ip::V4,
-        routes: Routes::Translated(65_536),
+        routes: Routes::Translated(Nat::Ed, 65_536),
         frame: 256,
     },
     Scenario {
@@ -239,7 +250,7 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 1,100,000 established flows in random order, separate nodes",
         way: Way::Nodes,
         ip: Ip::V4,
-        routes: Routes::Translated(1_100_000),
+        routes: Routes::Translated(Nat::Ed, 1_100_000),
         frame: 256,
     },
     Scenario {
@@ -247,7 +258,39 @@ pub const ALL: &[Scenario] = &[
         about: "NAT44, 1,100,000 established flows in random order, superpath",
         way: Way::Superpath,
         ip: Ip::V4,
-        routes: Routes::Translated(1_100_000),
+        routes: Routes::Translated(Nat::Ed, 1_100_000),
+        frame: 256,
+    },
+    Scenario {
+        name: "det44-1-nodes",
+        about: "DET44, 1 established flow, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Det, 1),
+        frame: 256,
+    },
+    Scenario {
+        name: "det44-64k-nodes",
+        about: "DET44, 65,536 established flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Det, 65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat64-1-nodes",
+        about: "NAT64, 1 established flow, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V6,
+        routes: Routes::Translated(Nat::Six, 1),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat64-64k-nodes",
+        about: "NAT64, 65,536 established flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V6,
+        routes: Routes::Translated(Nat::Six, 65_536),
         frame: 256,
     },
     Scenario {
@@ -311,6 +354,8 @@ mod tests {
             "nat44-1",
             "nat44-64k",
             "nat44-1m",
+            "det44-64k-nodes",
+            "nat64-64k-nodes",
         ] {
             assert_eq!(find(name).unwrap().name, name);
         }

@@ -20,7 +20,7 @@ pub(super) const SHOW: Command = Command::new("show pci [all]", "Show network ca
 const NETWORK: &str = "0x02";
 
 #[derive(Serialize)]
-struct Device {
+struct Card {
     address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     numa_node: Option<u32>,
@@ -35,21 +35,21 @@ struct Device {
 }
 
 #[derive(Serialize)]
-struct Devices(Vec<Device>);
+struct Cards(Vec<Card>);
 
 fn show(_: &Control, args: &Args) -> Result<Output, CliError> {
-    Ok(Output::view(Devices(devices(Path::new("/sys/bus/pci/devices"), args.has("all")))))
+    Ok(Output::view(Cards(cards(Path::new("/sys/bus/pci/devices"), args.has("all")))))
 }
 
 /// The devices in a folder of sysfs; none where there is no such bus.
-fn devices(folder: &Path, all: bool) -> Vec<Device> {
+fn cards(folder: &Path, all: bool) -> Vec<Card> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut devices: Vec<Device> = entries.filter_map(|entry| device(&entry.path(), all)).collect();
+    let mut devices: Vec<Card> = entries.filter_map(|entry| card(&entry.path(), all)).collect();
     devices.sort_by(|a, b| a.address.cmp(&b.address));
     devices
 }
 
-fn device(path: &Path, all: bool) -> Option<Device> {
+fn card(path: &Path, all: bool) -> Option<Card> {
     let text = |file: &str| fs::read_to_string(path.join(file)).ok().map(|text| text.trim().to_owned());
     let hex = |file| Some(text(file)?.trim_start_matches("0x").to_owned());
     if !all && !text("class")?.starts_with(NETWORK) {
@@ -67,7 +67,7 @@ fn device(path: &Path, all: bool) -> Option<Device> {
     // Devices of guests have neither: their files say `Unknown' and 0 or 255 lanes.
     let speed = text("current_link_speed").and_then(|speed| Some(speed.strip_suffix(" PCIe")?.to_owned()));
     let width = text("current_link_width").filter(|width| !["0", "255"].contains(&width.as_str()));
-    Some(Device {
+    Some(Card {
         address: named(path)?,
         numa_node: text("numa_node").and_then(|node| node.parse().ok()),
         vendor_id: hex("vendor")?,
@@ -78,7 +78,7 @@ fn device(path: &Path, all: bool) -> Option<Device> {
     })
 }
 
-impl fmt::Display for Devices {
+impl fmt::Display for Cards {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = |cells: [&str; 7]| {
             let [address, sock, id, speed, driver, product, data] = cells;
@@ -136,11 +136,11 @@ mod tests {
         std::os::unix::fs::symlink("../../../bus/pci/drivers/i40e", at("0000:03:00.0/driver")).unwrap();
         fs::create_dir_all(at("broken")).unwrap();
         assert_eq!(
-            Devices(devices(root.path(), false)).to_string(),
+            Cards(cards(root.path(), false)).to_string(),
             "Address      Sock VID:PID     Link Speed    Driver          Product Name                    Vital Product Data\n\
              0000:03:00.0   1  8086:1572   8.0 GT/s x8   i40e            eth7\n"
         );
-        assert_eq!(devices(root.path(), true).len(), 2);
-        assert!(devices(&at("nowhere"), true).is_empty());
+        assert_eq!(cards(root.path(), true).len(), 2);
+        assert!(cards(&at("nowhere"), true).is_empty());
     }
 }
