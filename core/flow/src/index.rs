@@ -98,17 +98,22 @@ impl Index {
         self.buckets.prefetch(at);
     }
 
-    /// The flows that may have this hash, those of the first bucket before those of the second.
+    /// The flow that is the one, of those that may have this hash: those of the first bucket are asked before those of the second.
+    /// Buckets are read where they are: what is copied to the stack and read at once in other sizes takes long.
     #[inline(always)]
-    pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> {
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let tag = tag_of(hash);
-        let first = self.bucket(self.first(hash));
-        let second = first.filter(|bucket| bucket.away() > 0).and_then(|_| self.bucket(self.second(hash)));
-        let of = move |bucket: &'_ Bucket| {
-            let bucket = *bucket;
-            Ones(bucket.matches(tag)).map(move |place| bucket.flow(place))
+        let mut of = |bucket: &Bucket| {
+            Ones(bucket.matches(tag)).map(|place| bucket.flow(place)).find(|flow| is_it(*flow))
         };
-        first.into_iter().chain(second).flat_map(of)
+        let first = self.bucket(self.first(hash))?;
+        if let Some(flow) = of(first) {
+            return Some(flow);
+        }
+        if first.away() == 0 {
+            return None;
+        }
+        of(self.bucket(self.second(hash))?)
     }
 
     /// Puts a flow in; false when both buckets are full and so are the other buckets of all that is in them.

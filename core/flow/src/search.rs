@@ -143,8 +143,10 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     }
 
     /// All stages at once, of one key: the handle of its flow.
+    #[inline(always)]
     pub fn handle_of(&self, key: K) -> Option<Handle> {
-        let index = self.look_again(&self.search(key))?;
+        let hash = self.seed.hash(key.words().as_ref());
+        let index = self.index.find(hash, |flow| self.is_for(flow, &key))?;
         self.entries.get(index as usize).map(|entry| Handle { index, generation: entry.generation })
     }
 
@@ -162,6 +164,6 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         if search.bucket == NONE {
             return None;
         }
-        self.index.candidates(search.hash).find(|&flow| self.is_for(flow, &search.key))
+        self.index.find(search.hash, |flow| self.is_for(flow, &search.key))
     }
 }

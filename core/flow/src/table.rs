@@ -99,8 +99,8 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// There is one with this key, or no room: the table is as it was.
     pub fn insert(&mut self, key: K, value: V, timeout: Timeout, now: Tick) -> Result<Handle, InsertError> {
         let hash = self.seed.hash(key.words().as_ref());
-        let same = |&flow: &u32| self.entries.get(flow as usize).is_some_and(|e| e.key == key);
-        if let Some(index) = self.index.candidates(hash).find(same) {
+        let same = |flow: u32| self.entries.get(flow as usize).is_some_and(|e| e.key == key);
+        if let Some(index) = self.index.find(hash, same) {
             let generation = self.entries.get(index as usize).map_or(1, |entry| entry.generation);
             return Err(InsertError::Exists(Handle { index, generation }));
         }

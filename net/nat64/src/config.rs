@@ -172,7 +172,8 @@ impl Config {
         let bits = inside.address.to_bits();
         let folded = (bits ^ (bits >> 64)) as u64 ^ u64::from(inside.table);
         let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        self.worker(mixed as usize)
+        // As many of the 2^32 for each worker, without a division.
+        self.worker(((mixed * self.workers.len() as u64) >> 32) as usize)
     }
 
     /// The thread that has a binding.
@@ -188,7 +189,7 @@ impl Config {
     }
 
     fn worker(&self, nth: usize) -> usize {
-        self.workers.get(nth % self.workers.len().max(1)).copied().unwrap_or(0)
+        self.workers.get(nth).or(self.workers.last()).copied().unwrap_or(0)
     }
 }
 

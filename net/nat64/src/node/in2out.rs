@@ -148,10 +148,10 @@ impl<const SLOW: bool> In2out<SLOW> {
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
-        let ip6 = pkt.header::<Ip6Header>().copied().ok_or(Error::Malformed)?;
+        let dst = pkt.header::<Ip6Header>().ok_or(Error::Malformed)?.dst();
         let table = self.table(pkt);
         let prefix = config.prefix(table);
-        if !prefix.contains(ip6.dst()) {
+        if !prefix.contains(dst) {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
         let host = self.read(pkt, prefix, table)?;
@@ -165,7 +165,7 @@ impl<const SLOW: bool> In2out<SLOW> {
             return Ok(Next::IcmpError);
         }
         let Some(found) = self.find(&host, sessions, config, cx)? else { return Ok(Next::SlowPath) };
-        let far = prefix.extract(ip6.dst());
+        let far = prefix.extract(dst);
         Self::translate(pkt, &host, (found.outside, far), prefix)?;
         pkt.meta_mut().set_fib(Some(FibIndex::DEFAULT));
         self.shared.in2out.add(host.seen.kind, cx.thread(), pkt.rx());

@@ -146,8 +146,8 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
-        let ip4 = pkt.header::<Ip4Header>().copied().ok_or(Error::Malformed)?;
-        let Some(own) = config.shares(ip4.dst()) else {
+        let dst = pkt.header::<Ip4Header>().ok_or(Error::Malformed)?.dst();
+        let Some(own) = config.shares(dst) else {
             // A hairpin's destination was shared when it was sent here.
             return if HAIRPIN { Err(Error::NoTranslation) } else { Ok(Next::Feature(cx.next_feature(pkt))) };
         };
