@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+pub use shoal_nat::Timeouts;
 use shoal_wire::Ip4Prefix;
 
 /// The first port that is given out.
@@ -71,26 +72,6 @@ impl Map {
         let host =
             self.inside.network().to_bits().wrapping_add(nth.wrapping_mul(self.ratio)).wrapping_add(place);
         (place < self.ratio).then(|| Ipv4Addr::from_bits(host))
-    }
-}
-
-/// Seconds without a packet after which a session ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeouts {
-    /// Of UDP.
-    pub udp: u32,
-    /// Of TCP connections that are open.
-    pub tcp_established: u32,
-    /// Of TCP connections that begin or end.
-    pub tcp_transitory: u32,
-    /// Of ICMP queries.
-    pub icmp: u32,
-}
-
-impl Default for Timeouts {
-    /// RFC 4787, REQ-5; RFC 5382, REQ-5; RFC 5508, REQ-1.
-    fn default() -> Self {
-        Timeouts { udp: 300, tcp_established: 7440, tcp_transitory: 240, icmp: 60 }
     }
 }
 

@@ -17,9 +17,10 @@ use shoal_reassembly::{Reassembly, ReassemblyError, Side as Where, Version};
 use shoal_wire::Ip4Prefix;
 
 use crate::config::{Config, FIRST_PORT, Map, Share, Timeouts};
+use crate::keeping::Keeping;
 use crate::node::{In2out, Out2in};
 use crate::sessions::{Flow, LONGEST, Record};
-use crate::shared::{Keeping, Shared};
+use crate::shared::Shared;
 
 /// Who wants shallow reassembly.
 const USER: &str = "det44";
@@ -320,7 +321,7 @@ impl Det44 {
     ) -> Result<usize, Det44Error> {
         let now = self.graph.clock().now();
         let ended = self.graph.on_every_state(&self.keeping, move |_, sessions| {
-            (sessions.take_out(now, &goes).len(), sessions.len())
+            (sessions.take_out(now, |record| goes(&record.flow)).len(), sessions.len())
         })?;
         for (thread, (_, left)) in &ended {
             self.shared.set_count(*thread, *left);

@@ -14,6 +14,7 @@ pub mod api;
 mod cli;
 pub mod config;
 mod control;
+mod keeping;
 pub mod node;
 mod running;
 pub mod sessions;

@@ -376,9 +376,9 @@ impl Sessions {
     }
 
     /// Ends the sessions that `goes` says; their records.
-    pub fn take_out(&mut self, now: Time, mut goes: impl FnMut(&Flow) -> bool) -> Vec<Record> {
+    pub fn take_out(&mut self, now: Time, mut goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
         let mut all = std::mem::take(&mut self.parcel);
-        for record in self.records(now).into_iter().filter(|record| goes(&record.flow)) {
+        for record in self.records(now).into_iter().filter(|record| goes(record)) {
             if let Some(handle) =
                 self.table.as_ref().and_then(|table| table.handle_of(record.flow.inside_key()))
             {

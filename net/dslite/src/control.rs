@@ -13,11 +13,12 @@ use shoal_syslog::{Facility, Message, Severity, Syslog};
 use shoal_wire::IpPrefix;
 
 use crate::config::{Config, Ends};
+use crate::keeping::Keeping;
 use crate::node::ce::{CeDecap, CeEncap};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
 use crate::sessions::Record;
-use crate::shared::{Keeping, Shared, Told};
+use crate::shared::{Shared, Told};
 
 /// Shared addresses that one call may name.
 const MOST_ADDRESSES: u32 = 1 << 12;

@@ -1,14 +1,11 @@
 //! What nodes and control plane share.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use shoal_graph::clock::Time;
 use shoal_graph::counter::{Counters, Simple};
 use shoal_graph::process::Sender;
-use shoal_graph::{FrameCx, NoError, NoNext, Shares, Stateful};
 use shoal_infra::Published;
 use shoal_syslog::{Gate, Severity};
 
@@ -65,98 +62,5 @@ impl Shared {
         if self.gate.passes(Severity::Informational) {
             let _ = self.tell.try_send((begins, record));
         }
-    }
-}
-
-/// What threads keep.
-pub struct Keeping {
-    shared: Arc<Shared>,
-    on: AtomicBool,
-    workers: Mutex<Vec<usize>>,
-}
-
-impl Keeping {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Keeping { shared, on: AtomicBool::new(false), workers: Mutex::new(vec![0]) }
-    }
-
-    pub(crate) fn set(&self, on: bool) {
-        self.on.store(on, Ordering::Relaxed);
-    }
-
-    /// The threads that forward.
-    pub(crate) fn workers(&self) -> Vec<usize> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn share(&self, all: Vec<Record>) -> Shares<Sessions> {
-        let config = self.shared.config.get();
-        let mut parts: BTreeMap<usize, Vec<Record>> = BTreeMap::new();
-        for record in all {
-            parts.entry(config.of_b4(record.inside.b4)).or_default().push(record);
-        }
-        parts.into_iter().map(|(thread, records)| (thread, Sessions::parcel(records))).collect()
-    }
-}
-
-impl Stateful for Keeping {
-    const NAME: &'static str = "dslite-timer";
-    type Next = NoNext;
-    type Error = NoError;
-    type State = Sessions;
-
-    fn make(&self, thread: usize) -> Sessions {
-        let mut sessions = Sessions::none();
-        if self.on.load(Ordering::Relaxed)
-            && let Err(e) = sessions.open(Time(0))
-        {
-            tracing::warn!(thread, "dslite keeps no sessions: {e}");
-        }
-        sessions
-    }
-
-    #[inline(always)]
-    fn due(&self, sessions: &Sessions) -> Option<Time> {
-        sessions.due()
-    }
-
-    fn expire(&self, sessions: &mut Sessions, cx: &mut FrameCx<'_>) {
-        let gone = sessions.expire(cx.now());
-        if !gone.is_empty() {
-            self.shared.count(cx.thread(), sessions);
-        }
-        for record in gone {
-            self.shared.tell(false, record);
-        }
-    }
-
-    fn workers(&self, workers: &[usize]) {
-        *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers.to_vec();
-        let mut config = Config::clone(&self.shared.config.get());
-        config.workers = workers.to_vec();
-        self.shared.config.replace(config);
-    }
-
-    /// The ports of a session whose thread changes are another thread's, so only sessions whose port is the new thread's go on.
-    fn reshard(&self, sessions: &mut Sessions, here: usize, _: &[usize]) -> Shares<Sessions> {
-        let config = self.shared.config.get();
-        let stays = |record: &Record| {
-            config.of_b4(record.inside.b4) == here && config.of_port(record.outside.port) == here
-        };
-        let moved = sessions.take_out(|record| !stays(record));
-        self.shared.count(here, sessions);
-        let fits = |record: &Record| config.of_b4(record.inside.b4) == config.of_port(record.outside.port);
-        self.share(moved.into_iter().filter(fits).collect())
-    }
-
-    fn give_up(&self, mut ended: Sessions, _: &[usize]) -> Shares<Sessions> {
-        let config = self.shared.config.get();
-        let fits = |record: &Record| config.of_b4(record.inside.b4) == config.of_port(record.outside.port);
-        self.share(ended.take_out(|_| true).into_iter().filter(fits).collect())
-    }
-
-    fn adopt(&self, mine: &mut Sessions, other: Sessions, cx: &mut FrameCx<'_>) {
-        mine.take_in(other, cx.now());
-        self.shared.count(cx.thread(), mine);
     }
 }

@@ -8,36 +8,17 @@ use shoal_interface::SwIfIndex;
 use crate::mapping::Mappings;
 use crate::sessions::ticks;
 
-/// How long sessions live without a packet, in seconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeouts {
-    /// UDP, and protocols that are none of the others. RFC 4787, REQ-5: not below 120, recommended 300.
-    pub udp: u32,
-    /// An established TCP connection. RFC 5382, REQ-5: not below 7440.
-    pub tcp_established: u32,
-    /// A TCP connection that begins or ends. RFC 5382, REQ-5: not below 240.
-    pub tcp_transitory: u32,
-    /// An ICMP query. RFC 5508, REQ-2: not below 60.
-    pub icmp: u32,
-}
+pub use shoal_nat::Timeouts;
 
-impl Default for Timeouts {
-    fn default() -> Self {
-        Timeouts { udp: 300, tcp_established: 7440, tcp_transitory: 240, icmp: 60 }
-    }
-}
-
-impl Timeouts {
-    /// One of them, in ticks.
-    #[inline(always)]
-    pub fn ticks(&self, timeout: Timeout) -> u32 {
-        ticks(match timeout.number() {
-            1 => self.tcp_established,
-            2 => self.tcp_transitory,
-            3 => self.icmp,
-            _ => self.udp,
-        })
-    }
+/// One of the timeouts, in ticks.
+#[inline(always)]
+pub fn ticks_of(timeouts: &Timeouts, timeout: Timeout) -> u32 {
+    ticks(match timeout.number() {
+        1 => timeouts.tcp_established,
+        2 => timeouts.tcp_transitory,
+        3 => timeouts.icmp,
+        _ => timeouts.udp,
+    })
 }
 
 /// An address that hosts share.

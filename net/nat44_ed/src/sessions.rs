@@ -7,7 +7,7 @@ use shoal_graph::clock::Time;
 use shoal_nat::{Random, Tuple};
 
 use crate::affinity::Affinity;
-use crate::config::{Config, Timeouts};
+use crate::config::{Config, Timeouts, ticks_of};
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
 use crate::way::{Marks, Way};
 
@@ -287,7 +287,7 @@ impl Sessions {
     pub fn is_timed_out(&self, handle: Handle, timeouts: &Timeouts, now: Tick) -> bool {
         let state = self.way(handle).map(|way| way.state);
         let Some((age, state)) = self.age(handle, now).zip(state) else { return false };
-        age >= timeouts.ticks(state.timeout())
+        age >= ticks_of(timeouts, state.timeout())
     }
 
     /// A packet of TCP moves the state of an entry's session; tells what that means.
@@ -389,7 +389,7 @@ impl Sessions {
         let (now, mut most, mut ended) = (tick(now), TIMERS_AT_ONCE, 0);
         while let Some(handle) = self.table.as_mut().and_then(|table| table.next_due(now, &mut most)) {
             let (age, way) = (self.age(handle, now).unwrap_or(0), self.way(handle));
-            let longest = way.map_or(0, |way| timeouts.ticks(way.timeout())) + LINGER * TICKS as u32;
+            let longest = way.map_or(0, |way| ticks_of(timeouts, way.timeout())) + LINGER * TICKS as u32;
             if age >= longest {
                 ended += usize::from(self.remove(handle).is_some());
             } else if let Some(table) = self.table.as_mut() {

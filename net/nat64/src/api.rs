@@ -7,7 +7,7 @@ use std::rc::Rc;
 use shoal_interface::SwIfIndex;
 use shoal_message::{InterfaceIndex, Ip6Prefix, Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
-use shoal_nat::NatConfigFlags;
+pub use shoal_nat::NatConfigFlags;
 use shoal_nat::tuple::ICMP;
 
 use crate::config::{Inside, Outside, Timeouts};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_nat::Shards;
+pub use shoal_nat::Timeouts;
 use shoal_translate46::Prefix64;
 
 /// The first port that is given out; RFC 4787, REQ-3: those below are of another class.
@@ -43,26 +44,6 @@ pub struct PoolAddress {
     pub table: Option<u32>,
     /// Whether it is an interface's, too: what has no binding is for the router itself.
     pub is_own: bool,
-}
-
-/// Seconds without a packet after which a session ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeouts {
-    /// Of UDP and protocols without ports.
-    pub udp: u32,
-    /// Of TCP connections that are open.
-    pub tcp_established: u32,
-    /// Of TCP connections that begin or end.
-    pub tcp_transitory: u32,
-    /// Of ICMP queries.
-    pub icmp: u32,
-}
-
-impl Default for Timeouts {
-    /// RFC 6146, 4; RFC 4787, REQ-5; RFC 5382, REQ-5; RFC 5508, REQ-1.
-    fn default() -> Self {
-        Timeouts { udp: 300, tcp_established: 7440, tcp_transitory: 240, icmp: 60 }
-    }
 }
 
 /// What one worker may keep.

@@ -8,7 +8,7 @@ use shoal_interface::SwIfIndex;
 use shoal_message::{InterfaceIndex, Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
-use shoal_nat::NatConfigFlags;
+pub use shoal_nat::NatConfigFlags;
 
 use crate::{Mapping, Nat66, Nat66Error, Side};
 

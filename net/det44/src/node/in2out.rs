@@ -10,8 +10,9 @@ use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
 use crate::config::Config;
+use crate::keeping::Keeping;
 use crate::sessions::{Flow, Sessions, Way};
-use crate::shared::{Keeping, Shared};
+use crate::shared::Shared;
 
 /// The node.
 pub struct In2out {

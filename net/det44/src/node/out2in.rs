@@ -9,8 +9,9 @@ use shoal_ip4::IcmpError;
 use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
+use crate::keeping::Keeping;
 use crate::sessions::{Sessions, Way};
-use crate::shared::{Keeping, Shared};
+use crate::shared::Shared;
 
 /// The code of both nodes: towards hosts from outside, and from another host.
 pub struct Out2in<const HAIRPIN: bool> {

@@ -13,8 +13,9 @@ use shoal_wire::{Ip6Header, IpProtocol};
 
 use super::ce::tunnelled;
 use super::{Error, Trace};
+use crate::keeping::Keeping;
 use crate::sessions::{Inside, Outside, Record, Refusal, Sessions};
-use crate::shared::{Keeping, Shared};
+use crate::shared::Shared;
 
 /// Where packets go.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use shoal_wire::Ip4Header;
 use super::ce::{encapsulate, ready};
 use super::{Error, Trace};
 use crate::config::Config;
+use crate::keeping::Keeping;
 use crate::sessions::{Inside, Outside, Sessions};
-use crate::shared::{Keeping, Shared};
+use crate::shared::Shared;
 
 /// Where packets go.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]

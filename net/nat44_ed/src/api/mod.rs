@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use shoal_message::Retval;
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
-use shoal_nat::NatConfigFlags;
+pub use shoal_nat::NatConfigFlags;
 
 use crate::mapping::Twice;
 use crate::{Nat44, NatError};

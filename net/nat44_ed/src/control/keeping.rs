@@ -1,11 +1,9 @@
-//! What threads keep, and what becomes of it when workers come and go.
+//! What threads keep.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
+use shoal_flow::TableError;
+use shoal_graph::FrameCx;
 use shoal_graph::clock::Time;
-use shoal_graph::{FrameCx, NoError, NoNext, Shares, Stateful};
+use shoal_nat_state::Kept;
 
 use crate::config::Config;
 use crate::owner::Way;
@@ -13,93 +11,60 @@ use crate::sessions::{Record, Sessions, tick};
 use crate::shared::Shared;
 
 /// What threads keep, and how.
-pub struct Keeping {
-    shared: Arc<Shared>,
-    /// Whether threads that come have sessions.
-    on: AtomicBool,
-    workers: Mutex<Vec<usize>>,
-}
+pub type Keeping = shoal_nat_state::Keeping<Sessions>;
 
-impl Keeping {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Keeping { shared, on: AtomicBool::new(false), workers: Mutex::new(vec![0]) }
+impl Kept for Sessions {
+    const TIMER: &'static str = "nat44-ed-timer";
+    type Record = Record;
+    type Shared = Shared;
+
+    fn none() -> Self {
+        Sessions::none()
     }
 
-    pub(super) fn set(&self, on: bool) {
-        self.on.store(on, Ordering::Relaxed);
-    }
-
-    /// The threads that forward.
-    pub fn workers(&self) -> Vec<usize> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn share(&self, all: Vec<Record>) -> Shares<Sessions> {
-        let config = self.shared.config.get();
-        let mut parts: BTreeMap<usize, Vec<Record>> = BTreeMap::new();
-        for record in all {
-            parts.entry(owner(&config, &record)).or_default().push(record);
-        }
-        parts.into_iter().map(|(thread, records)| (thread, Sessions::parcel(records))).collect()
-    }
-}
-
-/// The thread that a session belongs to: the one its answers come to.
-fn owner(config: &Config, record: &Record) -> usize {
-    let session = &record.session;
-    config.owner(session.outside.reversed(), session.protocol, Way::Out2in)
-}
-
-impl Stateful for Keeping {
-    const NAME: &'static str = "nat44-ed-timer";
-    type Next = NoNext;
-    type Error = NoError;
-    type State = Sessions;
-
-    fn make(&self, thread: usize) -> Sessions {
-        let mut sessions = Sessions::none();
-        if self.on.load(Ordering::Relaxed)
-            && let Err(e) = sessions.open(&self.shared.config.get(), Time(0))
-        {
-            tracing::warn!(thread, "nat44 keeps no sessions: {e}");
-        }
-        sessions
+    fn open(&mut self, shared: &Shared) -> Result<(), TableError> {
+        Sessions::open(self, &shared.config.get(), Time(0))
     }
 
     #[inline(always)]
-    fn due(&self, sessions: &Sessions) -> Option<Time> {
-        sessions.due()
+    fn due(&self) -> Option<Time> {
+        Sessions::due(self)
     }
 
-    fn expire(&self, sessions: &mut Sessions, cx: &mut FrameCx<'_>) {
-        let config = self.shared.config.load(cx.guard());
-        if sessions.expire(&config.timeouts, cx.now()) > 0 {
-            self.shared.counters.set_sessions(cx.thread(), sessions.len());
+    fn expire(&mut self, shared: &Shared, cx: &mut FrameCx<'_>) {
+        let config = shared.config.load(cx.guard());
+        if Sessions::expire(self, &config.timeouts, cx.now()) > 0 {
+            self.count(shared, cx.thread());
         }
     }
 
-    fn workers(&self, workers: &[usize]) {
-        *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers.to_vec();
-        let mut config = Config::clone(&self.shared.config.get());
-        config.workers = workers.to_vec();
-        self.shared.config.replace(config);
+    fn count(&self, shared: &Shared, thread: usize) {
+        shared.counters.set_sessions(thread, self.len());
     }
 
-    fn reshard(&self, sessions: &mut Sessions, here: usize, _: &[usize]) -> Shares<Sessions> {
-        let config = self.shared.config.get();
-        let moved = sessions.take_out(|record| owner(&config, record) != here);
-        self.shared.counters.set_sessions(here, sessions.len());
-        self.share(moved)
+    /// The thread that its answers come to.
+    fn owner(shared: &Shared, record: &Record) -> Option<usize> {
+        let session = &record.session;
+        Some(shared.config.get().owner(session.outside.reversed(), session.protocol, Way::Out2in))
     }
 
-    fn give_up(&self, mut ended: Sessions, _: &[usize]) -> Shares<Sessions> {
-        self.share(ended.take_out(|_| true))
+    fn take_out(&mut self, goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
+        Sessions::take_out(self, goes)
     }
 
-    fn adopt(&self, mine: &mut Sessions, mut other: Sessions, cx: &mut FrameCx<'_>) {
+    fn parcel(records: Vec<Record>) -> Self {
+        Sessions::parcel(records)
+    }
+
+    fn take_in(&mut self, mut other: Self, _: &Shared, now: Time) {
         for record in other.records() {
-            mine.take_in(&record, tick(cx.now()));
+            Sessions::take_in(self, &record, tick(now));
         }
-        self.shared.counters.set_sessions(cx.thread(), mine.len());
+    }
+
+    fn set_workers(shared: &Shared, workers: &[usize]) {
+        let mut config = Config::clone(&shared.config.get());
+        config.workers = workers.to_vec();
+        shared.config.replace(config);
     }
 }

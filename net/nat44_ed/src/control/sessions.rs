@@ -7,6 +7,7 @@ use shoal_adj::Family;
 use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
+use crate::config::ticks_of;
 use crate::mapping::Mapping;
 use crate::sessions::{Record, key, tick};
 use crate::way::Marks;
@@ -64,7 +65,7 @@ impl Nat44 {
 
     /// Seconds of a record's timeout.
     pub fn timeout_of(&self, record: &Record) -> u32 {
-        self.timeouts().ticks(record.states.0.timeout())
+        ticks_of(&self.timeouts(), record.states.0.timeout())
     }
 
     /// Sessions of a worker that `wanted` picks, from a place on, and where to go on; packets are never kept waiting for more than

@@ -15,7 +15,7 @@ use shoal_nat::icmp::Quoted;
 
 pub use super::next::{BOTH, IN2OUT, Next, OUT2IN, OUTPUT};
 use super::trace::{FastTrace, Found, Key};
-use crate::config::Config;
+use crate::config::{Config, ticks_of};
 use crate::control::Keeping;
 use crate::decide::is_from_outside;
 use crate::error::In2outError;
@@ -180,7 +180,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         } else if marks.waits_for_output() {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
-        if flow.age(tick(now)) >= config.timeouts.ticks(flow.value().timeout()) {
+        if flow.age(tick(now)) >= ticks_of(&config.timeouts, flow.value().timeout()) {
             return Ok(self.aside(config, sessions, (search, Found::TimedOut), pkt.reborrow(), cx.aside()));
         }
         if !is_output(WAY) && is_expiring(pkt) {

@@ -11,7 +11,7 @@ use shoal_nat::{Kind, Seen};
 
 use super::fast::{Fast, is_expiring};
 use super::next::{IN2OUT, OUT2IN};
-use crate::config::Config;
+use crate::config::{Config, ticks_of};
 use crate::control::Keeping;
 use crate::packet::{SYN, clamp, key_of, rewrite};
 use crate::sessions::{Sessions, Sought, Table, tick};
@@ -101,7 +101,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
         if way.marks.waits_for_output() {
             return Pass::On;
         }
-        let ended = flow.age(now) >= config.timeouts.ticks(way.timeout());
+        let ended = flow.age(now) >= ticks_of(&config.timeouts, way.timeout());
         if ended || way.marks.has(ASIDE) || is_expiring(pkt) {
             return Pass::Leave;
         }
