@@ -105,8 +105,18 @@ show threads
 show runtime
 show errors
 show buffers
+show physmem
+show pci
+show udp ports
+show cli-sessions
 show plugins
 show trace
+pcap dispatch trace on max 100 file first-day.pcap
+pcap dispatch trace status
+perfmon start bundle page-faults type node
+show perfmon active-bundle
+show perfmon statistics
+perfmon stop
 COMMANDS
 
 grep -q '^vpp:' /etc/group && skip "this machine has a group vpp"
