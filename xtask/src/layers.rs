@@ -32,6 +32,7 @@ const STACK: &[&str] = &[
     "rule",
     "bond",
     "nat",
+    "nat_state",
     "translate46",
     "datagram",
     "lcp",
