@@ -44,7 +44,7 @@ says "all of them" in_a python3 -c "$asks" $b || fail "datagrams in fragments do
 says "2001:db8:1::1" in_a traceroute -6 -n -w 2 -q 1 -m 4 $b || fail "traceroute does not show the router"
 says "64:ff9b::a00:202" in_a traceroute -6 -n -w 2 -q 1 -m 4 $b || fail "traceroute does not show the host"
 refused='import socket, sys; s = socket.socket(socket.AF_INET6, type=2); s.settimeout(5); s.connect((sys.argv[1], 9)); s.send(b"x"); s.recv(9)'
-says "refused" in_a python3 -c "$refused" $b || fail "a port that nobody serves is not told"
+says "refused" in_a python3 -c "$refused" $b || fail "a port without a server is not told"
 says "refused" in_a bash -c ": </dev/tcp/$b/9" || fail "a refused connection is not told"
 
 # A port leads to a's server.

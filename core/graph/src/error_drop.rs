@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_buffer::{Frame, Packet, SwIfIndex};
@@ -106,22 +106,55 @@ pub(crate) struct ErrorDrop {
     pub(crate) tap: Arc<DropTap>,
 }
 
+/// Words of a bit for each error number.
+const WORDS: usize = (u16::MAX as usize + 1) / 64;
+
 /// What all error numbers mean: `node: description`.
-#[derive(Default)]
 pub(crate) struct ErrorNames {
     names: Mutex<Vec<(Arc<str>, &'static ErrorCounter)>>,
     /// By how many counters a node had that was deleted: first numbers, for the next node with as many.
     free: Mutex<HashMap<usize, Vec<u32>>>,
+    /// For which of them packets were dropped. A counter does not say so: many count what goes on.
+    dropped: Box<[AtomicU64]>,
+}
+
+impl Default for ErrorNames {
+    fn default() -> Self {
+        let dropped = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        ErrorNames { names: Mutex::default(), free: Mutex::default(), dropped }
+    }
 }
 
 impl ErrorNames {
+    /// A packet was dropped for this reason.
+    fn mark(&self, error: u16) {
+        let (at, bit) = (usize::from(error) / 64, 1 << (error % 64));
+        if let Some(word) = self.dropped.get(at)
+            && word.load(Ordering::Relaxed) & bit == 0
+        {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a packet was ever dropped for this reason.
+    pub(crate) fn was_dropped(&self, number: usize) -> bool {
+        self.dropped
+            .get(number / 64)
+            .is_some_and(|word| word.load(Ordering::Relaxed) >> (number % 64) & 1 == 1)
+    }
+
     pub(crate) fn add(&self, node: &Arc<str>, counters: &'static [ErrorCounter]) -> u32 {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = counters.iter().map(|c| (c.at.map_or_else(|| Arc::clone(node), Arc::from), c));
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(base) = free.get_mut(&counters.len()).and_then(Vec::pop) {
-            let slots = names.iter_mut().skip(base as usize);
-            slots.zip(fresh).for_each(|(slot, name)| *slot = name);
+            let slots = names.iter_mut().enumerate().skip(base as usize);
+            for ((number, slot), name) in slots.zip(fresh) {
+                *slot = name;
+                if let Some(word) = self.dropped.get(number / 64) {
+                    word.fetch_and(!(1 << (number % 64)), Ordering::Relaxed);
+                }
+            }
             return base;
         }
         let base = names.len();
@@ -181,6 +214,7 @@ impl FrameNode for ErrorDrop {
         let mut run = (0u16, SwIfIndex(0), 0u64);
         let count = |(error, rx, n): (u16, SwIfIndex, u64), cx: &FrameCx<'_>| {
             if n > 0 {
+                self.names.mark(error);
                 cx.counters().errors.add(thread, usize::from(error), n);
                 cx.counters().drops.add(thread, rx.0 as usize, n);
             }

@@ -146,7 +146,7 @@ fn hosts_have_their_own_ports_and_answers_find_them() {
 }
 
 #[test]
-fn connections_end_with_their_last_packet_whoever_ends_first() {
+fn connections_end_with_their_last_packet_in_either_order() {
     let mut bed = bed();
     let (fin, ack) = (TcpFlags::FIN | TcpFlags::ACK, TcpFlags::ACK);
     let open = |bed: &mut Bed| {

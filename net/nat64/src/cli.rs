@@ -24,7 +24,7 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["nat64 plugin enable", "nat64 plugin enable bib-buckets 4096 st-buckets 65536"])
     .doc(
-        "Each worker keeps ten bindings (BIB) and sessions for each bucket: 10,240 and 20,480 unless said otherwise. Memory \
+        "Each worker keeps ten bindings (BIB) and sessions for each bucket: 10,240 and 20,480 unless the words say otherwise. Memory \
          is taken for VPP's sake. `disable` forgets addresses, prefixes, bindings and sessions.",
     ),
     Command::new(

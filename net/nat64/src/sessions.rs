@@ -120,15 +120,6 @@ pub enum Refusal {
     OutOfPorts,
 }
 
-/// What is found of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
-    /// The host.
-    pub inside: Inside,
-    /// What stands for it.
-    pub outside: Outside,
-}
-
 /// What a worker keeps.
 pub struct Sessions {
     table: Option<FlowTable<Key, Entry>>,
@@ -240,33 +231,36 @@ impl Sessions {
         }
     }
 
-    fn found(&self, place: u32) -> Option<Found> {
-        let (_, binding) = self.binding_at(place)?;
-        Some(Found { inside: binding.inside, outside: binding.outside })
+    fn inside_at(&self, place: u32) -> Option<Inside> {
+        Some(self.binding_at(place)?.1.inside)
+    }
+
+    fn outside_at(&self, place: u32) -> Option<Outside> {
+        Some(self.binding_at(place)?.1.outside)
     }
 
     /// What stands for a host, whatever it speaks with: for errors about its packets.
-    pub fn peek_inside(&self, inside: &Inside) -> Option<Found> {
-        self.found(self.place_of_inside(inside)?)
+    pub fn peek_inside(&self, inside: &Inside) -> Option<Outside> {
+        self.outside_at(self.place_of_inside(inside)?)
     }
 
     /// The host that a shared address and port stand for.
-    pub fn peek_outside(&self, outside: Outside) -> Option<Found> {
-        self.found(self.place_of_outside(outside)?)
+    pub fn peek_outside(&self, outside: Outside) -> Option<Inside> {
+        self.inside_at(self.place_of_outside(outside)?)
     }
 
     /// What stands for a host in a session that there is. The packet uses it.
-    pub fn of_host(&mut self, inside: &Inside, remote: Remote, flags: u8, now: Time) -> Option<Found> {
+    pub fn of_host(&mut self, inside: &Inside, remote: Remote, flags: u8, now: Time) -> Option<Outside> {
         let place = self.place_of_inside(inside)?;
         self.used(place, remote, (Side::V6, flags), now)?;
-        self.found(place)
+        self.outside_at(place)
     }
 
     /// The host of a session that there is. The packet uses it.
-    pub fn of_internet(&mut self, outside: Outside, remote: Remote, flags: u8, now: Time) -> Option<Found> {
+    pub fn of_internet(&mut self, outside: Outside, remote: Remote, flags: u8, now: Time) -> Option<Inside> {
         let place = self.place_of_outside(outside)?;
         self.used(place, remote, (Side::V4, flags), now)?;
-        self.found(place)
+        self.inside_at(place)
     }
 
     fn used(&mut self, binding: u32, remote: Remote, (from, flags): (Side, u8), now: Time) -> Option<()> {
@@ -299,13 +293,13 @@ impl Sessions {
         config: &Config,
         thread: usize,
         now: Time,
-    ) -> Result<Found, Refusal> {
+    ) -> Result<Outside, Refusal> {
         let place = match self.place_of_inside(inside) {
             Some(place) => place,
             None => self.bind(inside, config, thread, now)?,
         };
         self.join(place, remote, State::Closed, now)?;
-        self.found(place).ok_or(Refusal::Full)
+        self.outside_at(place).ok_or(Refusal::Full)
     }
 
     /// A session that the Internet begins with a host that has a binding, or a static one; `None`: it has neither.
@@ -317,14 +311,14 @@ impl Sessions {
         (outside, remote): (Outside, Remote),
         config: &Config,
         now: Time,
-    ) -> Result<Option<Found>, Refusal> {
+    ) -> Result<Option<Inside>, Refusal> {
         let place = match (self.place_of_outside(outside), config.by_outside.get(&outside)) {
             (Some(place), _) => place,
             (None, Some(inside)) => self.insert_binding(inside, outside, true, now)?,
             (None, None) => return Ok(None),
         };
         self.join(place, remote, State::Closed, now)?;
-        Ok(self.found(place))
+        Ok(self.inside_at(place))
     }
 
     /// A binding of a host: the static one, or a port of a shared address.
@@ -497,7 +491,8 @@ impl Sessions {
     }
 
     fn record(&self, session: &Session) -> Option<Record> {
-        let Found { inside, outside } = self.found(session.binding)?;
+        let (_, binding) = self.binding_at(session.binding)?;
+        let Binding { inside, outside, .. } = *binding;
         Some(Record { inside, outside, remote: session.remote, state: session.state })
     }
 

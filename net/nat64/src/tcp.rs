@@ -49,7 +49,7 @@ impl State {
             (State::Established, Side::V4) if fin => State::V4Fin,
             (State::Established, Side::V6) if fin => State::V6Fin,
             (State::V4Fin, Side::V6) | (State::V6Fin, Side::V4) if fin => State::BothFin,
-            // Whoever sent the reset is not known: a packet shows that the connection goes on.
+            // The reset may be forged: a packet shows that the connection goes on.
             (State::Transitory, _) if !rst => State::Established,
             _ => self,
         }

@@ -212,6 +212,11 @@ impl Graph {
         self.error_names.get(number)
     }
 
+    /// Whether packets were ever dropped for the reason of this number.
+    pub fn is_drop_reason(&self, number: usize) -> bool {
+        self.error_names.was_dropped(number)
+    }
+
     /// Sum over all threads of one node's error counter, by the counter's name or description.
     pub fn error_count(&self, node: &str, what: &str) -> Option<u64> {
         let all = self.error_names.all();

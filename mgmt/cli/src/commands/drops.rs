@@ -38,7 +38,7 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
     let c = graph.graph_counters();
     let counters = graph.error_counters().into_iter().enumerate();
     let mut reasons: Vec<Cause> = counters
-        .filter(|(_, (_, counter))| counter.severity == Severity::Error)
+        .filter(|(at, (_, counter))| counter.severity == Severity::Error || graph.is_drop_reason(*at))
         .map(|(at, (node, counter))| Cause { count: c.errors.sum(at), node, reason: counter.description })
         .filter(|r| r.count > 0)
         .collect();
@@ -67,7 +67,48 @@ impl fmt::Display for Drops {
 
 #[cfg(test)]
 mod tests {
+    use shoal_buffer::Packet;
+    use shoal_graph::{Cx, ErrorCounter, ErrorCounters, NoNext, PacketNode, Severity};
+
     use super::super::testing::Router;
+
+    /// Drops every packet, for a reason that is no error of this router.
+    struct Warner;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Strange;
+
+    impl ErrorCounters for Strange {
+        const COUNTERS: &'static [ErrorCounter] =
+            &[ErrorCounter { name: "strange", description: "strange", severity: Severity::Warn, at: None }];
+
+        fn index(self) -> u32 {
+            0
+        }
+    }
+
+    impl PacketNode for Warner {
+        const NAME: &'static str = "warner";
+        type Next = NoNext;
+        type Error = Strange;
+        type Trace = String;
+
+        fn packet(&self, _: &mut Packet<'_>, _: &mut Cx<'_, Self>) -> Result<NoNext, Strange> {
+            Err(Strange)
+        }
+    }
+
+    #[test]
+    fn a_warning_is_a_reason_where_packets_were_dropped_for_it() {
+        let router = Router::new();
+        router.graph().add_packet(Warner).unwrap();
+        router.packets_to("warner", 2);
+        assert_eq!(
+            router.run("show drops"),
+            "       Count  Node    Reason\n           2  warner  strange\n\
+             \n       Count  Received on\n           2  local0\n"
+        );
+    }
 
     #[test]
     fn drops_have_reasons_and_interfaces_and_no_other_counters() {

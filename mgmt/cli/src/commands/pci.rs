@@ -12,7 +12,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 pub(super) const SHOW: Command = Command::new("show pci [all]", "Show network cards on the PCI bus, and their drivers", show)
     .examples(&["show pci", "show pci all"])
     .doc(
-        "Network cards alone, unless `all` is said. A card whose driver is the kernel's can be used by `create interface \
+        "Network cards alone, unless it is `all`. A card whose driver is the kernel's can be used by `create interface \
          af_xdp` or `create host-interface`; one with `vfio-pci` by the DPDK plugin. `shoalctl doctor` says more.",
     );
 

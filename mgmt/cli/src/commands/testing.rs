@@ -148,15 +148,25 @@ impl Router {
 
     /// A queue that brings so many packets to a thread.
     pub fn source(&self, count: usize, thread: usize) -> shoal_graph::QueueId {
+        self.source_to("judge", count, thread)
+    }
+
+    /// The same, to another node.
+    fn source_to(&self, to: &str, count: usize, thread: usize) -> shoal_graph::QueueId {
         let graph = self.graph();
-        let (node, to) = (graph.node("test-input").unwrap(), graph.node("judge").unwrap());
+        let (node, to) = (graph.node("test-input").unwrap(), graph.node(to).unwrap());
         graph.add_queue("local0", 0, node, Some(thread), Box::new(Source { left: count, to })).unwrap()
     }
 
     /// Sends packets in on the main thread until all are dropped.
     pub fn packets(&self, count: usize) {
+        self.packets_to("judge", count);
+    }
+
+    /// The same, to another node.
+    pub fn packets_to(&self, to: &str, count: usize) {
         let graph = self.graph();
-        let queue = self.source(count, 0);
+        let queue = self.source_to(to, count, 0);
         while graph.round().worked {}
         graph.remove_queue(queue).unwrap();
     }

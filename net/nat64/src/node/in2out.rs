@@ -4,7 +4,7 @@
 //!
 //! The first sees to packets of sessions that there are, the other to those that begin one.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
@@ -13,13 +13,13 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip6::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Prefix64, Seen, carried6, error_to4, read6, to4};
+use shoal_translate46::{Ends, Head, Prefix64, Seen, carried6, error_to4, read6, to4};
 use shoal_wire::Ip6Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
-use crate::sessions::{Found, Record, Sessions};
+use crate::sessions::{Record, Remote, Sessions};
 use crate::shared::Shared;
 use crate::tcp::State;
 
@@ -50,14 +50,11 @@ pub struct In2out<const SLOW: bool> {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// A packet of a host.
-struct FromHost {
-    seen: Seen<std::net::Ipv6Addr>,
-    /// Of an ICMP error: the packet it is about.
-    carried: Option<Seen<std::net::Ipv6Addr>>,
-    inside: Inside,
-    remote: (Ipv4Addr, u16),
-    flags: u8,
+/// What holds for the hosts of a packet's table.
+struct Hosts<'a> {
+    config: &'a Config,
+    table: u32,
+    prefix: Prefix64,
 }
 
 impl<const SLOW: bool> In2out<SLOW> {
@@ -65,80 +62,87 @@ impl<const SLOW: bool> In2out<SLOW> {
         pkt.meta().fib().map_or_else(|| self.shared.interfaces.ip6_table(pkt.rx()), |fib| fib.0)
     }
 
-    fn read(&self, pkt: &Packet<'_>, prefix: Prefix64, table: u32) -> Result<FromHost, Error> {
-        let mut seen = read6(pkt.data())?;
-        whole(&self.shared, pkt, &mut seen)?;
-        let carried = match seen.kind {
-            Kind::Error => {
-                let at = usize::from(seen.header) + ICMP_HEADER;
-                Some(carried6(pkt.data().get(at..).ok_or(Error::Malformed)?)?)
-            }
-            Kind::OtherIcmp => return Err(Error::BadIcmpType),
-            _ => None,
-        };
-        // The host has got, or was to get, what its error is about.
-        let (address, port, far, far_port, of) = match &carried {
-            Some(carried) => {
-                let ends = &carried.ends;
-                (ends.dst, ends.dport, ends.src, ends.sport, carried)
-            }
-            None => (seen.ends.src, seen.ends.sport, seen.ends.dst, seen.ends.dport, &seen),
-        };
-        let inside = Inside { address, port, protocol: protocol(of), table };
-        let far = prefix.contains(far).then(|| prefix.extract(far)).ok_or(Error::NoTranslation)?;
-        let (remote, flags) = (remote(of, far, far_port), tcp_flags(pkt, &seen));
-        Ok(FromHost { seen, carried, inside, remote, flags })
+    /// Where a packet goes that is not translated here and now.
+    fn elsewhere(
+        pkt: &mut Packet<'_>,
+        inside: &Inside,
+        hops: u8,
+        config: &Config,
+        cx: &Cx<'_, Self>,
+    ) -> Option<Next> {
+        let thread = config.of_inside(inside);
+        if thread != cx.thread() {
+            *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32 };
+            return Some(Next::Handoff);
+        }
+        if hops <= 1 {
+            IcmpError::HOP_LIMIT.ask(pkt);
+            return Some(Next::IcmpError);
+        }
+        None
     }
 
-    /// What stands for the host; `None`: it has to begin a session.
-    fn find(
+    /// What stands for the host in a session that begins.
+    #[cold]
+    fn begin(
         &self,
-        host: &FromHost,
+        (inside, remote, flags): (&Inside, Remote, u8),
         sessions: &mut Sessions,
         config: &Config,
         cx: &Cx<'_, Self>,
-    ) -> Result<Option<Found>, Error> {
-        let FromHost { inside, remote, flags, .. } = host;
-        if host.carried.is_some() {
-            return sessions.peek_inside(inside).map(Some).ok_or(Error::NoTranslation);
-        }
-        if let Some(found) = sessions.of_host(inside, *remote, *flags, cx.now()) {
-            return Ok(Some(found));
-        }
-        if !SLOW {
-            return Ok(None);
-        }
-        let began = sessions.begin((inside, *remote), config, cx.thread(), cx.now());
+    ) -> Result<Outside, Error> {
+        let began = sessions.begin((inside, remote), config, cx.thread(), cx.now());
         self.shared.count(cx.thread(), sessions);
-        let Found { inside, outside } = began?;
-        self.shared.tell(true, Record { inside, outside, remote: *remote, state: State::Closed });
-        sessions.of_host(&inside, *remote, *flags, cx.now());
-        Ok(Some(Found { inside, outside }))
+        let outside = began?;
+        self.shared.tell(true, Record { inside: *inside, outside, remote, state: State::Closed });
+        sessions.of_host(inside, remote, flags, cx.now());
+        Ok(outside)
     }
 
-    fn translate(
-        pkt: &mut Packet<'_>,
-        host: &FromHost,
-        (outside, far): (Outside, Ipv4Addr),
-        prefix: Prefix64,
-    ) -> Result<(), Error> {
-        let FromHost { seen, carried, .. } = host;
+    /// A packet has its IPv4 headers.
+    fn leave(&self, head: &Head, kind: Kind, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<(), Error> {
+        replace(pkt, head, (Flags::GSO_TCP6, Flags::GSO_TCP4))?;
+        pkt.meta_mut().set_fib(Some(FibIndex::DEFAULT));
+        self.shared.in2out.add(kind, cx.thread(), pkt.rx());
+        cx.count(Error::In2out, 1);
+        Ok(())
+    }
+
+    /// An ICMP error of a host about a packet that it has got, or of a router on the way.
+    #[cold]
+    fn error(
+        &self,
+        seen: &Seen<Ipv6Addr>,
+        hosts: &Hosts<'_>,
+        (sessions, pkt): (&Sessions, &mut Packet<'_>),
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
+        let Hosts { config, table, prefix } = *hosts;
+        if seen.kind != Kind::Error {
+            return Err(Error::BadIcmpType);
+        }
+        let at = usize::from(seen.header) + ICMP_HEADER;
+        let carried = carried6(pkt.data().get(at..).ok_or(Error::Malformed)?)?;
+        let ends = carried.ends;
+        let inside = Inside { address: ends.dst, port: ends.dport, protocol: protocol(&carried), table };
+        if let Some(next) = Self::elsewhere(pkt, &inside, seen.hops, config, cx) {
+            return Ok(next);
+        }
+        if !prefix.contains(ends.src) {
+            return Err(Error::NoTranslation);
+        }
+        let outside = sessions.peek_inside(&inside).ok_or(Error::NoTranslation)?;
+        let far = prefix.extract(seen.ends.dst);
         let how = how(pkt, seen);
         trim(pkt, seen)?;
-        let is_query = |seen: &Seen<_>| seen.kind == Kind::Query;
-        let head = if let Some(carried) = carried {
-            // An error of a router on the way has no address of its own in IPv4: the host's stands for it.
-            let to = Ends { src: outside.address, dst: far, sport: 0, dport: 0 };
-            let sport = if is_query(carried) { outside.port } else { carried.ends.sport };
-            let src = prefix.extract(carried.ends.src);
-            let carried_to = Ends { src, dst: outside.address, sport, dport: outside.port };
-            error_to4(pkt.data_mut(), (seen, carried), (&to, &carried_to), &how)?
-        } else {
-            let dport = if is_query(seen) { outside.port } else { seen.ends.dport };
-            let to = Ends { src: outside.address, dst: far, sport: outside.port, dport };
-            to4(pkt.data_mut(), seen, &to, &how)?
-        };
-        replace(pkt, &head, (Flags::GSO_TCP6, Flags::GSO_TCP4))
+        // A router on the way has no address of its own in IPv4: the host's stands for it.
+        let to = Ends { src: outside.address, dst: far, sport: 0, dport: 0 };
+        let sport = if carried.kind == Kind::Query { outside.port } else { ends.sport };
+        let src = prefix.extract(ends.src);
+        let carried_to = Ends { src, dst: outside.address, sport, dport: outside.port };
+        let head = error_to4(pkt.data_mut(), (seen, &carried), (&to, &carried_to), &how)?;
+        self.leave(&head, seen.kind, pkt, cx)?;
+        Ok(onward(config, far))
     }
 
     fn one(
@@ -154,24 +158,36 @@ impl<const SLOW: bool> In2out<SLOW> {
         if !prefix.contains(dst) {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
-        let host = self.read(pkt, prefix, table)?;
-        let thread = config.of_inside(&host.inside);
-        if thread != cx.thread() {
-            *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32 };
-            return Ok(Next::Handoff);
+        let mut seen = read6(pkt.data())?;
+        whole(&self.shared, pkt, &mut seen)?;
+        if matches!(seen.kind, Kind::Error | Kind::OtherIcmp) {
+            return self.error(&seen, &Hosts { config, table, prefix }, (sessions, pkt), cx);
         }
-        if host.seen.hops <= 1 {
-            IcmpError::HOP_LIMIT.ask(pkt);
-            return Ok(Next::IcmpError);
+        let inside =
+            Inside { address: seen.ends.src, port: seen.ends.sport, protocol: protocol(&seen), table };
+        if let Some(next) = Self::elsewhere(pkt, &inside, seen.hops, config, cx) {
+            return Ok(next);
         }
-        let Some(found) = self.find(&host, sessions, config, cx)? else { return Ok(Next::SlowPath) };
         let far = prefix.extract(dst);
-        Self::translate(pkt, &host, (found.outside, far), prefix)?;
-        pkt.meta_mut().set_fib(Some(FibIndex::DEFAULT));
-        self.shared.in2out.add(host.seen.kind, cx.thread(), pkt.rx());
-        cx.count(Error::In2out, 1);
-        Ok(if config.is_shared(far) { Next::Hairpin } else { Next::Lookup })
+        let (remote, flags) = (remote(&seen, far, seen.ends.dport), tcp_flags(pkt, &seen));
+        let outside = match sessions.of_host(&inside, remote, flags, cx.now()) {
+            Some(outside) => outside,
+            None if SLOW => self.begin((&inside, remote, flags), sessions, config, cx)?,
+            None => return Ok(Next::SlowPath),
+        };
+        let how = how(pkt, &seen);
+        trim(pkt, &seen)?;
+        let dport = if seen.kind == Kind::Query { outside.port } else { seen.ends.dport };
+        let to = Ends { src: outside.address, dst: far, sport: outside.port, dport };
+        let head = to4(pkt.data_mut(), &seen, &to, &how)?;
+        self.leave(&head, seen.kind, pkt, cx)?;
+        Ok(onward(config, far))
     }
+}
+
+/// Where a packet goes that has been translated.
+fn onward(config: &Config, far: Ipv4Addr) -> Next {
+    if config.is_shared(far) { Next::Hairpin } else { Next::Lookup }
 }
 
 impl<const SLOW: bool> Counts for In2out<SLOW> {

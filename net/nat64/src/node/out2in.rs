@@ -11,13 +11,13 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Seen, carried4, error_to6, read4, to6};
+use shoal_translate46::{Ends, Head, How, Seen, carried4, error_to6, read4, to6};
 use shoal_wire::Ip4Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
-use crate::sessions::{Found, Record, Sessions};
+use crate::sessions::{Record, Remote, Sessions};
 use crate::shared::Shared;
 use crate::tcp::State;
 
@@ -45,98 +45,98 @@ pub struct Out2in<const HAIRPIN: bool> {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// A packet for a host.
-struct ToHost {
-    seen: Seen<Ipv4Addr>,
-    /// Of an ICMP error: the packet it is about.
-    carried: Option<Seen<Ipv4Addr>>,
-    outside: Outside,
-    remote: (Ipv4Addr, u16),
-    flags: u8,
-}
-
 impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
-    fn read(&self, pkt: &Packet<'_>) -> Result<ToHost, Error> {
-        let mut seen = read4(pkt.data())?;
-        whole(&self.shared, pkt, &mut seen)?;
-        let carried = match seen.kind {
-            Kind::Error => {
-                let at = usize::from(seen.header) + ICMP_HEADER;
-                Some(carried4(pkt.data().get(at..).ok_or(Error::Malformed)?)?)
-            }
-            Kind::OtherIcmp => return Err(Error::BadIcmpType),
-            _ => None,
-        };
-        // What an error is about, the host has sent.
-        let (address, port, far, far_port, of) = match &carried {
-            Some(carried) => {
-                let ends = &carried.ends;
-                (ends.src, ends.sport, ends.dst, ends.dport, carried)
-            }
-            None => (seen.ends.dst, seen.ends.dport, seen.ends.src, seen.ends.sport, &seen),
-        };
-        let outside = Outside { address, port, protocol: protocol(of) };
-        let (remote, flags) = (remote(of, far, far_port), tcp_flags(pkt, &seen));
-        Ok(ToHost { seen, carried, outside, remote, flags })
+    /// The thread that a packet's binding is on, if that is another.
+    fn elsewhere(pkt: &mut Packet<'_>, outside: Outside, config: &Config, cx: &Cx<'_, Self>) -> Option<Next> {
+        let thread = config.of_outside(&outside);
+        (thread != cx.thread()).then(|| {
+            *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32 };
+            if HAIRPIN { Next::HairpinHandoff } else { Next::Handoff }
+        })
     }
 
-    /// The host that a packet is for, if there is one.
-    fn find(
+    /// The host of a session that begins, if the port is bound. RFC 6146, 3.5: filtering is endpoint-independent.
+    #[cold]
+    fn accept(
         &self,
-        to: &ToHost,
+        (outside, remote, flags): (Outside, Remote, u8),
         sessions: &mut Sessions,
         config: &Config,
         cx: &Cx<'_, Self>,
-    ) -> Result<Option<Found>, Error> {
-        let ToHost { outside, remote, flags, .. } = to;
-        if to.carried.is_some() {
-            return Ok(sessions.peek_outside(*outside));
-        }
-        if let Some(found) = sessions.of_internet(*outside, *remote, *flags, cx.now()) {
-            return Ok(Some(found));
-        }
-        // RFC 6146, 3.5: filtering is endpoint-independent.
-        let accepted = sessions.accept((*outside, *remote), config, cx.now());
+    ) -> Result<Option<Inside>, Error> {
+        let accepted = sessions.accept((outside, remote), config, cx.now());
         self.shared.count(cx.thread(), sessions);
-        let Some(Found { inside, outside }) = accepted? else { return Ok(None) };
-        self.shared.tell(true, Record { inside, outside, remote: *remote, state: State::Closed });
-        sessions.of_internet(outside, *remote, *flags, cx.now());
-        Ok(Some(Found { inside, outside }))
+        let Some(inside) = accepted? else { return Ok(None) };
+        self.shared.tell(true, Record { inside, outside, remote, state: State::Closed });
+        sessions.of_internet(outside, remote, flags, cx.now());
+        Ok(Some(inside))
     }
 
-    fn translate(pkt: &mut Packet<'_>, to: &ToHost, inside: &Inside, config: &Config) -> Result<(), Error> {
-        let ToHost { seen, carried, .. } = to;
-        let prefix = config.prefix(inside.table);
-        let mut how = how(pkt, seen);
-        // RFC 7915, 4: what IPv4 allows to fragment this router fragments, as its own, of which no other node takes a hop off.
-        let as_own = !seen.dont_fragment;
-        how.hops = if as_own { seen.hops.saturating_sub(1) } else { seen.hops };
-        trim(pkt, seen)?;
-        let is_query = |seen: &Seen<_>| seen.kind == Kind::Query;
-        let src = prefix.embed(seen.ends.src);
-        let head = if let Some(carried) = carried {
-            let new = Ends { src, dst: inside.address, sport: 0, dport: 0 };
-            let dport = if is_query(carried) { inside.port } else { carried.ends.dport };
-            let dst = prefix.embed(carried.ends.dst);
-            let carried_to = Ends { src: inside.address, dst, sport: inside.port, dport };
-            error_to6(pkt.data_mut(), (seen, carried), (&new, &carried_to), &how)?
-        } else {
-            let sport = if is_query(seen) { inside.port } else { seen.ends.sport };
-            let new: Ends<Ipv6Addr> = Ends { src, dst: inside.address, sport, dport: inside.port };
-            to6(pkt.data_mut(), seen, &new, &how)?
-        };
-        replace(pkt, &head, (Flags::GSO_TCP4, Flags::GSO_TCP6))?;
+    /// What the new header says, and whether the packet is this router's own from now on. RFC 7915, 4: what IPv4 allows to fragment
+    /// this router fragments, as its own, of which no other node takes a hop off.
+    fn how(pkt: &Packet<'_>, seen: &Seen<Ipv4Addr>) -> (How, bool) {
+        let (how, as_own) = (how(pkt, seen), !seen.dont_fragment);
+        let hops = if as_own { seen.hops.saturating_sub(1) } else { seen.hops };
+        (How { hops, ..how }, as_own)
+    }
+
+    /// A packet has its IPv6 headers.
+    fn leave(
+        &self,
+        (head, as_own): (&Head, bool),
+        (kind, table): (Kind, u32),
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
+        replace(pkt, head, (Flags::GSO_TCP4, Flags::GSO_TCP6))?;
         let meta = pkt.meta_mut();
         if as_own {
             meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
         }
-        meta.set_fib(Some(FibIndex(inside.table)));
-        Ok(())
+        meta.set_fib(Some(FibIndex(table)));
+        self.shared.out2in.add(kind, cx.thread(), pkt.rx());
+        cx.count(Error::Out2in, 1);
+        Ok(Next::Lookup)
     }
 
     /// What has no binding: the router's own, if the address is one of its interfaces'.
     fn no_host(own: bool, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
         if own && !HAIRPIN { Ok(Next::Feature(cx.next_feature(pkt))) } else { Err(Error::NoTranslation) }
+    }
+
+    /// An ICMP error about a packet that a host has sent.
+    #[cold]
+    fn error(
+        &self,
+        seen: &Seen<Ipv4Addr>,
+        (config, own): (&Config, bool),
+        (sessions, pkt): (&Sessions, &mut Packet<'_>),
+        cx: &Cx<'_, Self>,
+    ) -> Result<Next, Error> {
+        if seen.kind != Kind::Error {
+            return if own { Self::no_host(own, pkt, cx) } else { Err(Error::BadIcmpType) };
+        }
+        let at = usize::from(seen.header) + ICMP_HEADER;
+        let carried = carried4(pkt.data().get(at..).ok_or(Error::Malformed)?)?;
+        let ends = carried.ends;
+        let outside = Outside { address: ends.src, port: ends.sport, protocol: protocol(&carried) };
+        if let Some(next) = Self::elsewhere(pkt, outside, config, cx) {
+            return Ok(next);
+        }
+        let Some(inside) = sessions.peek_outside(outside) else { return Self::no_host(own, pkt, cx) };
+        if seen.hops <= 1 {
+            IcmpError::TTL.ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        let prefix = config.prefix(inside.table);
+        let (how, as_own) = Self::how(pkt, seen);
+        trim(pkt, seen)?;
+        let to = Ends { src: prefix.embed(seen.ends.src), dst: inside.address, sport: 0, dport: 0 };
+        let dport = if carried.kind == Kind::Query { inside.port } else { ends.dport };
+        let dst = prefix.embed(ends.dst);
+        let carried_to = Ends { src: inside.address, dst, sport: inside.port, dport };
+        let head = error_to6(pkt.data_mut(), (seen, &carried), (&to, &carried_to), &how)?;
+        self.leave((&head, as_own), (seen.kind, inside.table), pkt, cx)
     }
 
     fn one(
@@ -149,26 +149,42 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
         let dst = pkt.header::<Ip4Header>().ok_or(Error::Malformed)?.dst();
         let Some(own) = config.shares(dst) else {
             // A hairpin's destination was shared when it was sent here.
-            return if HAIRPIN { Err(Error::NoTranslation) } else { Ok(Next::Feature(cx.next_feature(pkt))) };
+            if HAIRPIN {
+                return Err(Error::NoTranslation);
+            }
+            return Ok(Next::Feature(cx.next_feature(pkt)));
         };
-        let to = match self.read(pkt) {
-            Ok(to) => to,
+        let read = read4(pkt.data()).map_err(Error::from);
+        let read = read.and_then(|mut seen| whole(&self.shared, pkt, &mut seen).map(|()| seen));
+        let seen = match read {
+            Ok(seen) => seen,
             Err(error) => return if own { Self::no_host(own, pkt, cx) } else { Err(error) },
         };
-        let thread = config.of_outside(&to.outside);
-        if thread != cx.thread() {
-            *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32 };
-            return Ok(if HAIRPIN { Next::HairpinHandoff } else { Next::Handoff });
+        if matches!(seen.kind, Kind::Error | Kind::OtherIcmp) {
+            return self.error(&seen, (config, own), (sessions, pkt), cx);
         }
-        let Some(found) = self.find(&to, sessions, config, cx)? else { return Self::no_host(own, pkt, cx) };
-        if to.seen.hops <= 1 {
+        let outside = Outside { address: dst, port: seen.ends.dport, protocol: protocol(&seen) };
+        if let Some(next) = Self::elsewhere(pkt, outside, config, cx) {
+            return Ok(next);
+        }
+        let (remote, flags) = (remote(&seen, seen.ends.src, seen.ends.sport), tcp_flags(pkt, &seen));
+        let inside = match sessions.of_internet(outside, remote, flags, cx.now()) {
+            Some(inside) => Some(inside),
+            None => self.accept((outside, remote, flags), sessions, config, cx)?,
+        };
+        let Some(inside) = inside else { return Self::no_host(own, pkt, cx) };
+        if seen.hops <= 1 {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
-        Self::translate(pkt, &to, &found.inside, config)?;
-        self.shared.out2in.add(to.seen.kind, cx.thread(), pkt.rx());
-        cx.count(Error::Out2in, 1);
-        Ok(Next::Lookup)
+        let prefix = config.prefix(inside.table);
+        let (how, as_own) = Self::how(pkt, &seen);
+        trim(pkt, &seen)?;
+        let sport = if seen.kind == Kind::Query { inside.port } else { seen.ends.sport };
+        let src = prefix.embed(seen.ends.src);
+        let to: Ends<Ipv6Addr> = Ends { src, dst: inside.address, sport, dport: inside.port };
+        let head = to6(pkt.data_mut(), &seen, &to, &how)?;
+        self.leave((&head, as_own), (seen.kind, inside.table), pkt, cx)
     }
 }
 

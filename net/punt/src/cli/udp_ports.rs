@@ -19,14 +19,14 @@ pub(super) const SHOW: Command =
         );
 
 #[derive(Serialize)]
-struct Port {
+struct Listener {
     port: u16,
     af: &'static str,
     node: String,
 }
 
 #[derive(Serialize)]
-struct Ports(Vec<Port>);
+struct Listeners(Vec<Listener>);
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let punt = control.get::<Punt>()?;
@@ -34,13 +34,13 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let some = args.has("ip4") || args.has("ip6");
     let mut ports = Vec::new();
     for (family, af) in families.into_iter().filter(|(_, af)| !some || args.has(af)) {
-        ports.extend(punt.udp_ports(family)?.into_iter().map(|(port, node)| Port { port, af, node }));
+        ports.extend(punt.udp_ports(family)?.into_iter().map(|(port, node)| Listener { port, af, node }));
     }
     ports.sort_by_key(|port| (port.port, port.af));
-    Ok(Output::view(Ports(ports)))
+    Ok(Output::view(Listeners(ports)))
 }
 
-impl fmt::Display for Ports {
+impl fmt::Display for Listeners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = |port: &str, af: &str, node: &str| line(&[left(port, 8), left(af, 5), left(node, 40)]);
         f.write_str(&row("port", "af", "node"))?;
