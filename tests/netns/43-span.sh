@@ -44,7 +44,7 @@ same() {
   capture "$R" mirror "$what-tap"
   for to in "$@"; do
     for size in 8 1000 1400; do
-      in_a ping -q -i 0.01 -c 20 -s "$size" -W 1 "$to" | grep -q ' 0% packet loss' || fail "$what: no answer from $to"
+      in_a ping -q -i 0.01 -c 20 -s "$size" -W 10 "$to" | grep -q ' 0% packet loss' || fail "$what: no answer from $to"
     done
   done
   local count=$(($# * 3 * 20 * 2))
