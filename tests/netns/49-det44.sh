@@ -19,7 +19,7 @@ says "10.0.1.1" in_a traceroute -n -w 2 -q 1 10.0.2.2 || fail "traceroute does n
 says "10.0.2.2" in_a traceroute -n -w 2 -q 1 10.0.2.2 || fail "traceroute does not show the host"
 says "refused" in_a bash -c ': </dev/tcp/10.0.2.2/9' || fail "a refused connection is not told"
 
-# b says whom it sees; the router says who that is.
+# b tells the source it sees; the router finds the host of it.
 tells='import socket; s = socket.socket(type=2); s.bind(("10.0.2.2", 7)); _, who = s.recvfrom(9); s.sendto(("%s:%d" % who).encode(), who)'
 in_b python3 -c "$tells" &
 helpers+=($!)

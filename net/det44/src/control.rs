@@ -13,6 +13,7 @@ use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_message::Retval;
 use shoal_module::{Control, InitError};
+pub use shoal_nat::{Side, Sides};
 use shoal_reassembly::{Reassembly, ReassemblyError, Side as Where, Version};
 use shoal_wire::Ip4Prefix;
 
@@ -114,24 +115,6 @@ pub struct Enable {
     pub inside_vrf: u32,
     /// The VRF of the world.
     pub outside_vrf: u32,
-}
-
-/// A side of DET44.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
-    /// Hosts are there.
-    Inside,
-    /// The world is there.
-    Outside,
-}
-
-/// The sides that an interface is on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sides {
-    /// Hosts are there.
-    pub inside: bool,
-    /// The world is there.
-    pub outside: bool,
 }
 
 #[derive(Default)]
@@ -361,12 +344,11 @@ impl Det44 {
     pub fn set_side(&self, interface: SwIfIndex, side: Side, on: bool) -> Result<(), Det44Error> {
         self.on()?;
         let name = self.interfaces.name(interface)?;
-        let mut sides = self.state.borrow().sides.get(&interface).copied().unwrap_or_default();
-        let place = if side == Side::Inside { &mut sides.inside } else { &mut sides.outside };
-        if *place == on {
+        let old = self.state.borrow().sides.get(&interface).copied().unwrap_or_default();
+        if old.has(side) == on {
             return Err(if on { Det44Error::OnSide(name) } else { Det44Error::NotOnSide(name) });
         }
-        *place = on;
+        let sides = old.with(side, on);
         self.enable_side(interface, side, on)?;
         let mut state = self.state.borrow_mut();
         if sides == Sides::default() {
@@ -390,8 +372,10 @@ impl Det44 {
     }
 
     fn leave(&self, interface: SwIfIndex, sides: Sides) {
-        for (side, on) in [(Side::Inside, sides.inside), (Side::Outside, sides.outside)] {
-            if on && let Err(e) = self.enable_side(interface, side, false) {
+        for side in [Side::Inside, Side::Outside] {
+            if sides.has(side)
+                && let Err(e) = self.enable_side(interface, side, false)
+            {
                 tracing::warn!(%interface, "DET44 stays: {e}");
             }
         }

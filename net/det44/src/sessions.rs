@@ -128,7 +128,7 @@ pub struct Flow {
     pub host: Ipv4Addr,
     /// Its port, or the identifier of its queries.
     pub port: u16,
-    /// With whom it speaks: an address and a port, 0 of queries.
+    /// The remote address and port; the port is 0 for queries.
     pub remote: (Ipv4Addr, u16),
     /// TCP, UDP or ICMP.
     pub protocol: u8,

@@ -127,7 +127,7 @@ fn hosts_have_their_own_ports_and_answers_find_them() {
     // A port that another of its speaks with the same server has.
     let other = bed.out(2, |p| p.udp(20_000 + 1008, 53)).unwrap();
     assert_eq!(word(&other, 20), first(2) + 20_000 % 1008 + 1);
-    // Strangers, and those whom no map has.
+    // Packets without a session, and hosts without a map.
     assert!(bed.answer(|p| p.udp(53, first(4))).is_none());
     assert!(bed.answer(|p| p.udp(53, 80)).is_none());
     assert_eq!(bed.router.error("det44-out2in", "No translation"), 2);

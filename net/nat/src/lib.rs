@@ -12,6 +12,7 @@ pub mod mss;
 pub mod random;
 pub mod rewrite;
 pub mod shards;
+mod sides;
 mod timeouts;
 pub mod tuple;
 
@@ -21,6 +22,7 @@ pub use ip6::{End, Ip6Seen};
 pub use random::Random;
 pub use rewrite::{Rewrite, Sum};
 pub use shards::Shards;
+pub use sides::{Side, Sides};
 pub use timeouts::Timeouts;
 pub use tuple::{Kind, Seen, Tuple};
 

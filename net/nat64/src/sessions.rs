@@ -92,7 +92,7 @@ pub struct Record {
     pub inside: Inside,
     /// What stands for it.
     pub outside: Outside,
-    /// With whom it speaks.
+    /// The remote end.
     pub remote: Remote,
     /// Of TCP.
     pub state: State,

@@ -2,39 +2,11 @@
 
 use shoal_graph::StatefulStagedNode;
 use shoal_interface::SwIfIndex;
+pub use shoal_nat::{Side, Sides};
 use shoal_reassembly::{Side as Where, Version};
 
 use super::{Nat44, NatError, USER};
 use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
-
-/// A side of the NAT.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
-    /// Hosts are there.
-    Inside,
-    /// The world is there.
-    Outside,
-}
-
-/// The sides that an interface is on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sides {
-    /// Hosts are there.
-    pub inside: bool,
-    /// The world is there.
-    pub outside: bool,
-}
-
-impl Sides {
-    fn with(mut self, side: Side, on: bool) -> Sides {
-        *(if side == Side::Inside { &mut self.inside } else { &mut self.outside }) = on;
-        self
-    }
-
-    fn has(self, side: Side) -> bool {
-        if side == Side::Inside { self.inside } else { self.outside }
-    }
-}
 
 impl Nat44 {
     /// Puts an interface on a side, too, or takes it from there.

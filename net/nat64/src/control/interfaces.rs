@@ -2,40 +2,12 @@
 
 use shoal_graph::StatefulNode;
 use shoal_interface::SwIfIndex;
+pub use shoal_nat::{Side, Sides};
 use shoal_reassembly::{Side as Where, Version};
 
 use super::{Nat64, Nat64Error, USER};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
-
-/// A side of NAT64.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
-    /// IPv6 hosts are there.
-    Inside,
-    /// The IPv4 Internet is there.
-    Outside,
-}
-
-/// The sides that an interface is on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sides {
-    /// IPv6 hosts are there.
-    pub inside: bool,
-    /// The IPv4 Internet is there.
-    pub outside: bool,
-}
-
-impl Sides {
-    fn with(mut self, side: Side, on: bool) -> Sides {
-        *(if side == Side::Inside { &mut self.inside } else { &mut self.outside }) = on;
-        self
-    }
-
-    fn has(self, side: Side) -> bool {
-        if side == Side::Inside { self.inside } else { self.outside }
-    }
-}
 
 impl Nat64 {
     /// Puts an interface on a side, too, or takes it from there.

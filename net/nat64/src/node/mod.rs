@@ -136,7 +136,7 @@ pub(crate) fn protocol<A>(seen: &Seen<A>) -> u8 {
     if seen.protocol == shoal_translate46::ICMP6 { shoal_nat::tuple::ICMP } else { seen.protocol }
 }
 
-/// With whom a session is. Queries have one identifier on both sides, which a binding has already.
+/// The remote end of a session. A query has one identifier for both ends, which the binding has already.
 pub(crate) fn remote<A>(seen: &Seen<A>, address: Ipv4Addr, port: u16) -> (Ipv4Addr, u16) {
     let has_ports = matches!(seen.kind, Kind::Tcp | Kind::Udp);
     (address, if has_ports { port } else { 0 })
