@@ -1,14 +1,15 @@
 //! What packets read of the configuration: one version of it, replaced as a whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use shoal_flow::Timeout;
-use shoal_interface::SwIfIndex;
 
-use crate::mapping::Mappings;
+use shoal_nat44::mapping::Mappings;
 use crate::sessions::ticks;
 
 pub use shoal_nat::Timeouts;
+pub use shoal_nat44::pool::PoolAddress;
+use shoal_nat44::reach::Outside;
 
 /// One of the timeouts, in ticks.
 #[inline(always)]
@@ -19,17 +20,6 @@ pub fn ticks_of(timeouts: &Timeouts, timeout: Timeout) -> u32 {
         3 => timeouts.icmp,
         _ => timeouts.udp,
     })
-}
-
-/// An address that hosts share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PoolAddress {
-    /// The address.
-    pub address: u32,
-    /// The forwarding table whose hosts use it; `None`: all.
-    pub table: Option<u32>,
-    /// The interface whose network it is in, with the network's address and mask.
-    pub network: Option<(SwIfIndex, u32, u32)>,
 }
 
 /// One version of the configuration.
@@ -43,22 +33,16 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Sessions of a worker at most.
     pub sessions: u32,
-    /// Tables of hosts, and of what is outside, where nothing else is said.
+    /// The table of hosts, where nothing else is said.
     pub inside_table: u32,
-    /// Likewise, outside.
-    pub outside_table: u32,
     /// Sessions of one inside table and worker at most.
     pub limits: BTreeMap<u32, u32>,
     /// Addresses that hosts share.
     pub pool: Vec<PoolAddress>,
     /// Addresses that stand for outside hosts.
     pub twice: Vec<PoolAddress>,
-    /// Interfaces to the outside.
-    pub outside: Vec<SwIfIndex>,
-    /// Their tables.
-    pub outside_tables: BTreeSet<u32>,
-    /// Tables in which destinations of a table's hosts are looked for, in this order.
-    pub ways_out: BTreeMap<u32, Vec<u32>>,
+    /// Where the outside is.
+    pub outside: Outside,
     /// Static mappings.
     pub mappings: Mappings,
     /// Threads that forward.

@@ -9,8 +9,8 @@ use shoal_nat::{Kind, Seen, Tuple};
 
 use crate::affinity::Client;
 use crate::config::Config;
-use crate::mapping::{Local, Mapping, Twice};
-use crate::owner::has_ports;
+use shoal_nat44::mapping::{Local, Mapping, Twice};
+use shoal_nat44::ports::has_ports;
 use crate::ports::Ports;
 use crate::sessions::{Refusal, Session, Sessions, key};
 use crate::shared::Shared;
@@ -128,7 +128,7 @@ impl Asked<'_> {
             Some((_, table)) => dst != u32::MAX && !self.left(sessions, table),
             None if hairpin => true,
             None => {
-                !self.config.forwarding && self.shared.leads_outside(self.config, self.table, dst, self.guard)
+                !self.config.forwarding && self.shared.reach.leads_outside(&self.config.outside, self.table, dst, self.guard)
             }
         }
     }
@@ -156,7 +156,7 @@ impl Asked<'_> {
             inside_table: self.table,
             outside: tuple,
             outside_table: self.output.map_or_else(
-                || self.shared.way_out(config, self.table, tuple.dst, self.guard),
+                || self.shared.reach.way_out(&config.outside, self.table, tuple.dst, self.guard),
                 |(_, table)| table,
             ),
             protocol,
@@ -261,7 +261,7 @@ impl Asked<'_> {
         if protocol == UDP && tuple.dport == 68 {
             return Verdict::Pass;
         }
-        let is_own = self.shared.is_own(self.table, tuple.dst, self.guard)
+        let is_own = self.shared.reach.is_own(self.table, tuple.dst, self.guard)
             && (!config.is_pool(tuple.dst) || self.is_primary(tuple.dst));
         if is_own && (config.forwarding || self.seen.kind == Kind::Query) {
             return Verdict::Pass;

@@ -26,7 +26,6 @@ pub mod config;
 mod control;
 pub mod decide;
 pub mod error;
-pub mod mapping;
 pub mod node;
 pub mod owner;
 mod packet;
@@ -37,6 +36,8 @@ mod shared;
 pub mod show;
 pub mod tcp;
 pub mod way;
+
+pub use shoal_nat44::mapping;
 
 pub use control::{
     Address, Balanced, Enable, Keeping, Nat44, NatError, OfInterface, Purpose, Side, Sides, Slice, Spec, User,

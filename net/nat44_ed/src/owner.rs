@@ -5,14 +5,10 @@
 //! host's address picks, or the client's where there are several hosts.
 
 use shoal_nat::Tuple;
-use shoal_nat::tuple::{ICMP, TCP, UDP};
+use shoal_nat44::mapping::Served;
+use shoal_nat44::ports::{FIRST_PORT, by_address, by_port, has_ports};
 
 use crate::config::Config;
-use crate::mapping::Served;
-
-/// The first port that is given out.
-pub const FIRST_PORT: u16 = 1024;
-const PORTS: u32 = 65536 - FIRST_PORT as u32;
 
 /// A packet's direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,34 +19,9 @@ pub enum Way {
     Out2in,
 }
 
-/// VPP's hash of an address: its bytes, the last one of the address as the highest, added up.
-pub fn fold(address: u32) -> u32 {
-    let a = address.swap_bytes();
-    a.wrapping_add(a >> 8).wrapping_add(a >> 16).wrapping_add(a >> 24)
-}
-
-/// Whether packets of a protocol have ports.
-pub fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, TCP | UDP | ICMP)
-}
-
-/// Ports of a worker: the first, and how many.
-pub fn range(nth: usize, workers: usize) -> (u16, u32) {
-    let each = PORTS / workers.max(1) as u32;
-    (FIRST_PORT.saturating_add((each * nth as u32) as u16), each)
-}
-
 impl Config {
     fn by_address(&self, address: u32) -> usize {
-        fold(address) as usize % self.workers.len().max(1)
-    }
-
-    fn by_port(&self, port: u16, otherwise: u32) -> usize {
-        let each = PORTS / self.workers.len().max(1) as u32;
-        match port.checked_sub(FIRST_PORT) {
-            Some(offset) => (u32::from(offset) / each) as usize % self.workers.len().max(1),
-            None => self.by_address(otherwise),
-        }
+        by_address(address, self.workers.len())
     }
 
     /// Which of the workers a thread is.
@@ -91,7 +62,8 @@ impl Config {
         if has_ports(protocol) {
             let comes_back =
                 way == Way::Out2in || (is_given_out && (self.is_pool(dst) || self.is_twice(dst)));
-            return if comes_back { self.by_port(dport, dst) } else { self.by_port(sport, src) };
+            let (port, address) = if comes_back { (dport, dst) } else { (sport, src) };
+            return by_port(port, address, self.workers.len());
         }
         match way {
             Way::Out2in => self.by_address(src),
@@ -106,6 +78,9 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use shoal_nat::tuple::UDP;
+    use shoal_nat44::ports::range;
+
     use super::*;
 
     #[test]
@@ -122,10 +97,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_hash_of_an_address_is_vpps() {
-        assert_eq!(fold(0x0a00_0001), 0x0100_000a_u32.wrapping_add(0x01_0000 + 0x0100 + 1));
     }
 }

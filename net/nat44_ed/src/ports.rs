@@ -4,10 +4,11 @@ use shoal_flow::Handle;
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
 use shoal_nat::tuple::ICMP;
+use shoal_nat44::ports::{fold, has_ports, range};
 
 use crate::config::{Config, PoolAddress};
 use crate::decide::Why;
-use crate::owner::{fold, has_ports, range};
+
 use crate::sessions::{Refusal, Session, Sessions};
 
 /// Ports tried of one address, beside the host's own.

@@ -6,7 +6,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::config::Timeouts;
-use crate::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, Twice};
 use crate::{Balanced, Enable, Nat44, Purpose, Spec};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {

@@ -14,8 +14,8 @@ use shoal_message::Retval;
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
 pub use shoal_nat::NatConfigFlags;
 
-use crate::mapping::Twice;
-use crate::{Nat44, NatError};
+use shoal_nat44::mapping::Twice;
+use crate::Nat44;
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -120,36 +120,4 @@ fn all<T>(call: &Call, list: impl FnOnce(&Nat44) -> Vec<T>) -> std::vec::IntoIte
 /// An address as messages have it.
 fn ip(address: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(address)
-}
-
-impl From<NatError> for Retval {
-    fn from(error: NatError) -> Self {
-        match error {
-            NatError::Off | NatError::Unsupported(_) => Retval::UNSUPPORTED,
-            NatError::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
-            NatError::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
-            NatError::Sessions { .. }
-            | NatError::Timeout { .. }
-            | NatError::Limit { .. }
-            | NatError::Range(..)
-            | NatError::TooFew => Retval::INVALID_VALUE,
-            NatError::AddressExists(_)
-            | NatError::Interface(_)
-            | NatError::OtherKind(_)
-            | NatError::MappingExists
-            | NatError::BackEndExists
-            | NatError::VrfExists(_) => Retval::VALUE_EXIST,
-            NatError::NoAddress(_)
-            | NatError::NoInterface(_)
-            | NatError::NoMapping
-            | NatError::NoBackEnd
-            | NatError::NoPoolAddress(_)
-            | NatError::NoVrf(_)
-            | NatError::NoSession => Retval::NO_SUCH_ENTRY,
-            NatError::MustRemain | NatError::Graph(_) => Retval::UNSPECIFIED,
-            NatError::Fib(error) => shoal_fib::api::retval(&error),
-            NatError::If(error) => error.into(),
-            NatError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
-        }
-    }
 }

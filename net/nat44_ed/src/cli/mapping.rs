@@ -7,7 +7,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::{Endpoint, nat, protocol, refused};
-use crate::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, Twice};
 use crate::{Balanced, Spec};
 
 pub(super) const STATIC: Command = Command::new(

@@ -8,7 +8,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::nat;
 use crate::config::Timeouts;
-use crate::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, Twice};
 use crate::show::Proto;
 use crate::{Balanced, Purpose, Spec};
 

@@ -6,7 +6,7 @@ use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
 
 use super::{Nat44, NatError};
-use crate::mapping::{External, ExternalKey, Local, Mapping, Twice};
+use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, Twice};
 
 /// A mapping as it is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -150,10 +150,10 @@ impl Nat44 {
         if self.state.borrow().statics.iter().any(exists) {
             return Err(NatError::MappingExists);
         }
-        self.hold_table(vrf)?;
+        self.held.hold(vrf)?;
         let key = match self.address_of(spec.external).map(|address| self.see(&spec, address)) {
             Some(Err(e)) => {
-                self.release_table(vrf);
+                self.held.release(vrf);
                 return Err(e);
             }
             Some(Ok(key)) => Some(key),
@@ -220,7 +220,7 @@ impl Nat44 {
             if let Some(key) = key {
                 self.hide(&spec, key);
             }
-            self.release_table(self.vrf_of(&spec));
+            self.held.release(self.vrf_of(&spec));
         }
         self.publish();
         Ok(())
@@ -305,7 +305,7 @@ impl Nat44 {
         if state.config.mappings.has_external(&key) {
             return Err(NatError::MappingExists);
         }
-        let is_shared = state.pool.iter().any(|pool| self.pool_address(pool).address == key.0);
+        let is_shared = state.pool.has(asked.external);
         drop(state);
         if !asked.out2in_only && !is_shared {
             return Err(NatError::NoPoolAddress(asked.external));

@@ -1,6 +1,5 @@
 //! The control plane: on or off, and what all its parts share.
 
-mod error;
 mod interfaces;
 mod keeping;
 mod mappings;
@@ -8,7 +7,7 @@ mod pool;
 mod sessions;
 mod settings;
 
-pub use error::NatError;
+pub use shoal_nat44::NatError;
 pub use interfaces::{Side, Sides};
 pub use keeping::Keeping;
 pub use mappings::{Balanced, Spec};
@@ -22,12 +21,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::{Adjacencies, Family};
-use shoal_fib::{Fib, FibIndex, FibTables, ProxyRoutes, Source};
+use shoal_fib::{Fib, FibTables, ProxyRoutes};
 use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
+use shoal_nat44::held::HeldTables;
+use shoal_nat44::pool::AddressPool;
+use shoal_nat44::reach::{Outside, Reach};
 use shoal_reassembly::Reassembly;
 
 use crate::config::Config;
@@ -37,7 +39,6 @@ use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
 use crate::shared::Shared;
 use mappings::Static;
-use pool::Pool;
 
 /// Who wants shallow reassembly.
 const USER: &str = "nat44-ed";
@@ -52,16 +53,14 @@ struct State {
     config: Config,
     sides: BTreeMap<SwIfIndex, Sides>,
     outputs: BTreeSet<SwIfIndex>,
-    pool: Vec<Pool>,
-    twice: Vec<Pool>,
+    pool: AddressPool,
+    twice: AddressPool,
     followed: BTreeSet<OfInterface>,
     statics: Vec<Static>,
     vrf_tables: BTreeMap<u32, Vec<u32>>,
     limits: BTreeMap<u32, u32>,
     /// Routes by which the router answers for pool addresses.
     routes: ProxyRoutes,
-    /// Tables that may not go.
-    held: BTreeMap<FibIndex, u32>,
 }
 
 /// NAT44 of this router.
@@ -73,6 +72,7 @@ pub struct Nat44 {
     reassembly: Rc<Reassembly>,
     shared: Arc<Shared>,
     keeping: StateKey<Keeping>,
+    held: HeldTables,
     state: RefCell<State>,
 }
 
@@ -111,7 +111,7 @@ impl Nat44 {
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let adjacencies = control.get::<Adjacencies>()?.table();
         let of_interfaces = (interfaces.table(), ip4.table());
-        let shared = Shared::new(graph.counters(), (tables, adjacencies), of_interfaces, reassembly.words())?;
+        let shared = Shared::new(graph.counters(), Reach::new(tables, adjacencies), of_interfaces, reassembly.words())?;
         let shared = Arc::new(shared);
         let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
@@ -123,6 +123,7 @@ impl Nat44 {
             graph,
             interfaces: Rc::clone(&interfaces),
             ip4: Rc::clone(&ip4),
+            held: HeldTables::new(control.get::<Fib>()?),
             fib: control.get::<Fib>()?,
             reassembly,
             shared,
@@ -168,7 +169,7 @@ impl Nat44 {
     }
 
     fn on(&self) -> Result<(), NatError> {
-        if self.is_on() { Ok(()) } else { Err(NatError::Off) }
+        if self.is_on() { Ok(()) } else { Err(NatError::Off("nat44")) }
     }
 
     /// Has packets see what is configured now.
@@ -179,8 +180,8 @@ impl Nat44 {
         let outputs = state.outputs.iter().copied();
         let tables = outside.iter().copied().chain(outputs).map(|interface| self.ip4.fib_of(interface).0);
         let tables: BTreeSet<u32> = tables.collect();
-        let pool = state.pool.iter().map(|pool| self.pool_address(pool)).collect();
-        let twice = state.twice.iter().map(|pool| self.pool_address(pool)).collect();
+        let seen = |pool: &AddressPool| pool.seen(&self.fib, &self.ip4, &self.interfaces);
+        let (pool, twice) = (seen(&state.pool), seen(&state.twice));
         let table = |vrf: &u32| self.fib.index_of(Family::Ip4, *vrf).map(|fib| fib.0).ok();
         let limits = state.limits.iter().filter_map(|(vrf, limit)| Some((table(vrf)?, *limit))).collect();
         let ways = state
@@ -189,31 +190,11 @@ impl Nat44 {
             .filter_map(|(vrf, to)| Some((table(vrf)?, to.iter().filter_map(table).collect())));
         let ways = ways.collect();
         let config = &mut state.config;
-        (config.outside, config.outside_tables) = (outside, tables);
-        (config.pool, config.twice, config.limits, config.ways_out) = (pool, twice, limits, ways);
+        config.outside = Outside { interfaces: outside, tables, ways, table: config.outside.table };
+        (config.pool, config.twice, config.limits) = (pool, twice, limits);
         config.workers = self.keeping.feature().workers();
         self.shared.config.replace(config.clone());
         drop(state);
         self.answer_for_pool();
-    }
-
-    /// The table of a VRF, made if there is none; it stays as long as it is held.
-    fn hold_table(&self, vrf: u32) -> Result<FibIndex, NatError> {
-        let fib = self.fib.want_table(Family::Ip4, vrf, None)?;
-        self.fib.lock(Family::Ip4, fib, Source::Proxy)?;
-        *self.state.borrow_mut().held.entry(fib).or_default() += 1;
-        Ok(fib)
-    }
-
-    fn release_table(&self, vrf: u32) {
-        let Ok(fib) = self.fib.index_of(Family::Ip4, vrf) else { return };
-        let mut state = self.state.borrow_mut();
-        let Some(held) = state.held.get_mut(&fib) else { return };
-        *held = held.saturating_sub(1);
-        if *held == 0 {
-            state.held.remove(&fib);
-        }
-        drop(state);
-        self.fib.unlock(Family::Ip4, fib, Source::Proxy);
     }
 }

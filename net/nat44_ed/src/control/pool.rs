@@ -3,16 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
+use shoal_nat44::pool::{AddressPool, PoolEntry, range};
 
-use shoal_wire::Ip4Prefix;
-
-use super::{Nat44, NatError};
-use crate::config::PoolAddress;
-
-/// Addresses of one command at most.
-const MOST_AT_ONCE: u32 = 1 << 16;
+use super::{Nat44, NatError, State};
 
 /// What an address is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,16 +26,6 @@ pub struct OfInterface {
     pub purpose: Purpose,
 }
 
-/// An address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pool {
-    address: Ipv4Addr,
-    /// The VRF whose hosts use it; `None`: all.
-    vrf: Option<u32>,
-    /// The interface it follows.
-    from: Option<SwIfIndex>,
-}
-
 /// An address as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
@@ -55,13 +39,17 @@ pub struct Address {
     pub synced: bool,
 }
 
-impl Nat44 {
-    fn is_there(&self, address: Ipv4Addr, purpose: Purpose) -> bool {
-        let state = self.state.borrow();
-        let list = if purpose == Purpose::Pool { &state.pool } else { &state.twice };
-        list.iter().any(|pool| pool.address == address)
+impl State {
+    fn list(&self, purpose: Purpose) -> &AddressPool {
+        if purpose == Purpose::Pool { &self.pool } else { &self.twice }
     }
 
+    fn list_mut(&mut self, purpose: Purpose) -> &mut AddressPool {
+        if purpose == Purpose::Pool { &mut self.pool } else { &mut self.twice }
+    }
+}
+
+impl Nat44 {
     /// Adds a range of addresses, for the hosts of a VRF or all. Those before one that is there already are added.
     ///
     /// # Errors
@@ -73,12 +61,9 @@ impl Nat44 {
         vrf: Option<u32>,
     ) -> Result<(), NatError> {
         self.on()?;
-        if last < first || last.to_bits() - first.to_bits() >= MOST_AT_ONCE {
-            return Err(NatError::Range(first, last));
-        }
         let mut done = Ok(());
-        for address in (first.to_bits()..=last.to_bits()).map(Ipv4Addr::from_bits) {
-            done = self.add_one(Pool { address, vrf, from: None }, purpose);
+        for address in range(first, last)? {
+            done = self.add_one(PoolEntry { address, vrf, from: None }, purpose);
             if done.is_err() {
                 break;
             }
@@ -87,16 +72,14 @@ impl Nat44 {
         done
     }
 
-    fn add_one(&self, pool: Pool, purpose: Purpose) -> Result<(), NatError> {
-        if self.is_there(pool.address, purpose) {
+    fn add_one(&self, pool: PoolEntry, purpose: Purpose) -> Result<(), NatError> {
+        if self.state.borrow().list(purpose).has(pool.address) {
             return Err(NatError::AddressExists(pool.address));
         }
         if let Some(vrf) = pool.vrf {
-            self.hold_table(vrf)?;
+            self.held.hold(vrf)?;
         }
-        let mut state = self.state.borrow_mut();
-        let list = if purpose == Purpose::Pool { &mut state.pool } else { &mut state.twice };
-        list.push(pool);
+        self.state.borrow_mut().list_mut(purpose).push(pool);
         Ok(())
     }
 
@@ -110,12 +93,9 @@ impl Nat44 {
         purpose: Purpose,
     ) -> Result<(), NatError> {
         self.on()?;
-        if last < first || last.to_bits() - first.to_bits() >= MOST_AT_ONCE {
-            return Err(NatError::Range(first, last));
-        }
         let mut gone = BTreeSet::new();
         let mut done = Ok(());
-        for address in (first.to_bits()..=last.to_bits()).map(Ipv4Addr::from_bits) {
+        for address in range(first, last)? {
             if !self.del_one(address, purpose) {
                 done = Err(NatError::NoAddress(address));
                 break;
@@ -128,13 +108,9 @@ impl Nat44 {
     }
 
     fn del_one(&self, address: Ipv4Addr, purpose: Purpose) -> bool {
-        let mut state = self.state.borrow_mut();
-        let list = if purpose == Purpose::Pool { &mut state.pool } else { &mut state.twice };
-        let Some(at) = list.iter().position(|pool| pool.address == address) else { return false };
-        let pool = list.remove(at);
-        drop(state);
+        let Some(pool) = self.state.borrow_mut().list_mut(purpose).remove(address) else { return false };
         if let Some(vrf) = pool.vrf {
-            self.release_table(vrf);
+            self.held.release(vrf);
         }
         true
     }
@@ -143,8 +119,8 @@ impl Nat44 {
     pub fn addresses(&self) -> Vec<Address> {
         let state = self.state.borrow();
         let shown = |purpose| {
-            move |pool: &Pool| {
-                let Pool { address, vrf, from } = *pool;
+            move |pool: &PoolEntry| {
+                let PoolEntry { address, vrf, from } = *pool;
                 Address { address, purpose, vrf, synced: from.is_some() }
             }
         };
@@ -214,10 +190,7 @@ impl Nat44 {
 
     /// The address an interface gives is this now, or none.
     fn set_followed(&self, of: OfInterface, address: Option<Ipv4Addr>) {
-        let state = self.state.borrow();
-        let list = if of.purpose == Purpose::Pool { &state.pool } else { &state.twice };
-        let old = list.iter().find(|pool| pool.from == Some(of.interface)).map(|pool| pool.address);
-        drop(state);
+        let old = self.state.borrow().list(of.purpose).of_interface(of.interface);
         if old == address {
             return;
         }
@@ -228,38 +201,18 @@ impl Nat44 {
             }
         }
         if let Some(address) = address {
-            let pool = Pool { address, vrf: None, from: Some(of.interface) };
+            let pool = PoolEntry { address, vrf: None, from: Some(of.interface) };
             if let Err(e) = self.add_one(pool, of.purpose) {
                 tracing::warn!(interface = %of.interface, "its address is not used: {e}");
             }
         }
     }
 
-    /// An address as packets see it.
-    pub(super) fn pool_address(&self, pool: &Pool) -> PoolAddress {
-        let table = pool.vrf.and_then(|vrf| self.fib.index_of(Family::Ip4, vrf).ok());
-        let state_of = |interface: SwIfIndex| {
-            let of = self.ip4.addresses(interface);
-            let network = of.iter().find(|prefix| prefix.contains(pool.address))?;
-            Some((interface, network.network().to_bits(), network.mask_bits()))
-        };
-        let network = self.interfaces.indices().into_iter().find_map(state_of);
-        PoolAddress { address: pool.address.to_bits(), table: table.map(|table| table.0), network }
-    }
-
-    /// The router answers for shared addresses, in the tables of interfaces to the outside: they are its own.
+    /// The router answers for shared addresses.
     pub(super) fn answer_for_pool(&self) {
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
         let outside = state.sides.iter().filter(|(_, sides)| sides.outside).map(|(interface, _)| *interface);
-        let outside: Vec<SwIfIndex> = outside.chain(state.outputs.iter().copied()).collect();
-        let mut wanted = std::collections::BTreeMap::new();
-        for interface in outside {
-            let fib = self.ip4.fib_of(interface);
-            for pool in &state.pool {
-                wanted.entry((fib, Ip4Prefix::host(pool.address))).or_insert(interface);
-            }
-        }
-        drop(state);
-        self.state.borrow_mut().routes.replace(&self.fib, &wanted);
+        let wanted = state.pool.routes(&self.ip4, outside.chain(state.outputs.iter().copied()));
+        state.routes.replace(&self.fib, &wanted);
     }
 }

@@ -8,7 +8,7 @@ use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
-use crate::mapping::Mapping;
+use shoal_nat44::mapping::Mapping;
 use crate::sessions::{Record, key, tick};
 use crate::way::Marks;
 

@@ -1,6 +1,7 @@
 //! On, off, and what holds for all sessions.
 
 use shoal_adj::Family;
+use shoal_nat44::reach::Outside;
 
 use super::{Nat44, NatError};
 use crate::config::{Config, Timeouts};
@@ -46,22 +47,27 @@ impl Nat44 {
             let reason = format!("1 to {} of a worker, nearest {}", Enable::MOST, Enable::MOST);
             return Err(NatError::Sessions { asked: asked.sessions, reason });
         }
-        let inside_table = self.hold_table(asked.inside_vrf)?.0;
-        let outside_table = match self.hold_table(asked.outside_vrf) {
+        let inside_table = self.held.hold(asked.inside_vrf)?.0;
+        let outside_table = match self.held.hold(asked.outside_vrf) {
             Ok(table) => table.0,
             Err(e) => {
-                self.release_table(asked.inside_vrf);
-                return Err(e);
+                self.held.release(asked.inside_vrf);
+                return Err(e.into());
             }
         };
         let mut state = self.state.borrow_mut();
-        state.config = Config { sessions: asked.sessions, inside_table, outside_table, ..Config::default() };
+        state.config = Config {
+            sessions: asked.sessions,
+            inside_table,
+            outside: Outside { table: outside_table, ..Outside::default() },
+            ..Config::default()
+        };
         drop(state);
         let open = self.open_sessions();
         if let Err(reason) = open {
             self.close_sessions();
-            self.release_table(asked.inside_vrf);
-            self.release_table(asked.outside_vrf);
+            self.held.release(asked.inside_vrf);
+            self.held.release(asked.outside_vrf);
             return Err(NatError::Sessions { asked: asked.sessions, reason });
         }
         self.state.borrow_mut().on = Some(asked);
@@ -110,10 +116,8 @@ impl Nat44 {
         drop(state);
         self.answer_for_pool();
         self.close_sessions();
-        let old = std::mem::take(&mut *self.state.borrow_mut());
-        for (table, times) in old.held {
-            (0..times).for_each(|_| self.fib.unlock(Family::Ip4, table, shoal_fib::Source::Proxy));
-        }
+        self.state.take();
+        self.held.release_all();
         self.publish();
         Ok(())
     }
@@ -217,12 +221,12 @@ impl Nat44 {
             (true, true) => return Err(NatError::VrfExists(vrf)),
             (false, false) => return Err(NatError::NoVrf(vrf)),
             (true, false) => {
-                self.hold_table(vrf)?;
+                self.held.hold(vrf)?;
                 self.state.borrow_mut().vrf_tables.insert(vrf, Vec::new());
             }
             (false, true) => {
                 let routes = self.state.borrow_mut().vrf_tables.remove(&vrf).unwrap_or_default();
-                routes.iter().chain([&vrf]).for_each(|vrf| self.release_table(*vrf));
+                routes.iter().chain([&vrf]).for_each(|vrf| self.held.release(*vrf));
             }
         }
         self.publish();
@@ -239,8 +243,8 @@ impl Nat44 {
         match (on, routes.contains(&to)) {
             (true, true) => return Err(NatError::VrfExists(to)),
             (false, false) => return Err(NatError::NoVrf(to)),
-            (true, false) => _ = self.hold_table(to)?,
-            (false, true) => self.release_table(to),
+            (true, false) => _ = self.held.hold(to)?,
+            (false, true) => self.held.release(to),
         }
         if let Some(routes) = self.state.borrow_mut().vrf_tables.get_mut(&vrf) {
             if on { routes.push(to) } else { routes.retain(|route| *route != to) }

@@ -20,7 +20,7 @@ use crate::control::Keeping;
 use crate::decide::is_from_outside;
 use crate::error::In2outError;
 use crate::owner::Way as Direction;
-use crate::packet::{SYN, Ticket, clamp, front, key_of, look_up_in, rewrite, seen, table};
+use crate::packet::{SYN, Ticket, clamp, front, is_expiring, key_of, look_up_in, rewrite, seen, table};
 use crate::sessions::{Sessions, Sought, key, tick};
 use crate::shared::Shared;
 use crate::way::Marks;
@@ -47,7 +47,7 @@ impl<const WAY: u8> Fast<WAY> {
 
     #[inline(always)]
     pub(super) fn table(&self, pkt: &Packet<'_>) -> u32 {
-        if is_output(WAY) { table::<true>(&self.shared, pkt) } else { table::<false>(&self.shared, pkt) }
+        if is_output(WAY) { table::<true>(&self.shared.interfaces, pkt) } else { table::<false>(&self.shared.interfaces, pkt) }
     }
 
     /// The interface whose packets are counted.
@@ -81,7 +81,7 @@ impl<const WAY: u8> Fast<WAY> {
             return Next::Feature(cx.next_feature(&mut pkt));
         }
         let front = Self::front(&pkt);
-        let seen = seen(&self.shared, &pkt, front);
+        let seen = seen(&self.shared.words, &pkt, front);
         let from_outside = match WAY {
             OUT2IN => true,
             BOTH => seen.is_some_and(|seen| is_from_outside(config, &seen)),
@@ -142,7 +142,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
 
     #[inline(always)]
     fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Sought {
-        let Some(seen) = seen(&self.shared, pkt, Self::front(pkt)) else { return Search::default() };
+        let Some(seen) = seen(&self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         key_of(&seen, self.table(pkt)).map_or_else(Search::default, |key| sessions.search(key))
     }
 
@@ -161,7 +161,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     ) -> Result<Next, In2outError> {
         let (config, now) = (self.shared.config.load(cx.guard()), cx.now());
         let front = Self::front(pkt);
-        let Some(seen) = seen(&self.shared, pkt, front) else {
+        let Some(seen) = seen(&self.shared.words, pkt, front) else {
             return Ok(self.aside(config, sessions, (search, Found::None), pkt.reborrow(), cx.aside()));
         };
         let found = match sessions.table() {
@@ -192,7 +192,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         rewrite(way, &seen, pkt, front).ok_or(In2outError::CannotTranslate)?;
         let (peer, state) = (way.peer, way.state);
         if seen.kind == Kind::Tcp && (seen.flags & SYN != 0 || state.is_moved_by(seen.flags)) {
-            clamp(config, &seen, pkt, front);
+            clamp(config.mss, &seen, pkt, front);
             sessions.tcp(handle, seen.flags, now);
         }
         if marks.has(Marks::OTHER_TABLE)
@@ -214,10 +214,4 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         }
         Ok(Next::Feature(cx.next_feature(pkt)))
     }
-}
-
-/// Whether the packet's way ends here: its sender is told before its source is another's.
-#[inline(always)]
-pub(super) fn is_expiring(pkt: &Packet<'_>) -> bool {
-    pkt.data().get(8).is_some_and(|ttl| *ttl <= 1)
 }

@@ -8,6 +8,7 @@ use shoal_derive::NextNodes;
 use shoal_graph::{ErrorCounters, FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
 use shoal_nat::{Kind, Seen};
+use shoal_nat44::counters::PathCounters;
 
 use super::fast::{OUT2IN, OUTPUT};
 use super::trace::SlowTrace;
@@ -17,7 +18,7 @@ use crate::decide::{Asked, Verdict, Why};
 use crate::error::{In2outError, Out2inError};
 use crate::packet::{Ticket, clamp, front, key_of, look_up_in, rewrite, seen, table};
 use crate::sessions::{Sessions, tick, tuple_of};
-use crate::shared::{PathCounters, Shared};
+use crate::shared::Shared;
 use crate::show::Flow;
 use crate::way::Marks;
 
@@ -91,7 +92,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
         let pkt = cx.cache().packet(&mut buffer);
         let interface = if WAY == OUTPUT { pkt.tx() } else { pkt.rx() };
         let front = if WAY == OUTPUT { front::<true>(&pkt) } else { front::<false>(&pkt) };
-        let seen = seen(&self.shared, &pkt, front);
+        let seen = seen(&self.shared.words, &pkt, front);
         let next = *cx.cache().packet(&mut buffer).scratch::<Ticket>();
         let done = match seen {
             Some(seen) => self.judge(&mut buffer, (seen, front), sessions, config, cx),
@@ -125,7 +126,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
     ) -> Result<Done, Why> {
         let mut pkt = cx.cache().packet(buffer);
         let shared = &*self.shared;
-        let table = if WAY == OUTPUT { table::<true>(shared, &pkt) } else { table::<false>(shared, &pkt) };
+        let table = if WAY == OUTPUT { table::<true>(&shared.interfaces, &pkt) } else { table::<false>(&shared.interfaces, &pkt) };
         let tx = pkt.tx();
         let asked = Asked {
             config,
@@ -160,7 +161,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
         };
         let Some(way) = sessions.way(handle) else { return Err(Why::NoTranslation) };
         if seen.kind == Kind::Tcp {
-            clamp(config, &seen, &mut pkt, front);
+            clamp(config.mss, &seen, &mut pkt, front);
             sessions.tcp(handle, seen.flags, cx.now());
         }
         let other = sessions.peer_key(peer).map_or(table, |key| key.table().number());

@@ -63,14 +63,14 @@ impl Asked<'_> {
     /// Whether an error without a session passes: it is this router's, or about packets that no NAT translates.
     fn about_others(&self, way: u8) -> bool {
         let (src, dst) = (self.seen.tuple.src, self.seen.tuple.dst);
-        let is_own = |table, address| self.shared.is_own(table, address, self.guard);
+        let is_own = |table, address| self.shared.reach.is_own(table, address, self.guard);
         if self.config.forwarding {
             return true;
         }
         match way {
             OUT2IN => is_own(self.table, dst),
             OUTPUT => is_own(self.table, src) || self.output.is_some_and(|(_, table)| is_own(table, src)),
-            _ => !self.shared.leads_outside(self.config, self.table, dst, self.guard),
+            _ => !self.shared.reach.leads_outside(&self.config.outside, self.table, dst, self.guard),
         }
     }
 }

@@ -9,11 +9,11 @@ use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, Seen};
 
-use super::fast::{Fast, is_expiring};
+use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
 use crate::config::{Config, ticks_of};
 use crate::control::Keeping;
-use crate::packet::{SYN, clamp, key_of, rewrite};
+use crate::packet::{SYN, clamp, is_expiring, key_of, rewrite};
 use crate::sessions::{Sessions, Sought, Table, tick};
 use crate::way::{Marks, Way};
 
@@ -112,7 +112,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
         }
         // Not left to the node: the packets behind it would overtake it.
         if seen.kind == Kind::Tcp && (seen.flags & SYN != 0 || way.state.is_moved_by(seen.flags)) {
-            clamp(config, &seen, pkt, 0);
+            clamp(config.mss, &seen, pkt, 0);
             sessions.tcp(handle, seen.flags, cx.now());
         }
         let [in2out, out2in] = &self.shared.counters.fast;

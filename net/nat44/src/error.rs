@@ -5,14 +5,15 @@ use std::net::Ipv4Addr;
 use shoal_fib::FibError;
 use shoal_graph::GraphError;
 use shoal_interface::InterfaceError;
+use shoal_message::Retval;
 use shoal_reassembly::ReassemblyError;
 
 /// Why an operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NatError {
-    /// NAT is off.
-    #[error("nat44 is disabled: nat44 plugin enable")]
-    Off,
+    /// NAT of this kind is off.
+    #[error("{0} is disabled: {0} plugin enable")]
+    Off(&'static str),
     /// It is on already.
     #[error("already enabled")]
     AlreadyOn,
@@ -104,4 +105,36 @@ pub enum NatError {
     /// Shallow reassembly refused.
     #[error(transparent)]
     Reassembly(#[from] ReassemblyError),
+}
+
+impl From<NatError> for Retval {
+    fn from(error: NatError) -> Self {
+        match error {
+            NatError::Off(_) | NatError::Unsupported(_) => Retval::UNSUPPORTED,
+            NatError::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
+            NatError::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
+            NatError::Sessions { .. }
+            | NatError::Timeout { .. }
+            | NatError::Limit { .. }
+            | NatError::Range(..)
+            | NatError::TooFew => Retval::INVALID_VALUE,
+            NatError::AddressExists(_)
+            | NatError::Interface(_)
+            | NatError::OtherKind(_)
+            | NatError::MappingExists
+            | NatError::BackEndExists
+            | NatError::VrfExists(_) => Retval::VALUE_EXIST,
+            NatError::NoAddress(_)
+            | NatError::NoInterface(_)
+            | NatError::NoMapping
+            | NatError::NoBackEnd
+            | NatError::NoPoolAddress(_)
+            | NatError::NoVrf(_)
+            | NatError::NoSession => Retval::NO_SUCH_ENTRY,
+            NatError::MustRemain | NatError::Graph(_) => Retval::UNSPECIFIED,
+            NatError::Fib(error) => shoal_fib::api::retval(&error),
+            NatError::If(error) => error.into(),
+            NatError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
+        }
+    }
 }

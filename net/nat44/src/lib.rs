@@ -1,0 +1,13 @@
+//! What both kinds of NAT44 have in common: packets, mappings, pools, counters, errors. Without sessions and without nodes.
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod error;
+pub mod held;
+pub mod mapping;
+pub mod packet;
+pub mod pool;
+pub mod ports;
+pub mod reach;
+
+pub use error::NatError;
