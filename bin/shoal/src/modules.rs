@@ -64,6 +64,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_mss_clamp::MODULE),
     (Plugin, &shoal_source_limit::MODULE),
     (Plugin, &shoal_nat44_ed::MODULE),
+    (Plugin, &shoal_nat44_ei::MODULE),
     (Plugin, &shoal_nat66::MODULE),
     (Plugin, &shoal_nat64::MODULE),
     (Plugin, &shoal_det44::MODULE),

@@ -25,6 +25,7 @@ mod ask;
 mod fuzz;
 mod giver;
 mod listener;
+pub mod nat_bed;
 pub mod netns;
 pub mod node;
 mod probe;

@@ -1,6 +1,8 @@
-//! `vl_api_nat_config_flags_t`: what all of VPP's NAT messages call sides and kinds.
+//! `nat_types.api`: what all of VPP's NAT messages call sides, kinds, levels and timeouts.
 
 use shoal_message::Value;
+
+use crate::Timeouts;
 
 /// What a mapping, an address, an interface or a session is.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,5 +39,36 @@ impl NatConfigFlags {
     /// Whether a flag is set.
     pub const fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
+    }
+}
+
+/// How much is logged.
+#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[value(open)]
+#[entry("NAT_LOG_NONE", 0)]
+#[entry("NAT_LOG_ERROR", 1)]
+#[entry("NAT_LOG_WARNING", 2)]
+#[entry("NAT_LOG_NOTICE", 3)]
+#[entry("NAT_LOG_INFO", 4)]
+#[entry("NAT_LOG_DEBUG", 5)]
+pub struct NatLogLevel(pub u8);
+
+/// How long sessions live without a packet, in seconds.
+#[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NatTimeouts {
+    /// Of UDP.
+    pub udp: u32,
+    /// Of TCP connections that are open.
+    pub tcp_established: u32,
+    /// Of TCP connections that begin or end.
+    pub tcp_transitory: u32,
+    /// Of ICMP queries.
+    pub icmp: u32,
+}
+
+impl From<Timeouts> for NatTimeouts {
+    fn from(timeouts: Timeouts) -> Self {
+        let Timeouts { udp, tcp_established, tcp_transitory, icmp } = timeouts;
+        NatTimeouts { udp, tcp_established, tcp_transitory, icmp }
     }
 }

@@ -17,7 +17,7 @@ mod timeouts;
 pub mod tuple;
 
 pub use delta::Delta;
-pub use flags::NatConfigFlags;
+pub use flags::{NatConfigFlags, NatLogLevel, NatTimeouts};
 pub use ip6::{End, Ip6Seen};
 pub use random::Random;
 pub use rewrite::{Rewrite, Sum};

@@ -66,6 +66,12 @@ pub enum NatError {
     /// There is none.
     #[error("Mapping not exist.")]
     NoMapping,
+    /// A value is not possible.
+    #[error("{0}")]
+    Value(String),
+    /// It is being done.
+    #[error("{0}")]
+    Busy(&'static str),
     /// A combination that makes no sense.
     #[error("{0}")]
     Unsupported(&'static str),
@@ -117,6 +123,7 @@ impl From<NatError> for Retval {
             | NatError::Timeout { .. }
             | NatError::Limit { .. }
             | NatError::Range(..)
+            | NatError::Value(_)
             | NatError::TooFew => Retval::INVALID_VALUE,
             NatError::AddressExists(_)
             | NatError::Interface(_)
@@ -131,7 +138,7 @@ impl From<NatError> for Retval {
             | NatError::NoPoolAddress(_)
             | NatError::NoVrf(_)
             | NatError::NoSession => Retval::NO_SUCH_ENTRY,
-            NatError::MustRemain | NatError::Graph(_) => Retval::UNSPECIFIED,
+            NatError::MustRemain | NatError::Busy(_) | NatError::Graph(_) => Retval::UNSPECIFIED,
             NatError::Fib(error) => shoal_fib::api::retval(&error),
             NatError::If(error) => error.into(),
             NatError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,

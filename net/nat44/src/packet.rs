@@ -1,7 +1,7 @@
 //! A packet in a node's hands: what it is, how it follows its session.
 
-use shoal_buffer::{Flags, Packet};
 use shoal_buffer::slot::SlotKey;
+use shoal_buffer::{Flags, Packet};
 use shoal_fib::FibIndex;
 use shoal_interface::IfTable;
 use shoal_nat::tuple::{ICMP, is_error, is_query};

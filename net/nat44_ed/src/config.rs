@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use shoal_flow::Timeout;
 
-use shoal_nat44::mapping::Mappings;
 use crate::sessions::ticks;
+use shoal_nat44::mapping::Mappings;
 
 pub use shoal_nat::Timeouts;
 pub use shoal_nat44::pool::PoolAddress;

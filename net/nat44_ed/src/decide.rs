@@ -9,13 +9,13 @@ use shoal_nat::{Kind, Seen, Tuple};
 
 use crate::affinity::Client;
 use crate::config::Config;
-use shoal_nat44::mapping::{Local, Mapping, Twice};
-use shoal_nat44::ports::has_ports;
 use crate::ports::Ports;
 use crate::sessions::{Refusal, Session, Sessions, key};
 use crate::shared::Shared;
 use crate::tcp;
 use crate::way::Marks;
+use shoal_nat44::mapping::{Local, Mapping, Twice};
+use shoal_nat44::ports::has_ports;
 
 /// Why a packet is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +128,8 @@ impl Asked<'_> {
             Some((_, table)) => dst != u32::MAX && !self.left(sessions, table),
             None if hairpin => true,
             None => {
-                !self.config.forwarding && self.shared.reach.leads_outside(&self.config.outside, self.table, dst, self.guard)
+                !self.config.forwarding
+                    && self.shared.reach.leads_outside(&self.config.outside, self.table, dst, self.guard)
             }
         }
     }

@@ -6,8 +6,8 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::config::Timeouts;
-use shoal_nat44::mapping::{External, Twice};
 use crate::{Balanced, Enable, Nat44, Purpose, Spec};
+use shoal_nat44::mapping::{External, Twice};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(nat) = running.part::<Nat44>(control) else { return };

@@ -16,16 +16,16 @@ fn while_it_is_off_nothing_can_be_set_and_packets_pass() {
     let mut bed = plain();
     let nat = bed.router.get::<Nat44>();
     let (address, i) = (Ipv4Addr::new(192, 0, 2, 100), bed.inside.index());
-    assert_eq!(nat.add_addresses((address, address), Purpose::Pool, None), Err(NatError::Off));
-    assert_eq!(nat.set_side(i, Side::Inside, true), Err(NatError::Off));
-    assert_eq!(nat.set_output(i, true), Err(NatError::Off));
-    assert_eq!(nat.set_forwarding(true), Err(NatError::Off));
-    assert_eq!(nat.set_timeouts(Timeouts::default()), Err(NatError::Off));
-    assert_eq!(nat.set_limit(0, 5), Err(NatError::Off));
-    assert_eq!(nat.set_mss(5), Err(NatError::Off));
-    assert_eq!(nat.add_mapping(spec(("10.0.0.5", 80), (SHARED, 80), TCP)), Err(NatError::Off));
+    assert_eq!(nat.add_addresses((address, address), Purpose::Pool, None), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_side(i, Side::Inside, true), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_output(i, true), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_forwarding(true), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_timeouts(Timeouts::default()), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_limit(0, 5), Err(NatError::Off("nat44")));
+    assert_eq!(nat.set_mss(5), Err(NatError::Off("nat44")));
+    assert_eq!(nat.add_mapping(spec(("10.0.0.5", 80), (SHARED, 80), TCP)), Err(NatError::Off("nat44")));
     assert_eq!(nat.disable_nat(), Err(NatError::AlreadyOff));
-    assert_eq!(nat.set_vrf_table(3, true), Err(NatError::Off));
+    assert_eq!(nat.set_vrf_table(3, true), Err(NatError::Off("nat44")));
     let asked = tuple(("10.0.0.2", 5000), ("192.0.2.2", 80));
     assert_eq!(bed.out(asked, UDP, 0), Some(bed.left(asked, UDP, 0)));
 }
@@ -109,7 +109,7 @@ fn the_router_answers_for_shared_addresses() {
         [192, 0, 2, 2],
         [192, 0, 2, 100],
     );
-    bed.router.send(&bed.outside, asks.build());
+    bed.send_outside(asks.build());
     assert_eq!(bed.outside.received().len(), 1, "{:?}", bed.router.errors());
 }
 

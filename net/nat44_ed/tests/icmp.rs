@@ -2,24 +2,8 @@
 
 use shoal_nat::tuple::{TCP, UDP};
 
-use crate::common::{FAR, HOST, SHARED, bed, ip, packet, tuple};
+use crate::common::{FAR, HOST, SHARED, bed, icmp_error, ip, packet, tuple};
 use shoal_wire::checksum::checksum;
-
-/// An error from `src` to `dst` about a packet.
-fn error(frame: Vec<u8>, about: &[u8]) -> Vec<u8> {
-    let mut bytes = frame[..34].to_vec();
-    let mut icmp = vec![3, 1, 0, 0, 0, 0, 0, 0];
-    icmp.extend(about);
-    let sum = checksum(&icmp);
-    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-    let total = (20 + icmp.len()) as u16;
-    bytes[16..18].copy_from_slice(&total.to_be_bytes());
-    bytes[24..26].fill(0);
-    let sum = checksum(&bytes[14..34]);
-    bytes[24..26].copy_from_slice(&sum.to_be_bytes());
-    bytes.extend(icmp);
-    bytes
-}
 
 #[test]
 fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside() {
@@ -34,12 +18,11 @@ fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside
         let of = |mac, src: &str, dst: &str, ttl| {
             packet(mac, tuple((src, 7), (dst, 7)), shoal_nat::tuple::ICMP, 0, ttl, b"")
         };
-        let sent = error(of((FAR, bed.outside.mac()), "192.0.2.3", SHARED, 64), &left[14..]);
-        let outside = &bed.outside;
-        bed.router.send(outside, sent);
+        let sent = icmp_error(&of((FAR, bed.outside.mac()), "192.0.2.3", SHARED, 64), &left[14..]);
+        bed.send_outside(sent);
         let told = bed.inside.received_one();
         let own = packet((HOST, HOST), asked, protocol, flags, 63, b"payload");
-        let wanted = error(of((bed.inside.mac(), HOST), "192.0.2.3", "10.0.0.2", 63), &own[14..]);
+        let wanted = icmp_error(&of((bed.inside.mac(), HOST), "192.0.2.3", "10.0.0.2", 63), &own[14..]);
         assert_eq!(told, wanted);
         // RFC 5508, REQ-6: it does not keep the session, nor end it.
         assert!(age(&bed) >= 80, "{}", age(&bed));
@@ -47,10 +30,10 @@ fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside
         let mut other = left.clone();
         other[34..36].copy_from_slice(&9999_u16.to_be_bytes());
         let mac = (FAR, bed.outside.mac());
-        bed.router.send(&bed.outside, error(of(mac, "192.0.2.3", SHARED, 64), &other[14..]));
-        let mut bad = error(of(mac, "192.0.2.3", SHARED, 64), &left[14..]);
+        bed.send_outside(icmp_error(&of(mac, "192.0.2.3", SHARED, 64), &other[14..]));
+        let mut bad = icmp_error(&of(mac, "192.0.2.3", SHARED, 64), &left[14..]);
         bad[36] ^= 1;
-        bed.router.send(&bed.outside, bad);
+        bed.send_outside(bad);
         assert_eq!(bed.inside.received(), Vec::<Vec<u8>>::new());
     }
 }
@@ -63,7 +46,7 @@ fn a_router_between_host_and_nat_is_not_seen_outside() {
     bed.out(asked, UDP, 0).unwrap();
     let answer = bed.back(tuple((SHARED, 5000), ("192.0.2.2", 80)).reversed(), UDP, 0).unwrap();
     let of = packet((HOST, bed.inside.mac()), tuple(("10.0.0.9", 7), ("192.0.2.2", 7)), 1, 0, 64, b"");
-    bed.router.send(&bed.inside, error(of, &answer[14..]));
+    bed.send_inside(icmp_error(&of, &answer[14..]));
     let told = bed.outside.received_one();
     assert_eq!(told[26..30], ip(SHARED).to_be_bytes(), "RFC 5508, REQ-5");
     let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;

@@ -53,13 +53,14 @@ fn hosts_reach_each_other_by_their_outside_ports() {
     bed.share(SHARED);
     bed.nat().add_mapping(spec(("10.0.0.5", 80), (SHARED, 8080), TCP)).unwrap();
     let asked = tuple(("10.0.0.2", 5000), (SHARED, 8080));
-    bed.router.send(&bed.inside, packet((HOST, bed.inside.mac()), asked, TCP, SYN, 64, b"payload"));
+    let bytes = packet((HOST, bed.inside.mac()), asked, TCP, SYN, 64, b"payload");
+    bed.send_inside(bytes);
     let came = bed.inside.received_one();
     // RFC 4787, REQ-9: the source is the outside one.
     let became = tuple((SHARED, 5000), ("10.0.0.5", 80));
     assert_eq!(came, bed.came(became, TCP, SYN));
-    bed.router
-        .send(&bed.inside, packet((HOST, bed.inside.mac()), became.reversed(), TCP, 18, 64, b"payload"));
+    let bytes = packet((HOST, bed.inside.mac()), became.reversed(), TCP, 18, 64, b"payload");
+    bed.send_inside(bytes);
     assert_eq!(bed.inside.received_one(), bed.came(asked.reversed(), TCP, 18));
     assert_eq!(bed.router.counter("/nat44-ed/hairpinning"), 2);
 }
@@ -206,7 +207,7 @@ fn fragments_follow_their_first_one() {
     let first = piece(0, Fragment::More, &[1; 24]);
     let last = piece(32, Fragment::Last, &[2; 8]);
     for order in [[&first, &last], [&last, &first]] {
-        bed.router.send_all(&bed.outside, order);
+        bed.send_all_outside(order);
         let came = bed.inside.received();
         assert_eq!(came.len(), 2, "{:?}", bed.router.errors());
         assert!(came.iter().all(|frame| frame[30..34] == ip("10.0.0.5").to_be_bytes()));

@@ -159,12 +159,12 @@ fn udp_without_a_checksum_stays_without_and_ttl_ends_before_the_translation() {
     let asked = tuple(("10.0.0.2", 5000), ("192.0.2.2", 80));
     let mut bytes = packet((HOST, bed.inside.mac()), asked, UDP, 0, 64, b"odd");
     bytes[40..42].fill(0);
-    bed.router.send(&bed.inside, bytes);
+    bed.send_inside(bytes);
     let frame = bed.outside.received_one();
     assert_eq!(frame[40..42], [0, 0]);
     // A host that traces its way is told, with its own packet inside.
     let bytes = packet((HOST, bed.inside.mac()), asked, UDP, 0, 1, b"payload");
-    bed.router.send(&bed.inside, bytes);
+    bed.send_inside(bytes);
     let told = bed.inside.received_one();
     assert_eq!((told[34], told[35]), (11, 0));
     assert_eq!(read(&[&[0; 14], &told[42..]].concat()), asked);
@@ -192,7 +192,7 @@ fn hosts_that_hit_every_port_take_bounded_work_and_memory() {
         })
         .collect();
     for burst in frames.chunks(256) {
-        bed.router.send_all(&bed.inside, burst);
+        bed.send_all_inside(burst);
     }
     assert_eq!(bed.outside.received().len(), 2000);
     assert_eq!(bed.sessions().len(), 2000);

@@ -7,8 +7,8 @@ use shoal_message::{Count, InterfaceIndex, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
 
 use super::{ADDR_ONLY, NatConfigFlags, OUT2IN_ONLY, all, nat, of_twice, vrf};
-use shoal_nat44::mapping::{External, Twice};
 use crate::{Balanced, Nat44, Spec};
+use shoal_nat44::mapping::{External, Twice};
 
 fn external(address: Ipv4Addr, interface: InterfaceIndex) -> External {
     if interface == InterfaceIndex::NONE {

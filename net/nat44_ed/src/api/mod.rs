@@ -14,8 +14,8 @@ use shoal_message::Retval;
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
 pub use shoal_nat::NatConfigFlags;
 
-use shoal_nat44::mapping::Twice;
 use crate::Nat44;
+use shoal_nat44::mapping::Twice;
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {

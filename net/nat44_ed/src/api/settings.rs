@@ -2,6 +2,7 @@
 
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
+use shoal_nat::{NatLogLevel, NatTimeouts};
 
 use super::{all, nat};
 use crate::Enable;
@@ -16,26 +17,6 @@ use crate::config::Timeouts;
 #[entry("NAT44_IS_CONNECTION_TRACKING", 4)]
 #[entry("NAT44_IS_OUT2IN_DPO", 8)]
 pub struct Nat44ConfigFlags(pub u8);
-
-/// How much is logged.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("NAT_LOG_NONE", 0)]
-#[entry("NAT_LOG_ERROR", 1)]
-#[entry("NAT_LOG_WARNING", 2)]
-#[entry("NAT_LOG_NOTICE", 3)]
-#[entry("NAT_LOG_INFO", 4)]
-#[entry("NAT_LOG_DEBUG", 5)]
-pub struct NatLogLevel(pub u8);
-
-/// How long sessions live without a packet, in seconds.
-#[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NatTimeouts {
-    pub udp: u32,
-    pub tcp_established: u32,
-    pub tcp_transitory: u32,
-    pub icmp: u32,
-}
 
 /// Switches NAT44 on or off.
 #[derive(Message)]
@@ -142,7 +123,6 @@ impl Request for Nat44ShowRunningConfig {
     fn handle(self, call: &Call) -> Result<Nat44ShowRunningConfigReply, Retval> {
         let nat = nat(call)?;
         let on = nat.enabled();
-        let Timeouts { udp, tcp_established, tcp_transitory, icmp } = nat.timeouts();
         let Enable { inside_vrf, outside_vrf, sessions } =
             on.unwrap_or(Enable { inside_vrf: 0, outside_vrf: 0, sessions: 0 });
         Ok(Nat44ShowRunningConfigReply {
@@ -156,7 +136,7 @@ impl Request for Nat44ShowRunningConfig {
             translation_buckets: ((u64::from(sessions) * 2 / 5).max(1) as u32).next_power_of_two(),
             forwarding_enabled: nat.forwarding(),
             ipfix_logging_enabled: false,
-            timeouts: NatTimeouts { udp, tcp_established, tcp_transitory, icmp },
+            timeouts: nat.timeouts().into(),
             log_level: NatLogLevel(0),
             flags: Nat44ConfigFlags(u8::from(on.is_some())),
         })

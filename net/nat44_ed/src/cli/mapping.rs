@@ -7,8 +7,8 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::{Endpoint, nat, protocol, refused};
-use shoal_nat44::mapping::{External, Twice};
 use crate::{Balanced, Spec};
+use shoal_nat44::mapping::{External, Twice};
 
 pub(super) const STATIC: Command = Command::new(
     "nat44 add static mapping [tcp | udp | icmp] local <local:ip4-address> [<local-port:u16>] external \

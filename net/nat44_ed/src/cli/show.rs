@@ -8,9 +8,9 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::nat;
 use crate::config::Timeouts;
-use shoal_nat44::mapping::{External, Twice};
 use crate::show::Proto;
 use crate::{Balanced, Purpose, Spec};
+use shoal_nat44::mapping::{External, Twice};
 
 pub(super) const ADDRESSES: Command =
     Command::new("show nat44 addresses", "Show addresses that hosts share", addresses)

@@ -7,13 +7,13 @@ mod pool;
 mod sessions;
 mod settings;
 
-pub use shoal_nat44::NatError;
 pub use interfaces::{Side, Sides};
 pub use keeping::Keeping;
 pub use mappings::{Balanced, Spec};
 pub use pool::{Address, OfInterface, Purpose};
 pub use sessions::{Slice, User};
 pub use settings::Enable;
+pub use shoal_nat44::NatError;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,12 @@ impl Nat44 {
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let adjacencies = control.get::<Adjacencies>()?.table();
         let of_interfaces = (interfaces.table(), ip4.table());
-        let shared = Shared::new(graph.counters(), Reach::new(tables, adjacencies), of_interfaces, reassembly.words())?;
+        let shared = Shared::new(
+            graph.counters(),
+            Reach::new(tables, adjacencies),
+            of_interfaces,
+            reassembly.words(),
+        )?;
         let shared = Arc::new(shared);
         let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;

@@ -8,9 +8,9 @@ use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
-use shoal_nat44::mapping::Mapping;
 use crate::sessions::{Record, key, tick};
 use crate::way::Marks;
+use shoal_nat44::mapping::Mapping;
 
 /// Places of a worker's table looked at in one go.
 const PLACES_AT_ONCE: u32 = 4096;

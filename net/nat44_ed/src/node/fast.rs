@@ -47,7 +47,11 @@ impl<const WAY: u8> Fast<WAY> {
 
     #[inline(always)]
     pub(super) fn table(&self, pkt: &Packet<'_>) -> u32 {
-        if is_output(WAY) { table::<true>(&self.shared.interfaces, pkt) } else { table::<false>(&self.shared.interfaces, pkt) }
+        if is_output(WAY) {
+            table::<true>(&self.shared.interfaces, pkt)
+        } else {
+            table::<false>(&self.shared.interfaces, pkt)
+        }
     }
 
     /// The interface whose packets are counted.

@@ -126,7 +126,11 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
     ) -> Result<Done, Why> {
         let mut pkt = cx.cache().packet(buffer);
         let shared = &*self.shared;
-        let table = if WAY == OUTPUT { table::<true>(&shared.interfaces, &pkt) } else { table::<false>(&shared.interfaces, &pkt) };
+        let table = if WAY == OUTPUT {
+            table::<true>(&shared.interfaces, &pkt)
+        } else {
+            table::<false>(&shared.interfaces, &pkt)
+        };
         let tx = pkt.tx();
         let asked = Asked {
             config,

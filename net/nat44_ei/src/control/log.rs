@@ -1,0 +1,58 @@
+//! What happens to sessions, told to collectors and to another router.
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use shoal_syslog::{Facility, Message, Severity};
+
+use super::Nat44Ei;
+use crate::sessions::{Event, Record};
+use crate::shared::Told;
+
+impl Nat44Ei {
+    /// Tells what threads say.
+    pub(crate) async fn listen(self: Rc<Self>) {
+        let pace = shoal_module::cli::Pace::default();
+        while let Ok(told) = self.told.recv().await {
+            self.pass(&told);
+            pace.give_way().await;
+        }
+    }
+
+    /// Tells everything that listens what a thread said.
+    pub(super) fn pass(&self, told: &Told) {
+        match told {
+            Told::Session { thread, event, record } => {
+                self.replicate(*thread, *event, record);
+                if *event != Event::Used {
+                    let vrf = self.vrf_of_table(record.session.inside_table);
+                    self.syslog.send(message(*event, vrf, record));
+                    self.export_session(*event, record);
+                }
+            }
+            Told::Exhausted(what) => self.export_exhausted(*what),
+        }
+    }
+
+    /// Whether threads tell what happens.
+    pub(super) fn renew_listening(&self) {
+        self.shared.set_listens(self.replicates() || self.ipfix().is_some());
+    }
+}
+
+/// As VPP says it: which port stands for which. Destinations are not logged (RFC 6888, REQ-12).
+fn message(event: Event, vrf: u32, record: &Record) -> Message {
+    let session = &record.session;
+    let id = if event == Event::Begins { "APMADD" } else { "APMDEL" };
+    Message::new(Facility::Local0, Severity::Informational, "NAT", id)
+        .element("napmap")
+        .param("SSUBIX", record.user)
+        .param("SVLAN", vrf)
+        .param("IATYP", "IPv4")
+        .param("ISADDR", Ipv4Addr::from_bits(session.inside.0))
+        .param("ISPORT", session.inside.1)
+        .param("XATYP", "IPv4")
+        .param("XSADDR", Ipv4Addr::from_bits(session.outside.0))
+        .param("XSPORT", session.outside.1)
+        .param("PROTO", session.protocol)
+}

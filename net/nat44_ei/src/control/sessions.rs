@@ -1,0 +1,213 @@
+//! Sessions: looked at, counted, ended.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use shoal_adj::Family;
+
+use super::{Nat44Ei, NatError};
+use crate::sessions::{Endpoint, Record, Session, Sessions, inside_key, outside_key, tick};
+use crate::shared::Told;
+use crate::users::User;
+
+/// Places of a worker's table looked at in one go.
+const PLACES_AT_ONCE: u32 = 4096;
+
+/// Sessions of a worker, some at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Slice {
+    /// The worker.
+    pub thread: usize,
+    /// Where to go on.
+    pub from: u32,
+}
+
+/// A host of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its VRF.
+    pub vrf: u32,
+    /// The worker.
+    pub thread: usize,
+    /// Sessions with ports that were given out.
+    pub sessions: u32,
+    /// Sessions of mappings.
+    pub statics: u32,
+}
+
+impl Nat44Ei {
+    /// How many sessions each worker has.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn counts(&self) -> Result<BTreeMap<usize, usize>, NatError> {
+        Ok(self.graph.on_every_state(&self.keeping, |_, sessions| sessions.len())?)
+    }
+
+    /// The threads that have sessions.
+    pub fn threads(&self) -> Vec<usize> {
+        self.keeping.feature().workers()
+    }
+
+    /// Seconds since the router's clock began.
+    pub fn seconds(&self) -> u64 {
+        self.graph.clock().now().0 / 1_000_000_000
+    }
+
+    /// A thread's name.
+    pub fn thread_name(&self, thread: usize) -> String {
+        let all = self.graph.threads();
+        let found = all.iter().find(|info| info.index == thread);
+        found.map_or_else(|| thread.to_string(), |info| info.name.clone())
+    }
+
+    /// The VRF of a table.
+    pub fn vrf_of_table(&self, table: u32) -> u32 {
+        self.fib.id_of(Family::Ip4, shoal_fib::FibIndex(table)).unwrap_or(table)
+    }
+
+    pub(super) fn slice(
+        &self,
+        slice: Slice,
+        wanted: impl Fn(&Record) -> bool + Send + 'static,
+    ) -> Result<(Vec<Record>, Option<Slice>), NatError> {
+        let now = tick(self.graph.clock().now());
+        let (records, next) = self.graph.on_state(&self.keeping, slice.thread, move |_, sessions| {
+            let end = slice.from.saturating_add(PLACES_AT_ONCE);
+            let some = (slice.from..end).filter_map(|index| sessions.record(index, now));
+            let records: Vec<Record> = some.filter(|record| wanted(record)).collect();
+            (records, (end < sessions.places()).then_some(end))
+        })?;
+        Ok((records, next.map(|from| Slice { from, ..slice })))
+    }
+
+    /// All sessions that `wanted` picks, of all workers.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn sessions(
+        &self,
+        wanted: impl Fn(&Record) -> bool + Clone + Send + 'static,
+    ) -> Result<Vec<(usize, Record)>, NatError> {
+        let mut all = Vec::new();
+        for thread in self.threads() {
+            let mut slice = Some(Slice { thread, from: 0 });
+            while let Some(from) = slice {
+                let (records, next) = self.slice(from, wanted.clone())?;
+                all.extend(records.into_iter().map(|record| (thread, record)));
+                slice = next;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sessions of a host, whatever its table.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn sessions_of(&self, host: Ipv4Addr, vrf: Option<u32>) -> Result<Vec<Record>, NatError> {
+        let table = match vrf.map(|vrf| self.fib.index_of(Family::Ip4, vrf)) {
+            Some(Ok(table)) => Some(table.0),
+            Some(Err(_)) => return Ok(Vec::new()),
+            None => None,
+        };
+        let host = host.to_bits();
+        let found = self.sessions(move |record| {
+            record.session.inside.0 == host && table.is_none_or(|table| table == record.session.inside_table)
+        })?;
+        Ok(found.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// Hosts that have sessions.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn users(&self) -> Result<Vec<Listed>, NatError> {
+        let all = self.graph.on_every_state(&self.keeping, |_, sessions| {
+            sessions.users.iter().copied().collect::<Vec<User>>()
+        })?;
+        let mut listed = Vec::new();
+        for (thread, users) in all {
+            listed.extend(users.into_iter().map(|user| Listed {
+                address: Ipv4Addr::from_bits(user.host.0),
+                vrf: self.vrf_of_table(user.host.1),
+                thread,
+                sessions: user.sessions,
+                statics: user.statics,
+            }));
+        }
+        listed.sort_by_key(|listed| (listed.thread, listed.vrf, listed.address));
+        Ok(listed)
+    }
+
+    /// Has every worker change its sessions, and tells how many it says.
+    pub(super) fn change(
+        &self,
+        change: impl Fn(&mut Sessions) -> usize + Clone + Send + 'static,
+    ) -> Result<usize, NatError> {
+        let done = self.graph.on_every_state(&self.keeping, move |_, sessions| {
+            let done = change(sessions);
+            (done, sessions.len(), sessions.users.len(), std::mem::take(&mut sessions.events))
+        })?;
+        let mut all = 0;
+        for (thread, (done, sessions, users, events)) in done {
+            all += done;
+            self.shared.counters.set_totals(thread, sessions, users);
+            for (event, record) in events {
+                self.pass(&Told::Session { thread, event, record });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Ends sessions that `stays` does not keep.
+    pub(super) fn retain(
+        &self,
+        stays: impl Fn(&Session) -> bool + Clone + Send + 'static,
+    ) -> Result<(), NatError> {
+        self.change(move |sessions| sessions.retain(&stays)).map(drop)
+    }
+
+    /// Ends the session of a host's address and port, or of those outside.
+    ///
+    /// # Errors
+    /// NAT is off, there is no such session or VRF, or a thread does not answer.
+    pub fn del_session(
+        &self,
+        (address, port): (Ipv4Addr, u16),
+        is_inside: bool,
+        protocol: u8,
+        vrf: u32,
+    ) -> Result<(), NatError> {
+        self.on()?;
+        let table = self.fib.index_of(Family::Ip4, vrf).map_err(|_| NatError::NoSession)?.0;
+        let end: Endpoint = (address.to_bits(), port);
+        let key = if is_inside { inside_key } else { outside_key }(end, protocol, table);
+        let ended = self.change(move |sessions| usize::from(sessions.end(key)))?;
+        if ended > 0 { Ok(()) } else { Err(NatError::NoSession) }
+    }
+
+    /// Ends all sessions of a host; `table` is its forwarding table.
+    ///
+    /// # Errors
+    /// NAT is off, there is none, or a thread does not answer.
+    pub fn del_user(&self, address: Ipv4Addr, table: u32) -> Result<(), NatError> {
+        self.on()?;
+        let host = (address.to_bits(), table);
+        let ended = self.change(move |sessions| {
+            sessions.retain(|session| (session.inside.0, session.inside_table) != host)
+        })?;
+        if ended > 0 { Ok(()) } else { Err(NatError::NoSession) }
+    }
+
+    /// Ends all sessions.
+    ///
+    /// # Errors
+    /// NAT is off, or a thread does not answer.
+    pub fn clear_sessions(&self) -> Result<(), NatError> {
+        self.on()?;
+        self.retain(|_| false)
+    }
+}

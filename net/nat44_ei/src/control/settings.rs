@@ -1,0 +1,241 @@
+//! On, off, and what holds for all sessions.
+
+use shoal_nat44::reach::Outside;
+
+use super::{Nat44Ei, NatError};
+use crate::config::{Algorithm, Config, Mode, Timeouts};
+use crate::sessions::LONGEST;
+
+/// How NAT is switched on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Enable {
+    /// The VRF of hosts, where nothing else is said.
+    pub inside_vrf: u32,
+    /// The VRF of the world, where nothing else is said.
+    pub outside_vrf: u32,
+    /// Hosts of a worker at most; 0: [`Enable::USERS`].
+    pub users: u32,
+    /// Sessions of a worker at most; 0: [`Enable::SESSIONS`].
+    pub sessions: u32,
+    /// Sessions of a host at most; 0: as many as a worker has.
+    pub user_sessions: u32,
+    /// Who is translated.
+    pub mode: Mode,
+    /// Whether addresses have routes of their own instead of being the router's.
+    pub out2in_dpo: bool,
+}
+
+impl Enable {
+    /// Hosts of a worker, if nothing else is said.
+    pub const USERS: u32 = 1024;
+    /// Sessions of a worker, if nothing else is said.
+    pub const SESSIONS: u32 = 10 * 1024;
+    /// The most a worker can have.
+    pub const MOST: u32 = 1 << 26;
+}
+
+impl Default for Enable {
+    fn default() -> Self {
+        Enable {
+            inside_vrf: 0,
+            outside_vrf: 0,
+            users: Enable::USERS,
+            sessions: Enable::SESSIONS,
+            user_sessions: Enable::SESSIONS,
+            mode: Mode::Dynamic,
+            out2in_dpo: false,
+        }
+    }
+}
+
+/// Ports of a map-e rule that cannot be.
+fn check(algorithm: Algorithm) -> Result<(), NatError> {
+    match algorithm {
+        Algorithm::Default => Ok(()),
+        Algorithm::MapE { offset, length, psid, .. } => {
+            let bits = u32::from(offset) + u32::from(length);
+            if offset > 15 || bits > 16 {
+                return Err(NatError::Value(format!(
+                    "psid-offset {offset} and psid-len {length} are {bits} bits: at most 16 together, and 15 before the port set"
+                )));
+            }
+            if u32::from(psid) >> length != 0 {
+                return Err(NatError::Value(format!("psid {psid} has more than {length} bits")));
+            }
+            Ok(())
+        }
+        Algorithm::Range { first, last } if last < first => {
+            Err(NatError::Value(format!("{last} is below {first}: the first port of a range comes first")))
+        }
+        Algorithm::Range { first: 0, .. } => Err(NatError::Value("a range of ports begins at 1".to_owned())),
+        Algorithm::Range { .. } => Ok(()),
+    }
+}
+
+impl Nat44Ei {
+    /// Switches NAT on, without interfaces and addresses.
+    ///
+    /// # Errors
+    /// It is on, or there is no memory for so many sessions.
+    pub fn enable(&self, mut asked: Enable) -> Result<(), NatError> {
+        if self.enabled().is_some() {
+            return Err(NatError::AlreadyOn);
+        }
+        let or = |value: u32, usual: u32| if value == 0 { usual } else { value };
+        asked.users = or(asked.users, Enable::USERS);
+        asked.sessions = or(asked.sessions, Enable::SESSIONS);
+        asked.user_sessions = or(asked.user_sessions, asked.sessions);
+        for asked in [asked.users, asked.sessions, asked.user_sessions] {
+            if asked > Enable::MOST {
+                let reason = format!("1 to {} of a worker, nearest {}", Enable::MOST, Enable::MOST);
+                return Err(NatError::Sessions { asked, reason });
+            }
+        }
+        let inside_table = self.held.hold(asked.inside_vrf)?.0;
+        let outside_table = match self.held.hold(asked.outside_vrf) {
+            Ok(table) => table.0,
+            Err(e) => {
+                self.held.release_all();
+                return Err(e.into());
+            }
+        };
+        self.state.borrow_mut().config = Config {
+            on: true,
+            mode: asked.mode,
+            users: asked.users,
+            sessions: asked.sessions,
+            user_sessions: asked.user_sessions,
+            inside_table,
+            outside: Outside { table: outside_table, ..Outside::default() },
+            ..Config::default()
+        };
+        if let Err(reason) = self.open_sessions() {
+            self.close_sessions();
+            self.held.release_all();
+            self.state.take();
+            return Err(NatError::Sessions { asked: asked.sessions, reason });
+        }
+        self.state.borrow_mut().on = Some(asked);
+        self.keeping.feature().set(true);
+        let last = self.interfaces.indices().iter().map(|index| index.0 as usize + 1).max();
+        self.shared.counters.ensure(last.unwrap_or(1));
+        self.publish();
+        Ok(())
+    }
+
+    fn open_sessions(&self) -> Result<(), String> {
+        let now = self.graph.clock().now();
+        for thread in self.keeping.feature().workers() {
+            let config = self.state.borrow().config.clone();
+            let opened =
+                self.graph.on_state(&self.keeping, thread, move |_, sessions| sessions.open(&config, now));
+            opened.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn close_sessions(&self) {
+        if let Err(e) = self.graph.on_every_state(&self.keeping, |_, sessions| sessions.close()) {
+            tracing::warn!("sessions stay until their thread answers: {e}");
+        }
+        for thread in self.keeping.feature().workers() {
+            self.shared.counters.set_totals(thread, 0, 0);
+        }
+    }
+
+    /// Switches NAT off: sessions and all that was configured go.
+    ///
+    /// # Errors
+    /// It is off.
+    pub fn disable(&self) -> Result<(), NatError> {
+        if self.enabled().is_none() {
+            return Err(NatError::AlreadyOff);
+        }
+        self.leave_interfaces();
+        self.keeping.feature().set(false);
+        let mut state = self.state.borrow_mut();
+        state.pool.clear();
+        state.statics.clear();
+        drop(state);
+        self.answer_for_addresses();
+        self.close_sessions();
+        self.stop_replication();
+        self.stop_export();
+        self.state.take();
+        self.held.release_all();
+        self.publish();
+        Ok(())
+    }
+
+    /// How long sessions live without a packet.
+    pub fn timeouts(&self) -> Timeouts {
+        self.state.borrow().config.timeouts
+    }
+
+    /// Changes that.
+    ///
+    /// # Errors
+    /// NAT is off, or one is out of range.
+    pub fn set_timeouts(&self, timeouts: Timeouts) -> Result<(), NatError> {
+        self.on()?;
+        let Timeouts { udp, tcp_established, tcp_transitory, icmp } = timeouts;
+        for value in [udp, tcp_established, tcp_transitory, icmp] {
+            if !(1..=LONGEST).contains(&value) {
+                return Err(NatError::Timeout { value, most: LONGEST });
+            }
+        }
+        self.state.borrow_mut().config.timeouts = timeouts;
+        self.publish();
+        self.graph.on_every_state(&self.keeping, move |_, sessions| sessions.set_timeouts(timeouts))?;
+        Ok(())
+    }
+
+    /// Whether packets that belong to no session pass.
+    pub fn forwarding(&self) -> bool {
+        self.state.borrow().config.forwarding
+    }
+
+    /// Says whether they do.
+    ///
+    /// # Errors
+    /// NAT is off.
+    pub fn set_forwarding(&self, on: bool) -> Result<(), NatError> {
+        self.on()?;
+        self.state.borrow_mut().config.forwarding = on;
+        self.publish();
+        Ok(())
+    }
+
+    /// The largest segment a connection may ask for; 0: any.
+    pub fn mss(&self) -> u16 {
+        self.state.borrow().config.mss
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// NAT is off.
+    pub fn set_mss(&self, mss: u16) -> Result<(), NatError> {
+        self.on()?;
+        self.state.borrow_mut().config.mss = mss;
+        self.publish();
+        Ok(())
+    }
+
+    /// How ports are chosen.
+    pub fn algorithm(&self) -> Algorithm {
+        self.state.borrow().config.algorithm
+    }
+
+    /// Says how. Sessions that are there keep theirs.
+    ///
+    /// # Errors
+    /// NAT is off, or there are no such ports.
+    pub fn set_algorithm(&self, algorithm: Algorithm) -> Result<(), NatError> {
+        self.on()?;
+        check(algorithm)?;
+        self.state.borrow_mut().config.algorithm = algorithm;
+        self.publish();
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Addresses and ports that are given out: which, and in what order they are tried.
+
+use shoal_nat44::pool::PoolAddress;
+use shoal_nat44::ports::FIRST_PORT;
+
+use crate::config::{Algorithm, Config, PORTS_OF_PART, part_of_host};
+use crate::sessions::{Endpoint, Sessions};
+
+/// Ports tried of one address at random, and then one after the other.
+const TRIES: u32 = 24;
+const IN_ORDER: u32 = 256;
+/// Addresses tried. The work of a packet is bounded, however many are taken.
+const ADDRESSES: usize = 4;
+
+/// What is wanted.
+pub struct Ports<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The worker.
+    pub thread: usize,
+    /// The host and its table.
+    pub host: (u32, u32),
+    /// TCP, UDP or ICMP.
+    pub protocol: u8,
+    /// The table of the answers.
+    pub outside_table: u32,
+}
+
+impl Ports<'_> {
+    /// A shared address and one of its ports; `None`: all that were tried are taken.
+    pub fn give(&self, sessions: &mut Sessions) -> Option<Endpoint> {
+        if self.config.algorithm != Algorithm::Default {
+            let first = self.config.pool.first()?;
+            return self.of_address(sessions, first.address);
+        }
+        let (host, table) = self.host;
+        // RFC 4787, REQ-2: a host keeps its address. VPP begins with the one that the host's address picks.
+        let start = host.swap_bytes() as usize % self.config.pool.len().max(1);
+        let (before, after) = self.config.pool.split_at_checked(start)?;
+        let in_order = || after.iter().chain(before);
+        let own = in_order().filter(|pool| pool.table == Some(table));
+        let all = in_order().filter(|pool: &&PoolAddress| pool.table.is_none());
+        own.chain(all).take(ADDRESSES).find_map(|pool| self.of_address(sessions, pool.address))
+    }
+
+    /// Whether there is an address that the host may use.
+    pub fn has_address(&self) -> bool {
+        self.config.pool.iter().any(|pool| pool.table.is_none_or(|table| table == self.host.1))
+    }
+
+    fn of_address(&self, sessions: &mut Sessions, address: u32) -> Option<Endpoint> {
+        match self.config.algorithm {
+            Algorithm::Default => {
+                let first = u32::from(FIRST_PORT) + part_of_host(self.host.0) * PORTS_OF_PART;
+                let of_host = |nth: u32| (first + nth % PORTS_OF_PART) as u16;
+                let of_all =
+                    |nth: u32| (u32::from(FIRST_PORT) + nth % (65536 - u32::from(FIRST_PORT))) as u16;
+                self.try_ports(sessions, address, PORTS_OF_PART, of_host)
+                    .or_else(|| self.try_ports(sessions, address, 65536 - u32::from(FIRST_PORT), of_all))
+            }
+            Algorithm::Range { first, last } => {
+                let count = u32::from(last.saturating_sub(first)) + 1;
+                self.try_ports(sessions, address, count, |nth| first.wrapping_add((nth % count) as u16))
+            }
+            Algorithm::MapE { psid, offset, length, rfc7597 } => {
+                let set = PortSet { psid, offset, length, rfc7597 };
+                self.try_ports(sessions, address, set.len(), |nth| set.port(nth))
+            }
+        }
+    }
+
+    /// One of `count` ports.
+    fn try_ports(
+        &self,
+        sessions: &mut Sessions,
+        address: u32,
+        count: u32,
+        port: impl Fn(u32) -> u16,
+    ) -> Option<Endpoint> {
+        for _ in 0..TRIES {
+            // RFC 6056: hard to guess.
+            let end = (address, port(sessions.random.below(count)));
+            if self.is_free(sessions, end) {
+                return Some(end);
+            }
+        }
+        let start = sessions.random.below(count);
+        let next = |nth: u32| (address, port((start + nth) % count.max(1)));
+        (0..IN_ORDER.min(count)).map(next).find(|end| self.is_free(sessions, *end))
+    }
+
+    fn is_free(&self, sessions: &Sessions, end: Endpoint) -> bool {
+        let (address, port) = end;
+        // A port of a mapping is no host's; a port of another worker would have its answers go there.
+        self.config.of_port(port, address) == self.thread
+            && self.config.mappings.exact(address, port, self.protocol).is_none()
+            && sessions.is_free(end, self.protocol, self.outside_table)
+    }
+}
+
+/// Ports of a MAP-E customer (RFC 7597, 5.1).
+#[derive(Clone, Copy)]
+struct PortSet {
+    psid: u16,
+    offset: u8,
+    length: u8,
+    rfc7597: bool,
+}
+
+impl PortSet {
+    fn rest(self) -> u32 {
+        16_u32.saturating_sub(u32::from(self.offset) + u32::from(self.length))
+    }
+
+    /// Values of the bits before the port set: not 0, whose ports are well-known ones.
+    fn before(self) -> u32 {
+        ((1_u32 << self.offset) - 1).max(1)
+    }
+
+    fn len(self) -> u32 {
+        self.before() << self.rest()
+    }
+
+    fn port(self, nth: u32) -> u16 {
+        let PortSet { psid, offset, length, rfc7597 } = self;
+        let (offset, length, rest) = (u32::from(offset), u32::from(length), self.rest());
+        let (before, after) =
+            (nth % self.before() + u32::from(offset > 0), (nth / self.before()) % (1 << rest));
+        let psid = u32::from(psid);
+        let port = if rfc7597 {
+            before << (16 - offset).min(31) | psid << rest | after
+        } else {
+            before | psid << offset | after << (offset + length)
+        };
+        port as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_a_port_set_are_those_that_map_e_gives() {
+        let set = PortSet { psid: 10, offset: 6, length: 6, rfc7597: true };
+        assert_eq!(set.len(), 63 * 16);
+        let all: std::collections::BTreeSet<u16> = (0..set.len()).map(|nth| set.port(nth)).collect();
+        assert_eq!(all.len() as u32, set.len(), "each once");
+        assert!(all.iter().all(|port| *port >= 1024 && port >> 4 & 63 == 10));
+        // VPP has the bits in the other order.
+        let set = PortSet { rfc7597: false, ..set };
+        let all: std::collections::BTreeSet<u16> = (0..set.len()).map(|nth| set.port(nth)).collect();
+        assert_eq!(all.len() as u32, set.len());
+        assert!(all.iter().all(|port| port >> 6 & 63 == 10 && port & 63 != 0));
+        let whole = PortSet { psid: 3, offset: 0, length: 4, rfc7597: true };
+        assert_eq!((whole.len(), whole.port(0), whole.port(4095)), (4096, 3 << 12, (3 << 12) + 4095));
+    }
+}
