@@ -11,8 +11,8 @@ begin cpu { workers 1 }
 
 second=$work/second/cli.sock
 ctl2() { timeout 20 "$SHOALCTL" -s "$second" "$@"; }
-# Its packets pass the kernel's filters by other interfaces than they came by.
-for ns in "$A" "$B"; do in_ns "$ns" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0; done
+# Hosts take packets by another cable than they sent by, and ask for a router with the address of its cable.
+for ns in "$A" "$B"; do in_ns "$ns" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.arp_announce=2; done
 wire() { # NAMESPACE INTERFACE NAME ADDRESS: another cable of a host
   ip -n "$R" link add name "$3" type veth peer name "$2" netns "$1" || fail "cannot make a veth pair"
   in_ns "$1" sysctl -qw "net.ipv4.conf.$2.rp_filter=0"
