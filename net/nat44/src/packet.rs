@@ -34,7 +34,7 @@ pub fn front<const OUTPUT: bool>(pkt: &Packet<'_>) -> usize {
 
 /// Reads a packet; `None` if it is cut short.
 #[inline(always)]
-pub fn seen(words: &SlotKey<L4>, pkt: &Packet<'_>, front: usize) -> Option<Seen> {
+pub fn seen(words: SlotKey<L4>, pkt: &Packet<'_>, front: usize) -> Option<Seen> {
     let mut seen = Seen::read(pkt.data().get(front..)?)?;
     if seen.fragment && !seen.first {
         let later = later(words, pkt, seen.protocol, seen.kind);
@@ -54,7 +54,7 @@ struct Later {
 
 /// A fragment that is not the first: shallow reassembly has left what the first one says.
 #[cold]
-fn later(words: &SlotKey<L4>, pkt: &Packet<'_>, protocol: u8, kind: Kind) -> Later {
+fn later(words: SlotKey<L4>, pkt: &Packet<'_>, protocol: u8, kind: Kind) -> Later {
     let words = *words.get(pkt);
     if words.protocol != protocol {
         return Later { sport: 0, dport: 0, kind: Kind::Error, flags: 0 };

@@ -53,13 +53,13 @@ pub fn range(first: Ipv4Addr, last: Ipv4Addr) -> Result<impl Iterator<Item = Ipv
 
 impl AddressPool {
     /// All of them.
-    pub fn iter(&self) -> std::slice::Iter<'_, PoolEntry> {
-        self.0.iter()
+    pub fn entries(&self) -> &[PoolEntry] {
+        &self.0
     }
 
     /// Whether an address is among them.
     pub fn has(&self, address: Ipv4Addr) -> bool {
-        self.iter().any(|entry| entry.address == address)
+        self.0.iter().any(|entry| entry.address == address)
     }
 
     /// Adds one.
@@ -69,13 +69,13 @@ impl AddressPool {
 
     /// Takes one out, if it is there.
     pub fn remove(&mut self, address: Ipv4Addr) -> Option<PoolEntry> {
-        let at = self.iter().position(|entry| entry.address == address)?;
+        let at = self.0.iter().position(|entry| entry.address == address)?;
         Some(self.0.remove(at))
     }
 
     /// The address that follows an interface.
     pub fn of_interface(&self, interface: SwIfIndex) -> Option<Ipv4Addr> {
-        self.iter().find(|entry| entry.from == Some(interface)).map(|entry| entry.address)
+        self.0.iter().find(|entry| entry.from == Some(interface)).map(|entry| entry.address)
     }
 
     /// Takes all out.
@@ -95,7 +95,7 @@ impl AddressPool {
             let network = interfaces.indices().into_iter().find_map(network_of);
             PoolAddress { address: entry.address.to_bits(), table: table.map(|table| table.0), network }
         };
-        self.iter().map(seen).collect()
+        self.0.iter().map(seen).collect()
     }
 
     /// Routes by which the router answers for the addresses, in the tables of interfaces to the outside: they are its own.
@@ -107,7 +107,7 @@ impl AddressPool {
         let mut wanted = BTreeMap::new();
         for interface in outside {
             let fib = ip4.fib_of(interface);
-            for entry in self.iter() {
+            for entry in &self.0 {
                 wanted.entry((fib, Ip4Prefix::host(entry.address))).or_insert(interface);
             }
         }

@@ -43,11 +43,6 @@ impl Ports<'_> {
         own.chain(all).take(ADDRESSES).find_map(|pool| self.of_address(sessions, pool.address))
     }
 
-    /// Whether there is an address that the host may use.
-    pub fn has_address(&self) -> bool {
-        self.config.pool.iter().any(|pool| pool.table.is_none_or(|table| table == self.host.1))
-    }
-
     fn of_address(&self, sessions: &mut Sessions, address: u32) -> Option<Endpoint> {
         match self.config.algorithm {
             Algorithm::Default => {

@@ -43,7 +43,7 @@ impl Default for Place {
 /// Hosts of a worker.
 #[derive(Default)]
 pub struct Users {
-    users: Vec<User>,
+    all: Vec<User>,
     free: Vec<u32>,
     by_host: HashMap<Host, u32>,
     places: Vec<Place>,
@@ -61,17 +61,17 @@ impl Users {
     }
 
     fn user(&mut self, index: u32) -> Option<&mut User> {
-        self.users.get_mut(index as usize)
+        self.all.get_mut(index as usize)
     }
 
     /// A host, if it has sessions.
     pub fn get(&self, host: Host) -> Option<&User> {
-        self.users.get(*self.by_host.get(&host)? as usize)
+        self.all.get(*self.by_host.get(&host)? as usize)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &User> {
-        self.by_host.values().filter_map(|index| self.users.get(*index as usize))
+        self.by_host.values().filter_map(|index| self.all.get(*index as usize))
     }
 
     /// The session of a host that was not used for longest.
@@ -94,18 +94,11 @@ impl Users {
             return *index;
         }
         let user = User { host, sessions: 0, statics: 0, oldest: NONE, newest: NONE };
-        let index = match self.free.pop() {
-            Some(index) => {
-                if let Some(place) = self.user(index) {
-                    *place = user;
-                }
-                index
-            }
-            None => {
-                self.users.push(user);
-                (self.users.len() - 1) as u32
-            }
-        };
+        let index = self.free.pop().unwrap_or(self.all.len() as u32);
+        match self.user(index) {
+            Some(place) => *place = user,
+            None => self.all.push(user),
+        }
         self.by_host.insert(host, index);
         index
     }
@@ -140,7 +133,7 @@ impl Users {
 
     fn unlink(&mut self, place: u32) -> Option<u32> {
         let Place { user: index, older, newer, .. } = *self.places.get(place as usize)?;
-        let user = self.users.get_mut(index as usize)?;
+        let user = self.all.get_mut(index as usize)?;
         if user.oldest == place {
             user.oldest = newer;
         }
@@ -219,6 +212,6 @@ mod tests {
         users.remove(2, false);
         assert!(users.is_empty());
         users.add(other, 7, false, (9, 9));
-        assert_eq!((users.users.len(), order(&users, other)), (2, vec![7]), "places are used again");
+        assert_eq!((users.all.len(), order(&users, other)), (2, vec![7]), "places are used again");
     }
 }

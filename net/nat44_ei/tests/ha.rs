@@ -80,12 +80,16 @@ fn the_other_router_hears_of_sessions_and_answers() {
     bed.nat().del_session(("10.0.0.2".parse().unwrap(), 1), true, UDP, 0).unwrap();
     bed.advance(2);
     let mut told = sent(&bed);
-    told.iter().for_each(|(header, _)| acknowledge(&mut bed, *header));
+    for (header, _) in &told {
+        acknowledge(&mut bed, *header);
+    }
     for _ in 0..2 {
         bed.out(asked(2), UDP, 0).unwrap();
         bed.advance(11);
         let more = sent(&bed);
-        more.iter().for_each(|(header, _)| acknowledge(&mut bed, *header));
+        for (header, _) in &more {
+            acknowledge(&mut bed, *header);
+        }
         told.extend(more);
     }
     let events: Vec<Event> = told.iter().flat_map(|(_, changes)| changes).map(|c| c.event).collect();

@@ -12,8 +12,10 @@ use crate::common::{Bed, bed, ip, read, spec};
 
 type End = (u32, u16, u8);
 
+type Ends = BTreeMap<End, (u32, u16)>;
+
 /// Sessions by their two ends.
-fn known(bed: &Bed) -> (BTreeMap<End, (u32, u16)>, BTreeMap<End, (u32, u16)>) {
+fn known(bed: &Bed) -> (Ends, Ends) {
     let (mut inside, mut outside) = (BTreeMap::new(), BTreeMap::new());
     for record in bed.sessions() {
         let session = record.session;

@@ -41,11 +41,12 @@ fn forwarding_lets_through_what_nothing_is_known_of() {
     assert_eq!(bed.back(asked, TCP, SYN), None);
     bed.nat().set_forwarding(true).unwrap();
     assert_eq!(bed.back(asked, TCP, SYN), Some(bed.came(asked, TCP, SYN)));
-    // Without an address hosts may use, theirs go as they are, too.
-    let shared = SHARED.parse().unwrap();
-    bed.nat().del_addresses((shared, shared)).unwrap();
+    // And what hosts say without a mapping.
     let answer = asked.reversed();
     assert_eq!(bed.out(answer, TCP, 18), Some(bed.left(answer, TCP, 18)));
+    bed.nat().add_mapping(spec(("10.0.0.2", 22), (SHARED, 2222), TCP)).unwrap();
+    let mapped = tuple((SHARED, 2222), ("192.0.2.2", 999));
+    assert_eq!(bed.out(answer, TCP, 18), Some(bed.left(mapped, TCP, 18)));
 }
 
 #[test]

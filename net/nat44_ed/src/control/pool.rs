@@ -124,8 +124,8 @@ impl Nat44 {
                 Address { address, purpose, vrf, synced: from.is_some() }
             }
         };
-        let pool = state.pool.iter().map(shown(Purpose::Pool));
-        pool.chain(state.twice.iter().map(shown(Purpose::Twice))).collect()
+        let pool = state.pool.entries().iter().map(shown(Purpose::Pool));
+        pool.chain(state.twice.entries().iter().map(shown(Purpose::Twice))).collect()
     }
 
     /// Interfaces whose addresses are used.

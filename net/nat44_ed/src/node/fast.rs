@@ -85,7 +85,7 @@ impl<const WAY: u8> Fast<WAY> {
             return Next::Feature(cx.next_feature(&mut pkt));
         }
         let front = Self::front(&pkt);
-        let seen = seen(&self.shared.words, &pkt, front);
+        let seen = seen(self.shared.words, &pkt, front);
         let from_outside = match WAY {
             OUT2IN => true,
             BOTH => seen.is_some_and(|seen| is_from_outside(config, &seen)),
@@ -146,7 +146,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
 
     #[inline(always)]
     fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Sought {
-        let Some(seen) = seen(&self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
+        let Some(seen) = seen(self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         key_of(&seen, self.table(pkt)).map_or_else(Search::default, |key| sessions.search(key))
     }
 
@@ -165,7 +165,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     ) -> Result<Next, In2outError> {
         let (config, now) = (self.shared.config.load(cx.guard()), cx.now());
         let front = Self::front(pkt);
-        let Some(seen) = seen(&self.shared.words, pkt, front) else {
+        let Some(seen) = seen(self.shared.words, pkt, front) else {
             return Ok(self.aside(config, sessions, (search, Found::None), pkt.reborrow(), cx.aside()));
         };
         let found = match sessions.table() {

@@ -92,7 +92,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
         let pkt = cx.cache().packet(&mut buffer);
         let interface = if WAY == OUTPUT { pkt.tx() } else { pkt.rx() };
         let front = if WAY == OUTPUT { front::<true>(&pkt) } else { front::<false>(&pkt) };
-        let seen = seen(&self.shared.words, &pkt, front);
+        let seen = seen(self.shared.words, &pkt, front);
         let next = *cx.cache().packet(&mut buffer).scratch::<Ticket>();
         let done = match seen {
             Some(seen) => self.judge(&mut buffer, (seen, front), sessions, config, cx),

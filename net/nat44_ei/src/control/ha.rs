@@ -312,7 +312,9 @@ impl Nat44Ei {
     fn flush_all(&self) {
         self.replication.state.borrow_mut().flush_at = None;
         let threads: Vec<usize> = self.replication.state.borrow().waiting.keys().copied().collect();
-        threads.into_iter().for_each(|thread| self.flush_thread(thread, false));
+        for thread in threads {
+            self.flush_thread(thread, false);
+        }
     }
 
     fn send(&self, thread: usize, changes: &[Change], of_resync: bool) {
@@ -484,7 +486,9 @@ impl Nat44Ei {
             self.replication.counts.retries.add(0, 0, 1);
             self.send_datagram(&bytes, None);
         }
-        missed.into_iter().for_each(|(changes, of_resync)| self.miss(changes, of_resync));
+        for (changes, of_resync) in missed {
+            self.miss(changes, of_resync);
+        }
     }
 
     pub(crate) fn rung(&self) -> Receiver<()> {

@@ -84,7 +84,7 @@ impl Nat44Ei {
             let PoolEntry { address, vrf, from } = *entry;
             Address { address, vrf, synced: from.is_some() }
         };
-        self.state.borrow().pool.iter().map(shown).collect()
+        self.state.borrow().pool.entries().iter().map(shown).collect()
     }
 
     /// Interfaces whose addresses are used.

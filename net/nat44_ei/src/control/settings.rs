@@ -51,7 +51,6 @@ impl Default for Enable {
 /// Ports of a map-e rule that cannot be.
 fn check(algorithm: Algorithm) -> Result<(), NatError> {
     match algorithm {
-        Algorithm::Default => Ok(()),
         Algorithm::MapE { offset, length, psid, .. } => {
             let bits = u32::from(offset) + u32::from(length);
             if offset > 15 || bits > 16 {
@@ -68,7 +67,7 @@ fn check(algorithm: Algorithm) -> Result<(), NatError> {
             Err(NatError::Value(format!("{last} is below {first}: the first port of a range comes first")))
         }
         Algorithm::Range { first: 0, .. } => Err(NatError::Value("a range of ports begins at 1".to_owned())),
-        Algorithm::Range { .. } => Ok(()),
+        Algorithm::Default | Algorithm::Range { .. } => Ok(()),
     }
 }
 

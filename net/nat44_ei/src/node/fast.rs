@@ -109,7 +109,7 @@ impl<const WAY: u8> Fast<WAY> {
             return Next::Feature(cx.next_feature(&mut pkt));
         }
         let front = Self::front(&pkt);
-        let seen = seen(&self.shared.words, &pkt, front);
+        let seen = seen(self.shared.words, &pkt, front);
         let to_host = seen.is_some_and(|seen| Self::is_to_host(config, &seen));
         let owner = seen.map_or(cx.thread(), |seen| Self::owner(config, &pkt, front, &seen, to_host));
         let thread = owner as u32;
@@ -149,7 +149,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
 
     #[inline(always)]
     fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
-        let Some(seen) = seen(&self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
+        let Some(seen) = seen(self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         let to_host =
             WAY == OUT2IN || WAY == BOTH && Self::is_to_host(self.shared.config.load(cx.guard()), &seen);
         key_of(&seen, self.table(pkt), to_host).map_or_else(Search::default, |key| sessions.search(key))
@@ -171,7 +171,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         let (config, now) = (self.shared.config.load(cx.guard()), cx.now());
         let front = Self::front(pkt);
         let found = sessions.table().and_then(|table| table.find(&search));
-        let (Some(seen), Some(mut flow)) = (seen(&self.shared.words, pkt, front), found) else {
+        let (Some(seen), Some(mut flow)) = (seen(self.shared.words, pkt, front), found) else {
             return Ok(self.aside(config, pkt.reborrow(), cx.aside()));
         };
         // What goes to another host is not done here.

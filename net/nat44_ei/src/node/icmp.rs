@@ -7,7 +7,7 @@ use shoal_nat::icmp::Quoted;
 use shoal_nat::tuple::ICMP;
 use shoal_nat44::packet::look_up_in;
 
-use super::slow::{Asked, Done};
+use super::asked::{Asked, Done};
 use crate::error::Error;
 use crate::sessions::Sessions;
 use crate::way::replace;

@@ -7,6 +7,8 @@
 //! | `nat44-ei-hairpinning` | between two hosts of different threads |
 //! | `nat44-ei-ha` | of another router, about its sessions |
 
+mod asked;
+mod decide;
 pub mod fast;
 pub mod ha;
 mod icmp;

@@ -4,7 +4,7 @@ use shoal_buffer::Packet;
 use shoal_nat::{Kind, Tuple};
 use shoal_nat44::packet::look_up_in;
 
-use super::slow::{Asked, Done};
+use super::asked::{Asked, Done};
 use crate::error::Error;
 use crate::sessions::Sessions;
 use crate::way::replace;
