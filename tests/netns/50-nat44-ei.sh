@@ -83,6 +83,24 @@ print(*seen)'
 read -r one other <<<"$(in_a python3 -c "$asks")"
 [ -n "$one" ] && [ "$one" = "$other" ] || fail "one port of a is $one to one port of b and $other to another"
 
+# With blocks of ports, the log of a collector says who had a port.
+cat >"$work/collect.py" <<'P'
+import socket, sys
+s = socket.socket(type=2); s.bind(("10.0.2.2", 514))
+while True: print(s.recv(2000).decode(), flush=True)
+P
+PATIENCE=120 in_b python3 "$work/collect.py" >"$work/nat.log" &
+helpers+=($!)
+await 5 says 10.0.2.2:514 in_b ss -lun || fail "the collector does not listen"
+expect "syslog" ctl set syslog sender collector 10.0.2.2 src 10.0.2.1
+expect "blocks" ctl nat44 ei addr-port-assignment-alg port-blocks size 252
+read -r one _ <<<"$(in_a python3 -c "$asks")"
+await 5 says PBADD cat "$work/nat.log" || fail "no block is logged: $(cat "$work/nat.log")"
+now=$(date -u -d '+1 second' +%FT%TZ)
+says "^10.0.1.2 vrf 0: ports" "$SHOALCTL" nat-log "$one" --at "$now" "$work/nat.log" || fail "the log does not say who had $one"
+"$SHOALCTL" nat-log "$one" --at 2020-01-01T00:00:00Z "$work/nat.log" && fail "the log says who had $one before it was given out"
+expect "no blocks" ctl nat44 ei addr-port-assignment-alg default
+
 # 200 connections, answered before and after the first router is killed.
 cat >"$work/echo.py" <<'P'
 import selectors, socket

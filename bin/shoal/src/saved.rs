@@ -122,6 +122,7 @@ const LINES: &[&str] = &[
     "nat44 ei add static mapping local 10.0.0.6 external 192.0.2.111",
     "nat44 ei add identity mapping 10.0.0.8 tcp 22",
     "nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6 rfc7597",
+    "nat44 ei exempt 198.51.100.0/24",
     "nat44 ei mss-clamping 1400",
     "nat44 ei ipfix logging domain 3",
     "nat44 ei ha listener 192.0.2.1:12345 path-mtu 600",

@@ -7,6 +7,7 @@ mod connection;
 mod editor;
 mod interactive;
 mod interrupt;
+mod nat_log;
 mod options;
 mod pager;
 mod ping;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             ended(run(&options))
         }
         Some(Own::Api(what)) => ended(api::run(&what)),
+        Some(Own::NatLog(what)) => ended(nat_log::run(&what, options.json)),
         None => ended(run(&options)),
     }
 }

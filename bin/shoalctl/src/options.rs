@@ -46,6 +46,27 @@ pub enum Own {
     Stats(Stats),
     /// Send any message of the binary API, as JSON
     Api(Api),
+    /// Find out which host had an outside port at a time, by the router's syslog messages
+    NatLog(NatLog),
+}
+
+#[derive(Debug, Args)]
+pub struct NatLog {
+    /// The outside address and port, as 192.0.2.1:40000
+    #[arg(value_name = "ADDRESS:PORT")]
+    pub place: String,
+
+    /// When, as 2026-11-27T21:15:00Z
+    #[arg(long, value_name = "TIME")]
+    pub at: String,
+
+    /// Only this protocol: tcp, udp or icmp
+    #[arg(long, value_name = "PROTOCOL")]
+    pub protocol: Option<String>,
+
+    /// What a collector wrote, oldest first; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use shoal_graph::GraphError;
 use shoal_interface::InterfaceError;
 use shoal_message::Retval;
 use shoal_reassembly::ReassemblyError;
+use shoal_wire::Ip4Prefix;
 
 /// Why an operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +70,9 @@ pub enum NatError {
     /// A value is not possible.
     #[error("{0}")]
     Value(String),
+    /// Hosts do not reach it with their own addresses.
+    #[error("{0} is not exempt")]
+    NoExempt(Ip4Prefix),
     /// It is being done.
     #[error("{0}")]
     Busy(&'static str),
@@ -137,6 +141,7 @@ impl From<NatError> for Retval {
             | NatError::NoBackEnd
             | NatError::NoPoolAddress(_)
             | NatError::NoVrf(_)
+            | NatError::NoExempt(_)
             | NatError::NoSession => Retval::NO_SUCH_ENTRY,
             NatError::MustRemain | NatError::Busy(_) | NatError::Graph(_) => Retval::UNSPECIFIED,
             NatError::Fib(error) => shoal_fib::api::retval(&error),

@@ -1,10 +1,13 @@
 //! What packets read of the configuration: one version of it, replaced as a whole.
 
+use std::net::Ipv4Addr;
+
 use shoal_nat::Tuple;
 use shoal_nat44::mapping::Mappings;
 use shoal_nat44::pool::PoolAddress;
 use shoal_nat44::ports::{FIRST_PORT, fold};
 use shoal_nat44::reach::Outside;
+use shoal_wire::Ip4Prefix;
 
 pub use shoal_nat::Timeouts;
 
@@ -42,6 +45,13 @@ pub enum Algorithm {
         length: u8,
         /// Whether the bits have the order of RFC 7597, from the highest; VPP's order is from the lowest.
         rfc7597: bool,
+    },
+    /// One of a block of ports that the host has of its own, so that a log needs a line for a block only.
+    Blocks {
+        /// Ports of a block.
+        size: u16,
+        /// Blocks of a host at most.
+        most: u8,
     },
     /// One of a range, of the first address.
     Range {
@@ -87,6 +97,8 @@ pub struct Config {
     pub workers: Vec<usize>,
     /// Seconds after which the other router hears of a session's packets again; 0: there is none.
     pub refresh: u32,
+    /// Destinations that hosts reach with their own addresses.
+    pub exempt: Vec<Ip4Prefix>,
     /// Where another router's sessions are heard of.
     pub listener: Option<(u32, u16)>,
 }
@@ -97,19 +109,25 @@ impl Config {
         self.pool.iter().any(|pool| pool.address == address)
     }
 
+    /// Whether hosts reach a destination with their own addresses (RFC 6888, REQ-6).
+    pub fn is_exempt(&self, address: u32) -> bool {
+        self.exempt.iter().any(|prefix| prefix.contains(Ipv4Addr::from_bits(address)))
+    }
+
     /// Whether an address is a shared one, or a mapping's.
     pub fn is_known(&self, address: u32, port: u16, protocol: u8) -> bool {
         self.is_pool(address) || self.mappings.external(address, port, protocol).is_some()
     }
 
-    fn worker(&self, part: u32) -> usize {
+    /// The thread that has a part of the hosts and ports.
+    pub fn of_part(&self, part: u32) -> usize {
         let count = self.workers.len().max(1);
-        self.workers.get(part as usize % count).copied().unwrap_or(0)
+        self.workers.get((part % PARTS) as usize % count).copied().unwrap_or(0)
     }
 
     /// The thread that has the sessions of a host.
     pub fn of_host(&self, address: u32) -> usize {
-        self.worker(part_of_host(address))
+        self.of_part(part_of_host(address))
     }
 
     /// The thread that has the session of a packet from outside, or between two hosts.
@@ -123,7 +141,7 @@ impl Config {
 
     /// The thread whose hosts have a port.
     pub fn of_port(&self, port: u16, otherwise: u32) -> usize {
-        part_of_port(port).map_or_else(|| self.of_host(otherwise), |part| self.worker(part))
+        part_of_port(port).map_or_else(|| self.of_host(otherwise), |part| self.of_part(part))
     }
 }
 

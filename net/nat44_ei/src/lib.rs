@@ -15,12 +15,14 @@
 //! | what is kept of a session | [`way`], [`sessions`] |
 //! | which sessions a host has, and which is its oldest | [`users`] |
 //! | which worker has it | [`config`] |
+//! | which block of ports a host has | [`blocks`] |
 //! | what becomes of a packet without one | [`node::slow`], [`ports`] |
 //! | how another router learns of it | [`ha_wire`], [`Nat44Ei::set_failover`] |
 //! | who writes what packets read | [`Nat44Ei`] |
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod blocks;
 mod cli;
 pub mod config;
 mod control;

@@ -3,7 +3,8 @@
 use shoal_nat44::pool::PoolAddress;
 use shoal_nat44::ports::FIRST_PORT;
 
-use crate::config::{Algorithm, Config, PORTS_OF_PART, part_of_host};
+use crate::blocks::{blocks_of_part, firsts};
+use crate::config::{Algorithm, Config, PARTS, PORTS_OF_PART, part_of_host};
 use crate::sessions::{Endpoint, Sessions};
 
 /// Ports tried of one address at random, and then one after the other.
@@ -29,18 +30,72 @@ pub struct Ports<'a> {
 impl Ports<'_> {
     /// A shared address and one of its ports; `None`: all that were tried are taken.
     pub fn give(&self, sessions: &mut Sessions) -> Option<Endpoint> {
+        if let Algorithm::Blocks { size, most } = self.config.algorithm {
+            return self.of_blocks(sessions, size, most);
+        }
         if self.config.algorithm != Algorithm::Default {
             let first = self.config.pool.first()?;
             return self.of_address(sessions, first.address);
         }
+        self.addresses().find_map(|address| self.of_address(sessions, address))
+    }
+
+    /// Shared addresses that the host may use, in the order in which they are tried.
+    fn addresses(&self) -> impl Iterator<Item = u32> {
         let (host, table) = self.host;
         // RFC 4787, REQ-2: a host keeps its address. VPP begins with the one that the host's address picks.
         let start = host.swap_bytes() as usize % self.config.pool.len().max(1);
-        let (before, after) = self.config.pool.split_at_checked(start)?;
-        let in_order = || after.iter().chain(before);
-        let own = in_order().filter(|pool| pool.table == Some(table));
+        let (before, after) = self.config.pool.split_at_checked(start).unwrap_or_default();
+        let in_order = move || after.iter().chain(before);
+        let own = in_order().filter(move |pool| pool.table == Some(table));
         let all = in_order().filter(|pool: &&PoolAddress| pool.table.is_none());
-        own.chain(all).take(ADDRESSES).find_map(|pool| self.of_address(sessions, pool.address))
+        own.chain(all).take(ADDRESSES).map(|pool| pool.address)
+    }
+
+    /// A port of the host's blocks, or of another block if it may have one.
+    fn of_blocks(&self, sessions: &mut Sessions, size: u16, most: u8) -> Option<Endpoint> {
+        let mine = sessions.blocks.of_host(self.host).to_vec();
+        for (address, first) in mine.iter().copied() {
+            if sessions.blocks.has_room((address, first), self.protocol)
+                && let Some(end) = self.of_block(sessions, address, first, size)
+            {
+                return Some(end);
+            }
+        }
+        if mine.len() >= usize::from(most) {
+            return None;
+        }
+        // RFC 4787, REQ-2: of the address it has, if that has one left.
+        let own = mine.first().map(|(address, _)| *address);
+        let others = self.addresses().filter(|address| Some(*address) != own);
+        let (address, first) =
+            own.into_iter().chain(others).find_map(|address| self.free_block(sessions, address, size))?;
+        self.of_block(sessions, address, first, size)
+    }
+
+    fn of_block(&self, sessions: &mut Sessions, address: u32, first: u16, size: u16) -> Option<Endpoint> {
+        self.try_ports(sessions, address, size.into(), |nth| {
+            first.wrapping_add((nth % u32::from(size)) as u16)
+        })
+    }
+
+    /// A block that no host has: of the host's part, or of another part of this worker.
+    fn free_block(&self, sessions: &mut Sessions, address: u32, size: u16) -> Option<(u32, u16)> {
+        let part = part_of_host(self.host.0);
+        let mine =
+            || (0..PARTS).map(|nth| part + nth).filter(|part| self.config.of_part(*part) == self.thread);
+        // A host that gets none asks again with each packet: that is to cost little.
+        if sessions.blocks.count_of(address) >= blocks_of_part(size) * mine().count() as u32 {
+            return None;
+        }
+        let mut free = |part: u32| {
+            let of_part: Vec<u16> = firsts(part, size).collect();
+            let start = sessions.random.below(of_part.len() as u32) as usize;
+            let (before, after) = of_part.split_at_checked(start).unwrap_or_default();
+            let mut in_order = after.iter().chain(before).map(|first| (address, *first));
+            in_order.find(|key| sessions.blocks.is_free(*key))
+        };
+        mine().find_map(&mut free)
     }
 
     fn of_address(&self, sessions: &mut Sessions, address: u32) -> Option<Endpoint> {
@@ -57,6 +112,7 @@ impl Ports<'_> {
                 let count = u32::from(last.saturating_sub(first)) + 1;
                 self.try_ports(sessions, address, count, |nth| first.wrapping_add((nth % count) as u16))
             }
+            Algorithm::Blocks { .. } => None,
             Algorithm::MapE { psid, offset, length, rfc7597 } => {
                 let set = PortSet { psid, offset, length, rfc7597 };
                 self.try_ports(sessions, address, set.len(), |nth| set.port(nth))

@@ -96,9 +96,15 @@ fn settings(nat: &Nat44Ei, line: &mut impl FnMut(String)) {
                 "nat44 ei addr-port-assignment-alg map-e psid {psid} psid-offset {offset} psid-len {length}{order}"
             ));
         }
+        Algorithm::Blocks { size, most } => {
+            line(format!("nat44 ei addr-port-assignment-alg port-blocks size {size} per-user {most}"));
+        }
         Algorithm::Range { first, last } => {
             line(format!("nat44 ei addr-port-assignment-alg port-range {first} - {last}"));
         }
+    }
+    for prefix in nat.exempt() {
+        line(format!("nat44 ei exempt {prefix}"));
     }
     if let Some((domain, port)) = nat.ipfix() {
         line(format!("nat44 ei ipfix logging domain {domain} src-port {port}"));

@@ -7,7 +7,8 @@ use shoal_graph::clock::Time;
 use shoal_nat::Random;
 use shoal_nat::tuple::{ICMP, TCP};
 
-use crate::config::{Config, Timeouts};
+use crate::blocks::{BlockEvent, Blocks};
+use crate::config::{Algorithm, Config, Timeouts};
 use crate::users::{Host, User, Users};
 use crate::way::{Marks, Way};
 
@@ -114,6 +115,15 @@ pub struct Record {
     pub is_answered: bool,
 }
 
+/// What a thread has to tell.
+#[derive(Clone, Copy, Debug)]
+pub enum News {
+    /// Something happened to a session.
+    Session(Event, Record),
+    /// A host has a block of ports, or has it no more.
+    Block(BlockEvent),
+}
+
 /// What happened to a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -133,7 +143,9 @@ pub struct Sessions {
     /// Numbers nobody can guess.
     pub random: Random,
     /// What is to be told to logs and to another router.
-    pub events: Vec<(Event, Record)>,
+    pub events: Vec<News>,
+    /// Blocks of ports that hosts have.
+    pub blocks: Blocks,
     parcel: Vec<Record>,
 }
 
@@ -160,6 +172,7 @@ impl Sessions {
             users: Users::default(),
             random: Random::default(),
             events: Vec::new(),
+            blocks: Blocks::default(),
             parcel: Vec::new(),
         }
     }
@@ -172,7 +185,13 @@ impl Sessions {
         self.close();
         self.table = Some(FlowTable::new(Settings::flows(config.sessions.saturating_mul(2)), tick(now))?);
         self.set_timeouts(config.timeouts);
+        self.set_algorithm(config.algorithm);
         Ok(())
+    }
+
+    /// Ports are chosen so from now on. Hosts have no blocks of ports then.
+    pub fn set_algorithm(&mut self, algorithm: Algorithm) {
+        self.blocks.set_size(if let Algorithm::Blocks { size, .. } = algorithm { size } else { 0 });
     }
 
     /// All sessions end.
@@ -294,12 +313,19 @@ impl Sessions {
         let record =
             Record { session, packets: 0, bytes: 0, age: 0, index: first.index(), user, is_answered: false };
         self.tell(Event::Begins, record);
+        if !is_static && let Some(block) = self.blocks.take(session.host(), outside, protocol) {
+            self.say(News::Block(block));
+        }
         Ok(first)
     }
 
     fn tell(&mut self, event: Event, record: Record) {
+        self.say(News::Session(event, record));
+    }
+
+    fn say(&mut self, news: News) {
         if self.events.len() < MOST_EVENTS {
-            self.events.push((event, record));
+            self.events.push(news);
         }
     }
 
@@ -350,6 +376,10 @@ impl Sessions {
         }
         self.users.remove(place, record.session.is_static);
         self.tell(Event::Ends, record);
+        let Session { outside, protocol, is_static, .. } = record.session;
+        if !is_static && let Some(block) = self.blocks.release(record.session.host(), outside, protocol) {
+            self.say(News::Block(block));
+        }
         Some(record)
     }
 
@@ -435,8 +465,11 @@ impl Sessions {
 
     /// Takes in a session that another thread, or another router, had. One whose port was given out meanwhile is lost.
     pub fn take_in(&mut self, record: &Record, now: Tick) -> Option<Handle> {
-        let handle = self.create(record.session, Time(now.0.saturating_mul(TICK))).ok()?;
-        self.events.pop();
+        let before = self.events.len();
+        let made = self.create(record.session, Time(now.0.saturating_mul(TICK)));
+        // It began where it was before.
+        self.events.truncate(before);
+        let handle = made.ok()?;
         let peer = self.peer(handle)?;
         let table = self.table.as_mut()?;
         let last = Tick(now.0.saturating_sub(record.age.into()));

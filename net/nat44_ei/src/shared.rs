@@ -16,8 +16,9 @@ use shoal_nat44::reach::Reach;
 use shoal_reassembly::L4;
 use shoal_syslog::{Gate, Severity};
 
+use crate::blocks::BlockEvent;
 use crate::config::Config;
-use crate::sessions::{Event, Record, Sessions};
+use crate::sessions::{Event, News, Record, Sessions};
 
 /// What a thread tells the main thread.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +32,20 @@ pub enum Told {
         /// The session.
         record: Record,
     },
+    /// A host has a block of ports, or has it no more.
+    Block(BlockEvent),
     /// A packet could not be translated.
     Exhausted(Exhausted),
+}
+
+impl Told {
+    /// What a thread has to tell.
+    pub fn of(thread: usize, news: News) -> Told {
+        match news {
+            News::Session(event, record) => Told::Session { thread, event, record },
+            News::Block(block) => Told::Block(block),
+        }
+    }
 }
 
 /// What there was not enough of.
@@ -178,8 +191,8 @@ impl Shared {
             return;
         }
         let listens = self.listens.load(Ordering::Relaxed) || self.gate.passes(Severity::Informational);
-        for (event, record) in sessions.events.drain(..).filter(|_| listens) {
-            let _ = self.tell.try_send(Told::Session { thread, event, record });
+        for news in sessions.events.drain(..).filter(|_| listens) {
+            let _ = self.tell.try_send(Told::of(thread, news));
         }
     }
 }

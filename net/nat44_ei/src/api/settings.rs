@@ -279,6 +279,8 @@ impl Request for Nat44EiGetAddrAndPortAllocAlg {
                 psid_length: length,
                 ..none
             },
+            // VPP has no number for it.
+            Algorithm::Blocks { .. } => Nat44EiGetAddrAndPortAllocAlgReply { alg: u8::MAX, ..none },
             Algorithm::Range { first, last } => {
                 Nat44EiGetAddrAndPortAllocAlgReply { alg: 2, start_port: first, end_port: last, ..none }
             }

@@ -65,7 +65,7 @@ pub(super) const TIMEOUT: Command = Command::new(
 
 pub(super) const ALGORITHM: Command = Command::new(
     "nat44 ei addr-port-assignment-alg {default | map-e psid <psid:u16> psid-offset <psid-offset:u8> psid-len <psid-len:u8> [rfc7597] | \
-     port-range <start:u16> - <end:u16>}",
+     port-range <start:u16> - <end:u16> | port-blocks size <size:u16> [per-user <per-user:u8>]}",
     "Say which ports of shared addresses hosts have",
     algorithm,
 )
@@ -73,11 +73,22 @@ pub(super) const ALGORITHM: Command = Command::new(
     "nat44 ei addr-port-assignment-alg default",
     "nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6",
     "nat44 ei addr-port-assignment-alg port-range 1025 - 1027",
+    "nat44 ei addr-port-assignment-alg port-blocks size 252 per-user 4",
 ])
 .doc(
-    "`map-e` and `port-range` use the first address only. VPP puts the bits of a `map-e` port in the order offset, port set, rest from \
+    "With `port-blocks` a host has ports of its own, `size` at once and up to `per-user` times, 1 if it is not said; a block is logged when \
+     the host gets it and when it has it no more, sessions are not. Sizes that divide 1008 waste no port. Changing to blocks or from \
+     them ends all sessions but those of mappings. `map-e` and `port-range` use the first address only. VPP puts the bits of a `map-e` port in the order offset, port set, rest from \
      the lowest; `rfc7597` puts them there from the highest, as border relays of other makers expect.",
 );
+
+pub(super) const EXEMPT: Command = Command::new(
+    "nat44 ei exempt <prefix:ip4-prefix> [del]",
+    "Have hosts reach a destination with their own addresses",
+    exempt,
+)
+.examples(&["nat44 ei exempt 192.0.2.0/24", "nat44 ei exempt 192.0.2.0/24 del"])
+.doc("Sessions that are there stay.");
 
 pub(super) const MSS: Command = Command::new(
     "nat44 ei mss-clamping {disable | <mss:u16>}",
@@ -189,10 +200,17 @@ fn algorithm(control: &Control, args: &Args) -> Result<Output, CliError> {
         }
     } else if args.has("port-range") {
         Algorithm::Range { first: args.get("start")?, last: args.get("end")? }
+    } else if args.has("port-blocks") {
+        Algorithm::Blocks { size: args.get("size")?, most: args.or("per-user", 1)? }
     } else {
         Algorithm::Default
     };
     nat(control)?.set_algorithm(algorithm).map_err(refused)?;
+    Ok(Output::none())
+}
+
+fn exempt(control: &Control, args: &Args) -> Result<Output, CliError> {
+    nat(control)?.set_exempt(args.get("prefix")?, !args.has("del")).map_err(refused)?;
     Ok(Output::none())
 }
 

@@ -38,6 +38,17 @@ pub(super) const ALGORITHM: Command = Command::new(
 )
 .examples(&["show nat44 ei addr-port-assignment-alg"]);
 
+pub(super) const BLOCKS: Command =
+    Command::new("show nat44 ei port-blocks", "Show which host has which block of ports", blocks)
+        .examples(&["show nat44 ei port-blocks"]);
+
+pub(super) const EXEMPT: Command = Command::new(
+    "show nat44 ei exempt",
+    "Show destinations that hosts reach with their own addresses",
+    exempt,
+)
+.examples(&["show nat44 ei exempt"]);
+
 pub(super) const MSS: Command =
     Command::new("show nat44 ei mss-clamping", "Show how large a connection's segments may be", mss)
         .examples(&["show nat44 ei mss-clamping"]);
@@ -142,10 +153,36 @@ fn algorithm(control: &Control, _: &Args) -> Text {
             let order = if rfc7597 { " rfc7597" } else { "" };
             writeln!(f, "  psid {psid} psid-offset {offset} psid-len {length}{order}")
         }
+        Algorithm::Blocks { size, most } => {
+            writeln!(f, "NAT address and port: port-blocks")?;
+            writeln!(f, "  size {size} per-user {most}")
+        }
         Algorithm::Range { first, last } => {
             writeln!(f, "NAT address and port: port-range")?;
             writeln!(f, "  start-port {first} end-port {last}")
         }
+    })
+}
+
+fn blocks(control: &Control, _: &Args) -> Text {
+    let nat = nat(control)?;
+    let all = nat.blocks().map_err(super::refused)?;
+    text(|f| {
+        writeln!(f, "NAT44 port blocks:")?;
+        for block in all {
+            let (host, vrf) = (Ipv4Addr::from_bits(block.host.0), nat.vrf_of_table(block.host.1));
+            let address = Ipv4Addr::from_bits(block.address);
+            writeln!(f, " {address}:{}-{} {host} vrf {vrf}", block.first, block.last)?;
+        }
+        Ok(())
+    })
+}
+
+fn exempt(control: &Control, _: &Args) -> Text {
+    let all = nat(control)?.exempt();
+    text(|f| {
+        writeln!(f, "NAT44 exempt destinations:")?;
+        all.iter().try_for_each(|prefix| writeln!(f, " {prefix}"))
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use shoal_ipfix::{Field, ReportKey, Template};
 
 use super::{Nat44Ei, NatError};
+use crate::blocks::BlockEvent;
 use crate::sessions::{Event, Record};
 use crate::shared::Exhausted;
 
@@ -17,6 +18,8 @@ const CREATED: u8 = 4;
 const DELETED: u8 = 5;
 const ADDRESSES_EXHAUSTED: u8 = 3;
 const QUOTA_EXCEEDED: u8 = 13;
+const BLOCK_BEGINS: u8 = 16;
+const BLOCK_ENDS: u8 = 17;
 /// A value of natQuotaExceededEvent.
 const MOST_SESSIONS: u32 = 1;
 
@@ -40,6 +43,18 @@ const ADDRESSES: &[Field] = &[TIME, NAT_EVENT, Field::new(283, 4)];
 /// No session is left: when, what, which limit, and how much it is.
 const SESSIONS: &[Field] = &[TIME, NAT_EVENT, QUOTA_EVENT, Field::new(471, 4)];
 
+/// A block of ports: when, what, host, address, first and last port, how many, the host's VRF.
+const BLOCK: &[Field] = &[
+    TIME,
+    NAT_EVENT,
+    Field::new(8, 4),
+    Field::new(225, 4),
+    Field::new(361, 2),
+    Field::new(362, 2),
+    Field::new(364, 2),
+    Field::new(234, 4),
+];
+
 /// The streams records are in.
 #[derive(Clone, Copy)]
 pub(super) struct Export {
@@ -48,6 +63,7 @@ pub(super) struct Export {
     session: ReportKey,
     addresses: ReportKey,
     sessions: ReportKey,
+    blocks: ReportKey,
 }
 
 /// Milliseconds since 1970, and what happened.
@@ -78,7 +94,8 @@ impl Nat44Ei {
                 self.ipfix.add_report(Template { domain, source_port, fields: fields.to_vec() })
             };
             let (session, addresses, sessions) = (add(SESSION), add(ADDRESSES), add(SESSIONS));
-            self.export.set(Some(Export { domain, port: source_port, session, addresses, sessions }));
+            let blocks = add(BLOCK);
+            self.export.set(Some(Export { domain, port: source_port, session, addresses, sessions, blocks }));
         }
         self.renew_listening();
         Ok(())
@@ -86,7 +103,7 @@ impl Nat44Ei {
 
     pub(super) fn stop_export(&self) {
         if let Some(export) = self.export.take() {
-            for key in [export.session, export.addresses, export.sessions] {
+            for key in [export.session, export.addresses, export.sessions, export.blocks] {
                 self.ipfix.remove_report(key);
             }
         }
@@ -104,6 +121,18 @@ impl Nat44Ei {
         bytes.extend(session.outside.1.to_be_bytes());
         bytes.extend(self.vrf_of_table(session.inside_table).to_be_bytes());
         self.ipfix.record(export.session, &bytes);
+    }
+
+    pub(super) fn export_block(&self, block: &BlockEvent) {
+        let Some(export) = self.export.get() else { return };
+        let mut bytes = head(if block.begins { BLOCK_BEGINS } else { BLOCK_ENDS });
+        bytes.extend(block.host.0.to_be_bytes());
+        bytes.extend(block.address.to_be_bytes());
+        bytes.extend(block.first.to_be_bytes());
+        bytes.extend(block.last.to_be_bytes());
+        bytes.extend((block.last - block.first + 1).to_be_bytes());
+        bytes.extend(self.vrf_of_table(block.host.1).to_be_bytes());
+        self.ipfix.record(export.blocks, &bytes);
     }
 
     pub(super) fn export_exhausted(&self, what: Exhausted) {

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use shoal_syslog::{Facility, Message, Severity};
 
 use super::Nat44Ei;
+use crate::blocks::BlockEvent;
+use crate::config::Algorithm;
 use crate::sessions::{Event, Record};
 use crate::shared::Told;
 
@@ -24,11 +26,18 @@ impl Nat44Ei {
         match told {
             Told::Session { thread, event, record } => {
                 self.replicate(*thread, *event, record);
-                if *event != Event::Used {
+                // Its block has been logged.
+                let has_block =
+                    matches!(self.algorithm(), Algorithm::Blocks { .. }) && !record.session.is_static;
+                if *event != Event::Used && !has_block {
                     let vrf = self.vrf_of_table(record.session.inside_table);
                     self.syslog.send(message(*event, vrf, record));
                     self.export_session(*event, record);
                 }
+            }
+            Told::Block(block) => {
+                self.syslog.send(block_message(self.vrf_of_table(block.host.1), block));
+                self.export_block(block);
             }
             Told::Exhausted(what) => self.export_exhausted(*what),
         }
@@ -55,4 +64,18 @@ fn message(event: Event, vrf: u32, record: &Record) -> Message {
         .param("XSADDR", Ipv4Addr::from_bits(session.outside.0))
         .param("XSPORT", session.outside.1)
         .param("PROTO", session.protocol)
+}
+
+/// VPP has no blocks; these are named as its messages are.
+fn block_message(vrf: u32, block: &BlockEvent) -> Message {
+    let id = if block.begins { "PBADD" } else { "PBDEL" };
+    Message::new(Facility::Local0, Severity::Informational, "NAT", id)
+        .element("npblock")
+        .param("SVLAN", vrf)
+        .param("IATYP", "IPv4")
+        .param("ISADDR", Ipv4Addr::from_bits(block.host.0))
+        .param("XATYP", "IPv4")
+        .param("XSADDR", Ipv4Addr::from_bits(block.address))
+        .param("XPFIRST", block.first)
+        .param("XPLAST", block.last)
 }

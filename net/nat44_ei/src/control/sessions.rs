@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use shoal_adj::Family;
 
 use super::{Nat44Ei, NatError};
+use crate::blocks::BlockEvent;
 use crate::sessions::{Endpoint, Record, Session, Sessions, inside_key, outside_key, tick};
 use crate::shared::Told;
 use crate::users::User;
@@ -155,8 +156,8 @@ impl Nat44Ei {
         for (thread, (done, sessions, users, events)) in done {
             all += done;
             self.shared.counters.set_totals(thread, sessions, users);
-            for (event, record) in events {
-                self.pass(&Told::Session { thread, event, record });
+            for news in events {
+                self.pass(&Told::of(thread, news));
             }
         }
         Ok(all)
@@ -168,6 +169,17 @@ impl Nat44Ei {
         stays: impl Fn(&Session) -> bool + Clone + Send + 'static,
     ) -> Result<(), NatError> {
         self.change(move |sessions| sessions.retain(&stays)).map(drop)
+    }
+
+    /// Blocks of ports that hosts have.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn blocks(&self) -> Result<Vec<BlockEvent>, NatError> {
+        let all = self.graph.on_every_state(&self.keeping, |_, sessions| sessions.blocks.list())?;
+        let mut blocks: Vec<BlockEvent> = all.into_values().flatten().collect();
+        blocks.sort_by_key(|block| (block.address, block.first));
+        Ok(blocks)
     }
 
     /// Ends the session of a host's address and port, or of those outside.

@@ -1,9 +1,10 @@
 //! On, off, and what holds for all sessions.
 
 use shoal_nat44::reach::Outside;
+use shoal_wire::Ip4Prefix;
 
 use super::{Nat44Ei, NatError};
-use crate::config::{Algorithm, Config, Mode, Timeouts};
+use crate::config::{Algorithm, Config, Mode, PORTS_OF_PART, Timeouts};
 use crate::sessions::LONGEST;
 
 /// How NAT is switched on.
@@ -48,7 +49,10 @@ impl Default for Enable {
     }
 }
 
-/// Ports of a map-e rule that cannot be.
+/// Ports of the smallest block.
+const LEAST_BLOCK: u16 = 16;
+
+/// Whether there are such ports.
 fn check(algorithm: Algorithm) -> Result<(), NatError> {
     match algorithm {
         Algorithm::MapE { offset, length, psid, .. } => {
@@ -67,6 +71,16 @@ fn check(algorithm: Algorithm) -> Result<(), NatError> {
             Err(NatError::Value(format!("{last} is below {first}: the first port of a range comes first")))
         }
         Algorithm::Range { first: 0, .. } => Err(NatError::Value("a range of ports begins at 1".to_owned())),
+        Algorithm::Blocks { size, most } => {
+            let fits = (LEAST_BLOCK..=PORTS_OF_PART as u16).contains(&size);
+            if !fits {
+                let nearest = size.clamp(LEAST_BLOCK, PORTS_OF_PART as u16);
+                return Err(NatError::Value(format!(
+                    "a block of {size} ports is not possible: {LEAST_BLOCK} to {PORTS_OF_PART}, nearest {nearest}"
+                )));
+            }
+            if most == 0 { Err(NatError::Value("a host has at least 1 block".to_owned())) } else { Ok(()) }
+        }
         Algorithm::Default | Algorithm::Range { .. } => Ok(()),
     }
 }
@@ -221,6 +235,31 @@ impl Nat44Ei {
         Ok(())
     }
 
+    /// Destinations that hosts reach with their own addresses.
+    pub fn exempt(&self) -> Vec<Ip4Prefix> {
+        self.state.borrow().config.exempt.clone()
+    }
+
+    /// Has hosts reach a destination with their own addresses, or no more. Sessions that are there stay.
+    ///
+    /// # Errors
+    /// NAT is off, or it is so already.
+    pub fn set_exempt(&self, prefix: Ip4Prefix, on: bool) -> Result<(), NatError> {
+        self.on()?;
+        let prefix = prefix.normalized();
+        let mut state = self.state.borrow_mut();
+        let exempt = &mut state.config.exempt;
+        match (on, exempt.iter().position(|one| *one == prefix)) {
+            (true, None) => exempt.push(prefix),
+            (false, Some(at)) => _ = exempt.remove(at),
+            (true, Some(_)) => return Err(NatError::Interface(format!("{prefix} is exempt already"))),
+            (false, None) => return Err(NatError::NoExempt(prefix)),
+        }
+        drop(state);
+        self.publish();
+        Ok(())
+    }
+
     /// How ports are chosen.
     pub fn algorithm(&self) -> Algorithm {
         self.state.borrow().config.algorithm
@@ -233,8 +272,17 @@ impl Nat44Ei {
     pub fn set_algorithm(&self, algorithm: Algorithm) -> Result<(), NatError> {
         self.on()?;
         check(algorithm)?;
-        self.state.borrow_mut().config.algorithm = algorithm;
+        let old = std::mem::replace(&mut self.state.borrow_mut().config.algorithm, algorithm);
         self.publish();
+        let has_blocks = |of| matches!(of, Algorithm::Blocks { .. });
+        if old != algorithm && (has_blocks(old) || has_blocks(algorithm)) {
+            // A port outside its host's block would be missing in the log.
+            self.retain(|session| session.is_static)?;
+            self.change(move |sessions| {
+                sessions.set_algorithm(algorithm);
+                0
+            })?;
+        }
         Ok(())
     }
 }

@@ -94,6 +94,9 @@ impl Asked<'_> {
 
     pub fn is_translated(&self, sessions: &Sessions) -> bool {
         let Tuple { src, sport, dst, .. } = self.tuple();
+        if self.config.is_exempt(dst) {
+            return false;
+        }
         match self.output {
             // A host that asks all for an address (DHCP).
             Some((_, table)) => dst != u32::MAX && !self.left(sessions, table),
