@@ -8,6 +8,7 @@ use shoal_interface::SwIfIndex;
 use shoal_ip4::Ip4;
 use shoal_module::Control;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
+use shoal_nat44_ei::Nat44Ei;
 use shoal_nat64::Nat64;
 use shoal_wire::Ip4Prefix;
 
@@ -43,6 +44,15 @@ pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, f
             nat.set_side(output, Side::Outside, true)?;
             Ok(nat.add_addresses((SHARED, SHARED), Purpose::Pool, None)?)
         }
+        Nat::Ei => {
+            use shoal_nat44_ei::{Enable, Side};
+            let nat = control.get::<Nat44Ei>()?;
+            let sessions = flows.max(Enable::SESSIONS);
+            nat.enable(Enable { sessions, user_sessions: sessions, ..Enable::default() })?;
+            nat.set_side(input, Side::Inside, true)?;
+            nat.set_side(output, Side::Outside, true)?;
+            Ok(nat.add_addresses((SHARED, LAST_SHARED), None)?)
+        }
         Nat::Det => {
             use shoal_det44::{Enable, Side};
             let det44 = control.get::<Det44>()?;
@@ -69,6 +79,7 @@ pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, f
 pub fn sessions(control: &Control, nat: Nat) -> Result<usize> {
     Ok(match nat {
         Nat::Ed => control.get::<Nat44>()?.counts()?.values().sum(),
+        Nat::Ei => control.get::<Nat44Ei>()?.counts()?.values().sum(),
         Nat::Det => control.get::<Det44>()?.sessions()?.len(),
         Nat::Six => control.get::<Nat64>()?.sessions()?.len(),
     })

@@ -41,6 +41,8 @@ pub static MODULES: &[&Module] = &[
     &shoal_bridge::MODULE,
     &shoal_syslog::MODULE,
     &shoal_nat44_ed::MODULE,
+    &shoal_ipfix::MODULE,
+    &shoal_nat44_ei::MODULE,
     &shoal_det44::MODULE,
     &shoal_nat64::MODULE,
     &shoal_pg::MODULE,
@@ -64,6 +66,7 @@ const ORDER: &[&str] = &[
     "ip4-input",
     "ip4-sv-reassembly-feature",
     "nat44-ed-in2out",
+    "nat44-ei-in2out",
     "det44-in2out",
     "ip6-input",
     "ip6-sv-reassembly-feature",
@@ -449,7 +452,11 @@ mod tests {
 
     #[test]
     fn other_kinds_of_nat_translate_what_they_measure() {
-        for (name, node) in [("det44-64k-nodes", "det44-in2out"), ("nat64-64k-nodes", "nat64-in2out")] {
+        for (name, node) in [
+            ("nat44-ei-64k-nodes", "nat44-ei-in2out"),
+            ("det44-64k-nodes", "det44-in2out"),
+            ("nat64-64k-nodes", "nat64-in2out"),
+        ] {
             let sent = sends(name);
             assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]), "{name}");
             assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0), "{name}");

@@ -29,6 +29,8 @@ pub enum Ip {
 pub enum Nat {
     /// NAT44, endpoint dependent.
     Ed,
+    /// NAT44, endpoint independent.
+    Ei,
     /// Deterministic NAT44.
     Det,
     /// NAT64.
@@ -259,6 +261,22 @@ pub const ALL: &[Scenario] = &[
         way: Way::Superpath,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 1_100_000),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-ei-1-nodes",
+        about: "NAT44, endpoint independent, 1 established flow, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Ei, 1),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat44-ei-64k-nodes",
+        about: "NAT44, endpoint independent, 65,536 established flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Ei, 65_536),
         frame: 256,
     },
     Scenario {
