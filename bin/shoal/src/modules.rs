@@ -65,6 +65,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_source_limit::MODULE),
     (Plugin, &shoal_nat44_ed::MODULE),
     (Plugin, &shoal_nat44_ei::MODULE),
+    (Plugin, &shoal_dhcp::MODULE),
     (Plugin, &shoal_nat66::MODULE),
     (Plugin, &shoal_nat64::MODULE),
     (Plugin, &shoal_det44::MODULE),

@@ -28,7 +28,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             running.line_at(Phase::Addresses, index.0, format!("enable ip4 interface {name}"));
         }
         // The first is the one to speak from, here and there.
-        for address in ip4.addresses(index) {
+        for address in ip4.addresses(index).into_iter().filter(|address| !ip4.is_learnt(index, *address)) {
             let line = format!("set interface ip address {name} {address}");
             running.line_at(Phase::Addresses, index.0, line);
         }

@@ -83,13 +83,15 @@ fn specials(family: Family) -> Vec<(IpPrefix, Source, Via)> {
     let ip4 = |a: u8, b: u8, len| (IpAddr::from(Ipv4Addr::new(a, b, b, b)), len);
     let ip6 = |first: u16, last: u16, len| (IpAddr::from(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, last)), len);
     let (any, never) = match family {
-        Family::Ip4 => (ip4(0, 0, 0), vec![ip4(0, 0, 32), ip4(224, 0, 4), ip4(240, 0, 4), ip4(255, 255, 32)]),
+        Family::Ip4 => (ip4(0, 0, 0), vec![ip4(0, 0, 32), ip4(224, 0, 4), ip4(240, 0, 4)]),
         Family::Ip6 => {
             (ip6(0, 0, 0), vec![ip6(0, 0, 128), ip6(0, 1, 128), ip6(0xfe80, 0, 10), ip6(0xff00, 0, 8)])
         }
     };
     let never = never.into_iter().map(|prefix| (prefix, Source::Special, Via::Drop));
-    let all = std::iter::once((any, Source::DefaultRoute, Via::NoRoute)).chain(never);
+    // A relay of DHCP has what is for all stations of a link delivered to this router.
+    let all_stations = (family == Family::Ip4).then(|| (ip4(255, 255, 32), Source::DefaultRoute, Via::Drop));
+    let all = std::iter::once((any, Source::DefaultRoute, Via::NoRoute)).chain(never).chain(all_stations);
     all.filter_map(|((addr, len), source, via)| Some((IpPrefix::new(addr, len).ok()?, source, via))).collect()
 }
 

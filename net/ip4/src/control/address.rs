@@ -37,6 +37,8 @@ pub struct OnInterface {
     pub(super) directed_broadcast: bool,
     /// IPv4 runs although there may be no address.
     pub(super) explicit: bool,
+    /// The same, as a feature that learns addresses needs it.
+    pub(super) learns: bool,
     /// The interface whose addresses it borrows.
     pub(super) borrows: Option<SwIfIndex>,
     /// The operator has it down: its addresses give no routes.
@@ -73,6 +75,8 @@ pub struct Ip4 {
     subscribers: RefCell<Vec<Subscriber>>,
     /// Addresses that go at the end of a replacement.
     pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
+    /// Addresses that no operator gave.
+    learnt: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
 }
 
 impl Ip4 {
@@ -98,6 +102,7 @@ impl Ip4 {
             on: RefCell::default(),
             subscribers: RefCell::default(),
             marked: RefCell::default(),
+            learnt: RefCell::default(),
         });
         let source = Rc::downgrade(&ip4);
         interfaces.add_address_source(move |i| source.upgrade().map(|ip4| ip4.lines(i)).unwrap_or_default());
@@ -198,6 +203,7 @@ impl Ip4 {
         let mut new = old.clone();
         new.addresses.retain(|a| *a != address);
         self.apply(interface, &old, new)?;
+        self.learnt.borrow_mut().remove(&(interface, address));
         self.tell(AddressEvent::Removed(interface, address));
         Ok(())
     }
@@ -211,6 +217,7 @@ impl Ip4 {
         let old = self.on(interface);
         self.apply(interface, &old, OnInterface { addresses: Vec::new(), ..old.clone() })?;
         for address in &old.addresses {
+            self.learnt.borrow_mut().remove(&(interface, *address));
             self.tell(AddressEvent::Removed(interface, *address));
         }
         Ok(old.addresses.len())
@@ -227,6 +234,34 @@ impl Ip4 {
         self.interfaces.data(interface)?;
         let old = self.on(interface);
         self.apply(interface, &old, OnInterface { explicit: on, ..old.clone() })
+    }
+
+    /// The same, as long as a feature learns addresses there.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn set_learns(&self, interface: SwIfIndex, on: bool) -> Result<(), AddressError> {
+        if on {
+            self.interfaces.check_routable(interface)?;
+        }
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, OnInterface { learns: on, ..old.clone() })
+    }
+
+    /// Gives an interface an address that was learnt: it is not part of what an operator configured.
+    ///
+    /// # Errors
+    /// As [`add_address`](Self::add_address).
+    pub fn add_learnt(&self, interface: SwIfIndex, address: Ip4Prefix) -> Result<(), AddressError> {
+        self.add_address(interface, address)?;
+        self.learnt.borrow_mut().insert((interface, address));
+        Ok(())
+    }
+
+    /// Whether an address was learnt.
+    pub fn is_learnt(&self, interface: SwIfIndex, address: Ip4Prefix) -> bool {
+        self.learnt.borrow().contains(&(interface, address))
     }
 
     /// Whether IPv4 is to run on an interface even without an address.
@@ -359,7 +394,7 @@ impl Ip4 {
 impl OnInterface {
     /// Whether IPv4 runs.
     pub(super) fn enabled(&self) -> bool {
-        self.explicit || !self.addresses.is_empty() || self.borrows.is_some()
+        self.explicit || self.learns || !self.addresses.is_empty() || self.borrows.is_some()
     }
 
     /// Whether the table must stay for it.

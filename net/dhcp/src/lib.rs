@@ -1,0 +1,49 @@
+//! DHCP: a client for IPv4, and relays for IPv4 and IPv6 that VPP calls proxies.
+//!
+//! ```text
+//! ip4-unicast: ip4-dhcp-client-detect -> dhcp-proxy-to-client --\
+//! ip4-local: dhcp-proxy-to-server, dhcp-proxy-to-client ---------> Dhcp (main thread): clients, relays
+//! ip6-local: dhcpv6-proxy-to-server, dhcpv6-proxy-to-client ----/
+//! ```
+//! [`Dhcp`] is the control plane.
+#![forbid(unsafe_code)]
+
+pub mod api;
+mod cli;
+pub mod client;
+mod control;
+pub mod message4;
+pub mod message6;
+pub mod node;
+mod running;
+
+pub use control::{Asks, ClientInfo, Dhcp, DhcpError, RelayInfo, Server, VirtualSubnet};
+
+use std::rc::Rc;
+
+use shoal_module::{Control, InitError, Module};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "dhcp",
+    description: "Dynamic Host Configuration Protocol (DHCP)",
+    init,
+    start,
+    commands: cli::COMMANDS,
+    api: &[&api::API],
+    features: &["ip4-dhcp-client-detect"],
+    running: running::running,
+    ..Module::NONE
+};
+
+fn init(control: &Rc<Control>) -> Result<(), InitError> {
+    control.put_rc(Dhcp::new(control)?);
+    Ok(())
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let (processes, dhcp) = (control.processes()?, control.get::<Dhcp>()?);
+    processes.spawn("dhcp-input", Rc::clone(&dhcp).listen());
+    processes.spawn_ticking("dhcp-client-process", dhcp.rung(), move || dhcp.tick());
+    Ok(())
+}

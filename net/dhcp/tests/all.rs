@@ -1,0 +1,7 @@
+//! DHCP through a whole router in one process.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
+
+mod bad_input;
+mod client;
+mod common;
+mod relay;
