@@ -40,9 +40,9 @@ static HEAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// A parameter of structured data.
 static PARAMETER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(\w+)="([^"]*)""#).ok());
 
-/// What a message says.
+/// A message of the log.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct Entry {
     at: Moment,
     begins: bool,
     host: String,
@@ -54,7 +54,7 @@ struct Said {
     protocol: Option<u8>,
 }
 
-fn read(line: &str) -> Option<Said> {
+fn read(line: &str) -> Option<Entry> {
     let found = HEAD.as_ref()?.captures(line)?;
     let (at, id, data) = (found.get(1)?.as_str(), found.get(2)?.as_str(), found.get(3)?.as_str());
     let of = |name: &str| {
@@ -67,7 +67,7 @@ fn read(line: &str) -> Option<Said> {
         Some(port) => (port, port),
         None => (port("XPFIRST")?, port("XPLAST")?),
     };
-    Some(Said {
+    Some(Entry {
         at: DateTime::parse_from_rfc3339(at).ok()?,
         begins: id.ends_with("ADD"),
         host: match port("ISPORT") {
@@ -125,11 +125,11 @@ impl Asked {
         Ok(Asked { address, port, protocol, at })
     }
 
-    fn is_about(&self, said: &Said) -> bool {
-        let (first, last) = said.ports;
-        said.address == self.address
+    fn is_about(&self, entry: &Entry) -> bool {
+        let (first, last) = entry.ports;
+        entry.address == self.address
             && (first..=last).contains(&self.port)
-            && said.protocol.is_none_or(|of| self.protocol.is_none_or(|wanted| of == wanted))
+            && entry.protocol.is_none_or(|of| self.protocol.is_none_or(|wanted| of == wanted))
     }
 
     /// Hosts that had the port then. Lines in the order of time, as a collector writes them; others are passed over.
@@ -139,8 +139,8 @@ impl Asked {
         found: &mut Vec<Holder>,
     ) -> io::Result<()> {
         for line in lines {
-            let Some(said) = read(&line?).filter(|said| self.is_about(said)) else { continue };
-            let Said { at, begins, host, vrf, ports, protocol, .. } = said;
+            let Some(entry) = read(&line?).filter(|entry| self.is_about(entry)) else { continue };
+            let Entry { at, begins, host, vrf, ports, protocol, .. } = entry;
             if begins && at <= self.at {
                 found.push(Holder { host, vrf, ports, protocol, from: at, until: None });
             } else if !begins {
@@ -257,7 +257,7 @@ another line
 
     #[test]
     fn what_cannot_be_asked_says_what_can() {
-        for (place, at, protocol, said) in [
+        for (place, at, protocol, expected) in [
             ("192.0.2.1", "2026-11-27T10:00:00Z", None, "as 192.0.2.1:40000"),
             ("192.0.2.1:80", "yesterday", None, "as 2026-11-27T21:15:00Z"),
             ("192.0.2.1:80", "2026-11-27T10:00:00Z", Some("sctp"), "expected tcp, udp or icmp"),
@@ -269,7 +269,7 @@ another line
                 files: Vec::new(),
             };
             let refused = Asked::of(&options).err().unwrap().to_string();
-            assert!(refused.contains(said), "{refused}");
+            assert!(refused.contains(expected), "{refused}");
         }
     }
 }

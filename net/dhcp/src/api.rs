@@ -111,12 +111,14 @@ pub struct DhcpPluginControlPing {}
 #[message(reply)]
 pub struct DhcpPluginControlPingReply {
     pub retval: i32,
+    pub client_index: u32,
     pub vpe_pid: u32,
 }
 
 impl Request for DhcpPluginControlPing {
-    fn handle(self, _: &Call) -> Result<DhcpPluginControlPingReply, Retval> {
-        Ok(DhcpPluginControlPingReply { retval: 0, vpe_pid: std::process::id() })
+    fn handle(self, call: &Call) -> Result<DhcpPluginControlPingReply, Retval> {
+        let (retval, client_index) = (0, call.client.0);
+        Ok(DhcpPluginControlPingReply { retval, client_index, vpe_pid: std::process::id() })
     }
 }
 

@@ -126,7 +126,17 @@ struct ClientsView(Vec<ClientView>);
 impl fmt::Display for ClientsView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, client) in self.0.iter().enumerate() {
-            let ClientView { interface, state, address, router, name_servers, server, hostname, next, verbose } = client;
+            let ClientView {
+                interface,
+                state,
+                address,
+                router,
+                name_servers,
+                server,
+                hostname,
+                next,
+                verbose,
+            } = client;
             let installed = u8::from(address.is_some());
             write!(f, "[{nth}] {interface} state {state} installed {installed}")?;
             match address {
@@ -144,7 +154,11 @@ impl fmt::Display for ClientsView {
             }
             writeln!(f)?;
             if *verbose {
-                writeln!(f, "  hostname: {}, next step in {next}s", if hostname.is_empty() { "none" } else { hostname })?;
+                writeln!(
+                    f,
+                    "  hostname: {}, next step in {next}s",
+                    if hostname.is_empty() { "none" } else { hostname }
+                )?;
             }
         }
         Ok(())
@@ -179,7 +193,8 @@ fn show_clients(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn relay(control: &Control, args: &Args, server: IpAddr, source: IpAddr) -> Result<Output, CliError> {
     let (dhcp, rx) = (dhcp(control)?, args.or("rx-fib-id", 0)?);
     let server = Server { address: server, vrf: args.or("server-fib-id", 0)? };
-    let done = if args.has("del") { dhcp.del_server(rx, server) } else { dhcp.add_server(rx, server, source) };
+    let done =
+        if args.has("del") { dhcp.del_server(rx, server) } else { dhcp.add_server(rx, server, source) };
     done.map_err(refused)?;
     Ok(Output::none())
 }

@@ -114,7 +114,7 @@ impl Machine {
         self.next = seconds(now, wait);
     }
 
-    /// Begins anew, some time from now.
+    /// Starts over, some time from now.
     pub fn restart(&mut self, at: Time) {
         (self.state, self.offered, self.tries, self.next) = (State::Discover, None, 0, at);
         self.lease = None;
@@ -184,7 +184,9 @@ impl Machine {
         let message = &heard.message;
         let address = message.given();
         // A lease without an end is one of 136 years (RFC 2131, 3.3).
-        let (Some(length), true) = (message.seconds(option::LEASE), is_host(address)) else { return Vec::new() };
+        let (Some(length), true) = (message.seconds(option::LEASE), is_host(address)) else {
+            return Vec::new();
+        };
         let length = length.max(SHORTEST);
         let mask = message.address_option(option::MASK).map_or(u32::MAX, Ipv4Addr::to_bits);
         let width = mask.leading_ones();
@@ -200,7 +202,10 @@ impl Machine {
         let lease = Lease {
             address: prefix,
             router: message.address_option(option::ROUTER).filter(|router| is_host(*router)),
-            name_servers: names.filter_map(|four| four.first_chunk::<4>()).map(|four| Ipv4Addr::from(*four)).collect(),
+            name_servers: names
+                .filter_map(|four| four.first_chunk::<4>())
+                .map(|four| Ipv4Addr::from(*four))
+                .collect(),
             server,
             until: seconds(now, length.into()),
         };
@@ -271,7 +276,7 @@ mod tests {
         assert_eq!((machine.state, machine.next), (State::Bound, at(41)));
         assert_eq!(machine.due(at(40)), []);
         assert_eq!(machine.due(at(41)), [Act::Send { kind: Kind::Request, to_server: true }]);
-        // Nobody answers: at last all servers are asked, and then it has ended.
+        // No server answers: at last all servers are asked, and then the lease has ended.
         let mut acts = Vec::new();
         for now in 42..90 {
             acts.extend(machine.due(at(now)).into_iter().map(|act| (now, act)));

@@ -185,7 +185,7 @@ impl<'a> Message<'a> {
         }
         *hops += 1;
         let gateway = bytes.get_mut(24..28)?;
-        // One that has been relayed says by whom: that one gets the answer, and what it said stays.
+        // A message that has been relayed names its first relay, which gets the answer: its option stays.
         let is_first = gateway == [0; 4];
         if is_first {
             gateway.copy_from_slice(&relay.octets());
@@ -269,7 +269,8 @@ mod tests {
     fn draft() -> Vec<u8> {
         let options = vec![(option::HOST_NAME, &b"gw"[..]), (option::REQUESTED, &[10, 0, 0, 7])];
         let (mac, client) = (MacAddress([2, 1, 2, 3, 4, 5]), Ipv4Addr::UNSPECIFIED);
-        Draft { kind: Kind::Request, transaction: 9, flags: BROADCAST, client, mac, seconds: 0, options }.write()
+        Draft { kind: Kind::Request, transaction: 9, flags: BROADCAST, client, mac, seconds: 0, options }
+            .write()
     }
 
     #[test]

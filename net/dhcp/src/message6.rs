@@ -30,7 +30,7 @@ pub struct Forward<'a> {
     pub interface: [u8; 4],
     /// Which VPN it is in.
     pub subnet: Option<Vec<u8>>,
-    /// What the sender said.
+    /// The sender's message.
     pub message: &'a [u8],
 }
 
@@ -142,7 +142,9 @@ mod tests {
         bytes.extend([0, 18, 0, 4, 0, 0, 0, 4, 0, 9, 0, 2, 7, 8]);
         let reply = Reply::read(&bytes).unwrap();
         assert_eq!((reply.interface, reply.message), ([0, 0, 0, 4], &[7, 8][..]));
-        for options in [&[0, 9, 0, 2, 7, 8][..], &[0, 18, 0, 4, 0, 0, 0, 4], &[0, 18, 0, 4, 0, 0, 0, 4, 0, 9, 0, 9, 7]] {
+        for options in
+            [&[0, 9, 0, 2, 7, 8][..], &[0, 18, 0, 4, 0, 0, 0, 4], &[0, 18, 0, 4, 0, 0, 0, 4, 0, 9, 0, 9, 7]]
+        {
             assert_eq!(Reply::read(&[&head[..], options].concat()), None, "{options:?}");
         }
         bytes[0] = RELAY_FORWARD;

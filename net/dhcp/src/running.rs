@@ -15,7 +15,8 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     for (family, words) in [(Family::Ip4, "dhcp"), (Family::Ip6, "dhcpv6")] {
         for relay in dhcp.relays(family) {
             for server in &relay.servers {
-                let mut text = format!("set {words} proxy server {} src-address {}", server.address, relay.source);
+                let mut text =
+                    format!("set {words} proxy server {} src-address {}", server.address, relay.source);
                 for (word, vrf) in [("server-fib-id", server.vrf), ("rx-fib-id", relay.vrf)] {
                     if vrf > 0 {
                         let _ = write!(text, " {word} {vrf}");

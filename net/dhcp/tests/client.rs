@@ -60,16 +60,16 @@ fn an_interface_gets_address_and_route_and_loses_them_with_the_lease() {
     let discover = begin(&mut bed);
     assert_eq!(ends(&discover), ([0; 4], 68, [255; 4], 67));
     assert_eq!(discover[..6], [0xff; 6]);
-    let said = message(&discover).unwrap();
-    assert_eq!((said.kind(), said.option(option::HOST_NAME)), (Some(Kind::Discover), Some(&b"gw"[..])));
-    assert_eq!(said.option(option::CLIENT), Some(&b"\0me"[..]));
+    let read = message(&discover).unwrap();
+    assert_eq!((read.kind(), read.option(option::HOST_NAME)), (Some(Kind::Discover), Some(&b"gw"[..])));
+    assert_eq!(read.option(option::CLIENT), Some(&b"\0me"[..]));
     assert_eq!(discover[42 + 10..42 + 12], BROADCAST.to_be_bytes());
     // The answer may go to the address that is not the router's yet.
     answer(&mut bed, &discover, Kind::Offer, 100, GIVEN);
     let request = sent(&mut bed).pop().unwrap();
-    let said = message(&request).unwrap();
-    assert_eq!(said.address_option(option::REQUESTED), Some(GIVEN));
-    assert_eq!(said.address_option(option::SERVER), Some(SERVER));
+    let read = message(&request).unwrap();
+    assert_eq!(read.address_option(option::REQUESTED), Some(GIVEN));
+    assert_eq!(read.address_option(option::SERVER), Some(SERVER));
     answer(&mut bed, &request, Kind::Ack, 100, Ipv4Addr::BROADCAST);
     let ip4 = bed.router.get::<Ip4>();
     assert_eq!(ip4.primary(outside), Some(GIVEN));
@@ -79,7 +79,7 @@ fn an_interface_gets_address_and_route_and_loses_them_with_the_lease() {
     assert_eq!(info.state, State::Bound);
     assert_eq!(info.lease.as_ref().unwrap().name_servers.len(), 2);
     assert!(ip4.is_learnt(outside, "198.51.100.7/24".parse().unwrap()), "it is not saved");
-    // Nobody renews it.
+    // The server does not renew it.
     bed.advance(101);
     assert_eq!(ip4.primary(outside), None);
     assert_eq!(bed.router.get::<Dhcp>().clients()[0].state, State::Discover);
@@ -91,8 +91,7 @@ fn a_lease_goes_on_when_the_server_says_so() {
     let mut bed = bare();
     bound(&mut bed, 100);
     let neighbours = bed.router.get::<shoal_arp::Neighbours>();
-    let (origin, entry) =
-        (shoal_neighbor::table::Origin::Static, shoal_neighbor::table::FibEntry::Wanted);
+    let (origin, entry) = (shoal_neighbor::table::Origin::Static, shoal_neighbor::table::FibEntry::Wanted);
     neighbours.set((bed.outside.index(), SERVER), FAR, origin, entry).unwrap();
     sent(&mut bed);
     bed.advance(51);
@@ -111,7 +110,10 @@ fn a_client_that_is_taken_away_takes_its_address_along() {
     let outside = bed.outside.index();
     bound(&mut bed, 100);
     let again = dhcp.add_client(outside, Asks::default());
-    assert_eq!(again.unwrap_err().to_string(), format!("dhcp client already enabled on {}", bed.outside.name()));
+    assert_eq!(
+        again.unwrap_err().to_string(),
+        format!("dhcp client already enabled on {}", bed.outside.name())
+    );
     dhcp.del_client(outside).unwrap();
     assert_eq!(bed.router.get::<Ip4>().primary(outside), None);
     assert!(matches!(dhcp.del_client(outside), Err(DhcpError::NoClient(_))));

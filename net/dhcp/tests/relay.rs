@@ -113,12 +113,12 @@ fn dhcpv6_is_relayed_with_the_senders_link_layer_address() {
     ip6.add_address(bed.inside.index(), "2001:db8:a::1/64".parse().unwrap()).unwrap();
     ip6.add_address(bed.outside.index(), "2001:db8:b::1/64".parse().unwrap()).unwrap();
     bed.advance(5);
-    let (own, far): (Ipv6Addr, Ipv6Addr) = ("2001:db8:b::1".parse().unwrap(), "2001:db8:b::2".parse().unwrap());
+    let (own, far): (Ipv6Addr, Ipv6Addr) =
+        ("2001:db8:b::1".parse().unwrap(), "2001:db8:b::2".parse().unwrap());
     let dhcp = bed.router.get::<Dhcp>();
     dhcp.add_server(0, Server { address: far.into(), vrf: 0 }, own.into()).unwrap();
     let neighbours = bed.router.get::<shoal_ip6_nd::Neighbours>();
-    let (origin, entry) =
-        (shoal_neighbor::table::Origin::Static, shoal_neighbor::table::FibEntry::Wanted);
+    let (origin, entry) = (shoal_neighbor::table::Origin::Static, shoal_neighbor::table::FibEntry::Wanted);
     neighbours.set((bed.outside.index(), far), FAR, origin, entry).unwrap();
     bed.inside.received();
     bed.outside.received();
@@ -137,7 +137,9 @@ fn dhcpv6_is_relayed_with_the_senders_link_layer_address() {
     let mut reply = vec![RELAY_REPLY, 0];
     reply.extend([0; 16]);
     reply.extend(peer.octets());
-    reply.extend([&[0, 18, 0, 4][..], &bed.inside.index().0.to_be_bytes(), &[0, 9, 0, 4, 2, 0, 0, 7]].concat());
+    reply.extend(
+        [&[0, 18, 0, 4][..], &bed.inside.index().0.to_be_bytes(), &[0, 9, 0, 4, 2, 0, 0, 7]].concat(),
+    );
     let frame = PacketBuilder::ethernet(FAR, bed.outside.mac()).ip6(far, own).udp(547, 547);
     bed.send_outside(frame.payload(&reply).build());
     bed.router.run();

@@ -20,7 +20,7 @@ pub struct Outside {
     pub interfaces: Vec<SwIfIndex>,
     /// Their tables.
     pub tables: BTreeSet<u32>,
-    /// The table, where nothing else is said.
+    /// The table, by default.
     pub table: u32,
     /// Tables in which destinations of a table's hosts are looked for, in this order.
     pub ways: BTreeMap<u32, Vec<u32>>,

@@ -81,7 +81,7 @@ pub struct Config {
     pub sessions: u32,
     /// Sessions of a host at most.
     pub user_sessions: u32,
-    /// The table of hosts, where nothing else is said.
+    /// The table of hosts, by default.
     pub inside_table: u32,
     /// Where the outside is.
     pub outside: Outside,

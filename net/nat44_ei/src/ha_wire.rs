@@ -31,7 +31,7 @@ pub struct Header {
 pub struct Change {
     /// What happened.
     pub event: Event,
-    /// The session; its outside table is not said.
+    /// The session; its outside table is not sent.
     pub session: Session,
     /// Packets so far.
     pub packets: u32,

@@ -1,4 +1,4 @@
-//! NAT44, endpoint independent: each port of a host has one port of a shared address, whoever the host speaks with (RFC 4787, REQ-1
+//! NAT44, endpoint independent: each port of a host has one port of a shared address, whichever host it speaks with (RFC 4787, REQ-1
 //! and REQ-8).
 //!
 //! ```text

@@ -140,7 +140,7 @@ pub struct Sessions {
     table: Option<Table>,
     /// Hosts.
     pub users: Users,
-    /// Numbers nobody can guess.
+    /// Numbers that are hard to guess.
     pub random: Random,
     /// What is to be told to logs and to another router.
     pub events: Vec<News>,

@@ -74,6 +74,13 @@ impl Users {
         self.by_host.values().filter_map(|index| self.all.get(*index as usize))
     }
 
+    /// Places of a host's sessions, the one that was not used for longest first.
+    pub fn places_of(&self, host: Host) -> impl Iterator<Item = u32> {
+        let known = |place: &u32| *place != NONE;
+        let first = self.get(host).map(|user| user.oldest).filter(known);
+        std::iter::successors(first, move |place| Some(self.place(*place).newer).filter(known))
+    }
+
     /// The session of a host that was not used for longest.
     pub fn oldest(&self, host: Host) -> Option<u32> {
         self.get(host).map(|user| user.oldest).filter(|oldest| *oldest != NONE)
@@ -180,13 +187,7 @@ mod tests {
 
     /// The places of a host's sessions, oldest first.
     fn order(users: &Users, host: Host) -> Vec<u32> {
-        let mut next = users.oldest(host);
-        let mut all = Vec::new();
-        while let Some(place) = next {
-            all.push(place);
-            next = Some(users.place(place).newer).filter(|newer| *newer != NONE);
-        }
-        all
+        users.places_of(host).collect()
     }
 
     #[test]

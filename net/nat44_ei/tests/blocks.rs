@@ -115,10 +115,11 @@ fn hosts_reach_what_is_exempt_with_their_own_addresses() {
 #[test]
 fn blocks_that_cannot_be_are_refused() {
     let bed = bed();
-    for (size, most, said) in [(15, 1, "nearest 16"), (1009, 1, "nearest 1008"), (100, 0, "at least 1 block")]
+    for (size, most, expected) in
+        [(15, 1, "nearest 16"), (1009, 1, "nearest 1008"), (100, 0, "at least 1 block")]
     {
         let refused = bed.nat().set_algorithm(Algorithm::Blocks { size, most }).unwrap_err().to_string();
-        assert!(refused.contains(said), "{refused}");
+        assert!(refused.contains(expected), "{refused}");
     }
     assert_eq!(bed.nat().algorithm(), Algorithm::Default);
 }

@@ -15,7 +15,7 @@ fn error(bed: &Bed, node: &str, error: Error) -> u64 {
 }
 
 #[test]
-fn a_port_of_a_host_has_one_outside_whoever_it_speaks_with() {
+fn a_port_of_a_host_has_one_outside_port_for_all_remote_hosts() {
     for (protocol, first, answer) in [(TCP, SYN, SYN | ACK), (UDP, 0, 0), (ICMP, 0, 1)] {
         let mut bed = bed();
         let dport = if protocol == ICMP { 5000 } else { 80 };

@@ -98,7 +98,8 @@ impl Dhcp {
             }
         }
         self.ip4.set_learns(interface, true)?;
-        if let Err(e) = self.interfaces.enable_feature(shoal_ip4::UNICAST_ARC, Detect::NAME, interface, true) {
+        if let Err(e) = self.interfaces.enable_feature(shoal_ip4::UNICAST_ARC, Detect::NAME, interface, true)
+        {
             self.ip4.set_learns(interface, false)?;
             return Err(e.into());
         }

@@ -69,7 +69,9 @@ impl From<DhcpError> for Retval {
             | DhcpError::Subnet(_) => Retval::INVALID_VALUE,
             DhcpError::ServerExists(_) => Retval::VALUE_EXIST,
             DhcpError::NoSource => Retval::INVALID_SRC_ADDRESS,
-            DhcpError::NoClient(_) | DhcpError::UnknownServer(_) | DhcpError::NoSubnet(_) => Retval::NO_SUCH_ENTRY,
+            DhcpError::NoClient(_) | DhcpError::UnknownServer(_) | DhcpError::NoSubnet(_) => {
+                Retval::NO_SUCH_ENTRY
+            }
             DhcpError::Fib(error) => shoal_fib::api::retval(&error),
             DhcpError::If(error) => error.into(),
             DhcpError::Address(_) => Retval::INVALID_SW_IF_INDEX,

@@ -27,7 +27,9 @@ use shoal_ip4::{Ip4, Ip4Family};
 use shoal_ip6::{Ip6, Ip6Family};
 use shoal_mfib::Mfib;
 use shoal_module::{Control, InitError};
-use shoal_wire::{EtherType, EthernetHeader, FromBytes, Ip4Header, Ip6Header, IntoBytes, IpProtocol, MacAddress, UdpHeader};
+use shoal_wire::{
+    EtherType, EthernetHeader, FromBytes, IntoBytes, Ip4Header, Ip6Header, IpProtocol, MacAddress, UdpHeader,
+};
 
 use crate::node::{CLIENT_PORT, Detect, Heard, Input, To};
 use clients::Client;
@@ -62,24 +64,25 @@ pub struct Dhcp {
 }
 
 /// A UDP datagram that came.
-struct Said<'a> {
+struct Udp<'a> {
     source: IpAddr,
     data: &'a [u8],
 }
 
 /// Reads a packet; `None`: it is cut short.
-fn said(packet: &[u8]) -> Option<Said<'_>> {
+fn read_udp(packet: &[u8]) -> Option<Udp<'_>> {
     let (source, header, total): (IpAddr, usize, usize) = if packet.first()? >> 4 == 4 {
         let (ip, _) = Ip4Header::read_from_prefix(packet).ok()?;
         (ip.src().into(), ip.header_len(), ip.total_length().into())
     } else {
-        let (ip, _) = Ip6Header::read_from_prefix(packet).ok().filter(|(ip, _)| ip.protocol() == IpProtocol::UDP)?;
+        let (ip, _) =
+            Ip6Header::read_from_prefix(packet).ok().filter(|(ip, _)| ip.protocol() == IpProtocol::UDP)?;
         (ip.src().into(), Ip6Header::LEN, Ip6Header::LEN + usize::from(ip.payload_length()))
     };
     let udp = packet.get(header..total)?;
     let &[_, _, _, _, l0, l1, ..] = udp else { return None };
     let length = usize::from(u16::from_be_bytes([l0, l1]));
-    Some(Said { source, data: udp.get(UdpHeader::LEN..length)? })
+    Some(Udp { source, data: udp.get(UdpHeader::LEN..length)? })
 }
 
 impl Dhcp {
@@ -143,11 +146,11 @@ impl Dhcp {
     }
 
     fn hear(&self, heard: &Heard) {
-        let Some(said) = said(&heard.packet) else { return };
-        match said.source {
-            IpAddr::V4(source) if heard.to == To::Client => self.answer_to_client(heard, source, said.data),
-            IpAddr::V4(source) => self.relay4(heard, source, said.data),
-            IpAddr::V6(source) => self.relay6(heard, source, said.data),
+        let Some(udp) = read_udp(&heard.packet) else { return };
+        match udp.source {
+            IpAddr::V4(source) if heard.to == To::Client => self.answer_to_client(heard, source, udp.data),
+            IpAddr::V4(source) => self.relay4(heard, source, udp.data),
+            IpAddr::V6(source) => self.relay6(heard, source, udp.data),
         }
     }
 
@@ -155,9 +158,8 @@ impl Dhcp {
     fn renew_ports(&self) {
         let Some(control) = self.control.upgrade() else { return };
         let has = |family| self.relays.borrow().keys().any(|key| key.family == family);
-        let edge = |local: &str, node: &str| {
-            self.graph.add_edge(self.graph.node(local)?, self.graph.node(node)?)
-        };
+        let edge =
+            |local: &str, node: &str| self.graph.add_edge(self.graph.node(local)?, self.graph.node(node)?);
         let has_clients = !self.clients.borrow().is_empty();
         let four = [
             (SERVER_PORT, "dhcp-proxy-to-server", has(Family::Ip4)),

@@ -37,7 +37,9 @@ fn circuit(information: &[u8]) -> Option<(SwIfIndex, Ipv4Addr)> {
     while let [number, length, after @ ..] = rest {
         let (value, after) = after.split_at_checked(usize::from(*length))?;
         match *number {
-            CIRCUIT => interface = value.first_chunk::<4>().map(|bytes| SwIfIndex(u32::from_be_bytes(*bytes))),
+            CIRCUIT => {
+                interface = value.first_chunk::<4>().map(|bytes| SwIfIndex(u32::from_be_bytes(*bytes)));
+            }
             LINK => link = value.first_chunk::<4>().map(|bytes| Ipv4Addr::from(*bytes)),
             _ => {}
         }
@@ -59,7 +61,7 @@ impl Dhcp {
     fn relay_to_servers(&self, heard: &Heard, kind: Kind, message: &Message<'_>) {
         let table = self.table_of(heard.interface, Family::Ip4);
         let Some((relay, subnet)) = self.relay_of(Family::Ip4, table) else { return };
-        // Without an address nothing can be said of the link.
+        // Without an address the relay cannot name the link.
         let Some(link) = self.ip4.primary(heard.interface) else { return };
         let information = information(heard.interface, link, subnet.as_ref());
         let IpAddr::V4(source) = relay.source else { return };
@@ -78,7 +80,7 @@ impl Dhcp {
             return;
         }
         let Some((interface, link)) = message.option(option::RELAY).and_then(circuit) else { return };
-        // What was said of the link must still be true.
+        // The link's address must still be the interface's.
         if self.ip4.primary(interface) != Some(link) {
             return;
         }
@@ -94,17 +96,17 @@ mod tests {
     #[test]
     fn what_a_relay_says_of_a_message_leads_its_answer_back() {
         let (interface, link) = (SwIfIndex(4), Ipv4Addr::new(172, 16, 4, 1));
-        let said = information(interface, link, None);
-        assert_eq!(said, [1, 4, 0, 0, 0, 4, 5, 4, 172, 16, 4, 1]);
-        assert_eq!(circuit(&said), Some((interface, link)));
+        let option = information(interface, link, None);
+        assert_eq!(option, [1, 4, 0, 0, 0, 4, 5, 4, 172, 16, 4, 1]);
+        assert_eq!(circuit(&option), Some((interface, link)));
         let number = VirtualSubnet::Number { organisation: 4, vpn: 1 };
-        let said = information(interface, link, Some(&number));
-        assert_eq!(said.get(12..), Some(&[151, 8, 1, 0, 0, 4, 0, 0, 0, 1, 152, 0][..]));
+        let option = information(interface, link, Some(&number));
+        assert_eq!(option.get(12..), Some(&[151, 8, 1, 0, 0, 4, 0, 0, 0, 1, 152, 0][..]));
         let name = information(interface, link, Some(&VirtualSubnet::Name("v7".to_owned())));
         assert_eq!(name.get(12..), Some(&[151, 3, 0, b'v', b'7', 152, 0][..]));
         assert_eq!(circuit(&name), Some((interface, link)));
         for cut in [0, 5, 6, 11] {
-            assert_eq!(circuit(said.get(..cut).unwrap_or_default()), None, "{cut}");
+            assert_eq!(circuit(option.get(..cut).unwrap_or_default()), None, "{cut}");
         }
     }
 }

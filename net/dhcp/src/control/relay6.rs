@@ -26,7 +26,7 @@ impl Dhcp {
 
     /// The first address of an interface by which servers tell its link.
     fn link_address(&self, interface: SwIfIndex) -> Option<Ipv6Addr> {
-        self.ip6.addresses(interface).first().map(|prefix| prefix.addr())
+        self.ip6.addresses(interface).first().map(shoal_wire::Ip6Prefix::addr)
     }
 
     fn relay_forward(&self, heard: &Heard, peer: Ipv6Addr, message: &[u8]) {

@@ -210,7 +210,10 @@ impl Dhcp {
     /// VPNs of a family's VRFs.
     pub fn subnets(&self, family: Family) -> Vec<(u32, VirtualSubnet)> {
         let all = self.subnets.borrow();
-        all.iter().filter(|(key, _)| key.family == family).map(|(key, subnet)| (key.vrf, subnet.clone())).collect()
+        all.iter()
+            .filter(|(key, _)| key.family == family)
+            .map(|(key, subnet)| (key.vrf, subnet.clone()))
+            .collect()
     }
 
     /// Relays of a family.
@@ -237,6 +240,9 @@ impl Dhcp {
         let family = family_of(address);
         let Ok(vrf) = self.fib.id_of(family, table) else { return false };
         let server = Server { address, vrf };
-        self.relays.borrow().iter().any(|(key, relay)| key.family == family && relay.servers.contains(&server))
+        self.relays
+            .borrow()
+            .iter()
+            .any(|(key, relay)| key.family == family && relay.servers.contains(&server))
     }
 }

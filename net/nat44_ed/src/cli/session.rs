@@ -1,17 +1,23 @@
 //! Sessions: shown, counted, ended.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
+use shoal_nat::Tuple;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 
 use super::{Endpoint, nat, protocol, refused};
-use crate::Nat44;
 use crate::sessions::{Record, TICKS};
 use crate::show::{Flow, Proto};
 use crate::way::Marks;
+use crate::{Nat44, Slice};
 
 pub(super) const SHOW: Command = Command::new(
     "show nat44 sessions [filter {i2o | o2i} {saddr <saddr:ip4-address> | sport <sport:u16> | daddr <daddr:ip4-address> | \
@@ -80,80 +86,182 @@ impl Filter {
     }
 }
 
-fn port(f: &mut String, protocol: u8, port: u16) -> fmt::Result {
+fn port(f: &mut fmt::Formatter<'_>, protocol: u8, port: u16) -> fmt::Result {
     if matches!(protocol, TCP | UDP | ICMP) { write!(f, " port {port}") } else { Ok(()) }
 }
 
-fn one(f: &mut String, nat: &Nat44, record: &Record) -> fmt::Result {
-    let session = &record.session;
-    let (inside, outside, protocol) = (session.inside, session.outside, session.protocol);
-    let proto = Proto(protocol);
-    write!(f, "    i2o {} proto {proto}", inside.source().0)?;
-    port(f, protocol, inside.sport)?;
-    writeln!(f, " fib {}", session.inside_table)?;
-    write!(f, "    o2i {} proto {proto}", outside.source().0)?;
-    port(f, protocol, outside.sport)?;
-    writeln!(f, " fib {}", session.outside_table)?;
-    let ((host, hport), (seen, sport)) = (outside.destination(), inside.destination());
-    let marks = Marks(session.marks);
-    if marks.has(Marks::TWICE) {
-        writeln!(f, "       external host o2i {host}:{hport} i2o {seen}:{sport}")?;
-    } else {
-        writeln!(f, "       external host {host}:{hport}")?;
+/// A session as it is shown.
+struct SessionRow<'a> {
+    record: &'a Record,
+    /// Ticks that it may be silent.
+    timeout: u32,
+}
+
+impl SessionRow<'_> {
+    fn kinds(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let marks = Marks(self.record.session.marks);
+        [
+            (Marks::BYPASS, "forwarding-bypass"),
+            (Marks::BALANCED, "load-balancing"),
+            (Marks::TWICE, "twice-nat"),
+            (Marks::HAIRPIN, "hairpinning"),
+        ]
+        .into_iter()
+        .filter(move |(mark, _)| marks.has(*mark))
+        .map(|(_, word)| word)
     }
-    writeln!(f, "       i2o flow: {}", Flow::i2o(session))?;
-    writeln!(f, "       o2i flow: {}", Flow::o2i(session))?;
-    writeln!(f, "       index {}", record.index)?;
-    if protocol == TCP {
-        writeln!(f, "       state {}", record.states.0.name())?;
+
+    fn made(&self) -> &'static str {
+        if Marks(self.record.session.marks).has(Marks::STATIC) { "static" } else { "dynamic" }
     }
-    let (age, most) = (f64::from(record.age), f64::from(nat.timeout_of(record)));
-    let ticks = TICKS as f64;
-    writeln!(f, "       last heard {:.2} seconds ago", age / ticks)?;
-    if most > age {
-        writeln!(f, "       timeout in {:.2}", (most - age) / ticks)?;
-    } else {
-        writeln!(f, "       timed out")?;
+
+    fn seconds(&self) -> f64 {
+        f64::from(self.record.age) / TICKS as f64
     }
-    writeln!(f, "       total pkts {}, total bytes {}", record.packets, record.bytes)?;
-    let made = if marks.has(Marks::STATIC) { "static" } else { "dynamic" };
-    writeln!(f, "       {made} translation")?;
-    for (mark, word) in [
-        (Marks::BYPASS, "forwarding-bypass"),
-        (Marks::BALANCED, "load-balancing"),
-        (Marks::TWICE, "twice-nat"),
-        (Marks::HAIRPIN, "hairpinning"),
-    ] {
-        if marks.has(mark) {
-            writeln!(f, "       {word}")?;
+}
+
+impl fmt::Display for SessionRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = self.record;
+        let session = &record.session;
+        let (inside, outside, protocol) = (session.inside, session.outside, session.protocol);
+        let proto = Proto(protocol);
+        write!(f, "    i2o {} proto {proto}", inside.source().0)?;
+        port(f, protocol, inside.sport)?;
+        writeln!(f, " fib {}", session.inside_table)?;
+        write!(f, "    o2i {} proto {proto}", outside.source().0)?;
+        port(f, protocol, outside.sport)?;
+        writeln!(f, " fib {}", session.outside_table)?;
+        let ((host, hport), (seen, sport)) = (outside.destination(), inside.destination());
+        if Marks(session.marks).has(Marks::TWICE) {
+            writeln!(f, "       external host o2i {host}:{hport} i2o {seen}:{sport}")?;
+        } else {
+            writeln!(f, "       external host {host}:{hport}")?;
+        }
+        writeln!(f, "       i2o flow: {}", Flow::i2o(session))?;
+        writeln!(f, "       o2i flow: {}", Flow::o2i(session))?;
+        writeln!(f, "       index {}", record.index)?;
+        if protocol == TCP {
+            writeln!(f, "       state {}", record.states.0.name())?;
+        }
+        writeln!(f, "       last heard {:.2} seconds ago", self.seconds())?;
+        if self.timeout > record.age {
+            writeln!(f, "       timeout in {:.2}", f64::from(self.timeout - record.age) / TICKS as f64)?;
+        } else {
+            writeln!(f, "       timed out")?;
+        }
+        writeln!(f, "       total pkts {}, total bytes {}", record.packets, record.bytes)?;
+        writeln!(f, "       {} translation", self.made())?;
+        for kind in self.kinds() {
+            writeln!(f, "       {kind}")?;
+        }
+        writeln!(f)
+    }
+}
+
+impl Serialize for SessionRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (record, session) = (self.record, &self.record.session);
+        let tuple = |tuple: Tuple| {
+            let ((src, sport), (dst, dport)) = (tuple.source(), tuple.destination());
+            json!({ "source": src, "source_port": sport, "destination": dst, "destination_port": dport })
+        };
+        let row = json!({
+            "inside": tuple(session.inside), "inside_fib": session.inside_table,
+            "outside": tuple(session.outside), "outside_fib": session.outside_table,
+            "protocol": Proto(session.protocol).to_string(), "index": record.index,
+            "state": (session.protocol == TCP).then(|| record.states.0.name()),
+            "last_heard": self.seconds(), "is_timed_out": record.age >= self.timeout,
+            "packets": record.packets, "bytes": record.bytes,
+            "translation": self.made(), "kinds": self.kinds().collect::<Vec<_>>(),
+        });
+        row.serialize(serializer)
+    }
+}
+
+/// Sessions, some at a time.
+struct Sessions {
+    nat: Rc<Nat44>,
+    filter: Option<Filter>,
+    counts: BTreeMap<usize, usize>,
+    /// Threads that come next, the next one last.
+    threads: Vec<usize>,
+    /// Where to go on.
+    at: Option<Slice>,
+    /// Sessions of the thread that were shown.
+    shown: usize,
+    began: bool,
+}
+
+impl Sessions {
+    fn begin_thread(&mut self, thread: usize, page: &mut Page) {
+        let (total, name) = (self.counts.get(&thread).copied().unwrap_or(0), self.nat.thread_name(thread));
+        page.text(format_args!("-------- thread {thread} {name}: {total} sessions --------\n"));
+        page.object();
+        for (key, value) in [("thread", thread), ("total", total)] {
+            page.key(key);
+            page.value(&value);
+        }
+        page.key("name");
+        page.value(&name);
+        page.key("sessions");
+        page.array();
+        (self.at, self.shown) = (Some(Slice { thread, from: 0 }), 0);
+    }
+
+    fn end_thread(&mut self, thread: usize, page: &mut Page) {
+        if self.filter.is_some() {
+            let (total, shown) = (self.counts.get(&thread).copied().unwrap_or(0), self.shown);
+            let left = total.saturating_sub(shown);
+            page.text(format_args!(
+                "Showed: {shown}, Filtered: {left} of total {total} sessions of thread {thread}\n"
+            ));
+        }
+        if page.is_json() {
+            page.close();
+            page.close();
         }
     }
-    writeln!(f)
+}
+
+impl Listing for Sessions {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if let Some(slice) = self.at {
+            let wanted = self.filter.clone();
+            let fits = move |record: &Record| wanted.as_ref().is_none_or(|filter| filter.fits(record));
+            // A thread that does not answer has nothing to show.
+            let (records, next) = self.nat.slice(slice, fits).unwrap_or_default();
+            for record in &records {
+                page.row(&SessionRow { record, timeout: self.nat.timeout_of(record) });
+            }
+            self.shown += records.len();
+            self.at = next;
+            if next.is_none() {
+                self.end_thread(slice.thread, page);
+            }
+            return ControlFlow::Continue(());
+        }
+        if !self.began {
+            self.began = true;
+            page.text("NAT44 ED sessions:\n");
+            page.array();
+        }
+        match self.threads.pop() {
+            Some(thread) => {
+                self.begin_thread(thread, page);
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
+    }
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (nat, filter) = (nat(control)?, Filter::of(args)?);
     let counts = nat.counts().map_err(refused)?;
-    let wanted = filter.clone();
-    let fits = move |record: &Record| wanted.as_ref().is_none_or(|filter| filter.fits(record));
-    let all = nat.sessions(fits).map_err(refused)?;
-    let mut text = "NAT44 ED sessions:\n".to_owned();
-    let written = nat.threads().into_iter().try_for_each(|thread| {
-        let total = counts.get(&thread).copied().unwrap_or(0);
-        writeln!(text, "-------- thread {thread} {}: {total} sessions --------", nat.thread_name(thread))?;
-        let mut shown = 0;
-        for (_, record) in all.iter().filter(|(of, _)| *of == thread) {
-            one(&mut text, &nat, record)?;
-            shown += 1;
-        }
-        if filter.is_some() {
-            let left = total.saturating_sub(shown);
-            writeln!(text, "Showed: {shown}, Filtered: {left} of total {total} sessions of thread {thread}")?;
-        }
-        Ok::<(), fmt::Error>(())
-    });
-    written.map_err(|e| CliError::failed(e.to_string()))?;
-    Ok(Output::text(text))
+    let mut threads = nat.threads();
+    threads.reverse();
+    Ok(Output::listing(Sessions { nat, filter, counts, threads, at: None, shown: 0, began: false }))
 }
 
 /// Sessions, and those of them whose time is over.

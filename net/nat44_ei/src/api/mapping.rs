@@ -102,7 +102,7 @@ impl Dump for Nat44EiStaticMappingDump {
             protocol: spec.protocol,
             local_port: spec.local_port,
             external_port: spec.external_port,
-            // One whose address is known is said by that.
+            // A mapping whose address is known shows the address.
             external_sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { interface_of(&spec) },
             vrf_id: spec.vrf.unwrap_or(u32::MAX),
             tag: Text::from(spec.tag.as_str()),

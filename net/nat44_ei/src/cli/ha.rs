@@ -14,7 +14,7 @@ pub(super) const LISTENER: Command = Command::new(
     listener,
 )
 .examples(&["nat44 ei ha listener 192.0.2.1:1234 path-mtu 1400"])
-.doc("Port 0: no more. The path MTU is 512 if it is not said; no packet is longer than 1500 bytes.");
+.doc("Port 0: no more. The path MTU is 512 by default; no packet is longer than 1500 bytes.");
 
 pub(super) const FAILOVER: Command = Command::new(
     "nat44 ei ha failover <failover:word> [refresh-interval <refresh-interval:u32>]",
@@ -23,7 +23,7 @@ pub(super) const FAILOVER: Command = Command::new(
 )
 .examples(&["nat44 ei ha failover 192.0.2.2:1234 refresh-interval 10"])
 .doc(
-    "It hears of sessions that begin and end within a second, and every `refresh-interval` seconds, 10 if it is not said, of those \
+    "It hears of sessions that begin and end within a second, and every `refresh-interval` seconds, 10 by default, of those \
      that are used. Only its address is heard then. Port 0: no more.",
 );
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use serde::Serialize;
 use shoal_module::Control;
-use shoal_module::cli::{Args, CliError, Command, Output};
+use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 
 use super::{Endpoint, nat, protocol, refused, text};
@@ -116,68 +118,96 @@ struct UserView {
     sessions: Vec<SessionView>,
 }
 
-/// A thread as it is shown.
-#[derive(Serialize)]
-struct ThreadView {
-    thread: usize,
-    name: String,
-    total: usize,
-    users: Vec<UserView>,
+impl fmt::Display for UserView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UserView { address, dynamic, statics, sessions, .. } = self;
+        writeln!(f, "  {address}: {dynamic} dynamic translations, {statics} static translations")?;
+        sessions.iter().try_for_each(|session| write!(f, "{session}"))
+    }
 }
 
-#[derive(Serialize)]
-struct SessionsView(Vec<ThreadView>);
+/// Hosts and their sessions, a host at a time.
+struct Hosts {
+    nat: Rc<Nat44Ei>,
+    detail: bool,
+    counts: BTreeMap<usize, usize>,
+    /// Threads whose hosts come next, the next one last.
+    threads: Vec<usize>,
+    /// Hosts of the thread that come next, the next one last.
+    users: Vec<Listed>,
+    began: bool,
+}
 
-impl fmt::Display for SessionsView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "NAT44 sessions:")?;
-        for ThreadView { thread, name, total, users } in &self.0 {
-            writeln!(f, "-------- thread {thread} {name}: {total} sessions --------")?;
-            for UserView { address, dynamic, statics, sessions, .. } in users {
-                writeln!(f, "  {address}: {dynamic} dynamic translations, {statics} static translations")?;
-                sessions.iter().try_for_each(|session| write!(f, "{session}"))?;
-            }
+impl Hosts {
+    fn begin_thread(&mut self, thread: usize, page: &mut Page) {
+        if self.began {
+            page.close();
+            page.close();
         }
-        Ok(())
+        self.began = true;
+        let (total, name) = (self.counts.get(&thread).copied().unwrap_or(0), self.nat.thread_name(thread));
+        page.text(format_args!("-------- thread {thread} {name}: {total} sessions --------\n"));
+        page.object();
+        for (key, value) in [("thread", thread), ("total", total)] {
+            page.key(key);
+            page.value(&value);
+        }
+        page.key("name");
+        page.value(&name);
+        page.key("users");
+        page.array();
+        let mut users = self.nat.users_of(thread).unwrap_or_default();
+        users.reverse();
+        self.users = users;
+    }
+}
+
+impl Listing for Hosts {
+    fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
+        if let Some(user) = self.users.pop() {
+            let records =
+                if self.detail { self.nat.sessions_of_user(&user).unwrap_or_default() } else { Vec::new() };
+            let Listed { address, vrf, sessions: dynamic, statics, .. } = user;
+            let sessions = records.iter().map(SessionView::of).collect();
+            page.row(&UserView { address, vrf, dynamic, statics, sessions });
+            return ControlFlow::Continue(());
+        }
+        if !self.began {
+            page.text("NAT44 sessions:\n");
+            page.array();
+        }
+        match self.threads.pop() {
+            Some(thread) => {
+                self.begin_thread(thread, page);
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
     }
 }
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let nat = nat(control)?;
     let counts = nat.counts().map_err(refused)?;
-    let mut of_host: BTreeMap<(usize, u32, u32), Vec<SessionView>> = BTreeMap::new();
-    if args.has("detail") {
-        for (thread, record) in nat.sessions(|_| true).map_err(refused)? {
-            let vrf = nat.vrf_of_table(record.session.inside_table);
-            let key = (thread, vrf, record.session.inside.0);
-            of_host.entry(key).or_default().push(SessionView::of(&record));
-        }
-    }
-    let mut threads: Vec<ThreadView> = counts
-        .into_iter()
-        .map(|(thread, total)| ThreadView { thread, name: nat.thread_name(thread), total, users: Vec::new() })
-        .collect();
-    for Listed { address, vrf, thread, sessions: dynamic, statics } in nat.users().map_err(refused)? {
-        let sessions = of_host.remove(&(thread, vrf, address.to_bits())).unwrap_or_default();
-        if let Some(view) = threads.iter_mut().find(|view| view.thread == thread) {
-            view.users.push(UserView { address, vrf, dynamic, statics, sessions });
-        }
-    }
-    let serves = nat.threads();
-    threads.retain(|view| serves.contains(&view.thread));
-    Ok(Output::view(SessionsView(threads)))
-}
-
-fn count(nat: &Nat44Ei, what: impl Fn(&Record) -> bool) -> Result<usize, CliError> {
-    Ok(nat.sessions(|_| true).map_err(refused)?.iter().filter(|(_, record)| what(record)).count())
+    let mut threads = nat.threads();
+    threads.reverse();
+    let (detail, users, began) = (args.has("detail"), Vec::new(), false);
+    Ok(Output::listing(Hosts { nat, detail, counts, threads, users, began }))
 }
 
 fn summary(control: &Control, _: &Args) -> Result<Output, CliError> {
     let nat = nat(control)?;
     let most = nat.enabled().map_or(0, |on| on.sessions);
-    let of = |protocol: u8| count(&nat, |record| record.session.protocol == protocol);
-    let (tcp, udp, icmp) = (of(TCP)?, of(UDP)?, of(ICMP)?);
-    let open = count(&nat, |record| record.session.protocol == TCP && record.is_answered)?;
+    let (mut tcp, mut open, mut udp, mut icmp) = (0, 0, 0, 0);
+    nat.each_session(|record| match record.session.protocol {
+        TCP => {
+            tcp += 1;
+            open += u32::from(record.is_answered);
+        }
+        UDP => udp += 1,
+        _ => icmp += 1,
+    })
+    .map_err(refused)?;
     text(|f| {
         writeln!(f, "max translations per thread: {most}")?;
         writeln!(f, "total sessions: {}", tcp + udp + icmp)?;

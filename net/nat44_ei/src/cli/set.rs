@@ -17,7 +17,7 @@ pub(super) const PLUGIN: Command = Command::new(
 )
 .examples(&["nat44 ei plugin enable sessions 100000"])
 .doc(
-    "`sessions` and `users` are those of each worker, 10240 and 1024 if it is not said, `user-sessions` those of a host: when it \
+    "`sessions` and `users` are those of each worker, 10240 and 1024 by default, `user-sessions` those of a host: when it \
      has as many, its oldest one ends for a new one. With `static-mapping-only` hosts without a mapping are not translated, and \
      there are sessions with `connection-tracking` only. `out2in-dpo` changes nothing here: the router answers for its shared \
      addresses. Switched off, all sessions and all that was configured go.",
@@ -76,7 +76,7 @@ pub(super) const ALGORITHM: Command = Command::new(
     "nat44 ei addr-port-assignment-alg port-blocks size 252 per-user 4",
 ])
 .doc(
-    "With `port-blocks` a host has ports of its own, `size` at once and up to `per-user` times, 1 if it is not said; a block is logged when \
+    "With `port-blocks` a host has ports of its own, `size` at once and up to `per-user` times, 1 by default; a block is logged when \
      the host gets it and when it has it no more, sessions are not. Sizes that divide 1008 waste no port. Changing to blocks or from \
      them ends all sessions but those of mappings. `map-e` and `port-range` use the first address only. VPP puts the bits of a `map-e` port in the order offset, port set, rest from \
      the lowest; `rfc7597` puts them there from the highest, as border relays of other makers expect.",

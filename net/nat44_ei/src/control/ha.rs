@@ -57,7 +57,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// VPP's path MTU, if nothing else is said.
+    /// VPP's path MTU, by default.
     pub const PATH_MTU: u32 = 512;
 }
 
@@ -73,7 +73,7 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// VPP's interval, if nothing else is said.
+    /// VPP's interval, by default.
     pub const REFRESH: u32 = 10;
 }
 
@@ -301,7 +301,7 @@ impl Nat44Ei {
     /// NAT is off.
     pub fn flush(&self) -> Result<(), NatError> {
         self.on()?;
-        // What threads have said is here before what is asked.
+        // Changes that threads have told come first.
         while let Ok(told) = self.told.try_recv() {
             self.pass(&told);
         }

@@ -9,7 +9,7 @@ use crate::blocks::BlockEvent;
 use crate::sessions::{Event, Record};
 use crate::shared::Exhausted;
 
-/// VPP's observation domain and port, where nothing else is said.
+/// VPP's observation domain and port, by default.
 const DOMAIN: u32 = 1;
 const PORT: u16 = 4739;
 

@@ -21,7 +21,7 @@ impl Nat44Ei {
         }
     }
 
-    /// Tells everything that listens what a thread said.
+    /// Passes what a thread told to everything that listens.
     pub(super) fn pass(&self, told: &Told) {
         match told {
             Told::Session { thread, event, record } => {

@@ -195,7 +195,7 @@ impl Nat44Ei {
         Some(self.enabled()?.sessions as usize * self.keeping.feature().workers().len())
     }
 
-    /// How many frames may wait between two workers, as was said.
+    /// How many frames may wait between two workers, as was configured.
     pub fn queue_length(&self) -> u32 {
         self.queue_length.get()
     }

@@ -121,26 +121,67 @@ impl Nat44Ei {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
+    /// Shows all sessions to `look`, some at a time.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn each_session(&self, mut look: impl FnMut(&Record)) -> Result<(), NatError> {
+        for thread in self.threads() {
+            let mut slice = Some(Slice { thread, from: 0 });
+            while let Some(from) = slice {
+                let (records, next) = self.slice(from, |_| true)?;
+                records.iter().for_each(&mut look);
+                slice = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sessions of a host of a worker, the one that was not used for longest first.
+    ///
+    /// # Errors
+    /// The thread does not answer.
+    pub fn sessions_of_user(&self, user: &Listed) -> Result<Vec<Record>, NatError> {
+        let table = self.fib.index_of(Family::Ip4, user.vrf)?.0;
+        let (host, now) = ((user.address.to_bits(), table), tick(self.graph.clock().now()));
+        Ok(self.graph.on_state(&self.keeping, user.thread, move |_, sessions| {
+            sessions.users.places_of(host).filter_map(|place| sessions.record(place, now)).collect()
+        })?)
+    }
+
+    /// Hosts of a worker that have sessions.
+    ///
+    /// # Errors
+    /// The thread does not answer.
+    pub fn users_of(&self, thread: usize) -> Result<Vec<Listed>, NatError> {
+        let users: Vec<User> = self
+            .graph
+            .on_state(&self.keeping, thread, |_, sessions| sessions.users.iter().copied().collect())?;
+        let mut listed: Vec<Listed> = users.into_iter().map(|user| self.listed(thread, user)).collect();
+        listed.sort_by_key(|listed| (listed.vrf, listed.address));
+        Ok(listed)
+    }
+
+    fn listed(&self, thread: usize, user: User) -> Listed {
+        Listed {
+            address: Ipv4Addr::from_bits(user.host.0),
+            vrf: self.vrf_of_table(user.host.1),
+            thread,
+            sessions: user.sessions,
+            statics: user.statics,
+        }
+    }
+
     /// Hosts that have sessions.
     ///
     /// # Errors
     /// A thread does not answer.
     pub fn users(&self) -> Result<Vec<Listed>, NatError> {
-        let all = self.graph.on_every_state(&self.keeping, |_, sessions| {
-            sessions.users.iter().copied().collect::<Vec<User>>()
-        })?;
-        let mut listed = Vec::new();
-        for (thread, users) in all {
-            listed.extend(users.into_iter().map(|user| Listed {
-                address: Ipv4Addr::from_bits(user.host.0),
-                vrf: self.vrf_of_table(user.host.1),
-                thread,
-                sessions: user.sessions,
-                statics: user.statics,
-            }));
+        let mut all = Vec::new();
+        for thread in self.threads() {
+            all.extend(self.users_of(thread)?);
         }
-        listed.sort_by_key(|listed| (listed.thread, listed.vrf, listed.address));
-        Ok(listed)
+        Ok(all)
     }
 
     /// Has every worker change its sessions, and tells how many it says.

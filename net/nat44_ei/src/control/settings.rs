@@ -10,9 +10,9 @@ use crate::sessions::LONGEST;
 /// How NAT is switched on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enable {
-    /// The VRF of hosts, where nothing else is said.
+    /// The VRF of hosts, by default.
     pub inside_vrf: u32,
-    /// The VRF of the world, where nothing else is said.
+    /// The VRF of the world, by default.
     pub outside_vrf: u32,
     /// Hosts of a worker at most; 0: [`Enable::USERS`].
     pub users: u32,
@@ -27,9 +27,9 @@ pub struct Enable {
 }
 
 impl Enable {
-    /// Hosts of a worker, if nothing else is said.
+    /// Hosts of a worker, by default.
     pub const USERS: u32 = 1024;
-    /// Sessions of a worker, if nothing else is said.
+    /// Sessions of a worker, by default.
     pub const SESSIONS: u32 = 10 * 1024;
     /// The most a worker can have.
     pub const MOST: u32 = 1 << 26;
