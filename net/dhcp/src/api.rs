@@ -242,7 +242,6 @@ pub struct DhcpClient {
     pub hostname: Text<64>,
     pub id: [u8; 64],
     pub want_dhcp_event: bool,
-    #[preset(true)]
     pub set_broadcast_flag: bool,
     pub dscp: IpDscp,
     pub pid: u32,
