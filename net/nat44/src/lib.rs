@@ -1,4 +1,4 @@
-//! What both kinds of NAT44 have in common: packets, mappings, pools, counters, errors. Without sessions and without nodes.
+//! What both kinds of NAT44 have in common: packets, mappings, pools, interfaces, counters, errors. Without sessions and without nodes.
 #![forbid(unsafe_code)]
 
 pub mod counters;
@@ -9,5 +9,6 @@ pub mod packet;
 pub mod pool;
 pub mod ports;
 pub mod reach;
+pub mod translated;
 
 pub use error::NatError;

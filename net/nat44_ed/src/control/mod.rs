@@ -30,6 +30,7 @@ use shoal_module::{Control, InitError};
 use shoal_nat44::held::HeldTables;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
+use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 
 use crate::config::Config;
@@ -40,8 +41,6 @@ use crate::node::stage::Nat44Stages;
 use crate::shared::Shared;
 use mappings::Static;
 
-/// Who wants shallow reassembly.
-const USER: &str = "nat44-ed";
 /// Shallow reassembly, which comes first.
 const SV: &[&str] = &["ip4-sv-reassembly-feature"];
 const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
@@ -51,8 +50,6 @@ const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
 struct State {
     on: Option<Enable>,
     config: Config,
-    sides: BTreeMap<SwIfIndex, Sides>,
-    outputs: BTreeSet<SwIfIndex>,
     pool: AddressPool,
     twice: AddressPool,
     followed: BTreeSet<OfInterface>,
@@ -69,7 +66,7 @@ pub struct Nat44 {
     interfaces: Rc<Interfaces>,
     ip4: Rc<Ip4>,
     fib: Rc<Fib>,
-    reassembly: Rc<Reassembly>,
+    translated: Translated,
     shared: Arc<Shared>,
     keeping: StateKey<Keeping>,
     held: HeldTables,
@@ -130,7 +127,7 @@ impl Nat44 {
             ip4: Rc::clone(&ip4),
             held: HeldTables::new(control.get::<Fib>()?),
             fib: control.get::<Fib>()?,
-            reassembly,
+            translated: Translated::new(interfaces::NODES, Rc::clone(&interfaces), reassembly),
             shared,
             keeping,
             state: RefCell::default(),
@@ -157,7 +154,7 @@ impl Nat44 {
         match event {
             Event::Created(interface) => self.shared.counters.ensure(interface.0 as usize + 1),
             Event::Deleting(interface) => self.forget_interface(interface),
-            Event::Ip4(interface, _) if self.is_used(interface) => self.publish(),
+            Event::Ip4(interface, _) if self.translated.has(interface) => self.publish(),
             _ => {}
         }
     }
@@ -180,10 +177,10 @@ impl Nat44 {
     /// Has packets see what is configured now.
     fn publish(&self) {
         let mut state = self.state.borrow_mut();
-        let outside = state.sides.iter().filter(|(_, sides)| sides.outside).map(|(interface, _)| *interface);
-        let outside: Vec<SwIfIndex> = outside.collect();
-        let outputs = state.outputs.iter().copied();
-        let tables = outside.iter().copied().chain(outputs).map(|interface| self.ip4.fib_of(interface).0);
+        let outside = self.sides().into_iter().filter(|(_, sides)| sides.outside);
+        let outside: Vec<SwIfIndex> = outside.map(|(interface, _)| interface).collect();
+        let tables =
+            outside.iter().copied().chain(self.outputs()).map(|interface| self.ip4.fib_of(interface).0);
         let tables: BTreeSet<u32> = tables.collect();
         let seen = |pool: &AddressPool| pool.seen(&self.fib, &self.ip4, &self.interfaces);
         let (pool, twice) = (seen(&state.pool), seen(&state.twice));

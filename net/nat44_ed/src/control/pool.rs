@@ -211,8 +211,7 @@ impl Nat44 {
     /// The router answers for shared addresses.
     pub(super) fn answer_for_pool(&self) {
         let mut state = self.state.borrow_mut();
-        let outside = state.sides.iter().filter(|(_, sides)| sides.outside).map(|(interface, _)| *interface);
-        let wanted = state.pool.routes(&self.ip4, outside.chain(state.outputs.iter().copied()));
+        let wanted = state.pool.routes(&self.ip4, self.translated.outside().into_iter());
         state.routes.replace(&self.fib, &wanted);
     }
 }

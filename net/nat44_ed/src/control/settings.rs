@@ -108,7 +108,7 @@ impl Nat44 {
         if !self.is_on() {
             return Err(NatError::AlreadyOff);
         }
-        self.leave_interfaces();
+        self.translated.leave_all();
         self.keeping.feature().set(false);
         let mut state = self.state.borrow_mut();
         state.pool.clear();

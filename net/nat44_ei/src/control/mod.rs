@@ -18,7 +18,7 @@ pub use shoal_nat::{Side, Sides};
 pub use shoal_nat44::NatError;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ use shoal_module::{Control, InitError};
 use shoal_nat44::held::HeldTables;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
+use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 
@@ -45,8 +46,6 @@ use crate::shared::{Shared, Told};
 use ha::Replication;
 use mappings::Static;
 
-/// Who wants shallow reassembly.
-const USER: &str = "nat44-ei";
 /// Shallow reassembly, which comes first.
 const SV: &[&str] = &["ip4-sv-reassembly-feature"];
 const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
@@ -60,9 +59,6 @@ const WAITING: usize = 1 << 14;
 struct State {
     on: Option<Enable>,
     config: Config,
-    sides: BTreeMap<SwIfIndex, Sides>,
-    /// Interfaces with an output feature, and which sides older requests name.
-    outputs: BTreeMap<SwIfIndex, Sides>,
     pool: AddressPool,
     followed: BTreeSet<SwIfIndex>,
     statics: Vec<Static>,
@@ -77,7 +73,7 @@ pub struct Nat44Ei {
     interfaces: Rc<Interfaces>,
     ip4: Rc<Ip4>,
     fib: Rc<Fib>,
-    reassembly: Rc<Reassembly>,
+    translated: Translated,
     syslog: Rc<Syslog>,
     shared: Arc<Shared>,
     keeping: StateKey<Keeping>,
@@ -143,7 +139,7 @@ impl Nat44Ei {
             ip4: Rc::clone(&ip4),
             held: HeldTables::new(control.get::<Fib>()?),
             fib: control.get::<Fib>()?,
-            reassembly,
+            translated: Translated::new(interfaces::NODES, Rc::clone(&interfaces), reassembly),
             syslog,
             shared,
             keeping,
@@ -176,7 +172,7 @@ impl Nat44Ei {
         match event {
             Event::Created(interface) => self.shared.counters.ensure(interface.0 as usize + 1),
             Event::Deleting(interface) => self.forget_interface(interface),
-            Event::Ip4(interface, _) if self.is_used(interface) => self.publish(),
+            Event::Ip4(interface, _) if self.translated.has(interface) => self.publish(),
             _ => {}
         }
     }
@@ -217,10 +213,11 @@ impl Nat44Ei {
     /// Has packets see what is configured now.
     fn publish(&self) {
         let mut state = self.state.borrow_mut();
-        let outside = state.sides.iter().filter(|(_, sides)| sides.outside).map(|(interface, _)| *interface);
-        let interfaces: Vec<SwIfIndex> = outside.collect();
-        let all = interfaces.iter().chain(state.outputs.keys());
-        let tables = all.map(|interface| self.ip4.fib_of(*interface).0).collect();
+        let outside = self.sides().into_iter().filter(|(_, sides)| sides.outside);
+        let interfaces: Vec<SwIfIndex> = outside.map(|(interface, _)| interface).collect();
+        let outputs = self.outputs().into_iter().map(|(interface, _)| interface);
+        let all = interfaces.iter().copied().chain(outputs);
+        let tables = all.map(|interface| self.ip4.fib_of(interface).0).collect();
         let pool = state.pool.seen(&self.fib, &self.ip4, &self.interfaces);
         let external = state.statics.iter().filter_map(|one| one.external.map(|key| key.0));
         let known = AddressFilter::of(pool.iter().map(|pool| pool.address).chain(external));

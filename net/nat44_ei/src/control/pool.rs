@@ -162,9 +162,7 @@ impl Nat44Ei {
     /// The router answers for shared addresses and those of mappings.
     pub(super) fn answer_for_addresses(&self) {
         let mut state = self.state.borrow_mut();
-        let sides = state.sides.iter().filter(|(_, sides)| sides.outside);
-        let outputs = state.outputs.iter().filter(|(_, sides)| sides.outside);
-        let outside: Vec<SwIfIndex> = sides.chain(outputs).map(|(interface, _)| *interface).collect();
+        let outside = self.translated.outside();
         let mut wanted = state.pool.routes(&self.ip4, outside.iter().copied());
         for interface in outside {
             let fib = self.ip4.fib_of(interface);

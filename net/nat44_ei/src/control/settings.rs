@@ -164,7 +164,7 @@ impl Nat44Ei {
         if self.enabled().is_none() {
             return Err(NatError::AlreadyOff);
         }
-        self.leave_interfaces();
+        self.translated.leave_all();
         self.keeping.feature().set(false);
         let mut state = self.state.borrow_mut();
         state.pool.clear();
