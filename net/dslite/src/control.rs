@@ -9,6 +9,7 @@ use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
 use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{Graph, GraphError, HandOver, StateKey};
 use shoal_module::{Control, InitError};
+use shoal_reassembly::Reassembly;
 use shoal_syslog::{Facility, Message, Severity, Syslog};
 use shoal_wire::IpPrefix;
 
@@ -82,6 +83,8 @@ fn host(address: IpAddr) -> IpPrefix {
 
 impl Dslite {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
+        // Its nodes must be there before those here, which send fragments to them.
+        control.get::<Reassembly>()?;
         let (graph, syslog) = (control.graph()?, control.get::<Syslog>()?);
         let (tell, told) = channel(WAITING);
         let shared = Shared::new(graph.counters(), syslog.gate(), tell)?;

@@ -9,6 +9,7 @@ use shoal_arp::table::{FibEntry, Origin};
 use shoal_dslite::api::*;
 use shoal_dslite::config::Ends;
 use shoal_dslite::{Dslite, DsliteError};
+use shoal_interface::MtuLayer;
 use shoal_ip6::Ip6;
 use shoal_message::Retval;
 use shoal_module::Running;
@@ -40,7 +41,12 @@ struct Bed {
 
 fn bed() -> Bed {
     let mut modules = STACK.to_vec();
-    modules.extend([&shoal_ip6_nd::MODULE, &shoal_syslog::MODULE, &shoal_dslite::MODULE]);
+    modules.extend([
+        &shoal_ip6_nd::MODULE,
+        &shoal_reassembly::MODULE,
+        &shoal_syslog::MODULE,
+        &shoal_dslite::MODULE,
+    ]);
     let mut router = Router::new(&modules);
     let (far, access) = (router.pg(0), router.pg(1));
     router.set_address(&far, "10.0.0.1/24");
@@ -178,6 +184,42 @@ fn echoes_tcp_and_errors_are_translated_and_nothing_else() {
     let stranger = PacketBuilder::ethernet(FAR_MAC, B4_MAC).ip4(SERVER, SHARED).ttl(9).udp(53, 1999).build();
     assert!(bed.back(&stranger[ETHER..]).is_none());
     assert_eq!(bed.router.error("dslite-out2in", "no translation"), 1);
+}
+
+#[test]
+fn packets_that_are_too_long_for_the_tunnels_way_cross_it_in_pieces() {
+    let mut bed = bed();
+    bed.router.interfaces().set_mtu(bed.access.index(), MtuLayer::Ip6, 1400).unwrap();
+    let long: Make = |p| p.dont_fragment().udp(20_000, 53).payload(&[7; 1472]);
+    // From the host, as its B4 cuts it.
+    let tunnel = bed.tunnelled(b4(2), &inner(HOST, SERVER, long));
+    let (outer, carried) = tunnel[ETHER..].split_at(Ip6Header::LEN);
+    let piece = |from: usize, to: usize, more: u16| {
+        let mut outer = outer.to_vec();
+        outer[4..6].copy_from_slice(&((8 + to - from) as u16).to_be_bytes());
+        outer[6] = IpProtocol::IPV6_FRAGMENTATION.0;
+        let fragment = [&[4, 0][..], &(from as u16 | more).to_be_bytes(), &[0, 0, 0, 9]].concat();
+        [&tunnel[..ETHER], &outer, &fragment, &carried[from..to]].concat()
+    };
+    bed.router.send(&bed.access, piece(0, 1000, 1));
+    assert!(bed.far.received().is_empty());
+    bed.router.send(&bed.access, piece(1000, 1500, 0));
+    let left = bed.far.received().pop().expect("it leaves whole")[ETHER..].to_vec();
+    assert!(left.len() == 1500 && is_whole(&left));
+    // And the answer, cut here although it says that it must not be.
+    let port = ports(&left).0;
+    let answer = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, SHARED).ttl(9).dont_fragment();
+    bed.router.send(&bed.far, answer.udp(53, port).payload(&[8; 1472]).build());
+    let pieces = bed.access.received();
+    assert_eq!(pieces.len(), 2);
+    let mut carried = Vec::new();
+    for piece in &pieces {
+        let ip = &piece[ETHER..];
+        assert!(ip.len() <= 1400 && (ip[6], ip[7], ip[40]) == (44, 63, IpProtocol::IP_IN_IP.0));
+        assert_eq!(usize::from(u16::from_be_bytes([ip[42], ip[43]]) & !7), carried.len());
+        carried.extend(&ip[48..]);
+    }
+    assert!(carried.len() == 1500 && is_whole(&carried) && addresses(&carried) == (SERVER, HOST));
 }
 
 #[test]

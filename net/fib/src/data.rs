@@ -42,7 +42,7 @@ impl<T: Send + Sync + 'static> Tries<T> {
 }
 
 /// Tables an address is looked up in one after the other.
-const TABLES_IN_A_ROW: usize = 9;
+pub(crate) const TABLES_IN_A_ROW: usize = 9;
 
 fn through_tables(first: FibIndex, ask: impl Fn(FibIndex) -> Reaches) -> bool {
     let mut fib = first;

@@ -40,6 +40,7 @@ mod table;
 mod track;
 mod via;
 mod view;
+mod way_mtu;
 
 pub use arg::{PrefixArg, TableArg};
 pub use connected::{Connected, HostAddress, OnInterface};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_fib::{Fib, FibIndex, Path, Source};
+use shoal_interface::MtuLayer;
 use shoal_ip6::Ip6;
 use shoal_map::api::*;
 use shoal_map::domain::{Parameters, Unfit};
@@ -257,6 +258,34 @@ fn translation_is_exact_both_ways() {
     let thief = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(six("2001:db8:f0:c30:0:c612:c:4"), server);
     assert!(bed.toward_server(&thief.udp(PORT, 53).build()[ETHER..]).is_none());
     assert_eq!(bed.router.error("ip6-map-t", "security check failed"), 1);
+}
+
+#[test]
+fn senders_of_packets_that_are_too_long_once_translated_are_told() {
+    let mut bed = bed(Mode::Translate);
+    let set = |bed: &Bed, port: &Port, layer, mtu| {
+        bed.router.interfaces().set_mtu(port.index(), layer, mtu).unwrap();
+    };
+    let mtu =
+        |frame: &[u8], at: usize| u32::from_be_bytes(frame[ETHER + at..ETHER + at + 4].try_into().unwrap());
+    set(&bed, &bed.access, MtuLayer::Ip6, 1400);
+    let fits: Make = |p| p.dont_fragment().udp(53, PORT).payload(&[7; 1380 - 28]);
+    let back = bed.toward_customer(fits).expect("it just fits");
+    assert_eq!(back.len(), 1400);
+    assert!(bed.toward_customer(|p| p.dont_fragment().udp(53, PORT).payload(&[7; 1381 - 28])).is_none());
+    let told = bed.far.received().pop().expect("the server is told");
+    assert_eq!((told[ETHER + 20], told[ETHER + 21], mtu(&told, 24)), (3, 4, 1380));
+    // The other way.
+    set(&bed, &bed.far, MtuLayer::Ip4, 1300);
+    let server = six("2001:db8:ffff:ff00:a:0:200:0");
+    let sent = |total: usize| {
+        let packet = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(ce(), server).ttl(9);
+        packet.udp(PORT, 53).payload(&vec![7; total - 48]).build()[ETHER..].to_vec()
+    };
+    assert_eq!(bed.toward_server(&sent(1320)).expect("it just fits").len(), 1300);
+    assert!(bed.toward_server(&sent(1321)).is_none());
+    let told = bed.access.received().pop().expect("the customer is told");
+    assert_eq!((told[ETHER + 40], told[ETHER + 41], mtu(&told, 44)), (2, 0, 1320));
 }
 
 #[test]

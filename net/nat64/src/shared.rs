@@ -1,13 +1,16 @@
 //! What nodes and control plane share.
 
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use shoal_adj::AdjTable;
 use shoal_buffer::slot::SlotKey;
+use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::counter::{Counters, Simple};
 use shoal_graph::process::Sender;
-use shoal_infra::Published;
+use shoal_infra::{Guard, Published};
 use shoal_interface::{IfTable, MAX_INTERFACES, SwIfIndex};
 use shoal_nat::Kind;
 use shoal_reassembly::L4;
@@ -79,6 +82,8 @@ pub struct Shared {
     bindings: Simple,
     /// Sessions of each thread.
     sessions: Simple,
+    fib: FibTables,
+    adjacencies: AdjTable,
     gate: Gate,
     tell: Sender<Told>,
 }
@@ -87,6 +92,7 @@ impl Shared {
     pub(crate) fn new(
         counters: &Counters,
         (interfaces, words): (IfTable, SlotKey<L4>),
+        (fib, adjacencies): (FibTables, AdjTable),
         (gate, tell): (Gate, Sender<Told>),
     ) -> io::Result<Arc<Self>> {
         let total = |what: &str| {
@@ -102,6 +108,8 @@ impl Shared {
             words,
             bindings: total("bibs")?,
             sessions: total("sessions")?,
+            fib,
+            adjacencies,
             gate,
             tell,
         }))
@@ -111,6 +119,16 @@ impl Shared {
     pub fn ensure(&self, interfaces: usize) {
         self.in2out.ensure(interfaces);
         self.out2in.ensure(interfaces);
+    }
+
+    /// Bytes of the longest packet that gets to a host in one piece.
+    pub fn mtu_to_host(&self, (table, host): (u32, Ipv6Addr), guard: Guard<'_>) -> u16 {
+        self.fib.way_mtu_ip6((FibIndex(table), host.to_bits()), &self.adjacencies, guard)
+    }
+
+    /// The same of one into the IPv4 Internet.
+    pub fn mtu_to_internet(&self, far: Ipv4Addr, guard: Guard<'_>) -> u16 {
+        self.fib.way_mtu((FibIndex::DEFAULT, far.to_bits()), &self.adjacencies, guard)
     }
 
     /// A thread's numbers have changed.

@@ -275,6 +275,52 @@ fn parts_that_are_too_long_for_the_hosts_link_are_cut_again() {
     assert!(checksum::verify(&[&pseudo[..], &datagram].concat()));
 }
 
+/// An ICMP error: its type, code and MTU, and the packet it is about.
+fn told(error: &[u8]) -> (u8, u8, u32, &[u8]) {
+    let at = if error[0] >> 4 == 4 { 20 } else { 40 };
+    let mtu = u32::from_be_bytes(error[at + 4..at + 8].try_into().unwrap());
+    (error[at], error[at + 1], mtu, &error[at + 8..])
+}
+
+#[test]
+fn senders_of_packets_that_are_too_long_for_the_other_side_hear_of_it_in_their_own_protocol() {
+    let mut bed = bed();
+    let set = |bed: &Bed, port: &Port, layer, mtu| {
+        bed.router.interfaces().set_mtu(port.index(), layer, mtu).unwrap()
+    };
+    set(&bed, &bed.access, shoal_interface::MtuLayer::Ip6, 1400);
+    let port = word(&bed.out(2, UDP).unwrap(), 20);
+    let server = || PacketBuilder::ethernet(FAR_MAC, HOST_MAC).ip4(SERVER, SHARED).ttl(9).dont_fragment();
+    let of_length =
+        |total: usize| server().udp(53, port).payload(&vec![7; total - 28]).build()[ETHER..].to_vec();
+    assert_eq!(bed.back(&of_length(1380)).expect("it just fits").len(), 1400);
+    let sent = of_length(1381);
+    assert!(bed.back(&sent).is_none());
+    let error = bed.far.received().pop().expect("the server is told")[ETHER..].to_vec();
+    assert_eq!(addresses4(&error), (Ipv4Addr::new(10, 0, 0, 1), SERVER));
+    let (kind, code, mtu, about) = told(&error);
+    assert_eq!((kind, code, mtu), (3, 4, 1380));
+    assert_eq!(about[12..28], sent[12..28], "the packet that the server knows");
+    // The other way.
+    set(&bed, &bed.far, shoal_interface::MtuLayer::Ip4, 1300);
+    let datagram = |total: usize| vec![7; total - 48];
+    let left = bed.out(2, |p| p.udp(20_000, 53).payload(&datagram(1320))).expect("it just fits");
+    assert_eq!((left.len(), word(&left, 6)), (1300, 0x4000));
+    assert!(bed.out(2, |p| p.udp(20_000, 53).payload(&datagram(1321))).is_none());
+    let error = bed.access.received().pop().expect("the host is told")[ETHER..].to_vec();
+    let (kind, code, mtu, about) = told(&error);
+    assert_eq!((addresses6(&error).1, kind, code, mtu), (host(2), 2, 0, 1320));
+    assert_eq!(addresses6(about), (host(2), of(SERVER)));
+    // A host need not send shorter ones than any IPv6 link takes: those are cut, as IPv4 allows.
+    set(&bed, &bed.far, shoal_interface::MtuLayer::Ip4, 600);
+    assert!(bed.out(2, |p| p.udp(20_000, 53).payload(&datagram(1281))).is_none());
+    let error = bed.access.received().pop().expect("the host is told")[ETHER..].to_vec();
+    assert_eq!(told(&error).2, 1280);
+    bed.send_out(2, of(SERVER), |p| p.udp(20_000, 53).payload(&datagram(1280)));
+    let pieces: Vec<usize> = bed.far.received().iter().map(|frame| frame.len() - ETHER).collect();
+    assert_eq!(pieces, [596, 596, 108], "1,240 bytes in pieces of 576");
+}
+
 #[test]
 fn parts_of_a_datagram_follow_its_first() {
     let mut bed = bed();

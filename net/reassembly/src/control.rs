@@ -84,6 +84,8 @@ struct Part<F: Family> {
     full: StateKey<Full<F>>,
     sv: StateKey<Sv<F>>,
     receiver: Receiver,
+    /// Where packets go that are looked up again.
+    lookup: Receiver,
 }
 
 /// Shallow reassembly of packets that are no fragments, for chains.
@@ -117,10 +119,12 @@ impl<F: Family> Part<F> {
     ) -> Result<Self, InitError> {
         let settings = Shared::new(Settings::FULL);
         let full = graph.add_state(Full::<F>::new(settings, interfaces.table(), budget))?;
-        let receiver = Receiver::default();
+        let (receiver, lookup) = (Receiver::default(), Receiver::default());
         let node = |origin| FullNode { full: Arc::clone(full.feature()), origin };
         graph.add_stateful_frame(node(Origin::Arc), &full)?;
-        graph.add_stateful_frame_named(F::NODES.local, node(Origin::Local(receiver.clone())), &full)?;
+        for (name, receiver) in [(F::NODES.local, &receiver), (F::NODES.custom, &lookup)] {
+            graph.add_stateful_frame_named(name, node(Origin::Local(receiver.clone())), &full)?;
+        }
         let handoff = graph.add_stateful_frame_named(F::NODES.handoff, node(Origin::Elsewhere), &full)?;
         let expired = graph.add_packet(Expired::<F>::default())?;
         full.feature().set_nodes(handoff, expired);
@@ -140,12 +144,13 @@ impl<F: Family> Part<F> {
         let after: &'static [&'static str] = const { &[F::NODES.feature] };
         graph.add_feature(FeatureSpec { arc: F::NODES.unicast, node: input, before: &[], after });
         graph.add_feature(FeatureSpec { arc: F::NODES.output, node: output, before: &[], after: &[] });
-        Ok(Part { full, sv, receiver })
+        Ok(Part { full, sv, receiver, lookup })
     }
 
     /// Once the graph is built: whole datagrams for this router go back to who asked.
     fn connect(&self, graph: &Graph) -> Result<(), InitError> {
         self.receiver.set(graph.node(F::NODES.receiver)?);
+        self.lookup.set(graph.node(F::NODES.lookup)?);
         Ok(())
     }
 

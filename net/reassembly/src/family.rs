@@ -108,6 +108,10 @@ pub struct Nodes {
     pub feature: &'static str,
     /// The same for fragments that are for this router.
     pub local: &'static str,
+    /// The same for fragments of packets whose destination is another node's, as a tunnel's end: whole ones are looked up again.
+    pub custom: &'static str,
+    /// Where they are looked up.
+    pub lookup: &'static str,
     /// Lets fragments go whose time is over.
     pub timer: &'static str,
     /// Where they go.
@@ -208,6 +212,8 @@ impl Family for Ip4 {
         handoff: "ip4-full-reassembly-handoff",
         feature: "ip4-full-reassembly-feature",
         local: "ip4-local-full-reassembly",
+        custom: "ip4-full-reassembly-custom",
+        lookup: "ip4-lookup",
         timer: "ip4-full-reassembly-expire-walk",
         expired: "ip4-full-reassembly-expired",
         sv_timer: "ip4-sv-reassembly-expire-walk",
@@ -328,6 +334,8 @@ impl Family for Ip6 {
         handoff: "ip6-full-reassembly-handoff",
         feature: "ip6-full-reassembly-feature",
         local: "ip6-local-full-reassembly",
+        custom: "ip6-full-reassembly-custom",
+        lookup: "ip6-lookup",
         timer: "ip6-full-reassembly-expire-walk",
         expired: "ip6-full-reassembly-expired",
         sv_timer: "ip6-sv-reassembly-expire-walk",

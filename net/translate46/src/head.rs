@@ -13,7 +13,7 @@ use crate::transport::{Edit, complete_udp, ports, pseudo6};
 /// The longest: IPv6, a fragment header, ICMPv6, and both again of the packet it carries.
 const MOST: usize = 48 + 8 + 48;
 /// RFC 7915, 5.1: an IPv4 packet that is not longer may be fragmented on its way.
-const SMALL: usize = 1260;
+pub(crate) const SMALL: usize = 1260;
 
 /// What is taken off a packet's front, and what is put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod head;
 mod icmp;
 mod prefix;
 mod read;
+mod too_long;
 mod transport;
 
 pub use error::{error_to4, error_to6};
@@ -20,6 +21,7 @@ pub use head::{Head, How, to4, to6};
 pub use prefix::{LENGTHS, Prefix64};
 pub use read::{Ends, Fault, Fragment, Seen, carried4, carried6, read4, read6};
 pub use shoal_nat::{Kind, Sum};
+pub use too_long::{LEAST_MTU, too_long4, too_long6};
 
 /// The protocol number of ICMPv6.
 pub const ICMP6: u8 = 58;

@@ -1,5 +1,6 @@
 //! `dslite-ce-encap`, `dslite-ce-decap`: the B4's end of the tunnel.
-//! ip4-lookup -> **dslite-ce-encap** -> ip6-lookup; ip6-lookup -> **dslite-ce-decap** -> ip4-lookup | ip6-local
+//! ip4-lookup -> **dslite-ce-encap** -> ip6-lookup; ip6-lookup -> **dslite-ce-decap** -> ip4-lookup | ip6-local |
+//! ip6-full-reassembly-custom
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use crate::shared::Shared;
 
 /// The hop limit of tunnel packets.
 const HOPS: u8 = 64;
+/// RFC 8200, 5: every IPv6 link takes packets of this length.
+const LEAST_MTU: usize = 1280;
 
 /// A packet that leaves its checksum, or its cutting, to a device cannot do so in a tunnel.
 pub(super) fn ready(pkt: &mut Packet<'_>) -> Result<(), Error> {
@@ -46,7 +49,11 @@ pub(super) fn encapsulate(pkt: &mut Packet<'_>, src: Ipv6Addr, dst: Ipv6Addr) ->
     let (class, total) = (ip.tos(), usize::from(ip.total_length()));
     pkt.truncate(total).ok_or(Error::Malformed)?;
     let length = u16::try_from(pkt.len()).map_err(|_| Error::TooLarge)?;
-    let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, HOPS, length);
+    // RFC 6333, 5.3: a tunnel packet that is too long for its way is cut, whatever the packet in it says of fragments. It is this
+    // router's own then, of which no other node takes a hop off.
+    let may_be_cut = pkt.len() + Ip6Header::LEN > LEAST_MTU;
+    let hops = if may_be_cut { HOPS - 1 } else { HOPS };
+    let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, hops, length);
     // RFC 2983, RFC 6040: class and congestion go along.
     outer.set_traffic_class(class);
     pkt.push(Ip6Header::LEN).ok_or(Error::TooLarge)?;
@@ -56,6 +63,9 @@ pub(super) fn encapsulate(pkt: &mut Packet<'_>, src: Ipv6Addr, dst: Ipv6Addr) ->
     let meta = pkt.meta_mut();
     meta.l3 = at;
     meta.set_fib(None);
+    if may_be_cut {
+        meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
+    }
     Ok(())
 }
 
@@ -105,6 +115,9 @@ pub enum Decap {
     /// To the router itself: the tunnel's end answers pings.
     #[node("ip6-local")]
     Local,
+    /// Fragments of tunnel packets: whole ones come back. RFC 6333, 5.3.
+    #[node("ip6-full-reassembly-custom")]
+    Reassembly,
 }
 
 /// Packets for hosts come out of the tunnel.
@@ -120,6 +133,9 @@ impl PacketNode for CeDecap {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Decap, Error> {
         let ip6 = pkt.header::<Ip6Header>().copied().ok_or(Error::Malformed)?;
+        if ip6.protocol() == IpProtocol::IPV6_FRAGMENTATION {
+            return Ok(Decap::Reassembly);
+        }
         if ip6.protocol() != IpProtocol::IP_IN_IP {
             return Ok(Decap::Local);
         }

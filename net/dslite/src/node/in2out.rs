@@ -1,5 +1,5 @@
 //! `dslite-in2out`, `dslite-in2out-slowpath`: packets of hosts that come out of tunnels.
-//! ip6-lookup -> **dslite-in2out** -> ip4-lookup | dslite-in2out-slowpath | ip6-local | another thread
+//! ip6-lookup -> **dslite-in2out** -> ip4-lookup | dslite-in2out-slowpath | ip6-local | ip6-full-reassembly-custom | another thread
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -26,6 +26,9 @@ pub enum Next {
     /// To the router itself: the tunnel's end answers pings.
     #[node("ip6-local")]
     Local,
+    /// Fragments of tunnel packets: whole ones come back. RFC 6333, 5.3.
+    #[node("ip6-full-reassembly-custom")]
+    Reassembly,
     /// The first one of a session.
     #[node("dslite-in2out-slowpath")]
     SlowPath,
@@ -54,6 +57,9 @@ impl<const SLOW: bool> In2out<SLOW> {
         let config = self.shared.config.load(cx.guard());
         let mut pkt = cx.cache().packet(&mut buffer);
         let Some(ip6) = pkt.header::<Ip6Header>().copied() else { return cx.drop(buffer, Error::Malformed) };
+        if ip6.protocol() == IpProtocol::IPV6_FRAGMENTATION {
+            return cx.send(Next::Reassembly.edge(), buffer);
+        }
         if ip6.protocol() != IpProtocol::IP_IN_IP {
             return cx.send(Next::Local.edge(), buffer);
         }

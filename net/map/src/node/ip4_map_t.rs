@@ -1,17 +1,17 @@
 //! `ip4-map-t`: packets to customers become IPv6 packets (MAP-T).
 //! features of `ip4-unicast` -> **ip4-map-t** -> ip6-lookup | ip4-icmp-error | the next feature
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip4::IcmpError;
-use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried4, error_to6, to6};
+use shoal_translate46::{Ends, How, Kind, LEAST_MTU, Seen, Sum, carried4, error_to6, to6, too_long4};
 
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
-use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
+use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, payload, replace};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -97,16 +97,17 @@ impl PacketNode for Ip4MapT {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
-        let mtu = usize::from(domain.parameters.mtu);
-        if mtu > 0 && pkt.len() + 20 > mtu && seen.dont_fragment && !pkt.flags().has(Flags::GSO) {
-            IcmpError::too_big((mtu - 20.min(mtu)) as u16).ask(pkt);
+        let hop = config.settings.ip6_next_hop.map(IpAddr::from);
+        let of_domain = Some(domain.parameters.mtu).filter(|mtu| *mtu > 0).unwrap_or(u16::MAX);
+        let mtu = || self.shared.mtu(hop.unwrap_or(customer.into()), cx.guard()).min(of_domain);
+        if let Some(longest) = too_long4(&seen, payload(pkt, &seen), (LEAST_MTU.min(of_domain), mtu)) {
+            IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }
         let bytes = pkt.len();
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
         let is_known = self.shared.resolve(hop, pkt, cx.guard());
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }

@@ -1,18 +1,18 @@
 //! `ip6-map-t`: packets from customers become IPv4 packets (MAP-T).
 //! features of `ip6-unicast` -> **ip6-map-t** -> ip4-lookup | ip6-icmp-error | the next feature
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip6::IcmpError;
-use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried6, error_to4, read6, to4};
+use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried6, error_to4, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
 use super::ip4_map::ICMP_HEADER;
-use super::{Error, RX, Shared, Trace, clamp, class, is_genuine, is_tcp, later, replace};
+use super::{Error, RX, Shared, Trace, clamp, class, is_genuine, is_tcp, later, payload, replace};
 use crate::config::Settings;
 use crate::domain::Domain;
 
@@ -149,11 +149,19 @@ impl PacketNode for Ip6MapT {
             }
             Err(error) => return Err(error),
         };
+        let hop = settings.ip4_next_hop.map(IpAddr::from);
+        let far = || hop.unwrap_or(domain.of_internet(seen.ends.dst).into());
+        let mtu = || self.shared.mtu(far(), cx.guard());
+        if carried.is_none()
+            && let Some(longest) = too_long6(&seen, payload(pkt, &seen), mtu)
+        {
+            IcmpError::too_big(longest).ask(pkt);
+            return Ok(Next::IcmpError);
+        }
         let bytes = pkt.len();
         customers.translate(pkt, settings, src)?;
         self.shared.count(RX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let hop = config.settings.ip4_next_hop.map(std::net::IpAddr::from);
         let is_known = self.shared.resolve(hop, pkt, cx.guard());
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }

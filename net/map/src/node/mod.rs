@@ -128,6 +128,16 @@ impl Shared {
         adj.is_rewrite()
     }
 
+    /// Bytes of the longest packet that goes to an address in one piece.
+    pub fn mtu(&self, to: IpAddr, guard: Guard<'_>) -> u16 {
+        match to {
+            IpAddr::V4(to) => self.fib.way_mtu((FibIndex::DEFAULT, to.to_bits()), &self.adjacencies, guard),
+            IpAddr::V6(to) => {
+                self.fib.way_mtu_ip6((FibIndex::DEFAULT, to.to_bits()), &self.adjacencies, guard)
+            }
+        }
+    }
+
     /// A packet of a domain.
     pub fn count(&self, way: usize, thread: usize, domain: u32, bytes: usize) {
         if let Some(counter) = self.counters.get(way) {
@@ -144,6 +154,13 @@ pub struct Trace {
     pub domain: u32,
     /// The customer's port.
     pub port: u16,
+}
+
+/// Bytes behind the IP header of what leaves in one piece: of the packet, or of the pieces into which a device cuts it.
+pub(crate) fn payload<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> usize {
+    let meta = pkt.meta();
+    let of_pieces = usize::from(meta.gso_header) + usize::from(meta.gso_size);
+    if pkt.flags().has(Flags::GSO) { of_pieces } else { seen.payload.into() }
 }
 
 /// The class of a packet that leaves.

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_adj::Family;
-use shoal_fib::{Fib, FibIndex, ProxyRoutes, Source};
+use shoal_adj::{Adjacencies, Family};
+use shoal_fib::{Fib, FibIndex, FibTables, ProxyRoutes, Source};
 use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
@@ -127,7 +127,8 @@ impl Nat64 {
         let syslog = control.get::<Syslog>()?;
         let (tell, told) = channel(WAITING);
         let of_packets = (interfaces.table(), reassembly.words());
-        let shared = Shared::new(graph.counters(), of_packets, (syslog.gate(), tell))?;
+        let tables = (FibTables::clone(&*control.get::<FibTables>()?), control.get::<Adjacencies>()?.table());
+        let shared = Shared::new(graph.counters(), of_packets, tables, (syslog.gate(), tell))?;
         let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let nat = Rc::new(Nat64 {

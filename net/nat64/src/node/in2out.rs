@@ -13,10 +13,10 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip6::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Head, Prefix64, Seen, carried6, error_to4, read6, to4};
+use shoal_translate46::{Ends, Head, Prefix64, Seen, carried6, error_to4, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
+use super::{Error, ICMP_HEADER, Trace, how, payload, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
 use crate::sessions::{Record, Remote, Sessions};
@@ -35,7 +35,7 @@ pub enum Next {
     /// As an IPv4 packet to another host of this router.
     #[node("nat64-hairpinning")]
     Hairpin,
-    /// It has come too far: its sender is told.
+    /// It has come too far, or is too long: its sender is told.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -169,6 +169,11 @@ impl<const SLOW: bool> In2out<SLOW> {
             return Ok(next);
         }
         let far = prefix.extract(dst);
+        let mtu = || self.shared.mtu_to_internet(far, cx.guard());
+        if let Some(longest) = too_long6(&seen, payload(pkt, &seen), mtu) {
+            IcmpError::too_big(longest).ask(pkt);
+            return Ok(Next::IcmpError);
+        }
         let (remote, flags) = (remote(&seen, far, seen.ends.dport), tcp_flags(pkt, &seen));
         let outside = match sessions.of_host(&inside, remote, flags, cx.now()) {
             Some(outside) => outside,

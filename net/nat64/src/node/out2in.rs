@@ -11,10 +11,10 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Head, How, Seen, carried4, error_to6, read4, to6};
+use shoal_translate46::{Ends, Head, How, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4};
 use shoal_wire::Ip4Header;
 
-use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
+use super::{Error, ICMP_HEADER, Trace, how, payload, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
 use crate::sessions::{Record, Remote, Sessions};
@@ -27,7 +27,7 @@ pub enum Next {
     /// As an IPv6 packet.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far: its sender is told.
+    /// It has come too far, or is too long: its sender is told.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -175,6 +175,11 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
         let Some(inside) = inside else { return Self::no_host(own, pkt, cx) };
         if seen.hops <= 1 {
             IcmpError::TTL.ask(pkt);
+            return Ok(Next::IcmpError);
+        }
+        let mtu = || self.shared.mtu_to_host((inside.table, inside.address), cx.guard());
+        if let Some(longest) = too_long4(&seen, payload(pkt, &seen), (LEAST_MTU, mtu)) {
+            IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }
         let prefix = config.prefix(inside.table);

@@ -1,5 +1,6 @@
 //! `ip4-full-reassembly-feature`, `ip6-full-reassembly-feature`: put datagrams together. RFC 791, 3.2; RFC 8200, 4.5; RFC 5722.
 //! features of `ip4-unicast` -> **ip4-full-reassembly-feature** -> the next feature | ip4-icmp-error
+//! the end of a tunnel -> **ip6-full-reassembly-custom** -> ip6-lookup, and by it to the end of the tunnel
 //!
 //! A frame node, because it keeps packets, makes one of many, and gives packets to other threads. Fragments for this
 //! router come to the same node under the name `ip4-local-full-reassembly`, what other threads hand over to
@@ -41,7 +42,7 @@ impl<K: fmt::Display> fmt::Display for Trace<K> {
     }
 }
 
-/// The node that sees the whole of what is for this router; known once the graph is built.
+/// The node that sees the whole of what is for this router or for the end of a tunnel; known once the graph is built.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver(Arc<AtomicU32>);
 
@@ -61,7 +62,7 @@ impl Receiver {
 pub enum Origin {
     /// An arc, among packets that are none.
     Arc,
-    /// They are for this router.
+    /// They are for this router or the end of a tunnel.
     Local(Receiver),
     /// Another thread saw that this one owns them.
     Elsewhere,
