@@ -110,6 +110,7 @@ const LINES: &[&str] = &[
     "nat mss-clamping 1400",
     "set nat timeout udp 200 icmp 30",
     "set nat44 session limit 500",
+    "nat ipfix logging domain 3 src-port 4740",
     "nat44 forwarding enable",
     "set dhcp proxy server 192.0.2.9 src-address 192.0.2.1",
     "set dhcp proxy server 192.0.2.10 src-address 192.0.2.1 server-fib-id 7 rx-fib-id 7",

@@ -3,8 +3,10 @@
 
 pub mod counters;
 pub mod error;
+pub mod export;
 pub mod held;
 pub mod mapping;
+pub mod news;
 pub mod packet;
 pub mod pool;
 pub mod ports;

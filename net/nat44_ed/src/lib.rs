@@ -53,6 +53,7 @@ pub static MODULE: Module = Module {
     name: "nat44_ed",
     description: "NAT44, endpoint dependent",
     init,
+    start,
     commands: cli::COMMANDS,
     api: &[&api::API],
     features: &["nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-classify", "nat44-ed-in2out-output"],
@@ -69,6 +70,11 @@ fn capacity(control: &Control) -> Vec<Capacity> {
     let Some(most) = nat.most_sessions() else { return Vec::new() };
     let used = nat.counts().map_or(0, |counts| counts.values().sum());
     vec![Capacity::up_to("nat44-ed sessions", used, most, BYTES_EACH)]
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    control.processes()?.spawn("nat44-ed-log", control.get::<Nat44>()?.listen());
+    Ok(())
 }
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {

@@ -77,6 +77,9 @@ fn settings(nat: &Nat44, line: &mut impl FnMut(String)) {
     for (vrf, limit) in nat.limits() {
         line(format!("set nat44 session limit {limit} vrf {vrf}"));
     }
+    if let Some((domain, port)) = nat.ipfix() {
+        line(format!("nat ipfix logging domain {domain} src-port {port}"));
+    }
     for (table, routes) in nat.vrf_tables() {
         line(format!("nat44 vrf table add {table}"));
         for vrf in &routes {

@@ -71,6 +71,15 @@ pub fn tuple_of(key: &Ip4Flow) -> Tuple {
     Tuple { src: src.to_bits(), dst: dst.to_bits(), sport, dport }
 }
 
+/// What happened to a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// It was made.
+    Begins,
+    /// It is there no more.
+    Ends,
+}
+
 /// Why a session was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -110,6 +119,9 @@ pub struct Sessions {
     pub affinity: Affinity,
     /// Numbers nobody can guess.
     pub random: Random,
+    /// What happened since the main thread was told, while it is to be told.
+    events: Vec<(Event, Session)>,
+    is_listed: bool,
 }
 
 /// The tick of a moment.
@@ -128,6 +140,8 @@ impl Sessions {
             parcel: Vec::new(),
             affinity: Affinity::default(),
             random: Random::default(),
+            events: Vec::new(),
+            is_listed: false,
         }
     }
 
@@ -148,6 +162,23 @@ impl Sessions {
     /// All sessions end.
     pub fn close(&mut self) {
         *self = Sessions { random: std::mem::take(&mut self.random), ..Sessions::none() };
+    }
+
+    /// Has what happens kept for the main thread, or not.
+    pub fn set_listed(&mut self, on: bool) {
+        self.is_listed = on;
+    }
+
+    /// What happened since this was asked last.
+    pub fn take_events(&mut self) -> std::vec::Drain<'_, (Event, Session)> {
+        self.events.drain(..)
+    }
+
+    /// Packets that pass as they are have sessions of which nothing is told.
+    fn list(&mut self, event: Event, session: &Session) {
+        if self.is_listed && session.marks & Marks::BYPASS == 0 {
+            self.events.push((event, *session));
+        }
     }
 
     /// How many there are.
@@ -246,6 +277,7 @@ impl Sessions {
             }
         }
         *self.by_table.entry(session.inside_table).or_default() += 1;
+        self.list(Event::Begins, &session);
         Ok(first)
     }
 
@@ -261,14 +293,16 @@ impl Sessions {
         if let Some(count) = self.by_table.get_mut(&inside.table().number()) {
             *count = count.saturating_sub(1);
         }
-        Some(Session {
+        let session = Session {
             inside: tuple_of(&inside),
             inside_table: inside.table().number(),
             outside: there.to(),
             outside_table: outside.table().number(),
             protocol: inside.protocol(),
             marks: there.marks.0,
-        })
+        };
+        self.list(Event::Ends, &session);
+        Some(session)
     }
 
     /// Ends the session that a key names; whether there was one.
@@ -353,15 +387,21 @@ impl Sessions {
             }
             true
         });
+        // They go on elsewhere.
+        let is_listed = std::mem::take(&mut self.is_listed);
         for record in &all {
             self.end(record.session.inside_key());
         }
+        self.is_listed = is_listed;
         all
     }
 
     /// Takes in a session that another thread had. One whose tuples were given out meanwhile is lost.
     pub fn take_in(&mut self, record: &Record, now: Tick) {
-        let Ok(handle) = self.create(record.session, Time(now.0.saturating_mul(TICK))) else { return };
+        let is_listed = std::mem::take(&mut self.is_listed);
+        let made = self.create(record.session, Time(now.0.saturating_mul(TICK)));
+        self.is_listed = is_listed;
+        let Ok(handle) = made else { return };
         let Some(peer) = self.peer(handle) else { return };
         let Some(table) = self.table.as_mut() else { return };
         let (inside, outside) = record.states;

@@ -8,10 +8,27 @@ use shoal_infra::Published;
 use shoal_interface::{IfTable, MAX_INTERFACES};
 use shoal_ip4::Ip4IfTable;
 use shoal_nat44::counters::{PathCounters, set_gauge};
+use shoal_nat44::news::{Exhausted, NewsChannel};
 use shoal_nat44::reach::Reach;
 use shoal_reassembly::L4;
 
 use crate::config::Config;
+use crate::sessions::{Event, Session, Sessions};
+
+/// What a thread tells the main thread.
+#[derive(Clone, Copy, Debug)]
+pub enum Told {
+    /// Something happened to a session.
+    Session(Event, Session),
+    /// A packet could not be translated.
+    Exhausted(Exhausted),
+}
+
+impl From<Exhausted> for Told {
+    fn from(what: Exhausted) -> Self {
+        Told::Exhausted(what)
+    }
+}
 
 /// All counters.
 pub struct NatCounters {
@@ -64,6 +81,8 @@ pub struct Shared {
     pub addresses: Ip4IfTable,
     /// What the first fragment says.
     pub words: SlotKey<L4>,
+    /// What happens, for the main thread.
+    pub news: NewsChannel<Told>,
 }
 
 impl Shared {
@@ -76,9 +95,17 @@ impl Shared {
         reach: Reach,
         (interfaces, addresses): (IfTable, Ip4IfTable),
         words: SlotKey<L4>,
+        news: NewsChannel<Told>,
     ) -> io::Result<Self> {
         let counters = NatCounters::new(counters)?;
         let config = Published::new(Config::default());
-        Ok(Shared { config, counters, reach, interfaces, addresses, words })
+        Ok(Shared { config, counters, reach, interfaces, addresses, words, news })
+    }
+
+    /// Tells the main thread what happened to a thread's sessions. A main thread that is behind misses some.
+    pub fn pass_on(&self, sessions: &mut Sessions) {
+        for (event, session) in sessions.take_events() {
+            self.news.send(Told::Session(event, session));
+        }
     }
 }

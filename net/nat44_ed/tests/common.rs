@@ -43,7 +43,12 @@ pub fn bed_of(enable: Enable) -> Bed {
 
 /// Without NAT.
 pub fn plain() -> Bed {
-    Bed(NatBed::new(&[&shoal_reassembly::MODULE, &shoal_nat44_ed::MODULE]))
+    Bed(NatBed::new(&[
+        &shoal_reassembly::MODULE,
+        &shoal_syslog::MODULE,
+        &shoal_ipfix::MODULE,
+        &shoal_nat44_ed::MODULE,
+    ]))
 }
 
 impl Bed {

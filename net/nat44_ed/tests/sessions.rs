@@ -3,8 +3,9 @@
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 use shoal_nat44_ed::Enable;
 use shoal_nat44_ed::config::Timeouts;
+use shoal_syslog::{Sender, Syslog};
 
-use crate::common::{HOST, SHARED, bed, bed_of, packet, read, tuple};
+use crate::common::{Bed, HOST, SHARED, bed, bed_of, packet, read, tuple};
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
@@ -197,4 +198,44 @@ fn hosts_that_hit_every_port_take_bounded_work_and_memory() {
     assert_eq!(bed.outside.received().len(), 2000);
     assert_eq!(bed.sessions().len(), 2000);
     assert_eq!(bed.router.error("nat44-ed-in2out-slowpath", "maximum sessions exceeded"), 4000);
+}
+
+#[test]
+fn collectors_hear_when_sessions_begin_and_end() {
+    let mut bed = bed();
+    bed.share(SHARED);
+    let asked = tuple(("10.0.0.2", 5000), ("192.0.2.2", 80));
+    let lines = |bed: &mut Bed| {
+        bed.router.run();
+        let frames = bed.outside.received().into_iter().filter(|frame| frame[36..38] == [2, 2]);
+        frames.map(|frame| String::from_utf8(frame[42..].to_vec()).unwrap()).collect::<Vec<String>>()
+    };
+    let packet = packet((HOST, bed.inside.mac()), asked, TCP, SYN, 64, b"");
+    bed.send_inside(packet.clone());
+    assert_eq!(lines(&mut bed), [""; 0], "nothing asks for it");
+    bed.nat().clear_sessions().unwrap();
+    let sender = Sender::new("192.0.2.7".parse().unwrap(), "192.0.2.1".parse().unwrap());
+    bed.router.get::<Syslog>().set_sender(sender).unwrap();
+    bed.send_inside(packet.clone());
+    let wanted = |id: &str| {
+        let host = "IATYP=\"IPv4\" ISADDR=\"10.0.0.2\" ISPORT=\"5000\"";
+        let outside = format!("XATYP=\"IPv4\" XSADDR=\"{SHARED}\" XSPORT=\"5000\"");
+        let far = "PROTO=\"6\" XDADDR=\"192.0.2.2\" XDPORT=\"80\"";
+        format!("{id} [nsess SSUBIX=\"0\" SVLAN=\"0\" {host} {outside} {far}]")
+    };
+    let begins = lines(&mut bed);
+    assert!(begins.len() == 1 && begins[0].contains(&wanted("SADD")), "{begins:?}");
+    bed.send_inside(packet.clone());
+    assert_eq!(lines(&mut bed), [""; 0], "it is known");
+    // Ended by a command.
+    bed.nat().clear_sessions().unwrap();
+    let ends = lines(&mut bed);
+    assert!(ends.len() == 1 && ends[0].contains(&wanted("SDEL")), "{ends:?}");
+    // Ended by its timeout.
+    bed.nat().set_timeouts(Timeouts { tcp_transitory: 5, ..Timeouts::default() }).unwrap();
+    bed.send_inside(packet);
+    assert_eq!(lines(&mut bed).len(), 1);
+    bed.advance(30);
+    let ends = lines(&mut bed);
+    assert!(ends.len() == 1 && ends[0].contains(&wanted("SDEL")), "{ends:?}");
 }

@@ -2,19 +2,18 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use shoal_buffer::slot::SlotKey;
-use shoal_graph::clock::Time;
 use shoal_graph::counter::{Counters, Simple};
 use shoal_graph::process::Sender;
 use shoal_infra::Published;
 use shoal_interface::{IfTable, MAX_INTERFACES, SwIfIndex};
 use shoal_nat::Kind;
 use shoal_nat44::counters::{PathCounters, set_gauge};
+use shoal_nat44::news::{Exhausted, NewsChannel};
 use shoal_nat44::reach::Reach;
 use shoal_reassembly::L4;
-use shoal_syslog::{Gate, Severity};
+use shoal_syslog::Gate;
 
 use crate::blocks::BlockEvent;
 use crate::config::Config;
@@ -48,16 +47,10 @@ impl Told {
     }
 }
 
-/// What there was not enough of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exhausted {
-    /// Ports of shared addresses.
-    Ports,
-    /// Sessions of a worker.
-    Sessions {
-        /// There may be so many.
-        most: u32,
-    },
+impl From<Exhausted> for Told {
+    fn from(what: Exhausted) -> Self {
+        Told::Exhausted(what)
+    }
 }
 
 /// All counters.
@@ -134,12 +127,8 @@ pub struct Shared {
     pub interfaces: IfTable,
     /// What the first fragment says.
     pub words: SlotKey<L4>,
-    gate: Gate,
-    /// Whether another router, or a flow collector, is told.
-    listens: AtomicBool,
-    /// The second in which each kind of exhaustion was told last.
-    exhausted: [AtomicU64; 2],
-    tell: Sender<Told>,
+    /// What happens, for the main thread.
+    pub news: NewsChannel<Told>,
 }
 
 impl Shared {
@@ -155,10 +144,7 @@ impl Shared {
             reach,
             interfaces,
             words,
-            gate,
-            listens: AtomicBool::new(false),
-            exhausted: [const { AtomicU64::new(u64::MAX) }; 2],
-            tell,
+            news: NewsChannel::new(gate, tell),
         }))
     }
 
@@ -167,32 +153,14 @@ impl Shared {
         self.counters.set_totals(thread, sessions.len(), sessions.users.len());
     }
 
-    /// Whether anything but syslog is told what happens to sessions.
-    pub fn set_listens(&self, on: bool) {
-        self.listens.store(on, Ordering::Relaxed);
-    }
-
-    /// Tells the main thread that there was not enough of something: once a second.
-    pub fn tell_exhausted(&self, what: Exhausted, now: Time) {
-        if !self.listens.load(Ordering::Relaxed) {
-            return;
-        }
-        let [ports, sessions] = &self.exhausted;
-        let last = if what == Exhausted::Ports { ports } else { sessions };
-        let second = now.0 / 1_000_000_000;
-        if last.swap(second, Ordering::Relaxed) != second {
-            let _ = self.tell.try_send(Told::Exhausted(what));
-        }
-    }
-
     /// Tells the main thread what happened to a thread's sessions, if anything listens. A main thread that is behind misses some.
     pub fn pass_on(&self, thread: usize, sessions: &mut Sessions) {
         if sessions.events.is_empty() {
             return;
         }
-        let listens = self.listens.load(Ordering::Relaxed) || self.gate.passes(Severity::Informational);
-        for news in sessions.events.drain(..).filter(|_| listens) {
-            let _ = self.tell.try_send(Told::of(thread, news));
+        let are_wanted = self.news.are_wanted();
+        for news in sessions.events.drain(..).filter(|_| are_wanted) {
+            self.news.send(Told::of(thread, news));
         }
     }
 }

@@ -37,7 +37,7 @@ fn address(network: usize, host: usize) -> Ipv4Addr {
 fn world(superpath: bool) -> Twin {
     let mut modules = STACK.to_vec();
     modules.extend([&shoal_reassembly::MODULE, &shoal_rule::MODULE, &shoal_urpf::MODULE]);
-    modules.push(&shoal_nat44_ed::MODULE);
+    modules.extend([&shoal_syslog::MODULE, &shoal_ipfix::MODULE, &shoal_nat44_ed::MODULE]);
     let mut router = Router::new(&modules);
     router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
     let ports: Vec<Port> = (0..PORTS).map(|n| router.pg(n as u32)).collect();

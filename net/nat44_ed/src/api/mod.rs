@@ -27,6 +27,7 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::request::<settings::Nat44ForwardingEnableDisable>(),
         ApiMessage::request::<settings::NatSetTimeouts>(),
         ApiMessage::request::<settings::Nat44SetSessionLimit>(),
+        ApiMessage::request::<settings::NatIpfixEnableDisable>(),
         ApiMessage::request::<settings::Nat44ShowRunningConfig>(),
         ApiMessage::sent::<settings::Nat44ShowRunningConfigReply>(),
         ApiMessage::dump::<settings::NatWorkerDump>(),

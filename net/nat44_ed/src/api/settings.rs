@@ -135,11 +135,29 @@ impl Request for Nat44ShowRunningConfig {
             user_buckets: 0,
             translation_buckets: ((u64::from(sessions) * 2 / 5).max(1) as u32).next_power_of_two(),
             forwarding_enabled: nat.forwarding(),
-            ipfix_logging_enabled: false,
+            ipfix_logging_enabled: nat.ipfix().is_some(),
             timeouts: nat.timeouts().into(),
             log_level: NatLogLevel(0),
             flags: Nat44ConfigFlags(u8::from(on.is_some())),
         })
+    }
+}
+
+/// Tells IPFIX exporters of sessions, or does so no more.
+#[derive(Message)]
+#[message(request)]
+pub struct NatIpfixEnableDisable {
+    /// The observation domain; 0: 1.
+    pub domain_id: u32,
+    /// The port records come from; 0: 4739.
+    pub src_port: u16,
+    pub enable: bool,
+}
+
+impl Request for NatIpfixEnableDisable {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        let stream = self.enable.then_some((self.domain_id, self.src_port));
+        Ok(nat(call)?.set_ipfix(stream)?)
     }
 }
 

@@ -23,6 +23,7 @@ pub static COMMANDS: &[Command] = &[
     set::TIMEOUT,
     set::LIMIT,
     set::MSS,
+    set::IPFIX,
     set::VRF_TABLE,
     set::VRF_ROUTE,
     mapping::STATIC,

@@ -56,6 +56,14 @@ pub(super) const TIMEOUT: Command = Command::new(
 .examples(&["set nat timeout udp 120 icmp 30", "set nat timeout reset"])
 .doc("300 for UDP and protocols without ports, 7440 for established TCP connections, 240 for others, 60 for ICMP.");
 
+pub(super) const IPFIX: Command = Command::new(
+    "nat ipfix logging [domain <domain:u32>] [src-port <src-port:u16>] [disable]",
+    "Send a record of each session to flow collectors",
+    ipfix,
+)
+.examples(&["nat ipfix logging domain 1", "nat ipfix logging disable"])
+.doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left.");
+
 pub(super) const LIMIT: Command = Command::new(
     "set nat44 session limit <limit:u32> [vrf <vrf:u32>]",
     "Limit the sessions of a VRF's hosts",
@@ -161,6 +169,12 @@ fn timeout(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn limit(control: &Control, args: &Args) -> Result<Output, CliError> {
     nat(control)?.set_limit(args.or("vrf", 0)?, args.get("limit")?).map_err(refused)?;
+    Ok(Output::none())
+}
+
+fn ipfix(control: &Control, args: &Args) -> Result<Output, CliError> {
+    let stream = (args.or("domain", 0)?, args.or("src-port", 0)?);
+    nat(control)?.set_ipfix((!args.has("disable")).then_some(stream)).map_err(refused)?;
     Ok(Output::none())
 }
 

@@ -33,7 +33,9 @@ impl Kept for Sessions {
 
     fn expire(&mut self, shared: &Shared, cx: &mut FrameCx<'_>) {
         let config = shared.config.load(cx.guard());
+        self.set_listed(shared.news.are_wanted());
         if Sessions::expire(self, &config.timeouts, cx.now()) > 0 {
+            shared.pass_on(self);
             self.count(shared, cx.thread());
         }
     }

@@ -2,6 +2,7 @@
 
 mod interfaces;
 mod keeping;
+mod log;
 mod mappings;
 mod pool;
 mod sessions;
@@ -22,25 +23,32 @@ use std::sync::Arc;
 
 use shoal_adj::{Adjacencies, Family};
 use shoal_fib::{Fib, FibTables, ProxyRoutes};
+use shoal_graph::process::{Receiver, channel};
 use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
+use shoal_ipfix::Ipfix;
 use shoal_module::{Control, InitError};
+use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
+use shoal_nat44::news::NewsChannel;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
 use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
+use shoal_syslog::Syslog;
 
 use crate::config::Config;
 use crate::error::{In2outError, Out2inError};
 use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
-use crate::shared::Shared;
+use crate::shared::{Shared, Told};
 use mappings::Static;
 
+/// What threads may tell before the main thread hears it.
+const WAITING: usize = 1 << 12;
 /// Shallow reassembly, which comes first.
 const SV: &[&str] = &["ip4-sv-reassembly-feature"];
 const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
@@ -71,6 +79,9 @@ pub struct Nat44 {
     keeping: StateKey<Keeping>,
     held: HeldTables,
     state: RefCell<State>,
+    syslog: Rc<Syslog>,
+    told: Receiver<Told>,
+    export: Export,
 }
 
 /// Adds the nodes.
@@ -108,11 +119,14 @@ impl Nat44 {
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let adjacencies = control.get::<Adjacencies>()?.table();
         let of_interfaces = (interfaces.table(), ip4.table());
+        let syslog = control.get::<Syslog>()?;
+        let (tell, told) = channel(WAITING);
         let shared = Shared::new(
             graph.counters(),
             Reach::new(tables, adjacencies),
             of_interfaces,
             reassembly.words(),
+            NewsChannel::new(syslog.gate(), tell),
         )?;
         let shared = Arc::new(shared);
         let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
@@ -131,6 +145,9 @@ impl Nat44 {
             shared,
             keeping,
             state: RefCell::default(),
+            syslog,
+            told,
+            export: Export::new(control.get::<Ipfix>()?),
         });
         let weak = Rc::downgrade(&nat);
         interfaces.subscribe(move |_, event| {

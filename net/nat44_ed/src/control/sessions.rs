@@ -8,7 +8,7 @@ use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
-use crate::sessions::{Record, key, tick};
+use crate::sessions::{Record, Sessions, key, tick};
 use crate::way::Marks;
 use shoal_nat44::mapping::Mapping;
 
@@ -148,11 +148,8 @@ impl Nat44 {
         let table = self.fib.index_of(Family::Ip4, vrf).map_err(|_| NatError::NoSession)?.0;
         let tuple = Tuple { src: address.to_bits(), dst: other.to_bits(), sport: port, dport: other_port };
         let keys = [tuple, tuple.reversed()].map(|tuple| key(tuple, protocol, table));
-        let ended = self
-            .graph
-            .on_every_state(&self.keeping, move |_, sessions| keys.iter().any(|key| sessions.end(*key)))?;
-        self.renew_counts()?;
-        if ended.values().any(|ended| *ended) { Ok(()) } else { Err(NatError::NoSession) }
+        let ended = self.change(move |sessions| usize::from(keys.iter().any(|key| sessions.end(*key))))?;
+        if ended > 0 { Ok(()) } else { Err(NatError::NoSession) }
     }
 
     /// Ends all sessions.
@@ -164,20 +161,34 @@ impl Nat44 {
         self.retain(|_| false)
     }
 
-    fn renew_counts(&self) -> Result<(), NatError> {
-        for (thread, count) in self.counts()? {
-            self.shared.counters.set_sessions(thread, count);
-        }
-        Ok(())
-    }
-
     /// Ends sessions that `stays` does not keep.
     fn retain(
         &self,
         stays: impl Fn(&crate::sessions::Session) -> bool + Clone + Send + 'static,
     ) -> Result<(), NatError> {
-        self.graph.on_every_state(&self.keeping, move |_, sessions| sessions.retain(&stays))?;
-        self.renew_counts()
+        self.change(move |sessions| sessions.retain(&stays)).map(drop)
+    }
+
+    /// Has every thread change its sessions, and tells what happened to them; how many that were.
+    fn change(
+        &self,
+        change: impl Fn(&mut Sessions) -> usize + Clone + Send + 'static,
+    ) -> Result<usize, NatError> {
+        let are_wanted = self.shared.news.are_wanted();
+        let done = self.graph.on_every_state(&self.keeping, move |_, sessions| {
+            sessions.set_listed(are_wanted);
+            let done = change(sessions);
+            (done, sessions.len(), sessions.take_events().collect::<Vec<_>>())
+        })?;
+        let mut all = 0;
+        for (thread, (done, count, events)) in done {
+            all += done;
+            self.shared.counters.set_sessions(thread, count);
+            for (event, session) in events {
+                self.log(event, &session);
+            }
+        }
+        Ok(all)
     }
 
     pub(super) fn end_bypasses(&self) -> Result<(), NatError> {

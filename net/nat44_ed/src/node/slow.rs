@@ -9,6 +9,7 @@ use shoal_graph::{ErrorCounters, FrameCx, NextNodes, NodeIndex, StatefulFrameNod
 use shoal_ip4::IcmpError;
 use shoal_nat::{Kind, Seen};
 use shoal_nat44::counters::PathCounters;
+use shoal_nat44::news::Exhausted;
 
 use super::fast::{OUT2IN, OUTPUT};
 use super::trace::SlowTrace;
@@ -111,9 +112,20 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
             }
             Err(why) => {
                 self.counters().drop(cx.thread(), interface);
+                self.tell(why, config, cx);
                 cx.drop(buffer, E::of(why));
             }
         }
+    }
+
+    /// Collectors hear what there was not enough of.
+    fn tell(&self, why: Why, config: &Config, cx: &FrameCx<'_>) {
+        let what = match why {
+            Why::OutOfPorts => Exhausted::Ports,
+            Why::MaxSessions => Exhausted::Sessions { most: config.sessions },
+            _ => return,
+        };
+        self.shared.news.exhausted(what, cx.now());
     }
 
     fn judge(
@@ -224,7 +236,9 @@ impl<const WAY: u8, E: Reasons + 'static> StatefulFrameNode for Slow<WAY, E> {
 
     fn frame(&self, sessions: &mut Sessions, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let config = self.shared.config.load(cx.guard());
+        sessions.set_listed(self.shared.news.are_wanted());
         frame.drain().for_each(|buffer| self.one(buffer, sessions, config, cx));
+        self.shared.pass_on(sessions);
         self.shared.counters.set_sessions(cx.thread(), sessions.len());
     }
 }

@@ -39,13 +39,13 @@ impl Nat44Ei {
                 self.syslog.send(block_message(self.vrf_of_table(block.host.1), block));
                 self.export_block(block);
             }
-            Told::Exhausted(what) => self.export_exhausted(*what),
+            Told::Exhausted(what) => self.export.exhausted(*what),
         }
     }
 
     /// Whether threads tell what happens.
     pub(super) fn renew_listening(&self) {
-        self.shared.set_listens(self.replicates() || self.ipfix().is_some());
+        self.shared.news.set_listens(self.replicates() || self.ipfix().is_some());
     }
 }
 

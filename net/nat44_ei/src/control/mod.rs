@@ -28,8 +28,9 @@ use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
-use shoal_ipfix::Ipfix;
+use shoal_ipfix::{Ipfix, ReportKey};
 use shoal_module::{Control, InitError};
+use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
@@ -37,7 +38,6 @@ use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 
-use self::ipfix::Export;
 use crate::config::{AddressFilter, Config};
 use crate::keeping::Keeping;
 use crate::node::fast::{BOTH, Fast, HAIRPIN, IN2OUT, OUT2IN, OUTPUT};
@@ -82,7 +82,9 @@ pub struct Nat44Ei {
     told: Receiver<Told>,
     replication: Replication,
     ipfix: Rc<Ipfix>,
-    export: Cell<Option<Export>>,
+    export: Export,
+    /// Records of blocks of ports.
+    blocks: Cell<Option<ReportKey>>,
     queue_length: Cell<u32>,
 }
 
@@ -147,7 +149,8 @@ impl Nat44Ei {
             told,
             replication,
             ipfix: control.get::<Ipfix>()?,
-            export: Cell::new(None),
+            export: Export::new(control.get::<Ipfix>()?),
+            blocks: Cell::new(None),
             queue_length: Cell::new(QUEUE_LENGTH),
         });
         let weak = Rc::downgrade(&nat);

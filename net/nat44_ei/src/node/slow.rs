@@ -9,6 +9,7 @@ use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
 use shoal_nat::{Kind, Seen};
+use shoal_nat44::news::Exhausted;
 use shoal_nat44::packet::{Ticket, front, is_expiring, seen, table};
 
 use super::Trace;
@@ -18,7 +19,7 @@ use crate::config::{Config, Mode};
 use crate::error::Error;
 use crate::keeping::Keeping;
 use crate::sessions::Sessions;
-use crate::shared::{Exhausted, Shared};
+use crate::shared::Shared;
 
 /// Where a packet may go, beside the next feature.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +72,10 @@ impl<const WAY: u8> Slow<WAY> {
             Err(why) => {
                 match why {
                     Error::CannotCreateUser => self.shared.counters.limit_reached(cx.thread()),
-                    Error::OutOfPorts => self.shared.tell_exhausted(Exhausted::Ports, cx.now()),
+                    Error::OutOfPorts => self.shared.news.exhausted(Exhausted::Ports, cx.now()),
                     Error::MaxSessions => {
                         let most = config.sessions;
-                        self.shared.tell_exhausted(Exhausted::Sessions { most }, cx.now());
+                        self.shared.news.exhausted(Exhausted::Sessions { most }, cx.now());
                     }
                     _ => {}
                 }
