@@ -49,9 +49,9 @@ impl<T: From<Exhausted>> NewsChannel<T> {
         self.listens.load(Ordering::Relaxed) || self.gate.passes(Severity::Informational)
     }
 
-    /// Tells something.
-    pub fn send(&self, told: T) {
-        let _ = self.tell.try_send(told);
+    /// Tells something; whether there was room.
+    pub fn send(&self, told: T) -> bool {
+        self.tell.try_send(told).is_ok()
     }
 
     /// Tells that there was not enough of something: once a second.

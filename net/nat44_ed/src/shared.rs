@@ -22,6 +22,8 @@ pub enum Told {
     Session(Event, Session),
     /// A packet could not be translated.
     Exhausted(Exhausted),
+    /// The main thread itself has ended sessions: they wait for it in a list of their own.
+    Ended,
 }
 
 impl From<Exhausted> for Told {

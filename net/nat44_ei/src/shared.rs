@@ -35,6 +35,8 @@ pub enum Told {
     Block(BlockEvent),
     /// A packet could not be translated.
     Exhausted(Exhausted),
+    /// A command has changed sessions: what happened to them waits in a list of its own.
+    Changed,
 }
 
 impl Told {

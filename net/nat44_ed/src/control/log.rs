@@ -19,13 +19,37 @@ impl Nat44 {
             match told {
                 Told::Session(event, session) => self.log(event, &session),
                 Told::Exhausted(what) => self.export.exhausted(what),
+                Told::Ended => {
+                    // A command may end millions.
+                    while let Some((event, session)) = self.next_ended() {
+                        self.log(event, &session);
+                        pace.give_way().await;
+                    }
+                }
             }
             pace.give_way().await;
         }
     }
 
+    fn next_ended(&self) -> Option<(Event, Session)> {
+        self.ended.borrow_mut().pop_front()
+    }
+
+    /// Has sessions told of that a command has ended, after what threads have told before.
+    pub(super) fn log_later(&self, events: Vec<(Event, Session)>) {
+        if events.is_empty() {
+            return;
+        }
+        self.ended.borrow_mut().extend(events);
+        if !self.shared.news.send(Told::Ended) {
+            while let Some((event, session)) = self.next_ended() {
+                self.log(event, &session);
+            }
+        }
+    }
+
     /// Tells what happened to a session.
-    pub(super) fn log(&self, event: Event, session: &Session) {
+    fn log(&self, event: Event, session: &Session) {
         let vrf = self.vrf_of_table(session.inside_table);
         self.syslog.send(message(event, vrf, session));
         let Session { inside, outside, protocol, .. } = *session;

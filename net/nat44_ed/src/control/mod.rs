@@ -17,7 +17,7 @@ pub use settings::Enable;
 pub use shoal_nat44::NatError;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -44,6 +44,7 @@ use crate::error::{In2outError, Out2inError};
 use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
+use crate::sessions::{Event as SessionEvent, Session};
 use crate::shared::{Shared, Told};
 use mappings::Static;
 
@@ -81,6 +82,8 @@ pub struct Nat44 {
     state: RefCell<State>,
     syslog: Rc<Syslog>,
     told: Receiver<Told>,
+    /// Sessions that commands have ended, of which collectors are still to be told.
+    ended: RefCell<VecDeque<(SessionEvent, Session)>>,
     export: Export,
 }
 
@@ -147,6 +150,7 @@ impl Nat44 {
             state: RefCell::default(),
             syslog,
             told,
+            ended: RefCell::default(),
             export: Export::new(control.get::<Ipfix>()?),
         });
         let weak = Rc::downgrade(&nat);

@@ -184,9 +184,7 @@ impl Nat44 {
         for (thread, (done, count, events)) in done {
             all += done;
             self.shared.counters.set_sessions(thread, count);
-            for (event, session) in events {
-                self.log(event, &session);
-            }
+            self.log_later(events);
         }
         Ok(all)
     }

@@ -16,6 +16,13 @@ impl Nat44Ei {
     pub(crate) async fn listen(self: Rc<Self>) {
         let pace = shoal_module::cli::Pace::default();
         while let Ok(told) = self.told.recv().await {
+            if matches!(told, Told::Changed) {
+                // A command may end millions.
+                while let Some(told) = self.next_changed() {
+                    self.pass(&told);
+                    pace.give_way().await;
+                }
+            }
             self.pass(&told);
             pace.give_way().await;
         }
@@ -40,6 +47,26 @@ impl Nat44Ei {
                 self.export_block(block);
             }
             Told::Exhausted(what) => self.export.exhausted(*what),
+            Told::Changed => {
+                while let Some(told) = self.next_changed() {
+                    self.pass(&told);
+                }
+            }
+        }
+    }
+
+    fn next_changed(&self) -> Option<Told> {
+        self.changed.borrow_mut().pop_front()
+    }
+
+    /// Passes on what a command has done to sessions, after what threads have told before.
+    pub(super) fn pass_later(&self, all: impl Iterator<Item = Told>) {
+        if !self.shared.news.are_wanted() {
+            return;
+        }
+        self.changed.borrow_mut().extend(all);
+        if !self.changed.borrow().is_empty() && !self.shared.news.send(Told::Changed) {
+            self.pass(&Told::Changed);
         }
     }
 

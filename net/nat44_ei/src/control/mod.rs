@@ -18,7 +18,7 @@ pub use shoal_nat::{Side, Sides};
 pub use shoal_nat44::NatError;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -80,6 +80,8 @@ pub struct Nat44Ei {
     held: HeldTables,
     state: RefCell<State>,
     told: Receiver<Told>,
+    /// What commands have done to sessions and is still to be passed on.
+    changed: RefCell<VecDeque<Told>>,
     replication: Replication,
     ipfix: Rc<Ipfix>,
     export: Export,
@@ -147,6 +149,7 @@ impl Nat44Ei {
             keeping,
             state: RefCell::default(),
             told,
+            changed: RefCell::default(),
             replication,
             ipfix: control.get::<Ipfix>()?,
             export: Export::new(control.get::<Ipfix>()?),

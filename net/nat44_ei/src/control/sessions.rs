@@ -197,9 +197,7 @@ impl Nat44Ei {
         for (thread, (done, sessions, users, events)) in done {
             all += done;
             self.shared.counters.set_totals(thread, sessions, users);
-            for news in events {
-                self.pass(&Told::of(thread, news));
-            }
+            self.pass_later(events.into_iter().map(|news| Told::of(thread, news)));
         }
         Ok(all)
     }
