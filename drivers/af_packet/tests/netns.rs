@@ -455,6 +455,8 @@ fn a_watch_reports_every_change_in_order() {
         return;
     }
     let ns = veth("watch");
+    // Linux says a moment later that a link runs.
+    assert!(wait_for(5 * SECOND, || ns.inside(|| Link::by_name("va").unwrap().running)));
     let mut watch = ns.inside(|| LinkWatch::open().unwrap());
     assert_eq!(watch.links().filter(|l| l.kind.as_deref() == Some("veth")).count(), 2);
     let a = watch.links().find(|l| l.name == "va").unwrap().clone();
