@@ -286,7 +286,7 @@ fn told(error: &[u8]) -> (u8, u8, u32, &[u8]) {
 fn senders_of_packets_that_are_too_long_for_the_other_side_hear_of_it_in_their_own_protocol() {
     let mut bed = bed();
     let set = |bed: &Bed, port: &Port, layer, mtu| {
-        bed.router.interfaces().set_mtu(port.index(), layer, mtu).unwrap()
+        bed.router.interfaces().set_mtu(port.index(), layer, mtu).unwrap();
     };
     set(&bed, &bed.access, shoal_interface::MtuLayer::Ip6, 1400);
     let port = word(&bed.out(2, UDP).unwrap(), 20);
