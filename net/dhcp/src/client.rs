@@ -69,7 +69,7 @@ pub struct Machine {
     pub state: State,
     /// What its questions and their answers are known by.
     pub transaction: u32,
-    /// What was offered, and by whom.
+    /// What was offered, and the server that offered it.
     pub offered: Option<(Ipv4Addr, Ipv4Addr)>,
     /// What it has.
     pub lease: Option<Lease>,

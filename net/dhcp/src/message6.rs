@@ -67,7 +67,7 @@ impl Forward<'_> {
 /// A server's answer to a relay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply<'a> {
-    /// To whom it goes.
+    /// The receiver's address.
     pub peer: Ipv6Addr,
     /// What the interface is known by.
     pub interface: [u8; 4],

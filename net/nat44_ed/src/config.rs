@@ -33,7 +33,7 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Sessions of a worker at most.
     pub sessions: u32,
-    /// The table of hosts, where nothing else is said.
+    /// The table of hosts by default.
     pub inside_table: u32,
     /// Sessions of one inside table and worker at most.
     pub limits: BTreeMap<u32, u32>,

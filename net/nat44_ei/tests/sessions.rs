@@ -29,7 +29,7 @@ fn a_port_of_a_host_has_one_outside_port_for_all_remote_hosts() {
         let other = tuple(("10.0.0.2", 5000), ("192.0.2.3", dport));
         let again = read(&bed.out(other, protocol, first).unwrap());
         assert_eq!((again.src, again.sport, again.dst), (to.src, to.sport, other.dst));
-        // REQ-8, endpoint-independent filtering: from whom it comes does not matter.
+        // REQ-8, endpoint-independent filtering: the sender does not matter.
         for (src, sport) in [("192.0.2.2", dport), ("192.0.2.9", 9)] {
             let sport = if protocol == ICMP { to.sport } else { sport };
             let back = tuple((src, sport), (SHARED, to.sport));
