@@ -1,8 +1,10 @@
 //! Static mappings: which address and port outside leads to which inside.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use shoal_interface::SwIfIndex;
+use shoal_message::InterfaceIndex;
 use shoal_nat::Shards;
 
 /// Whether the outside host is hidden from the inside one.
@@ -39,6 +41,24 @@ pub enum External {
     Address(u32),
     /// It is the interface's first.
     Interface(SwIfIndex),
+}
+
+impl External {
+    /// As messages say it: the interface's, if one is named.
+    pub fn of_message(address: Ipv4Addr, interface: InterfaceIndex) -> Self {
+        match interface {
+            InterfaceIndex::NONE => External::Address(address.to_bits()),
+            InterfaceIndex(interface) => External::Interface(SwIfIndex(interface)),
+        }
+    }
+
+    /// The interface, as messages say it.
+    pub fn interface(self) -> InterfaceIndex {
+        match self {
+            External::Interface(SwIfIndex(interface)) => InterfaceIndex(interface),
+            External::Address(_) => InterfaceIndex::NONE,
+        }
+    }
 }
 
 /// A mapping.

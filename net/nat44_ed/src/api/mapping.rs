@@ -2,21 +2,12 @@
 
 use std::net::Ipv4Addr;
 
-use shoal_interface::SwIfIndex;
 use shoal_message::{Count, InterfaceIndex, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
 
 use super::{ADDR_ONLY, NatConfigFlags, OUT2IN_ONLY, all, nat, of_twice, vrf};
 use crate::{Balanced, Nat44, Spec};
 use shoal_nat44::mapping::{External, Twice};
-
-fn external(address: Ipv4Addr, interface: InterfaceIndex) -> External {
-    if interface == InterfaceIndex::NONE {
-        External::Address(address.to_bits())
-    } else {
-        External::Interface(SwIfIndex(interface.0))
-    }
-}
 
 fn set(call: &Call, spec: Spec, on: bool) -> Result<(), Retval> {
     let nat = nat(call)?;
@@ -84,7 +75,7 @@ impl Request for Nat44AddDelStaticMappingV2 {
         let spec = Spec {
             local: self.local_ip_address,
             local_port: port(self.local_port),
-            external: external(self.external_ip_address, self.external_sw_if_index),
+            external: External::of_message(self.external_ip_address, self.external_sw_if_index),
             external_port: port(self.external_port),
             protocol: if address_only { 0 } else { self.protocol },
             vrf: vrf(self.vrf_id),
@@ -123,13 +114,6 @@ fn singles(nat: &Nat44, identity: bool) -> Vec<(Spec, Option<Ipv4Addr>)> {
     nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect()
 }
 
-fn interface_of(spec: &Spec) -> InterfaceIndex {
-    match spec.external {
-        External::Interface(interface) => InterfaceIndex(interface.0),
-        External::Address(_) => InterfaceIndex::NONE,
-    }
-}
-
 fn flags_of(spec: &Spec) -> NatConfigFlags {
     let only = if spec.out2in_only { OUT2IN_ONLY } else { 0 };
     let address = if spec.is_address_only() { ADDR_ONLY } else { 0 };
@@ -145,7 +129,7 @@ impl Dump for Nat44StaticMappingDump {
             protocol: spec.protocol,
             local_port: spec.local_port,
             external_port: spec.external_port,
-            external_sw_if_index: interface_of(&spec),
+            external_sw_if_index: spec.external.interface(),
             vrf_id: spec.vrf.unwrap_or(u32::MAX),
             tag: Text::from(spec.tag.as_str()),
         })
@@ -173,7 +157,7 @@ impl Request for Nat44AddDelIdentityMapping {
         let spec = Spec {
             local: self.ip_address,
             local_port: port,
-            external: external(self.ip_address, self.sw_if_index),
+            external: External::of_message(self.ip_address, self.sw_if_index),
             external_port: port,
             protocol: if address_only { 0 } else { self.protocol },
             vrf: vrf(self.vrf_id),
@@ -212,7 +196,7 @@ impl Dump for Nat44IdentityMappingDump {
             ip_address: address.unwrap_or(spec.local),
             protocol: spec.protocol,
             port: spec.local_port,
-            sw_if_index: interface_of(&spec),
+            sw_if_index: spec.external.interface(),
             vrf_id: spec.vrf.unwrap_or(u32::MAX),
             tag: Text::from(spec.tag.as_str()),
         })

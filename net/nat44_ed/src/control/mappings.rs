@@ -21,7 +21,7 @@ pub struct Spec {
     pub external_port: u16,
     /// The protocol; 0 for whole addresses.
     pub protocol: u8,
-    /// The VRF of the host; `None`: that of hosts where nothing else is said.
+    /// The VRF of the host; `None`: that of hosts by default.
     pub vrf: Option<u32>,
     /// Whether the outside host is hidden.
     pub twice: Twice,

@@ -10,9 +10,9 @@ use crate::sessions::LONGEST;
 /// How NAT is switched on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enable {
-    /// The VRF of hosts, where nothing else is said.
+    /// The VRF of hosts by default.
     pub inside_vrf: u32,
-    /// The VRF of the world, where nothing else is said.
+    /// The VRF of the world by default.
     pub outside_vrf: u32,
     /// Sessions of a worker at most; 0: [`Enable::SESSIONS`].
     pub sessions: u32,

@@ -2,21 +2,12 @@
 
 use std::net::Ipv4Addr;
 
-use shoal_interface::SwIfIndex;
 use shoal_message::{InterfaceIndex, Message, Retval, Text};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat44::mapping::External;
 
 use super::{Nat44EiConfigFlags, all, nat, vrf};
 use crate::{Nat44Ei, Spec};
-
-fn external(address: Ipv4Addr, interface: InterfaceIndex) -> External {
-    if interface == InterfaceIndex::NONE {
-        External::Address(address.to_bits())
-    } else {
-        External::Interface(SwIfIndex(interface.0))
-    }
-}
 
 fn set(call: &Call, spec: Spec, on: bool) -> Result<(), Retval> {
     let nat = nat(call)?;
@@ -46,7 +37,7 @@ impl Request for Nat44EiAddDelStaticMapping {
         let spec = Spec {
             local: self.local_ip_address,
             local_port: port(self.local_port),
-            external: external(self.external_ip_address, self.external_sw_if_index),
+            external: External::of_message(self.external_ip_address, self.external_sw_if_index),
             external_port: port(self.external_port),
             protocol: if whole { 0 } else { self.protocol },
             vrf: vrf(self.vrf_id),
@@ -82,13 +73,6 @@ fn some(nat: &Nat44Ei, identity: bool) -> Vec<(Spec, Option<Ipv4Addr>)> {
     nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect()
 }
 
-fn interface_of(spec: &Spec) -> InterfaceIndex {
-    match spec.external {
-        External::Interface(interface) => InterfaceIndex(interface.0),
-        External::Address(_) => InterfaceIndex::NONE,
-    }
-}
-
 fn flags_of(spec: &Spec) -> Nat44EiConfigFlags {
     Nat44EiConfigFlags(if spec.is_address_only() { Nat44EiConfigFlags::ADDR_ONLY } else { 0 })
 }
@@ -103,7 +87,11 @@ impl Dump for Nat44EiStaticMappingDump {
             local_port: spec.local_port,
             external_port: spec.external_port,
             // A mapping whose address is known shows the address.
-            external_sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { interface_of(&spec) },
+            external_sw_if_index: if address.is_some() {
+                InterfaceIndex::NONE
+            } else {
+                spec.external.interface()
+            },
             vrf_id: spec.vrf.unwrap_or(u32::MAX),
             tag: Text::from(spec.tag.as_str()),
         })
@@ -131,7 +119,7 @@ impl Request for Nat44EiAddDelIdentityMapping {
         let spec = Spec {
             local: self.ip_address,
             local_port: port,
-            external: external(self.ip_address, self.sw_if_index),
+            external: External::of_message(self.ip_address, self.sw_if_index),
             external_port: port,
             protocol: if whole { 0 } else { self.protocol },
             vrf: vrf(self.vrf_id),
@@ -167,7 +155,7 @@ impl Dump for Nat44EiIdentityMappingDump {
             ip_address: address.unwrap_or(spec.local),
             protocol: spec.protocol,
             port: spec.local_port,
-            sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { interface_of(&spec) },
+            sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { spec.external.interface() },
             vrf_id: spec.vrf.unwrap_or(u32::MAX),
             tag: Text::from(spec.tag.as_str()),
         })
