@@ -231,6 +231,11 @@ impl Meta {
         self.fib = fib.map_or(0, |fib| u16::try_from(fib.0.saturating_add(1)).unwrap_or(0));
     }
 
+    /// Of a [`Flags::GSO`] packet: bytes behind the network headers of each piece into which a device cuts it.
+    pub fn gso_piece(&self) -> Option<usize> {
+        self.flags.has(Flags::GSO).then(|| usize::from(self.gso_header) + usize::from(self.gso_size))
+    }
+
     /// The packet begins again as one that an interface has just received: nothing is known of where it goes.
     #[inline(always)]
     pub fn received_by(&mut self, rx: SwIfIndex) {

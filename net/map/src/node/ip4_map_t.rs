@@ -11,7 +11,7 @@ use shoal_ip4::IcmpError;
 use shoal_translate46::{Ends, How, Kind, LEAST_MTU, Seen, Sum, carried4, error_to6, to6, too_long4};
 
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
-use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, payload, replace};
+use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -99,8 +99,9 @@ impl PacketNode for Ip4MapT {
         }
         let hop = config.settings.ip6_next_hop.map(IpAddr::from);
         let of_domain = Some(domain.parameters.mtu).filter(|mtu| *mtu > 0).unwrap_or(u16::MAX);
+        let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu(hop.unwrap_or(customer.into()), cx.guard()).min(of_domain);
-        if let Some(longest) = too_long4(&seen, payload(pkt, &seen), (LEAST_MTU.min(of_domain), mtu)) {
+        if let Some(longest) = too_long4(&seen, payload, (LEAST_MTU.min(of_domain), mtu)) {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }

@@ -12,7 +12,7 @@ use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried6, error_to4, read6, 
 use shoal_wire::Ip6Header;
 
 use super::ip4_map::ICMP_HEADER;
-use super::{Error, RX, Shared, Trace, clamp, class, is_genuine, is_tcp, later, payload, replace};
+use super::{Error, RX, Shared, Trace, clamp, class, is_genuine, is_tcp, later, replace};
 use crate::config::Settings;
 use crate::domain::Domain;
 
@@ -151,9 +151,10 @@ impl PacketNode for Ip6MapT {
         };
         let hop = settings.ip4_next_hop.map(IpAddr::from);
         let far = || hop.unwrap_or(domain.of_internet(seen.ends.dst).into());
+        let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu(far(), cx.guard());
         if carried.is_none()
-            && let Some(longest) = too_long6(&seen, payload(pkt, &seen), mtu)
+            && let Some(longest) = too_long6(&seen, payload, mtu)
         {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);

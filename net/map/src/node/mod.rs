@@ -156,13 +156,6 @@ pub struct Trace {
     pub port: u16,
 }
 
-/// Bytes behind the IP header of what leaves in one piece: of the packet, or of the pieces into which a device cuts it.
-pub(crate) fn payload<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> usize {
-    let meta = pkt.meta();
-    let of_pieces = usize::from(meta.gso_header) + usize::from(meta.gso_size);
-    if pkt.flags().has(Flags::GSO) { of_pieces } else { seen.payload.into() }
-}
-
 /// The class of a packet that leaves.
 pub(crate) fn class(settings: &Settings, class: u8) -> u8 {
     if settings.tc_copy { class } else { settings.tc_class }

@@ -16,7 +16,7 @@ use shoal_nat::Kind;
 use shoal_translate46::{Ends, Head, Prefix64, Seen, carried6, error_to4, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{Error, ICMP_HEADER, Trace, how, payload, protocol, remote, replace, tcp_flags, trim, whole};
+use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
 use crate::sessions::{Record, Remote, Sessions};
@@ -169,8 +169,9 @@ impl<const SLOW: bool> In2out<SLOW> {
             return Ok(next);
         }
         let far = prefix.extract(dst);
+        let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu_to_internet(far, cx.guard());
-        if let Some(longest) = too_long6(&seen, payload(pkt, &seen), mtu) {
+        if let Some(longest) = too_long6(&seen, payload, mtu) {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }

@@ -131,13 +131,6 @@ pub(crate) fn tcp_flags<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> u8 {
     if here { pkt.data().get(at).copied().unwrap_or(0) } else { 0 }
 }
 
-/// Bytes behind the IP header of what leaves in one piece: of the packet, or of the pieces into which a device cuts it.
-pub(crate) fn payload<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> usize {
-    let meta = pkt.meta();
-    let of_pieces = usize::from(meta.gso_header) + usize::from(meta.gso_size);
-    if pkt.flags().has(Flags::GSO) { of_pieces } else { seen.payload.into() }
-}
-
 /// The protocol by which bindings are found: that of IPv4.
 pub(crate) fn protocol<A>(seen: &Seen<A>) -> u8 {
     if seen.protocol == shoal_translate46::ICMP6 { shoal_nat::tuple::ICMP } else { seen.protocol }

@@ -14,7 +14,7 @@ use shoal_nat::Kind;
 use shoal_translate46::{Ends, Head, How, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4};
 use shoal_wire::Ip4Header;
 
-use super::{Error, ICMP_HEADER, Trace, how, payload, protocol, remote, replace, tcp_flags, trim, whole};
+use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
 use crate::keeping::Keeping;
 use crate::sessions::{Record, Remote, Sessions};
@@ -177,8 +177,9 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
+        let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu_to_host((inside.table, inside.address), cx.guard());
-        if let Some(longest) = too_long4(&seen, payload(pkt, &seen), (LEAST_MTU, mtu)) {
+        if let Some(longest) = too_long4(&seen, payload, (LEAST_MTU, mtu)) {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }
