@@ -115,7 +115,13 @@ impl Config {
     }
 
     /// Whether an address is a shared one, or a mapping's.
+    #[inline(always)]
     pub fn is_known(&self, address: u32, port: u16, protocol: u8) -> bool {
+        self.known.may_have(address) && self.is_listed(address, port, protocol)
+    }
+
+    #[cold]
+    fn is_listed(&self, address: u32, port: u16, protocol: u8) -> bool {
         self.is_pool(address) || self.mappings.external(address, port, protocol).is_some()
     }
 

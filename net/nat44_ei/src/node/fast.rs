@@ -73,7 +73,7 @@ impl<const WAY: u8> Fast<WAY> {
             OUT2IN => true,
             BOTH => {
                 let (dst, dport) = (seen.tuple.dst, seen.tuple.dport);
-                config.known.may_have(dst) && config.is_known(dst, dport, seen.protocol)
+                config.is_known(dst, dport, seen.protocol)
             }
             _ => false,
         }
@@ -176,7 +176,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         };
         // What goes to another host is not done here.
         let to_host = flow.value().marks.has(Marks::INWARD);
-        if !to_host && config.known.may_have(seen.tuple.dst) {
+        if !to_host && config.is_known(seen.tuple.dst, seen.tuple.dport, seen.protocol) {
             return Ok(self.aside(config, pkt.reborrow(), cx.aside()));
         }
         if WAY != OUTPUT && is_expiring(pkt) {
