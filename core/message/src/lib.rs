@@ -28,7 +28,7 @@
 //! | question | file |
 //! |---|---|
 //! | what a value is, and the values there are | [`value`], [`text`], [`count`] |
-//! | addresses, interfaces, paths and times | [`address`], [`interface`], [`path`], [`time`] |
+//! | addresses, interfaces, paths and times | [`address`], [`interface`], [`ip`], [`path`], [`time`] |
 //! | what comes from a client, read within its bounds | [`input`] |
 //! | what a description consists of | [`definition`] |
 //! | what a request is answered with | [`answer`], [`retval`] |
@@ -47,6 +47,7 @@ pub mod definition;
 pub mod describe;
 pub mod input;
 pub mod interface;
+pub mod ip;
 pub mod path;
 pub mod retval;
 pub mod text;
@@ -66,6 +67,7 @@ pub use input::{Input, Malformed};
 pub use interface::{
     Direction, IfStatusFlags, IfType, InterfaceIndex, LinkDuplex, MacAddress, MtuProto, RxMode, SubIfFlags,
 };
+pub use ip::{IpDscp, IpProto};
 pub use path::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType};
 pub use retval::Retval;
 pub use shoal_derive::{Message, Value};

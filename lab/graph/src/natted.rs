@@ -6,11 +6,13 @@ use fastrand::Rng;
 use shoal_det44::Det44;
 use shoal_interface::SwIfIndex;
 use shoal_ip4::Ip4;
+use shoal_lb::vip::{Encap, Policy, VipKey};
+use shoal_lb::{LoadBalancer, Settings};
 use shoal_module::Control;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_nat44_ei::Nat44Ei;
 use shoal_nat64::Nat64;
-use shoal_wire::Ip4Prefix;
+use shoal_wire::{Ip4Prefix, IpPrefix};
 
 use crate::Result;
 use crate::full_table::{self, SEED};
@@ -35,7 +37,8 @@ pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, f
     if nat == Nat::Six {
         control.get::<Ip4>()?.add_address(output, Ip4Prefix::new(Ipv4Addr::new(10, 0, 1, 1), 24)?)?;
     }
-    router::routes(control, output, REMOTE)?;
+    // All that the load balancer's packets are sent to is one virtual address: there are no routes to it.
+    router::routes(control, output, if nat == Nat::Balanced { 0 } else { REMOTE })?;
     match nat {
         Nat::Ed => {
             let nat = control.get::<Nat44>()?;
@@ -72,7 +75,18 @@ pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, f
             nat64.set_side(input, Side::Inside, true)?;
             Ok(nat64.set_side(output, Side::Outside, true)?)
         }
+        Nat::Balanced => balance(control, flows),
     }
+}
+
+/// The virtual address has one server, the next hop.
+fn balance(control: &Control, flows: u32) -> Result<()> {
+    let lb = control.get::<LoadBalancer>()?;
+    let buckets = (flows / 2).next_power_of_two().max(1024);
+    lb.set(Settings { source4: SHARED, buckets, ..Settings::default() })?;
+    let key = VipKey { prefix: IpPrefix::new(router::FIRST.into(), 16)?, port: None };
+    lb.add_vip(key, Policy::new(Encap::Gre4))?;
+    Ok(lb.add_servers(&key, &[router::NEXT_HOP.into()])?)
 }
 
 /// Sessions that there are.
@@ -82,6 +96,7 @@ pub fn sessions(control: &Control, nat: Nat) -> Result<usize> {
         Nat::Ei => control.get::<Nat44Ei>()?.counts()?.values().sum(),
         Nat::Det => control.get::<Det44>()?.sessions()?.len(),
         Nat::Six => control.get::<Nat64>()?.sessions()?.len(),
+        Nat::Balanced => control.get::<LoadBalancer>()?.look()?.used.iter().map(|(_, used)| used).sum(),
     })
 }
 

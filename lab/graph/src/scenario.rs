@@ -35,6 +35,8 @@ pub enum Nat {
     Det,
     /// NAT64.
     Six,
+    /// No NAT: the load balancer, whose flows are known.
+    Balanced,
 }
 
 /// What is in the forwarding table, and so where packets go.
@@ -312,6 +314,30 @@ pub const ALL: &[Scenario] = &[
         frame: 256,
     },
     Scenario {
+        name: "lb-gre4-1-nodes",
+        about: "load balancer, GRE over IPv4, 1 flow, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Balanced, 1),
+        frame: 256,
+    },
+    Scenario {
+        name: "lb-gre4-64k-nodes",
+        about: "load balancer, GRE over IPv4, 65,536 known flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Balanced, 65_536),
+        frame: 256,
+    },
+    Scenario {
+        name: "lb-gre4-1m-nodes",
+        about: "load balancer, GRE over IPv4, 1,000,000 known flows in random order, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Translated(Nat::Balanced, 1_000_000),
+        frame: 256,
+    },
+    Scenario {
         name: "flow-64k",
         about: "flow table, 65,536 flows, look-ups of random ones in frames",
         way: Way::Flows,
@@ -374,6 +400,7 @@ mod tests {
             "nat44-1m",
             "det44-64k-nodes",
             "nat64-64k-nodes",
+            "lb-gre4-64k-nodes",
         ] {
             assert_eq!(find(name).unwrap().name, name);
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
-use shoal_message::{Count, InterfaceIndex, MacAddress, Message, Retval, Text, Value};
+use shoal_message::{Count, InterfaceIndex, IpDscp, MacAddress, Message, Retval, Text, Value};
 use shoal_module::Control;
 use shoal_module::api::{ApiMessage, ApiPart, Call, ClientIndex, Clients, Dump, Folder, Request};
 
@@ -51,32 +51,6 @@ pub struct VssType(pub u32);
 #[entry("DHCP_CLIENT_STATE_API_REQUEST", 1)]
 #[entry("DHCP_CLIENT_STATE_API_BOUND", 2)]
 pub struct DhcpClientState(pub u32);
-
-/// A class of service.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("IP_API_DSCP_CS0", 0)]
-#[entry("IP_API_DSCP_CS1", 8)]
-#[entry("IP_API_DSCP_AF11", 10)]
-#[entry("IP_API_DSCP_AF12", 12)]
-#[entry("IP_API_DSCP_AF13", 14)]
-#[entry("IP_API_DSCP_CS2", 16)]
-#[entry("IP_API_DSCP_AF21", 18)]
-#[entry("IP_API_DSCP_AF22", 20)]
-#[entry("IP_API_DSCP_AF23", 22)]
-#[entry("IP_API_DSCP_CS3", 24)]
-#[entry("IP_API_DSCP_AF31", 26)]
-#[entry("IP_API_DSCP_AF32", 28)]
-#[entry("IP_API_DSCP_AF33", 30)]
-#[entry("IP_API_DSCP_CS4", 32)]
-#[entry("IP_API_DSCP_AF41", 34)]
-#[entry("IP_API_DSCP_AF42", 36)]
-#[entry("IP_API_DSCP_AF43", 38)]
-#[entry("IP_API_DSCP_CS5", 40)]
-#[entry("IP_API_DSCP_EF", 46)]
-#[entry("IP_API_DSCP_CS6", 48)]
-#[entry("IP_API_DSCP_CS7", 50)]
-pub struct IpDscp(pub u8);
 
 fn dhcp(call: &Call) -> Result<Rc<Dhcp>, Retval> {
     call.get().map_err(|_| Retval::UNSPECIFIED)

@@ -1,9 +1,10 @@
 //! Completes a layer-4 checksum that was left to the device: no device can do it over the fragments of a packet.
 
-use shoal_buffer::Packet;
+use shoal_buffer::{Flags, Packet};
 use shoal_wire::checksum::Sum;
 
-/// Completes the checksum of a packet of `total` bytes whose checksum field holds the pseudo-header's sum. `None`,
+/// Completes the checksum of a packet of `total` bytes whose checksum field holds the pseudo-header's sum; the device has
+/// nothing to do then. `None`,
 /// and the packet is as before, when the offsets it came with lie outside of it, or in bytes that other packets share.
 pub fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
     let meta = pkt.meta();
@@ -27,6 +28,8 @@ pub fn complete(pkt: &mut Packet<'_>, total: usize) -> Option<()> {
         return None;
     }
     write(pkt, field, checksum.to_be_bytes());
+    let meta = pkt.meta_mut();
+    meta.flags = meta.flags.without(Flags::L4_CHECKSUM_OFFLOAD);
     Some(())
 }
 

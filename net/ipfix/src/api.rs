@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_datagram::Checksum;
-use shoal_message::{AddressFamily, Message, Retval, Value};
+use shoal_message::{AddressFamily, IpProto, Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Get, Request};
 
 use crate::{Exporter, Ipfix, IpfixError};
@@ -33,24 +33,6 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::request::<IpfixFlush>(),
     ],
 };
-
-/// A protocol above IP: any number.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("IP_API_PROTO_HOPOPT", 0)]
-#[entry("IP_API_PROTO_ICMP", 1)]
-#[entry("IP_API_PROTO_IGMP", 2)]
-#[entry("IP_API_PROTO_TCP", 6)]
-#[entry("IP_API_PROTO_UDP", 17)]
-#[entry("IP_API_PROTO_GRE", 47)]
-#[entry("IP_API_PROTO_ESP", 50)]
-#[entry("IP_API_PROTO_AH", 51)]
-#[entry("IP_API_PROTO_ICMP6", 58)]
-#[entry("IP_API_PROTO_EIGRP", 88)]
-#[entry("IP_API_PROTO_OSPF", 89)]
-#[entry("IP_API_PROTO_SCTP", 132)]
-#[entry("IP_API_PROTO_RESERVED", 255)]
-pub struct IpProto(pub u8);
 
 impl From<IpfixError> for Retval {
     fn from(error: IpfixError) -> Self {

@@ -233,6 +233,49 @@ impl Ip6Seen {
     }
 }
 
+impl Ip6Seen {
+    /// Replaces a port of a TCP or UDP packet that was read, after its addresses.
+    ///
+    /// # Errors
+    /// The bytes are not those that were read.
+    pub fn replace_port(&self, bytes: &mut [u8], end: End, new: u16, sum: Sum) -> Result<(), Fault> {
+        let Some(checksum) = checksum_at(self.protocol).filter(|_| self.first) else { return Ok(()) };
+        let old = put_port(bytes, self.offset, end, new).ok_or(Fault::Short)?;
+        // The sum of a pseudo header has no ports in it.
+        if sum == Sum::Pseudo {
+            return Ok(());
+        }
+        let delta = Delta::NONE.word(old, new);
+        follow(bytes, self.offset + checksum, (self.protocol, delta), sum).ok_or(Fault::Short)
+    }
+
+    /// Replaces a port of the packet that an ICMPv6 error carries, if it is of TCP or UDP and its ports are there. The error's own
+    /// checksum follows; that of the packet inside, which is not looked at, does not.
+    ///
+    /// # Errors
+    /// It carries none, or the bytes are not those that were read.
+    pub fn replace_quoted_port(&self, bytes: &mut [u8], end: End, new: u16, sum: Sum) -> Result<(), Fault> {
+        let quoted = self.quoted.ok_or(Fault::Unsupported)?;
+        let inner = bytes.get_mut(quoted.at..).ok_or(Fault::Short)?;
+        let has_ports =
+            |seen: &Ip6Seen| seen.first && matches!(seen.protocol, IpProtocol::TCP | IpProtocol::UDP);
+        let Some(seen) = chain(inner).filter(has_ports) else { return Ok(()) };
+        let Some(old) = put_port(inner, seen.offset, end, new) else { return Ok(()) };
+        if sum == Sum::Pseudo {
+            return Ok(());
+        }
+        let delta = Delta::NONE.word(old, new);
+        follow(bytes, self.offset + 2, (IpProtocol::ICMP6, delta), sum).ok_or(Fault::Short)
+    }
+}
+
+/// Writes a port of a transport header; the one that was there.
+fn put_port(bytes: &mut [u8], transport: usize, end: End, new: u16) -> Option<u16> {
+    let at = if end == End::Source { transport } else { transport + 2 };
+    let field: &mut [u8; 2] = bytes.get_mut(at..)?.first_chunk_mut()?;
+    Some(u16::from_be_bytes(std::mem::replace(field, new.to_be_bytes())))
+}
+
 /// Writes an address.
 ///
 /// # Errors

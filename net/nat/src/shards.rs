@@ -1,29 +1,32 @@
 //! A table of many entries that is published as a whole: a copy shares all parts but those that change.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 /// Parts. A change copies one of them and a list of this length.
 const SHARDS: usize = 256;
 
-/// Entries by key. A clone is cheap, and so is a change of it: packets read one version while the next is made.
+/// Entries by key. A clone is cheap, and so is a change of it: packets read one version while the next is made. What is in it comes
+/// from the configuration, so the hash may be a fast one: packets cannot put keys in.
 #[derive(Clone, Debug)]
 pub struct Shards<K, V> {
-    parts: Vec<Arc<HashMap<K, V>>>,
+    parts: Vec<Arc<HashMap<K, V, RandomState>>>,
     hasher: RandomState,
     len: usize,
 }
 
 impl<K, V> Default for Shards<K, V> {
     fn default() -> Self {
-        Shards { parts: Vec::new(), hasher: RandomState::new(), len: 0 }
+        Shards { parts: Vec::new(), hasher: RandomState::default(), len: 0 }
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Shards<K, V> {
     fn at(&self, key: &K) -> usize {
-        self.hasher.hash_one(key) as usize % SHARDS
+        (self.hasher.hash_one(key) >> 40) as usize % SHARDS
     }
 
     /// The entry of a key.

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use shoal_interface::SwIfIndex;
-use shoal_message::{InterfaceIndex, Message, Retval, Value};
+use shoal_message::{InterfaceIndex, IpProto, Message, Retval, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Get, Request};
 use shoal_nat::Tuple;
 
@@ -37,24 +37,6 @@ pub static API: ApiPart = ApiPart {
 
 /// Details of one answer at most.
 const PAGE: usize = 500;
-
-/// A protocol above IP: any number.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("IP_API_PROTO_HOPOPT", 0)]
-#[entry("IP_API_PROTO_ICMP", 1)]
-#[entry("IP_API_PROTO_IGMP", 2)]
-#[entry("IP_API_PROTO_TCP", 6)]
-#[entry("IP_API_PROTO_UDP", 17)]
-#[entry("IP_API_PROTO_GRE", 47)]
-#[entry("IP_API_PROTO_ESP", 50)]
-#[entry("IP_API_PROTO_AH", 51)]
-#[entry("IP_API_PROTO_ICMP6", 58)]
-#[entry("IP_API_PROTO_EIGRP", 88)]
-#[entry("IP_API_PROTO_OSPF", 89)]
-#[entry("IP_API_PROTO_SCTP", 132)]
-#[entry("IP_API_PROTO_RESERVED", 255)]
-pub struct IpProto(pub u8);
 
 /// Fields of packets, and what is done: any of these bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
