@@ -17,10 +17,12 @@ mod protocol;
 mod request;
 mod running;
 mod subnet;
+mod virtual_addresses;
 
 pub use control::{ProxyArp, ProxyError, Range};
 pub use protocol::Arp;
 pub use shoal_neighbor::{Flush, NeighbourError, NewLimits, table};
+pub use virtual_addresses::VirtualAddresses;
 
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -84,13 +86,17 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (wait_tx, wait) = channel(CHANNEL);
     let (bell_tx, bell) = channel(1);
     let proxy = control::ProxyTable::new();
+    let virtual_table = virtual_addresses::VirtualTable::new();
+    let virtual_addresses = VirtualAddresses::new(control, counters.clone(), virtual_table.clone())?;
+    control.put_rc(virtual_addresses);
     let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
     graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-reply"], end: "drop" });
     let answer = node::Answer { interfaces: interfaces.clone(), counters: counters.clone() };
     graph.add_packet(node::ArpInput { interfaces: interfaces.clone(), counters: counters.clone() })?;
     graph.add_packet(node::ArpDisabled)?;
     let (tell, arc) = (learn_tx.clone(), graph.arc(ARC)?);
-    graph.add_packet(node::ArpReply::new(subnets.clone(), answer.clone(), tell, proxy.clone(), arc))?;
+    let tables = (proxy.clone(), virtual_table);
+    graph.add_packet(node::ArpReply::new(subnets.clone(), answer.clone(), tell, tables, arc))?;
     graph.add_packet(node::ArpProxy { interfaces, table: proxy.clone(), answer })?;
     control.get::<Ethernet>()?.register(EtherType::ARP, "arp-input", MODULE.name)?;
     graph.add_packet(node::ArpFailed::new(shoal_ip4::Unreachables::of(control)))?;

@@ -16,6 +16,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::counters::IfCounters;
+use crate::extra_macs::ExtraMacs;
 use crate::node::arc_end::ArcEnd;
 use crate::node::device_input::DeviceInput;
 use crate::node::device_input_end::DeviceInputEnd;
@@ -242,7 +243,8 @@ impl Interfaces {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
         let tables = || StableArena::with_capacity(MAX_INTERFACES);
-        let table = IfTable { records, ip4_tables: tables()?, ip6_tables: tables()? };
+        let extra_macs = ExtraMacs::new();
+        let table = IfTable { records, ip4_tables: tables()?, ip6_tables: tables()?, extra_macs };
         let interface_output = graph.add_packet(InterfaceOutput { interfaces: table.clone() })?;
         let arc_end = graph.add_packet(ArcEnd { interfaces: table.clone() })?;
         graph.add_arc(ArcSpec {
@@ -451,6 +453,7 @@ impl Interfaces {
         self.modify(index, |data| data.with_flags(data.flags().set(IfFlags::ADMIN_UP, false)))?;
         self.set_layer(index, Layer::Three)?;
         self.tell(Event::Deleting(index));
+        self.forget_macs(index);
         let removed = self.all.borrow_mut().remove(&index);
         let removed = removed.ok_or(InterfaceError::NoIndex(index))?;
         let Interface { name, queues, output, tx, device, kept, sub, .. } = removed;

@@ -7,6 +7,8 @@ use shoal_graph::NodeIndex;
 use shoal_infra::{Guard, StableArena, TwinTable, zeroable_struct};
 use shoal_wire::MacAddress;
 
+use crate::extra_macs::ExtraMacs;
+
 /// Facts about an interface, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IfFlags(pub u32);
@@ -42,6 +44,8 @@ impl IfFlags {
     pub const BRIDGED: IfFlags = IfFlags(1 << 14);
     /// There is one station at the other end of its link, which takes what is sent there whatever the next hop.
     pub const POINT_TO_POINT: IfFlags = IfFlags(1 << 15);
+    /// Its port takes frames for other MAC addresses besides its own.
+    pub const EXTRA_MACS: IfFlags = IfFlags(1 << 16);
     /// Up, not in layer 2 and without such a sub-interface; follows from the other bits whenever flags are set, so that packets ask for one bit.
     const ROUTED: IfFlags = IfFlags(1 << 9);
 
@@ -161,7 +165,8 @@ impl IfData {
                 | IfFlags::TX_CHECKSUM.0
                 | IfFlags::TX_GSO.0
                 | IfFlags::FED.0
-                | IfFlags::POINT_TO_POINT.0,
+                | IfFlags::POINT_TO_POINT.0
+                | IfFlags::EXTRA_MACS.0,
         );
         // A port that is down carries nothing: its sub-interfaces have no link.
         let linked = port.flags().all(IfFlags::LINK_UP.set(IfFlags::ADMIN_UP, true));
@@ -230,6 +235,7 @@ pub struct IfTable {
     pub(crate) records: TwinTable<IfData>,
     pub(crate) ip4_tables: StableArena<AtomicU32>,
     pub(crate) ip6_tables: StableArena<AtomicU32>,
+    pub(crate) extra_macs: ExtraMacs,
 }
 
 impl IfTable {
@@ -237,6 +243,12 @@ impl IfTable {
     #[inline(always)]
     pub fn get<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> &'g IfData {
         self.records.load(interface.0 as usize, guard)
+    }
+
+    /// Whether an interface takes frames for a MAC address that is not its own.
+    #[cold]
+    pub fn takes(&self, data: &IfData, mac: MacAddress, guard: Guard<'_>) -> bool {
+        data.flags().has(IfFlags::EXTRA_MACS) && self.extra_macs.has(SwIfIndex(data.hardware), mac, guard)
     }
 
     /// The IPv4 forwarding table packets received on an interface are looked up in, and nothing else of it.

@@ -3,6 +3,7 @@
 use shoal_buffer::SwIfIndex;
 use shoal_graph::GraphError;
 use shoal_message::Retval;
+use shoal_wire::MacAddress;
 
 /// Why an interface operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +40,9 @@ pub enum InterfaceError {
     /// Its kind cannot do that.
     #[error("{0}: {1}")]
     NotPossible(String, String),
+    /// It takes no frames for such a MAC address.
+    #[error("{1} takes no frames for {0}")]
+    NoMac(MacAddress, String),
     /// The interface has no such queue; how many it has.
     #[error("{0} has no receive queue {1}: it has {2}")]
     NoQueue(String, u32, usize),
@@ -63,6 +67,7 @@ impl From<InterfaceError> for Retval {
             InterfaceError::Exists(_) => Retval::IF_ALREADY_EXISTS,
             InterfaceError::Range { .. } => Retval::INVALID_VALUE,
             InterfaceError::NotPossible(..) => Retval::UNIMPLEMENTED,
+            InterfaceError::NoMac(..) => Retval::NO_SUCH_ENTRY,
             InterfaceError::NotExact(_) => Retval::UNSUPPORTED,
             InterfaceError::NoQueue(..) | InterfaceError::NoTxQueue(..) => Retval::INVALID_QUEUE,
             InterfaceError::NoThread(..) => Retval::INVALID_WORKER,

@@ -12,6 +12,7 @@ mod counters;
 mod data;
 mod error;
 mod event;
+mod extra_macs;
 mod header;
 mod host;
 mod loopback;

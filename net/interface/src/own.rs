@@ -18,7 +18,19 @@ impl Interfaces {
     /// buffer: it is lost then, as on a wire.
     pub fn send_frame(&self, index: SwIfIndex, dst: MacAddress, kind: EtherType, payload: &[u8]) -> bool {
         let Ok(data) = self.data(index) else { return false };
-        let frame = [&*LinkHeader::new(&data, dst, kind), payload].concat();
+        self.send_frame_from(index, (data.mac(), dst), kind, payload)
+    }
+
+    /// The same from another MAC address than the interface's own: that of a virtual router.
+    pub fn send_frame_from(
+        &self,
+        index: SwIfIndex,
+        (src, dst): (MacAddress, MacAddress),
+        kind: EtherType,
+        payload: &[u8],
+    ) -> bool {
+        let Ok(data) = self.data(index) else { return false };
+        let frame = [&*LinkHeader::from(&data, src, dst, kind), payload].concat();
         let mut main = self.graph().main();
         let Ok(mut buffer) = main.cache().alloc_data(&frame) else { return false };
         let mut pkt = main.cache().packet(&mut buffer);

@@ -202,10 +202,11 @@ fn addresses_names_and_tags_are_set() {
     assert_eq!(get(NOWHERE).err(), Some(Retval::INVALID_SW_IF_INDEX));
     assert_eq!(mac(index, [0xff; 6]), Err(Retval::UNIMPLEMENTED));
     assert_eq!(mac(NOWHERE, [2; 6]), Err(Retval::INVALID_SW_IF_INDEX));
-    let second = |sw_if_index| {
-        SwInterfaceAddDelMacAddress { sw_if_index, addr: MacAddress([2; 6]), is_add: 1 }.handle(&call)
+    let second = |sw_if_index, is_add| {
+        SwInterfaceAddDelMacAddress { sw_if_index, addr: MacAddress([2; 6]), is_add }.handle(&call)
     };
-    assert_eq!((second(index.0), second(77)), (Err(Retval::UNIMPLEMENTED), Err(Retval::INVALID_SW_IF_INDEX)));
+    assert_eq!((second(index.0, 1), second(77, 1)), (Ok(()), Err(Retval::INVALID_SW_IF_INDEX)));
+    assert_eq!((second(index.0, 0), second(index.0, 0)), (Ok(()), Err(Retval::NO_SUCH_ENTRY)));
 
     let tag = |sw_if_index, is_add, tag: &str| {
         SwInterfaceTagAddDel { is_add, sw_if_index, tag: tag.into() }.handle(&call)

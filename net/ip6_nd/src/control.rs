@@ -17,8 +17,8 @@ use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::table::Origin;
 use shoal_neighbor::{Answer, Answers};
-use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
+use shoal_wire::{Ip6Prefix, MacAddress};
 
 use crate::counters::NdCounters;
 use crate::fact::Fact;
@@ -34,6 +34,7 @@ pub(crate) use mirror::MIRRORS;
 pub mod ra;
 mod router;
 mod solicit;
+mod virtual_addresses;
 
 use autoconf::Autoconf;
 pub use autoconf::{Autoconfigure, DefaultRoute, Made};
@@ -64,6 +65,8 @@ pub struct Nd {
     /// Until when there may be a querier of MLD version 1 on a link.
     older_queriers: RefCell<BTreeMap<SwIfIndex, Time>>,
     proxied: RefCell<BTreeSet<Key>>,
+    /// Addresses that this router has for the time being.
+    virtual_addresses: RefCell<BTreeMap<Key, MacAddress>>,
     /// Interfaces on which everybody is answered for.
     mirrors: RefCell<BTreeSet<SwIfIndex>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
@@ -100,6 +103,7 @@ impl Nd {
             groups: RefCell::default(),
             older_queriers: RefCell::default(),
             proxied: RefCell::default(),
+            virtual_addresses: RefCell::default(),
             mirrors: RefCell::default(),
             radv: RefCell::default(),
             routers: RefCell::default(),
@@ -247,12 +251,17 @@ impl Nd {
         link.networks.sort_unstable();
         link.networks.dedup();
         link.proxied = self.proxied.borrow().range(of(interface)).map(|(_, a)| *a).collect();
-        let used = !link.addresses.is_empty() || !link.proxied.is_empty();
+        let virtual_addresses = self.virtual_addresses.borrow();
+        link.virtual_addresses =
+            virtual_addresses.range(of(interface)).map(|((_, a), mac)| (*a, *mac)).collect();
+        let used =
+            !link.addresses.is_empty() || !link.proxied.is_empty() || !link.virtual_addresses.is_empty();
         self.links.set(interface, used.then_some(link));
     }
 
     fn forget_interface(&self, interface: SwIfIndex) {
         forget_all_of(interface, &mut self.addresses.borrow_mut());
+        forget_all_of(interface, &mut self.virtual_addresses.borrow_mut());
         forget_all_of(interface, &mut self.groups.borrow_mut());
         forget_all_of(interface, &mut self.routers.borrow_mut());
         self.older_queriers.borrow_mut().remove(&interface);

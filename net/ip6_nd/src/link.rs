@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use shoal_infra::{Guard, Published};
 use shoal_interface::SwIfIndex;
-use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::is_link_local;
+use shoal_wire::{Ip6Prefix, MacAddress};
 
 /// How sure it is that an address is this router's alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ pub struct Link {
     pub(crate) anycast: BTreeSet<Ipv6Addr>,
     /// Addresses that are answered for on behalf of others.
     pub(crate) proxied: BTreeSet<Ipv6Addr>,
+    /// Addresses that this router has for the time being, shared with other routers, and the MAC address that goes with each.
+    pub(crate) virtual_addresses: BTreeMap<Ipv6Addr, MacAddress>,
 }
 
 impl Link {

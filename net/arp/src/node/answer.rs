@@ -19,16 +19,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Turns a request into the reply of the interface it came in by; to whom it goes.
+    /// Turns a request into the reply of the interface it came in by; to whom it goes. `as_mac`: the address that is told, unless it
+    /// is the interface's.
     pub(super) fn write(
         &self,
         pkt: &mut Packet<'_>,
+        as_mac: Option<MacAddress>,
         thread: usize,
         guard: Guard<'_>,
     ) -> Result<MacAddress, Error> {
         let rx = pkt.rx();
         let data = self.interfaces.get(rx, guard);
-        let ours = data.mac();
+        let ours = as_mac.unwrap_or(data.mac());
         let arp = pkt.header_mut::<ArpHeader>().ok_or(Error::TooShort)?;
         let to = arp.sender_mac();
         arp.make_reply(ours);

@@ -49,7 +49,7 @@ impl PacketNode for ArpProxy {
         if !self.table.answers(fib, target, cx.guard()) {
             return Err(Error::TargetElsewhere);
         }
-        self.answer.write(pkt, cx.thread(), cx.guard())?;
+        self.answer.write(pkt, None, cx.thread(), cx.guard())?;
         cx.count(Error::ProxyReplied, 1);
         Ok(Next::Output)
     }

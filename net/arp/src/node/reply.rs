@@ -17,6 +17,7 @@ use super::input::kind_of;
 use crate::control::ProxyTable;
 use crate::message::{Fact, Learn};
 use crate::subnet::{Place, Subnets};
+use crate::virtual_addresses::VirtualTable;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,7 @@ pub(crate) struct ArpReply {
     learn: Sender<Fact>,
     told: Throttle,
     proxy: ProxyTable,
+    virtual_addresses: VirtualTable,
     /// Features of answers to this router.
     arc: FeatureArc,
 }
@@ -75,10 +77,10 @@ impl ArpReply {
         subnets: Subnets,
         answer: Answer,
         learn: Sender<Fact>,
-        proxy: ProxyTable,
+        (proxy, virtual_addresses): (ProxyTable, VirtualTable),
         arc: FeatureArc,
     ) -> Self {
-        ArpReply { subnets, answer, learn, told: Throttle::new(SAME_FACT), proxy, arc }
+        ArpReply { subnets, answer, learn, told: Throttle::new(SAME_FACT), proxy, virtual_addresses, arc }
     }
 
     /// Passes on who has which address, unless it was passed on often enough just now.
@@ -119,7 +121,11 @@ impl ArpReply {
     ) -> Result<Verdict, Error> {
         let guard = cx.guard();
         let request = arp.opcode() == ArpOpcode::REQUEST;
-        let target = self.subnets.place(rx, arp.target_ip4().to_bits(), guard);
+        // RFC 9568 8.1.2: the active router of a virtual address answers for it as if it were its own.
+        let target = match self.virtual_addresses.mac(rx, arp.target_ip4(), guard) {
+            Some(_) => Place::Local,
+            None => self.subnets.place(rx, arp.target_ip4().to_bits(), guard),
+        };
         let for_us = target == Place::Local;
         if arp.sender_ip4().is_unspecified() {
             // RFC 5227 section 2.1.1: somebody asks whether an address is free. One of ours is not.
@@ -192,7 +198,8 @@ impl PacketNode for ArpReply {
         let from_speaker = from_speaker(pkt, &arp)?;
         match self.judge(rx, &arp, from_speaker, cx)? {
             Verdict::Answer => {
-                self.answer.write(pkt, cx.thread(), cx.guard())?;
+                let mac = self.virtual_addresses.mac(rx, arp.target_ip4(), cx.guard());
+                self.answer.write(pkt, mac, cx.thread(), cx.guard())?;
                 cx.count(Error::RepliesSent, 1);
                 Ok(Next::Output)
             }

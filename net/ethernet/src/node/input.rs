@@ -181,7 +181,7 @@ impl EthernetInput {
             // For everybody, but nothing may be answered with an error.
             let meta = pkt.meta_mut();
             meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
-        } else if dst != interface.mac() {
+        } else if dst != interface.mac() && !self.interfaces.takes(interface, dst, cx.guard()) {
             // A promiscuous interface takes other stations' frames in, but routing them would duplicate traffic.
             return Err(Error::OtherStation);
         }

@@ -6,8 +6,7 @@ use shoal_module::api::{Call, Request};
 use super::interfaces;
 use crate::SwIfIndex;
 
-/// Gives an interface another MAC address besides its own, or takes it away. No driver here can do that: an interface
-/// that shall accept frames for others is to be set promiscuous.
+/// Gives an interface another MAC address besides its own, or takes it away.
 #[derive(Message)]
 #[message(request)]
 pub struct SwInterfaceAddDelMacAddress {
@@ -21,8 +20,9 @@ pub struct SwInterfaceAddDelMacAddress {
 
 impl Request for SwInterfaceAddDelMacAddress {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        interfaces(call)?.data(SwIfIndex(self.sw_if_index))?;
-        Err(Retval::UNIMPLEMENTED)
+        let (interfaces, index) = (interfaces(call)?, SwIfIndex(self.sw_if_index));
+        let mac = shoal_wire::MacAddress(self.addr.0);
+        Ok(if self.is_add != 0 { interfaces.add_mac(index, mac) } else { interfaces.del_mac(index, mac) }?)
     }
 }
 

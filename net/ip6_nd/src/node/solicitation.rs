@@ -123,6 +123,9 @@ impl Solicitation {
         }
         let solicited = if from.is_unspecified() { NaFlags::default() } else { NaFlags::SOLICITED };
         let flags = match link.own(target) {
+            _ if link.virtual_addresses.contains_key(&target) => {
+                NaFlags::ROUTER | NaFlags::OVERRIDE | solicited
+            }
             Some(Standing::Ours) => NaFlags::ROUTER | NaFlags::OVERRIDE | solicited,
             // RFC 4862 5.4.3, 5.4.5: what is not ours is not answered for.
             Some(Standing::Tentative | Standing::Duplicate) => return Err(Error::Tentative),
@@ -154,7 +157,8 @@ impl PacketNode for Solicitation {
         cx.trace(pkt, || Trace { target: asked.target, from });
         check_mac(asked.mac)?;
         let flags = self.flags(rx, &headers, &asked, cx)?;
-        let (_, our_mac) = self.eyes.link(rx, cx.guard())?;
+        let (link, our_mac) = self.eyes.link(rx, cx.guard())?;
+        let our_mac = link.virtual_addresses.get(&asked.target).copied().unwrap_or(our_mac);
         // The station that asks is where its frame came from, whether it says so or not.
         let way = answer_to(our_mac, asked.target, from, headers.from_mac);
         let answer = advertisement(&way, asked.target, flags).ok_or(Error::TooShort)?;

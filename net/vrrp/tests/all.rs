@@ -1,0 +1,8 @@
+//! VRRP through a whole router: advertisements, who has the addresses, what is answered, tracking, strangers, messages, saved
+//! configuration.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+mod bed;
+mod control;
+mod states;
+mod virtual_addresses;
