@@ -85,8 +85,8 @@ pub struct Bridges {
     /// How many stations may be learned of all domains, by the start-up file.
     pub(crate) all_limit: u32,
     default_limit: Cell<u32>,
-    /// The address under which a BVI is known in its domain.
-    pub(crate) bvi_macs: RefCell<BTreeMap<SwIfIndex, MacAddress>>,
+    /// The addresses under which a BVI is known in its domain.
+    pub(crate) bvi_macs: RefCell<BTreeMap<SwIfIndex, Vec<MacAddress>>>,
     bell: Sender<()>,
     rung: RefCell<Option<Receiver<()>>>,
     heard: RefCell<Option<Receiver<Heard>>>,
@@ -157,7 +157,7 @@ impl Bridges {
             let Some(bridges) = weak.upgrade() else { return };
             match event {
                 Event::Admin(interface, false) => bridges.flush_interface(interface),
-                Event::Mac(interface) => bridges.follow_bvi(interface),
+                Event::Mac(interface) | Event::ExtraMacs(interface) => bridges.follow_bvi(interface),
                 Event::Deleted(interface) => {
                     bridges.sequences.borrow_mut().remove(&interface);
                 }

@@ -130,6 +130,24 @@ fn what_a_bvi_receives_is_routed_also_while_the_bvi_is_down() {
 }
 
 #[test]
+fn a_bvi_takes_frames_for_more_addresses_than_its_own() {
+    let Irb { mut world, bvi, out, .. } = irb(0);
+    let (virtual_mac, a) = ([0, 0, 0x5e, 0, 1, 7], world.ports[0].clone());
+    let frame = PacketBuilder::ethernet(station(1), virtual_mac).ip4([10, 1, 0, 7], [10, 2, 0, 9]).build();
+    world.router.may_hold(1);
+    let interfaces = world.router.interfaces().clone();
+    interfaces.add_mac(bvi, MacAddress(virtual_mac)).unwrap();
+    world.router.send(&a, &frame);
+    assert_eq!(out.received_one()[20..22], [0, 1], "it was routed: the far side is asked for");
+    assert!(world.ports[1].received().is_empty());
+    interfaces.del_mac(bvi, MacAddress(virtual_mac)).unwrap();
+    assert!(interfaces.del_mac(bvi, MacAddress(virtual_mac)).is_err());
+    world.router.send(&a, &frame);
+    assert!(out.received().is_empty());
+    assert_eq!(world.ports[1].received().len(), 1);
+}
+
+#[test]
 fn nobody_takes_the_routers_address_and_frames_for_another_are_not_routed() {
     let Irb { mut world, mac, bvi, .. } = irb(0);
     let a = world.ports[0].clone();

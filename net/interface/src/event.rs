@@ -15,6 +15,8 @@ pub enum Event {
     Link(SwIfIndex, bool),
     /// It has another MAC address.
     Mac(SwIfIndex),
+    /// It takes frames for other MAC addresses besides its own than before.
+    ExtraMacs(SwIfIndex),
     /// It has another MTU.
     Mtu(SwIfIndex),
     /// IPv4 runs on it, or does so no more.
@@ -36,6 +38,7 @@ impl Event {
             Event::Created(i)
             | Event::Deleting(i)
             | Event::Mac(i)
+            | Event::ExtraMacs(i)
             | Event::Mtu(i)
             | Event::Name(i)
             | Event::Queues(i)

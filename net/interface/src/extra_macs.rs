@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shoal_infra::{Guard, Published};
 use shoal_wire::MacAddress;
 
-use crate::{IfFlags, InterfaceError, Interfaces, Need, SwIfIndex};
+use crate::{Event, IfFlags, InterfaceError, Interfaces, Need, SwIfIndex};
 
 /// As packets see them: users of each port and address.
 #[derive(Clone)]
@@ -44,10 +44,15 @@ impl Interfaces {
         if is_first {
             self.need_all_frames(port, Need::Begins)?;
         }
-        *all.entry((port, mac)).or_default() += 1;
+        let users = all.entry((port, mac)).or_default();
+        *users += 1;
+        let is_new = *users == 1;
         self.extra_macs().0.replace(all);
         if is_first {
             self.modify(port, |data| data.with_flags(data.flags().set(IfFlags::EXTRA_MACS, true)))?;
+        }
+        if is_new {
+            self.tell(Event::ExtraMacs(port));
         }
         Ok(())
     }
@@ -64,7 +69,8 @@ impl Interfaces {
             return Err(InterfaceError::NoMac(mac, name));
         };
         *users -= 1;
-        if *users == 0 {
+        let has_gone = *users == 0;
+        if has_gone {
             all.remove(&(port, mac));
         }
         let is_last = !all.keys().any(|(of, _)| *of == port);
@@ -72,6 +78,9 @@ impl Interfaces {
             self.modify(port, |data| data.with_flags(data.flags().set(IfFlags::EXTRA_MACS, false)))?;
         }
         self.extra_macs().0.replace(all);
+        if has_gone {
+            self.tell(Event::ExtraMacs(port));
+        }
         if is_last { self.need_all_frames(port, Need::Ends) } else { Ok(()) }
     }
 

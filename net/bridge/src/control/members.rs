@@ -157,23 +157,26 @@ impl Bridges {
         Ok(all)
     }
 
-    /// The BVI's address is one of the domain's stations.
+    /// The BVI's addresses are stations of the domain.
     fn enter_bvi(&self, bvi: SwIfIndex, index: u16) -> Result<(), BridgeError> {
-        let mac = self.interfaces.data(bvi)?.mac();
+        let mut macs = vec![self.interfaces.data(bvi)?.mac()];
+        macs.extend(self.interfaces.macs(bvi));
         let flags = Entry::STATIC | Entry::AGE_NOT | Entry::BVI;
-        self.put(Key::new(mac, index), Entry::new(bvi, flags, 0, 0))?;
-        self.bvi_macs.borrow_mut().insert(bvi, mac);
+        for mac in macs {
+            self.put(Key::new(mac, index), Entry::new(bvi, flags, 0, 0))?;
+            self.bvi_macs.borrow_mut().entry(bvi).or_default().push(mac);
+        }
         Ok(())
     }
 
     fn remove_bvi(&self, bvi: SwIfIndex, index: u16) {
-        let mac = self.bvi_macs.borrow_mut().remove(&bvi);
-        if let Some(mac) = mac {
+        let macs = self.bvi_macs.borrow_mut().remove(&bvi);
+        for mac in macs.unwrap_or_default() {
             self.take_out(Key::new(mac, index));
         }
     }
 
-    /// A BVI has another address.
+    /// A BVI has other addresses.
     pub(super) fn follow_bvi(&self, interface: SwIfIndex) {
         let Mode::Bridge(Port { domain, role: Role::Bvi, .. }) = self.l2.mode(interface) else { return };
         self.remove_bvi(interface, domain);

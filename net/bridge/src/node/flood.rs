@@ -120,7 +120,8 @@ impl<const MORE: bool> Flood<MORE> {
         let is_for = |member: &Member| {
             !member.is_bvi
                 || dst.is_some_and(|dst| {
-                    dst.is_multicast() || dst == self.interfaces.get(member.interface, guard).mac()
+                    let bvi = self.interfaces.get(member.interface, guard);
+                    dst.is_multicast() || dst == bvi.mac() || self.interfaces.takes(bvi, dst, guard)
                 })
         };
         let members = &self.table.domain(from.domain(), guard).members;

@@ -150,8 +150,9 @@ impl Forward {
         if pkt.rx() == bvi {
             return Err(Error::Reflection);
         }
+        let (guard, data) = (cx.guard(), self.interfaces.get(bvi, cx.guard()));
         let dst = pkt.header::<EthernetHeader>().map(EthernetHeader::dst);
-        if dst != Some(self.interfaces.get(bvi, cx.guard()).mac()) {
+        if dst.is_none_or(|dst| dst != data.mac() && !self.interfaces.takes(data, dst, guard)) {
             return Err(Error::BviMac);
         }
         cx.count(Error::Hit, 1);
