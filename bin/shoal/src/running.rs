@@ -72,6 +72,23 @@ fn same(lines: &[&str]) {
     assert_eq!(found, lines);
 }
 
+/// The features of all modules together are in the order that the fused paths have.
+#[test]
+fn no_module_takes_a_superpath_from_the_others() {
+    let router = router();
+    let there: Vec<&str> = router.interfaces().superpaths().into_iter().map(|(name, _)| name).collect();
+    for wanted in [
+        shoal_superpaths::IP4,
+        shoal_superpaths::IP,
+        shoal_superpaths::IP_FEATURES,
+        shoal_superpaths::IP4_ONLY,
+        shoal_superpaths::XCONNECT,
+        shoal_superpaths::BRIDGE,
+    ] {
+        assert!(there.contains(&wanted.name), "{}: {there:?}", wanted.name);
+    }
+}
+
 #[test]
 fn a_fresh_router_has_nothing_to_say() {
     assert_eq!(shown(&mut router()), "");

@@ -106,7 +106,8 @@ pub(crate) fn edge_to(base: u16, position: usize) -> Edge {
     Edge(base + position as u16)
 }
 
-/// Orders features so that every `before` and `after` holds; ties go by declaration.
+/// Orders features so that every `before` and `after` holds; ties go by declaration, and what must come before a feature comes right
+/// before it, so that one that is declared late does not hold up those that do not name it.
 ///
 /// # Errors
 /// The names on a circle of constraints.
@@ -137,7 +138,21 @@ pub(crate) fn order(specs: &[FeatureSpec]) -> Result<Vec<usize>, Vec<&'static st
         };
         ordered.push(ready);
     }
-    Ok(ordered)
+    // There is no circle, so this ends.
+    let mut placed = Vec::with_capacity(specs.len());
+    (0..specs.len()).for_each(|at| place(at, &before, &mut placed));
+    Ok(placed)
+}
+
+/// Places what must come before a feature, and the feature.
+fn place(at: usize, before: &[Vec<usize>], placed: &mut Vec<usize>) {
+    if placed.contains(&at) {
+        return;
+    }
+    for earlier in before.get(at).into_iter().flatten() {
+        place(*earlier, before, placed);
+    }
+    placed.push(at);
 }
 
 /// What is wrong with the names in `before` and `after` of the features of one arc; each is a line. `elsewhere` are the
@@ -209,6 +224,18 @@ mod tests {
         let specs = [spec("nat", &[], &["acl"]), spec("acl", &[], &[]), spec("policer", &["acl"], &[])];
         let names: Vec<_> = order(&specs).unwrap().into_iter().map(|i| specs[i].node).collect();
         assert_eq!(names, ["policer", "acl", "nat"]);
+    }
+
+    #[test]
+    fn one_that_is_declared_late_does_not_hold_up_those_that_do_not_name_it() {
+        let specs = [
+            spec("enabled", &[], &[]),
+            spec("nat", &[], &["enabled"]),
+            spec("limit", &[], &[]),
+            spec("late", &["enabled"], &[]),
+        ];
+        let names: Vec<_> = order(&specs).unwrap().into_iter().map(|i| specs[i].node).collect();
+        assert_eq!(names, ["late", "enabled", "nat", "limit"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use shoal_message::{Count, InterfaceIndex, IpDscp, MacAddress, Message, Retval, 
 use shoal_module::Control;
 use shoal_module::api::{ApiMessage, ApiPart, Call, ClientIndex, Clients, Dump, Folder, Request};
 
+use crate::api6;
 use crate::client::State;
 use crate::{Asks, ClientInfo, Dhcp, RelayInfo, Server, VirtualSubnet};
 
@@ -32,6 +33,14 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::dump::<DhcpClientDump>(),
         ApiMessage::sent::<DhcpClientDetails>(),
         ApiMessage::request::<DhcpClientDetectEnableDisable>(),
+        ApiMessage::request::<api6::Dhcp6DuidLlSet>(),
+        ApiMessage::request::<api6::Dhcp6ClientsEnableDisable>(),
+        ApiMessage::request::<api6::Dhcp6SendClientMessage>(),
+        ApiMessage::request::<api6::Dhcp6PdSendClientMessage>(),
+        ApiMessage::request::<api6::WantDhcp6ReplyEvents>(),
+        ApiMessage::request::<api6::WantDhcp6PdReplyEvents>(),
+        ApiMessage::sent::<api6::Dhcp6ReplyEvent>(),
+        ApiMessage::sent::<api6::Dhcp6PdReplyEvent>(),
     ],
 };
 

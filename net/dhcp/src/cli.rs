@@ -10,6 +10,7 @@ use shoal_interface::{InterfaceArg, Interfaces, SwIfIndex};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
+use crate::cli6;
 use crate::client::State;
 use crate::{Asks, Dhcp, DhcpError, Server, VirtualSubnet};
 
@@ -64,6 +65,12 @@ pub static COMMANDS: &[Command] = &[
     .examples(&["set dhcpv6 vss table 7 oui 4 vpn-id 1"]),
     Command::new("show dhcpv6 vss", "Show which VPN the IPv6 hosts of VRFs are in", show_subnets6)
         .examples(&["show dhcpv6 vss"]),
+    cli6::CLIENT,
+    cli6::PREFIX_CLIENT,
+    cli6::ADDRESS,
+    cli6::DUID,
+    cli6::SHOW_CLIENTS,
+    cli6::SHOW_PREFIX_CLIENTS,
 ];
 
 fn dhcp(control: &Control) -> Result<Rc<Dhcp>, CliError> {

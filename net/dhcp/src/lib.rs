@@ -1,4 +1,4 @@
-//! DHCP: a client for IPv4, and relays for IPv4 and IPv6 that VPP calls proxies.
+//! DHCP: clients for IPv4 and IPv6, and relays for IPv4 and IPv6 that VPP calls proxies.
 //!
 //! ```text
 //! ip4-unicast: ip4-dhcp-client-detect -> dhcp-proxy-to-client --\
@@ -9,15 +9,22 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod api6;
 mod cli;
+mod cli6;
 pub mod client;
+pub mod client6;
+pub mod client_message6;
 mod control;
+pub mod exchange6;
 pub mod message4;
 pub mod message6;
 pub mod node;
 mod running;
 
-pub use control::{Asks, ClientInfo, Dhcp, DhcpError, RelayInfo, Server, VirtualSubnet};
+pub use control::{
+    Asks, Client6Info, ClientInfo, Dhcp, DhcpError, FromPrefix, RelayInfo, Replied, Server, VirtualSubnet,
+};
 
 use std::rc::Rc;
 
@@ -30,14 +37,15 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
-    api: &[&api::API],
+    api: &[&api::API, &api6::ADDRESSES, &api6::PREFIXES],
     features: &["ip4-dhcp-client-detect"],
     running: running::running,
     ..Module::NONE
 };
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    control.put_rc(Dhcp::new(control)?);
+    let dhcp = control.put_rc(Dhcp::new(control)?);
+    api6::follow(control, &dhcp);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use shoal_adj::Family;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
+use crate::client_message6::Wanted;
 use crate::{Dhcp, VirtualSubnet};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
@@ -53,5 +54,21 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             let _ = write!(text, " dscp {}", client.asks.tos);
         }
         line(text);
+    }
+    if let Some(duid) = dhcp.given_duid() {
+        line(format!("dhcp6 duid {}", crate::cli6::hex(&duid)));
+    }
+    for client in dhcp.clients6() {
+        let Ok(name) = interfaces.name(client.interface) else { continue };
+        let name = word(&name);
+        line(match client.wanted {
+            Wanted::Addresses => format!("dhcp6 client {name}"),
+            Wanted::Prefixes => format!("dhcp6 pd client {name} prefix group {}", word(&client.group)),
+        });
+    }
+    for of in dhcp.from_prefixes() {
+        if let Ok(name) = interfaces.name(of.interface) {
+            line(format!("set ip6 address {} prefix group {} {}", word(&name), word(&of.group), of.rest));
+        }
     }
 }

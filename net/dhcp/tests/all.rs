@@ -3,5 +3,6 @@
 
 mod bad_input;
 mod client;
+mod client6;
 mod common;
 mod relay;

@@ -27,6 +27,7 @@ use crate::{Key, Link, Links, NdError, Neighbours, Standing};
 
 mod autoconf;
 mod dad;
+mod delegated;
 mod group;
 mod learn;
 mod mirror;
@@ -70,6 +71,8 @@ pub struct Nd {
     /// Interfaces on which everybody is answered for.
     mirrors: RefCell<BTreeSet<SwIfIndex>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
+    /// Prefixes of links that were given for a time.
+    delegated: RefCell<BTreeMap<(SwIfIndex, Ip6Prefix), delegated::Delegated>>,
     routers: RefCell<BTreeMap<Key, Heard>>,
     hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
     soliciting: RefCell<BTreeMap<SwIfIndex, Soliciting>>,
@@ -106,6 +109,7 @@ impl Nd {
             virtual_addresses: RefCell::default(),
             mirrors: RefCell::default(),
             radv: RefCell::default(),
+            delegated: RefCell::default(),
             routers: RefCell::default(),
             hosts: RefCell::default(),
             soliciting: RefCell::default(),
@@ -271,6 +275,7 @@ impl Nd {
         }
         self.mirrors.borrow_mut().remove(&interface);
         self.radv.borrow_mut().remove(&interface);
+        self.delegated.borrow_mut().retain(|(of, _), _| *of != interface);
         self.hosts.borrow_mut().remove(&interface);
         self.soliciting.borrow_mut().remove(&interface);
         self.borrowed.borrow_mut().remove(&interface);

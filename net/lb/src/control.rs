@@ -472,7 +472,9 @@ impl LoadBalancer {
         self.change(&vip, |vip, config| {
             if flush {
                 vip.forget(|server| addresses.contains(&server.address));
-                addresses.iter().for_each(|address| forget_back(config, vip, *address));
+                for address in addresses {
+                    forget_back(config, vip, *address);
+                }
             } else {
                 vip.retire(addresses, now);
             }
@@ -488,7 +490,9 @@ impl LoadBalancer {
         let vip = self.vip(key)?;
         self.change(&vip, |vip, config| {
             let gone: Vec<IpAddr> = vip.servers().filter(|s| !s.used).map(|s| s.address).collect();
-            gone.into_iter().for_each(|address| forget_back(config, vip, address));
+            for address in gone {
+                forget_back(config, vip, address);
+            }
             vip.respread(|| self.next_serial());
             Ok(())
         })
@@ -502,7 +506,7 @@ impl LoadBalancer {
         let name = self.interfaces.name(interface)?;
         let is_there = self.return_paths.borrow().contains(&(interface, is_ip6));
         if !on && !is_there {
-            return Err(LbError::NoInterface(name.to_string()));
+            return Err(LbError::NoInterface(name));
         }
         if on == is_there {
             return Ok(());
@@ -574,7 +578,9 @@ impl LoadBalancer {
                 }
                 let changed = self.change(&vip, |vip, config| {
                     vip.forget(|server| gone.contains(&server.address));
-                    gone.iter().for_each(|address| forget_back(config, vip, *address));
+                    for address in &gone {
+                        forget_back(config, vip, *address);
+                    }
                     Ok(())
                 });
                 if let Err(e) = changed {

@@ -7,7 +7,7 @@ use shoal_adj::Family;
 use shoal_fib::{Path, Source};
 use shoal_graph::PacketNode;
 use shoal_graph::clock::Time;
-use shoal_interface::SwIfIndex;
+use shoal_interface::{IfFlags, SwIfIndex};
 use shoal_module::api::ClientIndex;
 use shoal_wire::{Ip4Prefix, MacAddress};
 
@@ -79,7 +79,7 @@ pub struct ClientInfo {
 }
 
 impl Dhcp {
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         self.graph.clock().now()
     }
 
@@ -144,6 +144,8 @@ impl Dhcp {
         if let Some(client) = self.clients.borrow_mut().get_mut(&interface) {
             client.machine.next = self.now();
         }
+        let up = IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true);
+        self.follow6(interface, self.interfaces.data(interface).is_ok_and(|data| data.flags().all(up)));
         self.ring();
     }
 
@@ -162,7 +164,8 @@ impl Dhcp {
             };
             self.act(interface, acts);
         }
-        self.clients.borrow().values().map(|client| client.machine.next).min()
+        let next = self.clients.borrow().values().map(|client| client.machine.next).min();
+        next.into_iter().chain(self.tick6()).min()
     }
 
     pub(super) fn answer_to_client(&self, heard: &Heard, source: Ipv4Addr, data: &[u8]) {

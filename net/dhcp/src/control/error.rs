@@ -8,6 +8,7 @@ use shoal_interface::InterfaceError;
 use shoal_ip4::AddressError;
 use shoal_message::Retval;
 use shoal_mfib::MfibError;
+use shoal_wire::Ip6Prefix;
 
 /// Why an operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +37,24 @@ pub enum DhcpError {
     /// It is not there.
     #[error("{0} is no server of that table")]
     UnknownServer(IpAddr),
+    /// What servers know the router by is too short or too long.
+    #[error("a DUID has 3 to 130 bytes, not {0}")]
+    Duid(usize),
+    /// Prefixes are in a group.
+    #[error("prefixes belong to a group: prefix group NAME")]
+    NoGroup,
+    /// The interface has it.
+    #[error("the interface has {0} of group {1} already")]
+    FromPrefixExists(Ip6Prefix, String),
+    /// The interface does not have it.
+    #[error("the interface has no {0} of group {1}")]
+    NoFromPrefix(Ip6Prefix, String),
+    /// Clients send no such message.
+    #[error("message {0} is none that clients send")]
+    Message(u8),
+    /// No server of this number has answered.
+    #[error("there is no server {0}")]
+    NoServer6(u32),
     /// There is no VPN of the table.
     #[error("table {0} has no virtual subnet")]
     NoSubnet(u32),
@@ -66,12 +85,17 @@ impl From<DhcpError> for Retval {
             | DhcpError::TooLong(..)
             | DhcpError::Families(..)
             | DhcpError::NoServer(_)
+            | DhcpError::Duid(_)
+            | DhcpError::NoGroup
+            | DhcpError::Message(_)
             | DhcpError::Subnet(_) => Retval::INVALID_VALUE,
-            DhcpError::ServerExists(_) => Retval::VALUE_EXIST,
+            DhcpError::ServerExists(_) | DhcpError::FromPrefixExists(..) => Retval::VALUE_EXIST,
             DhcpError::NoSource => Retval::INVALID_SRC_ADDRESS,
-            DhcpError::NoClient(_) | DhcpError::UnknownServer(_) | DhcpError::NoSubnet(_) => {
-                Retval::NO_SUCH_ENTRY
-            }
+            DhcpError::NoClient(_)
+            | DhcpError::UnknownServer(_)
+            | DhcpError::NoFromPrefix(..)
+            | DhcpError::NoServer6(_)
+            | DhcpError::NoSubnet(_) => Retval::NO_SUCH_ENTRY,
             DhcpError::Fib(error) => shoal_fib::api::retval(&error),
             DhcpError::If(error) => error.into(),
             DhcpError::Address(_) => Retval::INVALID_SW_IF_INDEX,

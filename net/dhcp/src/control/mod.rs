@@ -1,12 +1,14 @@
 //! The control plane: clients, relays, and how their messages are sent.
 
 mod clients;
+mod clients6;
 mod error;
 mod relay4;
 mod relay6;
 mod relays;
 
 pub use clients::{Asks, ClientInfo};
+pub use clients6::{Client6Info, FromPrefix, Replied};
 pub use error::DhcpError;
 pub use relays::{RelayInfo, Server, VirtualSubnet};
 
@@ -31,6 +33,7 @@ use shoal_wire::{
     EtherType, EthernetHeader, FromBytes, IntoBytes, Ip4Header, Ip6Header, IpProtocol, MacAddress, UdpHeader,
 };
 
+use crate::message6::RELAY_REPLY;
 use crate::node::{CLIENT_PORT, Detect, Heard, Input, To};
 use clients::Client;
 use relays::{Relay, RelayKey};
@@ -56,6 +59,7 @@ pub struct Dhcp {
     fib: Rc<Fib>,
     mfib: Rc<Mfib>,
     clients: RefCell<BTreeMap<SwIfIndex, Client>>,
+    clients6: clients6::Clients6,
     relays: RefCell<BTreeMap<RelayKey, Relay>>,
     subnets: RefCell<BTreeMap<RelayKey, VirtualSubnet>>,
     heard: Receiver<Heard>,
@@ -108,6 +112,7 @@ impl Dhcp {
             fib: control.get::<Fib>()?,
             mfib: control.get::<Mfib>()?,
             clients: RefCell::default(),
+            clients6: clients6::Clients6::default(),
             relays: RefCell::default(),
             subnets: RefCell::default(),
             heard,
@@ -150,7 +155,10 @@ impl Dhcp {
         match udp.source {
             IpAddr::V4(source) if heard.to == To::Client => self.answer_to_client(heard, source, udp.data),
             IpAddr::V4(source) => self.relay4(heard, source, udp.data),
-            IpAddr::V6(source) => self.relay6(heard, source, udp.data),
+            IpAddr::V6(source) if udp.data.first() == Some(&RELAY_REPLY) || heard.to == To::Server => {
+                self.relay6(heard, source, udp.data);
+            }
+            IpAddr::V6(_) => self.answer_to_client6(heard, udp.data),
         }
     }
 
@@ -172,7 +180,7 @@ impl Dhcp {
         }
         let six = [
             (SERVER_PORT6, "dhcpv6-proxy-to-server", has(Family::Ip6)),
-            (CLIENT_PORT6, "dhcpv6-proxy-to-client", has(Family::Ip6)),
+            (CLIENT_PORT6, "dhcpv6-proxy-to-client", has(Family::Ip6) || self.needs_port6()),
         ];
         if let Ok(table) = control.get::<ListenerTable<Ip6Family>>() {
             for (port, node, on) in six {
@@ -239,6 +247,7 @@ impl Dhcp {
             self.unbind(interface, &client);
             self.renew_ports();
         }
+        self.forget6(interface);
     }
 }
 

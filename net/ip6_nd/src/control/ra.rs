@@ -323,7 +323,12 @@ impl Nd {
             message = message.source_link_layer(data.mac());
         }
         message = message.mtu(self.link_mtu(interface));
-        for (prefix, p) in config.prefixes.iter().filter(|(_, p)| p.advertise == Advertise::Yes) {
+        let said = config.prefixes.iter().filter(|(_, p)| p.advertise == Advertise::Yes);
+        // What the operator says of a prefix counts.
+        let is_said = |prefix: Ip6Prefix| config.prefixes.iter().any(|(other, _)| *other == prefix);
+        let delegated = self.delegated_prefixes(interface);
+        let given = delegated.iter().filter(|(prefix, _)| !is_said(*prefix));
+        for (prefix, p) in said.chain(given).take(MOST_PREFIXES) {
             let option = PrefixInformation::new(*prefix, p.flags, p.valid_secs, p.preferred_secs);
             message = message.prefix_information(&option);
         }

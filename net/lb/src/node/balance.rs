@@ -21,33 +21,38 @@ use crate::flows::{self, Flows};
 use crate::keeping::Keeping;
 use crate::vip::{Encap, Vip, VipKey};
 
-/// What the nodes are called, and where their packets come from: all are the same but for that.
-const NODES: [(&str, bool, bool); 14] = [
-    ("lb6-gre6", true, false),
-    ("lb6-gre4", true, false),
-    ("lb4-gre6", false, false),
-    ("lb4-gre4", false, false),
-    ("lb4-l3dsr", false, false),
-    ("lb6-gre6-port", true, false),
-    ("lb6-gre4-port", true, false),
-    ("lb4-gre6-port", false, false),
-    ("lb4-gre4-port", false, false),
-    ("lb4-l3dsr-port", false, false),
-    ("lb4-nat4-port", false, false),
-    ("lb6-nat6-port", true, false),
-    ("lb4-nodeport", false, true),
-    ("lb6-nodeport", true, true),
-];
+/// How many nodes there are: all are the same but for their names, and where their packets come from.
+pub const NODES: usize = 14;
+
+/// The name of a node, whether its packets are IPv6's, and whether they are for a port of the router.
+const fn node(at: usize) -> (&'static str, bool, bool) {
+    match at {
+        0 => ("lb6-gre6", true, false),
+        1 => ("lb6-gre4", true, false),
+        2 => ("lb4-gre6", false, false),
+        3 => ("lb4-gre4", false, false),
+        4 => ("lb4-l3dsr", false, false),
+        5 => ("lb6-gre6-port", true, false),
+        6 => ("lb6-gre4-port", true, false),
+        7 => ("lb4-gre6-port", false, false),
+        8 => ("lb4-gre4-port", false, false),
+        9 => ("lb4-l3dsr-port", false, false),
+        10 => ("lb4-nat4-port", false, false),
+        11 => ("lb6-nat6-port", true, false),
+        12 => ("lb4-nodeport", false, true),
+        _ => ("lb6-nodeport", true, true),
+    }
+}
 
 /// The node that has the packets of a virtual address's prefix.
 pub fn node_of(key: &VipKey, encap: Encap) -> &'static str {
-    let port = key.port.is_some();
+    let of = |all: &'static str, ports: &'static str| if key.port.is_some() { ports } else { all };
     match (key.is_ip6(), encap) {
-        (true, Encap::Gre4) => ["lb6-gre4", "lb6-gre4-port"][usize::from(port)],
-        (true, Encap::Gre6 | Encap::L3dsr | Encap::Nat4) => ["lb6-gre6", "lb6-gre6-port"][usize::from(port)],
-        (false, Encap::Gre6 | Encap::Nat6) => ["lb4-gre6", "lb4-gre6-port"][usize::from(port)],
-        (false, Encap::Gre4) => ["lb4-gre4", "lb4-gre4-port"][usize::from(port)],
-        (false, Encap::L3dsr) => ["lb4-l3dsr", "lb4-l3dsr-port"][usize::from(port)],
+        (true, Encap::Gre4) => of("lb6-gre4", "lb6-gre4-port"),
+        (true, Encap::Gre6 | Encap::L3dsr | Encap::Nat4) => of("lb6-gre6", "lb6-gre6-port"),
+        (false, Encap::Gre6 | Encap::Nat6) => of("lb4-gre6", "lb4-gre6-port"),
+        (false, Encap::Gre4) => of("lb4-gre4", "lb4-gre4-port"),
+        (false, Encap::L3dsr) => of("lb4-l3dsr", "lb4-l3dsr-port"),
         (false, Encap::Nat4) => "lb4-nat4-port",
         (true, Encap::Nat6) => "lb6-nat6-port",
     }
@@ -90,8 +95,8 @@ pub struct Balance<const NODE: usize> {
 }
 
 impl<const NODE: usize> Balance<NODE> {
-    const IS_IP6: bool = NODES[NODE].1;
-    const IS_NODE_PORT: bool = NODES[NODE].2;
+    const IS_IP6: bool = node(NODE).1;
+    const IS_NODE_PORT: bool = node(NODE).2;
 
     #[inline(always)]
     fn flow_and_vip<'c>(&self, pkt: &Packet<'_>, config: &'c Config) -> Result<(Flow, &'c Vip), Error> {
@@ -111,7 +116,6 @@ impl<const NODE: usize> Balance<NODE> {
     }
 
     fn deliver(
-        &self,
         flows: &mut Flows,
         pkt: &mut Packet<'_>,
         (vip, server): (&Vip, IpAddr),
@@ -146,7 +150,7 @@ impl<const NODE: usize> Counts for Balance<NODE> {
 }
 
 impl<const NODE: usize> StatefulStagedNode for Balance<NODE> {
-    const NAME: &'static str = NODES[NODE].0;
+    const NAME: &'static str = node(NODE).0;
     type Feature = Keeping;
     type Next = Next;
     type Trace = Trace;
@@ -187,34 +191,27 @@ impl<const NODE: usize> StatefulStagedNode for Balance<NODE> {
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, Error> {
         let config = self.shared.config.load(cx.guard());
-        let vip = match config.vip(key.vip).filter(|vip| vip.serial == key.serial) {
-            Some(vip) => vip,
+        let Some(vip) = config.vip(key.vip).filter(|vip| vip.serial == key.serial) else {
             // There was none, or it has gone since.
-            None => return Err(self.flow_and_vip(pkt, config).err().unwrap_or(Error::NoServer)),
+            return Err(self.flow_and_vip(pkt, config).err().unwrap_or(Error::NoServer));
         };
         let (shared, thread, index) = (&self.shared, cx.thread(), vip.index as usize);
         let known = flows.find(&key.search, cx.now()).and_then(|pick| vip.server(pick));
-        let server = match known {
-            Some(server) => {
-                shared.existing.add(thread, index, 1);
-                server
-            }
-            None => {
-                let Some((pick, server)) = vip.pick(key.hash) else {
-                    shared.no_server.add(thread, index, 1);
-                    return Err(Error::NoServer);
-                };
-                let counter = if flows.remember(&key.search, pick, cx.now()) {
-                    &shared.first
-                } else {
-                    &shared.untracked
-                };
-                counter.add(thread, index, 1);
-                server
-            }
+        let server = if let Some(server) = known {
+            shared.existing.add(thread, index, 1);
+            server
+        } else {
+            let Some((pick, server)) = vip.pick(key.hash) else {
+                shared.no_server.add(thread, index, 1);
+                return Err(Error::NoServer);
+            };
+            let has_room = flows.remember(&key.search, pick, cx.now());
+            let counter = if has_room { &shared.first } else { &shared.untracked };
+            counter.add(thread, index, 1);
+            server
         };
         cx.trace(pkt, || Trace { vip: vip.index, kind: vip.kind(), key: vip.key, server });
-        let next = self.deliver(flows, pkt, (vip, server), config)?;
+        let next = Self::deliver(flows, pkt, (vip, server), config)?;
         cx.count(Error::Balanced, 1);
         Ok(next)
     }
