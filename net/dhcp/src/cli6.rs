@@ -1,6 +1,6 @@
 //! Commands about DHCPv6 clients.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -107,7 +107,10 @@ fn duid(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 /// Hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[derive(Serialize)]
@@ -180,7 +183,7 @@ impl fmt::Display for ClientsView {
 
 fn show(control: &Control, wanted: Wanted) -> Result<Output, CliError> {
     let (dhcp, interfaces) = (dhcp(control)?, control.get::<Interfaces>()?);
-    let name = |interface| interfaces.name(interface).map_or_else(|_| String::new(), |name| name.to_string());
+    let name = |interface| interfaces.name(interface).unwrap_or_default();
     let clients = dhcp.clients6().into_iter().filter(|info| info.wanted == wanted);
     let view = |info: Client6Info| ClientView {
         interface: name(info.interface),

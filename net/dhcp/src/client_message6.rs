@@ -134,7 +134,9 @@ impl Ask<'_> {
         let Association { id, t1, t2, items, .. } = self.association;
         let number = if self.wanted == Wanted::Addresses { IA_NA } else { IA_PD };
         option(&mut bytes, number, |bytes| {
-            [*id, *t1, *t2].iter().for_each(|word| bytes.extend(word.to_be_bytes()));
+            for word in [id, t1, t2] {
+                bytes.extend(word.to_be_bytes());
+            }
             for Item { prefix, preferred, valid } in items {
                 let times = [preferred.to_be_bytes(), valid.to_be_bytes()].concat();
                 if self.wanted == Wanted::Addresses {

@@ -1,5 +1,5 @@
 //! DHCP through a whole router in one process.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod bad_input;
 mod client;

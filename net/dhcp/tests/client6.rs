@@ -234,6 +234,9 @@ fn other_interfaces_get_addresses_from_a_prefix() {
     assert!(fib.entry(FibIndex::DEFAULT, prefix("2001:db8:cd00::/56")).is_err());
 }
 
+/// What is wrong with an answer: its transaction, the client it is for, what it gives.
+type Change<'a> = &'a dyn Fn(&mut [u8; 3], &mut Vec<u8>, &mut Association);
+
 #[test]
 fn strangers_answers_change_nothing() {
     let mut bed = start(Wanted::Addresses);
@@ -241,7 +244,7 @@ fn strangers_answers_change_nothing() {
     let offer = given(&[("2001:db8::9/128", 60, 120)], (20, 40));
     let (_, question) = read(&solicit);
     let id = question.addresses.as_ref().unwrap().id;
-    let write = |change: &dyn Fn(&mut [u8; 3], &mut Vec<u8>, &mut Association)| {
+    let write = |change: Change<'_>| {
         let (mut transaction, mut client) = (question.transaction, question.client.clone());
         let mut association = Association { id, ..offer.clone() };
         change(&mut transaction, &mut client, &mut association);

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_fib::{Fib, FibIndex, Path, Source, Via};
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
 use shoal_graph::{FeatureSpec, Graph, GraphError, PacketNode, StateKey};
-use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
+use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip::ListenerTable;
 use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6Family;
@@ -27,6 +27,10 @@ use crate::node::return_path::ReturnPath;
 use crate::node::{MOST_VIPS, Shared};
 use crate::vip::{Encap, Policy, Server, Service, Vip, VipKey};
 
+mod error;
+
+pub use error::LbError;
+
 /// Buckets of a thread's flows there may be.
 const MOST_BUCKETS: u32 = 1 << 20;
 /// Places a table of new flows may have.
@@ -35,68 +39,6 @@ const MOST_PLACES: u32 = 1 << 20;
 const LONGEST_TIMEOUT: u32 = 86_400;
 /// How often servers are looked at that get no new flows.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// Why an operation failed; nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LbError {
-    /// The virtual address is there, or another of its prefix excludes it.
-    #[error(
-        "{0} is there already: a prefix has one virtual address for all packets, or some with a protocol and port each"
-    )]
-    VipExists(VipKey),
-    /// There is no such virtual address.
-    #[error("there is no virtual address {0}")]
-    NoVip(VipKey),
-    /// The server is there.
-    #[error("{0} is a server of {1} already")]
-    ServerExists(IpAddr, VipKey),
-    /// The address is none of its servers.
-    #[error("{0} is no server of {1}")]
-    NoServer(IpAddr, VipKey),
-    /// A server's address is of the wrong family.
-    #[error("{0}: servers of {1} have an {2} address")]
-    ServerFamily(IpAddr, Encap, &'static str),
-    /// Packets of the virtual address cannot go to servers so.
-    #[error("packets to {0} cannot be sent by {1}")]
-    Family(VipKey, Encap),
-    /// A size is no power of two, or too large; the nearest that is not.
-    #[error("{what} {value} is no power of two of at most {most}, nearest {nearest}", nearest = nearest(*.value, *.most))]
-    Size {
-        /// What has the size.
-        what: &'static str,
-        /// The size.
-        value: u32,
-        /// The largest.
-        most: u32,
-    },
-    /// A value that means nothing.
-    #[error("{0}")]
-    Value(String),
-    /// There are as many as there may be.
-    #[error("there are {0} already, and there may not be more")]
-    TooMany(&'static str),
-    /// The interface refused.
-    #[error(transparent)]
-    Interface(#[from] InterfaceError),
-    /// The interface is not on the list.
-    #[error("answers of servers are not translated on {0}")]
-    NoInterface(String),
-    /// The forwarding table refused.
-    #[error(transparent)]
-    Fib(#[from] FibError),
-    /// There is no memory for flows.
-    #[error("no memory for flows: {0}")]
-    Memory(String),
-    /// A thread does not answer.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-}
-
-fn nearest(value: u32, most: u32) -> u32 {
-    let below = 1 << value.clamp(1, most).ilog2();
-    let above = (below << 1).min(most);
-    if value.saturating_sub(below) <= above.saturating_sub(value) { below } else { above }
-}
 
 /// What is set once for all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

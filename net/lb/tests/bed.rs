@@ -99,17 +99,17 @@ impl Bed {
         self.nat.outside.received().into_iter().map(|frame| frame[ETHER..].to_vec()).collect()
     }
 
-    pub fn from_client(&self) -> PacketBuilder {
+    pub fn client_frame(&self) -> PacketBuilder {
         PacketBuilder::ethernet(FAR, self.nat.outside.mac())
     }
 
-    pub fn from_server(&self) -> PacketBuilder {
+    pub fn server_frame(&self) -> PacketBuilder {
         PacketBuilder::ethernet(HOST, self.nat.inside.mac())
     }
 
     /// A datagram to the virtual address from a port.
     pub fn datagram(&self, sport: u16) -> PacketBuilder {
-        self.from_client().ip4(CLIENT, VIP).udp(sport, 53).payload(b"odd")
+        self.client_frame().ip4(CLIENT, VIP).udp(sport, 53).payload(b"odd")
     }
 
     /// The servers of flows from ports, of tunnels over IPv4.

@@ -30,23 +30,23 @@ fn datagrams_and_connections_are_translated_both_ways() {
             IpProtocol::UDP => packet.udp(from, to).payload(b"odd"),
             _ => packet.tcp(from, to, TcpFlags::ACK).payload(b"odd"),
         };
-        let got = bed.forward(with(bed.from_client().ip4(CLIENT, VIP), (1000, 53)));
+        let got = bed.forward(with(bed.client_frame().ip4(CLIENT, VIP), (1000, 53)));
         assert_eq!((addresses(&got[0]), ports(&got[0][20..])), ((CLIENT, SERVER), (1000, 5353)));
         assert!(is_whole(&got[0]) && got[0][8] == 63);
-        let got = bed.answer(with(bed.from_server().ip4(SERVER, CLIENT), (5353, 1000)));
+        let got = bed.answer(with(bed.server_frame().ip4(SERVER, CLIENT), (5353, 1000)));
         assert_eq!((addresses(&got[0]), ports(&got[0][20..])), ((VIP, CLIENT), (53, 1000)));
         assert!(is_whole(&got[0]));
         let server: std::net::Ipv6Addr = server6(2).to_string().parse().unwrap();
-        let got = bed.forward(with(bed.from_client().ip6(client6(), vip6()), (1000, 53)));
+        let got = bed.forward(with(bed.client_frame().ip6(client6(), vip6()), (1000, 53)));
         assert_eq!((addresses6(&got[0]), ports(&got[0][40..])), ((client6(), server), (1000, 5353)));
         assert!(is_whole6(&got[0]));
-        let got = bed.answer(with(bed.from_server().ip6(server, client6()), (5353, 1000)));
+        let got = bed.answer(with(bed.server_frame().ip6(server, client6()), (5353, 1000)));
         assert_eq!((addresses6(&got[0]), ports(&got[0][40..])), ((vip6(), client6()), (53, 1000)));
         assert!(is_whole6(&got[0]));
         // What else the server sends passes as it is.
-        let got = bed.answer(bed.from_server().ip4(SERVER, CLIENT).udp(7, 8).payload(b"x"));
+        let got = bed.answer(bed.server_frame().ip4(SERVER, CLIENT).udp(7, 8).payload(b"x"));
         assert_eq!((addresses(&got[0]), ports(&got[0][20..])), ((SERVER, CLIENT), (7, 8)));
-        let got = bed.answer(bed.from_server().ip4(SERVER, CLIENT).icmp_echo_request(7, 8));
+        let got = bed.answer(bed.server_frame().ip4(SERVER, CLIENT).icmp_echo_request(7, 8));
         assert_eq!(addresses(&got[0]), (SERVER, CLIENT));
     }
 }
@@ -55,15 +55,15 @@ fn datagrams_and_connections_are_translated_both_ways() {
 fn errors_about_packets_of_a_service_are_translated_with_what_they_carry() {
     let mut bed = translated(IpProtocol::UDP);
     // A client says that the service's answer did not reach it.
-    let carried = bed.from_client().ip4(VIP, CLIENT).udp(53, 1000).payload(b"answer").build();
-    let start = bed.from_client().ip4(CLIENT, VIP).icmp_echo_request(1, 1).build();
+    let carried = bed.client_frame().ip4(VIP, CLIENT).udp(53, 1000).payload(b"answer").build();
+    let start = bed.client_frame().ip4(CLIENT, VIP).icmp_echo_request(1, 1).build();
     let got = bed.forward_frame(icmp_error(&start, &carried[ETHER..]));
     assert!(is_whole(&got[0]) && addresses(&got[0]) == (CLIENT, SERVER));
     let inner = &got[0][28..];
     assert_eq!((addresses(inner), ports(&inner[20..])), ((SERVER, CLIENT), (5353, 1000)));
     // A server says that its port is closed.
-    let carried = bed.from_server().ip4(CLIENT, SERVER).udp(1000, 5353).payload(b"question").build();
-    let start = bed.from_server().ip4(SERVER, CLIENT).icmp_echo_request(1, 1).build();
+    let carried = bed.server_frame().ip4(CLIENT, SERVER).udp(1000, 5353).payload(b"question").build();
+    let start = bed.server_frame().ip4(SERVER, CLIENT).icmp_echo_request(1, 1).build();
     let error = icmp_error(&start, &carried[ETHER..]);
     bed.nat.send_inside(error);
     let got = &bed.nat.outside.received()[0][ETHER..];
@@ -71,15 +71,15 @@ fn errors_about_packets_of_a_service_are_translated_with_what_they_carry() {
     assert_eq!((addresses(&got[28..]), ports(&got[48..])), ((CLIENT, VIP), (1000, 53)));
     // The same of IPv6: type 1, code 4.
     let server: std::net::Ipv6Addr = server6(2).to_string().parse().unwrap();
-    let carried = bed.from_client().ip6(vip6(), client6()).udp(53, 1000).payload(b"answer").build();
+    let carried = bed.client_frame().ip6(vip6(), client6()).udp(53, 1000).payload(b"answer").build();
     let message = [&[1, 4, 0, 0, 0, 0, 0, 0][..], &carried[ETHER..]].concat();
-    let got = bed.forward(bed.from_client().ip6(client6(), vip6()).icmp6(&message));
+    let got = bed.forward(bed.client_frame().ip6(client6(), vip6()).icmp6(&message));
     assert!(is_whole6(&got[0]) && addresses6(&got[0]) == (client6(), server));
     let inner = &got[0][48..];
     assert_eq!((addresses6(inner), ports(&inner[40..])), ((server, client6()), (5353, 1000)));
-    let carried = bed.from_server().ip6(client6(), server).udp(1000, 5353).payload(b"question").build();
+    let carried = bed.server_frame().ip6(client6(), server).udp(1000, 5353).payload(b"question").build();
     let message = [&[1, 4, 0, 0, 0, 0, 0, 0][..], &carried[ETHER..]].concat();
-    let got = bed.answer(bed.from_server().ip6(server, client6()).icmp6(&message));
+    let got = bed.answer(bed.server_frame().ip6(server, client6()).icmp6(&message));
     assert!(is_whole6(&got[0]) && addresses6(&got[0]) == (vip6(), client6()));
     let inner = &got[0][48..];
     assert_eq!((addresses6(inner), ports(&inner[40..])), ((client6(), vip6()), (1000, 53)));
@@ -91,7 +91,7 @@ fn a_port_of_the_router_leads_to_servers_too() {
     let key = host_key(VIP, Some((IpProtocol::UDP, 53)));
     let policy = Policy { target_port: 5353, service: Service::NodePort(30_053), ..Policy::new(Encap::Nat4) };
     bed.serve(&key, policy, &[server(2)]);
-    let to_router = |bed: &Bed| bed.from_client().ip4(CLIENT, [192, 0, 2, 1]).udp(1000, 30_053);
+    let to_router = |bed: &Bed| bed.client_frame().ip4(CLIENT, [192, 0, 2, 1]).udp(1000, 30_053);
     let got = bed.forward(to_router(&bed));
     assert_eq!((addresses(&got[0]).1, ports(&got[0][20..])), (SERVER, (1000, 5353)));
     let other = host_key([198, 51, 100, 2], Some((IpProtocol::UDP, 53)));
@@ -112,7 +112,7 @@ fn answers_of_a_server_of_two_services_are_the_first_ones_until_it_goes() {
     let policy = Policy { target_port: 5353, ..Policy::new(Encap::Nat4) };
     bed.serve(&second, policy, &[server(2)]);
     let answer = |bed: &mut Bed| {
-        let got = bed.answer(bed.from_server().ip4(SERVER, CLIENT).udp(5353, 1000));
+        let got = bed.answer(bed.server_frame().ip4(SERVER, CLIENT).udp(5353, 1000));
         (addresses(&got[0]).0, ports(&got[0][20..]).0)
     };
     assert_eq!(answer(&mut bed), (VIP, 53));

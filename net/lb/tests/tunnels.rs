@@ -26,7 +26,9 @@ fn packets_go_into_tunnels_as_they_came_and_flows_keep_their_server() {
     assert_eq!(tunnel[24..], sent[ETHER..ETHER + 31]);
     let before = bed.spread(1000..1400);
     let mut shares = BTreeMap::new();
-    before.iter().for_each(|server| *shares.entry(*server).or_insert(0) += 1);
+    for server in &before {
+        *shares.entry(*server).or_insert(0) += 1;
+    }
     assert!(shares.len() == 4 && shares.values().all(|share| (60..140).contains(share)), "{shares:?}");
     assert_eq!(bed.spread(1000..1400), before);
     let counted = bed.lb.counted(1);
@@ -76,7 +78,7 @@ fn clients_can_be_kept_together_and_fragments_with_them() {
     bed.serve(&key, policy, &[server(2), server(3), server(4)]);
     let servers = bed.spread(1000..1050);
     assert!(servers.iter().all(|server| *server == servers[0]));
-    let later = bed.from_client().ip4(CLIENT, VIP).protocol(IpProtocol::UDP).payload_len(40);
+    let later = bed.client_frame().ip4(CLIENT, VIP).protocol(IpProtocol::UDP).payload_len(40);
     assert_eq!(bed.forward(later.clone().fragment(64, Fragment::Last)).len(), 1);
     // Where ports choose, a fragment without them cannot be sent on.
     bed.lb.del_vip(key).unwrap();
@@ -98,7 +100,7 @@ fn all_tunnels_take_both_families() {
     let six = host_key(vip6(), None);
     for (encap, servers) in [(Encap::Gre4, [server(2), server(3)]), (Encap::Gre6, [server6(2), server6(3)])] {
         bed.serve(&six, Policy::new(encap), &servers);
-        let sent = bed.from_client().ip6(client6(), vip6()).udp(9, 53).payload(b"odd").build();
+        let sent = bed.client_frame().ip6(client6(), vip6()).udp(9, 53).payload(b"odd").build();
         let got = bed.forward_frame(sent.clone());
         let header = if encap == Encap::Gre4 { 20 } else { 40 };
         assert_eq!(got[0][header..header + 4], [0, 0, 0x86, 0xdd]);
@@ -130,16 +132,16 @@ fn ports_have_their_own_servers_and_other_packets_to_the_address_are_dropped() {
     bed.serve(&web, Policy::new(Encap::Gre6), &[server6(3)]);
     let got = bed.forward(bed.datagram(7));
     assert_eq!(addresses(&got[0]).1, "10.0.0.2".parse::<std::net::Ipv4Addr>().unwrap());
-    let got = bed.forward(bed.from_client().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::SYN));
+    let got = bed.forward(bed.client_frame().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::SYN));
     assert_eq!(std::net::IpAddr::V6(addresses6(&got[0]).1), server6(3));
-    assert!(bed.forward(bed.from_client().ip4(CLIENT, VIP).udp(9, 80)).is_empty());
-    assert!(bed.forward(bed.from_client().ip4(CLIENT, VIP).icmp_echo_request(1, 1)).is_empty());
+    assert!(bed.forward(bed.client_frame().ip4(CLIENT, VIP).udp(9, 80)).is_empty());
+    assert!(bed.forward(bed.client_frame().ip4(CLIENT, VIP).icmp_echo_request(1, 1)).is_empty());
     assert_eq!(bed.nat.router.error("lb4-gre4-port", "protocol not supported"), 2);
     // The prefix's packets go on when the first of its virtual addresses goes.
     bed.lb.del_vip(dns).unwrap();
-    assert_eq!(bed.forward(bed.from_client().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::ACK)).len(), 1);
+    assert_eq!(bed.forward(bed.client_frame().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::ACK)).len(), 1);
     bed.lb.del_vip(web).unwrap();
-    assert!(bed.forward(bed.from_client().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::ACK)).is_empty());
+    assert!(bed.forward(bed.client_frame().ip4(CLIENT, VIP).tcp(9, 80, TcpFlags::ACK)).is_empty());
 }
 
 #[test]
@@ -148,8 +150,8 @@ fn errors_about_a_flow_go_to_its_server() {
     bed.gre4(2..9);
     for port in 1000..1020 {
         let [of_flow] = bed.spread(port..=port)[..] else { panic!("one") };
-        let answer = bed.from_client().ip4(VIP, CLIENT).udp(53, port).payload(b"answer").build();
-        let start = bed.from_client().ip4(CLIENT, VIP).icmp_echo_request(1, 1).build();
+        let answer = bed.client_frame().ip4(VIP, CLIENT).udp(53, port).payload(b"answer").build();
+        let start = bed.client_frame().ip4(CLIENT, VIP).icmp_echo_request(1, 1).build();
         let error = shoal_testkit::nat_bed::icmp_error(&start, &answer[ETHER..]);
         let got = bed.forward_frame(error);
         assert_eq!(addresses(&got[0]).1, of_flow);
@@ -214,9 +216,9 @@ fn random_packets_do_no_harm() {
     let mut rng = shoal_testkit::Rng::new(shoal_testkit::Rng::seed(7));
     let starts = [
         bed.datagram(1).build(),
-        bed.from_client().ip4(CLIENT, [198, 51, 101, 9]).udp(1, 53).payload_len(40).build(),
-        bed.from_client().ip6(client6(), vip6()).tcp(1, 53, TcpFlags::ACK).build(),
-        bed.from_client()
+        bed.client_frame().ip4(CLIENT, [198, 51, 101, 9]).udp(1, 53).payload_len(40).build(),
+        bed.client_frame().ip6(client6(), vip6()).tcp(1, 53, TcpFlags::ACK).build(),
+        bed.client_frame()
             .ip6(client6(), "2001:db8:9a::7".parse::<std::net::Ipv6Addr>().unwrap())
             .tcp(1, 53, TcpFlags::ACK)
             .build(),

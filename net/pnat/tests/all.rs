@@ -270,8 +270,14 @@ fn messages_are_those_of_vpp() {
     let bed = bed();
     api::same_as_vpp(&[&API]);
     let call = Call::local(bed.router.control());
-    let r#match =
-        PnatMatchTuple { src: NO, dst: X, proto: IpProto(17), sport: 0, dport: 53, mask: PnatMask(0xa) };
+    let r#match = PnatMatchTuple {
+        src: NO,
+        dst: X,
+        proto: shoal_message::IpProto(17),
+        sport: 0,
+        dport: 53,
+        mask: PnatMask(0xa),
+    };
     let rewrite = PnatRewriteTuple {
         src: NO,
         dst: B,

@@ -250,9 +250,11 @@ impl fmt::Display for VrView {
             self.interval, self.master_interval, self.skew, self.master_down
         )?;
         writeln!(f, "   virtual MAC {}", self.mac)?;
-        let list = |all: &[IpAddr]| all.iter().map(|a| format!("{a} ")).collect::<String>();
-        writeln!(f, "   addresses {}", list(&self.addresses))?;
-        writeln!(f, "   peer addresses {}", list(&self.peers))?;
+        for (what, all) in [("addresses", &self.addresses), ("peer addresses", &self.peers)] {
+            write!(f, "   {what} ")?;
+            all.iter().try_for_each(|address| write!(f, "{address} "))?;
+            writeln!(f)?;
+        }
         write!(f, "   tracked interfaces ")?;
         for Tracked { sw_if_index, priority } in &self.tracked_interfaces {
             write!(f, "sw_if_index {sw_if_index} priority {priority} ")?;

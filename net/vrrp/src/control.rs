@@ -153,7 +153,7 @@ impl Vrrp {
     }
 
     fn name(&self, interface: SwIfIndex) -> String {
-        self.interfaces.name(interface).map_or_else(|_| interface.to_string(), |name| name.to_string())
+        self.interfaces.name(interface).unwrap_or_else(|_| interface.to_string())
     }
 
     /// Makes a virtual router, which does nothing until it is [started](Self::start); its number among all.
@@ -365,7 +365,9 @@ impl Vrrp {
             let name = self.name(key.interface);
             tracing::info!("vrrp: VR {} on {name} is {new}, was {old}", key.vr_id);
             let observers = self.observers.borrow().clone();
-            observers.iter().for_each(|observe| observe(&Change { key, old, new }));
+            for observe in observers {
+                observe(&Change { key, old, new });
+            }
         }
         self.schedule(index);
     }

@@ -87,23 +87,23 @@ impl Bed {
         self.lan.received().into_iter().filter_map(|frame| read(&frame).map(|said| (frame, said))).collect()
     }
 
-    /// Another router's advertisement.
-    pub fn other(&self, priority: u8, interval: u16) -> Vec<u8> {
-        self.other_from(OTHER, Version::V3, priority, interval)
-    }
-
-    pub fn other_from(&self, from: Ipv4Addr, version: Version, priority: u8, interval: u16) -> Vec<u8> {
-        let said = Advertisement { version, vr_id: 7, priority, interval, addresses: 1, first: VIP.into() };
-        let group = Ipv4Addr::new(224, 0, 0, 18);
-        let message = said.write((from.into(), group.into()), &[VIP.into()]);
-        let packet = PacketBuilder::ethernet(MAC, MacAddress::for_ip4_multicast(group)).ip4(from, group);
-        packet.ttl(255).protocol(IpProtocol::VRRP).payload(&message).build()
-    }
-
     pub fn hear(&mut self, frame: Vec<u8>) {
         self.router.send(&self.lan, frame);
         self.router.run();
     }
+}
+
+/// Another router's advertisement.
+pub fn other(priority: u8, interval: u16) -> Vec<u8> {
+    other_from(OTHER, Version::V3, priority, interval)
+}
+
+pub fn other_from(from: Ipv4Addr, version: Version, priority: u8, interval: u16) -> Vec<u8> {
+    let said = Advertisement { version, vr_id: 7, priority, interval, addresses: 1, first: VIP.into() };
+    let group = Ipv4Addr::new(224, 0, 0, 18);
+    let message = said.write((from.into(), group.into()), &[VIP.into()]);
+    let packet = PacketBuilder::ethernet(MAC, MacAddress::for_ip4_multicast(group)).ip4(from, group);
+    packet.ttl(255).protocol(IpProtocol::VRRP).payload(&message).build()
 }
 
 /// The advertisement of a frame.

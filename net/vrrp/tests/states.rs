@@ -51,28 +51,28 @@ fn it_yields_to_a_higher_one_and_comes_back() {
     let index = bed.run(bed.config());
     bed.advance(4000);
     bed.lan.received();
-    bed.hear(bed.other(99, 100));
+    bed.hear(other(99, 100));
     assert_eq!(bed.state(index), State::Master);
-    bed.hear(bed.other(150, 50));
+    bed.hear(other(150, 50));
     assert_eq!(bed.state(index), State::Backup);
     // It waits by the interval of the other one.
     let machine = bed.vrrp.info(index).unwrap().machine;
     assert_eq!((machine.master_interval, machine.master_down()), (50, 180));
     for _ in 0..10 {
         bed.advance(1000);
-        bed.hear(bed.other(150, 50));
+        bed.hear(other(150, 50));
     }
     assert_eq!(bed.state(index), State::Backup);
     assert!(bed.said().is_empty());
     // The other one goes, and says so.
-    bed.hear(bed.other(0, 50));
+    bed.hear(other(0, 50));
     bed.advance(310);
     assert_eq!(bed.state(index), State::Master);
     // Of two with the same priority the one with the higher address has them.
-    bed.hear(bed.other(100, 100));
+    bed.hear(other(100, 100));
     assert_eq!(bed.state(index), State::Backup);
     bed.advance(4000);
-    bed.hear(bed.other_from(Ipv4Addr::new(10, 0, 0, 0), Version::V3, 100, 100));
+    bed.hear(other_from(Ipv4Addr::new(10, 0, 0, 0), Version::V3, 100, 100));
     assert_eq!(bed.state(index), State::Master);
 }
 
@@ -82,7 +82,7 @@ fn without_preemption_it_leaves_the_addresses_where_they_are() {
     let index = bed.run(Config { preempt: false, priority: 200, ..bed.config() });
     for _ in 0..5 {
         bed.advance(2000);
-        bed.hear(bed.other(50, 100));
+        bed.hear(other(50, 100));
     }
     assert_eq!(bed.state(index), State::Backup);
     bed.advance(4000);
@@ -97,11 +97,11 @@ fn version_2_speaks_seconds_and_versions_do_not_mix() {
     bed.advance(8000);
     let said = bed.said();
     assert_eq!((said[0].1.version, said[0].1.interval), (Version::V2, 200));
-    bed.hear(bed.other(150, 200));
-    bed.hear(bed.other_from(OTHER, Version::V2, 150, 100));
+    bed.hear(other(150, 200));
+    bed.hear(other_from(OTHER, Version::V2, 150, 100));
     assert_eq!(bed.state(index), State::Master);
     assert_eq!(bed.router.counter("/net/vrrp/addr-mismatch"), 2);
-    bed.hear(bed.other_from(OTHER, Version::V2, 150, 200));
+    bed.hear(other_from(OTHER, Version::V2, 150, 200));
     assert_eq!(bed.state(index), State::Backup);
     let bad = Config { version: Version::V2, interval: 150, ..bed.config() };
     assert!(matches!(bed.vrrp.update(index, bad), Err(VrrpError::Version(_))));
@@ -161,7 +161,7 @@ fn interfaces_and_routes_that_are_tracked_lower_the_priority() {
     bed.lan.received();
     bed.advance(1000);
     assert_eq!(bed.said()[0].1.priority, 50);
-    bed.hear(bed.other(60, 100));
+    bed.hear(other(60, 100));
     assert_eq!(bed.state(index), State::Backup);
     bed.router.get::<Interfaces>().set_admin(bed.wan.index(), true).unwrap();
     bed.advance(4000);
@@ -214,7 +214,7 @@ fn strangers_are_counted_and_change_nothing() {
     let mut bed = bed();
     let index = bed.run(bed.config());
     bed.advance(4000);
-    let good = bed.other(200, 100);
+    let good = other(200, 100);
     let mut far = good.clone();
     far[22] = 254;
     far[24..26].fill(0);

@@ -39,7 +39,7 @@ fn arp_is_answered_with_the_virtual_mac_by_the_master_alone() {
     // Its own address has its own MAC address.
     bed.hear(who_has(OURS));
     assert_eq!(bed.left(EtherType::ARP).pop().unwrap()[6..12], bed.lan.mac().0);
-    bed.hear(bed.other(200, 100));
+    bed.hear(other(200, 100));
     bed.hear(who_has(VIP));
     assert!(bed.left(EtherType::ARP).is_empty());
 }
@@ -50,7 +50,7 @@ fn frames_to_the_virtual_mac_are_forwarded_by_the_master_alone() {
     let through = || PacketBuilder::ethernet(HOST_MAC, MAC).ip4(HOST, FAR).udp(1, 2).build();
     bed.hear(through());
     assert_eq!(bed.wan.received().len(), 1);
-    bed.hear(bed.other(200, 100));
+    bed.hear(other(200, 100));
     bed.hear(through());
     assert!(bed.wan.received().is_empty());
     assert_eq!(bed.router.error("ethernet-input", "l3 mac mismatch"), 1);

@@ -2,16 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_datagram::{Checksum, Datagram};
 use shoal_fib::{FibIndex, Path, Source, Via};
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
-use shoal_ip6_nd::Nd;
 use shoal_wire::{EtherType, Ip6Prefix, MacAddress};
 
+use super::from_prefixes::FromPrefix;
 use super::{ALL_SERVERS, CLIENT_PORT6, Dhcp, DhcpError, HOPS, SERVER_PORT6};
 use crate::client_message6::{Answer, Ask, Association, Wanted, kind};
 use crate::client6::{Act6, Lease6, Machine6, Phase, Said};
@@ -19,7 +19,7 @@ use crate::exchange6::{Due, Exchange, Question};
 use crate::node::Heard;
 
 /// The longest name of a group of prefixes: a message has 63 bytes for it.
-const LONGEST_GROUP: usize = 63;
+pub(super) const LONGEST_GROUP: usize = 63;
 /// Servers that are remembered.
 const MOST_SERVERS: usize = 1024;
 /// Bits of an address that name its link.
@@ -31,23 +31,10 @@ const DUID_LL: [u8; 4] = [0, 3, 0, 1];
 pub(super) type Key6 = (SwIfIndex, Wanted);
 
 /// A client.
-struct Client6 {
-    machine: Machine6,
+pub(super) struct Client6 {
+    pub(super) machine: Machine6,
     /// The group that its prefixes are in; of a client for addresses empty.
-    group: String,
-}
-
-/// An address that an interface has from a prefix of a group.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FromPrefix {
-    /// The interface.
-    pub interface: SwIfIndex,
-    /// The group.
-    pub group: String,
-    /// The bits behind the prefix, and how many of the whole are the link's.
-    pub rest: Ip6Prefix,
-    /// The address, while there is a prefix.
-    pub address: Option<Ip6Prefix>,
+    pub(super) group: String,
 }
 
 /// A client as it is shown.
@@ -98,9 +85,9 @@ pub(super) struct Clients6 {
     servers: RefCell<Vec<Vec<u8>>>,
     /// A client of the binary API takes answers.
     listens: std::cell::Cell<bool>,
-    all: RefCell<BTreeMap<Key6, Client6>>,
+    pub(super) all: RefCell<BTreeMap<Key6, Client6>>,
     exchanges: RefCell<BTreeMap<Key6, Exchange>>,
-    from_prefixes: RefCell<Vec<FromPrefix>>,
+    pub(super) from_prefixes: RefCell<Vec<FromPrefix>>,
     observers: RefCell<Vec<Observer>>,
 }
 
@@ -316,123 +303,17 @@ impl Dhcp {
         }
     }
 
-    fn take6(&self, interface: SwIfIndex, address: Ip6Prefix) {
+    pub(super) fn take6(&self, interface: SwIfIndex, address: Ip6Prefix) {
         match self.ip6.add_address(interface, address) {
             Ok(()) => self.ip6.set_learnt(interface, address.addr()),
             Err(e) => tracing::warn!(%interface, "the address {address} is not taken: {e}"),
         }
     }
 
-    fn drop6(&self, interface: SwIfIndex, address: Ip6Prefix) {
+    pub(super) fn drop6(&self, interface: SwIfIndex, address: Ip6Prefix) {
         if let Err(e) = self.ip6.del_address(interface, address) {
             tracing::debug!(%interface, "the address {address} is gone: {e}");
         }
-    }
-
-    /// Prefixes that a group has.
-    fn prefixes_of(&self, group: &str) -> Vec<Lease6> {
-        let all = self.clients6.all.borrow();
-        let of =
-            all.iter().filter(|((_, wanted), client)| *wanted == Wanted::Prefixes && client.group == group);
-        let mut prefixes: Vec<Lease6> =
-            of.flat_map(|(_, client)| client.machine.leases.iter().copied()).collect();
-        prefixes.sort_unstable_by_key(|lease| lease.prefix);
-        prefixes
-    }
-
-    /// Addresses follow the prefixes of their groups.
-    fn renew_from_prefixes(&self) {
-        let uses = self.clients6.from_prefixes.borrow().clone();
-        for old in uses {
-            let prefixes = self.prefixes_of(&old.group);
-            let of =
-                |lease: &Lease6| Some((combined(lease.prefix, old.rest)?, (lease.preferred, lease.valid)));
-            let times: BTreeMap<Ip6Prefix, _> = prefixes.iter().filter_map(of).collect();
-            let all: Vec<Ip6Prefix> = times.keys().copied().collect();
-            // One that is still given stays.
-            let new = old.address.filter(|address| all.contains(address)).or(all.first().copied());
-            let nd = self.control.upgrade().and_then(|control| control.get::<Nd>().ok());
-            if let (Some(nd), Some(address)) = (&nd, new)
-                && let Some(times) = times.get(&address)
-            {
-                nd.advertise_delegated(old.interface, address, *times);
-            }
-            if new == old.address {
-                continue;
-            }
-            if let Some(address) = old.address {
-                self.drop6(old.interface, address);
-                if let Some(nd) = &nd {
-                    nd.forget_delegated(old.interface, address);
-                }
-            }
-            if let Some(address) = new {
-                self.take6(old.interface, address);
-            }
-            let mut uses = self.clients6.from_prefixes.borrow_mut();
-            if let Some(found) = uses.iter_mut().find(|found| found.is_same(&old)) {
-                found.address = new;
-            }
-        }
-    }
-
-    /// Gives an interface an address from a group's prefix, as soon as there is one.
-    ///
-    /// # Errors
-    /// There is no such interface, or it has that address already.
-    pub fn add_from_prefix(
-        &self,
-        interface: SwIfIndex,
-        group: &str,
-        rest: Ip6Prefix,
-    ) -> Result<(), DhcpError> {
-        self.interfaces.data(interface)?;
-        if group.is_empty() {
-            return Err(DhcpError::NoGroup);
-        }
-        if group.len() > LONGEST_GROUP {
-            return Err(DhcpError::TooLong("the name of the group", group.len(), LONGEST_GROUP));
-        }
-        let new = FromPrefix { interface, group: group.to_owned(), rest, address: None };
-        let mut all = self.clients6.from_prefixes.borrow_mut();
-        if all.iter().any(|there| there.is_same(&new)) {
-            return Err(DhcpError::FromPrefixExists(rest, group.to_owned()));
-        }
-        all.push(new);
-        drop(all);
-        self.renew_from_prefixes();
-        Ok(())
-    }
-
-    /// Takes it away.
-    ///
-    /// # Errors
-    /// There is no such interface, or it has none.
-    pub fn del_from_prefix(
-        &self,
-        interface: SwIfIndex,
-        group: &str,
-        rest: Ip6Prefix,
-    ) -> Result<(), DhcpError> {
-        self.interfaces.data(interface)?;
-        let wanted = FromPrefix { interface, group: group.to_owned(), rest, address: None };
-        let mut all = self.clients6.from_prefixes.borrow_mut();
-        let at = all.iter().position(|there| there.is_same(&wanted));
-        let old =
-            at.map(|at| all.remove(at)).ok_or_else(|| DhcpError::NoFromPrefix(rest, group.to_owned()))?;
-        drop(all);
-        if let Some(address) = old.address {
-            self.drop6(interface, address);
-            if let Some(nd) = self.control.upgrade().and_then(|control| control.get::<Nd>().ok()) {
-                nd.forget_delegated(interface, address);
-            }
-        }
-        Ok(())
-    }
-
-    /// Addresses that interfaces have from prefixes.
-    pub fn from_prefixes(&self) -> Vec<FromPrefix> {
-        self.clients6.from_prefixes.borrow().clone()
     }
 
     /// An interface went up or down. One that comes back may be on another link.
@@ -597,7 +478,9 @@ impl Dhcp {
             association: association.clone(),
         };
         let observers = self.clients6.observers.borrow().clone();
-        observers.iter().for_each(|observe| observe(&replied));
+        for observe in observers {
+            observe(&replied);
+        }
     }
 }
 
@@ -605,37 +488,4 @@ impl Dhcp {
 /// ask from their own addresses are answered.
 fn on_link(address: Ip6Prefix) -> Ip6Prefix {
     Ip6Prefix::new(address.addr(), NETWORK).unwrap_or(address)
-}
-
-impl FromPrefix {
-    fn is_same(&self, other: &FromPrefix) -> bool {
-        (self.interface, &self.group, self.rest) == (other.interface, &other.group, other.rest)
-    }
-}
-
-/// The address that has the first bits of a prefix and the last ones of another; `None`: the prefix is longer than the link's.
-fn combined(prefix: Ip6Prefix, rest: Ip6Prefix) -> Option<Ip6Prefix> {
-    let host = u128::MAX.checked_shr(prefix.len().into()).unwrap_or(0);
-    let bits = prefix.addr().to_bits() & !host | rest.addr().to_bits() & host;
-    if prefix.len() > rest.len() {
-        return None;
-    }
-    Ip6Prefix::new(Ipv6Addr::from_bits(bits), rest.len()).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_made_of_a_prefix_and_the_rest() {
-        let of = |prefix: &str, rest: &str| {
-            let (prefix, rest) = (prefix.parse().ok()?, rest.parse().ok()?);
-            combined(prefix, rest).map(|address| address.to_string())
-        };
-        assert_eq!(of("2001:db8:ab00::/56", "::7:0:0:0:1/64"), Some("2001:db8:ab00:7::1/64".to_owned()));
-        assert_eq!(of("2001:db8:ab00:cd::/64", "::7:0:0:0:1/64"), Some("2001:db8:ab00:cd::1/64".to_owned()));
-        assert_eq!(of("2001:db8:ab00:cd00::/72", "::1/64"), None);
-        assert_eq!(of("::/0", "2001:db8::1/64"), Some("2001:db8::1/64".to_owned()));
-    }
 }

@@ -3,13 +3,15 @@
 mod clients;
 mod clients6;
 mod error;
+mod from_prefixes;
 mod relay4;
 mod relay6;
 mod relays;
 
 pub use clients::{Asks, ClientInfo};
-pub use clients6::{Client6Info, FromPrefix, Replied};
+pub use clients6::{Client6Info, Replied};
 pub use error::DhcpError;
+pub use from_prefixes::FromPrefix;
 pub use relays::{RelayInfo, Server, VirtualSubnet};
 
 use std::cell::RefCell;

@@ -10,7 +10,7 @@ use super::Nd;
 use super::ra::Prefix;
 
 /// How long hosts are told that a prefix has gone: RFC 4862, 5.5.3 has them keep addresses of it for two hours in any case.
-const GONE: Duration = Duration::from_secs(7200);
+const GONE: Duration = Duration::from_hours(2);
 
 /// A prefix that was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ impl Nd {
                 None => (left(delegated.preferred, now), left(delegated.valid, now)),
                 Some(_) => (0, 0),
             };
-            (*prefix, Prefix { preferred_secs, valid_secs, ..Prefix::default() })
+            (*prefix, Prefix { valid_secs, preferred_secs, ..Prefix::default() })
         };
         all.iter().filter(|((on, _), _)| *on == interface).map(of).collect()
     }

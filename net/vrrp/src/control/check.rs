@@ -39,7 +39,7 @@ impl Vrrp {
         if !(1..=LONGEST_INTERVAL).contains(&config.interval) && config.version == Version::V3 {
             return Err(VrrpError::interval(config.interval));
         }
-        let is_seconds = config.interval % 100 == 0 && (100..=25_500).contains(&config.interval);
+        let is_seconds = config.interval.is_multiple_of(100) && (100..=25_500).contains(&config.interval);
         if config.version == Version::V2 && (key.family == Family::Ip6 || !is_seconds) {
             return Err(VrrpError::Version(format!("{:?}, interval {}", key.family, config.interval)));
         }

@@ -8,6 +8,7 @@ use shoal_wire::IpPrefix;
 use super::Vrrp;
 use crate::config::VrKey;
 use crate::error::VrrpError;
+use crate::machine::Todo;
 
 /// What leads nowhere.
 const NOWHERE: [AdjKind; 5] =
@@ -103,7 +104,9 @@ impl Vrrp {
     pub(crate) fn look_at_routes(&self) {
         let tracking = |(index, entry): (&u32, &super::Entry)| (!entry.routes.is_empty()).then_some(*index);
         let all: Vec<u32> = self.vrs.borrow().all.iter().filter_map(tracking).collect();
-        all.into_iter().for_each(|index| self.weigh(index));
+        for index in all {
+            self.weigh(index);
+        }
     }
 
     /// Whether a route is there and leads somewhere.
@@ -134,7 +137,7 @@ impl Vrrp {
         }
         self.with(index, |machine, now| {
             machine.lower(lowered, now);
-            Default::default()
+            Todo::default()
         });
     }
 }
