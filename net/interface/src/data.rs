@@ -86,6 +86,9 @@ zeroable_struct! {
         pub mtu_ip4: u16,
         /// Largest IPv6 packet, 0: `mtu` holds.
         pub mtu_ip6: u16,
+        /// Numbers of virtual routers that it is, of IPv4 and of IPv6: one of each, for which frames are taken as fast as for its own
+        /// address; 0: none.
+        virtual_routers: [u8; 2],
         /// The node its received frames go to.
         rx_next: u32,
         /// The same, when they are to be traced: never a superpath.
@@ -133,6 +136,24 @@ impl IfData {
         &self.mac
     }
 
+    /// Whether a MAC address is that of a virtual router that it is (RFC 9568, 7.3), of those that the record has.
+    #[inline(always)]
+    pub fn is_virtual(&self, mac: MacAddress) -> bool {
+        let [ip4, ip6] = self.virtual_routers;
+        match mac.0 {
+            [0, 0, 0x5e, 0, 1, id] => id != 0 && id == ip4,
+            [0, 0, 0x5e, 0, 2, id] => id != 0 && id == ip6,
+            _ => false,
+        }
+    }
+
+    /// The same record with the numbers of other virtual routers, of IPv4 and of IPv6.
+    #[must_use]
+    pub(crate) fn with_virtual_routers(mut self, numbers: [u8; 2]) -> Self {
+        self.virtual_routers = numbers;
+        self
+    }
+
     /// The same record with another MAC address.
     #[must_use]
     pub fn with_mac(mut self, mac: MacAddress) -> Self {
@@ -174,6 +195,7 @@ impl IfData {
         self = self.with_flags(IfFlags(flags).set(IfFlags::LINK_UP, linked)).with_mac(port.mac());
         self.mtu = if own_mtu == 0 { port.mtu } else { own_mtu };
         (self.output_edge, self.arc_end_edge) = (port.output_edge, port.arc_end_edge);
+        self.virtual_routers = port.virtual_routers;
         self
     }
 

@@ -48,11 +48,8 @@ impl Interfaces {
         *users += 1;
         let is_new = *users == 1;
         self.extra_macs().0.replace(all);
-        if is_first {
-            self.modify(port, |data| data.with_flags(data.flags().set(IfFlags::EXTRA_MACS, true)))?;
-        }
         if is_new {
-            self.tell(Event::ExtraMacs(port));
+            self.renew_macs(port)?;
         }
         Ok(())
     }
@@ -74,14 +71,30 @@ impl Interfaces {
             all.remove(&(port, mac));
         }
         let is_last = !all.keys().any(|(of, _)| *of == port);
-        if is_last {
-            self.modify(port, |data| data.with_flags(data.flags().set(IfFlags::EXTRA_MACS, false)))?;
-        }
         self.extra_macs().0.replace(all);
         if has_gone {
-            self.tell(Event::ExtraMacs(port));
+            self.renew_macs(port)?;
         }
         if is_last { self.need_all_frames(port, Need::Ends) } else { Ok(()) }
+    }
+
+    /// What packets read of a port's addresses.
+    fn renew_macs(&self, port: SwIfIndex) -> Result<(), InterfaceError> {
+        let macs = self.macs(port);
+        let number = |family: u8| {
+            let id = |mac: &MacAddress| match mac.0 {
+                [0, 0, 0x5e, 0, of, id] if of == family => Some(id),
+                _ => None,
+            };
+            macs.iter().find_map(id).unwrap_or(0)
+        };
+        let numbers = [number(1), number(2)];
+        self.modify(port, |data| {
+            let flags = data.flags().set(IfFlags::EXTRA_MACS, !macs.is_empty());
+            data.with_flags(flags).with_virtual_routers(numbers)
+        })?;
+        self.tell(Event::ExtraMacs(port));
+        Ok(())
     }
 
     /// MAC addresses that the port of an interface takes frames for besides its own.

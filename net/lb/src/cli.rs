@@ -71,6 +71,8 @@ pub static COMMANDS: &[Command] = &[
         |control, args| return_path(control, args, true),
     )
     .examples(&["lb set interface nat6 in local0"]),
+    Command::new("test lb flowtable flush", "Forget which server each flow has", forget_flows)
+        .examples(&["test lb flowtable flush"]),
     Command::new("show lb", "Show the load balancer's settings and flows", show).examples(&["show lb"]),
     Command::new("show lb vips [verbose]", "Show virtual addresses", show_vips)
         .examples(&["show lb vips", "show lb vips verbose"])
@@ -147,6 +149,11 @@ fn servers(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn flush(control: &Control, args: &Args) -> Result<Output, CliError> {
     lb(control)?.flush(&key(args)?).map_err(|e| failed("lb_flush_vip", e))?;
+    Ok(Output::none())
+}
+
+fn forget_flows(control: &Control, _: &Args) -> Result<Output, CliError> {
+    lb(control)?.forget_flows().map_err(|e| CliError::failed(e.to_string()))?;
     Ok(Output::none())
 }
 

@@ -486,6 +486,20 @@ impl LoadBalancer {
         Ok(look)
     }
 
+    /// Threads forget all flows: all are spread by the table of new flows.
+    ///
+    /// # Errors
+    /// A thread does not answer, or there is no memory.
+    pub fn forget_flows(&self) -> Result<(), LbError> {
+        let keeping = self.flows.feature();
+        if !keeping.is_on() {
+            return Ok(());
+        }
+        let (now, room) = (self.now(), keeping.room());
+        let done = self.graph.on_every_state(&self.flows, move |_, flows| flows.open(room, now))?;
+        done.into_values().find_map(Result::err).map_or(Ok(()), |why| Err(LbError::Memory(why.to_string())))
+    }
+
     fn counters(&self) -> [&shoal_graph::counter::Simple; 4] {
         let Shared { existing, first, untracked, no_server, .. } = &*self.shared;
         [existing, first, untracked, no_server]

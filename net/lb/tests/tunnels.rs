@@ -167,6 +167,9 @@ fn without_room_flows_are_spread_without_being_remembered_and_without_servers_dr
     let counted = bed.lb.counted(1);
     assert_eq!((counted.first, counted.untracked), (32, 68));
     assert_eq!(bed.spread(1000..1100), before);
+    bed.lb.forget_flows().unwrap();
+    assert_eq!(bed.lb.look().unwrap().used, [(0, 0)]);
+    assert_eq!(bed.spread(1000..1100), before);
     bed.nat.advance(60);
     bed.nat.inside.received();
     assert_eq!(bed.lb.look().unwrap().used, [(0, 0)]);

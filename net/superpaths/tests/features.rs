@@ -313,6 +313,34 @@ fn a_stage_has_the_state_that_its_node_has_on_the_thread() {
     assert_eq!(router.get::<SourceLimit>().look().unwrap().losers.len(), 1);
 }
 
+#[test]
+fn frames_to_a_virtual_router_take_the_fused_path() {
+    let (mut router, ports) = bare();
+    let (first, second) = (MacAddress([0, 0, 0x5e, 0, 1, 7]), MacAddress([0, 0, 0x5e, 0, 1, 8]));
+    let interfaces = router.interfaces().clone();
+    for mac in [first, second] {
+        interfaces.add_mac(ports[PLAIN].index(), mac).unwrap();
+    }
+    assert_eq!(taken(&router, &ports[PLAIN]), Some(IP.name));
+    let vectors = |router: &Router| {
+        let node = router.graph().node("ethernet-input").unwrap();
+        router.graph().graph_counters().vectors.sum(node.number() as usize)
+    };
+    // The record has one of each family; frames for another one go node by node, to the same end.
+    for (mac, by_node, arrives) in
+        [(first, 0, true), (second, 1, true), (MacAddress([0, 0, 0x5e, 0, 1, 9]), 2, false)]
+    {
+        let start = PacketBuilder::ethernet(station(1), mac);
+        router.send(&ports[PLAIN], start.ip4([10, 0, 0, 2], [20, 0, 2, 1]).udp(1, 2).build());
+        assert_eq!(ports[2].received().len(), usize::from(arrives), "{mac}");
+        assert_eq!(vectors(&router), by_node, "{mac}");
+    }
+    interfaces.del_mac(ports[PLAIN].index(), first).unwrap();
+    let start = PacketBuilder::ethernet(station(1), second);
+    router.send(&ports[PLAIN], start.ip4([10, 0, 0, 2], [20, 0, 2, 1]).udp(1, 2).build());
+    assert_eq!((ports[2].received().len(), vectors(&router)), (1, 2), "it has the place now");
+}
+
 fn taken(router: &Router, port: &Port) -> Option<&'static str> {
     router.interfaces().superpath_of(port.index()).unwrap().taken
 }

@@ -211,10 +211,12 @@ impl Vrrp {
         if config.unicast && old.peers.is_empty() && old.machine.state != State::Initialize {
             return Err(VrrpError::NoPeers);
         }
-        let key = config.key;
-        let rejoins = old.machine.state != State::Initialize && old.config.unicast != config.unicast;
+        let is_started = old.machine.state != State::Initialize;
+        let other_groups = (old.config.unicast, &old.config.addresses) != (config.unicast, &config.addresses);
+        let rejoins = is_started && other_groups;
+        let config_is_unicast = config.unicast;
         if rejoins && !config.unicast {
-            self.join(key)?;
+            self.join(&config)?;
         }
         {
             let mut vrs = self.vrs.borrow_mut();
@@ -227,8 +229,8 @@ impl Vrrp {
             }
             entry.config = config;
         }
-        if rejoins && !old.config.unicast {
-            self.leave(key);
+        if rejoins && !old.config.unicast && (config_is_unicast || old.config.key.family == Family::Ip6) {
+            self.leave(&old.config);
         }
         if old.machine.state == State::Master {
             self.renew(index);
@@ -274,7 +276,7 @@ impl Vrrp {
         }
         self.check_owner(&info.config)?;
         if !info.config.unicast {
-            self.join(key)?;
+            self.join(&info.config)?;
         }
         self.weigh(index);
         let is_up = self.is_up(key);
@@ -294,7 +296,7 @@ impl Vrrp {
         }
         self.with(index, |machine, _| machine.stop());
         if !info.config.unicast {
-            self.leave(key);
+            self.leave(&info.config);
         }
         Ok(())
     }

@@ -16,7 +16,14 @@ fn without_another_it_takes_the_addresses_and_tells_so() {
     assert_eq!(bed.state(index), State::Backup);
     bed.advance(3600);
     assert_eq!(bed.state(index), State::Backup);
-    assert!(bed.left(EtherType::IP4).is_empty());
+    // One report that it listens to the group (RFC 3376), and nothing else.
+    let [report] = &bed.left(EtherType::IP4)[..] else { panic!("one packet") };
+    assert_eq!(
+        (&report[..6], report[23], report[38], &report[42..46]),
+        (&[1, 0, 0x5e, 0, 0, 0x16][..], 2, 0x22, &[0, 0, 0, 1][..])
+    );
+    assert_eq!(report[50..54], [224, 0, 0, 18]);
+    assert!(checksum::verify(&report[14..38]) && checksum::verify(&report[38..54]));
     bed.advance(20);
     assert_eq!(bed.state(index), State::Master);
     let frames = bed.lan.received();

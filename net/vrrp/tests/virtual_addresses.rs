@@ -88,6 +88,13 @@ fn solicit(target: Ipv6Addr, dst: Ipv6Addr, dst_mac: MacAddress) -> Vec<u8> {
 fn ip6_has_the_same() {
     let mut bed = bed();
     let index = bed.run(bed.config6());
+    bed.router.run();
+    // One report: the routers' group, and those of the addresses.
+    let [report] = &bed.left(EtherType::IP6)[..] else { panic!("one packet") };
+    assert_eq!(
+        (report[62], &report[68..70], &report[74..90]),
+        (143, &[0, 3][..], &"ff02::12".parse::<Ipv6Addr>().unwrap().octets()[..])
+    );
     bed.advance(3700);
     assert_eq!(bed.state(index), State::Master);
     let frames = bed.left(EtherType::IP6);

@@ -144,7 +144,7 @@ impl PlainSecond for EthernetInput {
 #[inline(always)]
 pub(super) fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
     let Some(header) = pkt.header::<EthernetHeader>() else { return false };
-    header.is_to(interface.mac_bytes())
+    (header.is_to(interface.mac_bytes()) || interface.is_virtual(header.dst()))
         && header.ether_type() == kind
         && pkt.pull(EthernetHeader::LEN).is_some()
 }

@@ -66,6 +66,12 @@ impl Nd {
         self.ring();
     }
 
+    /// The same without a report: who joins sends one.
+    pub(super) fn join_quietly(&self, interface: SwIfIndex, group: Ipv6Addr) {
+        let mut groups = self.groups.borrow_mut();
+        groups.entry((interface, group)).or_insert(Group { users: 0, left: 0, due: None }).users += 1;
+    }
+
     /// One user less; the last one has it reported.
     pub(super) fn leave(&self, interface: SwIfIndex, group: Ipv6Addr) {
         {
@@ -173,7 +179,7 @@ impl Nd {
     }
 
     /// Reports groups. RFC 3810 5.2.13, RFC 3590: from nobody as long as there is no link-local address.
-    fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
+    pub(super) fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
         let way = Way::to_group(data.mac(), src, ALL_MLD2_ROUTERS);

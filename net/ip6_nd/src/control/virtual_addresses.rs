@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
 use shoal_wire::ip6_address::{ALL_NODES, solicited_node};
+use shoal_wire::mld::RecordType;
 use shoal_wire::nd::NaFlags;
 
 use super::Nd;
@@ -13,21 +14,29 @@ use crate::counters::Kind;
 use crate::frame::{self, Way};
 
 impl Nd {
-    /// Takes what is sent to a group on an interface, and reports so (RFC 3810). Those who ask for the same one are counted.
+    /// Takes what is sent to groups on an interface, and reports so at once, all in one report (RFC 3810). Those who ask for the same
+    /// group are counted.
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn listen(&self, interface: SwIfIndex, group: Ipv6Addr) -> Result<(), NdError> {
+    pub fn listen(&self, interface: SwIfIndex, groups: &[Ipv6Addr]) -> Result<(), NdError> {
         self.interfaces.data(interface)?;
-        self.ip6.join(interface, group)?;
-        self.join(interface, group);
+        for group in groups {
+            self.ip6.join(interface, *group)?;
+            self.join_quietly(interface, *group);
+        }
+        if self.is_up(interface) {
+            self.report(interface, groups, RecordType::CHANGE_TO_EXCLUDE);
+        }
         Ok(())
     }
 
     /// Undoes one [`listen`](Self::listen).
-    pub fn unlisten(&self, interface: SwIfIndex, group: Ipv6Addr) {
-        self.ip6.leave(interface, group);
-        self.leave(interface, group);
+    pub fn unlisten(&self, interface: SwIfIndex, groups: &[Ipv6Addr]) {
+        for group in groups {
+            self.ip6.leave(interface, *group);
+            self.leave(interface, *group);
+        }
     }
 
     /// Answers solicitations for an address on an interface with a MAC address, or does so no more.
@@ -50,13 +59,15 @@ impl Nd {
             Some(mac) => {
                 if !was_there {
                     // Solicitations go to the group.
-                    self.listen(interface, group)?;
+                    self.ip6.join(interface, group)?;
+                    self.join(interface, group);
                 }
                 self.virtual_addresses.borrow_mut().insert(key, mac);
             }
             None if was_there => {
                 self.virtual_addresses.borrow_mut().remove(&key);
-                self.unlisten(interface, group);
+                self.ip6.leave(interface, group);
+                self.leave(interface, group);
             }
             None => {}
         }

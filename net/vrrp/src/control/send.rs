@@ -7,10 +7,12 @@ use shoal_buffer::Flags;
 use shoal_fib::FibIndex;
 use shoal_interface::SwIfIndex;
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, MfibError, Prefix, Source};
+use shoal_wire::igmp::{self, ALL_V3_ROUTERS, ROUTER_ALERT, RecordType, ReportWriter};
+use shoal_wire::ip6_address::solicited_node;
 use shoal_wire::{EtherType, IntoBytes, Ip4Header, Ip6Header, IpProtocol, MacAddress};
 
 use super::{Info, Vrrp};
-use crate::config::VrKey;
+use crate::config::{Config, VrKey};
 use crate::error::VrrpError;
 use crate::machine::State;
 use crate::packet::Advertisement;
@@ -40,6 +42,33 @@ fn packet((src, dst): (IpAddr, IpAddr), message: &[u8]) -> Vec<u8> {
         // The control plane lets addresses of one family in alone.
         _ => Vec::new(),
     }
+}
+
+/// Groups of a virtual router's link that its routers listen to.
+fn groups6(config: &Config) -> Vec<Ipv6Addr> {
+    let of_address = |address: &IpAddr| match address {
+        IpAddr::V6(address) => Some(solicited_node(*address)),
+        IpAddr::V4(_) => None,
+    };
+    let mut groups: Vec<Ipv6Addr> =
+        std::iter::once(GROUP6).chain(config.addresses.iter().filter_map(of_address)).collect();
+    groups.dedup();
+    groups
+}
+
+/// The packet of an IGMP report that an interface listens to the group.
+fn report4(source: Ipv4Addr) -> Option<Vec<u8>> {
+    let mut room = [0; 32];
+    let report = ReportWriter::new(&mut room).record(RecordType::CHANGE_TO_EXCLUDE, GROUP4, &[]);
+    let length = report.finish()?;
+    let header = Ip4Header::LEN + ROUTER_ALERT.len();
+    let mut ip =
+        Ip4Header::new(source, ALL_V3_ROUTERS, IpProtocol::IGMP, igmp::TTL, (header + length) as u16);
+    ip.set_version_ihl(0x40 | (header / 4) as u8);
+    ip.set_tos(igmp::TOS);
+    let checksum = ip.compute_checksum_with(&ROUTER_ALERT);
+    ip.set_checksum(checksum);
+    Some([ip.as_bytes(), &ROUTER_ALERT, room.get(..length)?].concat())
 }
 
 impl Vrrp {
@@ -112,19 +141,30 @@ impl Vrrp {
     }
 
     /// The interface takes what is sent to all VRRP routers.
-    pub(super) fn join(&self, key: VrKey) -> Result<(), VrrpError> {
+    /// As VPP, it says so in one report, which comes before all advertisements.
+    pub(super) fn join(&self, config: &Config) -> Result<(), VrrpError> {
+        let key = config.key;
         let failed = |e: String| VrrpError::Group(e);
         if key.family == Family::Ip6 {
-            return self.nd.listen(key.interface, GROUP6).map_err(|e| failed(e.to_string()));
+            return self.nd.listen(key.interface, &groups6(config)).map_err(|e| failed(e.to_string()));
         }
         let (table, prefix, change) = self.membership(key, true).map_err(|e| failed(e.to_string()))?;
-        self.mfib.add(table, prefix, Source::Listener, &change).map_err(|e| failed(e.to_string()))
+        self.mfib.add(table, prefix, Source::Listener, &change).map_err(|e| failed(e.to_string()))?;
+        let source = self.source(key);
+        if let (Some(IpAddr::V4(source)), true) = (source, self.carries(key.interface))
+            && let Some(report) = report4(source)
+        {
+            let mac = MacAddress::for_ip4_multicast(ALL_V3_ROUTERS);
+            self.interfaces.send_frame(key.interface, mac, EtherType::IP4, &report);
+        }
+        Ok(())
     }
 
     /// Undoes [`join`](Self::join).
-    pub(super) fn leave(&self, key: VrKey) {
+    pub(super) fn leave(&self, config: &Config) {
+        let key = config.key;
         if key.family == Family::Ip6 {
-            return self.nd.unlisten(key.interface, GROUP6);
+            return self.nd.unlisten(key.interface, &groups6(config));
         }
         if self.wants(key, |interface| interface == key.interface) {
             return;
