@@ -16,7 +16,15 @@ ip -n "$R" link set vc up
 ip -n "$C" link set eth0 up
 in_r sysctl -qw net.ipv6.conf.vc.disable_ipv6=1
 start_router cpu { workers 0 }
-trap 'ip netns del "$C" 2>/dev/null; cleanup' EXIT
+cleanup_c() {
+  local pids
+  pids=$(ip netns pids "$C" 2>/dev/null)
+  # shellcheck disable=SC2086
+  [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+  ip netns del "$C" 2>/dev/null
+  cleanup
+}
+trap cleanup_c EXIT
 
 # address NAMESPACE DEVICE NETWORK HOST: both families, the router is host 1 of the network.
 address() {

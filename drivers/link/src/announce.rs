@@ -1,4 +1,4 @@
-//! All that the kernel says of links, addresses, neighbours and routes of one network namespace: what there is, and then
+//! All that the kernel says of links, addresses, neighbours, next hops and routes of one network namespace: what there is, and then
 //! every change.
 
 use std::collections::VecDeque;
@@ -11,12 +11,14 @@ use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
+use shoal_interface::{HostNextHop, rtnetlink};
 
 use crate::netlink::{Heard, hear, subscribe};
 use crate::{Error, netlink};
 
-/// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_ROUTE` of linux/rtnetlink.h.
-const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400;
+/// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_ROUTE` of linux/rtnetlink.h, and
+/// `RTNLGRP_NEXTHOP`, which has the last bit.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400 | 1 << 31;
 /// Room for announcements that wait: the kernel drops what does not fit. It is cut to `net.core.rmem_max`.
 const ROOM: libc::c_int = 64 << 20;
 
@@ -27,6 +29,8 @@ pub enum Announcement {
     Begin,
     /// A thing is there, has changed, or is gone.
     Message(Box<RouteNetlinkMessage>),
+    /// A number that routes may name means a next hop now, or nothing any more.
+    NextHop(u32, Option<HostNextHop>),
     /// That was everything: what has not been named since [`Announcement::Begin`] is not there.
     End,
 }
@@ -39,7 +43,7 @@ pub enum Announcement {
 pub struct Announcements {
     socket: Socket,
     /// Questions that are still to be asked; the kernel answers one at a time.
-    questions: VecDeque<RouteNetlinkMessage>,
+    questions: VecDeque<Vec<u8>>,
     asking: bool,
     ready: VecDeque<Announcement>,
 }
@@ -73,13 +77,14 @@ impl Announcements {
         let route = |family| {
             let mut message = RouteMessage::default();
             message.header.address_family = family;
-            RouteNetlinkMessage::GetRoute(message)
+            dump(RouteNetlinkMessage::GetRoute(message))
         };
-        // Links first: the others name them.
+        // Links and next hops before what names them.
         self.questions = VecDeque::from([
-            RouteNetlinkMessage::GetLink(LinkMessage::default()),
-            RouteNetlinkMessage::GetAddress(AddressMessage::default()),
-            RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()),
+            dump(RouteNetlinkMessage::GetLink(LinkMessage::default())),
+            dump(RouteNetlinkMessage::GetAddress(AddressMessage::default())),
+            dump(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default())),
+            next_hops(),
             route(AddressFamily::Inet),
             route(AddressFamily::Inet6),
         ]);
@@ -95,7 +100,7 @@ impl Announcements {
             return Ok(());
         };
         self.asking = true;
-        netlink::send(&self.socket, question, NLM_F_REQUEST | NLM_F_DUMP, "rtnetlink dump")
+        netlink::send_bytes(&self.socket, &question, "rtnetlink dump")
     }
 
     /// The next announcement, or `None` when there is none yet. Never blocks.
@@ -119,9 +124,13 @@ impl Announcements {
             Heard::Nothing => return Ok(()),
             Heard::Lost => return self.resync(),
         };
-        for message in netlink::messages(&datagram) {
+        for message in netlink::pieces(&datagram) {
+            if let Some((id, hop)) = next_hop(message) {
+                self.ready.push_back(Announcement::NextHop(id, hop));
+                continue;
+            }
             // A kind of message that this program cannot read says nothing about the others.
-            let Ok(message) = message else { continue };
+            let Ok(message) = netlink::read(message) else { continue };
             match message.payload {
                 NetlinkPayload::InnerMessage(inner) => {
                     self.ready.push_back(Announcement::Message(Box::new(inner)));
@@ -137,4 +146,29 @@ impl Announcements {
         }
         Ok(())
     }
+}
+
+/// Asks for all there is of a kind.
+fn dump(request: RouteNetlinkMessage) -> Vec<u8> {
+    netlink::bytes(request, NLM_F_REQUEST | NLM_F_DUMP)
+}
+
+/// Asks for all next hops: `nlmsghdr` with neither number nor port, and an empty `nhmsg`.
+fn next_hops() -> Vec<u8> {
+    const LEN: u32 = 24;
+    let mut bytes = LEN.to_ne_bytes().to_vec();
+    bytes.extend(rtnetlink::RTM_GETNEXTHOP.to_ne_bytes());
+    bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    bytes.resize(LEN as usize, 0);
+    bytes
+}
+
+/// What a message says of a next hop, if it is about one.
+fn next_hop(message: &[u8]) -> Option<(u32, Option<HostNextHop>)> {
+    let kind = rtnetlink::u16_at(message, 4)?;
+    if ![rtnetlink::RTM_NEWNEXTHOP, rtnetlink::RTM_DELNEXTHOP].contains(&kind) {
+        return None;
+    }
+    let (id, hop) = rtnetlink::next_hop(message.get(rtnetlink::HEADER..)?)?;
+    Some((id, (kind == rtnetlink::RTM_NEWNEXTHOP).then_some(hop)))
 }

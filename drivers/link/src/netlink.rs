@@ -77,24 +77,50 @@ pub(crate) fn send(
     flags: u16,
     what: &'static str,
 ) -> Result<(), Error> {
+    send_bytes(socket, &bytes(request, flags), what)
+}
+
+/// Sends a request that is written already.
+///
+/// # Errors
+/// The kernel does not take it.
+pub(crate) fn send_bytes(socket: &Socket, request: &[u8], what: &'static str) -> Result<(), Error> {
+    socket.send_to(request, &SocketAddr::new(0, 0), 0).map_err(Error::os(what))?;
+    Ok(())
+}
+
+/// A request as it is sent.
+pub(crate) fn bytes(request: RouteNetlinkMessage, flags: u16) -> Vec<u8> {
     let mut message = NetlinkMessage::from(request);
     message.header.flags = flags;
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
-    socket.send_to(&bytes, &SocketAddr::new(0, 0), 0).map_err(Error::os(what))?;
-    Ok(())
+    bytes
 }
 
-/// The messages of one datagram; iteration ends at the first that cannot be read.
+/// The messages of one datagram, read.
 pub(crate) fn messages(
-    mut datagram: &[u8],
+    datagram: &[u8],
 ) -> impl Iterator<Item = Result<NetlinkMessage<RouteNetlinkMessage>, Error>> {
+    pieces(datagram).map(read)
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// It is of a kind that is not known, or contradicts itself.
+pub(crate) fn read(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Error> {
+    NetlinkMessage::deserialize(message).map_err(|e| Error::Netlink(e.to_string()))
+}
+
+/// The messages of one datagram with their headers; iteration ends at the first that is cut off.
+pub(crate) fn pieces(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*datagram.first_chunk()?)).ok()?;
         let this = datagram.get(..length).filter(|m| m.len() >= 16)?;
         // Messages are aligned to four bytes.
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(NetlinkMessage::deserialize(this).map_err(|e| Error::Netlink(e.to_string())))
+        Some(this)
     })
 }

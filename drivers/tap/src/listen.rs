@@ -81,6 +81,7 @@ fn some(all: &mut Announcements, listing: &mut bool, hear: &dyn Fn(HostEvent)) -
             Ok(Some(Announcement::Begin)) => waiting.push(HostEvent::Begin),
             Ok(Some(Announcement::End)) => waiting.push(HostEvent::End),
             Ok(Some(Announcement::Message(message))) => waiting.extend(event(&message)),
+            Ok(Some(Announcement::NextHop(id, hop))) => waiting.push(HostEvent::NextHop { id, hop }),
             Ok(None) => {
                 more = false;
                 break;
@@ -133,8 +134,9 @@ fn link(message: &LinkMessage) -> Option<HostEvent> {
     if message.header.interface_family == AddressFamily::Bridge {
         return None;
     }
-    let up = message.header.flags.contains(LinkFlags::Up);
-    Some(HostEvent::Link { host_index: message.header.index, up })
+    let has = |flag| message.header.flags.contains(flag);
+    let (up, carrier) = (has(LinkFlags::Up), has(LinkFlags::Running) || has(LinkFlags::LowerUp));
+    Some(HostEvent::Link { host_index: message.header.index, up, carrier })
 }
 
 fn address(message: &AddressMessage, present: bool) -> Option<HostEvent> {
@@ -191,6 +193,11 @@ fn next_hop(attributes: &[RouteAttribute]) -> Option<IpAddr> {
     })
 }
 
+/// Whether packets of a next hop get labels or segments, which there are none of here.
+fn wrapped(attributes: &[RouteAttribute]) -> bool {
+    attributes.iter().any(|a| matches!(a, RouteAttribute::EncapType(_)))
+}
+
 fn route(message: &RouteMessage) -> Option<HostRoute> {
     let header = &message.header;
     let any = match header.address_family {
@@ -207,7 +214,7 @@ fn route(message: &RouteMessage) -> Option<HostRoute> {
         return None;
     }
     let mut table = u32::from(header.table);
-    let (mut to, mut metric, mut oif, mut paths) = (any, 0, None, Vec::new());
+    let (mut to, mut metric, mut oif, mut next_hop_id, mut paths) = (any, 0, None, None, Vec::new());
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Destination(address) => to = ip(address)?,
@@ -215,17 +222,20 @@ fn route(message: &RouteMessage) -> Option<HostRoute> {
             RouteAttribute::Priority(n) => metric = *n,
             RouteAttribute::Oif(n) => oif = Some(*n),
             RouteAttribute::MultiPath(hops) => {
-                let live = hops.iter().filter(|hop| !hop.flags.contains(RouteNextHopFlags::Dead));
+                let live = hops
+                    .iter()
+                    .filter(|hop| !hop.flags.contains(RouteNextHopFlags::Dead) && !wrapped(&hop.attributes));
                 paths.extend(live.map(|hop| HostPath {
                     host_index: hop.interface_index,
                     next_hop: next_hop(&hop.attributes),
                     weight: hop.hops.saturating_add(1),
                 }));
             }
+            RouteAttribute::NhId(n) => next_hop_id = Some(*n),
             _ => {}
         }
     }
-    if let Some(host_index) = oif {
+    if let Some(host_index) = oif.filter(|_| !wrapped(&message.attributes)) {
         paths.push(HostPath { host_index, next_hop: next_hop(&message.attributes), weight: 1 });
     }
     let way = match header.kind {
@@ -236,5 +246,6 @@ fn route(message: &RouteMessage) -> Option<HostRoute> {
         _ => return None,
     };
     let protocol = u8::from(header.protocol);
-    Some(HostRoute { table, prefix: (to, header.destination_prefix_length), metric, protocol, way })
+    let prefix = (to, header.destination_prefix_length);
+    Some(HostRoute { table, prefix, metric, protocol, next_hop_id, way })
 }

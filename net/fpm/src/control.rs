@@ -9,13 +9,13 @@ use shoal_fib::{Family, Fib, FibIndex, Source};
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
-use shoal_interface::HostSide;
+use shoal_interface::{HostSide, Resolved};
 use shoal_lcp::{Lcp, table_of};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
 
 use crate::netlink::{Route, Said, Way, answer, read};
-use crate::table::{Key, Resolved, Told};
+use crate::table::{Key, Told};
 use crate::{server, sweep, wrap};
 
 /// Where zebra connects to unless it is told another place.

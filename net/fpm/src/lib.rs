@@ -19,8 +19,8 @@ mod table;
 
 pub use control::{Fpm, FpmError, Listen, State};
 pub use frame::{FrameError, Frames, wrap};
-pub use netlink::{Messages, NextHop, Route, Said, Way, answer, read};
-pub use table::{Resolved, Told};
+pub use netlink::{Messages, Route, Said, Way, answer, read};
+pub use table::Told;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

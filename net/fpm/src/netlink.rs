@@ -2,24 +2,21 @@
 //!
 //! Numbers are in the byte order of the host, as the kernel's. What is too short for what it says is left out: nothing here panics.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use shoal_interface::{HostPath, HostWay};
+use shoal_interface::rtnetlink::{
+    Attributes, HEADER, RTM_DELNEXTHOP, RTM_NEWNEXTHOP, Single, address, aligned, next_hop, u16_at, u32_at,
+};
+use shoal_interface::{HostNextHop, HostPath, HostWay};
 use shoal_wire::IpPrefix;
 
-/// Bytes of `nlmsghdr`.
-const HEADER: usize = 16;
 /// Bytes of `rtmsg`.
 const RTMSG: usize = 12;
-/// Bytes of `nhmsg`.
-const NHMSG: usize = 8;
 /// Bytes of `rtnexthop`.
 const RTNEXTHOP: usize = 8;
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
-const RTM_NEWNEXTHOP: u16 = 104;
-const RTM_DELNEXTHOP: u16 = 105;
 
 const NLM_F_REQUEST: u16 = 1;
 
@@ -27,12 +24,8 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
 const RTA_DST: u16 = 1;
-const RTA_OIF: u16 = 4;
-const RTA_GATEWAY: u16 = 5;
 const RTA_MULTIPATH: u16 = 9;
 const RTA_TABLE: u16 = 15;
-const RTA_VIA: u16 = 18;
-const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_NH_ID: u16 = 30;
 
 const RTN_UNICAST: u8 = 1;
@@ -40,15 +33,6 @@ const RTN_BLACKHOLE: u8 = 6;
 const RTN_UNREACHABLE: u8 = 7;
 const RTN_PROHIBIT: u8 = 8;
 
-const NHA_ID: u16 = 1;
-const NHA_GROUP: u16 = 2;
-const NHA_BLACKHOLE: u16 = 4;
-const NHA_OIF: u16 = 5;
-const NHA_GATEWAY: u16 = 6;
-const NHA_ENCAP_TYPE: u16 = 7;
-
-/// Bits of an attribute's type that say how its value is written.
-const TYPE: u16 = 0x3fff;
 /// The next hop is gone (linux/rtnetlink.h).
 const RTNH_F_DEAD: u8 = 1;
 
@@ -79,19 +63,6 @@ pub enum Way {
     Direct(HostWay),
 }
 
-/// A next hop, or a group of them, as zebra tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NextHop {
-    /// Packets are dropped.
-    Blackhole,
-    /// One neighbour.
-    One(HostPath),
-    /// Others, by number, with their shares.
-    Group(Vec<(u32, u32)>),
-    /// Of a kind that there is not here, such as MPLS or SRv6.
-    Unknown,
-}
-
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
@@ -105,26 +76,13 @@ pub enum Said {
         prefix: IpPrefix,
     },
     /// A next hop is there, or is another one now.
-    NextHop(u32, NextHop),
+    NextHop(u32, HostNextHop),
     /// A next hop is gone.
     NoNextHop(u32),
     /// Something of no interest here.
     Other,
     /// A message that contradicts itself.
     Malformed,
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// Rounded up to where the next one begins.
-fn aligned(len: usize) -> usize {
-    len.next_multiple_of(4)
 }
 
 /// The messages of a frame, one after the other; ends at the first that does not fit.
@@ -152,33 +110,6 @@ impl<'a> Iterator for Messages<'a> {
         self.0 = self.0.get(aligned(len)..).unwrap_or_default();
         Some(message)
     }
-}
-
-/// Attributes: their types and values.
-struct Attributes<'a>(&'a [u8]);
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = (u16, &'a [u8]);
-
-    fn next(&mut self) -> Option<(u16, &'a [u8])> {
-        let (len, kind) = (usize::from(u16_at(self.0, 0)?), u16_at(self.0, 2)?);
-        let value = self.0.get(4..len)?;
-        self.0 = self.0.get(aligned(len)..).unwrap_or_default();
-        Some((kind & TYPE, value))
-    }
-}
-
-fn address(bytes: &[u8]) -> Option<IpAddr> {
-    match bytes.len() {
-        4 => Some(IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?))),
-        16 => Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?))),
-        _ => None,
-    }
-}
-
-/// The address of a neighbour in another family than the route's: `rtvia`.
-fn via(bytes: &[u8]) -> Option<IpAddr> {
-    address(bytes.get(2..)?)
 }
 
 /// Reads a message with its header.
@@ -231,34 +162,6 @@ fn route(body: &[u8]) -> Option<Said> {
     Some(Said::Route(Route { table, prefix, protocol, way }))
 }
 
-/// The attributes that name one next hop.
-#[derive(Default)]
-struct Single {
-    interface: Option<u32>,
-    next_hop: Option<IpAddr>,
-    /// Labels or segments are to be put before the packet.
-    wrapped: bool,
-}
-
-impl Single {
-    fn take(&mut self, kind: u16, value: &[u8]) -> Option<()> {
-        match kind {
-            RTA_OIF => self.interface = Some(u32_at(value, 0)?),
-            RTA_GATEWAY => self.next_hop = Some(address(value)?),
-            RTA_VIA => self.next_hop = Some(via(value)?),
-            RTA_ENCAP_TYPE => self.wrapped = true,
-            // The metric among them, which is always 20: zebra tells the best route only.
-            _ => {}
-        }
-        Some(())
-    }
-
-    fn path(&self, weight: u8) -> Option<HostPath> {
-        let host_index = self.interface.filter(|_| !self.wrapped)?;
-        Some(HostPath { host_index, next_hop: self.next_hop, weight })
-    }
-}
-
 /// The next hops of a route.
 #[derive(Default)]
 struct Hops {
@@ -286,29 +189,6 @@ fn multipath(mut bytes: &[u8]) -> Option<Hops> {
         bytes = bytes.get(aligned(len)..).unwrap_or_default();
     }
     Some(all)
-}
-
-fn next_hop(body: &[u8]) -> Option<(u32, NextHop)> {
-    let (mut id, mut single, mut hop) = (None, Single::default(), None);
-    for (kind, value) in Attributes(body.get(NHMSG..)?) {
-        match kind {
-            NHA_ID => id = Some(u32_at(value, 0)?),
-            NHA_GROUP => hop = Some(NextHop::Group(value.chunks_exact(8).filter_map(member).collect())),
-            NHA_BLACKHOLE => hop = Some(NextHop::Blackhole),
-            NHA_OIF => single.interface = Some(u32_at(value, 0)?),
-            NHA_GATEWAY => single.next_hop = Some(address(value)?),
-            NHA_ENCAP_TYPE => single.wrapped = true,
-            _ => {}
-        }
-    }
-    let one = || single.path(1).map_or(NextHop::Unknown, NextHop::One);
-    Some((id?, hop.unwrap_or_else(one)))
-}
-
-/// A member of a group and its share: `nexthop_grp`, whose weight is one less, in 8 bits or 16.
-fn member(bytes: &[u8]) -> Option<(u32, u32)> {
-    let &[_, _, _, _, low, high, ..] = bytes else { return None };
-    Some((u32_at(bytes, 0)?, u32::from(u16::from_le_bytes([low, high])) + 1))
 }
 
 /// A message that tells zebra what became of the route of another message: the same bytes, with that flag.

@@ -3,18 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
-use shoal_interface::{HostPath, HostWay};
+use shoal_interface::{HostNextHop, HostNextHops, Resolved};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{NextHop, Route, Way};
+use crate::netlink::{Route, Way};
 
 /// A prefix in a table of the kernel.
 pub type Key = (u32, IpPrefix);
-
-/// Groups may hold groups no deeper than this: the kernel allows none at all.
-const DEPTH: usize = 2;
-/// Members of a group that are looked at.
-const MEMBERS: usize = 256;
 
 /// A route and what became of it.
 #[derive(Clone, Debug)]
@@ -33,26 +28,15 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Told {
     routes: BTreeMap<Key, Entry>,
-    next_hops: HashMap<u32, (NextHop, u64)>,
-    /// Groups by their members.
-    groups_of: HashMap<u32, BTreeSet<u32>>,
+    next_hops: HostNextHops,
+    /// The connection that told a next hop last.
+    next_hop_told_by: HashMap<u32, u64>,
     /// Numbers that routes ask for and that nothing is known of.
     missing: BTreeSet<u32>,
     /// Next hops that changed since the routes by them were decided.
     changed: BTreeSet<u32>,
     /// All routes need another look.
     all_changed: bool,
-}
-
-/// What can be said of a route's next hops.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolved {
-    /// They are known.
-    Known(HostWay),
-    /// One of the numbers is not known yet.
-    Missing(u32),
-    /// They are of a kind that there is not here.
-    Unknown,
 }
 
 impl Told {
@@ -90,30 +74,15 @@ impl Told {
     }
 
     /// A next hop is this one now.
-    pub fn put_next_hop(&mut self, id: u32, hop: NextHop, generation: u64) {
-        let before = self.next_hops.insert(id, (hop.clone(), generation)).map(|(before, _)| before);
+    pub fn put_next_hop(&mut self, id: u32, hop: HostNextHop, generation: u64) {
+        self.next_hop_told_by.insert(id, generation);
+        let before = self.next_hops.put(id, hop.clone());
         if before.as_ref() == Some(&hop) {
             return;
-        }
-        self.leave_members(id, before.as_ref());
-        for member in members(&hop) {
-            self.groups_of.entry(member).or_default().insert(id);
         }
         // Nothing is decided by one that is new, unless it was waited for.
         if self.missing.remove(&id) || before.is_some() {
             self.mark(id);
-        }
-    }
-
-    /// A group has these members no longer.
-    fn leave_members(&mut self, group: u32, before: Option<&NextHop>) {
-        for member in before.into_iter().flat_map(members) {
-            if let Some(groups) = self.groups_of.get_mut(&member) {
-                groups.remove(&group);
-                if groups.is_empty() {
-                    self.groups_of.remove(&member);
-                }
-            }
         }
     }
 
@@ -124,8 +93,8 @@ impl Told {
 
     /// A next hop is gone.
     pub fn remove_next_hop(&mut self, id: u32) {
-        if let Some((before, _)) = self.next_hops.remove(&id) {
-            self.leave_members(id, Some(&before));
+        self.next_hop_told_by.remove(&id);
+        if self.next_hops.remove(id).is_some() {
             self.mark(id);
         }
     }
@@ -133,7 +102,7 @@ impl Told {
     /// Routes by a next hop, and by groups that have it, need another look.
     fn mark(&mut self, id: u32) {
         self.changed.insert(id);
-        self.changed.extend(self.groups_of.get(&id).into_iter().flatten().copied());
+        self.changed.extend(self.next_hops.groups_of(id));
     }
 
     /// All routes need another look.
@@ -174,7 +143,7 @@ impl Told {
     /// Forgets next hops that connections before this one told.
     pub fn sweep_next_hops(&mut self, generation: u64) {
         let old: Vec<u32> =
-            self.next_hops.iter().filter(|(_, (_, by))| *by < generation).map(|(id, _)| *id).collect();
+            self.next_hop_told_by.iter().filter(|(_, by)| **by < generation).map(|(id, _)| *id).collect();
         for id in old {
             self.remove_next_hop(id);
         }
@@ -184,31 +153,7 @@ impl Told {
     pub fn resolve(&self, way: &Way) -> Resolved {
         match way {
             Way::Direct(way) => Resolved::Known(way.clone()),
-            Way::Id(id) => self.of_id(*id),
-        }
-    }
-
-    fn of_id(&self, id: u32) -> Resolved {
-        let mut paths = Vec::new();
-        let other = self.collect(id, 1, DEPTH, &mut paths);
-        other.unwrap_or_else(|| Resolved::Known(HostWay::Via(scaled(&paths))))
-    }
-
-    /// Adds the next hops of a number with their shares; something else if there is no list of them.
-    fn collect(&self, id: u32, share: u32, depth: usize, out: &mut Vec<(HostPath, u32)>) -> Option<Resolved> {
-        match self.next_hops.get(&id).map(|(hop, _)| hop) {
-            None => Some(Resolved::Missing(id)),
-            Some(NextHop::Unknown) => Some(Resolved::Unknown),
-            Some(NextHop::Blackhole) => Some(Resolved::Known(HostWay::Blackhole)),
-            Some(NextHop::One(path)) => {
-                out.push((*path, share));
-                None
-            }
-            Some(NextHop::Group(_)) if depth == 0 => Some(Resolved::Unknown),
-            Some(NextHop::Group(all)) => {
-                let mut members = all.iter().take(MEMBERS);
-                members.find_map(|(id, share)| self.collect(*id, *share, depth - 1, out))
-            }
+            Way::Id(id) => self.next_hops.resolve(*id),
         }
     }
 }
@@ -224,16 +169,4 @@ impl Changed {
     pub fn concerns(&self, entry: &Entry) -> bool {
         self.all || matches!(&entry.way, Way::Id(id) if self.ids.contains(id))
     }
-}
-
-fn members(hop: &NextHop) -> impl Iterator<Item = u32> {
-    let all = if let NextHop::Group(all) = hop { all.as_slice() } else { &[] };
-    all.iter().take(MEMBERS).map(|(member, _)| *member)
-}
-
-/// Shares of 16 bits in the 8 that a path has: the largest becomes 255 if it is more.
-fn scaled(paths: &[(HostPath, u32)]) -> Vec<HostPath> {
-    let most = paths.iter().map(|(_, share)| *share).max().unwrap_or(1).max(255);
-    let weight = |share: u32| (share * 255 / most).clamp(1, 255) as u8;
-    paths.iter().map(|(path, share)| HostPath { weight: weight(*share), ..*path }).collect()
 }

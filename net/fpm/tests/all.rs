@@ -12,10 +12,8 @@ use std::time::{Duration, Instant};
 use messages::*;
 use shoal_buffer::SwIfIndex;
 use shoal_fib::{Fib, FibIndex, Path, Source, Via};
-use shoal_fpm::{
-    Fpm, FpmError, FrameError, Frames, Listen, Messages, NextHop, Said, Way, answer, read, wrap,
-};
-use shoal_interface::{HostEvent, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces};
+use shoal_fpm::{Fpm, FpmError, FrameError, Frames, Listen, Messages, Said, Way, answer, read, wrap};
+use shoal_interface::{HostEvent, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces};
 use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module, Running};
 use shoal_pg::{CreateInterface, Pg};
@@ -210,11 +208,11 @@ fn messages_say_what_their_bytes_say() {
     assert_eq!(labelled.way, None, "labels are not put before packets here");
     assert_eq!(
         read(&next_hop(5, &[nh_oif(3), nh_gateway("10.0.0.7")])),
-        Said::NextHop(5, NextHop::One(via(3, "10.0.0.7", 1)))
+        Said::NextHop(5, HostNextHop::One(via(3, "10.0.0.7", 1)))
     );
     assert_eq!(
         read(&next_hop(6, &[nh_group(&[(5, 0), (7, 256)])])),
-        Said::NextHop(6, NextHop::Group(vec![(5, 1), (7, 257)]))
+        Said::NextHop(6, HostNextHop::Group(vec![(5, 1), (7, 257)]))
     );
     assert_eq!(read(&no_next_hop(6)), Said::NoNextHop(6));
     let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();

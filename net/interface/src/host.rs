@@ -10,6 +10,10 @@ use std::rc::Rc;
 use shoal_buffer::SwIfIndex;
 use shoal_wire::MacAddress;
 
+mod next_hops;
+
+pub use next_hops::{HostNextHop, HostNextHops, Resolved};
+
 /// An interface to be made, as the kernel will see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
@@ -49,6 +53,8 @@ pub enum HostEvent {
         host_index: u32,
         /// Whether it is up.
         up: bool,
+        /// Whether its cable is plugged in.
+        carrier: bool,
     },
     /// There is no such interface any more.
     Gone {
@@ -75,6 +81,13 @@ pub enum HostEvent {
         /// Whether an operator says so.
         by_operator: bool,
     },
+    /// A number that routes may name means this next hop or group now, or nothing any more.
+    NextHop {
+        /// The number.
+        id: u32,
+        /// What it means.
+        hop: Option<HostNextHop>,
+    },
     /// A route is there, or no longer.
     Route {
         /// The route. One that goes may name some of its next hops only.
@@ -95,7 +108,9 @@ pub struct HostRoute {
     pub metric: u32,
     /// Who made it: an `RTPROT_` number of linux/rtnetlink.h.
     pub protocol: u8,
-    /// How.
+    /// The number of its next hop or group, if it has one.
+    pub next_hop_id: Option<u32>,
+    /// How, as far as the kernel writes that out for a route with a number.
     pub way: HostWay,
 }
 

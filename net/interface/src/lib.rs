@@ -20,6 +20,7 @@ mod names;
 mod node;
 mod own;
 mod received_again;
+pub mod rtnetlink;
 mod running;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -35,7 +36,10 @@ pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
 pub use header::LinkHeader;
-pub use host::{HostEvent, HostLayer, HostPath, HostPort, HostPorts, HostRoute, HostSide, HostWay};
+pub use host::{
+    HostEvent, HostLayer, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts, HostRoute, HostSide,
+    HostWay, Resolved,
+};
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;

@@ -30,6 +30,8 @@ const PHY_FEATURES: [(&str, &str); 4] = [
 ];
 
 mod mirror;
+mod next_hops;
+mod routes;
 mod settings;
 mod zebra;
 

@@ -6,13 +6,15 @@
 #![allow(clippy::ref_option)]
 
 use std::any::Any;
+use std::borrow::Cow;
 
 use shoal_fib::{Family, Fib, Path, Source, Via};
-use shoal_interface::{HostEvent, HostRoute, HostWay};
+use shoal_interface::{HostEvent, HostNextHops, HostRoute, HostWay, Resolved};
 use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
+use super::routes::{Key, Routes};
 use super::*;
 
 /// The kernel's main table, which is this router's table 0.
@@ -25,15 +27,13 @@ pub fn table_of(kernel: u32) -> u32 {
     if kernel == MAIN || kernel == LOCAL { 0 } else { kernel }
 }
 
-/// A prefix in a table of the kernel.
-type Key = (u32, (IpAddr, u8));
-
 /// What has been named since the kernel began to tell all that there is.
 #[derive(Default)]
 struct Seen {
     routes: BTreeSet<(Key, u32)>,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
+    next_hops: BTreeSet<u32>,
 }
 
 /// What is known of one namespace.
@@ -42,13 +42,25 @@ pub(super) struct Mirror {
     listening: Option<Box<dyn Any>>,
     /// Interfaces that are down.
     down: BTreeSet<u32>,
-    /// By prefix and metric.
-    routes: BTreeMap<Key, BTreeMap<u32, HostRoute>>,
+    pub(super) routes: Routes,
+    /// Next hops and groups that routes name by number.
+    pub(super) next_hops: HostNextHops,
     /// What the forwarding table has been given.
     installed: BTreeMap<Key, Source>,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
     seen: Option<Seen>,
+}
+
+impl Mirror {
+    /// How packets of a route leave.
+    fn way<'a>(&'a self, route: &'a HostRoute) -> Cow<'a, HostWay> {
+        // Without a known number it is what the kernel has written out.
+        match route.next_hop_id.map(|id| self.next_hops.resolve(id)) {
+            Some(Resolved::Known(way)) => Cow::Owned(way),
+            _ => Cow::Borrowed(&route.way),
+        }
+    }
 }
 
 fn group(address: IpAddr) -> bool {
@@ -64,7 +76,8 @@ impl Lcp {
         let mirror = Mirror {
             listening: None,
             down: BTreeSet::new(),
-            routes: BTreeMap::new(),
+            routes: Routes::default(),
+            next_hops: HostNextHops::default(),
             installed: BTreeMap::new(),
             neighbors: BTreeSet::new(),
             addresses: BTreeSet::new(),
@@ -86,15 +99,7 @@ impl Lcp {
     /// Forgets zebra's routes of a namespace; which prefixes have to be decided without them.
     pub(super) fn forget_zebra(&self, netns: &Option<String>) -> Vec<Key> {
         let forget = |mirror: &mut Mirror| {
-            let mut changed = Vec::new();
-            for (key, routes) in &mut mirror.routes {
-                let before = routes.len();
-                routes.retain(|_, route| !self.comes_by_connection(netns, route));
-                if routes.len() < before {
-                    changed.push(*key);
-                }
-            }
-            changed
+            mirror.routes.retain_all(|_, route| !self.comes_by_connection(netns, route))
         };
         self.with(netns, forget).unwrap_or_default()
     }
@@ -136,7 +141,7 @@ impl Lcp {
             return;
         }
         let all = self.with(netns, |mirror| {
-            mirror.routes.clear();
+            mirror.routes = Routes::default();
             mirror.installed.keys().copied().collect::<Vec<_>>()
         });
         all.into_iter().flatten().for_each(|key| self.decide(netns, key));
@@ -148,7 +153,7 @@ impl Lcp {
     fn keys(&self, netns: &Option<String>, by: impl Fn(u32) -> bool) -> Vec<Key> {
         let mirrors = self.mirrors.borrow();
         let Some(mirror) = mirrors.get(netns) else { return Vec::new() };
-        let leads = |route: &HostRoute| match &route.way {
+        let leads = |route: &HostRoute| match &*mirror.way(route) {
             HostWay::Via(paths) => paths.iter().any(|path| by(path.host_index)),
             _ => false,
         };
@@ -163,7 +168,7 @@ impl Lcp {
         found.filter(|_| host_index != 0).map(|(phy, _)| *phy)
     }
 
-    fn with<T>(&self, netns: &Option<String>, f: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, netns: &Option<String>, f: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
         self.mirrors.borrow_mut().get_mut(netns).map(f)
     }
 
@@ -174,11 +179,18 @@ impl Lcp {
                 self.with(netns, |mirror| mirror.seen = Some(Seen::default()));
             }
             HostEvent::End => self.sweep(netns),
-            HostEvent::Link { host_index, up } => self.hear_link(netns, host_index, up),
+            HostEvent::Link { host_index, up, carrier } => {
+                if !up || !carrier {
+                    self.forget_next_hops_by(netns, host_index);
+                }
+                self.hear_link(netns, host_index, up);
+            }
             HostEvent::Gone { host_index } => {
                 self.with(netns, |mirror| mirror.down.remove(&host_index));
+                self.forget_next_hops_by(netns, host_index);
                 self.flush(netns, host_index);
             }
+            HostEvent::NextHop { id, hop } => self.hear_next_hop(netns, id, hop),
             HostEvent::Address { host_index, address, present } => {
                 self.hear_address(netns, (host_index, address), present);
             }
@@ -210,8 +222,7 @@ impl Lcp {
         // The kernel takes its IPv4 routes by an interface that goes down away without a word.
         for key in self.keys(netns, |path| path == host_index).into_iter().filter(|key| key.1.0.is_ipv4()) {
             self.with(netns, |mirror| {
-                let Some(routes) = mirror.routes.get_mut(&key) else { return };
-                routes.retain(|_, route| match &mut route.way {
+                mirror.routes.retain(&key, |route| match &mut route.way {
                     HostWay::Via(paths) => {
                         paths.retain(|path| path.host_index != host_index);
                         !paths.is_empty()
@@ -312,27 +323,34 @@ impl Lcp {
         if present && self.comes_by_connection(netns, &route) {
             return;
         }
-        self.with(netns, |mirror| {
-            let routes = mirror.routes.entry(key).or_default();
+        let same = self.with(netns, |mirror| {
             if present {
                 mirror.seen.iter_mut().for_each(|seen| seen.routes.extend([(key, metric)]));
-                routes.insert(metric, route);
-                return;
+                // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
+                let known = route.next_hop_id.filter(|id| mirror.next_hops.contains(*id));
+                let learnt = route.learnt();
+                let before = mirror.routes.insert(key, route);
+                return known.is_some()
+                    && before.is_some_and(|b| b.next_hop_id == known && b.learnt() == learnt);
             }
-            // Of an IPv6 route next hops go one by one.
-            let left = match (&route.way, routes.get_mut(&metric).map(|old| &mut old.way)) {
-                (HostWay::Via(gone), Some(HostWay::Via(paths))) if key.1.0.is_ipv6() => {
-                    let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
-                    paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
-                    !paths.is_empty()
+            mirror.routes.retain(&key, |old| {
+                // Of an IPv6 route next hops go one by one, but not those that it names by number.
+                match (&route.way, &mut old.way) {
+                    _ if old.metric != metric => true,
+                    _ if route.next_hop_id.is_some() || key.1.0.is_ipv4() => false,
+                    (HostWay::Via(gone), HostWay::Via(paths)) => {
+                        let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
+                        paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
+                        !paths.is_empty()
+                    }
+                    _ => false,
                 }
-                _ => false,
-            };
-            if !left {
-                routes.remove(&metric);
-            }
+            });
+            false
         });
-        self.decide(netns, key);
+        if same != Some(true) {
+            self.decide(netns, key);
+        }
     }
 
     /// Takes away what the kernel has not named.
@@ -341,17 +359,12 @@ impl Lcp {
             let seen = mirror.seen.take()?;
             let addresses: Vec<_> = mirror.addresses.difference(&seen.addresses).copied().collect();
             let neighbors: Vec<_> = mirror.neighbors.difference(&seen.neighbors).copied().collect();
-            let mut routes = Vec::new();
-            for (key, all) in &mut mirror.routes {
-                let before = all.len();
-                all.retain(|metric, _| seen.routes.contains(&(*key, *metric)));
-                if all.len() < before {
-                    routes.push(*key);
-                }
-            }
-            Some((addresses, neighbors, routes))
+            let next_hops: Vec<_> =
+                mirror.next_hops.ids().filter(|id| !seen.next_hops.contains(id)).collect();
+            let routes = mirror.routes.retain_all(|key, route| seen.routes.contains(&(*key, route.metric)));
+            Some((addresses, neighbors, next_hops, routes))
         });
-        let Some((addresses, neighbors, routes)) = gone.flatten() else { return };
+        let Some((addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
         for gone in addresses {
             self.hear_address(netns, gone, false);
         }
@@ -361,11 +374,20 @@ impl Lcp {
         for key in routes {
             self.decide(netns, key);
         }
+        for id in next_hops {
+            self.hear_next_hop(netns, id, None);
+        }
+    }
+
+    /// A number of a next hop is named while the kernel tells all that there is.
+    pub(super) fn see_next_hop(&self, netns: &Option<String>, id: u32) {
+        self.with(netns, |mirror| mirror.seen.iter_mut().for_each(|seen| seen.next_hops.extend([id])));
     }
 
     /// What this router can do with a route; nothing if it leaves by no image.
     fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
-        self.paths_of(netns, Family::of(route.prefix.0), &route.way)
+        let way = self.with(netns, |mirror| mirror.way(route).into_owned());
+        way.map(|way| self.paths_of(netns, Family::of(route.prefix.0), &way)).unwrap_or_default()
     }
 
     /// What this router can do with a way of a namespace; nothing if it leaves by no image.
@@ -398,9 +420,6 @@ impl Lcp {
         let routes: Vec<HostRoute> = self
             .with(netns, |mirror| {
                 let all = mirror.routes.get(&key).map(|all| all.values().cloned().collect());
-                if mirror.routes.get(&key).is_some_and(BTreeMap::is_empty) {
-                    mirror.routes.remove(&key);
-                }
                 all.unwrap_or_default()
             })
             .unwrap_or_default();

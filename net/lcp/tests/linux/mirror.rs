@@ -1,6 +1,6 @@
 //! What Linux does with images, and OSI's frames between both.
 
-use shoal_interface::{HostPath, HostRoute, HostWay};
+use shoal_interface::{HostNextHop, HostPath, HostRoute, HostWay};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
 fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
     let (address, len) = prefix.split_once('/').unwrap();
     let prefix = (address.parse().unwrap(), len.parse().unwrap());
-    HostRoute { table: 254, prefix, metric, protocol: HostRoute::STATIC, way }
+    HostRoute { table: 254, prefix, metric, protocol: HostRoute::STATIC, next_hop_id: None, way }
 }
 
 fn via(next_hop: &str) -> HostWay {
@@ -55,12 +55,74 @@ fn routes_of_linux_by_an_image_are_the_routers_and_the_lowest_metric_counts() {
 }
 
 #[test]
+fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
+    use shoal_fib::Path;
+    let Setup { router, phy, .. } = setup();
+    let one = |id: u32, next_hop: &str| {
+        let path = HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 };
+        HostEvent::NextHop { id, hop: Some(HostNextHop::One(path)) }
+    };
+    let group =
+        |id, all: &[(u32, u32)]| HostEvent::NextHop { id, hop: Some(HostNextHop::Group(all.to_vec())) };
+    let by = |to, id, way| {
+        let route = HostRoute { next_hop_id: Some(id), ..route(to, 20, way) };
+        HostEvent::Route { route, present: true }
+    };
+    let path = |a: &str| Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index());
+    let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
+    let silent = || HostWay::Via(Vec::new());
+    // The number is told after the route, which waits.
+    hear(&router, [by(to4, 1, silent())]);
+    assert!(!given(&router, to4, &[path("10.0.0.7")]));
+    hear(&router, [one(1, "10.0.0.7"), one(2, "10.0.0.8")]);
+    assert!(given(&router, to4, &[path("10.0.0.7")]));
+    // A group with shares, and one that becomes another one: what the kernel writes out does not count.
+    hear(&router, [group(3, &[(1, 1), (2, 3)]), by(to4, 3, via("10.0.0.9"))]);
+    assert!(given(&router, to4, &[path("10.0.0.7"), path("10.0.0.8").weight(3)]));
+    hear(&router, [group(3, &[(2, 1)])]);
+    assert!(given(&router, to4, &[path("10.0.0.8")]));
+    // A member that goes leaves the group, and the last one takes group and routes along, in both families.
+    hear(&router, [group(3, &[(1, 1), (2, 1)]), one(5, "2001:db8::7"), by(to6, 5, silent())]);
+    assert!(given(&router, to6, &[path("2001:db8::7")]));
+    hear(&router, [HostEvent::NextHop { id: 1, hop: None }]);
+    assert!(given(&router, to4, &[path("10.0.0.8")]));
+    hear(&router, [HostEvent::Link { host_index: 7, up: true, carrier: false }]);
+    assert!(!given(&router, to4, &[]) && !given(&router, to6, &[]));
+    hear(&router, [one(2, "10.0.0.8"), group(3, &[(2, 1)]), one(5, "2001:db8::7")]);
+    assert!(!given(&router, to4, &[]) && !given(&router, to6, &[]), "the routes are gone, not hidden");
+}
+
+#[test]
+fn many_routes_by_one_next_hop_change_with_it_and_what_is_not_named_again_goes() {
+    use shoal_fib::Path;
+    let Setup { mut router, phy, .. } = setup();
+    let one = |id, next_hop: &str| {
+        let path = HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 };
+        HostEvent::NextHop { id, hop: Some(HostNextHop::One(path)) }
+    };
+    let to = |n: u32| format!("198.{}.{}.0/24", 18 + n / 256, n % 256);
+    let by = |n| {
+        let route = HostRoute { next_hop_id: Some(1), ..route(&to(n), 20, HostWay::Via(Vec::new())) };
+        HostEvent::Route { route, present: true }
+    };
+    hear(&router, [one(1, "10.0.0.7")].into_iter().chain((0..400).map(by)));
+    hear(&router, [one(1, "10.0.0.8")]);
+    router.run();
+    let after = [Path::next_hop("10.0.0.8".parse::<IpAddr>().unwrap(), phy.index())];
+    assert!((0..400).all(|n| given(&router, &to(n), &after)));
+    hear(&router, [HostEvent::Begin, one(1, "10.0.0.8"), by(3), HostEvent::End]);
+    assert!(given(&router, &to(3), &after) && !given(&router, &to(4), &[]));
+    hear(&router, [HostEvent::Begin, HostEvent::End]);
+    assert!(!given(&router, &to(3), &[]));
+}
+
+#[test]
 fn an_image_that_goes_down_takes_its_interface_and_ip4_routes_along() {
     let Setup { router, phy, .. } = setup();
     let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
     let there = |to, next_hop| HostEvent::Route { route: route(to, 1, via(next_hop)), present: true };
     hear(&router, [there(to4, "10.0.0.7"), there(to6, "2001:db8::7")]);
-    hear(&router, [HostEvent::Link { host_index: 7, up: false }]);
+    hear(&router, [HostEvent::Link { host_index: 7, up: false, carrier: true }]);
     assert!(!router.interfaces().data(phy.index()).unwrap().is_up());
     assert!(!given(&router, to4, &[]) && given(&router, to6, &[]), "the kernel says what becomes of IPv6");
     // The kernel forgets IPv6 addresses then; the router does not.
@@ -70,7 +132,7 @@ fn an_image_that_goes_down_takes_its_interface_and_ip4_routes_along() {
         router.get::<Ip6>().addresses(phy.index()).len(),
         2 - usize::from(!has_link_local(&router, &phy))
     );
-    hear(&router, [HostEvent::Link { host_index: 7, up: true }]);
+    hear(&router, [HostEvent::Link { host_index: 7, up: true, carrier: true }]);
     assert!(router.interfaces().data(phy.index()).unwrap().is_up());
 }
 
