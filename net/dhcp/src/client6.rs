@@ -162,7 +162,7 @@ impl Machine6 {
             return Vec::new();
         }
         match *status {
-            // RFC 8415, 18.2.10.1: the server is asked anew for what it does not know of.
+            // RFC 8415, 18.2.10.1: the client requests again what the server does not know.
             status::NO_BINDING if self.phase != Phase::Request => {
                 (self.phase, self.server) = (Phase::Request, Some(said.server));
                 return vec![self.ask(kind::REQUEST, REQUEST, 0, self.items(now))];
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_forgot_is_asked_anew_and_one_that_is_left_hears_so() {
+    fn a_server_that_forgot_is_asked_again_and_one_that_is_left_hears_so() {
         let mut machine = bound();
         machine.due(at(20));
         let forgot = given(&[], (0, 0), status::NO_BINDING);

@@ -117,7 +117,7 @@ fn an_interface_gets_its_address_renews_it_and_loses_it() {
     assert_eq!((kind, association.id, association.items.len()), (kind::SOLICIT, bed.outside.index().0, 0));
     assert_eq!(asked.client, bed.router.get::<Dhcp>().duid());
     assert_eq!(asked.client[..4], [0, 3, 0, 1]);
-    // Without an answer it is said again, and more rarely.
+    // Without an answer the client repeats the message, at longer and longer intervals.
     bed.advance(1);
     bed.advance(1);
     assert_eq!(sent(&mut bed).len(), 1);

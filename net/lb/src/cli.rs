@@ -290,7 +290,7 @@ impl VipView {
         VipView { verbose: Some(verbose), ..VipView::new(vip) }
     }
 
-    /// What is said of protocol, class and ports, before each of which comes `between`.
+    /// Writes protocol, class and ports, each behind `between`.
     fn rest(&self, f: &mut fmt::Formatter<'_>, between: &str) -> fmt::Result {
         if let Some((protocol, port)) = self.protocol.zip(self.port) {
             write!(f, "{between}protocol:{protocol} port:{port}")?;

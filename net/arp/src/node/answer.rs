@@ -19,8 +19,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Turns a request into the reply of the interface it came in by; to whom it goes. `as_mac`: the address that is told, unless it
-    /// is the interface's.
+    /// Turns a request into the reply of the interface that received it, and returns the MAC address of the receiver. The reply
+    /// carries `as_mac`, or the interface's own address if there is none.
     pub(super) fn write(
         &self,
         pkt: &mut Packet<'_>,

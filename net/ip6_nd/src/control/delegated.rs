@@ -52,7 +52,7 @@ impl Nd {
         self.follow_link_local(interface);
     }
 
-    /// What is said of prefixes that were given, in one advertisement.
+    /// The options for delegated prefixes of one advertisement.
     pub(super) fn delegated_prefixes(&self, interface: SwIfIndex) -> Vec<(Ip6Prefix, Prefix)> {
         let now = self.now();
         let mut all = self.delegated.borrow_mut();

@@ -29,11 +29,11 @@ pub fn table_of(kernel: u32) -> u32 {
 
 /// What has been named since the kernel began to tell all that there is.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     routes: BTreeSet<(Key, u32)>,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
-    next_hops: BTreeSet<u32>,
+    pub(super) next_hops: BTreeSet<u32>,
 }
 
 /// What is known of one namespace.
@@ -49,7 +49,7 @@ pub(super) struct Mirror {
     installed: BTreeMap<Key, Source>,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
-    seen: Option<Seen>,
+    pub(super) seen: Option<Seen>,
 }
 
 impl Mirror {
@@ -377,11 +377,6 @@ impl Lcp {
         for id in next_hops {
             self.hear_next_hop(netns, id, None);
         }
-    }
-
-    /// A number of a next hop is named while the kernel tells all that there is.
-    pub(super) fn see_next_hop(&self, netns: &Option<String>, id: u32) {
-        self.with(netns, |mirror| mirror.seen.iter_mut().for_each(|seen| seen.next_hops.extend([id])));
     }
 
     /// What this router can do with a route; nothing if it leaves by no image.

@@ -15,8 +15,8 @@ impl Lcp {
     /// A number means this now, or nothing any more.
     pub(super) fn hear_next_hop(&self, netns: &Option<String>, id: u32, hop: Option<HostNextHop>) {
         let Some(hop) = hop else { return self.forget_next_hops(netns, &[id]) };
-        self.see_next_hop(netns, id);
         let changed = self.with(netns, |mirror| {
+            mirror.seen.iter_mut().for_each(|seen| seen.next_hops.extend([id]));
             if mirror.next_hops.len() >= MOST && !mirror.next_hops.contains(id) {
                 return false;
             }
@@ -83,7 +83,7 @@ impl Lcp {
     }
 
     /// Decides a few prefixes at once and many in slices, between which others are served.
-    fn decide_slowly(&self, netns: &Option<String>, keys: Vec<Key>) {
+    pub(super) fn decide_slowly(&self, netns: &Option<String>, keys: Vec<Key>) {
         const AT_ONCE: usize = 256;
         let control = self.control.upgrade();
         let process = control.as_ref().filter(|_| keys.len() > AT_ONCE);

@@ -3,7 +3,6 @@
 #![allow(clippy::ref_option)]
 
 use shoal_interface::HostRoute;
-use shoal_module::cli::Pace;
 
 use super::*;
 
@@ -36,16 +35,6 @@ impl Lcp {
         if !self.by_connection.borrow_mut().insert(netns.clone()) {
             return;
         }
-        let Some(processes) = self.control.upgrade().and_then(|control| control.processes().ok()) else {
-            return;
-        };
-        let (lcp, netns) = (Rc::clone(self), netns.clone());
-        processes.spawn_unlisted(async move {
-            let pace = Pace::default();
-            for key in lcp.forget_zebra(&netns) {
-                lcp.decide(&netns, key);
-                pace.give_way().await;
-            }
-        });
+        self.decide_slowly(netns, self.forget_zebra(netns));
     }
 }

@@ -2,7 +2,7 @@
 
 use shoal_fib::api::family_of;
 use shoal_message::{
-    AddressFamily, Definition, Field, Input, Kind, Malformed, Message, Retval, Shape, Type, Value,
+    AddressFamily, Definition, Field, Input, IpProto, Kind, Malformed, Message, Retval, Shape, Type, Value,
 };
 use shoal_module::api::{Call, Request};
 
@@ -21,24 +21,6 @@ pub enum PuntType {
     #[entry("PUNT_API_TYPE_EXCEPTION")]
     Exception = 2,
 }
-
-/// A protocol above IP: any number.
-#[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[value(open)]
-#[entry("IP_API_PROTO_HOPOPT", 0)]
-#[entry("IP_API_PROTO_ICMP", 1)]
-#[entry("IP_API_PROTO_IGMP", 2)]
-#[entry("IP_API_PROTO_TCP", 6)]
-#[entry("IP_API_PROTO_UDP", 17)]
-#[entry("IP_API_PROTO_GRE", 47)]
-#[entry("IP_API_PROTO_ESP", 50)]
-#[entry("IP_API_PROTO_AH", 51)]
-#[entry("IP_API_PROTO_ICMP6", 58)]
-#[entry("IP_API_PROTO_EIGRP", 88)]
-#[entry("IP_API_PROTO_OSPF", 89)]
-#[entry("IP_API_PROTO_SCTP", 132)]
-#[entry("IP_API_PROTO_RESERVED", 255)]
-pub struct IpProto(pub u8);
 
 /// Packets to a port.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use shoal_adj::Family;
 use shoal_fib::api::{af_of, family_of};
-use shoal_message::{Message, Retval, Text, Value};
+use shoal_message::{IpProto, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
 
 use super::retval;
-use super::set::{IpProto, Punt, PuntException, PuntIpProto, PuntL4, PuntType, PuntUnion};
+use super::set::{Punt, PuntException, PuntIpProto, PuntL4, PuntType, PuntUnion};
 use crate::{Punt as Control, PuntError, PuntReason, ReasonInfo, What};
 
 /// The form of descriptors in front of packets.
