@@ -12,6 +12,7 @@
 pub mod clock;
 pub mod counter;
 mod cx;
+mod deadlines;
 mod dispatch;
 mod error_drop;
 pub mod event_log;
@@ -41,6 +42,7 @@ mod worker;
 
 pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
+pub use deadlines::Deadlines;
 pub use error_drop::{DropTap, DropWatch};
 pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
 pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, NodeBrief, QueueInfo};

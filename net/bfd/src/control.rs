@@ -1,17 +1,17 @@
 //! The control plane: sessions, keys, and what is sent for them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
 
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_fib::Fib;
-use shoal_graph::Graph;
 use shoal_graph::clock::Time;
 use shoal_graph::counter::{Combined, Number, Simple};
 use shoal_graph::process::Sender;
+use shoal_graph::{Deadlines, Graph};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip::ListenerTable;
 use shoal_ip4::{Ip4, Ip4Family};
@@ -82,8 +82,6 @@ struct Entry {
     session: Session,
     /// By which its packets go to a neighbour whatever the forwarding table says.
     probe: Option<AdjIndex>,
-    /// When it is looked at next.
-    at: Option<Nanos>,
 }
 
 struct Counts {
@@ -105,7 +103,7 @@ struct Sessions {
     all: BTreeMap<u32, Entry>,
     by_key: HashMap<SessionKey, u32>,
     by_discr: HashMap<u32, u32>,
-    times: BTreeSet<(Nanos, u32)>,
+    deadlines: Deadlines,
 }
 
 type Observer = Rc<dyn Fn(SessionKey, &Session)>;
@@ -288,7 +286,7 @@ impl Bfd {
             let mut sessions = self.sessions.borrow_mut();
             let used = sessions.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
             let index = used.unwrap_or(sessions.all.len() as u32);
-            sessions.all.insert(index, Entry { key, session, probe, at: None });
+            sessions.all.insert(index, Entry { key, session, probe });
             sessions.by_key.insert(key, index);
             sessions.by_discr.insert(discr, index);
             index
@@ -368,21 +366,9 @@ impl Bfd {
     /// When a session is looked at next follows from its times.
     fn schedule(&self, index: u32) {
         let mut sessions = self.sessions.borrow_mut();
-        let Sessions { all, times, .. } = &mut *sessions;
-        let Some(entry) = all.get_mut(&index) else { return };
-        let at = entry.session.deadline();
-        if at == entry.at {
-            return;
-        }
-        if let Some(old) = entry.at {
-            times.remove(&(old, index));
-        }
-        entry.at = at;
-        let first = times.first().copied();
-        if let Some(at) = at {
-            times.insert((at, index));
-        }
-        if times.first().copied() != first {
+        let Some(entry) = sessions.all.get(&index) else { return };
+        let at = entry.session.deadline().map(Time);
+        if sessions.deadlines.set(index, at) {
             // A full channel has rung already.
             let _ = self.bell.try_send(());
         }
@@ -390,28 +376,18 @@ impl Bfd {
 
     /// Does what is due; when there is something next.
     pub(crate) fn tick(&self) -> Option<Time> {
-        let now = self.now();
+        let now = Time(self.now());
         loop {
-            let due = {
-                let sessions = self.sessions.borrow();
-                sessions.times.first().copied().filter(|(at, _)| *at <= now)
-            };
-            let Some((at, index)) = due else { break };
-            {
-                let mut sessions = self.sessions.borrow_mut();
-                sessions.times.remove(&(at, index));
-                if let Some(entry) = sessions.all.get_mut(&index) {
-                    entry.at = None;
-                }
-            }
+            let due = self.sessions.borrow_mut().deadlines.take_due(now);
+            let Some(index) = due else { break };
             let jitter = fastrand::f64();
             self.with(index, |session, now| session.due(now, jitter));
             // What is due again at once waits for the next round, so that others have theirs.
-            if self.sessions.borrow().all.get(&index).and_then(|entry| entry.at).is_some_and(|at| at <= now) {
+            if self.sessions.borrow().deadlines.of(index).is_some_and(|at| at <= now) {
                 break;
             }
         }
-        self.sessions.borrow().times.first().map(|(at, _)| Time(*at))
+        self.sessions.borrow().deadlines.first()
     }
 
     /// Gives a session other parameters.
@@ -438,9 +414,7 @@ impl Bfd {
         let Some(entry) = sessions.all.remove(&index) else { return Err(BfdError::None) };
         sessions.by_key.remove(&key);
         sessions.by_discr.remove(&entry.session.discr);
-        if let Some(at) = entry.at {
-            sessions.times.remove(&(at, index));
-        }
+        sessions.deadlines.set(index, None);
         drop(sessions);
         self.watch(key, None);
         if let Some(probe) = entry.probe {

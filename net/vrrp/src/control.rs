@@ -1,17 +1,17 @@
 //! The control plane: virtual routers, and what follows from their states.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
 use shoal_adj::{Adjacencies, Family};
 use shoal_arp::VirtualAddresses;
 use shoal_fib::Fib;
-use shoal_graph::Graph;
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::Sender;
+use shoal_graph::{Deadlines, Graph};
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -43,8 +43,6 @@ struct Entry {
     machine: Machine,
     /// What was done when this router became the one that has the addresses.
     applied: Option<apply::Applied>,
-    /// When it is looked at next.
-    at: Option<Nanos>,
 }
 
 /// A virtual router, for display.
@@ -68,7 +66,7 @@ pub struct Info {
 struct Vrs {
     all: BTreeMap<u32, Entry>,
     by_key: BTreeMap<VrKey, u32>,
-    times: BTreeSet<(Nanos, u32)>,
+    deadlines: Deadlines,
 }
 
 /// A state that changed: of which virtual router, from which to which.
@@ -182,7 +180,6 @@ impl Vrrp {
                 routes: BTreeMap::new(),
                 machine,
                 applied: None,
-                at: None,
             },
         );
         drop(vrs);
@@ -246,9 +243,8 @@ impl Vrrp {
         let key = self.info(index).ok_or(VrrpError::NoIndex(index))?.config.key;
         self.stop(key)?;
         let mut vrs = self.vrs.borrow_mut();
-        if let Some(at) = vrs.all.remove(&index).and_then(|entry| entry.at) {
-            vrs.times.remove(&(at, index));
-        }
+        vrs.all.remove(&index);
+        vrs.deadlines.set(index, None);
         vrs.by_key.remove(&key);
         Ok(())
     }
@@ -377,20 +373,9 @@ impl Vrrp {
     /// When a virtual router is looked at next follows from its times.
     fn schedule(&self, index: u32) {
         let mut vrs = self.vrs.borrow_mut();
-        let Vrs { all, times, .. } = &mut *vrs;
-        let Some(entry) = all.get_mut(&index) else { return };
-        if entry.machine.due == entry.at {
-            return;
-        }
-        if let Some(old) = entry.at {
-            times.remove(&(old, index));
-        }
-        entry.at = entry.machine.due;
-        let first = times.first().copied();
-        if let Some(at) = entry.at {
-            times.insert((at, index));
-        }
-        if times.first().copied() != first {
+        let Some(entry) = vrs.all.get(&index) else { return };
+        let at = entry.machine.due.map(Time);
+        if vrs.deadlines.set(index, at) {
             // A full channel has rung already.
             let _ = self.bell.try_send(());
         }
@@ -398,20 +383,13 @@ impl Vrrp {
 
     /// Does what is due; when there is something next.
     pub(crate) fn tick(&self) -> Option<Time> {
-        let now = self.now();
+        let now = Time(self.now());
         loop {
-            let due = self.vrs.borrow().times.first().copied().filter(|(at, _)| *at <= now);
-            let Some((at, index)) = due else { break };
-            {
-                let mut vrs = self.vrs.borrow_mut();
-                vrs.times.remove(&(at, index));
-                if let Some(entry) = vrs.all.get_mut(&index) {
-                    entry.at = None;
-                }
-            }
+            let due = self.vrs.borrow_mut().deadlines.take_due(now);
+            let Some(index) = due else { break };
             self.with(index, Machine::due);
         }
-        self.vrs.borrow().times.first().map(|(at, _)| Time(*at))
+        self.vrs.borrow().deadlines.first()
     }
 
     /// An advertisement came.
