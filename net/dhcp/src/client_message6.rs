@@ -4,6 +4,8 @@ use std::net::Ipv6Addr;
 
 use shoal_wire::Ip6Prefix;
 
+use crate::message6::push;
+
 /// Kinds of messages.
 pub mod kind {
     /// Which servers are there?
@@ -89,17 +91,6 @@ pub struct Association {
     pub status: u16,
 }
 
-fn option(bytes: &mut Vec<u8>, number: u16, write: impl FnOnce(&mut Vec<u8>)) {
-    bytes.extend(number.to_be_bytes());
-    let at = bytes.len();
-    bytes.extend([0, 0]);
-    write(bytes);
-    let length = (bytes.len() - at - 2) as u16;
-    if let Some(field) = bytes.get_mut(at..at + 2) {
-        field.copy_from_slice(&length.to_be_bytes());
-    }
-}
-
 /// A client's message.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
@@ -124,35 +115,23 @@ impl Ask<'_> {
     pub fn write(&self) -> Vec<u8> {
         let [a, b, c] = self.transaction;
         let mut bytes = vec![self.kind, a, b, c];
-        option(&mut bytes, CLIENT, |bytes| bytes.extend(self.client));
+        push(&mut bytes, CLIENT, self.client);
         if let Some(server) = self.server {
-            option(&mut bytes, SERVER, |bytes| bytes.extend(server));
+            push(&mut bytes, SERVER, server);
         }
-        option(&mut bytes, ELAPSED, |bytes| bytes.extend(self.elapsed.to_be_bytes()));
-        let wanted = [NAME_SERVERS, SOL_MAX_RT];
-        option(&mut bytes, WANTED, |bytes| wanted.iter().for_each(|n| bytes.extend(n.to_be_bytes())));
+        push(&mut bytes, ELAPSED, &self.elapsed.to_be_bytes());
+        push(&mut bytes, WANTED, [NAME_SERVERS, SOL_MAX_RT].map(u16::to_be_bytes).as_flattened());
         let Association { id, t1, t2, items, .. } = self.association;
-        let number = if self.wanted == Wanted::Addresses { IA_NA } else { IA_PD };
-        option(&mut bytes, number, |bytes| {
-            for word in [id, t1, t2] {
-                bytes.extend(word.to_be_bytes());
+        let mut inner = [id, t1, t2].map(|word| word.to_be_bytes()).concat();
+        for Item { prefix, preferred, valid } in items {
+            let (times, address) = ([*preferred, *valid].map(u32::to_be_bytes), prefix.addr().octets());
+            let times = times.as_flattened();
+            match self.wanted {
+                Wanted::Addresses => push(&mut inner, IA_ADDRESS, &[&address, times].concat()),
+                Wanted::Prefixes => push(&mut inner, IA_PREFIX, &[times, &[prefix.len()], &address].concat()),
             }
-            for Item { prefix, preferred, valid } in items {
-                let times = [preferred.to_be_bytes(), valid.to_be_bytes()].concat();
-                if self.wanted == Wanted::Addresses {
-                    option(bytes, IA_ADDRESS, |bytes| {
-                        bytes.extend(prefix.addr().octets());
-                        bytes.extend(&times);
-                    });
-                } else {
-                    option(bytes, IA_PREFIX, |bytes| {
-                        bytes.extend(&times);
-                        bytes.push(prefix.len());
-                        bytes.extend(prefix.addr().octets());
-                    });
-                }
-            }
-        });
+        }
+        push(&mut bytes, if self.wanted == Wanted::Addresses { IA_NA } else { IA_PD }, &inner);
         bytes
     }
 }

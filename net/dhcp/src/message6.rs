@@ -34,7 +34,8 @@ pub struct Forward<'a> {
     pub message: &'a [u8],
 }
 
-fn push(bytes: &mut Vec<u8>, number: u16, value: &[u8]) {
+/// Writes an option.
+pub(crate) fn push(bytes: &mut Vec<u8>, number: u16, value: &[u8]) {
     bytes.extend(number.to_be_bytes());
     bytes.extend((value.len() as u16).to_be_bytes());
     bytes.extend(value);

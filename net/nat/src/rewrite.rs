@@ -1,5 +1,7 @@
 //! A packet gets another tuple.
 
+use shoal_buffer::{Flags, Packet};
+
 use crate::delta::Delta;
 use crate::tuple::{Kind, Tuple};
 
@@ -21,6 +23,14 @@ pub enum Sum {
     Whole,
     /// The sum of the pseudo header: a device completes it.
     Pseudo,
+}
+
+impl Sum {
+    /// That of a packet.
+    #[inline]
+    pub fn of(pkt: &Packet<'_>) -> Sum {
+        if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole }
+    }
 }
 
 impl Rewrite {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_nat::{Seen, Sum};
@@ -103,7 +103,7 @@ impl<const OUTPUT: bool> PacketNode for Node<OUTPUT> {
         let found = config.rules.get(&(at, key)).copied();
         cx.trace(pkt, || Trace { found: Found(found) });
         if let Some(rule) = found {
-            let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+            let sum = Sum::of(pkt);
             let bytes = pkt.data_mut().get_mut(front..).ok_or(Error::Tooshort)?;
             apply(&rule.rewrite, bytes, &seen, sum).map_err(|_| Error::Rewrite)?;
             cx.count(Error::Rewritten, 1);

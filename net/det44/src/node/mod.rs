@@ -9,7 +9,7 @@ mod out2in;
 pub use in2out::In2out;
 pub use out2in::Out2in;
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::Edge;
 use shoal_nat::icmp::{Fault, Quoted};
@@ -167,7 +167,7 @@ impl Asked {
             (to.sport, to.dport) = (id, id);
         }
         let header = usize::from(seen.header);
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         let outer = match way {
             Way::In2out => (to.src, seen.tuple.dst),
             Way::Out2in => (seen.tuple.src, to.dst),

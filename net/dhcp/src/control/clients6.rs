@@ -19,7 +19,7 @@ use crate::exchange6::{Due, Exchange, Question};
 use crate::node::Heard;
 
 /// The longest name of a group of prefixes: a message has 63 bytes for it.
-pub(super) const LONGEST_GROUP: usize = 63;
+const LONGEST_GROUP: usize = 63;
 /// Servers that are remembered.
 const MOST_SERVERS: usize = 1024;
 /// Bits of an address that name its link.
@@ -115,7 +115,7 @@ impl Dhcp {
     /// Sets it. Clients that have something begin again.
     ///
     /// # Errors
-    /// It is none: 1 to 130 bytes (RFC 8415, 11.1).
+    /// It is none: 3 to 130 bytes (RFC 8415, 11.1).
     pub fn set_duid(&self, duid: &[u8]) -> Result<(), DhcpError> {
         if !(3..=130).contains(&duid.len()) {
             return Err(DhcpError::Duid(duid.len()));
@@ -198,11 +198,8 @@ impl Dhcp {
     /// There is no such interface, it does so already, or the name of the group is too long.
     pub fn add_client6(&self, interface: SwIfIndex, wanted: Wanted, group: &str) -> Result<(), DhcpError> {
         let name = self.interfaces.name(interface)?;
-        if group.len() > LONGEST_GROUP {
-            return Err(DhcpError::TooLong("the name of the group", group.len(), LONGEST_GROUP));
-        }
-        if wanted == Wanted::Prefixes && group.is_empty() {
-            return Err(DhcpError::NoGroup);
+        if wanted == Wanted::Prefixes || !group.is_empty() {
+            check_group(group)?;
         }
         let key = (interface, wanted);
         if self.clients6.all.borrow().contains_key(&key) {
@@ -481,6 +478,15 @@ impl Dhcp {
         for observe in observers {
             observe(&replied);
         }
+    }
+}
+
+/// Whether a group of prefixes may have this name.
+pub(super) fn check_group(group: &str) -> Result<(), DhcpError> {
+    match group.len() {
+        0 => Err(DhcpError::NoGroup),
+        1..=LONGEST_GROUP => Ok(()),
+        length => Err(DhcpError::TooLong("the name of the group", length, LONGEST_GROUP)),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+use std::rc::Rc;
 
 use shoal_interface::SwIfIndex;
 use shoal_ip6_nd::Nd;
 use shoal_wire::Ip6Prefix;
 
-use super::clients6::LONGEST_GROUP;
+use super::clients6::check_group;
 use super::{Dhcp, DhcpError};
 use crate::client_message6::Wanted;
 use crate::client6::Lease6;
@@ -37,9 +38,15 @@ impl Dhcp {
         prefixes
     }
 
+    /// What tells hosts of prefixes, if the router is not ending.
+    fn nd(&self) -> Option<Rc<Nd>> {
+        self.control.upgrade().and_then(|control| control.get().ok())
+    }
+
     /// Addresses follow the prefixes of their groups.
     pub(super) fn renew_from_prefixes(&self) {
         let uses = self.clients6.from_prefixes.borrow().clone();
+        let nd = self.nd();
         for old in uses {
             let prefixes = self.prefixes_of(&old.group);
             let of =
@@ -48,7 +55,6 @@ impl Dhcp {
             let all: Vec<Ip6Prefix> = times.keys().copied().collect();
             // One that is still given stays.
             let new = old.address.filter(|address| all.contains(address)).or(all.first().copied());
-            let nd = self.control.upgrade().and_then(|control| control.get::<Nd>().ok());
             if let (Some(nd), Some(address)) = (&nd, new)
                 && let Some(times) = times.get(&address)
             {
@@ -84,12 +90,7 @@ impl Dhcp {
         rest: Ip6Prefix,
     ) -> Result<(), DhcpError> {
         self.interfaces.data(interface)?;
-        if group.is_empty() {
-            return Err(DhcpError::NoGroup);
-        }
-        if group.len() > LONGEST_GROUP {
-            return Err(DhcpError::TooLong("the name of the group", group.len(), LONGEST_GROUP));
-        }
+        check_group(group)?;
         let new = FromPrefix { interface, group: group.to_owned(), rest, address: None };
         let mut all = self.clients6.from_prefixes.borrow_mut();
         if all.iter().any(|there| there.is_same(&new)) {
@@ -120,7 +121,7 @@ impl Dhcp {
         drop(all);
         if let Some(address) = old.address {
             self.drop6(interface, address);
-            if let Some(nd) = self.control.upgrade().and_then(|control| control.get::<Nd>().ok()) {
+            if let Some(nd) = self.nd() {
                 nd.forget_delegated(interface, address);
             }
         }

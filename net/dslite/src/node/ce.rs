@@ -16,8 +16,6 @@ use crate::shared::Shared;
 
 /// The hop limit of tunnel packets.
 const HOPS: u8 = 64;
-/// RFC 8200, 5: every IPv6 link takes packets of this length.
-const LEAST_MTU: usize = 1280;
 
 /// A packet that leaves its checksum, or its cutting, to a device cannot do so in a tunnel.
 pub(super) fn ready(pkt: &mut Packet<'_>) -> Result<(), Error> {
@@ -51,7 +49,7 @@ pub(super) fn encapsulate(pkt: &mut Packet<'_>, src: Ipv6Addr, dst: Ipv6Addr) ->
     let length = u16::try_from(pkt.len()).map_err(|_| Error::TooLarge)?;
     // RFC 6333, 5.3: a tunnel packet that is too long for its way is cut, whatever the packet in it says of fragments. It is this
     // router's own then, of which no other node takes a hop off.
-    let may_be_cut = pkt.len() + Ip6Header::LEN > LEAST_MTU;
+    let may_be_cut = pkt.len() + Ip6Header::LEN > Ip6Header::MIN_MTU;
     let hops = if may_be_cut { HOPS - 1 } else { HOPS };
     let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, hops, length);
     // RFC 2983, RFC 6040: class and congestion go along.

@@ -15,13 +15,6 @@ const HOPS: u8 = 128;
 /// Bytes of a GRE header without options (RFC 2784).
 const GRE: usize = 4;
 const GRE_OVER_IP: IpProtocol = IpProtocol(47);
-/// RFC 8200, 5: every IPv6 link takes packets of this length.
-const LEAST_MTU: usize = 1280;
-
-/// What the transport checksum of a packet is.
-pub fn sum(pkt: &Packet<'_>) -> Sum {
-    if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole }
-}
 
 /// Bytes of the IP packet at the front, and its class of service.
 fn length(is_ip6: bool, pkt: &Packet<'_>) -> Option<(usize, u8)> {
@@ -87,7 +80,7 @@ pub fn gre6(is_ip6: bool, pkt: &mut Packet<'_>, (src, dst): (Ipv6Addr, Ipv6Addr)
     let class = finish(is_ip6, pkt)?;
     let length = u16::try_from(pkt.len() + GRE).map_err(|_| Error::TooLarge)?;
     // One that may have to be cut is this router's own, of which no other node takes a hop off.
-    let may_be_cut = pkt.len() + GRE + Ip6Header::LEN > LEAST_MTU;
+    let may_be_cut = pkt.len() + GRE + Ip6Header::LEN > Ip6Header::MIN_MTU;
     let hops = if may_be_cut { HOPS - 1 } else { HOPS };
     let mut ip = Ip6Header::new(src, dst, GRE_OVER_IP, hops, length);
     ip.set_traffic_class(class);
@@ -122,7 +115,7 @@ pub type Place<A> = (A, u16);
 /// # Errors
 /// It is malformed, or of no protocol that is translated.
 pub fn nat4(pkt: &mut Packet<'_>, end: End, (address, port): Place<Ipv4Addr>) -> Result<(), Error> {
-    let sum = sum(pkt);
+    let sum = Sum::of(pkt);
     let bytes = pkt.data_mut();
     let seen = Seen::read(bytes).ok_or(Error::Malformed)?;
     let header = usize::from(seen.header);
@@ -152,7 +145,7 @@ pub fn nat4(pkt: &mut Packet<'_>, end: End, (address, port): Place<Ipv4Addr>) ->
 /// # Errors
 /// As [`nat4`].
 pub fn nat6(pkt: &mut Packet<'_>, end: End, (address, port): Place<Ipv6Addr>) -> Result<(), Error> {
-    let sum = sum(pkt);
+    let sum = Sum::of(pkt);
     let bytes = pkt.data_mut();
     let seen = Ip6Seen::read(bytes)?;
     if seen.quoted.is_some() {
