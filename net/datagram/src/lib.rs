@@ -140,22 +140,35 @@ impl Datagram {
         adj: Option<AdjIndex>,
         data: &[u8],
     ) -> Result<(), DatagramError> {
-        let bytes = self.bytes(data)?;
-        let node = graph.node(node)?;
-        let mut main = graph.main();
-        let mut buffer = main.cache().alloc_data(&bytes).map_err(|_| DatagramError::NoBuffer)?;
-        let mut pkt = main.cache().packet(&mut buffer);
-        let front = pkt.current();
-        let meta = pkt.meta_mut();
-        meta.set_fib(Some(self.table));
-        meta.l3 = front;
-        meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
-        if let Some(adj) = adj {
-            meta.adj = adj.0;
-        }
-        main.inject(node, buffer);
-        Ok(())
+        send_packet(graph, node, self.table, adj, &self.bytes(data)?)
     }
+}
+
+/// Hands an IP packet of this router to a node, by an adjacency if that node takes one.
+///
+/// # Errors
+/// There is no such node, or no buffer is free.
+pub fn send_packet(
+    graph: &Graph,
+    node: &str,
+    table: FibIndex,
+    adj: Option<AdjIndex>,
+    packet: &[u8],
+) -> Result<(), DatagramError> {
+    let node = graph.node(node)?;
+    let mut main = graph.main();
+    let mut buffer = main.cache().alloc_data(packet).map_err(|_| DatagramError::NoBuffer)?;
+    let mut pkt = main.cache().packet(&mut buffer);
+    let front = pkt.current();
+    let meta = pkt.meta_mut();
+    meta.set_fib(Some(table));
+    meta.l3 = front;
+    meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
+    if let Some(adj) = adj {
+        meta.adj = adj.0;
+    }
+    main.inject(node, buffer);
+    Ok(())
 }
 
 #[cfg(test)]

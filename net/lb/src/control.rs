@@ -301,8 +301,13 @@ impl LoadBalancer {
         if keeping.is_on() {
             return Ok(());
         }
-        let (now, room) = (self.now(), keeping.room());
         keeping.switch_on();
+        self.open_empty()
+    }
+
+    /// Every thread gets a table of flows that is empty.
+    fn open_empty(&self) -> Result<(), LbError> {
+        let (now, room) = (self.now(), self.flows.feature().room());
         let done = self.graph.on_every_state(&self.flows, move |_, flows| flows.open(room, now))?;
         done.into_values().find_map(Result::err).map_or(Ok(()), |why| Err(LbError::Memory(why.to_string())))
     }
@@ -491,13 +496,7 @@ impl LoadBalancer {
     /// # Errors
     /// A thread does not answer, or there is no memory.
     pub fn forget_flows(&self) -> Result<(), LbError> {
-        let keeping = self.flows.feature();
-        if !keeping.is_on() {
-            return Ok(());
-        }
-        let (now, room) = (self.now(), keeping.room());
-        let done = self.graph.on_every_state(&self.flows, move |_, flows| flows.open(room, now))?;
-        done.into_values().find_map(Result::err).map_or(Ok(()), |why| Err(LbError::Memory(why.to_string())))
+        if self.flows.feature().is_on() { self.open_empty() } else { Ok(()) }
     }
 
     fn counters(&self) -> [&shoal_graph::counter::Simple; 4] {

@@ -27,7 +27,7 @@ pub enum Sum {
 
 impl Sum {
     /// That of a packet.
-    #[inline]
+    #[inline(always)]
     pub fn of(pkt: &Packet<'_>) -> Sum {
         if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole }
     }

@@ -1,6 +1,6 @@
 //! A packet in a node's hands: how it follows its session.
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_flow::Ip4Flow;
 use shoal_nat::{Kind, Seen, Sum};
 pub use shoal_nat44::packet::{SYN, Ticket, clamp, front, is_expiring, look_up_in, seen, table};
@@ -19,7 +19,7 @@ pub fn key_of(seen: &Seen, table: u32) -> Option<Ip4Flow> {
 #[inline(always)]
 pub fn rewrite(way: &mut Way, seen: &Seen, pkt: &mut Packet<'_>, front: usize) -> Option<()> {
     way.count(pkt.len().saturating_sub(front));
-    let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+    let sum = Sum::of(pkt);
     let bytes = pkt.data_mut().get_mut(front..)?;
     way.rewrite().write(bytes, seen.header.into(), seen.kind, seen.first, sum)
 }

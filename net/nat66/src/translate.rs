@@ -1,6 +1,6 @@
 //! What is done to a packet.
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_fib::FibIndex;
 use shoal_nat::icmp::Fault;
 use shoal_nat::{End, Ip6Seen, Sum};
@@ -11,11 +11,6 @@ use crate::config::{Config, Pair};
 #[inline(always)]
 pub fn is_expiring(pkt: &Packet<'_>) -> bool {
     pkt.data().get(7).is_some_and(|hop_limit| *hop_limit <= 1)
-}
-
-/// What the transport checksum of a packet is.
-fn sum(pkt: &Packet<'_>) -> Sum {
-    if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole }
 }
 
 /// A packet leaves: its source becomes the outside address. An ICMPv6 error also says which host's packet it is about: that becomes
@@ -32,7 +27,7 @@ pub fn leave(
     let own = config.local.get(&(seen.src, table)).copied();
     let about = seen.quoted.and_then(|quoted| config.local.get(&(quoted.dst, table)).copied());
     let Some(pair) = own.or(about) else { return Ok(None) };
-    let sum = sum(pkt);
+    let sum = Sum::of(pkt);
     if let Some(about) = about {
         seen.replace_quoted(pkt.data_mut(), End::Destination, about.external, sum)?;
     }
@@ -46,7 +41,7 @@ pub fn leave(
 /// It is cut short.
 pub fn arrive(pkt: &mut Packet<'_>, seen: &Ip6Seen, config: &Config) -> Result<Option<Pair>, Fault> {
     let Some(pair) = config.external.get(&seen.dst).copied() else { return Ok(None) };
-    let sum = sum(pkt);
+    let sum = Sum::of(pkt);
     if let Some(about) = seen.quoted.and_then(|quoted| config.external.get(&quoted.src)) {
         seen.replace_quoted(pkt.data_mut(), End::Source, about.local, sum)?;
     }

@@ -51,7 +51,7 @@ impl Ip4MapT {
         if is_tcp(seen) {
             clamp(settings, pkt, seen.header.into());
         }
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         // RFC 7915, 4: what IPv4 allows to fragment this router fragments, as its own, of which no other node takes a hop off.
         let hops = if seen.dont_fragment { seen.hops } else { seen.hops.saturating_sub(1) };
         let how = How { class: class(settings, seen.class), hops, sum, id: 0 };

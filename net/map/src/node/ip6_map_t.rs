@@ -80,7 +80,7 @@ impl Customers<'_> {
         if is_tcp(seen) {
             clamp(settings, pkt, seen.header.into());
         }
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         // The router that forwards it takes one hop off.
         let id = pkt.number() as u16;
         let how = How { class: class(settings, seen.class), hops: seen.hops, sum, id };

@@ -1,6 +1,6 @@
 //! What becomes of a packet: the session it has or gets, and its bytes.
 
-use shoal_buffer::{Flags, Packet};
+use shoal_buffer::Packet;
 use shoal_flow::Handle;
 use shoal_nat::tuple::TCP;
 use shoal_nat::{Kind, Rewrite, Sum, Tuple};
@@ -81,7 +81,7 @@ impl Asked<'_> {
     /// Changes a packet's source or destination without a session.
     pub fn rewrite(&self, pkt: &mut Packet<'_>, from: Tuple, to: Tuple) -> Result<(), Error> {
         let seen = &self.seen;
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         let bytes = pkt.data_mut().get_mut(self.front..).ok_or(Error::CannotTranslate)?;
         Rewrite::new(from, to, seen.protocol)
             .write(bytes, seen.header.into(), seen.kind, seen.first, sum)
@@ -125,7 +125,7 @@ impl Asked<'_> {
         way.count(pkt.len().saturating_sub(front));
         let rewrite = way.rewrite(seen.tuple, seen.kind);
         let (peer, marks) = (way.peer, way.marks);
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         let bytes = pkt.data_mut().get_mut(front..).ok_or(Error::CannotTranslate)?;
         rewrite.write(bytes, seen.header.into(), seen.kind, seen.first, sum).ok_or(Error::CannotTranslate)?;
         if seen.protocol == TCP {

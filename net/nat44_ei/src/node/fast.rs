@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use shoal_buffer::{Flags, Packet, SwIfIndex};
+use shoal_buffer::{Packet, SwIfIndex};
 use shoal_flow::{Ip4Flow, Search};
 use shoal_graph::{Counts, Cx, NextNodes, StatefulStagedNode};
 use shoal_ip4::IcmpError;
@@ -190,7 +190,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         let rewrite = way.rewrite(seen.tuple, seen.kind);
         let (peer, marks) = (way.peer, way.marks);
         let is_new = (ticks.0 as u32).wrapping_sub(way.moved) >= TICKS as u32 || !marks.has(Marks::USED);
-        let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+        let sum = Sum::of(pkt);
         let bytes = pkt.data_mut().get_mut(front..).ok_or(Error::CannotTranslate)?;
         rewrite.write(bytes, seen.header.into(), seen.kind, seen.first, sum).ok_or(Error::CannotTranslate)?;
         if seen.flags & SYN != 0 && seen.kind == Kind::Tcp {

@@ -99,7 +99,7 @@ pub(crate) fn whole<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) ->
 
 /// What the new header says besides addresses.
 pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> How {
-    let sum = if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) { Sum::Pseudo } else { Sum::Whole };
+    let sum = Sum::of(pkt);
     How { sum, ..How::of(seen, pkt.number() as u16) }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_adj::Family;
-use shoal_buffer::Flags;
+use shoal_datagram::send_packet;
 use shoal_fib::FibIndex;
 use shoal_interface::SwIfIndex;
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, MfibError, Prefix, Source};
@@ -114,21 +114,7 @@ impl Vrrp {
             IpAddr::V4(_) => ("ip4-lookup", self.ip4.fib_of(info.config.key.interface)),
             IpAddr::V6(_) => ("ip6-lookup", self.ip6.fib_of(info.config.key.interface)),
         };
-        self.inject(node, table, &bytes).is_some()
-    }
-
-    fn inject(&self, node: &str, table: FibIndex, bytes: &[u8]) -> Option<()> {
-        let node = self.graph.node(node).ok()?;
-        let mut main = self.graph.main();
-        let mut buffer = main.cache().alloc_data(bytes).ok()?;
-        let mut pkt = main.cache().packet(&mut buffer);
-        let front = pkt.current();
-        let meta = pkt.meta_mut();
-        meta.set_fib(Some(table));
-        meta.l3 = front;
-        meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
-        main.inject(node, buffer);
-        Some(())
+        send_packet(&self.graph, node, table, None, &bytes).is_ok()
     }
 
     /// Whether another virtual router that is started wants the group on an interface, or anywhere in its table.
