@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
 test=(rules+programs compile,unit,doc+papi,netns)
-rest=(dpdk-build clippy,lab,dpdk,deny+guests,govpp,vpp-suite)
+rest=(dpdk-build clippy,dpdk,deny+guests,govpp,vpp-suite lab)
 rm -rf "$logs/results"
 mkdir -p "$logs/results"
 begun=$SECONDS
@@ -170,9 +170,8 @@ programs_of() {
   cargo_tests "$name"
 }
 stage_unit() { programs_of unit --without '^lab/'; }
-# One after the other: they send and receive as fast as they can.
-# Not at a low priority: a tester that gets no processor loses frames.
-stage_lab() { local low=(); programs_of lab --only '^lab/' --jobs 1; }
+# One after the other, and beside no other stage: a tester or a device that gets no processor loses frames.
+stage_lab() { programs_of lab --only '^lab/' --jobs 1; }
 
 # The examples in documents.
 stage_doc() {

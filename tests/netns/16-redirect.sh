@@ -56,8 +56,8 @@ await 10 onlink6 || fail "host a does not find out that host b is near: $(ip -n 
 
 # From then on nothing of it passes the router.
 before=$(counter host-va 'ip6')
-in_a ping -6 -q -c 20 -i 0.02 -W 1 2001:db8:77::1 >/dev/null || fail "no answer by the straight way"
-in_a ping -q -c 20 -i 0.02 -W 1 10.77.0.1 >/dev/null || fail "no answer by the straight way"
+in_a ping -6 -q -c 20 -i 0.02 -W 10 2001:db8:77::1 >/dev/null || fail "no answer by the straight way"
+in_a ping -q -c 20 -i 0.02 -W 10 10.77.0.1 >/dev/null || fail "no answer by the straight way"
 passed=$(($(counter host-va 'ip6') - before))
 [ "$passed" -lt 15 ] || fail "$passed packets passed the router all the same"
 out=$(ctl show errors)

@@ -30,7 +30,7 @@ full() {
     out=$(ctl ip route add count 1000 "$n.0.0.1/32" via 10.0.2.2 2>&1) || break
     added=$((added + 1000))
   done
-  in_a ping -c 1 -W 1 10.0.2.2 >/dev/null || fail "$1: no forwarding when memory is full"
+  in_a ping -c 1 -W 10 10.0.2.2 >/dev/null || fail "$1: no forwarding when memory is full"
   out=$(CTL_TIMEOUT=60 ctl show fib check)
   grep -q 'all is well' <<<"$out" || fail "$1: $out"
   expect "$1: capacity" ctl show fib capacity

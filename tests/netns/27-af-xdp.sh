@@ -29,7 +29,7 @@ take va 1
 take vb 2
 await 10 reaches || fail "host b does not answer: $(ctl show interface af_xdp)"
 for to in 10.0.2.2 2001:db8:2::2; do
-  out=$(in_a ping -q -c 200 -i 0.01 -W 1 "$to")
+  out=$(in_a ping -q -c 200 -i 0.01 -W 10 "$to")
   grep -q ' 0% packet loss' <<<"$out" || fail "$to: $out"
 done
 expect "trace" ctl trace add af_xdp-input 5
@@ -108,7 +108,7 @@ for address in 10.0.1.9 2001:db8:1::9; do
   ip netns exec "$R" python3 "$work/echo.py" serve "$address" 22 & helpers+=($!)
 done
 await 5 listens "$R" 22 || fail "the echo server does not listen"
-in_a ping -c 1 -W 1 10.0.1.9 >/dev/null || fail "host a does not reach the machine's own address"
+in_a ping -c 1 -W 10 10.0.1.9 >/dev/null || fail "host a does not reach the machine's own address"
 
 # talk NAME: sessions of both families begin. silence NAME: they end; fails if one was cut or had to wait long.
 talk() {

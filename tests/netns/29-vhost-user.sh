@@ -26,11 +26,11 @@ up() {
   false
 }
 run up
-run ping -c 30 -i 0.02 -W 1 10.0.1.2
-run ping -6 -c 30 -i 0.02 -W 1 2001:db8:1::2
+run ping -c 30 -i 0.02 -W 10 10.0.1.2
+run ping -6 -c 30 -i 0.02 -W 10 2001:db8:1::2
 # Fragments, of many bytes.
-run ping -c 5 -i 0.1 -s 8000 -W 1 10.0.1.2
-run ping -6 -c 5 -i 0.1 -s 8000 -W 1 2001:db8:1::2
+run ping -c 5 -i 0.1 -s 8000 -W 10 10.0.1.2
+run ping -6 -c 5 -i 0.1 -s 8000 -W 10 2001:db8:1::2
 seconds=$(sed -n 's/.*seconds=\([0-9]*\).*/\1/p' /proc/cmdline)
 if words iperf; then
   for words in "-c 10.0.1.2" "-c 10.0.1.2 -R" "-c 2001:db8:1::2" "-c 2001:db8:1::2 -R"; do

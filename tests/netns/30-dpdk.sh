@@ -62,7 +62,7 @@ all() {
 set_up east 1
 set_up west 2
 await 10 reaches || fail "host b does not answer: $(ctl show hardware-interfaces)"
-for to in 10.0.2.2 2001:db8:2::2; do all -c 200 -i 0.01 -W 1 "$to"; done
+for to in 10.0.2.2 2001:db8:2::2; do all -c 200 -i 0.01 -W 10 "$to"; done
 expect "trace" ctl trace add dpdk-input 5
 await 5 reaches || fail "host b does not answer a second time"
 says 'dpdk: hw_if_index .* rx queue 0 .* len 98' ctl show trace || fail "no line of dpdk-input in $(ctl show trace)"
@@ -122,7 +122,7 @@ for port in "east 0 va 1" "west 1 vb 2"; do
   set_up "$made" "$n"
 done
 await 10 reaches || fail "host b does not answer with MTU 9000: $(ctl show errors)"
-for to in 10.0.2.2 2001:db8:2::2; do all -c 20 -i 0.02 -W 1 -s 8900 -M 'do' "$to"; done
+for to in 10.0.2.2 2001:db8:2::2; do all -c 20 -i 0.02 -W 10 -s 8900 -M 'do' "$to"; done
 says 'dpdk attach net_af_packet1,iface=vb,framesz=9728,blocksz=77824 name west mtu 9000' ctl show running-config ||
   fail "what was attached is not in the configuration: $(ctl show running-config)"
 
@@ -257,8 +257,8 @@ expect "route" ctl ip route add 2001:db8:1::/64 table 10 via 2001:db8:9::1 memif
 await 20 says 'flags.* connected' ctl show memif memif1/0 || fail "DPDK's memif does not connect: $(ctl show memif)"
 await 10 reaches || fail "host b does not answer by way of memif: $(ctl show interface) $(ctl show errors)"
 for to in 10.0.2.2 2001:db8:2::2; do
-  all -c 20 -i 0.02 -W 1 "$to"
-  all -c 20 -i 0.02 -W 1 -s 8900 -M 'do' "$to"
+  all -c 20 -i 0.02 -W 10 "$to"
+  all -c 20 -i 0.02 -W 10 -s 8900 -M 'do' "$to"
 done
 # With full rings and chains DPDK's device (22.11) sends packets that nobody gave it, so TCP gets buffers that hold all.
 expect "detach" ctl dpdk detach dm

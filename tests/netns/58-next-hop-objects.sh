@@ -59,6 +59,23 @@ both() { # both WHAT N...: by these neighbours, in both families
 reached() {
   in_a ping -c 1 -W 1 198.51.100.1 && in_a ping -c 1 -W 1 2001:db8:5::1
 }
+# What an audit finds differs from what was heard: nothing, while nothing was lost.
+audits=0
+audited() { says "audit $audits\$" ctl show lcp netlink && ! says 'under way' ctl show lcp netlink; }
+audit() {
+  audits=$((audits + 1))
+  expect "lcp audit" ctl lcp audit
+  await 5 audited || fail "$1: no audit: $(ctl show lcp netlink)"
+  [ -z "$(ctl show lcp drift)" ] || fail "$1: what was heard is not what there is: $(ctl show lcp drift)"
+}
+# A route by an interface without an image waits, and says for what.
+in_l link add p0 type veth peer name p1 || fail "no veth pair"
+in_l link set p0 up
+in_l link set p1 up
+in_l addr add 192.0.2.1/24 dev p0
+expect "route" in_l route add 203.0.113.0/24 via 192.0.2.2
+waits() { says '203.0.113.0/24 table 254 metric 0 waits for an image of this router: p0 is none' ctl show lcp pending; }
+await 5 waits || fail "what waits is not told: $(ctl show lcp pending)"
 for mode in 1 0; do
   ip netns exec "$L" sysctl -qw net.ipv4.nexthop_compat_mode=$mode || fail "nexthop_compat_mode cannot be set"
   at="mode $mode"
@@ -76,6 +93,7 @@ for mode in 1 0; do
   expect "route" in_l route replace $to4 nhid 100
   expect "route" in_l -6 route replace $to6 nhid 200
   both "$at, a group" 2 3
+  audit "$at, a group"
   says 'buckets:4' ctl show ip fib $to4 || fail "$at: the shares are not there: $(ctl show ip fib $to4)"
   await 5 reached || fail "$at: host b is not reached by a group"
   # A group and a next hop that become others, without a packet lost.
@@ -99,6 +117,7 @@ for mode in 1 0; do
   expect "delete" in_l nexthop del id 13
   expect "delete" in_l nexthop del id 23
   both "$at, a group that lost a member" 2
+  audit "$at, a group that lost a member"
   expect "delete" in_l nexthop del id 12
   expect "delete" in_l nexthop del id 22
   both "$at, a group without members"
@@ -118,6 +137,7 @@ for mode in 1 0; do
   expect "route" in_l route add $to4 nhid 12
   expect "route" in_l -6 route add $to6 nhid 22
   both "$at, before the interface goes down" 2
+  audit "$at, before the interface goes down"
   expect "link" in_l link set e2 down
   await 5 gone || fail "$at: routes stay by an interface that is down: $(ctl show ip fib $to4; ctl show ip6 fib $to6)"
   expect "link" in_l link set e2 up

@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
-use shoal_interface::{HostNextHop, rtnetlink};
+use shoal_interface::{HostNextHop, ListingCause, Told, rtnetlink};
 
 use crate::netlink::{Heard, hear, subscribe};
 use crate::{Error, netlink};
@@ -26,11 +26,11 @@ const ROOM: libc::c_int = 64 << 20;
 #[derive(Debug)]
 pub enum Announcement {
     /// What there is follows, as if it were new.
-    Begin,
+    Begin(ListingCause),
     /// A thing is there, has changed, or is gone.
-    Message(Box<RouteNetlinkMessage>),
+    Message(Told, Box<RouteNetlinkMessage>),
     /// A number that routes may name means a next hop now, or nothing any more.
-    NextHop(u32, Option<HostNextHop>),
+    NextHop(Told, u32, Option<HostNextHop>),
     /// That was everything: what has not been named since [`Announcement::Begin`] is not there.
     End,
 }
@@ -60,7 +60,7 @@ impl Announcements {
         socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
         let (questions, ready) = (VecDeque::new(), VecDeque::new());
         let mut this = Self { socket, questions, asking: false, ready };
-        this.resync()?;
+        this.list(ListingCause::Start)?;
         Ok(this)
     }
 
@@ -73,7 +73,7 @@ impl Announcements {
     ///
     /// # Errors
     /// The kernel cannot be asked.
-    pub fn resync(&mut self) -> Result<(), Error> {
+    pub fn list(&mut self, cause: ListingCause) -> Result<(), Error> {
         let route = |family| {
             let mut message = RouteMessage::default();
             message.header.address_family = family;
@@ -88,7 +88,7 @@ impl Announcements {
             route(AddressFamily::Inet),
             route(AddressFamily::Inet6),
         ]);
-        self.ready.push_back(Announcement::Begin);
+        self.ready.push_back(Announcement::Begin(cause));
         // An answer that is still coming ends first.
         if self.asking { Ok(()) } else { self.ask() }
     }
@@ -122,18 +122,19 @@ impl Announcements {
         let datagram = match hear(&self.socket)? {
             Heard::Datagram(datagram) => datagram,
             Heard::Nothing => return Ok(()),
-            Heard::Lost => return self.resync(),
+            Heard::Lost => return self.list(ListingCause::Lost),
         };
         for message in netlink::pieces(&datagram) {
+            let told = told(message);
             if let Some((id, hop)) = next_hop(message) {
-                self.ready.push_back(Announcement::NextHop(id, hop));
+                self.ready.push_back(Announcement::NextHop(told, id, hop));
                 continue;
             }
             // A kind of message that this program cannot read says nothing about the others.
             let Ok(message) = netlink::read(message) else { continue };
             match message.payload {
                 NetlinkPayload::InnerMessage(inner) => {
-                    self.ready.push_back(Announcement::Message(Box::new(inner)));
+                    self.ready.push_back(Announcement::Message(told, Box::new(inner)));
                 }
                 NetlinkPayload::Done(_) => self.ask()?,
                 NetlinkPayload::Error(e) if e.code.is_some() => {
@@ -161,6 +162,15 @@ fn next_hops() -> Vec<u8> {
     bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
     bytes.resize(LEN as usize, 0);
     bytes
+}
+
+/// Whether a message belongs to a listing: those have several parts (`NLM_F_MULTI`), announcements have one.
+fn told(message: &[u8]) -> Told {
+    const FLAGS: usize = 6;
+    match rtnetlink::u16_at(message, FLAGS) {
+        Some(flags) if flags & NLM_F_MULTIPART != 0 => Told::Listed,
+        _ => Told::Announced,
+    }
 }
 
 /// What a message says of a next hop, if it is about one.

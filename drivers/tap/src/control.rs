@@ -273,7 +273,7 @@ impl Taps {
         self.interfaces.set_follows(index)
     }
 
-    pub(crate) fn processes(&self) -> &Processes {
+    pub(crate) fn processes(&self) -> &Rc<Processes> {
         &self.processes
     }
 

@@ -1,12 +1,15 @@
 //! What the kernel says of a namespace, in the words of [`shoal_interface::HostEvent`].
 
-use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::Duration;
 
 use async_io::Async;
 use futures_lite::future;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
@@ -15,8 +18,9 @@ use netlink_packet_route::route::{
     RouteVia,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use shoal_graph::process::{Processes, channel};
-use shoal_interface::{HostEvent, HostPath, HostRoute, HostWay};
+use shoal_graph::clock::Time;
+use shoal_graph::process::{Processes, Receiver, Sender, channel};
+use shoal_interface::{Hear, HostEvent, HostListener, HostPath, HostRoute, HostWay, ListingCause, Told};
 use shoal_link::{Announcement, Announcements};
 use shoal_module::cli::Pace;
 use shoal_wire::MacAddress;
@@ -24,92 +28,165 @@ use shoal_wire::MacAddress;
 use crate::netns::{self, run_in};
 use crate::{Error, NetnsRef};
 
+/// Asks for a listing, and ends the hearing when it is dropped.
+struct Listener(Sender<()>);
+
+impl HostListener for Listener {
+    fn audit(&self) {
+        // One that is asked for already does.
+        let _ = self.0.try_send(());
+    }
+}
+
+/// How long after an interface came up all is listed again. In between others may come up, too.
+const QUIET: Duration = Duration::from_millis(50);
+
 /// Hears until what is returned is dropped.
 pub(crate) fn listen(
-    processes: &Processes,
+    processes: &Rc<Processes>,
     netns: Option<&str>,
-    hear: Box<dyn Fn(HostEvent)>,
-) -> Result<Box<dyn Any>, Error> {
+    hear: Hear,
+) -> Result<Box<dyn HostListener>, Error> {
     let netns = netns.map(|name| netns::open(&NetnsRef::Name(name.to_owned()))).transpose()?;
-    let mut all = run_in(netns.as_ref(), || Ok(Announcements::open()?))?;
-    let fd = all.fd().try_clone_to_owned().map_err(Error::os("dup(AF_NETLINK)"))?;
+    let all = run_in(netns.as_ref(), || Ok(Announcements::open()?))?;
+    let (ask, asked) = channel::<()>(1);
+    let follower = Follower {
+        all,
+        hear,
+        processes: Rc::clone(processes),
+        listing: None,
+        rests: QUIET,
+        usable: BTreeMap::new(),
+        due: None,
+    };
+    let fd = follower.all.fd().try_clone_to_owned().map_err(Error::os("dup(AF_NETLINK)"))?;
     let readable = Async::new_nonblocking(fd).map_err(Error::os("epoll(AF_NETLINK)"))?;
-    let (open, closed) = channel::<()>(1);
     processes.spawn("linux-cp-netlink-process", async move {
-        // Whether what there is is being told: links that are up did not come up then.
-        let (pace, mut listing) = (Pace::default(), false);
+        if let Err(error) = follower.follow(&readable, &asked).await {
+            tracing::error!(%error, "what the kernel does in a namespace is not followed any more");
+        }
+    });
+    Ok(Box::new(Listener(ask)))
+}
+
+/// Why the hearing goes on.
+enum Wake {
+    Readable,
+    Audit,
+    LinkUp,
+    Dropped,
+}
+
+/// Announcements that are told of at once.
+const AT_ONCE: usize = 64;
+
+/// Follows the kernel in one namespace.
+struct Follower {
+    all: Announcements,
+    hear: Hear,
+    processes: Rc<Processes>,
+    /// Since when the kernel has been listing all there is: links that are up did not come up then.
+    listing: Option<Time>,
+    /// Between two listings for links: as long as one takes, so that a link that flaps does not take all of the time.
+    rests: Duration,
+    /// Whether links are up and plugged in.
+    usable: BTreeMap<u32, bool>,
+    /// When all is to be listed again, because a link came up.
+    due: Option<Time>,
+}
+
+impl Follower {
+    async fn follow(mut self, readable: &Async<OwnedFd>, asked: &Receiver<()>) -> Result<(), Error> {
+        let pace = Pace::default();
         loop {
-            let more = match some(&mut all, &mut listing, &*hear) {
-                Ok(more) => more,
-                Err(error) => {
-                    tracing::error!(%error, "what the kernel does in a namespace is not followed any more");
-                    return;
-                }
-            };
-            // Nothing is ever sent: the channel ends when the other end is dropped.
-            if closed.is_closed() {
-                return;
+            let more = self.some()?;
+            if asked.is_closed() {
+                return Ok(());
             }
             if more {
                 // A full table is no reason for packets to wait.
                 pace.give_way().await;
                 continue;
             }
-            let stop = async {
-                let _ = closed.recv().await;
-                Ok(())
+            let readable = async { readable.readable().await.map(|()| Wake::Readable) };
+            let audit = async { Ok(asked.recv().await.map_or(Wake::Dropped, |()| Wake::Audit)) };
+            // A listing that is under way may have passed what a link that came up since changes.
+            let due = self.due.filter(|_| self.listing.is_none());
+            let link = async {
+                match due {
+                    Some(due) => self.processes.sleep(due.since(self.now())).await,
+                    None => future::pending().await,
+                }
+                Ok(Wake::LinkUp)
             };
-            if let Err(error) = future::or(readable.readable(), stop).await {
-                tracing::error!(%error, "what the kernel does in a namespace is not followed any more");
-                return;
+            let wake = future::or(readable, future::or(audit, link)).await;
+            match wake.map_err(Error::os("epoll(AF_NETLINK)"))? {
+                Wake::Dropped => return Ok(()),
+                // A listing that is under way tells as much.
+                Wake::Audit if self.listing.is_none() => self.all.list(ListingCause::Audit)?,
+                Wake::LinkUp => {
+                    // The kernel takes next hops into use again without announcing it.
+                    self.due = None;
+                    self.all.list(ListingCause::LinkUp)?;
+                }
+                Wake::Audit | Wake::Readable => {}
             }
         }
-    });
-    Ok(Box::new(open))
-}
+    }
 
-/// Announcements that are told of at once.
-const AT_ONCE: usize = 64;
+    fn now(&self) -> Time {
+        self.processes.clock().now()
+    }
 
-/// Tells some of what waits; whether there may be more. Of the states of a link that are told at once only the last one
-/// is: the ones before are not true any more, and what is done about them would be announced in turn.
-fn some(all: &mut Announcements, listing: &mut bool, hear: &dyn Fn(HostEvent)) -> Result<bool, Error> {
-    let mut waiting: Vec<HostEvent> = Vec::new();
-    let (mut came_up, mut more) = (false, true);
-    for _ in 0..AT_ONCE {
-        match all.next_one() {
-            Ok(Some(Announcement::Begin)) => waiting.push(HostEvent::Begin),
-            Ok(Some(Announcement::End)) => waiting.push(HostEvent::End),
-            Ok(Some(Announcement::Message(message))) => waiting.extend(event(&message)),
-            Ok(Some(Announcement::NextHop(id, hop))) => waiting.push(HostEvent::NextHop { id, hop }),
-            Ok(None) => {
-                more = false;
-                break;
+    /// Tells some of what waits; whether there may be more. Of the states of a link that are told at once only the last
+    /// one is: the ones before are not true any more, and what is done about them would be announced in turn.
+    fn some(&mut self) -> Result<bool, Error> {
+        let mut waiting: Vec<(Told, HostEvent)> = Vec::new();
+        let mut more = true;
+        for _ in 0..AT_ONCE {
+            match self.all.next_one()? {
+                Some(Announcement::Begin(cause)) => waiting.push((Told::Listed, HostEvent::Begin(cause))),
+                Some(Announcement::End) => waiting.push((Told::Listed, HostEvent::End)),
+                Some(Announcement::Message(told, message)) => {
+                    waiting.extend(event(&message).map(|event| (told, event)));
+                }
+                Some(Announcement::NextHop(told, id, hop)) => {
+                    waiting.push((told, HostEvent::NextHop { id, hop }));
+                }
+                None => {
+                    more = false;
+                    break;
+                }
             }
-            Err(e) => return Err(e.into()),
         }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    let mut last = vec![true; waiting.len()];
-    for (event, last) in waiting.iter().zip(&mut last).rev() {
-        if let HostEvent::Link { host_index, .. } = event {
-            *last = seen.insert(*host_index);
+        let mut seen = BTreeSet::new();
+        let mut last = vec![true; waiting.len()];
+        for ((_, event), last) in waiting.iter().zip(&mut last).rev() {
+            if let HostEvent::Link { host_index, .. } = event {
+                *last = seen.insert(*host_index);
+            }
         }
-    }
-    for (event, _) in waiting.into_iter().zip(last).filter(|(_, last)| *last) {
-        match event {
-            HostEvent::Begin => *listing = true,
-            HostEvent::End => *listing = false,
-            HostEvent::Link { up: true, .. } if !*listing => came_up = true,
-            _ => {}
+        for ((told, event), _) in waiting.into_iter().zip(last).filter(|(_, last)| *last) {
+            match event {
+                HostEvent::Begin(_) => self.listing = Some(self.now()),
+                HostEvent::End => {
+                    let took = self.listing.take().map(|began| self.now().since(began));
+                    self.rests = took.unwrap_or_default().max(QUIET);
+                }
+                HostEvent::Link { host_index, up, carrier, .. } => {
+                    let usable = up && carrier;
+                    let came_up = self.usable.insert(host_index, usable) != Some(true) && usable;
+                    if came_up && told == Told::Announced && self.due.is_none() {
+                        self.due = Some(self.now().after(self.rests));
+                    }
+                }
+                HostEvent::Gone { host_index } => drop(self.usable.remove(&host_index)),
+                _ => {}
+            }
+            (self.hear)(told, event);
         }
-        hear(event);
+        Ok(more)
     }
-    if came_up && !*listing {
-        // The kernel takes next hops into use again without a word.
-        all.resync()?;
-    }
-    Ok(more)
 }
 
 /// What a message says, if it is of interest.
@@ -136,7 +213,11 @@ fn link(message: &LinkMessage) -> Option<HostEvent> {
     }
     let has = |flag| message.header.flags.contains(flag);
     let (up, carrier) = (has(LinkFlags::Up), has(LinkFlags::Running) || has(LinkFlags::LowerUp));
-    Some(HostEvent::Link { host_index: message.header.index, up, carrier })
+    let name = message.attributes.iter().find_map(|a| match a {
+        LinkAttribute::IfName(name) => Some(name.clone()),
+        _ => None,
+    });
+    Some(HostEvent::Link { host_index: message.header.index, name: name.unwrap_or_default(), up, carrier })
 }
 
 fn address(message: &AddressMessage, present: bool) -> Option<HostEvent> {

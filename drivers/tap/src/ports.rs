@@ -1,10 +1,9 @@
 //! TAPs that features ask for: see [`shoal_interface::HostPorts`].
 
-use std::any::Any;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use netlink_packet_route::link::LinkAttribute;
-use shoal_interface::{HostEvent, HostLayer, HostPort, HostPorts, SwIfIndex};
+use shoal_interface::{Hear, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex};
 use shoal_wire::MacAddress;
 
 use crate::{
@@ -43,7 +42,7 @@ impl HostPorts for Taps {
         self.change(interface, |index| host::set_up(index, up))
     }
 
-    fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
+    fn listen(&self, netns: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String> {
         listen::listen(self.processes(), netns, hear).map_err(|e| e.to_string())
     }
 

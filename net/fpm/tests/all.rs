@@ -3,7 +3,6 @@
 
 mod messages;
 
-use std::any::Any;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::rc::Rc;
@@ -13,7 +12,9 @@ use messages::*;
 use shoal_buffer::SwIfIndex;
 use shoal_fib::{Fib, FibIndex, Path, Source, Via};
 use shoal_fpm::{Fpm, FpmError, FrameError, Frames, Listen, Messages, Said, Way, answer, read, wrap};
-use shoal_interface::{HostEvent, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces};
+use shoal_interface::{
+    Hear, HostListener, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces,
+};
 use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module, Running};
 use shoal_pg::{CreateInterface, Pg};
@@ -28,6 +29,13 @@ static HOST: Module = Module { name: "host", description: "images for tests", in
 fn host(control: &Rc<Control>) -> Result<(), InitError> {
     control.put(HostSide(Rc::new(Fake(control.get()?, control.get()?))));
     Ok(())
+}
+
+/// The kernel says nothing.
+struct Deaf;
+
+impl HostListener for Deaf {
+    fn audit(&self) {}
 }
 
 impl HostPorts for Fake {
@@ -49,8 +57,8 @@ impl HostPorts for Fake {
         Ok(())
     }
 
-    fn listen(&self, _: Option<&str>, _: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
-        Ok(Box::new(()))
+    fn listen(&self, _: Option<&str>, _: Hear) -> Result<Box<dyn HostListener>, String> {
+        Ok(Box::new(Deaf))
     }
 
     fn set_mtu(&self, _: SwIfIndex, _: u16) -> Result<(), String> {

@@ -3,7 +3,6 @@
 //! A feature must not know a driver. The driver that can make such interfaces puts a [`HostSide`] on the shelf; a
 //! feature takes it from there, when it is asked to do something.
 
-use std::any::Any;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::rc::Rc;
 
@@ -40,17 +39,48 @@ pub enum HostLayer {
     Ip,
 }
 
+/// Why the kernel lists all that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListingCause {
+    /// It is heard from now on.
+    Start,
+    /// Announcements were lost: they came faster than they were read.
+    Lost,
+    /// An interface came up: the kernel uses next hops again without announcing it.
+    LinkUp,
+    /// Somebody wants to know whether what is known is true.
+    Audit,
+}
+
+/// How the kernel came to say something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It has just changed.
+    Announced,
+    /// It is in a listing of all that there is.
+    Listed,
+}
+
+/// Somebody who hears what the kernel says of a network namespace, until this is dropped.
+pub trait HostListener {
+    /// The kernel lists all that there is once more, to find out whether what is known is true
+    /// ([`ListingCause::Audit`]).
+    fn audit(&self);
+}
+
 /// What the kernel says of a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostEvent {
     /// What there is follows.
-    Begin,
+    Begin(ListingCause),
     /// That was everything: what has not been named since [`HostEvent::Begin`] is not there.
     End,
     /// Whether its administrator lets an interface be used.
     Link {
         /// The kernel's number of it.
         host_index: u32,
+        /// Its name.
+        name: String,
         /// Whether it is up.
         up: bool,
         /// Whether its cable is plugged in.
@@ -148,6 +178,9 @@ pub struct HostPath {
     pub weight: u8,
 }
 
+/// Hears what the kernel says.
+pub type Hear = Box<dyn Fn(Told, HostEvent)>;
+
 /// Makes such interfaces and changes the kernel's side of them.
 pub trait HostPorts {
     /// Makes one; it starts admin down, which the kernel sees as a cable that is not plugged in.
@@ -176,7 +209,7 @@ pub trait HostPorts {
     ///
     /// # Errors
     /// The kernel cannot be asked.
-    fn listen(&self, netns: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String>;
+    fn listen(&self, netns: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String>;
 
     /// Takes connections in a network namespace.
     ///

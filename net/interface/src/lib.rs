@@ -37,8 +37,8 @@ pub use error::InterfaceError;
 pub use event::Event;
 pub use header::LinkHeader;
 pub use host::{
-    HostEvent, HostLayer, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts, HostRoute, HostSide,
-    HostWay, Resolved,
+    Hear, HostEvent, HostLayer, HostListener, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts,
+    HostRoute, HostSide, HostWay, ListingCause, Resolved, Told,
 };
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;

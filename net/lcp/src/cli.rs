@@ -1,5 +1,7 @@
 //! Commands: `lcp create`, `lcp delete`, `lcp default`, `lcp lcp-sync`, `show lcp`.
 
+mod follow;
+
 use std::fmt;
 
 use serde::Serialize;
@@ -72,6 +74,22 @@ pub static COMMANDS: &[Command] = &[
     ),
     Command::new("show lcp [phy <interface>]", "Show images of interfaces in Linux", show)
         .examples(&["show lcp", "show lcp phy local0"]),
+    Command::new("show lcp netlink", "Show how routes and neighbours of Linux are followed", follow::show_netlink)
+        .doc(
+            "For each namespace with images: what Linux has announced, how many prefixes are known, installed and pending, and \
+             how often Linux was asked to list all there is: at the start, after announcements were lost, when an interface \
+             came up, and for audits. What an audit or the listing after a loss finds to be different is mended and counted.",
+        )
+        .examples(&["show lcp netlink"]),
+    Command::new("show lcp pending", "Show routes of Linux that wait, and for what", follow::show_pending)
+        .doc("A route is installed as soon as what it waits for is there.")
+        .examples(&["show lcp pending"]),
+    Command::new("show lcp drift", "Show what audits have found to differ from Linux", follow::show_drift)
+        .doc("The latest 64 of each namespace. Each was mended when it was found.")
+        .examples(&["show lcp drift"]),
+    Command::new("lcp audit", "Compare what is known of Linux with all that there is, now", follow::audit)
+        .doc("This happens by itself every 10 minutes: `linux-nl { audit-interval 600 }`. `show lcp drift` shows what differed.")
+        .examples(&["lcp audit"]),
     Command::new("show lcp adj [verbose]", "Show frames' headers that images may send with", show_adj)
         .doc("There are none: what Linux sends leaves as it is, whatever its header. VPP keeps a table of them.")
         .examples(&["show lcp adj"]),

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use shoal_buffer::SwIfIndex;
 use shoal_interface::{
@@ -30,12 +31,14 @@ const PHY_FEATURES: [(&str, &str); 4] = [
 ];
 
 mod mirror;
+mod netlink;
 mod next_hops;
 mod routes;
 mod settings;
 mod zebra;
 
 pub use mirror::table_of;
+pub use netlink::{Announced, Difference, Drift, FollowInfo, PendingRoute, Subject};
 
 /// A pair, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,6 +100,8 @@ pub struct Lcp {
     /// Whether what Linux does with images is taken over.
     pub(crate) follows_linux: Cell<bool>,
     mirrors: RefCell<BTreeMap<Option<String>, mirror::Mirror>>,
+    /// Zero if there are none.
+    audit_interval: Cell<Duration>,
     /// Namespaces whose routes of zebra come by a connection of its own.
     by_connection: RefCell<BTreeSet<Option<String>>>,
     /// Who hears of pairs that come and go.
@@ -146,6 +151,7 @@ impl Lcp {
             at_start: RefCell::default(),
             follows_linux: Cell::new(true),
             mirrors: RefCell::default(),
+            audit_interval: Cell::new(netlink::AUDIT_INTERVAL),
             by_connection: RefCell::default(),
             observers: RefCell::default(),
         })

@@ -17,6 +17,7 @@ mod running;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use shoal_ethernet::Ethernet;
 use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
@@ -119,6 +120,11 @@ const NETLINK: Section = Section {
         Key::accepted("nl-rx-buffer-size", NUMBER, ASKED_AGAIN, "bytes of the socket's buffer"),
         Key::accepted("nl-batch-size", NUMBER, AS_THEY_COME, "messages that are handled at once"),
         Key::accepted("nl-batch-delay-ms", NUMBER, AS_THEY_COME, "milliseconds between two batches"),
+        Key::new(
+            "audit-interval",
+            Kind::U64 { min: 0, max: 86_400 },
+            "seconds between two audits (600); 0: none (shoal only)",
+        ),
     ]),
 };
 
@@ -134,6 +140,9 @@ fn configure(control: &Control, lcp: &Lcp) {
     };
     lcp.follows_linux.set(!disabled("linux_nl_plugin.so"));
     lcp.osi_is_on.set(!disabled("osi_plugin.so"));
+    if let Some(seconds) = sections.get(NETLINK.name).and_then(|s| s.u64("audit-interval")) {
+        lcp.set_audit_interval(Duration::from_secs(seconds));
+    }
     let Some(settings) = sections.get(SECTION.name) else { return };
     lcp.set_default_netns(settings.text("default netns"));
     if settings.flag("lcp-sync") {
@@ -216,5 +225,6 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     for (arc, node) in [(shoal_ip4::PUNT_ARC, Ip4Punt::NAME), (shoal_ip6::PUNT_ARC, Ip6Punt::NAME)] {
         graph.enable_feature(arc, node, EVERYBODY, true)?;
     }
+    control.get::<Lcp>()?.audit_regularly();
     Ok(())
 }

@@ -2,14 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 // size: all of it is about one router with one stand-in for Linux.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_arp::Neighbours;
-use shoal_interface::{HostEvent, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
+use shoal_interface::{
+    Hear, HostEvent, HostListener, HostPort, HostPorts, HostSide, Interfaces, ListingCause, SwIfIndex, Told,
+};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_lcp::{Lcp, LcpError, Sync};
@@ -41,11 +42,17 @@ const MODULES: &[&Module] = &[
 /// Stands in for the TAP driver: `pg100`, `pg101`, ...
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
-/// What listens to Linux.
-type Hears = Box<dyn Fn(HostEvent)>;
-
 #[derive(Default)]
-struct Said(RefCell<Vec<String>>, RefCell<Option<Hears>>);
+struct Said(RefCell<Vec<String>>, RefCell<Option<Hear>>);
+
+/// Says that Linux was asked to list all there is.
+struct Listener(Rc<Said>);
+
+impl HostListener for Listener {
+    fn audit(&self) {
+        self.0.0.borrow_mut().push("audit".into());
+    }
+}
 
 struct Fake {
     pg: Rc<Pg>,
@@ -92,9 +99,9 @@ impl HostPorts for Fake {
         self.say((if up { "up" } else { "down" }).to_string())
     }
 
-    fn listen(&self, _: Option<&str>, hear: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
+    fn listen(&self, _: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String> {
         *self.said.1.borrow_mut() = Some(hear);
-        Ok(Box::new(()))
+        Ok(Box::new(Listener(Rc::clone(&self.said))))
     }
 
     fn set_mtu(&self, _: SwIfIndex, mtu: u16) -> Result<(), String> {

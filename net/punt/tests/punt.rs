@@ -1,13 +1,12 @@
 //! What is punted, where it goes and how much of it, for both families.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
-use std::any::Any;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
 use shoal_icmp::limiter::Rate;
-use shoal_interface::{HostEvent, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
+use shoal_interface::{Hear, HostListener, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
 use shoal_ip::ListenerTable;
 use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6;
@@ -46,6 +45,13 @@ fn init_fake(control: &Rc<Control>) -> Result<(), InitError> {
     Ok(())
 }
 
+/// The kernel says nothing.
+struct Deaf;
+
+impl HostListener for Deaf {
+    fn audit(&self) {}
+}
+
 impl HostPorts for Fake {
     fn create(&self, _: &HostPort) -> Result<SwIfIndex, String> {
         let mac = Some(MacAddress([2, 0xfe, 0, 0, 1, 100]));
@@ -65,8 +71,8 @@ impl HostPorts for Fake {
         Ok(())
     }
 
-    fn listen(&self, _: Option<&str>, _: Box<dyn Fn(HostEvent)>) -> Result<Box<dyn Any>, String> {
-        Ok(Box::new(()))
+    fn listen(&self, _: Option<&str>, _: Hear) -> Result<Box<dyn HostListener>, String> {
+        Ok(Box::new(Deaf))
     }
 
     fn set_mtu(&self, _: SwIfIndex, _: u16) -> Result<(), String> {

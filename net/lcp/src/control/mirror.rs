@@ -5,15 +5,15 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
-use std::any::Any;
 use std::borrow::Cow;
 
 use shoal_fib::{Family, Fib, Path, Source, Via};
-use shoal_interface::{HostEvent, HostNextHops, HostRoute, HostWay, Resolved};
+use shoal_interface::{HostEvent, HostListener, HostNextHops, HostRoute, HostWay, Resolved, Told};
 use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
+use super::netlink::{Difference, Subject, Watch, same};
 use super::routes::{Key, Routes};
 use super::*;
 
@@ -39,22 +39,27 @@ pub(super) struct Seen {
 /// What is known of one namespace.
 pub(super) struct Mirror {
     /// The kernel is heard while it is there.
-    listening: Option<Box<dyn Any>>,
+    pub(super) listening: Option<Box<dyn HostListener>>,
     /// Interfaces that are down.
     down: BTreeSet<u32>,
+    /// The kernel's names of interfaces.
+    pub(super) names: BTreeMap<u32, String>,
     pub(super) routes: Routes,
     /// Next hops and groups that routes name by number.
     pub(super) next_hops: HostNextHops,
     /// What the forwarding table has been given.
-    installed: BTreeMap<Key, Source>,
-    neighbors: BTreeSet<(u32, IpAddr)>,
-    addresses: BTreeSet<(u32, (IpAddr, u8))>,
+    pub(super) installed: BTreeMap<Key, Source>,
+    /// Prefixes with routes of which none can be used.
+    pub(super) pending: BTreeSet<Key>,
+    pub(super) neighbors: BTreeSet<(u32, IpAddr)>,
+    pub(super) addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) seen: Option<Seen>,
+    pub(super) watch: Watch,
 }
 
 impl Mirror {
     /// How packets of a route leave.
-    fn way<'a>(&'a self, route: &'a HostRoute) -> Cow<'a, HostWay> {
+    pub(super) fn way<'a>(&'a self, route: &'a HostRoute) -> Cow<'a, HostWay> {
         // Without a known number it is what the kernel has written out.
         match route.next_hop_id.map(|id| self.next_hops.resolve(id)) {
             Some(Resolved::Known(way)) => Cow::Owned(way),
@@ -76,12 +81,15 @@ impl Lcp {
         let mirror = Mirror {
             listening: None,
             down: BTreeSet::new(),
+            names: BTreeMap::new(),
             routes: Routes::default(),
             next_hops: HostNextHops::default(),
             installed: BTreeMap::new(),
+            pending: BTreeSet::new(),
             neighbors: BTreeSet::new(),
             addresses: BTreeSet::new(),
             seen: None,
+            watch: Watch::default(),
         };
         self.mirrors.borrow_mut().insert(netns.clone(), mirror);
         self.begin_listening(netns);
@@ -107,11 +115,11 @@ impl Lcp {
     fn begin_listening(&self, netns: &Option<String>) {
         let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
         let (weak, place) = (Rc::downgrade(&control), netns.clone());
-        let hear = move |event| {
+        let hear = move |told, event| {
             if let Some(control) = weak.upgrade()
                 && let Ok(lcp) = control.get::<Lcp>()
             {
-                lcp.hear(&place, event);
+                lcp.hear(&place, told, event);
             }
         };
         match side.listen(netns.as_deref(), Box::new(hear)) {
@@ -142,6 +150,7 @@ impl Lcp {
         }
         let all = self.with(netns, |mirror| {
             mirror.routes = Routes::default();
+            mirror.pending.clear();
             mirror.installed.keys().copied().collect::<Vec<_>>()
         });
         all.into_iter().flatten().for_each(|key| self.decide(netns, key));
@@ -173,31 +182,44 @@ impl Lcp {
     }
 
     /// The kernel says something of a namespace.
-    pub(crate) fn hear(&self, netns: &Option<String>, event: HostEvent) {
+    pub(crate) fn hear(&self, netns: &Option<String>, told: Told, event: HostEvent) {
+        self.with(netns, |mirror| mirror.watch.count(told, &event));
         match event {
-            HostEvent::Begin => {
-                self.with(netns, |mirror| mirror.seen = Some(Seen::default()));
+            HostEvent::Begin(cause) => {
+                let now = self.now();
+                self.with(netns, |mirror| {
+                    mirror.seen = Some(Seen::default());
+                    mirror.watch.begin(cause, now);
+                });
             }
-            HostEvent::End => self.sweep(netns),
-            HostEvent::Link { host_index, up, carrier } => {
+            HostEvent::End => {
+                self.sweep(netns);
+                let now = self.now();
+                self.with(netns, |mirror| mirror.watch.end(now));
+            }
+            HostEvent::Link { host_index, name, up, carrier } => {
+                self.with(netns, |mirror| mirror.names.insert(host_index, name));
                 if !up || !carrier {
                     self.forget_next_hops_by(netns, host_index);
                 }
                 self.hear_link(netns, host_index, up);
             }
             HostEvent::Gone { host_index } => {
-                self.with(netns, |mirror| mirror.down.remove(&host_index));
+                self.with(netns, |mirror| {
+                    mirror.names.remove(&host_index);
+                    mirror.down.remove(&host_index)
+                });
                 self.forget_next_hops_by(netns, host_index);
                 self.flush(netns, host_index);
             }
-            HostEvent::NextHop { id, hop } => self.hear_next_hop(netns, id, hop),
+            HostEvent::NextHop { id, hop } => self.hear_next_hop(netns, told, id, hop),
             HostEvent::Address { host_index, address, present } => {
-                self.hear_address(netns, (host_index, address), present);
+                self.hear_address(netns, told, (host_index, address), present);
             }
             HostEvent::Neighbor { host_index, address, mac, by_operator } => {
-                self.hear_neighbor(netns, (host_index, address), mac, by_operator);
+                self.hear_neighbor(netns, told, (host_index, address), mac, by_operator);
             }
-            HostEvent::Route { route, present } => self.hear_route(netns, route, present),
+            HostEvent::Route { route, present } => self.hear_route(netns, told, route, present),
         }
     }
 
@@ -234,14 +256,16 @@ impl Lcp {
         }
     }
 
-    fn hear_address(&self, netns: &Option<String>, heard: (u32, (IpAddr, u8)), present: bool) {
+    fn hear_address(&self, netns: &Option<String>, told: Told, heard: (u32, (IpAddr, u8)), present: bool) {
         let (host_index, address) = heard;
         if group(address.0) {
             return;
         }
         let down = self.with(netns, |mirror| {
             if present {
-                mirror.addresses.insert(heard);
+                if mirror.addresses.insert(heard) && mirror.watch.is_check(told) {
+                    mirror.watch.note(Subject::Address(heard.0, heard.1), Difference::Missing);
+                }
                 mirror.seen.iter_mut().for_each(|seen| seen.addresses.extend([heard]));
             } else {
                 mirror.addresses.remove(&heard);
@@ -287,6 +311,7 @@ impl Lcp {
     fn hear_neighbor(
         &self,
         netns: &Option<String>,
+        told: Told,
         heard: (u32, IpAddr),
         mac: Option<MacAddress>,
         by_operator: bool,
@@ -295,7 +320,14 @@ impl Lcp {
         let Some(phy) = self.phy_of(netns, host_index).filter(|_| !address.is_multicast()) else { return };
         let known = self.with(netns, |mirror| {
             mirror.seen.iter_mut().for_each(|seen| seen.neighbors.extend([heard]));
-            if mac.is_some() { !mirror.neighbors.insert(heard) } else { mirror.neighbors.remove(&heard) }
+            if mac.is_none() {
+                return mirror.neighbors.remove(&heard);
+            }
+            let is_new = mirror.neighbors.insert(heard);
+            if is_new && mirror.watch.is_check(told) {
+                mirror.watch.note(Subject::Neighbor(heard.0, heard.1), Difference::Missing);
+            }
+            !is_new
         });
         let Some(control) = self.control.upgrade() else { return };
         let family = Family::of(address);
@@ -315,7 +347,7 @@ impl Lcp {
         }
     }
 
-    fn hear_route(&self, netns: &Option<String>, route: HostRoute, present: bool) {
+    fn hear_route(&self, netns: &Option<String>, told: Told, route: HostRoute, present: bool) {
         let (key, metric) = ((route.table, route.prefix), route.metric);
         if route.table == LOCAL || group(route.prefix.0) {
             return;
@@ -329,6 +361,14 @@ impl Lcp {
                 // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
                 let known = route.next_hop_id.filter(|id| mirror.next_hops.contains(*id));
                 let learnt = route.learnt();
+                if mirror.watch.is_check(told) {
+                    let subject = Subject::Route(key.0, key.1, Some(metric));
+                    match mirror.routes.get(&key).and_then(|all| all.get(&metric)) {
+                        None => mirror.watch.note(subject, Difference::Missing),
+                        Some(known) if !same(known, &route) => mirror.watch.note(subject, Difference::Other),
+                        Some(_) => {}
+                    }
+                }
                 let before = mirror.routes.insert(key, route);
                 return known.is_some()
                     && before.is_some_and(|b| b.next_hop_id == known && b.learnt() == learnt);
@@ -362,20 +402,25 @@ impl Lcp {
             let next_hops: Vec<_> =
                 mirror.next_hops.ids().filter(|id| !seen.next_hops.contains(id)).collect();
             let routes = mirror.routes.retain_all(|key, route| seen.routes.contains(&(*key, route.metric)));
+            let subjects = (addresses.iter().map(|(on, address)| Subject::Address(*on, *address)))
+                .chain(neighbors.iter().map(|(on, address)| Subject::Neighbor(*on, *address)))
+                .chain(next_hops.iter().map(|id| Subject::NextHop(*id)))
+                .chain(routes.iter().map(|(table, prefix)| Subject::Route(*table, *prefix, None)));
+            subjects.for_each(|subject| mirror.watch.note(subject, Difference::Gone));
             Some((addresses, neighbors, next_hops, routes))
         });
         let Some((addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
         for gone in addresses {
-            self.hear_address(netns, gone, false);
+            self.hear_address(netns, Told::Listed, gone, false);
         }
         for gone in neighbors {
-            self.hear_neighbor(netns, gone, None, false);
+            self.hear_neighbor(netns, Told::Listed, gone, None, false);
         }
         for key in routes {
             self.decide(netns, key);
         }
         for id in next_hops {
-            self.hear_next_hop(netns, id, None);
+            self.hear_next_hop(netns, Told::Listed, id, None);
         }
     }
 
@@ -409,8 +454,20 @@ impl Lcp {
         }
     }
 
-    /// Gives the forwarding table the best route of a prefix, or takes the last one away.
+    /// Gives the forwarding table the best route of a prefix, or takes the last one away; without one that can be used the
+    /// prefix is kept pending.
     pub(super) fn decide(&self, netns: &Option<String>, key: Key) {
+        self.install(netns, key);
+        self.with(netns, |mirror| {
+            if mirror.routes.get(&key).is_some() && !mirror.installed.contains_key(&key) {
+                mirror.pending.insert(key)
+            } else {
+                mirror.pending.remove(&key)
+            }
+        });
+    }
+
+    fn install(&self, netns: &Option<String>, key: Key) {
         let Some(fib) = self.control.upgrade().and_then(|control| control.get::<Fib>().ok()) else { return };
         let routes: Vec<HostRoute> = self
             .with(netns, |mirror| {

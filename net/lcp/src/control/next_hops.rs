@@ -2,9 +2,10 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
-use shoal_interface::{HostNextHop, HostRoute};
+use shoal_interface::{HostNextHop, HostRoute, Told};
 use shoal_module::cli::Pace;
 
+use super::netlink::{Difference, Subject};
 use super::routes::Key;
 use super::*;
 
@@ -13,14 +14,28 @@ const MOST: usize = 1_048_576;
 
 impl Lcp {
     /// A number means this now, or nothing any more.
-    pub(super) fn hear_next_hop(&self, netns: &Option<String>, id: u32, hop: Option<HostNextHop>) {
+    pub(super) fn hear_next_hop(
+        &self,
+        netns: &Option<String>,
+        told: Told,
+        id: u32,
+        hop: Option<HostNextHop>,
+    ) {
         let Some(hop) = hop else { return self.forget_next_hops(netns, &[id]) };
         let changed = self.with(netns, |mirror| {
             mirror.seen.iter_mut().for_each(|seen| seen.next_hops.extend([id]));
             if mirror.next_hops.len() >= MOST && !mirror.next_hops.contains(id) {
                 return false;
             }
-            mirror.next_hops.put(id, hop.clone()).as_ref() != Some(&hop)
+            let before = mirror.next_hops.put(id, hop.clone());
+            if before.as_ref() == Some(&hop) {
+                return false;
+            }
+            if mirror.watch.is_check(told) {
+                let difference = if before.is_some() { Difference::Other } else { Difference::Missing };
+                mirror.watch.note(Subject::NextHop(id), difference);
+            }
+            true
         });
         if changed == Some(true) {
             let groups = self.with(netns, |mirror| mirror.next_hops.groups_of(id).collect::<Vec<_>>());

@@ -23,6 +23,11 @@ impl Routes {
         self.all.get(key)
     }
 
+    /// How many prefixes there are.
+    pub fn prefixes(&self) -> usize {
+        self.all.len()
+    }
+
     /// All prefixes with their routes.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &ByMetric)> {
         self.all.iter()

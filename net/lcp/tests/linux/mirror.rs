@@ -6,9 +6,17 @@ use super::*;
 
 /// Tells what the kernel would say of the namespace of images.
 fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
+    hear_as(router, Told::Announced, events);
+}
+
+fn hear_as(router: &Router, told: Told, events: impl IntoIterator<Item = HostEvent>) {
     let said = router.get::<Said>();
     let hear = said.1.borrow();
-    events.into_iter().for_each(|event| hear.as_ref().unwrap()(event));
+    events.into_iter().for_each(|event| hear.as_ref().unwrap()(told, event));
+}
+
+fn link(up: bool, carrier: bool) -> HostEvent {
+    HostEvent::Link { host_index: 7, name: "e0".into(), up, carrier }
 }
 
 fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
@@ -44,7 +52,7 @@ fn routes_of_linux_by_an_image_are_the_routers_and_the_lowest_metric_counts() {
     hear(&router, [is(5, HostWay::Prohibit, true)]);
     assert!(given(&router, to, &[Via::Prohibit.into()]));
     // What the kernel does not name when it says all there is has gone.
-    hear(&router, [HostEvent::Begin, is(20, via("10.0.0.7"), true), HostEvent::End]);
+    hear(&router, [HostEvent::Begin(ListingCause::Start), is(20, via("10.0.0.7"), true), HostEvent::End]);
     assert!(given(&router, to, &path("10.0.0.7")) && !given(&router, to, &[Via::Prohibit.into()]));
     // By interfaces that have no image nothing leads here.
     let other = HostWay::Via(vec![HostPath { host_index: 8, next_hop: None, weight: 1 }]);
@@ -86,7 +94,7 @@ fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
     assert!(given(&router, to6, &[path("2001:db8::7")]));
     hear(&router, [HostEvent::NextHop { id: 1, hop: None }]);
     assert!(given(&router, to4, &[path("10.0.0.8")]));
-    hear(&router, [HostEvent::Link { host_index: 7, up: true, carrier: false }]);
+    hear(&router, [link(true, false)]);
     assert!(!given(&router, to4, &[]) && !given(&router, to6, &[]));
     hear(&router, [one(2, "10.0.0.8"), group(3, &[(2, 1)]), one(5, "2001:db8::7")]);
     assert!(!given(&router, to4, &[]) && !given(&router, to6, &[]), "the routes are gone, not hidden");
@@ -110,9 +118,9 @@ fn many_routes_by_one_next_hop_change_with_it_and_what_is_not_named_again_goes()
     router.run();
     let after = [Path::next_hop("10.0.0.8".parse::<IpAddr>().unwrap(), phy.index())];
     assert!((0..400).all(|n| given(&router, &to(n), &after)));
-    hear(&router, [HostEvent::Begin, one(1, "10.0.0.8"), by(3), HostEvent::End]);
+    hear(&router, [HostEvent::Begin(ListingCause::Start), one(1, "10.0.0.8"), by(3), HostEvent::End]);
     assert!(given(&router, &to(3), &after) && !given(&router, &to(4), &[]));
-    hear(&router, [HostEvent::Begin, HostEvent::End]);
+    hear(&router, [HostEvent::Begin(ListingCause::Start), HostEvent::End]);
     assert!(!given(&router, &to(3), &[]));
 }
 
@@ -122,7 +130,7 @@ fn an_image_that_goes_down_takes_its_interface_and_ip4_routes_along() {
     let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
     let there = |to, next_hop| HostEvent::Route { route: route(to, 1, via(next_hop)), present: true };
     hear(&router, [there(to4, "10.0.0.7"), there(to6, "2001:db8::7")]);
-    hear(&router, [HostEvent::Link { host_index: 7, up: false, carrier: true }]);
+    hear(&router, [link(false, true)]);
     assert!(!router.interfaces().data(phy.index()).unwrap().is_up());
     assert!(!given(&router, to4, &[]) && given(&router, to6, &[]), "the kernel says what becomes of IPv6");
     // The kernel forgets IPv6 addresses then; the router does not.
@@ -132,7 +140,7 @@ fn an_image_that_goes_down_takes_its_interface_and_ip4_routes_along() {
         router.get::<Ip6>().addresses(phy.index()).len(),
         2 - usize::from(!has_link_local(&router, &phy))
     );
-    hear(&router, [HostEvent::Link { host_index: 7, up: true, carrier: true }]);
+    hear(&router, [link(true, true)]);
     assert!(router.interfaces().data(phy.index()).unwrap().is_up());
 }
 
@@ -224,4 +232,78 @@ fn frames_of_other_types_pass_when_an_operator_says_so() {
     for own in ["0x0800", "0x0806", "0x86dd", "0x8100", "0x05dc"] {
         run(&router, "lcp ethertype enable", &format!("type={own}")).unwrap_err();
     }
+}
+
+#[test]
+fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
+    let Setup { router, .. } = setup();
+    let lcp = router.get::<Lcp>();
+    let there = |to, way| HostEvent::Route { route: route(to, 20, way), present: true };
+    let eth9 = HostEvent::Link { host_index: 9, name: "eth9".into(), up: true, carrier: true };
+    let by_eth9 = HostWay::Via(vec![HostPath { host_index: 9, next_hop: None, weight: 1 }]);
+    let (kept, gone, other, new) =
+        ("198.51.100.0/24", "203.0.113.0/24", "2001:db8:1::/48", "2001:db8:2::/48");
+    hear(&router, [link(true, true), eth9, there(kept, via("10.0.0.7")), there(gone, via("10.0.0.7"))]);
+    hear(&router, [there(other, via("fe80::7")), there("192.0.2.0/24", by_eth9.clone())]);
+
+    // What waits, and for what.
+    assert_eq!(
+        run(&router, "show lcp pending", "").unwrap().to_text(),
+        "192.0.2.0/24 table 254 metric 20 waits for an image of this router: eth9 is none\n"
+    );
+    let numbered = HostRoute { next_hop_id: Some(5), ..route("192.0.2.0/25", 20, HostWay::Via(Vec::new())) };
+    hear(&router, [HostEvent::Route { route: numbered, present: true }]);
+    assert!(
+        run(&router, "show lcp pending", "")
+            .unwrap()
+            .to_text()
+            .contains("192.0.2.0/25 table 254 metric 20 waits for next hop 5, which Linux has not named")
+    );
+
+    // An audit that finds all as it was.
+    assert_eq!(run(&router, "lcp audit", "").unwrap().to_text(), "");
+    assert!(router.get::<Said>().0.borrow().contains(&"audit".to_string()));
+    let all = |more: Vec<HostEvent>| {
+        let begin = HostEvent::Begin(ListingCause::Audit);
+        [begin, there(kept, via("10.0.0.7"))].into_iter().chain(more).chain([HostEvent::End])
+    };
+    let same =
+        vec![there(gone, via("10.0.0.7")), there(other, via("fe80::7")), there("192.0.2.0/24", by_eth9)];
+    hear_as(&router, Told::Listed, all(same));
+    assert_eq!(lcp.drift().len(), 1, "the route that names next hop 5 is not in the list: {:?}", lcp.drift());
+    assert!(
+        run(&router, "show lcp drift", "")
+            .unwrap()
+            .to_text()
+            .ends_with("audit: route 192.0.2.0/25 table 254 was not there any more\n")
+    );
+
+    // One that finds a route gone, one another, and one that was not known.
+    hear_as(&router, Told::Listed, all(vec![there(other, via("fe80::8")), there(new, via("fe80::7"))]));
+    let told = run(&router, "show lcp drift", "").unwrap().to_text();
+    for line in [
+        "route 2001:db8:1::/48 table 254 metric 20 was another",
+        "route 2001:db8:2::/48 table 254 metric 20 was not known",
+        "route 203.0.113.0/24 table 254 was not there any more",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    let json = run(&router, "show lcp netlink", "").unwrap().to_json();
+    let one = &json["namespaces"][0];
+    assert_eq!(one["announced"]["routes"], 5, "{json}");
+    assert_eq!(one["listings"]["audit"], 2, "{json}");
+    assert_eq!((&one["installed"], &one["pending"]), (&3.into(), &0.into()), "{json}");
+    assert_eq!(one["differences"], 5, "{json}");
+    let text = run(&router, "show lcp netlink", "").unwrap().to_text();
+    assert!(
+        text.contains("listings: start 0, lost 0, link-up 0, audit 2") && text.contains("last: audit, "),
+        "{text}"
+    );
+    // What is only announced, and what a listing after a start says, is no difference.
+    hear_as(
+        &router,
+        Told::Listed,
+        [HostEvent::Begin(ListingCause::Start), there(kept, via("10.0.0.9")), HostEvent::End],
+    );
+    assert_eq!(lcp.drift().len(), 5);
 }
