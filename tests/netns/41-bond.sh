@@ -83,7 +83,7 @@ lost() {
   local to pings=() lost=() count=$1
   shift
   for to in 10.0.2.2 2001:db8:2::2; do
-    PATIENCE=60 in_a ping -q -i 0.01 -c "$count" -W 10 "$to" >"$work/ping-$to" 2>&1 &
+    PATIENCE=60 in_a ping -q -i 0.01 -c "$count" -W 1 "$to" >"$work/ping-$to" 2>&1 &
     pings+=($!)
   done
   sleep 0.5
