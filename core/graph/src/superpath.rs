@@ -333,6 +333,10 @@ pub trait Consults: StagedNode + Seeks {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass;
+
+    /// Counts packets of an interface that have passed the node, all of a run of the frame at once.
+    #[inline(always)]
+    fn count_passed(&self, _packets: u64, _cx: &Cx<'_, Self>) {}
 }
 
 /// A node that is told what the one before has found, and by that sends packets to one of many nodes.

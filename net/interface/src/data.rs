@@ -48,6 +48,8 @@ impl IfFlags {
     pub const EXTRA_MACS: IfFlags = IfFlags(1 << 16);
     /// Up, not in layer 2 and without such a sub-interface; follows from the other bits whenever flags are set, so that packets ask for one bit.
     const ROUTED: IfFlags = IfFlags(1 << 9);
+    /// Up, in layer 2 and without such a sub-interface; follows from the other bits, as [`Self::ROUTED`].
+    const SWITCHED: IfFlags = IfFlags(1 << 17);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]
@@ -112,7 +114,7 @@ impl IfData {
     /// Its flags.
     #[inline(always)]
     pub fn flags(&self) -> IfFlags {
-        IfFlags(self.flags).set(IfFlags::ROUTED, false)
+        IfFlags(self.flags).set(IfFlags::ROUTED.set(IfFlags::SWITCHED, true), false)
     }
 
     /// The same record with other flags.
@@ -120,7 +122,9 @@ impl IfData {
     pub fn with_flags(mut self, flags: IfFlags) -> Self {
         let elsewhere = IfFlags::L2.set(IfFlags::UNTAGGED_SUB, true);
         let routed = flags.has(IfFlags::ADMIN_UP) && !flags.has(elsewhere);
-        self.flags = flags.set(IfFlags::ROUTED, routed).0;
+        let switched =
+            flags.all(IfFlags::ADMIN_UP.set(IfFlags::L2, true)) && !flags.has(IfFlags::UNTAGGED_SUB);
+        self.flags = flags.set(IfFlags::ROUTED, routed).set(IfFlags::SWITCHED, switched).0;
         self
     }
 
@@ -236,6 +240,12 @@ impl IfData {
     #[inline(always)]
     pub fn is_routed(&self) -> bool {
         self.flags & IfFlags::ROUTED.0 != 0
+    }
+
+    /// Whether frames without tags that it receives are bridged or cross-connected: it is up, and they are its own.
+    #[inline(always)]
+    pub fn is_switched(&self) -> bool {
+        self.flags & IfFlags::SWITCHED.0 != 0
     }
 
     /// Largest IPv4 packet it carries.

@@ -65,7 +65,11 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
-        self.1.count(interface, walk.after(spot, packets), walk, spot.next());
+        let passed = walk.after(spot, packets);
+        if passed > 0 {
+            self.0.count_passed(passed, &Cx::new(walk.common, walk.entry(spot)));
+        }
+        self.1.count(interface, passed, walk, spot.next());
     }
 
     fn finish(&self, walk: &Walk<'_>, spot: Spot) {

@@ -112,12 +112,10 @@ impl<L: Chain> ChainRunner<L> {
             second: &second,
             fans: &fans,
         };
-        let mut same = Same { interface: SwIfIndex::NONE, since: 0, facts: L::Facts::default() };
         let n = frame.len();
         let memory = *memory;
-        if let Some(first) = frame.packet(memory, 0) {
-            self.turn(&mut same, 0, first.rx(), &walk);
-        }
+        let interface = frame.packet(memory, 0).map_or(SwIfIndex::NONE, |first| first.rx());
+        let mut same = Same { interface, since: 0, facts: self.chain.facts(interface, &walk) };
         if let Some(found) = self.alike(frame, memory, &same, guard) {
             let left = self.go_alike(found, frame, (memory, exits), &same, &walk);
             if left < n {

@@ -107,8 +107,12 @@ impl Consults for Learn {
             return Pass::Leave;
         }
         *pkt.scratch::<u64>() = dst;
-        cx.count(learn::Error::Packets, 1);
         Pass::On
+    }
+
+    #[inline(always)]
+    fn count_passed(&self, packets: u64, cx: &Cx<'_, Self>) {
+        cx.count(learn::Error::Packets, packets);
     }
 }
 
@@ -147,7 +151,7 @@ impl Consults for Forward {
         (_, guard): (&Forward, Guard<'_>),
         _: Known<'_, ()>,
         pkt: &mut Packet<'_>,
-        cx: &Cx<'_, Self>,
+        _: &Cx<'_, Self>,
     ) -> Pass {
         let entry = Entry(*pkt.scratch::<u64>());
         let (rx, tx) = (pkt.rx(), entry.interface());
@@ -162,8 +166,12 @@ impl Consults for Forward {
             }
         }
         pkt.meta_mut().tx = tx;
-        cx.count(forward::Error::Packets, 1);
-        cx.count(forward::Error::Hit, 1);
         Pass::On
+    }
+
+    #[inline(always)]
+    fn count_passed(&self, packets: u64, cx: &Cx<'_, Self>) {
+        cx.count(forward::Error::Packets, packets);
+        cx.count(forward::Error::Hit, packets);
     }
 }

@@ -6,13 +6,13 @@
 use shoal_buffer::Packet;
 use shoal_derive::ErrorCounters;
 use shoal_graph::{Counts, Cx, Edge, StagedNode};
+use shoal_infra::Guard;
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_l2::{Input, InputNext as Next, Path, Place};
 use shoal_wire::{EthernetHeader, MacAddress};
 
-use super::to_bvi;
+use super::{Sought, to_bvi};
 use crate::entry::{Entry, FlagNames, Key};
-use crate::fib::Search;
 use crate::table::DomainTable;
 
 /// Why a packet is dropped here, and what else is counted.
@@ -84,39 +84,49 @@ impl StagedNode for Forward {
     type Next = Next;
     type Error = Error;
     type Trace = Trace;
-    type Key = Search;
+    type Key = Sought;
 
     #[inline(always)]
-    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Search {
-        let Some(header) = pkt.header::<EthernetHeader>() else { return Search::default() };
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return Sought::default() };
         let domain = self.path.data(pkt.rx(), cx.guard()).domain();
-        self.table.macs().search(Key::new(header.dst(), domain))
+        Sought::new(self.table.macs().search(Key::new(header.dst(), domain)))
     }
 
     #[inline(always)]
-    fn packet(&self, search: Search, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let found = self.table.macs().find(&search);
+    fn seek(&self, all: &mut [Sought], cx: &mut Cx<'_, Self>) {
+        let (mut hits, mut stale) = (0, 0);
+        Sought::find_all(all, self.table.macs());
+        for sought in &mut *all {
+            match sought.entry() {
+                Some(entry) if self.is_stale(entry, sought.search.key.domain(), cx.guard()) => {
+                    sought.forget();
+                    stale += 1;
+                }
+                Some(entry) => hits += u64::from(!entry.has(Entry::FILTER | Entry::BVI)),
+                None => {}
+            }
+        }
+        cx.count(Error::Packets, all.len() as u64);
+        cx.count(Error::Hit, hits);
+        cx.count(Error::Stale, stale);
+    }
+
+    #[inline(always)]
+    fn packet(&self, sought: Sought, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || {
             let header = pkt.header::<EthernetHeader>();
             let [dst, src] = header.map_or([MacAddress::ZERO; 2], |header| [header.dst(), header.src()]);
-            let domain = search.key.domain();
+            // One that is stale is shown, too.
+            let found = self.table.macs().find(&sought.search);
+            let domain = sought.search.key.domain();
             Trace { rx: pkt.rx(), dst, src, domain, entry: found.map_or(u64::MAX, |found| found.entry.0) }
         });
-        cx.count(Error::Packets, 1);
-        let Some(entry) = found.map(|found| found.entry) else { return self.unknown(pkt, cx) };
+        let Some(entry) = sought.entry() else { return self.unknown(pkt, cx) };
         let (rx, tx) = (pkt.rx(), entry.interface());
-        if entry.flags() & (Entry::FILTER | Entry::BVI) != 0 {
+        if entry.has(Entry::FILTER | Entry::BVI) {
             return self.special(entry, pkt.reborrow(), &cx.aside());
         }
-        if entry.is_learned() {
-            let out = self.path.data(tx, cx.guard());
-            let there = out.is_bridged() && out.domain() == search.key.domain();
-            if !there || out.sequence() != entry.sequence() {
-                cx.count(Error::Stale, 1);
-                return self.unknown(pkt, cx);
-            }
-        }
-        cx.count(Error::Hit, 1);
         if tx == rx {
             return Err(Error::Reflection);
         }
@@ -126,6 +136,16 @@ impl StagedNode for Forward {
 }
 
 impl Forward {
+    /// Whether a station was learned where its interface is no member any more, or before a flush.
+    #[inline(always)]
+    fn is_stale(&self, entry: Entry, domain: u16, guard: Guard<'_>) -> bool {
+        if !entry.is_learned() {
+            return false;
+        }
+        let out = self.path.data(entry.interface(), guard);
+        !out.is_bridged() || out.domain() != domain || out.sequence() != entry.sequence()
+    }
+
     /// Nobody has heard of the station: what comes behind this node floods.
     #[inline(always)]
     fn unknown(&self, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {

@@ -11,7 +11,7 @@ use shoal_interface::SwIfIndex;
 use shoal_l2::{Input, InputNext as Next, L2Data, Path};
 use shoal_wire::EthernetHeader;
 
-use super::Trace;
+use super::{Sought, Trace};
 use crate::entry::{Entry, Key};
 use crate::fib::{Found, Refused, Search};
 use crate::loops::{LoopSeen, LoopWatch};
@@ -74,25 +74,29 @@ impl StagedNode for Learn {
     type Next = Next;
     type Error = Error;
     type Trace = Trace;
-    type Key = Search;
+    type Key = Sought;
 
     #[inline(always)]
-    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Search {
-        let Some(header) = pkt.header::<EthernetHeader>() else { return Search::default() };
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return Sought::default() };
         let domain = self.path.data(pkt.rx(), cx.guard()).domain();
-        self.table.macs().search(Key::new(header.src(), domain))
+        Sought::new(self.table.macs().search(Key::new(header.src(), domain)))
     }
 
     #[inline(always)]
-    fn packet(&self, search: Search, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn seek(&self, all: &mut [Sought], cx: &mut Cx<'_, Self>) {
+        Sought::find_all(all, self.table.macs());
+        cx.count(Error::Packets, all.len() as u64);
+    }
+
+    #[inline(always)]
+    fn packet(&self, sought: Sought, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         let data = self.path.data(rx, cx.guard());
         cx.trace(pkt, || Trace::new("l2-learn:", pkt, data.domain()));
-        cx.count(Error::Packets, 1);
-        match self.table.macs().find(&search) {
-            Some(found) if found.entry.interface() == rx => self.again(&found, rx, data, cx),
-            Some(found) => self.moved(&search, &found, data, (rx, &cx.aside()))?,
-            None => self.miss(&search, rx, data, &cx.aside()),
+        let settled = sought.entry().is_some_and(|entry| self.is_settled(entry, rx, data, cx));
+        if !settled {
+            self.news(&sought.search, rx, data, &cx.aside())?;
         }
         Ok(self.path.behind(pkt, Input::Learn, cx.guard()).map_or(Next::BitmapDrop, Next::To))
     }
@@ -113,8 +117,19 @@ impl Learn {
         entry.interface() == rx && !(entry.is_learned() && (stale || older()))
     }
 
+    /// A frame that says something new of its sender, unless another one of its frame has just said so.
+    #[cold]
+    #[inline(never)]
+    fn news(&self, search: &Search, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) -> Result<(), Error> {
+        match self.table.macs().find(search) {
+            Some(found) if found.entry.interface() == rx => self.again(&found, rx, data, cx),
+            Some(found) => self.moved(search, &found, data, (rx, cx))?,
+            None => self.miss(search, rx, data, cx),
+        }
+        Ok(())
+    }
+
     /// A station that is known there. Its word is written only when that says something new.
-    #[inline(always)]
     fn again(&self, found: &Found, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) {
         let entry = found.entry;
         if !self.is_settled(entry, rx, data, cx) {

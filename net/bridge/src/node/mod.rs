@@ -14,6 +14,47 @@ use shoal_buffer::Packet;
 use shoal_interface::SwIfIndex;
 use shoal_wire::{EthernetHeader, MacAddress};
 
+use crate::entry::Entry;
+use crate::fib::{MacTable, Search};
+
+/// The look-up of a frame's station, and what it has found.
+#[derive(Clone, Copy, Default)]
+pub struct Sought {
+    pub(crate) search: Search,
+    /// 0: nothing.
+    entry: u64,
+}
+
+impl Sought {
+    #[inline(always)]
+    fn new(search: Search) -> Self {
+        Sought { search, entry: 0 }
+    }
+
+    /// Finds all. Frames that follow each other are often those of one station.
+    #[inline(always)]
+    fn find_all(all: &mut [Sought], macs: &MacTable) {
+        let mut last = Sought::default();
+        for sought in all {
+            if sought.search != last.search {
+                let found = macs.find(&sought.search);
+                last = Sought { search: sought.search, entry: found.map_or(0, |found| found.entry.0) };
+            }
+            sought.entry = last.entry;
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self) -> Option<Entry> {
+        (self.entry != 0).then_some(Entry(self.entry))
+    }
+
+    #[inline(always)]
+    fn forget(&mut self) {
+        self.entry = 0;
+    }
+}
+
 /// What most nodes say in a trace.
 pub struct Trace {
     name: &'static str,

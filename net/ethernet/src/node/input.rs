@@ -17,7 +17,7 @@ use shoal_wire::{EtherType, EthernetHeader};
 use super::tagged::is_tagged;
 use crate::llc::LlcTable;
 use crate::types::TypeTable;
-use crate::vlan::VlanTable;
+use crate::vlan::{VlanTable, is_outer};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,7 @@ impl PacketNode for EthernetInput {
         match self.facts(pkt.rx(), cx.guard()) {
             Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
             Some(interface) if self.plain_second(interface, pkt) => Ok(Next::Ip6),
+            None if self.is_switched(pkt, cx.guard()) => Ok(self.to_l2()),
             _ if is_tagged(pkt) => self.tagged(pkt.reborrow(), &cx.aside()),
             _ => self.rest(pkt.reborrow(), &cx.aside()),
         }
@@ -150,7 +151,19 @@ pub(super) fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>)
 }
 
 impl EthernetInput {
-    /// Everything but untagged IP to this station, and frames with tags.
+    /// Whether a frame has no tags and its interface is in layer 2.
+    #[inline(always)]
+    fn is_switched(&self, pkt: &Packet<'_>, guard: Guard<'_>) -> bool {
+        self.interfaces.get(pkt.rx(), guard).is_switched()
+            && pkt.header::<EthernetHeader>().is_some_and(|header| !is_outer(header.ether_type()))
+    }
+
+    #[inline(always)]
+    fn to_l2(&self) -> Next {
+        Next::To(Edge(self.l2.load(Ordering::Relaxed)))
+    }
+
+    /// Everything but untagged IP to this station, and frames without tags in layer 2.
     #[cold]
     fn rest(&self, pkt: Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
         let port = self.interfaces.get(pkt.rx(), cx.guard());
@@ -173,7 +186,7 @@ impl EthernetInput {
         cx: &Cx<'_, Self>,
     ) -> Result<Next, Error> {
         if interface.flags().has(IfFlags::L2) {
-            return Ok(Next::To(Edge(self.l2.load(Ordering::Relaxed))));
+            return Ok(self.to_l2());
         }
         let header = pkt.pull_header::<EthernetHeader>().ok_or(Error::TooShort)?;
         let (dst, kind) = (header.dst(), header.ether_type());
