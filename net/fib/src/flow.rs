@@ -54,13 +54,14 @@ impl FlowFields {
         self.0 & other.0 == other.0
     }
 
-    pub(crate) const fn bits(self) -> u32 {
+    /// As a number.
+    pub const fn bits(self) -> u32 {
         self.0 as u32
     }
 
     /// What a table without a choice of its own has is kept as 0.
     #[inline(always)]
-    pub(crate) const fn from_bits(bits: u32) -> FlowFields {
+    pub const fn from_bits(bits: u32) -> FlowFields {
         if bits == 0 { FlowFields::DEFAULT } else { FlowFields(bits as u8) }
     }
 

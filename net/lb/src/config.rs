@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_nat::Shards;
+use shoal_nat::maglev::bits;
 use shoal_wire::{IpPrefix, IpProtocol};
 
-use crate::maglev::bits;
 use crate::vip::{Vip, VipKey};
 
 /// Addresses that packets are sent to: family, first bits, how many.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use shoal_graph::clock::Time;
+use shoal_nat::maglev::{self, NONE};
 use shoal_wire::{IpPrefix, IpProtocol};
-
-use crate::maglev::{self, NONE};
 
 /// How packets reach a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,7 +248,7 @@ impl Vip {
     fn renew(&mut self) {
         let used = self.servers.iter().zip(0u16..).filter_map(|(server, slot)| {
             let server = server.as_ref().filter(|server| server.used)?;
-            Some((slot, server.address))
+            Some((slot, server.address, 0))
         });
         self.table = maglev::table(self.policy.new_length, used);
     }

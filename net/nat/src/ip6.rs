@@ -269,11 +269,61 @@ impl Ip6Seen {
     }
 }
 
-/// Writes a port of a transport header; the one that was there.
-fn put_port(bytes: &mut [u8], transport: usize, end: End, new: u16) -> Option<u16> {
-    let at = if end == End::Source { transport } else { transport + 2 };
+impl Ip6Seen {
+    /// The identifier of a packet that begins with an ICMPv6 echo request or its answer; 0 of others.
+    pub(crate) fn echo_of(bytes: &[u8]) -> u16 {
+        let at = chain(bytes).filter(|seen| seen.first && seen.protocol == IpProtocol::ICMP6);
+        at.and_then(|seen| echo_at(bytes, seen.offset)).and_then(|at| word(bytes, at)).unwrap_or(0)
+    }
+
+    /// Replaces the identifier of an ICMPv6 echo request or its answer.
+    ///
+    /// # Errors
+    /// The bytes are not those that were read.
+    pub fn replace_echo(&self, bytes: &mut [u8], new: u16, sum: Sum) -> Result<(), Fault> {
+        let at = echo_at(bytes, self.offset).filter(|_| self.first && self.protocol == IpProtocol::ICMP6);
+        let Some(at) = at else { return Ok(()) };
+        let old = put_word(bytes, at, new).ok_or(Fault::Short)?;
+        if sum == Sum::Pseudo {
+            return Ok(());
+        }
+        let delta = Delta::NONE.word(old, new);
+        follow(bytes, self.offset + 2, (self.protocol, delta), sum).ok_or(Fault::Short)
+    }
+
+    /// Replaces the identifier of the ICMPv6 echo request, or its answer, that an ICMPv6 error carries, if it carries one. The
+    /// error's own checksum follows; that of the packet inside does not.
+    ///
+    /// # Errors
+    /// It carries no packet, or the bytes are not those that were read.
+    pub fn replace_quoted_echo(&self, bytes: &mut [u8], new: u16, sum: Sum) -> Result<(), Fault> {
+        let quoted = self.quoted.ok_or(Fault::Unsupported)?;
+        let inner = bytes.get_mut(quoted.at..).ok_or(Fault::Short)?;
+        let seen = chain(inner).filter(|seen| seen.first && seen.protocol == IpProtocol::ICMP6);
+        let Some(at) = seen.and_then(|seen| echo_at(inner, seen.offset)) else { return Ok(()) };
+        let Some(old) = put_word(inner, at, new) else { return Ok(()) };
+        if sum == Sum::Pseudo {
+            return Ok(());
+        }
+        let delta = Delta::NONE.word(old, new);
+        follow(bytes, self.offset + 2, (IpProtocol::ICMP6, delta), sum).ok_or(Fault::Short)
+    }
+}
+
+/// Where the identifier of an ICMPv6 echo message is whose header begins at `transport`.
+fn echo_at(bytes: &[u8], transport: usize) -> Option<usize> {
+    matches!(bytes.get(transport)?, 128 | 129).then_some(transport + 4)
+}
+
+/// Writes a word; the one that was there.
+fn put_word(bytes: &mut [u8], at: usize, new: u16) -> Option<u16> {
     let field: &mut [u8; 2] = bytes.get_mut(at..)?.first_chunk_mut()?;
     Some(u16::from_be_bytes(std::mem::replace(field, new.to_be_bytes())))
+}
+
+/// Writes a port of a transport header; the one that was there.
+fn put_port(bytes: &mut [u8], transport: usize, end: End, new: u16) -> Option<u16> {
+    put_word(bytes, if end == End::Source { transport } else { transport + 2 }, new)
 }
 
 /// Writes an address.

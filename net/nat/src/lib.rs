@@ -1,13 +1,15 @@
 //! What all kinds of NAT share: which tuple a packet has, and how its bytes follow when the tuple changes.
 //!
-//! Nothing here knows of sessions, interfaces or nodes: [`tuple`] reads, [`rewrite`] and [`icmp`] write, [`delta`] keeps
-//! checksums exact, [`shards`] is a table of mappings that is published as a whole and changed a part at a time.
+//! Nothing here knows of sessions, interfaces or nodes: [`tuple`] and [`flow`] read, [`rewrite`] and [`icmp`] write, [`delta`] keeps
+//! checksums exact, [`maglev`] spreads flows over servers, [`shards`] is a table of mappings that is published as a whole and changed a part at a time.
 #![forbid(unsafe_code)]
 
 pub mod delta;
 mod flags;
+pub mod flow;
 pub mod icmp;
 pub mod ip6;
+pub mod maglev;
 pub mod mss;
 pub mod random;
 pub mod rewrite;
@@ -17,6 +19,7 @@ mod timeouts;
 pub mod tuple;
 
 pub use delta::Delta;
+pub use flow::{Flow, Later};
 pub use flags::{NatConfigFlags, NatLogLevel, NatTimeouts};
 pub use ip6::{End, Ip6Seen};
 pub use random::Random;

@@ -12,6 +12,7 @@ use shoal_adj::Family;
 use shoal_message::AddressFamily;
 use shoal_module::api::{ApiMessage, ApiPart, Folder};
 
+pub use flow::IpFlowHashConfigV2;
 pub use path::{from_path, path_of};
 pub use retval::retval;
 pub use table::IpTable;

@@ -11,12 +11,12 @@ use shoal_derive::{NextNodes, TraceLine};
 use shoal_fib::FibIndex;
 use shoal_flow::Search;
 use shoal_graph::{Counts, Cx, StatefulStagedNode};
+use shoal_nat::Flow;
 use shoal_nat::ip6::End;
 
 use super::encap::{gre4, gre6, ip4, ip6, l3dsr, nat4, nat6};
 use super::{Error, Shared};
 use crate::config::{Config, NO_SOURCE4, NO_SOURCE6};
-use crate::flow::Flow;
 use crate::flows::{self, Flows};
 use crate::keeping::Keeping;
 use crate::vip::{Encap, Vip, VipKey};
@@ -100,7 +100,7 @@ impl<const NODE: usize> Balance<NODE> {
 
     #[inline(always)]
     fn flow_and_vip<'c>(&self, pkt: &Packet<'_>, config: &'c Config) -> Result<(Flow, &'c Vip), Error> {
-        let flow = Flow::read(Self::IS_IP6, pkt.data(), self.shared.words.get(pkt))?;
+        let flow = self.shared.flow(Self::IS_IP6, pkt)?;
         let vip = if Self::IS_NODE_PORT {
             config.node_ports.get(&(Self::IS_IP6, flow.dport)).and_then(|index| config.vip(*index))
         } else {

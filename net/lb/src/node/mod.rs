@@ -7,11 +7,13 @@ pub mod return_path;
 use std::io;
 use std::sync::Arc;
 
+use shoal_buffer::Packet;
 use shoal_buffer::slot::SlotKey;
 use shoal_derive::ErrorCounters;
 use shoal_graph::counter::{Counters, Simple};
 use shoal_infra::Published;
 use shoal_nat::icmp::Fault;
+use shoal_nat::{Flow, Later};
 use shoal_reassembly::L4;
 
 use crate::config::Config;
@@ -83,5 +85,18 @@ impl Shared {
             no_server: of("no server configured")?,
             words,
         }))
+    }
+
+    /// The flow of a packet; of a fragment that is not the first by what shallow reassembly knows of it.
+    #[inline(always)]
+    pub(crate) fn flow(&self, is_ip6: bool, pkt: &Packet<'_>) -> Result<Flow, Fault> {
+        let words = self.words.get(pkt);
+        let later = (words.is_non_first_fragment != 0).then(|| Later {
+            protocol: words.protocol,
+            what: words.icmp_type_or_tcp_flags,
+            sport: words.src_port,
+            dport: words.dst_port,
+        });
+        Flow::read(is_ip6, pkt.data(), later)
     }
 }

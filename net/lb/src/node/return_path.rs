@@ -13,7 +13,6 @@ use shoal_nat::ip6::End;
 use super::Shared;
 use super::encap::{nat4, nat6};
 use crate::config::{Front, back};
-use crate::flow::Flow;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl<const IP6: bool> ReturnPath<IP6> {
         if config.back.is_empty() {
             return None;
         }
-        let flow = Flow::read(IP6, pkt.data(), self.shared.words.get(pkt)).ok()?;
+        let flow = self.shared.flow(IP6, pkt).ok()?;
         // An error's flow is that of the packet it carries, whose answer would come from the server.
         if !matches!(flow.kind, Kind::Tcp | Kind::Udp | Kind::Error) || flow.is_later {
             return None;

@@ -1,6 +1,6 @@
 //! Which server a new flow gets: Maglev's table (Eisenbud et al., NSDI 2016).
 //!
-//! Each server has an order of its own in which it wants the places of the table, which follows from its address alone. In turn
+//! Each server has an order of its own in which it wants the places of the table, which follows from its address and port alone. In turn
 //! each takes the next place of its order that is free. So all have the same number of places, give or take one; when a server
 //! comes or goes few places change; and routers that know the same servers have the same table, in whatever order they were told.
 
@@ -20,9 +20,13 @@ pub fn bits(address: IpAddr) -> u128 {
     }
 }
 
-fn hash(address: IpAddr, seed: u64) -> u32 {
+/// A server: its number, and the address and port that tell it from others. Services that have all ports of a server say 0.
+pub type Server = (u16, IpAddr, u16);
+
+fn hash((_, address, port): Server, seed: u64) -> u32 {
     let src = Ipv6Addr::from_bits(bits(address));
-    let of = Flow6 { src, dst: Ipv6Addr::UNSPECIFIED, src_port: 0, dst_port: 0, protocol: IpProtocol(0) };
+    let of =
+        Flow6 { src, dst: Ipv6Addr::UNSPECIFIED, src_port: port, dst_port: 0, protocol: IpProtocol(0) };
     of.hash(seed, Symmetry::Directed)
 }
 
@@ -33,21 +37,37 @@ struct Wish {
     skip: u32,
 }
 
-/// A table of `len` places, a power of two, for servers, each a number and an address.
-pub fn table(len: u32, servers: impl Iterator<Item = (u16, IpAddr)>) -> Vec<u16> {
+/// Whether steps of this size meet all places.
+const fn meets_all(skip: u32, len: u32) -> bool {
+    let (mut a, mut b) = (len, skip);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a == 1
+}
+
+impl Wish {
+    fn new(server: Server, len: u32) -> Wish {
+        let mut skip = hash(server, 2) % len;
+        while !meets_all(skip, len) {
+            skip = (skip + 1) % len;
+        }
+        Wish { slot: server.0, next: hash(server, 1) % len, skip }
+    }
+}
+
+/// A table of `len` places for servers.
+pub fn table(len: u32, servers: impl Iterator<Item = Server>) -> Vec<u16> {
     let mut table = vec![NONE; len as usize];
-    let mut servers: Vec<(u16, IpAddr)> = servers.collect();
-    servers.sort_by_key(|(_, address)| bits(*address));
-    let mask = len.saturating_sub(1);
-    // An odd step meets all places of a power of two.
-    let wish =
-        |(slot, address)| Wish { slot, next: hash(address, 1) & mask, skip: hash(address, 2) & mask | 1 };
-    let mut wishes: Vec<Wish> = servers.into_iter().map(wish).collect();
+    let mut servers: Vec<Server> = servers.collect();
+    servers.sort_by_key(|(_, address, port)| (bits(*address), *port));
+    let mut wishes: Vec<Wish> =
+        if len == 0 { Vec::new() } else { servers.into_iter().map(|server| Wish::new(server, len)).collect() };
     let mut left = if wishes.is_empty() { 0 } else { len };
     while left > 0 {
         for wish in wishes.iter_mut().take(left as usize) {
             while table.get(wish.next as usize).is_some_and(|slot| *slot != NONE) {
-                wish.next = wish.next.wrapping_add(wish.skip) & mask;
+                wish.next = ((u64::from(wish.next) + u64::from(wish.skip)) % u64::from(len)) as u32;
             }
             if let Some(place) = table.get_mut(wish.next as usize) {
                 *place = wish.slot;
@@ -63,8 +83,8 @@ mod tests {
     #![allow(clippy::indexing_slicing, reason = "tests")]
     use super::*;
 
-    fn servers(n: u16) -> Vec<(u16, IpAddr)> {
-        (0..n).map(|slot| (slot, IpAddr::from([10, 0, (slot >> 8) as u8, slot as u8]))).collect()
+    fn servers(n: u16) -> Vec<Server> {
+        (0..n).map(|slot| (slot, IpAddr::from([10, 0, (slot >> 8) as u8, slot as u8]), 0)).collect()
     }
 
     #[test]
@@ -85,9 +105,21 @@ mod tests {
     }
 
     #[test]
+    fn any_length_is_filled_and_ports_tell_servers_apart() {
+        for len in [1, 2, 7, 9, 12, 1009, 1024] {
+            assert!(table(len, servers(3).into_iter()).iter().all(|slot| *slot != NONE), "{len}");
+        }
+        let address = IpAddr::from([10, 0, 0, 1]);
+        let table = table(1009, [(0, address, 80), (1, address, 81)].into_iter());
+        let first = table.iter().filter(|slot| **slot == 0).count();
+        assert!((504..=505).contains(&first), "{first}");
+        assert!(super::table(0, servers(3).into_iter()).is_empty());
+    }
+
+    #[test]
     fn few_places_change_when_a_server_goes() {
         let all = table(65_536, servers(10).into_iter());
-        let left = table(65_536, servers(10).into_iter().filter(|(slot, _)| *slot != 4));
+        let left = table(65_536, servers(10).into_iter().filter(|(slot, ..)| *slot != 4));
         let moved = all.iter().zip(&left).filter(|(before, now)| **before != 4 && before != now).count();
         // Maglev's price beside the tenth that must move: a few in a hundred.
         assert!(moved < 65_536 / 10, "{moved} places of servers that stay changed");

@@ -1,0 +1,69 @@
+//! What threads keep.
+
+use shoal_flow::TableError;
+use shoal_graph::FrameCx;
+use shoal_graph::clock::Time;
+use shoal_nat_state::Kept;
+
+use crate::config::Config;
+use crate::sessions::{Record, Sessions, tick};
+use crate::shared::Shared;
+
+/// What threads keep, and how.
+pub type Keeping = shoal_nat_state::Keeping<Sessions>;
+
+impl Kept for Sessions {
+    const TIMER: &'static str = "cnat-timer";
+    type Record = Record;
+    type Shared = Shared;
+
+    fn none() -> Self {
+        Sessions::none()
+    }
+
+    fn open(&mut self, shared: &Shared) -> Result<(), TableError> {
+        Sessions::open(self, &shared.config.get().limits, Time(0))
+    }
+
+    #[inline(always)]
+    fn due(&self) -> Option<Time> {
+        Sessions::due(self)
+    }
+
+    fn expire(&mut self, shared: &Shared, cx: &mut FrameCx<'_>) {
+        let config = shared.config.load(cx.guard());
+        if Sessions::expire(self, &config.limits, cx.now()) > 0 {
+            self.count(shared, cx.thread());
+        }
+    }
+
+    fn count(&self, shared: &Shared, thread: usize) {
+        shared.set_sessions(thread, self.len());
+    }
+
+    /// The thread that its answers come to.
+    fn owner(shared: &Shared, record: &Record) -> Option<usize> {
+        let session = &record.session;
+        Some(shared.config.get().owner(session.is_ip6, session.protocol, session.to.reversed()))
+    }
+
+    fn take_out(&mut self, goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
+        Sessions::take_out(self, goes)
+    }
+
+    fn parcel(records: Vec<Record>) -> Self {
+        Sessions::parcel(records)
+    }
+
+    fn take_in(&mut self, mut other: Self, _: &Shared, now: Time) {
+        for record in other.records() {
+            Sessions::take_in(self, &record, tick(now));
+        }
+    }
+
+    fn set_workers(shared: &Shared, workers: &[usize]) {
+        let mut config = Config::clone(&shared.config.get());
+        config.workers = workers.to_vec();
+        shared.config.replace(config);
+    }
+}

@@ -1,0 +1,5 @@
+//! Cloud NAT through a whole router: translations, shared source addresses, workers, bad input, messages, commands, saved configuration.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+mod bed;
+mod translations;
