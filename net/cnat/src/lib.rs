@@ -21,7 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
-mod cli;
+pub mod cli;
 pub mod config;
 mod control;
 pub mod node;

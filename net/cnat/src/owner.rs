@@ -91,8 +91,8 @@ mod tests {
             let config = config(workers);
             let owner = |tuple| config.owner(false, TCP, tuple);
             let mut seen = std::collections::BTreeSet::new();
-            for n in 0..500 {
-                let (src, sport) = (0xc0a8_0000 + u128::from(n), 100 + n as u16 * 131);
+            for n in 0..500_u16 {
+                let (src, sport) = (0xc0a8_0000 + u128::from(n), 100 + n * 131);
                 let there = Tuple { src, dst: VIP, sport, dport: 80 };
                 let onward = Tuple { dst: BACKEND, dport: 8080, ..there };
                 let worker = owner(there);

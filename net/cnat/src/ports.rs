@@ -63,12 +63,7 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// No port is free, or there is no room.
-    pub fn make(
-        &mut self,
-        sessions: &mut Sessions,
-        mut session: Session,
-        wish: Wish,
-    ) -> Result<Handle, Why> {
+    pub fn make(&mut self, sessions: &mut Sessions, mut session: Session, wish: Wish) -> Result<Handle, Why> {
         if wish != Wish::Any
             && let Some(done) = self.attempt(sessions, session)
         {

@@ -52,7 +52,8 @@ mod tests {
             let address: std::net::IpAddr = text.parse().unwrap();
             prefixes.has(address.is_ipv6(), bits(address))
         };
-        for text in ["10.0.0.0", "10.1.2.3", "10.255.255.255", "192.0.2.7", "172.31.0.1", "2001:db8:ffff::1"] {
+        for text in ["10.0.0.0", "10.1.2.3", "10.255.255.255", "192.0.2.7", "172.31.0.1", "2001:db8:ffff::1"]
+        {
             assert!(has(text), "{text}");
         }
         for text in ["9.255.255.255", "11.0.0.0", "192.0.2.6", "172.32.0.0", "2001:db9::", "::a00:1"] {

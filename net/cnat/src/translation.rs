@@ -101,9 +101,8 @@ impl Translation {
         (lb, places): (LbType, u32),
         backends: Vec<Backend>,
     ) -> Self {
-        let server = |(backend, slot): (&Backend, u16)| {
-            (slot, address(is_ip6, backend.destination), backend.port)
-        };
+        let server =
+            |(backend, slot): (&Backend, u16)| (slot, address(is_ip6, backend.destination), backend.port);
         let table = match lb {
             LbType::Default => Vec::new(),
             LbType::Maglev => maglev::table(places, backends.iter().zip(0..NONE).map(server)),
@@ -199,8 +198,7 @@ mod tests {
         let (before, mut after) = (of(LbType::Maglev, 10), of(LbType::Maglev, 10));
         after.backends.remove(4);
         let (flags, fields) = (Flags::default(), FlowFields::DEFAULT);
-        let after =
-            Translation::new((0, 1), false, (flags, fields), (LbType::Maglev, 1009), after.backends);
+        let after = Translation::new((0, 1), false, (flags, fields), (LbType::Maglev, 1009), after.backends);
         let pick = |of: &Translation, hash| of.pick(hash, |_| true).unwrap().destination;
         let moved = (0..1009).filter(|hash| pick(&before, *hash) != pick(&after, *hash)).count();
         assert!(moved < 1009 / 5, "{moved} of 1009 places, a tenth of which had to");

@@ -29,12 +29,7 @@ impl Tuple {
 
     /// The same of an IPv4 packet.
     pub const fn ip4(self) -> shoal_nat::Tuple {
-        shoal_nat::Tuple {
-            src: self.src as u32,
-            dst: self.dst as u32,
-            sport: self.sport,
-            dport: self.dport,
-        }
+        shoal_nat::Tuple { src: self.src as u32, dst: self.dst as u32, sport: self.sport, dport: self.dport }
     }
 }
 

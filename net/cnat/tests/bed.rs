@@ -9,6 +9,7 @@ use shoal_cnat::translation::{Flags, LbType};
 use shoal_cnat::{Cnat, Endpoint, PathSpec, Spec};
 use shoal_fib::FlowFields;
 use shoal_ip6::Ip6;
+use shoal_module::cli::{Args, Run};
 use shoal_testkit::PacketBuilder;
 use shoal_testkit::nat_bed::{FAR, HOST, NatBed};
 use shoal_wire::{TcpFlags, checksum};
@@ -194,12 +195,14 @@ impl Bed {
 
     /// Sends a frame of the outside; what comes out inside.
     pub fn send_in(&mut self, frame: Vec<u8>) -> Vec<Out> {
+        self.quiet();
         self.nat.send_outside(frame);
         Self::out(&self.nat.inside)
     }
 
     /// Sends a frame of the inside; what comes out outside.
     pub fn send_out(&mut self, frame: Vec<u8>) -> Vec<Out> {
+        self.quiet();
         self.nat.send_inside(frame);
         Self::out(&self.nat.outside)
     }
@@ -218,6 +221,25 @@ impl Bed {
         let got = self.send_out(frame);
         assert!(got.len() <= 1);
         got.first().map(Out::ends)
+    }
+
+    /// Runs a command of this crate: `words` are words, or arguments written `name=text`.
+    pub fn run(&self, command: &str, words: &[&str]) -> Result<String, String> {
+        let mut fits = shoal_cnat::cli::COMMANDS.iter().filter(|c| c.syntax.starts_with(command));
+        let command = fits.next().unwrap();
+        let control = self.nat.router.control();
+        let args =
+            words.iter().fold(Args::new(Rc::clone(control), ""), |args, word| match word.split_once('=') {
+                Some((name, text)) => args.with(name.to_owned().leak(), text, 0..0),
+                None => args.with_word((*word).to_owned().leak(), 0..0),
+            });
+        let Run::Now(handler) = command.run else { panic!("answers later") };
+        handler(control, &args).map(|output| output.to_text()).map_err(|e| e.to_string())
+    }
+
+    /// Adds a translation that is written so.
+    pub fn add(&self, translation: &str) -> Result<String, String> {
+        self.run("cnat translation add", &[&format!("translation={translation}")])
     }
 
     pub fn sessions(&self) -> Vec<Record> {

@@ -296,9 +296,10 @@ fn later_fragments_follow_the_first_one() {
         piece[ETHER + 10..ETHER + 12].copy_from_slice(&sum.to_be_bytes());
         piece
     };
-    let first = piece(0, true, &frame[ETHER + 20..ETHER + 28]);
-    let second = piece(8, false, &frame[ETHER + 28..]);
+    let first = piece(0, true, &[&frame[ETHER + 20..ETHER + 28], &[0; 8]].concat());
+    let second = piece(16, false, b"the rest");
     assert_eq!(bed.send_in(first).len(), 1);
     let got = bed.send_in(second);
+    assert_eq!(got.len(), 1, "{:?} {:?}", bed.errors(), bed.nat.outside.received());
     assert_eq!(got[0].ip[16..20], [10, 0, 0, 2]);
 }

@@ -19,8 +19,8 @@ mod timeouts;
 pub mod tuple;
 
 pub use delta::Delta;
-pub use flow::{Flow, Later};
 pub use flags::{NatConfigFlags, NatLogLevel, NatTimeouts};
+pub use flow::{Flow, Later};
 pub use ip6::{End, Ip6Seen};
 pub use random::Random;
 pub use rewrite::{Rewrite, Sum};

@@ -25,8 +25,7 @@ pub type Server = (u16, IpAddr, u16);
 
 fn hash((_, address, port): Server, seed: u64) -> u32 {
     let src = Ipv6Addr::from_bits(bits(address));
-    let of =
-        Flow6 { src, dst: Ipv6Addr::UNSPECIFIED, src_port: port, dst_port: 0, protocol: IpProtocol(0) };
+    let of = Flow6 { src, dst: Ipv6Addr::UNSPECIFIED, src_port: port, dst_port: 0, protocol: IpProtocol(0) };
     of.hash(seed, Symmetry::Directed)
 }
 
@@ -61,8 +60,11 @@ pub fn table(len: u32, servers: impl Iterator<Item = Server>) -> Vec<u16> {
     let mut table = vec![NONE; len as usize];
     let mut servers: Vec<Server> = servers.collect();
     servers.sort_by_key(|(_, address, port)| (bits(*address), *port));
-    let mut wishes: Vec<Wish> =
-        if len == 0 { Vec::new() } else { servers.into_iter().map(|server| Wish::new(server, len)).collect() };
+    let mut wishes: Vec<Wish> = if len == 0 {
+        Vec::new()
+    } else {
+        servers.into_iter().map(|server| Wish::new(server, len)).collect()
+    };
     let mut left = if wishes.is_empty() { 0 } else { len };
     while left > 0 {
         for wish in wishes.iter_mut().take(left as usize) {

@@ -65,10 +65,9 @@ impl From<CnatError> for Retval {
             CnatError::NoTable(_) => Retval::NO_SUCH_TABLE,
             CnatError::Interface(_) => Retval::INVALID_SW_IF_INDEX,
             CnatError::Fib(error) => shoal_fib::api::retval(&error),
-            CnatError::TooMany(_)
-            | CnatError::Reassembly(_)
-            | CnatError::Memory(_)
-            | CnatError::Graph(_) => Retval::UNSPECIFIED,
+            CnatError::TooMany(_) | CnatError::Reassembly(_) | CnatError::Memory(_) | CnatError::Graph(_) => {
+                Retval::UNSPECIFIED
+            }
         }
     }
 }

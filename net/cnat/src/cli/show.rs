@@ -10,8 +10,8 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::{cnat, refused};
-use crate::policy::{List, PolicyKind};
 use crate::control::endpoint::Shown as ShownEndpoint;
+use crate::policy::{List, PolicyKind};
 use crate::sessions::{Record, TICKS};
 use crate::show::{Proto, Shown};
 use crate::{Cnat, Endpoint, NO_NAT, PathSpec, Slice, SnatSpec, Spec};

@@ -40,7 +40,9 @@ pub enum CnatError {
     #[error("{0} cannot be its own back end")]
     Itself(Vip),
     /// The virtual address is an interface's.
-    #[error("{address} is an address of {interface}: its translation is `real`, and packets are translated where `set cnat feature` is")]
+    #[error(
+        "{address} is an address of {interface}: its translation is `real`, and packets are translated where `set cnat feature` is"
+    )]
     Own {
         /// The address.
         address: IpAddr,

@@ -92,8 +92,7 @@ fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -
         graph.add_frame_named(names(NODE).1, HandOver::new(node))?;
         Ok(())
     }
-    let all: [_; NODES] =
-        [add::<0>, add::<1>, add::<2>, add::<3>, add::<4>, add::<5>, add::<6>, add::<7>];
+    let all: [_; NODES] = [add::<0>, add::<1>, add::<2>, add::<3>, add::<4>, add::<5>, add::<6>, add::<7>];
     all.iter().try_for_each(|add| add(graph, shared, keeping))?;
     for (arc, node, after) in FEATURES {
         graph.add_feature(FeatureSpec { arc, node: names(node).0, before: &[], after });
@@ -246,7 +245,11 @@ impl Cnat {
             return Err(e);
         }
         let features = &mut self.state.borrow_mut().features;
-        if on { features.insert(interface) } else { features.remove(&interface) };
+        if on {
+            features.insert(interface)
+        } else {
+            features.remove(&interface)
+        };
         Ok(())
     }
 

@@ -171,9 +171,8 @@ impl Cnat {
             list.push(Snat {
                 tables: FAMILIES.map(|family| of(family, spec.table)),
                 // The table of answers is said only where it is another.
-                back_tables: FAMILIES.map(|family| {
-                    of(family, spec.back_table).filter(|_| spec.back_table != spec.table)
-                }),
+                back_tables: FAMILIES
+                    .map(|family| of(family, spec.back_table).filter(|_| spec.back_table != spec.table)),
                 addresses: addresses.map(|address| address.map(bits)),
                 is_default: spec.flags & flags::USE_AS_DEFAULT != 0,
             });
@@ -208,16 +207,15 @@ impl Cnat {
     ///
     /// # Errors
     /// There is no such interface.
-    pub fn set_policy_interface(
-        &self,
-        interface: SwIfIndex,
-        list: List,
-        on: bool,
-    ) -> Result<(), CnatError> {
+    pub fn set_policy_interface(&self, interface: SwIfIndex, list: List, on: bool) -> Result<(), CnatError> {
         self.interfaces.name(interface)?;
         {
             let lists = &mut self.state.borrow_mut().snat.lists;
-            if on { lists.insert((interface, list)) } else { lists.remove(&(interface, list)) };
+            if on {
+                lists.insert((interface, list))
+            } else {
+                lists.remove(&(interface, list))
+            };
         }
         self.publish_snat();
         Ok(())

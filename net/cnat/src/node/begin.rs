@@ -168,20 +168,13 @@ impl<const NODE: usize> Translate<NODE> {
             translation.fields.hash_ip4(pkt.data(), 0)
         };
         let guard = cx.guard();
-        let is_ready = |backend: &Backend| {
-            self.shared.leads_on(is_ip6, table, backend.destination, guard)
-        };
+        let is_ready = |backend: &Backend| self.shared.leads_on(is_ip6, table, backend.destination, guard);
         let backend = translation.pick(hash, is_ready).ok_or(Error::NoBackend)?;
         let wanted = Self::to_backend(flow, table, translation, backend);
         Self::make(config, sessions, wanted, cx)
     }
 
-    fn to_backend(
-        flow: &Flow,
-        table: u32,
-        translation: &Translation,
-        backend: &Backend,
-    ) -> (Session, Wish) {
+    fn to_backend(flow: &Flow, table: u32, translation: &Translation, backend: &Backend) -> (Session, Wish) {
         let flags = translation.flags;
         let sport = if backend.source_port == 0 { flow.sport } else { backend.source_port };
         let src = backend.source.unwrap_or(flow.src);
