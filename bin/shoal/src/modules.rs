@@ -74,6 +74,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_map::MODULE),
     (Plugin, &shoal_dslite::MODULE),
     (Plugin, &shoal_lb::MODULE),
+    (Plugin, &shoal_cnat::MODULE),
     (Plugin, &shoal_vrrp::MODULE),
     (Core, &shoal_container_proxy::MODULE),
     (Core, &shoal_range_check::MODULE),

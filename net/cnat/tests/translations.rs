@@ -289,7 +289,7 @@ fn later_fragments_follow_the_first_one() {
         piece.extend(bytes);
         let total = (20 + bytes.len()) as u16;
         piece[ETHER + 2..ETHER + 4].copy_from_slice(&total.to_be_bytes());
-        let word = offset / 8 | if more { 0x2000 } else { 0 };
+        let word = (offset / 8) | if more { 0x2000 } else { 0 };
         piece[ETHER + 6..ETHER + 8].copy_from_slice(&word.to_be_bytes());
         piece[ETHER + 10..ETHER + 12].fill(0);
         let sum = shoal_wire::checksum::checksum(&piece[ETHER..ETHER + 20]);

@@ -164,11 +164,12 @@ fn session(control: &Control, args: &Args) -> Result<Output, CliError> {
     let cnat = cnat(control)?;
     let (now, limits) = (cnat.seconds(), cnat.limits());
     let count: usize = cnat.counts().map_err(refused)?.values().sum();
-    let mut head = format!("CNat Sessions: now:{}\nHash table 'CNat Session DB'\n", seconds(now));
-    head += &match count {
-        0 => "    empty, uninitialized\n".to_owned(),
-        count => format!("    {count} active elements\n"),
+    let elements = match count {
+        0 => "empty, uninitialized".to_owned(),
+        count => format!("{count} active elements"),
     };
+    let now_text = seconds(now);
+    let mut head = format!("CNat Sessions: now:{now_text}\nHash table 'CNat Session DB'\n    {elements}\n");
     let wanted = args.or::<u8>("level", 0)? > 0;
     let mut next: Option<Slice> = if wanted { cnat.first_slice() } else { None };
     let slices = std::iter::from_fn(move || {
@@ -179,7 +180,7 @@ fn session(control: &Control, args: &Args) -> Result<Output, CliError> {
     let view =
         move |record: Record| SessionView::new(&record, now, limits.seconds(record.states.0.timeout()));
     if wanted {
-        head += "\n";
+        head.push('\n');
     }
     Ok(Output::rows(head, slices.flatten().map(view)))
 }

@@ -91,7 +91,7 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn flow(&self, is_ip6: bool, pkt: &Packet<'_>) -> Result<Flow, Fault> {
         let words = self.words.get(pkt);
-        let later = (words.is_non_first_fragment != 0).then(|| Later {
+        let later = (words.is_non_first_fragment != 0).then_some(Later {
             protocol: words.protocol,
             what: words.icmp_type_or_tcp_flags,
             sport: words.src_port,
