@@ -85,9 +85,9 @@ expect "one back end" ctl cnat translation add proto TCP vip 198.51.100.1 80 to 
 got=$(in_a python3 -c "$spread" 198.51.100.1 80 20) || fail "connections to the other: $got"
 [ "$got" = "$other<-10.0.1.2=20" ] || fail "a back end that was taken out has new connections: $got"
 wait "$connection" || fail "the connection broke: $(tail -n 1 "$work/last")"
-says "[0] 198.51.100.1;80 TCP lb:default" ctl show cnat translation || fail "not shown"
+says "198.51.100.1;80 TCP lb:default" ctl show cnat translation || fail "not shown"
 says "cnat translation add proto TCP vip 198.51.100.1 80 to ->$other 8080" ctl show running-config || fail "not saved"
-says "198.51.100.1;80] => [10.0.1.2;" ctl show cnat session verbose 1 || fail "no sessions: $(ctl show cnat session verbose 1)"
+says "198.51.100.1;80. => .10.0.1.2;" ctl show cnat session verbose 1 || fail "no sessions: $(ctl show cnat session verbose 1)"
 
 # What the back ends' host begins leaves with the shared address, whose route the far host alone has.
 ip -n "$A" -6 route del default
