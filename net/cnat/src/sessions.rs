@@ -246,6 +246,11 @@ impl Sessions {
         self.len < self.most && self.of_table(of).is_none_or(|count| *count < most)
     }
 
+    /// Whether there is room for sessions of connections that stay as they are: those that are translated have half of all.
+    pub fn has_room_to_pass(&self) -> bool {
+        self.len < self.most / 2
+    }
+
     /// Makes a session whose first packet comes now.
     ///
     /// # Errors

@@ -3,19 +3,20 @@
 pub mod endpoint;
 mod error;
 mod keeping;
+mod routes;
 mod sessions;
 pub mod snat;
 pub mod translations;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_adj::{AdjKind, Adjacencies};
-use shoal_fib::{Fib, FibIndex, FibTables, Path, Source, Via};
+use shoal_fib::{Fib, FibIndex, FibTables};
 use shoal_graph::process::Processes;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
@@ -23,7 +24,6 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, Side, Version};
-use shoal_wire::IpPrefix;
 
 pub use error::CnatError;
 pub use keeping::Keeping;
@@ -34,6 +34,7 @@ use crate::node::place::{NODES, names};
 use crate::node::translate::Translate;
 use crate::shared::Shared;
 use endpoint::Addresses;
+use routes::Routes;
 use snat::SnatState;
 use translations::Translations;
 
@@ -62,8 +63,7 @@ struct State {
     translations: Translations,
     snat: SnatState,
     features: BTreeSet<SwIfIndex>,
-    /// Routes that lead here, by table and address: to which node.
-    routes: BTreeMap<(u32, IpAddr), &'static str>,
+    routes: Routes,
 }
 
 /// Cloud NAT of this router.
@@ -292,56 +292,6 @@ impl Cnat {
         self.publish_snat();
         if let Err(e) = self.follow_routes() {
             tracing::warn!(%interface, "cnat: routes stay: {e}");
-        }
-    }
-
-    /// Addresses with a route to here, by table: which node, how many translations, whether they are shared sources.
-    pub fn clients(&self) -> Vec<(IpAddr, usize, bool)> {
-        let mut all: Vec<(IpAddr, usize, bool)> = {
-            let state = self.state.borrow();
-            state.translations.clients().map(|(address, count)| (address, count, false)).collect()
-        };
-        all.extend(self.snat_routes().into_iter().map(|(_, address)| (address, 0, true)));
-        all
-    }
-
-    fn wanted_routes(&self) -> BTreeMap<(u32, IpAddr), &'static str> {
-        let node = |address: IpAddr, at: usize| names(at + usize::from(address.is_ipv6())).0;
-        let shared = self.snat_routes().into_iter().map(|(table, a)| ((table, a), node(a, 6)));
-        let mut wanted: BTreeMap<(u32, IpAddr), &'static str> = shared.collect();
-        for (address, _) in self.state.borrow().translations.clients() {
-            wanted.insert((FibIndex::DEFAULT.0, address), node(address, 4));
-        }
-        wanted
-    }
-
-    /// Has packets to virtual and shared addresses come here, and no others. If a route cannot be, all are as they were.
-    fn follow_routes(&self) -> Result<(), CnatError> {
-        let wanted = self.wanted_routes();
-        let there = self.state.borrow().routes.clone();
-        let new = wanted.iter().filter(|(route, node)| there.get(*route) != Some(*node));
-        let mut done: Vec<(u32, IpAddr)> = Vec::new();
-        for (&(table, address), node) in new {
-            let path = Path::from(Via::Node(node));
-            let added = self.fib.add(FibIndex(table), IpPrefix::host(address), Source::Feature, &[path]);
-            if let Err(e) = added {
-                for (table, address) in done.into_iter().filter(|route| !there.contains_key(route)) {
-                    self.remove_route(table, address);
-                }
-                return Err(e.into());
-            }
-            done.push((table, address));
-        }
-        for &(table, address) in there.keys().filter(|route| !wanted.contains_key(*route)) {
-            self.remove_route(table, address);
-        }
-        self.state.borrow_mut().routes = wanted;
-        Ok(())
-    }
-
-    fn remove_route(&self, table: u32, address: IpAddr) {
-        if let Err(e) = self.fib.remove(FibIndex(table), IpPrefix::host(address), Source::Feature) {
-            tracing::warn!("cnat: the route of {address} stays: {e}");
         }
     }
 

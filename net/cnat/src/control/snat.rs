@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_adj::Family;
+use shoal_fib::{FibIndex, Source};
 use shoal_interface::SwIfIndex;
 use shoal_wire::IpPrefix;
 
@@ -106,14 +107,46 @@ impl Cnat {
             }
         }
         self.open()?;
-        let old = self.put_snat(spec.table, if spec.is_empty() { None } else { Some(spec) });
+        let new = if spec.is_empty() { None } else { Some(spec) };
+        if let Some(new) = &new {
+            self.hold_tables(new)?;
+        }
+        let old = self.put_snat(spec.table, new);
         self.publish_snat();
         if let Err(e) = self.follow_routes() {
             self.put_snat(spec.table, old);
             self.publish_snat();
+            self.follow_routes()?;
+            new.iter().for_each(|new| self.release_tables(new));
             return Err(e);
         }
+        old.iter().for_each(|old| self.release_tables(old));
         Ok(())
+    }
+
+    fn tables_of(&self, spec: &SnatSpec) -> Vec<(Family, FibIndex)> {
+        let both = |table| FAMILIES.map(|family| Some((family, self.fib.index_of(family, table).ok()?)));
+        [spec.table, spec.back_table].map(both).into_iter().flatten().flatten().collect()
+    }
+
+    /// Tables stay as long as connections that come by them share an address.
+    fn hold_tables(&self, spec: &SnatSpec) -> Result<(), CnatError> {
+        let all = self.tables_of(spec);
+        for (n, (family, table)) in all.iter().enumerate() {
+            if let Err(e) = self.fib.lock(*family, *table, Source::Feature) {
+                all.iter().take(n).for_each(|(family, table)| {
+                    self.fib.unlock(*family, *table, Source::Feature);
+                });
+                return Err(e.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn release_tables(&self, spec: &SnatSpec) {
+        for (family, table) in self.tables_of(spec) {
+            self.fib.unlock(family, table, Source::Feature);
+        }
     }
 
     fn put_snat(&self, table: u32, spec: Option<SnatSpec>) -> Option<SnatSpec> {

@@ -86,6 +86,8 @@ pub(super) struct Translations {
     uses: BTreeMap<Place, (usize, usize)>,
     /// How many have a virtual address that has a route.
     clients: BTreeMap<IpAddr, usize>,
+    /// Those of which that may have become another number than none, or none.
+    pub(super) changed_clients: BTreeSet<IpAddr>,
 }
 
 impl Translations {
@@ -96,6 +98,11 @@ impl Translations {
     /// Addresses with a route to the node.
     pub(super) fn clients(&self) -> impl Iterator<Item = (IpAddr, usize)> {
         self.clients.iter().map(|(address, count)| (*address, *count))
+    }
+
+    /// Whether an address has one.
+    pub(super) fn is_client(&self, address: IpAddr) -> bool {
+        self.clients.contains_key(&address)
     }
 
     fn ids_that_follow(&self, interface: SwIfIndex) -> BTreeSet<u32> {
@@ -122,6 +129,7 @@ impl Translations {
     }
 
     fn use_client(&mut self, config: &mut Config, address: IpAddr, on: bool) {
+        self.changed_clients.insert(address);
         let count = self.clients.entry(address).or_default();
         *count = if on { *count + 1 } else { count.saturating_sub(1) };
         let key = (address.is_ipv6(), bits(address));
@@ -150,6 +158,15 @@ impl Translations {
         }
     }
 
+    /// Puts in those that are not: what they are for may be free now.
+    fn put_missing(&mut self, config: &mut Config, address_of: impl Fn(From) -> Option<IpAddr>) {
+        let built = &self.built;
+        let missing: Vec<u32> = self.specs.keys().filter(|id| !built.contains_key(id)).copied().collect();
+        for id in missing {
+            self.put(config, id, &address_of);
+        }
+    }
+
     /// Puts it in, as addresses are now.
     fn put(&mut self, config: &mut Config, id: u32, address_of: impl Fn(From) -> Option<IpAddr>) {
         let Some(spec) = self.specs.get(&id).cloned() else { return };
@@ -157,7 +174,7 @@ impl Translations {
         let is_ip6 = vip.is_ipv6();
         let place = Place { is_ip6, address: bits(vip), port: spec.vip.port, protocol: spec.protocol };
         if config.vips.get(&place).is_some() {
-            tracing::warn!("cnat: another translation has {vip} port {} already", spec.vip.port);
+            tracing::debug!("cnat: another translation has {vip} port {} already", spec.vip.port);
             return;
         }
         let backend = |path: &PathSpec| {
@@ -230,7 +247,11 @@ impl Cnat {
         }
         let old = self.replace(id, Some(spec));
         if let Err(e) = self.follow_routes() {
+            if old.is_none() {
+                self.state.borrow_mut().translations.serials.remove(&id);
+            }
             self.replace(id, old);
+            self.follow_routes()?;
             return Err(e);
         }
         Ok(id)
@@ -261,6 +282,7 @@ impl Cnat {
             None => state.translations.specs.remove(&id),
         };
         state.translations.put(&mut state.config, id, |from| addresses.of(from));
+        state.translations.put_missing(&mut state.config, |from| addresses.of(from));
         self.publish(state);
         old
     }

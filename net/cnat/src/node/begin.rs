@@ -136,7 +136,8 @@ impl<const NODE: usize> Translate<NODE> {
         (flow, table): (&Flow, u32),
         cx: &Cx<'_, Self>,
     ) -> Option<Handle> {
-        if config.policy.kind == PolicyKind::None || !is_one_host(Self::IS_IP6, flow.dst) {
+        let is_asked = config.policy.kind != PolicyKind::None && is_one_host(Self::IS_IP6, flow.dst);
+        if !is_asked || !sessions.has_room_to_pass() {
             return None;
         }
         let session = Self::session(flow, table, tuple(flow), Marks::BYPASS);

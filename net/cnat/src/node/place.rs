@@ -5,6 +5,11 @@ use shoal_graph::{Edge, NextNodes};
 /// How many nodes there are: all are the same but for their names, families and places.
 pub const NODES: usize = 8;
 
+/// The first node of those at the end of a virtual address's route: IPv4's, then IPv6's.
+pub const VIP: usize = 4;
+/// The first of those at the end of a shared source address's route.
+pub const SHARED: usize = 6;
+
 /// Where a node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
