@@ -99,3 +99,20 @@ fn virtual_addresses_behind_virtual_addresses_are_no_loop() {
     let paths = (0..5000).map(|n| to(end("10.0.0.2", n + 1))).collect();
     assert!(bed.cnat.update(Spec { paths, ..spec(one, TCP, &[]) }).is_err());
 }
+
+#[test]
+fn connections_that_stay_as_they_are_leave_half_of_the_room() {
+    let mut bed = bed();
+    bed.cnat.set_limits(shoal_cnat::config::Limits { sessions: 6, ..bed.cnat.limits() });
+    bed.features();
+    bed.cnat.update(spec(vip(false), TCP, &[backend(false, 2)])).unwrap();
+    bed.cnat.set_policy(PolicyKind::K8s).unwrap();
+    for n in 0..10 {
+        let ends = (client(false, 1000 + n), (backend(false, 3).0, 80));
+        assert_eq!(bed.comes(ends, UDP, 0), Some(ends), "it passes with or without");
+    }
+    assert_eq!(bed.sessions().len(), 3);
+    for n in 0..3 {
+        assert!(bed.comes((client(false, 2000 + n), vip(false)), TCP, 2).is_some());
+    }
+}

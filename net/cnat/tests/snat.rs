@@ -2,9 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use shoal_adj::Family;
+use shoal_arp::table::{FibEntry, Origin};
 use shoal_cnat::policy::{List, PolicyKind};
 use shoal_cnat::{SnatSpec, flags};
+use shoal_fib::{Fib, Path, Source};
 use shoal_ip4::Ip4;
+use shoal_testkit::PacketBuilder;
+use shoal_testkit::nat_bed::HOST;
+use shoal_wire::{IpPrefix, TcpFlags};
 
 use crate::bed::*;
 
@@ -178,7 +184,7 @@ fn an_interfaces_address_is_shared_and_stays_the_routers_own() {
     ip4.del_address(outside, "192.0.2.1/24".parse().unwrap()).unwrap();
     ip4.add_address(outside, "192.0.2.99/24".parse().unwrap()).unwrap();
     let other: IpAddr = "192.0.2.99".parse().unwrap();
-    assert_eq!(bed.cnat.snat_address(&spec, shoal_adj::Family::Ip4), Some(other));
+    assert_eq!(bed.cnat.snat_address(&spec, Family::Ip4), Some(other));
     assert_eq!(bed.cnat.default_snat(), Some(spec));
 }
 
@@ -201,4 +207,45 @@ fn answers_that_come_by_another_interface_find_the_route() {
     assert!(of(&shared(false)));
     bed.cnat.set_snat(SnatSpec { flags: flags::NO_CLIENT | flags::USE_AS_DEFAULT, ..addresses() }).unwrap();
     assert!(!bed.cnat.clients().iter().any(|(a, ..)| *a == shared(false)));
+}
+
+#[test]
+fn connections_of_a_vrf_have_addresses_of_their_own_and_answers_come_by_another_table() {
+    let mut bed = with_policy(PolicyKind::IfPfx);
+    let own: IpAddr = "203.0.113.77".parse().unwrap();
+    let (fib, ip4) = (bed.nat.router.get::<Fib>(), bed.nat.router.get::<Ip4>());
+    let table = fib.add_table(Family::Ip4, 7, None).unwrap();
+    let pods = bed.nat.router.pg(2);
+    ip4.set_table(pods.index(), 7).unwrap();
+    ip4.add_address(pods.index(), "172.16.0.1/24".parse().unwrap()).unwrap();
+    let arp = bed.nat.router.get::<shoal_arp::Neighbours>();
+    let pod = end("172.16.0.2", 5000);
+    arp.set((pods.index(), pod.0.to_string().parse().unwrap()), HOST, Origin::Static, FibEntry::Wanted)
+        .unwrap();
+    let path = Path::next_hop(far(false).0, bed.nat.outside.index());
+    let prefix: IpPrefix = "192.0.2.0/24".parse().unwrap();
+    fib.add(table, prefix, Source::Cli, &[path]).unwrap();
+    bed.cnat.set_feature(pods.index(), true).unwrap();
+    bed.cnat.set_policy_interface(pods.index(), List::IncludeV4, true).unwrap();
+    let spec = SnatSpec { table: 7, ip4: Ipv4Addr::new(203, 0, 113, 77), flags: 0, ..SnatSpec::NONE };
+    bed.cnat.set_snat(spec).unwrap();
+    let frame = |mac, ends: (End, End)| {
+        let (IpAddr::V4(src), IpAddr::V4(dst)) = (ends.0.0, ends.1.0) else { unreachable!() };
+        PacketBuilder::ethernet(HOST, mac).ip4(src, dst).tcp(ends.0.1, ends.1.1, TcpFlags::SYN).build()
+    };
+    bed.nat.router.send(&pods, frame(pods.mac(), (pod, far(false))));
+    let got = bed.nat.outside.received();
+    let left = Out { ip: got[0][ETHER..].to_vec() }.ends();
+    assert_eq!(left, ((own, 5000), far(false)), "{:?}", bed.errors());
+    bed.nat.send_outside(frame(bed.nat.outside.mac(), turned(left)));
+    let got = pods.received();
+    assert_eq!(Out { ip: got[0][ETHER..].to_vec() }.ends(), (far(false), pod));
+    // Others have the default's.
+    let ends = (self::pod(false, 2, 5000), far(false));
+    assert_eq!(bed.goes(ends, TCP, SYN).unwrap().0.0, shared(false));
+    // The table stays while it is used.
+    let users = || fib.del_table(Family::Ip4, 7).unwrap_err().to_string();
+    assert!(users().contains("plugin-hi"), "{}", users());
+    bed.cnat.set_snat(SnatSpec { table: 7, ..SnatSpec::NONE }).unwrap();
+    assert!(bed.cnat.snats().len() == 1 && !users().contains("plugin-hi"), "{}", users());
 }

@@ -3,6 +3,9 @@
 use shoal_cnat::translation::{Flags, LbType};
 use shoal_cnat::{Endpoint, NO_NAT, PathSpec, Spec};
 use shoal_fib::{Fib, FibIndex, Path, Source};
+use shoal_interface::MtuLayer;
+use shoal_testkit::PacketBuilder;
+use shoal_testkit::nat_bed::FAR;
 
 use crate::bed::*;
 
@@ -276,6 +279,22 @@ fn packets_that_came_too_far_are_told_of_as_they_were_sent() {
     let got = bed.nat.outside.received();
     let inner = &got[0][ETHER + 28..];
     assert_eq!((got[0][ETHER + 20], crate::bed::ends(inner)), (11, ends));
+}
+
+#[test]
+fn a_client_is_told_of_a_smaller_mtu_behind_the_virtual_address() {
+    let mut bed = bed();
+    bed.features();
+    bed.cnat.update(spec(vip(false), UDP, &[backend(false, 2)])).unwrap();
+    bed.nat.router.interfaces().set_mtu(bed.nat.inside.index(), MtuLayer::Ip4, 600).unwrap();
+    let ends = (client(false, 1000), vip(false));
+    let (std::net::IpAddr::V4(src), std::net::IpAddr::V4(dst)) = (ends.0.0, ends.1.0) else { unreachable!() };
+    let frame = PacketBuilder::ethernet(FAR, bed.nat.outside.mac()).ip4(src, dst).dont_fragment();
+    assert!(bed.send_in(frame.udp(1000, 80).payload_len(900).build()).is_empty());
+    let got = Out { ip: bed.nat.outside.received()[0][ETHER..].to_vec() };
+    assert_eq!(got.ip[20..22], [3, 4], "needs fragments");
+    let (_, inner) = got.error();
+    assert_eq!(crate::bed::ends(&inner), ends, "about what it sent");
 }
 
 #[test]

@@ -478,6 +478,29 @@ mod tests {
     }
 
     #[test]
+    fn an_echo_has_another_identifier_and_so_has_the_one_in_an_error() {
+        let echo = |id| base(A, FAR).icmp6_echo_request(id, 1).payload(b"odd").build();
+        let mut packet = echo(7);
+        let seen = Ip6Seen::read(&packet).unwrap();
+        seen.replace_echo(&mut packet, 0xfffe, Sum::Whole).unwrap();
+        assert_eq!(packet, echo(0xfffe));
+        assert_eq!(
+            (Ip6Seen::echo_of(&packet), Ip6Seen::echo_of(&base(A, FAR).udp(1, 2).build())),
+            (0xfffe, 0)
+        );
+        let mut packet = error(&echo(7), FAR, A);
+        let seen = Ip6Seen::read(&packet).unwrap();
+        seen.replace_quoted_echo(&mut packet, 9, Sum::Whole).unwrap();
+        assert!(is_right(&packet));
+        assert_eq!(Ip6Seen::echo_of(&packet[48..]), 9);
+        // Of others nothing changes.
+        let mut other = base(A, FAR).udp(1, 2).build();
+        let before = other.clone();
+        Ip6Seen::read(&other).unwrap().replace_echo(&mut other, 9, Sum::Whole).unwrap();
+        assert_eq!(other, before);
+    }
+
+    #[test]
     fn what_is_cut_short_is_refused_and_nothing_panics() {
         for make in KINDS {
             let whole = make(base(A, FAR)).build();

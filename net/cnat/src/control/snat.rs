@@ -76,6 +76,8 @@ impl SnatSpec {
 pub(super) struct SnatState {
     /// By table.
     pub specs: BTreeMap<u32, SnatSpec>,
+    /// Forwarding tables that may not go, by the same number.
+    held: BTreeMap<u32, Vec<(Family, FibIndex)>>,
     pub kind: PolicyKind,
     pub lists: BTreeSet<(SwIfIndex, List)>,
     pub excluded: BTreeSet<IpPrefix>,
@@ -108,19 +110,21 @@ impl Cnat {
         }
         self.open()?;
         let new = if spec.is_empty() { None } else { Some(spec) };
-        if let Some(new) = &new {
-            self.hold_tables(new)?;
-        }
+        let held = match &new {
+            Some(new) => self.hold_tables(new)?,
+            None => Vec::new(),
+        };
         let old = self.put_snat(spec.table, new);
         self.publish_snat();
         if let Err(e) = self.follow_routes() {
             self.put_snat(spec.table, old);
             self.publish_snat();
             self.follow_routes()?;
-            new.iter().for_each(|new| self.release_tables(new));
+            self.release_tables(&held);
             return Err(e);
         }
-        old.iter().for_each(|old| self.release_tables(old));
+        let before = self.state.borrow_mut().snat.held.insert(spec.table, held);
+        self.release_tables(&before.unwrap_or_default());
         Ok(())
     }
 
@@ -130,23 +134,19 @@ impl Cnat {
     }
 
     /// Tables stay as long as connections that come by them share an address.
-    fn hold_tables(&self, spec: &SnatSpec) -> Result<(), CnatError> {
+    fn hold_tables(&self, spec: &SnatSpec) -> Result<Vec<(Family, FibIndex)>, CnatError> {
         let all = self.tables_of(spec);
         for (n, (family, table)) in all.iter().enumerate() {
             if let Err(e) = self.fib.lock(*family, *table, Source::Feature) {
-                all.iter().take(n).for_each(|(family, table)| {
-                    self.fib.unlock(*family, *table, Source::Feature);
-                });
+                self.release_tables(all.get(..n).unwrap_or_default());
                 return Err(e.into());
             }
         }
-        Ok(())
+        Ok(all)
     }
 
-    fn release_tables(&self, spec: &SnatSpec) {
-        for (family, table) in self.tables_of(spec) {
-            self.fib.unlock(family, table, Source::Feature);
-        }
+    fn release_tables(&self, held: &[(Family, FibIndex)]) {
+        held.iter().for_each(|(family, table)| self.fib.unlock(*family, *table, Source::Feature));
     }
 
     fn put_snat(&self, table: u32, spec: Option<SnatSpec>) -> Option<SnatSpec> {
