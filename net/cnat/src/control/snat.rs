@@ -146,7 +146,9 @@ impl Cnat {
     }
 
     fn release_tables(&self, held: &[(Family, FibIndex)]) {
-        held.iter().for_each(|(family, table)| self.fib.unlock(*family, *table, Source::Feature));
+        for (family, table) in held {
+            self.fib.unlock(*family, *table, Source::Feature);
+        }
     }
 
     fn put_snat(&self, table: u32, spec: Option<SnatSpec>) -> Option<SnatSpec> {
