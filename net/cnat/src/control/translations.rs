@@ -158,10 +158,18 @@ impl Translations {
         }
     }
 
+    /// Translations that packets do not see: their address is none, or another's.
+    fn missing(&self) -> impl Iterator<Item = u32> {
+        let all = if self.built.len() == self.specs.len() { None } else { Some(self.specs.keys()) };
+        all.into_iter().flatten().filter(|id| !self.built.contains_key(id)).copied()
+    }
+
     /// Puts in those that are not: what they are for may be free now.
     fn put_missing(&mut self, config: &mut Config, address_of: impl Fn(From) -> Option<IpAddr>) {
-        let built = &self.built;
-        let missing: Vec<u32> = self.specs.keys().filter(|id| !built.contains_key(id)).copied().collect();
+        if self.built.len() == self.specs.len() {
+            return;
+        }
+        let missing: Vec<u32> = self.missing().collect();
         for id in missing {
             self.put(config, id, &address_of);
         }
@@ -227,12 +235,7 @@ impl Cnat {
     pub fn update(&self, spec: Spec) -> Result<u32, CnatError> {
         self.check(&spec)?;
         self.open()?;
-        let there = {
-            let state = self.state.borrow();
-            let same =
-                |of: &Spec| (of.vip, of.protocol) == (spec.vip, spec.protocol) || self.is_same(of, &spec);
-            state.translations.specs.iter().find(|(_, of)| same(of)).map(|(id, _)| *id)
-        };
+        let there = self.id_of(&spec);
         let id = match there {
             Some(id) => id,
             None => self.free_id()?,
@@ -257,10 +260,21 @@ impl Cnat {
         Ok(id)
     }
 
-    fn is_same(&self, of: &Spec, other: &Spec) -> bool {
-        let addresses = self.addresses();
-        let place = |spec: &Spec| Some((addresses.of(spec.vip.from)?, spec.vip.port, spec.protocol));
-        place(of).is_some_and(|place_of| place(other) == Some(place_of))
+    /// The translation of the same virtual address, port and protocol.
+    fn id_of(&self, spec: &Spec) -> Option<u32> {
+        let vip = self.addresses().of(spec.vip.from);
+        let state = self.state.borrow();
+        if let Some(vip) = vip {
+            let (is_ip6, address) = (vip.is_ipv6(), bits(vip));
+            let place = Place { is_ip6, address, port: spec.vip.port, protocol: spec.protocol };
+            if let Some(id) = state.config.vips.get(&place) {
+                return Some(*id);
+            }
+        }
+        // One that follows an interface without an address.
+        let same = |of: &Spec| (of.vip, of.protocol) == (spec.vip, spec.protocol);
+        let mut missing = state.translations.missing();
+        missing.find(|id| state.translations.specs.get(id).is_some_and(same))
     }
 
     fn free_id(&self) -> Result<u32, CnatError> {
