@@ -1,5 +1,6 @@
 //! What rebuilds tables and routes.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -119,7 +120,7 @@ impl Routes {
 /// table of this id unless they say another. What has no words is left out.
 pub fn via(fib: &Fib, interfaces: &Interfaces, of: (Family, u32), paths: &[Path]) -> String {
     let mut text = String::new();
-    for path in paths {
+    for path in in_order_of_ids(fib, of.0, paths).iter() {
         let Some(words) = words(fib, interfaces, of, path.via) else { continue };
         // Writing to a String cannot fail.
         let _ = write!(text, " via {words}");
@@ -134,6 +135,28 @@ pub fn via(fib: &Fib, interfaces: &Interfaces, of: (Family, u32), paths: &[Path]
         }
     }
     text
+}
+
+/// Paths in an order that does not depend on when their tables were made, as their own does.
+fn in_order_of_ids<'a>(fib: &Fib, family: Family, paths: &'a [Path]) -> Cow<'a, [Path]> {
+    if paths.iter().filter(|path| path.via.table(family).is_some()).count() < 2 {
+        return Cow::Borrowed(paths);
+    }
+    let by_id = |path: &Path| {
+        let id = |family, index| FibIndex(fib.id_of(family, index).unwrap_or(u32::MAX));
+        let via = match path.via {
+            Via::Recursive { next_hop, fib } => {
+                Via::Recursive { next_hop, fib: id(Family::of(next_hop), fib) }
+            }
+            Via::Lookup(index) => Via::Lookup(id(family, index)),
+            Via::SourceLookup(index) => Via::SourceLookup(id(family, index)),
+            other => other,
+        };
+        Path { via, ..*path }
+    };
+    let mut all = paths.to_vec();
+    all.sort_by_cached_key(by_id);
+    Cow::Owned(all)
 }
 
 fn words(fib: &Fib, interfaces: &Interfaces, (family, id): (Family, u32), via: Via) -> Option<String> {
@@ -197,5 +220,20 @@ mod tests {
         assert_eq!(lines.next(), Some("ip route add 0.0.0.0/0 via drop"));
         assert_eq!(lines.next(), Some("ip route add 11.0.0.0/24 via 192.0.2.9 weight 3"));
         assert_eq!(lines.last(), Some("ip route add 11.2.87.0/24 via 192.0.2.9 weight 3"));
+    }
+
+    #[test]
+    fn paths_come_in_the_order_of_tables_ids_whenever_these_were_made() {
+        let router = router(1);
+        let fib = router.control.get::<Fib>().unwrap();
+        let tables = [2, 1].map(|id| fib.add_table(Family::Ip4, id, None).unwrap());
+        let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();
+        let paths = tables.map(|index| Path::from(Via::Lookup(index)).resilient());
+        fib.add(FibIndex::DEFAULT, prefix, Source::Cli, &paths).unwrap();
+        let mut all = Running::default();
+        running(&router.control, &mut all);
+        let text = all.pieces().collect::<String>();
+        let line = "ip route add 198.51.100.0/24 via ip4-lookup-in-table 1 resilient via ip4-lookup-in-table 2 resilient\n";
+        assert!(text.contains(line), "{text}");
     }
 }
