@@ -210,12 +210,17 @@ impl Link {
     /// # Errors
     /// There is none any more, or it is none.
     pub async fn receive(&self) -> Result<(Message, Option<PeerFd>), LinkError> {
+        // The other end has gone and left words of this one unread. The kernel says so before it gives what the other end
+        // said last: why it went.
+        let mut reset = false;
         loop {
             match self.try_receive() {
                 Err(LinkError::Io(e)) if e.kind() == ErrorKind::WouldBlock => self.0.readable().await?,
                 Err(LinkError::Io(e)) if e.kind() == ErrorKind::Interrupted => {}
                 Err(LinkError::Io(e)) if e.kind() == ErrorKind::ConnectionReset => {
-                    return Err(LinkError::Closed);
+                    if std::mem::replace(&mut reset, true) {
+                        return Err(LinkError::Closed);
+                    }
                 }
                 done => return done,
             }
@@ -257,5 +262,26 @@ impl Link {
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_lite::future::block_on;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn what_a_peer_says_last_is_heard_also_if_it_has_left_words_unread() {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+        let near = Link::of(near).unwrap();
+        near.try_send(&Message::Ack, None).unwrap();
+        let last = Message::Disconnect { code: 0, text: "why".into() };
+        rustix::net::send(&far, &last.encode(), SendFlags::empty()).unwrap();
+        drop(far);
+        assert_eq!(block_on(near.receive()).unwrap().0, last);
+        assert!(matches!(block_on(near.receive()), Err(LinkError::Closed)));
     }
 }
