@@ -158,12 +158,8 @@ impl Consults for Forward {
         if entry.0 == 0 || entry.has(Entry::FILTER | Entry::BVI) || tx == rx {
             return Pass::Leave;
         }
-        if entry.is_learned() {
-            let (out, own) = (self.path.data(tx, guard), self.path.data(rx, guard));
-            let there = out.is_bridged() && out.domain() == own.domain();
-            if !there || out.sequence() != entry.sequence() {
-                return Pass::Leave;
-            }
+        if self.is_stale(entry, self.path.data(rx, guard).domain(), guard) {
+            return Pass::Leave;
         }
         pkt.meta_mut().tx = tx;
         Pass::On

@@ -138,7 +138,7 @@ impl StagedNode for Forward {
 impl Forward {
     /// Whether a station was learned where its interface is no member any more, or before a flush.
     #[inline(always)]
-    fn is_stale(&self, entry: Entry, domain: u16, guard: Guard<'_>) -> bool {
+    pub(super) fn is_stale(&self, entry: Entry, domain: u16, guard: Guard<'_>) -> bool {
         if !entry.is_learned() {
             return false;
         }
