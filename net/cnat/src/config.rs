@@ -120,7 +120,7 @@ impl Config {
         self.translation(*self.vips.get(place)?)
     }
 
-    /// The shared source of packets that came by a forwarding table, and the table of the answers if that is said.
+    /// The shared source of packets that came by a forwarding table, and the table of the answers if one is configured.
     pub fn snat(&self, is_ip6: bool, table: u32) -> Option<(u128, Option<u32>)> {
         let own = self.snat.iter().find(|snat| of_family(&snat.tables, is_ip6) == Some(table));
         let snat = own.or_else(|| self.snat.iter().find(|snat| snat.is_default))?;

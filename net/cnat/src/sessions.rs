@@ -115,7 +115,7 @@ pub struct Sessions {
     most_of_table: u32,
     /// Sessions on their way from another thread.
     parcel: Vec<Record>,
-    /// Numbers nobody can guess.
+    /// Random numbers that cannot be predicted.
     pub random: Random,
 }
 

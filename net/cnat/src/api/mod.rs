@@ -115,7 +115,7 @@ impl CnatEndpoint {
     }
 }
 
-/// A back end: what becomes the destination, and what becomes the source if that is said.
+/// A back end: the new destination, and optionally the new source.
 #[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CnatEndpointTuple {
     pub dst_ep: CnatEndpoint,

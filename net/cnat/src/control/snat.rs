@@ -205,7 +205,7 @@ impl Cnat {
             }
             list.push(Snat {
                 tables: FAMILIES.map(|family| of(family, spec.table)),
-                // The table of answers is said only where it is another.
+                // The table of answers is written only if it differs.
                 back_tables: FAMILIES
                     .map(|family| of(family, spec.back_table).filter(|_| spec.back_table != spec.table)),
                 addresses: addresses.map(|address| address.map(bits)),

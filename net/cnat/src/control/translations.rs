@@ -29,7 +29,7 @@ pub const NO_NAT: u8 = 2;
 /// A back end as it is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathSpec {
-    /// What becomes the source, where that is said.
+    /// The new source, if there is one.
     pub source: Endpoint,
     /// What becomes the destination.
     pub destination: Endpoint,
