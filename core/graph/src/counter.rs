@@ -5,6 +5,7 @@
 //! [`Counters`] is the directory: names to counters. The stats segment publishes it in VPP's layout, `show`
 //! commands read it directly.
 
+mod node_rows;
 mod rows;
 mod slots;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_infra::{SharedSegment, U64Slice};
 
+pub(crate) use node_rows::NodeRows;
 pub use rows::{Combined, Row, Simple};
 use rows::{Pulse, Rows};
 pub use slots::Directory;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
 
 use crate::clock::Time;
-use crate::counter::{Combined, Simple};
+use crate::counter::{Combined, NodeRows, Simple};
 use crate::handoff::Outbox;
 use crate::ledger::Ledger;
 use crate::monitor::Monitor;
@@ -74,6 +74,7 @@ pub struct Lane {
     pub(crate) cache: Cache,
     pub(crate) now: Time,
     pub(crate) counters: GraphCounters,
+    pub(crate) node_rows: NodeRows,
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
     pub(crate) ledger: Ledger,
@@ -104,6 +105,7 @@ impl Lane {
             memory: cache.memory(),
             cache,
             now: Time::default(),
+            node_rows: NodeRows::new(&counters, thread),
             counters,
             tracer,
             outbox: Outbox::default(),

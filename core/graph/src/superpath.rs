@@ -91,6 +91,12 @@ pub trait Plain: PacketNode {
     /// is plain: it is down, or has features.
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
+    /// The same for [`edge`](Self::edge), of a node that has more common cases when it is run by itself.
+    #[inline(always)]
+    fn facts_alone<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
+        self.facts(interface, guard)
+    }
+
     /// Whether a packet goes along the node's first edge and nothing is to be said of it. If so, all the node does to
     /// a packet but counting is done; if not, the packet is as it was.
     fn plain(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;

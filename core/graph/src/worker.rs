@@ -235,7 +235,6 @@ impl Worker {
         self.lane.now = self.watch.time_at(start);
         let mut packets = 0;
         let mut before = start;
-        let thread = self.lane.thread;
         for slot in &mut self.queues {
             let Some(entry) = self.topology.nodes.get(slot.node.at()) else { continue };
             let (lane, topology, guard) = (&mut self.lane, &self.topology, self.reader.guard());
@@ -248,13 +247,13 @@ impl Worker {
             if self.lane.monitor.is_on {
                 self.lane.monitor_after(entry, n);
             }
-            let counters = &self.lane.counters;
-            counters.calls.add(thread, slot.node.at(), 1);
             if n > 0 {
+                let clocks = after.wrapping_sub(before);
                 slot.count.add(n);
-                counters.vectors.add(thread, slot.node.at(), n as u64);
-                counters.clocks.add(thread, slot.node.at(), after.wrapping_sub(before));
-                self.lane.ledger.ended(slot.node, after.wrapping_sub(before), n as u64);
+                self.lane.node_rows.worked(slot.node, n as u64, clocks);
+                self.lane.ledger.ended(slot.node, clocks, n as u64);
+            } else {
+                self.lane.node_rows.called(slot.node);
             }
             before = after;
             packets += n;
@@ -281,7 +280,6 @@ impl Worker {
 
     fn drain_pending(&mut self, before: &mut u64) -> bool {
         let mut any = false;
-        let thread = self.lane.thread;
         while let Some((node, mut frame)) = self.lane.next_pending() {
             any = true;
             let Some(entry) = self.topology.nodes.get(node.at()) else {
@@ -299,11 +297,9 @@ impl Worker {
             if self.lane.monitor.is_on {
                 self.lane.monitor_after(entry, n as usize);
             }
-            let counters = &self.lane.counters;
-            counters.calls.add(thread, node.at(), 1);
-            counters.vectors.add(thread, node.at(), n);
-            counters.clocks.add(thread, node.at(), after.wrapping_sub(*before));
-            self.lane.ledger.ended(node, after.wrapping_sub(*before), n);
+            let clocks = after.wrapping_sub(*before);
+            self.lane.node_rows.worked(node, n, clocks);
+            self.lane.ledger.ended(node, clocks, n);
             *before = after;
         }
         any

@@ -100,6 +100,16 @@ impl EthernetHeader {
         self.dst
     }
 
+    /// Destination and source as [`MacAddress::to_u64`] gives them, read at once.
+    #[inline(always)]
+    #[expect(clippy::many_single_char_names, reason = "the bytes of two addresses have no other names")]
+    pub const fn stations(&self) -> (u64, u64) {
+        let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = (&self.dst.0, &self.src.0);
+        let (first, rest) =
+            (u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *u, *v]), u32::from_be_bytes([*w, *x, *y, *z]));
+        (first >> 16, (first & 0xffff) << 32 | rest as u64)
+    }
+
     /// Whether it is for the station with these bytes. By reference, or bytes would be loaded one by one.
     #[inline(always)]
     #[expect(clippy::many_single_char_names, reason = "the bytes of two addresses have no other names")]

@@ -16,6 +16,18 @@ impl Key {
         Key(mac.to_u64() << 16 | u64::from(domain))
     }
 
+    /// A station of domain 0, by [`MacAddress::to_u64`].
+    #[inline(always)]
+    pub(crate) fn of_number(mac: u64) -> Key {
+        Key(mac << 16)
+    }
+
+    /// The same station, of a domain; this key is of domain 0.
+    #[inline(always)]
+    pub fn within(self, domain: u16) -> Key {
+        Key(self.0 | u64::from(domain))
+    }
+
     /// The station's address.
     pub fn mac(self) -> MacAddress {
         MacAddress::from_u64(self.0 >> 16)

@@ -107,12 +107,30 @@ impl MacTable {
         }
     }
 
+    /// The place of a station.
+    #[inline(always)]
+    fn place_of(&self, key: Key) -> Search {
+        Search { key, first: (self.0.seed.hash(&[key.0]) as usize & self.0.mask) as u32 }
+    }
+
     /// Begins to look for a station.
     #[inline(always)]
     pub fn search(&self, key: Key) -> Search {
-        let first = self.0.seed.hash(&[key.0]) as usize & self.0.mask;
-        self.0.buckets.prefetch(first);
-        Search { key, first: first as u32 }
+        let search = self.place_of(key);
+        self.0.buckets.prefetch(search.first as usize);
+        search
+    }
+
+    /// Asks memory for what a later look-up reads.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, key: Key) {
+        let _ = self.search(key);
+    }
+
+    /// Finds a station at once.
+    #[inline(always)]
+    pub(crate) fn look_up(&self, key: Key) -> Option<Found> {
+        self.find(&self.place_of(key))
     }
 
     /// Finds it.
@@ -125,18 +143,23 @@ impl MacTable {
         if bucket.state.load(Ordering::Acquire) & !ENTERING == 0 { None } else { self.find_behind(search) }
     }
 
+    /// Compares all keys of a bucket and branches once: which of them it is cannot be foreseen.
     #[inline(always)]
     fn find_in(bucket: &Bucket, at: u32, key: Key) -> Option<Found> {
-        let mut ways = bucket.keys.iter().zip(&bucket.entries).zip(0..);
-        ways.find_map(|((there, entry), way)| {
-            if there.load(Ordering::Acquire) != key.0 {
-                return None;
-            }
-            let word = entry.load(Ordering::Acquire);
-            // Another station's, if the entry was removed and its place taken meanwhile.
-            let still = there.load(Ordering::Acquire) == key.0;
-            (word != 0 && still).then_some(Found { entry: Entry(word), bucket: at, way })
-        })
+        let way = Self::way_of(bucket, key);
+        let entry = bucket.entries.get(way)?.load(Ordering::Acquire);
+        // Another station's, if the entry was removed and its place taken meanwhile.
+        let still = bucket.keys.get(way)?.load(Ordering::Acquire) == key.0;
+        (entry != 0 && still).then_some(Found { entry: Entry(entry), bucket: at, way: way as u8 })
+    }
+
+    /// The place of a key in a bucket, or one behind the last.
+    #[inline(always)]
+    fn way_of(bucket: &Bucket, key: Key) -> usize {
+        let [first, second, third] =
+            bucket.keys.each_ref().map(|there| there.load(Ordering::Acquire) == key.0);
+        let behind_first = 2 - usize::from(second) + usize::from(!second & !third);
+        if first { 0 } else { behind_first }
     }
 
     #[cold]

@@ -22,7 +22,8 @@ const TYPE: usize = 12;
 /// Whether a type is that of an outer tag.
 #[inline(always)]
 pub(crate) fn is_outer(kind: EtherType) -> bool {
-    matches!(kind.0, 0x8100 | 0x88a8 | 0x9100 | 0x9200)
+    // IPv4 is below all of them.
+    kind.0 >= 0x8100 && matches!(kind.0, 0x8100 | 0x88a8 | 0x9100 | 0x9200)
 }
 
 /// The tags of a frame.

@@ -56,6 +56,12 @@ impl Rewrite {
         self.pop | self.push != 0
     }
 
+    /// Itself, if it does anything.
+    #[inline(always)]
+    pub fn used(&self) -> Option<&Rewrite> {
+        self.is_some().then_some(self)
+    }
+
     /// Rewrites a frame's tags. `None`, and the frame is as it was: it has too few, or there is no room for more.
     #[inline]
     pub fn apply(&self, pkt: &mut Packet<'_>) -> Option<()> {

@@ -54,6 +54,15 @@ impl Row {
         self.0.offset() + ROW_HEADER * 8
     }
 
+    /// Adds to the number at a place, on the thread whose row it is.
+    #[inline(always)]
+    pub(crate) fn add(&self, at: usize, n: u64) {
+        if let Some(cell) = self.get(at) {
+            // Only this thread writes the row, so load and store suffice.
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        }
+    }
+
     fn set_len(&self, len: usize) {
         if let Some(word) = self.0.get(ROW_HEADER - 1) {
             word.store(ROW_HEADER_REST | len as u64, Ordering::Release);
@@ -106,9 +115,8 @@ impl Rows {
 
     #[inline(always)]
     fn add(&self, thread: usize, at: usize, n: u64) {
-        if let Some(cell) = self.cell(thread, at) {
-            // Only this thread writes the row, so load and store suffice.
-            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        if let Some(row) = self.threads.get(thread).and_then(OnceLock::get) {
+            row.add(at, n);
         }
     }
 

@@ -57,7 +57,7 @@ impl<N: Plain> PlainRunner<N> {
     #[cold]
     #[inline(never)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<N::Facts<'g>> {
-        self.0.facts(interface, guard)
+        self.0.facts_alone(interface, guard)
     }
 
     #[cold]

@@ -96,9 +96,16 @@ pub(crate) struct ChainRunner<L> {
 }
 
 impl<L: Chain> ChainRunner<L> {
+    /// Runs a frame, and tells where its packets go then, if it knows already that all go to the same node.
     #[inline(always)]
-    fn go<'a>(&'a self, frame: &mut Frame, lane: &mut Lane, topology: &'a Topology, guard: Guard<'a>) {
-        let Some(nowhere) = topology.nodes.first() else { return };
+    fn go<'a>(
+        &'a self,
+        frame: &mut Frame,
+        lane: &mut Lane,
+        topology: &'a Topology,
+        guard: Guard<'a>,
+    ) -> Option<NodeIndex> {
+        let nowhere = topology.nodes.first()?;
         let Lane { memory, counters, thread, now, exits, left, states, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
         let (any_left, second) = (Cell::default(), Cell::default());
@@ -129,8 +136,10 @@ impl<L: Chain> ChainRunner<L> {
             self.go_ahead::<RING>(frame, (memory, exits), &mut same, &walk);
         }
         self.flush(&same, n, &walk);
+        let common_exit = walk.common_exit(n);
         self.chain.finish(&walk);
         walk.forget();
+        common_exit
     }
 
     /// What all packets find, if it seems that they look for the same: some of them do.
@@ -290,8 +299,12 @@ impl<L: Chain> Dispatch for ChainRunner<L> {
             }
             return;
         }
-        self.go(&mut frame, lane, topology, guard);
+        let common_exit = self.go(&mut frame, lane, topology, guard);
         lane.states.get_mut().return_lent();
+        if let Some(exit) = common_exit {
+            lane.forward(exit, frame);
+            return;
+        }
         let exits = lane.exits.get(..frame.len()).unwrap_or_default();
         let first = exits.first().copied().unwrap_or(topology.drop);
         if all_same(exits, first) {

@@ -123,6 +123,14 @@ impl<'a> Walk<'a> {
         fan.exit.get()
     }
 
+    /// Where all packets of a frame of `n` went, if they all took the same edge of a chain's end. Comparing them one by
+    /// one would have to wait until the last is written.
+    #[inline(always)]
+    pub(super) fn common_exit(&self, n: usize) -> Option<NodeIndex> {
+        let fan = self.fans.iter().find(|fan| fan.packets.get() == n as u64)?;
+        Some(fan.exit.get())
+    }
+
     /// Packets left of a run after those that left at this node.
     pub(super) fn after(&self, spot: Spot, packets: u64) -> u64 {
         packets.saturating_sub(self.left.get(spot.at).map_or(0, Cell::get))

@@ -102,7 +102,9 @@ impl PacketNode for EthernetInput {
         match self.facts(pkt.rx(), cx.guard()) {
             Some(interface) if self.plain(interface, pkt) => Ok(Next::Ip4),
             Some(interface) if self.plain_second(interface, pkt) => Ok(Next::Ip6),
-            None if self.is_switched(pkt, cx.guard()) => Ok(self.to_l2()),
+            None if self.interfaces.get(pkt.rx(), cx.guard()).is_switched() && is_untagged(pkt) => {
+                Ok(self.to_l2())
+            }
             _ if is_tagged(pkt) => self.tagged(pkt.reborrow(), &cx.aside()),
             _ => self.rest(pkt.reborrow(), &cx.aside()),
         }
@@ -119,12 +121,20 @@ impl Plain for EthernetInput {
     }
 
     #[inline(always)]
+    fn facts_alone<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g IfData> {
+        Some(self.interfaces.get(interface, guard)).filter(|data| data.is_routed() || data.is_switched())
+    }
+
+    #[inline(always)]
     fn plain(&self, interface: &IfData, pkt: &mut Packet<'_>) -> bool {
         carries(EtherType::IP4, interface, pkt)
     }
 
     #[inline(always)]
     fn edge(&self, interface: &IfData, pkt: &mut Packet<'_>) -> Option<Edge> {
+        if interface.is_switched() {
+            return is_untagged(pkt).then(|| Edge(self.l2.load(Ordering::Relaxed)));
+        }
         self.either(interface, pkt)
     }
 }
@@ -150,14 +160,13 @@ pub(super) fn carries(kind: EtherType, interface: &IfData, pkt: &mut Packet<'_>)
         && pkt.pull(EthernetHeader::LEN).is_some()
 }
 
-impl EthernetInput {
-    /// Whether a frame has no tags and its interface is in layer 2.
-    #[inline(always)]
-    fn is_switched(&self, pkt: &Packet<'_>, guard: Guard<'_>) -> bool {
-        self.interfaces.get(pkt.rx(), guard).is_switched()
-            && pkt.header::<EthernetHeader>().is_some_and(|header| !is_outer(header.ether_type()))
-    }
+/// Whether a frame has no tags.
+#[inline(always)]
+fn is_untagged(pkt: &Packet<'_>) -> bool {
+    pkt.header::<EthernetHeader>().is_some_and(|header| !is_outer(header.ether_type()))
+}
 
+impl EthernetInput {
     #[inline(always)]
     fn to_l2(&self) -> Next {
         Next::To(Edge(self.l2.load(Ordering::Relaxed)))

@@ -118,12 +118,17 @@ impl Plain for L2Input<false> {
 
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g L2Data> {
+        Some(self.path.data(interface, guard)).filter(|data| data.is_plain_xconnect())
+    }
+
+    #[inline(always)]
+    fn facts_alone<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g L2Data> {
         Some(self.path.data(interface, guard)).filter(|data| data.is_on())
     }
 
     #[inline(always)]
     fn plain(&self, data: &L2Data, pkt: &mut Packet<'_>) -> bool {
-        if !data.is_plain_xconnect() || pkt.header::<EthernetHeader>().is_none() {
+        if pkt.header::<EthernetHeader>().is_none() {
             return false;
         }
         pkt.meta_mut().tx = SwIfIndex(data.peer);

@@ -17,6 +17,7 @@ use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, EthernetHeader, MacAddress};
 
 use crate::bitmap::{Bitmap, Output, Place};
+use crate::rewrite::Rewrite;
 use crate::table::{L2Data, Path, Step};
 
 /// Where a packet goes next.
@@ -227,21 +228,23 @@ impl Plain for L2Output<false> {
 
 /// Frames that are cross-connected, on a fused path.
 impl Directs for L2Output<false> {
-    type Facts<'g> = &'g L2Data;
+    /// What is done to tags, if anything is, and where frames go then.
+    type Facts<'g> = (Option<&'g Rewrite>, Edge);
 
     /// Of the interface that a receiving one is connected to.
     #[inline(always)]
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g L2Data> {
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
         let peer = SwIfIndex(self.path.data(interface, guard).peer);
-        Some(self.path.data(peer, guard)).filter(|data| data.is_plain_output())
+        let data = self.path.data(peer, guard);
+        data.is_plain_output().then(|| (data.rewrite_out.used(), Edge(data.out_edge)))
     }
 
     #[inline(always)]
-    fn direct(&self, data: &L2Data, pkt: &mut Packet<'_>) -> Option<Edge> {
-        if data.rewrite_out.is_some() {
-            data.rewrite_out.apply(pkt)?;
+    fn direct(&self, (rewrite, edge): Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge> {
+        if let Some(rewrite) = rewrite {
+            rewrite.apply(pkt)?;
         }
-        Some(Edge(data.out_edge))
+        Some(edge)
     }
 
     fn count(&self, _: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {

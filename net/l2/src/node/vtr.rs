@@ -11,7 +11,8 @@ use shoal_interface::SwIfIndex;
 use super::input::Next;
 use super::output::Trace;
 use crate::bitmap::Input;
-use crate::table::{L2Data, Path};
+use crate::rewrite::Rewrite;
+use crate::table::Path;
 
 /// Why a packet is dropped here, and what else is counted.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,8 @@ impl InputRewrite {
     #[inline(always)]
     fn rewrite(&self, pkt: &mut Packet<'_>, guard: Guard<'_>) -> Option<()> {
         let data = self.path.data(pkt.rx(), guard);
-        if data.rewrite_in.is_some() {
-            data.rewrite_in.apply(pkt)?;
+        if let Some(rewrite) = data.rewrite_in.used() {
+            rewrite.apply(pkt)?;
         }
         self.path.apply_pbb(data, pkt, guard)
     }
@@ -58,16 +59,18 @@ impl InputRewrite {
 
 /// On a fused path frames whose tags are not rewritten pass by.
 impl Plain for InputRewrite {
-    type Facts<'g> = &'g L2Data;
+    /// What is done to tags, if anything is.
+    type Facts<'g> = Option<&'g Rewrite>;
 
     #[inline(always)]
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g L2Data> {
-        Some(self.path.data(interface, guard)).filter(|data| data.pbb == 0)
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Option<&'g Rewrite>> {
+        let data = self.path.data(interface, guard);
+        (data.pbb == 0).then(|| data.rewrite_in.used())
     }
 
     #[inline(always)]
-    fn plain(&self, data: &L2Data, pkt: &mut Packet<'_>) -> bool {
-        !data.rewrite_in.is_some() || data.rewrite_in.apply(pkt).is_some()
+    fn plain(&self, rewrite: Option<&Rewrite>, pkt: &mut Packet<'_>) -> bool {
+        rewrite.is_none_or(|rewrite| rewrite.apply(pkt).is_some())
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
