@@ -36,12 +36,12 @@ pub enum Command {
         /// Results of the run that is judged
         b: PathBuf,
     },
-    /// Fill forwarding tables of the Internet's size, and take a next hop of half a million routes away
+    /// Fill tables of the Internet's size, take a next hop of half a million routes away, learn a million stations
     Tables {
         /// Where the results are written
         #[arg(long, value_name = "FILE", default_value = crate::tables::RESULTS)]
         json: PathBuf,
-        /// Only this part: insert-ip4, insert-ip6, exec or withdraw; may be given several times
+        /// Only this part: insert-ip4, insert-ip6, exec, withdraw or learn-macs; may be given several times
         #[arg(long, value_name = "PART")]
         only: Vec<crate::tables::Part>,
         /// Times each is measured

@@ -135,14 +135,13 @@ pub fn packets(to: &[IpPrefix]) -> Vec<Vec<u8>> {
 /// As many packets to one address, in frames to chosen stations.
 pub fn frames_to(mut station: impl FnMut(&mut Rng) -> MacAddress) -> Vec<Vec<u8>> {
     let mut rng = Rng::with_seed(SEED);
-    let frame = |_| {
-        let mut bytes = packet4((SENDER, 1), SHARED);
-        if let Some(to) = bytes.get_mut(..6) {
-            to.copy_from_slice(&station(&mut rng).0);
-        }
-        bytes
-    };
-    (0..PACKETS).map(frame).collect()
+    (0..PACKETS).map(|_| frame(HOST, station(&mut rng))).collect()
+}
+
+/// A packet to one address, in a frame from one station to another.
+pub fn frame(from: MacAddress, to: MacAddress) -> Vec<u8> {
+    let packet = packet4((SENDER, 1), SHARED).split_off(EthernetHeader::LEN);
+    [EthernetHeader::new(from, to, EtherType::IP4).as_bytes(), &packet].concat()
 }
 
 fn udp(port: u16, bytes: usize) -> UdpHeader {

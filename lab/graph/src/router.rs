@@ -19,6 +19,7 @@ use shoal_pg::{self as pg, CreateInterface, Pg, StreamSpec};
 use shoal_wire::{EthernetHeader, IntoBytes, Ip4Prefix, Ip6Prefix, IpPrefix, MacAddress};
 
 use crate::Result;
+use crate::fragmented;
 use crate::full_table;
 use crate::meter::Meter;
 use crate::natted;
@@ -65,6 +66,7 @@ const ORDER: &[&str] = &[
     "l2-fwd",
     "l2-output",
     "ip4-input",
+    "ip4-full-reassembly-feature",
     "ip4-sv-reassembly-feature",
     "nat44-ed-in2out",
     "nat44-ei-in2out",
@@ -105,6 +107,8 @@ pub struct Router {
     pub graph: Rc<Graph>,
     input: SwIfIndex,
     output: SwIfIndex,
+    /// Packets that are received for each that is sent.
+    received_for_one: u64,
     rounds: usize,
     /// Where packets are made, and where each counted node lies among the graph's.
     nodes: Vec<(String, NodeIndex)>,
@@ -127,15 +131,28 @@ impl Router {
             (Routes::Ecmp(ways), ip) => full_table::shared_route(&control, output, ip, ways)?,
             (Routes::Crossed, _) => switched::cross(&control, [input, output]).map(|()| Vec::new())?,
             (Routes::Bridged(n), _) => switched::bridge(&control, [input, output], n).map(|()| Vec::new())?,
+            (Routes::Fragments, _) => {
+                fragmented::reassemble(&control, input)?;
+                routes(&control, output, 1).map(|()| Vec::new())?
+            }
             (Routes::Translated(nat, n), _) => {
                 natted::translate(&control, [input, output], nat, n).map(|()| Vec::new())?
             }
             (Routes::Flows(_), _) => Vec::new(),
         };
+        let received_for_one = if scenario.routes == Routes::Fragments { 2 } else { 1 };
         let rounds = (SLICE / scenario.frame).max(1);
         settle(&control)?;
-        let mut router =
-            Router { control, graph, input, output, rounds, nodes: Vec::new(), before: Vec::new() };
+        let mut router = Router {
+            control,
+            graph,
+            input,
+            output,
+            received_for_one,
+            rounds,
+            nodes: Vec::new(),
+            before: Vec::new(),
+        };
         router.start_stream(scenario, &to)?;
         router.open_sessions(scenario)?;
         router.find_nodes();
@@ -148,6 +165,7 @@ impl Router {
         let Routes::Same(n) = scenario.routes else {
             let source = pg::Source::Packets(match scenario.routes {
                 Routes::Bridged(n) => switched::frames(n),
+                Routes::Fragments => fragmented::packets(),
                 Routes::Crossed => switched::frames(1),
                 Routes::Translated(nat, n) => natted::packets(nat, n),
                 _ => full_table::packets(to),
@@ -212,6 +230,23 @@ impl Router {
         Count { calls: c.calls.get(0, at), vectors: c.vectors.get(0, at), clocks: c.clocks.get(0, at) }
     }
 
+    /// The interface that receives.
+    pub fn input(&self) -> SwIfIndex {
+        self.input
+    }
+
+    /// Whether all packets that were made were sent.
+    ///
+    /// # Errors
+    /// They were not; with what the counters of the nodes tell.
+    pub fn verify_sent(&self) -> Result<()> {
+        let (made, sent) = (self.made(), self.sent());
+        if made == 0 || made != sent * self.received_for_one {
+            return Err(format!("{made} packets were made, {sent} sent; {}", self.errors()).into());
+        }
+        Ok(())
+    }
+
     fn made(&self) -> u64 {
         self.graph.graph_counters().rx.sum(self.input.0 as usize).0
     }
@@ -270,10 +305,7 @@ impl Work for Router {
     }
 
     fn verify(&self) -> Result<()> {
-        let (made, sent) = (self.made(), self.sent());
-        if made == 0 || made != sent {
-            return Err(format!("{made} packets were made, {sent} sent; {}", self.errors()).into());
-        }
+        self.verify_sent()?;
         match self.graph.pool().stats().used {
             0 => Ok(()),
             used => Err(format!("{used} buffers are still in use").into()),

@@ -55,6 +55,8 @@ pub enum Routes {
     Crossed,
     /// None; the two interfaces are members of a bridge domain, and each frame goes to a random one of so many stations.
     Bridged(u32),
+    /// One /24 route; the packets are fragments, two of each datagram, which are put together before they are forwarded.
+    Fragments,
     /// Routes to 256 networks; the sources of so many flows are translated, each packet is of a random one.
     Translated(Nat, u32),
 }
@@ -215,6 +217,14 @@ pub const ALL: &[Scenario] = &[
         way: Way::Superpath,
         ip: Ip::V4,
         routes: Routes::Bridged(1_000_000),
+        frame: 256,
+    },
+    Scenario {
+        name: "reassembly-nodes",
+        about: "IPv4 datagrams of 2 fragments each, put together; clocks a fragment, separate nodes",
+        way: Way::Nodes,
+        ip: Ip::V4,
+        routes: Routes::Fragments,
         frame: 256,
     },
     Scenario {
@@ -395,6 +405,7 @@ mod tests {
             "l2-xc",
             "l2-bridge",
             "l2-bridge-1m",
+            "reassembly-nodes",
             "nat44-1",
             "nat44-64k",
             "nat44-1m",

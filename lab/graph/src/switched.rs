@@ -38,6 +38,12 @@ pub fn bridge(control: &Control, [input, output]: [SwIfIndex; 2], stations: u32)
     Ok(())
 }
 
+/// One frame from each of so many stations that are not known yet, to the first one that is.
+pub fn newcomers(stations: u32) -> Vec<Vec<u8>> {
+    let newcomer = |n: u32| MacAddress::from_u64(0x02_00_02_00_00_00 + u64::from(n));
+    (0..stations).map(|n| full_table::frame(newcomer(n), station(0))).collect()
+}
+
 /// The frames of a stream, to random ones of so many stations.
 pub fn frames(stations: u32) -> Vec<Vec<u8>> {
     full_table::frames_to(|rng| station(rng.u32(..stations)))

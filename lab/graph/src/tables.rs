@@ -1,5 +1,5 @@
-//! Forwarding tables of the Internet's size: how fast they are filled, what a route takes, and how soon the loss of a
-//! next hop that half a million routes share has taken effect on packets.
+//! Tables of the Internet's size: how fast they are filled, what a route takes, how soon the loss of a next hop that half
+//! a million routes share has taken effect on packets, and how fast a bridge domain learns.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,6 +21,7 @@ use shoal_wire::{Ip4Prefix, IpPrefix};
 
 use crate::Result;
 use crate::full_table::{self, NEXT_HOPS};
+use crate::learning;
 use crate::router::{MODULES, Router};
 use crate::scenario::{self, Ip};
 use crate::statistics::summary;
@@ -49,7 +50,8 @@ pub struct Row {
 pub struct Rows(BTreeMap<&'static str, Row>);
 
 impl Rows {
-    fn add(&mut self, name: &'static str, unit: &'static str, values: &[f64]) {
+    /// Adds a row, and prints it.
+    pub fn add(&mut self, name: &'static str, unit: &'static str, values: &[f64]) {
         let Some(all) = summary(values.iter().copied()) else { return };
         // Of rates the highest is the best, of everything else the lowest.
         let most = values.iter().copied().fold(all.min, f64::max);
@@ -70,6 +72,8 @@ pub enum Part {
     Exec,
     /// A next hop of many routes is lost
     Withdraw,
+    /// Stations of a bridge domain are learned
+    LearnMacs,
 }
 
 /// Measures these parts, or everything if none is named; prints it and writes it to a file.
@@ -82,6 +86,7 @@ pub fn run(json: &FilePath, only: &[Part], rounds: usize) -> Result<()> {
             Part::InsertIp6 => insert(&mut rows, Ip::V6, rounds)?,
             Part::Exec => commands(&mut rows, rounds)?,
             Part::Withdraw => withdraw(&mut rows, SHARED, rounds * 4)?,
+            Part::LearnMacs => learning::learn(&mut rows, learning::STATIONS, rounds)?,
         }
     }
     std::fs::write(json, serde_json::to_string_pretty(&rows)? + "\n")?;
