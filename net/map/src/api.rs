@@ -52,7 +52,8 @@ impl From<MapError> for Retval {
             MapError::Unfit(_) | MapError::Rule(..) => Retval::INVALID_VALUE,
             MapError::Full(_) => Retval::UNSPECIFIED,
             MapError::NoDomain(_) | MapError::NoRule(..) => Retval::NO_SUCH_ENTRY,
-            MapError::OtherKind(_) => Retval::VALUE_EXIST,
+            MapError::Number(..) => Retval::INVALID_VALUE,
+            MapError::Taken(_) | MapError::OtherKind(_) => Retval::VALUE_EXIST,
             MapError::Interface(error) => error.into(),
             MapError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
         }

@@ -46,8 +46,9 @@ pub(super) const RENUMBER: Command = Command::new(
 .doc("`loop0` becomes `loop7`. The interface's nodes in the graph keep their names.");
 
 pub(super) const TAG: Command =
-    Command::new("set interface tag <interface> <tag:word>", "Note a word on an interface", tag)
-        .examples(&["set interface tag local0 uplink"]);
+    Command::new("set interface tag <interface> [<tag:word>]", "Note a word on an interface", tag)
+        .examples(&["set interface tag local0 uplink", "set interface tag local0"])
+        .doc("Without a word there is none any more.");
 
 pub(super) const CLEAR_INTERFACES: Command =
     Command::new("clear interfaces", "Set the counters of all interfaces to zero", clear_all)
@@ -102,7 +103,7 @@ fn renumber(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn tag(control: &Control, args: &Args) -> Result<Output, CliError> {
-    control.get::<Interfaces>()?.set_tag(index(args)?, &args.get::<String>("tag")?)?;
+    control.get::<Interfaces>()?.set_tag(index(args)?, args.text("tag").unwrap_or_default())?;
     Ok(Output::none())
 }
 

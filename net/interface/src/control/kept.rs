@@ -121,6 +121,16 @@ impl Interfaces {
         let _ = self.keep(index, |kept| kept.placed.insert(number, thread));
     }
 
+    /// Nobody has said where a queue is to be.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn forget_placement(&self, index: SwIfIndex, number: u32) -> Result<(), InterfaceError> {
+        self.keep(index, |kept| {
+            kept.placed.remove(&number);
+        })
+    }
+
     /// Enables or disables a feature of an arc on an interface because somebody named it.
     ///
     /// # Errors
