@@ -5,12 +5,12 @@ use crate::process::{LOOPBACK, Place, say};
 
 /// What a router says to lines, each answer behind the line it is for.
 fn answers(place: &Place, lines: &[&str]) -> (Vec<String>, String) {
-    // A line that is no command parts the answers.
-    let typed: String = lines.iter().map(|line| format!("{line}\nvpplog x\nshow version\n")).collect();
+    // The version parts the answers.
+    let typed: String = lines.iter().map(|line| format!("{line}\nshow version\n")).collect();
     let (said, log) = say(place, "", &typed);
     let mut all: Vec<String> = vec![String::new()];
     for line in said.lines() {
-        if line.starts_with("shoal v") {
+        if line.starts_with("vpp v") {
             all.push(String::new());
         } else if let Some(last) = all.last_mut() {
             last.push_str(line);
