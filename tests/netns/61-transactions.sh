@@ -3,7 +3,7 @@
 # configuration; a live change loses no packet.
 # LIMIT=240
 . "$(dirname "$0")/lib.sh"
-need ping
+need ping python3
 begin cpu { workers 1 }
 pings() { in_a ping -c 1 -W 1 10.0.2.2; }
 not() { ! "$@"; }
@@ -70,7 +70,7 @@ wait "$pid" 2>/dev/null
 : >"$work/shoal.log"
 start_router cpu { workers 1 }
 await 20 logged 'startup.cli: .* commands restored' || fail "nothing was restored"
-logged 'ended before the commit by' || fail "the log does not say that a commit was lost"
+logged 'ended before the commit of root' || fail "the log does not say that a commit was lost"
 [ ! -e "$work/lib/pending" ] || fail "the record is still there"
 await 10 pings || fail "the old configuration does not forward"
 same=$(diff -u "$work/before" <(ctl show running-config)) || fail "another configuration than the old one: $same"
@@ -85,5 +85,75 @@ same=$(diff -u "$work/before" <(ctl show running-config)) || fail "rollback: $sa
 says 'root .*smaller packets' ctl show configuration revisions || fail "revisions: $(ctl show configuration revisions)"
 out=$(ctl --json show configuration drift) || fail "drift: $out"
 grep -q '"added": *0' <<<"$out" || fail "drift: $out"
+
+# Sessions: each has a candidate of its own, one may have the configuration for itself, all that stay are told.
+cat >"$work/session.py" <<'PYTHON'
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+heard = b""
+def until(what):
+    global heard
+    end = time.time() + 20
+    s.settimeout(1)
+    while what not in heard:
+        assert time.time() < end, heard
+        try:
+            heard += s.recv(65536)
+        except TimeoutError:
+            pass
+    heard = heard.split(what, 1)[1]
+until(b"shoal# ")
+s.sendall(b"configure exclusive\n")
+until(b"has the configuration for itself")
+s.sendall(b"configure set interface tag host-vb session\n")
+until(b"shoal# ")
+print("ready", flush=True)
+until(b"the configuration is what it was before")
+PYTHON
+ip netns exec "$R" python3 "$work/session.py" "$sock" >"$work/session" 2>&1 &
+session=$!
+helpers+=("$session")
+await 20 grep -q ready "$work/session" || fail "no session: $(cat "$work/session")"
+out=$(ctl configure set interface tag host-va mine 2>&1) && fail "another candidate beside one that is exclusive: $out"
+grep -q 'session [0-9]* of root has the configuration for itself' <<<"$out" || fail "exclusive: $out"
+says 'session [0-9]* of root: 1 changes.*exclusive' ctl show configuration candidates || fail "candidates: $(ctl show configuration candidates)"
+kill "$session"
+wait "$session" 2>/dev/null
+await 10 says 'nobody has a candidate' ctl show configuration candidates || fail "a session left its candidate: $(ctl show configuration candidates)"
+
+# Devices: what makes them is taken back and made again.
+for port in xa xb; do
+  ip -n "$R" link add "$port" numtxqueues 2 numrxqueues 2 type veth peer name "${port}2"
+  ip -n "$R" link set "$port" up
+done
+while read -r -a line; do
+  expect "${line[*]}" ctl "${line[@]}"
+done <<COMMANDS
+create host-interface name xa
+set interface rx-queues host-xa 2
+set interface rx-placement host-xa queue 0 main
+set interface rx-mode host-xa interrupt
+set interface tx-queue host-xa queue 0 threads 1
+create interface af_xdp host-if xb
+set interface af_xdp xb/0 pinhole arp,dhcp
+create tap id 6 host-if-name lsix
+set tap offload tap6 csum-offload-disable
+create tap id 7 host-if-name lseven tun
+create memif socket id 1 filename $work/memif.sock
+create interface memif id 0 socket-id 1 master
+create vhost-user socket $work/vhost.sock server
+lcp create host-va host-if image
+set interface name tap6 inside
+set interface state inside up
+set interface ip address inside 10.6.0.1/24
+COMMANDS
+ctl show running-config >"$work/full"
+for to in before full; do
+  expect "load" ctl configure load "$work/$to" replace
+  expect "compare" ctl compare
+  expect "commit" ctl commit comment "devices: $to"
+  same=$(diff -u <(grep -v '^#' "$work/$to" | sort) <(ctl show running-config | grep -v '^#' | sort)) || fail "$to: $same"
+done
 alive
 pass "$(grep -c . <(ctl show configuration revisions)) lines of revisions"

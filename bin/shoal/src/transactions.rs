@@ -66,8 +66,8 @@ const MORE: &[&str] = &[
     "set interface ip address loop0 10.0.8.1/24",
 ];
 
-/// Forms whose lines need devices, other modules or a daemon: the test with real hosts has those of devices, and their
-/// inverses are commands that it runs.
+/// Forms whose lines need devices, other modules or a daemon. `tests/netns/61-transactions.sh` commits those of devices and takes
+/// them back.
 const ELSEWHERE: &[&str] = &[
     "create host-interface",
     "create interface af_xdp",
@@ -138,14 +138,13 @@ fn what_each_line_does_is_taken_back_and_done_again() {
         router.cli(line).unwrap();
         let after = shown(&mut router);
         for to in [&before, &after] {
-            match lead(&mut router, &engine, to, Fault::None) {
-                Err(error) => wrong.push(format!("`{line}': {error}")),
-                Ok(_) => {
-                    let rest = apart(to, &shown(&mut router));
-                    if !rest.is_empty() {
-                        wrong.push(format!("`{line}': {rest:#?}"));
-                    }
-                }
+            if let Err(error) = lead(&mut router, &engine, to, Fault::None) {
+                wrong.push(format!("`{line}': {error}"));
+                continue;
+            }
+            let rest = apart(to, &shown(&mut router));
+            if !rest.is_empty() {
+                wrong.push(format!("`{line}': {rest:#?}"));
             }
         }
         before = shown(&mut router);

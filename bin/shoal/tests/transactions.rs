@@ -6,7 +6,7 @@ use crate::process::{LOOPBACK, Place, say};
 /// What a router says to lines, each answer behind the line it is for.
 fn answers(place: &Place, lines: &[&str]) -> (Vec<String>, String) {
     // The version parts the answers.
-    let typed: String = lines.iter().map(|line| format!("{line}\nshow version\n")).collect();
+    let typed: String = lines.iter().flat_map(|line| [line, "\nshow version\n"]).collect();
     let (said, log) = say(place, "", &typed);
     let mut all: Vec<String> = vec![String::new()];
     for line in said.lines() {
@@ -144,7 +144,7 @@ fn a_router_that_ends_before_its_commit_is_confirmed_comes_up_with_the_old_confi
     assert!(at(9).contains("10 minutes"), "{}", at(9));
     // The router has ended meanwhile.
     let (said, log) = answers(&place, &["wait 0.5", "show running-config", "show configuration revisions"]);
-    assert!(log.contains("ended before the commit by console"), "{log}");
+    assert!(log.contains("ended before the commit of console"), "{log}");
     assert!(said[1].contains("set interface state loop7 up") && !said[1].contains("tag"), "{}", said[1]);
     let (_, log) = say(&place, "", "show version\n");
     assert!(!log.contains("ended before"), "{log}");

@@ -155,7 +155,7 @@ impl Cli {
     ///
     /// # Errors
     /// It is no command.
-    pub fn full_line(&self, control: &Control, line: &str) -> Result<String, Complaint> {
+    pub fn full_line(&self, control: &Control, line: &str) -> Result<String, Box<Complaint>> {
         if let Some(words) = self.in_full(control, line) {
             let quoted = |word: &String| {
                 let plain = !word.contains([' ', '"', '\t']) && !word.is_empty();
@@ -163,7 +163,7 @@ impl Cli {
             };
             return Ok(words.iter().map(quoted).collect::<Vec<_>>().join(" "));
         }
-        self.table.parse(control, line, Check::Shape).map(|_| line.to_owned()).map_err(|complaint| *complaint)
+        self.table.parse(control, line, Check::Shape).map(|_| line.to_owned())
     }
 
     /// Runs a file at the start.

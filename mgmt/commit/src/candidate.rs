@@ -228,7 +228,7 @@ impl<'a> Sheet<'a> {
         let there = edit.was.as_deref().and_then(|was| self.place_of(was));
         match (&edit.was, there, &new) {
             // It is gone already.
-            (Some(_), None, None) => Ok(()),
+            (Some(_), None, None) | (None, _, None) => Ok(()),
             (Some(_), Some(place), None) => {
                 self.remove(place);
                 Ok(())
@@ -242,20 +242,15 @@ impl<'a> Sheet<'a> {
                 if self.place_of(&new.text).is_some() && !self.kinds.is_counted(new) {
                     return Ok(());
                 }
-                match self.same_key(new) {
-                    Some(place) => {
-                        let other = self.rows.get(place).map_or("", |row| row.text.as_str());
-                        let was =
-                            was.as_ref().map(|was| format!(", and not `{was}' any more")).unwrap_or_default();
-                        Err(format!("`{}' is in conflict: the router has `{other}' now{was}", new.text))
-                    }
-                    None => {
-                        self.add(new);
-                        Ok(())
-                    }
+                if let Some(place) = self.same_key(new) {
+                    let other = self.rows.get(place).map_or("", |row| row.text.as_str());
+                    let was = was.as_ref().map(|was| format!(", and not `{was}' any more"));
+                    let was = was.unwrap_or_default();
+                    return Err(format!("`{}' is in conflict: the router has `{other}' now{was}", new.text));
                 }
+                self.add(new);
+                Ok(())
             }
-            (None, _, None) => Ok(()),
         }
     }
 

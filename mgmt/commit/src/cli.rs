@@ -231,18 +231,11 @@ fn confirm(control: Rc<Control>, _: Args, sink: Sink) -> Later {
 fn rollback(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
-        match args.opt::<u64>("revision")? {
-            Some(number) => {
-                let done =
-                    commits.commit(owner, What::Revision(number), how(&args)?).await.map_err(failed)?;
-                Ok(Output::view(crate::view::Committed::from(done)))
-            }
-            None => {
-                let changes = commits.roll_back_pending().await.map_err(failed)?;
-                Ok(Output::view(Said(format!(
-                    "{changes} changes taken back: all is as it was before the commit"
-                ))))
-            }
+        if let Some(number) = args.opt::<u64>("revision")? {
+            let done = commits.commit(owner, What::Revision(number), how(&args)?).await.map_err(failed)?;
+            return Ok(Output::view(crate::view::Committed::from(done)));
         }
+        let changes = commits.roll_back_pending().await.map_err(failed)?;
+        Ok(Output::view(Said(format!("{changes} changes taken back: all is as it was before the commit"))))
     })
 }

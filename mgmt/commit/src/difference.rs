@@ -67,7 +67,9 @@ pub(crate) async fn difference(
         wanted.entry(says).or_default().push(place);
         pace.give_way().await;
     }
-    wanted.values_mut().for_each(|places| places.reverse());
+    for places in wanted.values_mut() {
+        places.reverse();
+    }
     let mut removed = Vec::new();
     for (place, text) in old.lines.iter().enumerate() {
         let says = if same_names { (*text).to_owned() } else { meaning(kinds, control, text, &old.names) };

@@ -133,16 +133,32 @@ impl Engine {
         for at in found.removed {
             gone.entry(self.kinds.key(&at.line, &old.names)).or_default().push(at.line);
         }
-        let mut come = Vec::new();
+        let goes = |line: Line| Edit { kind: line.kind, was: Some(line.text.to_string()), now: None };
+        let (mut names, mut come, mut first) = (Vec::new(), Vec::new(), Vec::new());
         for at in found.added {
             let key = self.kinds.key(&at.line, &new.names);
             let before = gone.get_mut(&key).and_then(Vec::pop);
-            let was = before.map(|line| line.text.to_string());
-            come.push(Edit { kind: at.line.kind, was, now: Some(at.line.text.to_string()) });
+            let now = Some(at.line.text.to_string());
+            let mut was = before.as_ref().map(|line| line.text.to_string());
+            let gives_name = self.kinds.order(&at.line).0 == Phase::Names;
+            // Where interfaces get other names, lines go by the old ones and come by the new ones.
+            if old.names != new.names && !gives_name {
+                first.extend(before.map(goes));
+                was = None;
+            }
+            let edit = Edit { kind: at.line.kind, was, now };
+            if gives_name {
+                names.push(edit)
+            } else {
+                come.push(edit)
+            }
             pace.give_way().await;
         }
-        let goes = |line: Line| Edit { kind: line.kind, was: Some(line.text.to_string()), now: None };
-        Ok(gone.into_values().flatten().map(goes).chain(come).collect())
+        let (unnamed, gone): (Vec<Line>, Vec<Line>) =
+            gone.into_values().flatten().partition(|line| self.kinds.order(line).0 == Phase::Names);
+        names.extend(unnamed.into_iter().map(goes));
+        first.extend(gone.into_iter().map(goes));
+        Ok(first.into_iter().chain(names).chain(come).collect())
     }
 }
 

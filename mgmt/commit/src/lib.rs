@@ -5,6 +5,7 @@
 //! planner finds the commands between two configurations, and [`Engine`] runs them, or takes back what it did.
 #![forbid(unsafe_code)]
 
+mod api;
 mod candidate;
 mod cli;
 mod commits;
@@ -20,6 +21,7 @@ mod template;
 mod transaction;
 mod view;
 
+pub use api::API;
 pub use commits::Commits;
 pub use engine::{Back, Done, Engine, Failure, Fault};
 pub use kinds::{Kinds, NoKind};
@@ -33,5 +35,6 @@ pub static MODULE: Module = Module {
     init: commits::init,
     start: commits::start,
     commands: cli::COMMANDS,
+    api: &[&api::API],
     ..Module::NONE
 };

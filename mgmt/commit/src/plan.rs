@@ -314,7 +314,7 @@ impl Planner<'_> {
             match self.kinds.has_interface(self.control, &now) {
                 Ok(()) if !gone.contains(&token) => {}
                 Ok(()) => {
-                    errors.push(format!("`{}' names the interface {name}, which is deleted", line.text))
+                    errors.push(format!("`{}' names the interface {name}, which is deleted", line.text));
                 }
                 Err(expected) => {
                     let nearest =

@@ -200,8 +200,8 @@ impl Commits {
             before: Arc::clone(&before),
             after,
         };
-        let record =
-            format!("by {}, to be confirmed within {minutes} minutes: {}\n", pending.user, pending.comment);
+        let comment = if how.comment.is_empty() { String::new() } else { format!(" ({})", how.comment) };
+        let record = format!("of {}{comment}\n", pending.user);
         let written = self.write_record(record).await;
         let (Ok(configuration), Ok(processes)) = (self.configuration(), self.processes()) else {
             return Ok(());

@@ -28,7 +28,7 @@ fn change_of_paths(old: &Args, new: &Args) -> Vec<String> {
     let prefix = new.text("prefix").unwrap_or_default();
     let table = new.text("table").map(|table| format!(" table {table}")).unwrap_or_default();
     let command = |verb: &str, paths: &[&String]| {
-        let vias: String = paths.iter().map(|path| format!(" via {path}")).collect();
+        let vias: String = paths.iter().flat_map(|path| [" via ", path.as_str()]).collect();
         (!paths.is_empty()).then(|| format!("ip route {verb} {prefix}{table}{vias}"))
     };
     command("add", &come).into_iter().chain(command("del", &go)).collect()

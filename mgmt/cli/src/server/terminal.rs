@@ -114,14 +114,12 @@ impl Terminal<'_> {
             session.told().await;
             None
         };
-        match or(has_input, is_told).await {
-            Some(has_input) => Ok(has_input),
-            None => {
-                self.notices()?;
-                // The caller asks again.
-                Ok(true)
-            }
+        if let Some(has_input) = or(has_input, is_told).await {
+            return Ok(has_input);
         }
+        self.notices()?;
+        // The caller asks again.
+        Ok(true)
     }
 
     /// Shows what the router has to say to all, and again what is being typed.
