@@ -37,6 +37,9 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.user.is_empty() {
+            return Ok(());
+        }
         // It stands in one line.
         let plain = |text: &str| text.replace(|c: char| c.is_control(), " ");
         write!(f, ", by {}, +{} -{}", plain(&self.user).replace(", +", " "), self.added, self.removed)?;
