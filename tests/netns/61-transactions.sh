@@ -104,12 +104,17 @@ def until(what):
             pass
     heard = heard.split(what, 1)[1]
 until(b"shoal# ")
+if len(sys.argv) > 2:
+    print("ready", flush=True)
+    until(sys.argv[2].encode())
+    print("told", flush=True)
+    sys.exit()
 s.sendall(b"configure exclusive\n")
 until(b"has the configuration for itself")
 s.sendall(b"configure set interface tag host-vb session\n")
 until(b"shoal# ")
 print("ready", flush=True)
-until(b"the configuration is what it was before")
+time.sleep(60)
 PYTHON
 ip netns exec "$R" python3 "$work/session.py" "$sock" >"$work/session" 2>&1 &
 session=$!
@@ -120,7 +125,33 @@ grep -q 'session [0-9]* of root has the configuration for itself' <<<"$out" || f
 says 'session [0-9]* of root: 1 changes.*exclusive' ctl show configuration candidates || fail "candidates: $(ctl show configuration candidates)"
 kill "$session"
 wait "$session" 2>/dev/null
-await 10 says 'nobody has a candidate' ctl show configuration candidates || fail "a session left its candidate: $(ctl show configuration candidates)"
+await 10 says 'there is no candidate' ctl show configuration candidates || fail "a session left its candidate: $(ctl show configuration candidates)"
+ip netns exec "$R" python3 "$work/session.py" "$sock" "% root has committed a configuration that goes back in 5 minutes" >"$work/told" 2>&1 &
+helpers+=("$!")
+await 20 grep -q ready "$work/told" || fail "no session: $(cat "$work/told")"
+expect "configure" ctl configure set interface tag host-va told
+expect "commit confirm" ctl commit confirm 5
+await 20 grep -q told "$work/told" || fail "the session was not told: $(cat "$work/told")"
+expect "rollback" ctl rollback
+
+# Programs do the same by messages.
+api() { timeout 20 "$SHOALCTL" api -s "$work/run/api.sock" call "$@"; }
+out=$(api shoal_candidate_set '{"lines": "set interface tag host-vb program\nset interface mtu 1450 host-vb\n"}') || fail "shoal_candidate_set: $out"
+grep -q '"changes": *2' <<<"$out" || fail "shoal_candidate_set: $out"
+out=$(api shoal_candidate_compare)
+grep -q '+set interface tag host-vb program' <<<"$out" || fail "shoal_candidate_compare: $out"
+out=$(api shoal_commit '{"check": true}')
+grep -q '"changes": *2' <<<"$out" || fail "shoal_commit, check: $out"
+out=$(api shoal_commit '{"comment": "by a program"}')
+grep -q '"error": *""' <<<"$out" || fail "shoal_commit: $out"
+says 'by a program' ctl show configuration revisions || fail "revisions: $(ctl show configuration revisions)"
+revision=$(grep -o '"revision": *[0-9]*' <<<"$out" | grep -o '[0-9]*$')
+out=$(api shoal_rollback "{\"revision\": $((revision - 1))}")
+grep -q '"error": *""' <<<"$out" || fail "shoal_rollback: $out"
+out=$(api shoal_candidate_set '{"lines": "show version\n"}')
+grep -q 'is no line of a configuration' <<<"$out" || fail "shoal_candidate_set with a line that is none: $out"
+out=$(api shoal_commit_confirm)
+grep -q 'no commit waits' <<<"$out" || fail "shoal_commit_confirm: $out"
 
 # Devices: what makes them is taken back and made again.
 for port in xa xb; do

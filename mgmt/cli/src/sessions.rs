@@ -60,7 +60,7 @@ impl Session {
         self.told.notify();
     }
 
-    /// The oldest message that nobody has seen.
+    /// The oldest message that was not shown yet.
     pub(crate) fn message(&self) -> Option<String> {
         self.messages.borrow_mut().pop_front()
     }

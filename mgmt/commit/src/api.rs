@@ -220,7 +220,7 @@ impl Task for ShoalCommit {
     }
 }
 
-/// Keeps what was committed to be confirmed, whoever committed it.
+/// Keeps what waits to be confirmed, of any client or user.
 #[derive(Message)]
 #[message(request, reply = ShoalCommitConfirmReply)]
 pub struct ShoalCommitConfirm {}

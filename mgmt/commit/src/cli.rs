@@ -27,7 +27,7 @@ pub static COMMANDS: &[Command] = &[
              that takes such a line back. It replaces the line that is about the same. The candidate belongs to the session, \
              or to the user if the client comes for one command, as `shoalctl LINE` does. It ends with its session.",
         ),
-    Command::later("configure exclusive", "Open a candidate, and let nobody else change the configuration by another", exclusive)
+    Command::later("configure exclusive", "Open a candidate, and refuse the candidates of others", exclusive)
         .examples(&["configure exclusive"])
         .doc("Until `commit` or `configure discard`, or until the session ends. Commands that change the router at once still do."),
     Command::later("configure delete <line:rest>", "Delete a line from the candidate configuration", delete)

@@ -215,7 +215,7 @@ impl Commits {
         Ok(false)
     }
 
-    /// Nobody else changes the configuration by candidates until the owner commits or discards.
+    /// Refuses the candidates of others until the owner commits or discards.
     pub(crate) fn lock(&self, owner: &Owner) -> Result<(), CommitError> {
         self.may_change(owner)?;
         self.forget_closed();

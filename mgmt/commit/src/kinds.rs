@@ -348,7 +348,7 @@ impl Kinds {
             all.push(Need { token: interface_token(&made_as), soft: false });
         }
         for item in line.args.items().iter().filter(|item| known.rests.contains(&item.name)) {
-            // Any of these words may be an interface; one that is not is needed by nobody.
+            // Any of these words may be an interface; no line makes one that is not.
             for name in words(line.args.text_of(item)) {
                 let made_as = self.made_as(line.kind, &name, names);
                 all.push(Need { token: interface_token(&made_as), soft: true });

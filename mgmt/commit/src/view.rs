@@ -171,7 +171,7 @@ impl Owners {
 impl fmt::Display for Owners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return writeln!(f, "nobody has a candidate");
+            return writeln!(f, "there is no candidate");
         }
         self.0.iter().try_for_each(|OwnerRow { owner, changes, seconds, exclusive }| {
             let alone = if *exclusive { ", exclusive" } else { "" };

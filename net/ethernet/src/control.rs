@@ -162,7 +162,7 @@ impl Ethernet {
         true
     }
 
-    /// Takes a type from its owner: nobody gets frames of it any more.
+    /// Takes a type from its owner: frames of it are dropped from now on.
     pub fn take_back(&self, kind: EtherType, module: &'static str) -> bool {
         let mut owners = self.owners.borrow_mut();
         let is_owner = owners.get(&kind) == Some(&module);

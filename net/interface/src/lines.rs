@@ -30,8 +30,12 @@ pub(crate) static LINES: &[LineKind] = &[
         "interface",
         "set interface tag <interface>",
     ),
-    LineKind::setting(Phase::Settings, "set interface mtu <mtu:u32> <interface>", "interface", "")
-        .found(mtu_at_first),
+    LineKind::setting(
+        Phase::Settings,
+        "set interface mtu <mtu:u32> <interface>",
+        "interface",
+        "set interface mtu default <interface>",
+    ),
     LineKind::setting(
         Phase::Settings,
         "set interface mtu {ip4 | ip6 | mpls} <mtu:u32> <interface>",
@@ -87,14 +91,6 @@ pub(crate) static LINES: &[LineKind] = &[
     )
     .flaps("the interface"),
 ];
-
-/// The interface has the MTU that it came with.
-fn mtu_at_first(control: &Control, args: &Args) -> Option<String> {
-    let interfaces = control.get::<Interfaces>().ok()?;
-    let InterfaceArg(index) = args.get("interface").ok()?;
-    let name = interfaces.name(index).ok()?;
-    Some(format!("set interface mtu {} {}", interfaces.kept(index)?.usual_mtu, word(&name)))
-}
 
 /// Threads send by the queues in turn.
 fn tx_in_turn(control: &Control, args: &Args) -> Option<String> {

@@ -10,7 +10,7 @@ pub(super) const STATE: Command =
         .examples(&["set interface state local0 up", "set int state local0 down"]);
 
 pub(super) const MTU: Command = Command::new(
-    "set interface mtu [packet | ip4 | ip6 | mpls] <mtu:u32> <interface>",
+    "set interface mtu {default | [packet | ip4 | ip6 | mpls] <mtu:u32>} <interface>",
     "Set the largest packet an interface carries, of one protocol or of all",
     mtu,
 )
@@ -71,6 +71,10 @@ fn state(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn mtu(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("default") {
+        control.get::<Interfaces>()?.forget_mtu(index(args)?)?;
+        return Ok(Output::none());
+    }
     let layer = match () {
         () if args.has("ip4") => MtuLayer::Ip4,
         () if args.has("ip6") => MtuLayer::Ip6,

@@ -121,7 +121,17 @@ impl Interfaces {
         let _ = self.keep(index, |kept| kept.placed.insert(number, thread));
     }
 
-    /// Nobody has said where a queue is to be.
+    /// An interface has the MTU that it came with, or that its device has taken since, and no other was asked for.
+    ///
+    /// # Errors
+    /// As [`Interfaces::set_mtu`].
+    pub fn forget_mtu(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let usual = self.keep(index, |kept| kept.usual_mtu)?;
+        self.set_mtu(index, MtuLayer::L3, usual.into())?;
+        self.keep(index, |kept| kept.mtu = None)
+    }
+
+    /// A queue may be anywhere.
     ///
     /// # Errors
     /// There is no such interface.
