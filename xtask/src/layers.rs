@@ -46,6 +46,8 @@ enum Ring {
     Numbered(u8),
     /// `net/superpaths`: it composes nodes of all features; programs, tests and the test kit use it.
     Composition,
+    /// `mgmt/commit`: it joins the command line and saved configurations, see docs/decisions/0015; programs use it.
+    Transaction,
     /// `core/testkit`: it may use rings 0 to 3; tests and the lab may use it.
     Test,
     /// `lab`, `xtask`: they may use everything.
@@ -72,6 +74,7 @@ fn ring(folder: &str) -> Option<Ring> {
         // What drivers share, see docs/decisions/0002, 0003 and 0013.
         ("drivers", "vnet" | "link" | "shm") => Ring::Numbered(2),
         ("net" | "drivers" | "plugin", _) => Ring::Numbered(3),
+        ("mgmt", "commit") => Ring::Transaction,
         ("mgmt", _) => Ring::Numbered(4),
         ("bin", _) => Ring::Numbered(5),
         ("lab" | "xtask", _) => Ring::Outside,
@@ -81,16 +84,21 @@ fn ring(folder: &str) -> Option<Ring> {
 
 /// What is wrong with an arrow and what to do; None if it points inward.
 fn judge(from: Ring, to: Ring, used_by: Use) -> Option<&'static str> {
-    use Ring::{Composition, Numbered, Outside, Test};
+    use Ring::{Composition, Numbered, Outside, Test, Transaction};
     match (from, to, used_by) {
         // Tests may put features together, but reach management only through the test kit.
         (Outside, _, _)
         | (Numbered(_) | Composition, Test, Use::Tests)
         | (Composition | Test, Numbered(0..=3), _)
         | (Test | Numbered(5), Composition, _)
+        | (Transaction, Numbered(0 | 1 | 4), _)
+        | (Numbered(5), Transaction, _)
         | (Numbered(0..=3), Composition | Numbered(0..=3), Use::Tests) => None,
         (_, Outside, _) => Some("nothing may use lab or xtask; move what is needed into a crate"),
         (Numbered(_), Test, Use::Code) => Some("the test kit is for tests; make it a dev-dependency"),
+        (_, Transaction, _) => {
+            Some("transactions are for programs; declare the form of a line in shoal-module")
+        }
         (_, Composition, _) => {
             Some("superpaths are composed of features, not used by them; only tests and programs do")
         }
@@ -186,6 +194,8 @@ mod tests {
             ("net/superpaths", "net/urpf", "code"),
             ("core/testkit", "net/superpaths", "code"),
             ("bin/shoal", "net/superpaths", "code"),
+            ("mgmt/commit", "mgmt/cli", "code"),
+            ("bin/shoal", "mgmt/commit", "code"),
             ("lab/graph", "core/testkit", "code"),
             // The tester sends by devices of the router's plugins, see docs/decisions/0009.
             ("lab/engine", "plugin/host", "code"),
@@ -203,6 +213,8 @@ mod tests {
             ("net/ping", "mgmt/cli", "code", "declare it in shoal-module"),
             ("net/ping", "mgmt/cli", "dev", "declare it in shoal-module"),
             ("mgmt/cli", "mgmt/config", "code", "declare it in shoal-module"),
+            ("mgmt/cli", "mgmt/commit", "code", "for programs"),
+            ("mgmt/commit", "net/fib", "code", "point inward"),
             ("core/graph", "net/ip4", "code", "point inward"),
             ("net/ip4", "core/testkit", "code", "dev-dependency"),
             ("bin/shoal", "xtask", "code", "nothing may use"),

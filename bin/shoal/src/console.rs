@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use shoal_cli::Cli;
 use shoal_graph::process::channel;
 use shoal_module::Control;
-use shoal_module::cli::{Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
 
 use crate::stop::Stop;
 
@@ -96,5 +96,9 @@ impl Reader for Console {
 
     fn is_gone(&self) -> bool {
         self.interrupted.get()
+    }
+
+    fn client(&self) -> Client {
+        Client { session: None, user: "console".to_owned() }
     }
 }

@@ -23,6 +23,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 pub mod api;
 pub mod cli;
+mod lines;
 mod running;
 
 /// The module: its commands.
@@ -33,6 +34,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 
@@ -257,6 +259,15 @@ impl Log {
     /// Changes what is wanted of a class.
     pub fn set_class(&self, name: &str, how: impl FnOnce(&mut Class)) {
         self.change(|state| how(state.classes.entry(name.to_owned()).or_default()));
+    }
+
+    /// What is wanted of a class is what was wanted at the start.
+    pub fn reset_class(&self, name: &str) {
+        let (_, first) = self.at_start();
+        self.change(|state| match first.get(name) {
+            Some(class) => drop(state.classes.insert(name.to_owned(), *class)),
+            None => drop(state.classes.remove(name)),
+        });
     }
 
     /// Keeps so many messages from now on.

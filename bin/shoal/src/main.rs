@@ -29,6 +29,8 @@ mod script;
 mod settings;
 mod signals;
 mod stop;
+#[cfg(test)]
+mod transactions;
 mod watch;
 
 use std::process::ExitCode;

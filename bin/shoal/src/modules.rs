@@ -24,6 +24,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Core, &shoal_cli::commands::MODULE),
     (Core, &shoal_stats::MODULE),
     (Core, &shoal_running::MODULE),
+    (Core, &shoal_commit::MODULE),
     (Plugin, &shoal_metrics::MODULE),
     (Plugin, &shoal_perfmon::MODULE),
     (Core, &shoal_interface::MODULE),

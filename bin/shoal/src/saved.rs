@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::running::{rebuilt, router, shown};
 
 /// Lines that are run one after the other; each changes what is configured.
-const LINES: &[&str] = &[
+pub(crate) const LINES: &[&str] = &[
     "create loopback interface",
     "loopback create-interface",
     "create loopback interface instance 2",

@@ -4,3 +4,4 @@
 mod metrics;
 mod process;
 mod stuck;
+mod transactions;

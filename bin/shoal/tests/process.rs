@@ -16,14 +16,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// A folder for one test, and the program with its runtime directory in it.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Place(tempfile::tempdir().unwrap())
     }
 
-    fn run_dir(&self) -> PathBuf {
+    pub(crate) fn run_dir(&self) -> PathBuf {
         self.0.path().join("run")
     }
 
@@ -239,7 +239,7 @@ fn what_was_saved_and_the_file_of_commands_make_things_once() {
 }
 
 /// What the router says to lines on its console, and what its log says.
-fn say(place: &Place, settings: &str, lines: &str) -> (String, String) {
+pub(crate) fn say(place: &Place, settings: &str, lines: &str) -> (String, String) {
     let shoal = place.shoal(&format!("unix {{ interactive }} {settings}")).stdin(Stdio::piped()).spawn();
     let mut child = shoal.unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
@@ -249,7 +249,7 @@ fn say(place: &Place, settings: &str, lines: &str) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-const LOOPBACK: &str = "create loopback interface instance 7
+pub(crate) const LOOPBACK: &str = "create loopback interface instance 7
 set interface ip address loop7 10.7.0.1/24
 set interface ip address loop7 2001:db8:7::1/64
 ip route add 20.0.0.0/8 via 10.7.0.9

@@ -218,6 +218,14 @@ impl Client {
         }
     }
 
+    /// Tells the router that more than one command will come: a candidate configuration is kept until the end.
+    pub fn stay(&mut self) -> Result<(), Error> {
+        let id = self.send(json!({"session": true}))?;
+        // A router that does not know of sessions answers with an error, which is as well.
+        while self.read_value("")?.get("id") != Some(&id) {}
+        Ok(())
+    }
+
     /// What may stand at `cursor`, and where the word there begins.
     pub fn complete(&mut self, line: &str, cursor: usize) -> Result<(usize, Vec<Candidate>), Error> {
         let id = self.send(json!({"complete": line, "cursor": cursor}))?;
@@ -254,11 +262,21 @@ impl Client {
 
     fn read_value(&mut self, start: &str) -> Result<Value, Error> {
         let mut line = start.to_owned();
-        let read = self.reader.read_line(&mut line).map_err(Error::Lost)?;
-        if read == 0 {
-            return Err(Error::Lost(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")));
+        loop {
+            let read = self.reader.read_line(&mut line).map_err(Error::Lost)?;
+            if read == 0 {
+                return Err(Error::Lost(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "it closed the connection",
+                )));
+            }
+            let value: Value = serde_json::from_str(&line).map_err(|e| Error::Lost(e.into()))?;
+            match value.get("notice").and_then(Value::as_str) {
+                Some(notice) => eprintln!("% {}", notice.trim_end().replace('\n', "\n% ")),
+                None => return Ok(value),
+            }
+            line.clear();
         }
-        serde_json::from_str(&line).map_err(|e| Error::Lost(e.into()))
     }
 }
 

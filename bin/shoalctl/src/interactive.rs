@@ -11,7 +11,8 @@ use crate::pager::{self, Pager};
 use crate::show;
 
 /// Runs a session until the user leaves.
-pub fn run(client: Client, json: bool) -> Result<bool, Error> {
+pub fn run(mut client: Client, json: bool) -> Result<bool, Error> {
+    client.stay()?;
     let prompt = RouterPrompt(client.prompt.clone());
     let client = Arc::new(Mutex::new(client));
     let mut editor = editor(&client);

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod config;
 mod control;
 pub mod door;
+mod line_kind;
 mod module;
 mod plugins;
 mod running;
@@ -17,6 +18,7 @@ mod runtime_dir;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
+pub use line_kind::{Change, Class, Inverse, Key, LineKind, Order, Place};
 pub use module::{InitError, Module, ModuleList, init_all, start_all};
 pub use plugins::{LoadedPlugin, LoadedPlugins};
 pub use running::{Phase, Pieces, Running, word};

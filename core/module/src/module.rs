@@ -7,7 +7,7 @@ use shoal_graph::{Graph, GraphError};
 use crate::api::ApiPart;
 use crate::cli::{ArgType, Command};
 use crate::config::Section;
-use crate::{Capacity, Control, Missing, Running};
+use crate::{Capacity, Control, LineKind, Missing, Running};
 
 /// Why a module cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,8 @@ pub struct Module {
     pub capacity: fn(&Control) -> Vec<Capacity>,
     /// Writes the commands that rebuild what it was configured to be: its part of `show running-config`.
     pub running: fn(&Control, &mut Running),
+    /// Every form of line that it writes there, in an order in which they can run.
+    pub lines: &'static [LineKind],
 }
 
 impl Module {
@@ -69,6 +71,7 @@ impl Module {
         features: &[],
         capacity: no_capacity,
         running: not_configured,
+        lines: &[],
     };
 }
 

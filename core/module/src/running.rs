@@ -53,6 +53,21 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Phase; 11] = [
+        Phase::System,
+        Phase::Tables,
+        Phase::Interfaces,
+        Phase::SubInterfaces,
+        Phase::Names,
+        Phase::Settings,
+        Phase::Addresses,
+        Phase::Neighbors,
+        Phase::Routes,
+        Phase::Policies,
+        Phase::State,
+    ];
+
     /// The word that heads its commands.
     pub const fn name(self) -> &'static str {
         match self {

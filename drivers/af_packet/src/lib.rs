@@ -16,6 +16,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 mod port;
 mod queue;
 mod resize;
@@ -48,6 +49,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

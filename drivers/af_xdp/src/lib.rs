@@ -21,6 +21,7 @@ mod device;
 mod error;
 mod filter;
 mod halves;
+mod lines;
 mod netns;
 mod open_checksum;
 pub mod pinhole;
@@ -59,6 +60,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -17,6 +17,7 @@ mod consumer;
 mod control;
 mod error;
 mod info;
+mod lines;
 mod memif;
 mod port;
 mod producer;
@@ -54,6 +55,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

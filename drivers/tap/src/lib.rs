@@ -22,6 +22,7 @@ mod error;
 mod host;
 #[cfg(test)]
 mod kernel_tests;
+mod lines;
 mod listen;
 mod netns;
 mod pair;
@@ -62,6 +63,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -19,6 +19,7 @@ mod control;
 mod error;
 mod features;
 mod info;
+mod lines;
 mod memory;
 mod port;
 mod proto;
@@ -60,6 +61,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     sections: &[SECTION],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -55,7 +55,7 @@ impl Complaint {
     }
 
     /// What is wrong, without the path.
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 

@@ -17,6 +17,7 @@ mod complaint;
 mod complete;
 mod exec;
 pub mod filter;
+mod forms;
 mod grammar;
 mod help;
 mod lex;
@@ -36,7 +37,9 @@ mod vpp;
 
 pub use complaint::Complaint;
 pub use complete::{Candidate, Completion};
+pub use forms::Forms;
 pub use grammar::SyntaxError;
 pub use reply::Reply;
 pub use session::{Cli, FileRun};
+pub use sessions::{Session, Sessions};
 pub use table::TableError;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink, Text};
+use shoal_module::{Control, word as word_in_quotes};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -149,6 +149,21 @@ impl Cli {
         let form = parsed.entry.command.form_of;
         let path = if form.is_empty() { &*parsed.entry.path } else { form };
         Some(path.split(' ').map(str::to_owned).chain(args).collect())
+    }
+
+    /// A command with all its words in full and in its first form, as far as it can be told without running it.
+    ///
+    /// # Errors
+    /// It is no command.
+    pub fn full_line(&self, control: &Control, line: &str) -> Result<String, Box<Complaint>> {
+        if let Some(words) = self.in_full(control, line) {
+            let quoted = |word: &String| {
+                let plain = !word.contains([' ', '"', '\t']) && !word.is_empty();
+                if plain { word.clone() } else { word_in_quotes(word).into_owned() }
+            };
+            return Ok(words.iter().map(quoted).collect::<Vec<_>>().join(" "));
+        }
+        self.table.parse(control, line, Check::Shape).map(|_| line.to_owned())
     }
 
     /// Runs a file at the start.

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use shoal_module::cli::{Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
 
 /// What is wanted of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +140,10 @@ impl Reader for Sieve {
 
     fn is_gone(&self) -> bool {
         self.to.is_gone()
+    }
+
+    fn client(&self) -> Client {
+        self.to.client()
     }
 }
 

@@ -10,6 +10,7 @@ mod cli;
 mod control;
 pub mod families;
 mod http;
+mod lines;
 mod scrape;
 pub mod server;
 pub mod vpp;
@@ -47,6 +48,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     sections: &[SECTION],
     running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -12,7 +12,7 @@ use crate::configuration::{Against, ConfigurationError};
 use crate::gather;
 use crate::saved::Saved;
 use crate::store::Outcome;
-use crate::{Configuration, Revision, StoreError};
+use crate::{Configuration, Origin, Revision, StoreError};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -168,6 +168,19 @@ struct Row {
     revision: u64,
     time: String,
     bytes: u64,
+    user: String,
+    added: usize,
+    removed: usize,
+    comment: String,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { revision, time, bytes, user, added, removed, comment } = self;
+        let size = format!("+{added} -{removed}");
+        let line = format!("{revision:>8}  {time:<20}{bytes:>12}  {user:<12}{size:>14}  {comment}");
+        writeln!(f, "{}", line.trim_end())
+    }
 }
 
 #[derive(Serialize)]
@@ -179,16 +192,22 @@ impl fmt::Display for Rows {
         if self.0.is_empty() {
             return writeln!(f, "nothing was saved yet");
         }
-        writeln!(f, "{:>8}  {:<20}{:>12}", "Revision", "Time", "Bytes")?;
-        let mut rows = self.0.iter();
-        rows.try_for_each(|Row { revision, time, bytes }| writeln!(f, "{revision:>8}  {time:<20}{bytes:>12}"))
+        writeln!(
+            f,
+            "{:>8}  {:<20}{:>12}  {:<12}{:>14}  Comment",
+            "Revision", "Time", "Bytes", "User", "Changes"
+        )?;
+        self.0.iter().try_for_each(|row| write!(f, "{row}"))
     }
 }
 
 fn revisions(control: Rc<Control>, _: Args, _: Sink) -> Later {
     Box::pin(async move {
         let all = control.get::<Configuration>()?.revisions().await.map_err(failed)?;
-        let row = |Revision { number, time, bytes, .. }: Revision| Row { revision: number, time, bytes };
+        let row = |Revision { number, time, bytes, origin, .. }: Revision| {
+            let Origin { user, added, removed, comment } = origin;
+            Row { revision: number, time, bytes, user, added, removed, comment }
+        };
         Ok(Output::view(Rows(all.into_iter().map(row).collect())))
     })
 }

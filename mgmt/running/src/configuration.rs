@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use shoal_graph::process;
@@ -12,7 +13,7 @@ use shoal_module::{Control, InitError};
 use crate::difference::{Difference, difference};
 use crate::gather::{Text, gather};
 use crate::saved::{Saved, body};
-use crate::store::{Outcome, Revision, Store, StoreError};
+use crate::store::{Outcome, Revision, Store, StoreError, Who};
 
 /// What the start-up file says; the daemon puts it on the shelf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub struct Settings {
 
 /// Why something cannot be done with configurations.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigurationError {
-    /// Nobody said where.
+pub enum ConfigurationError {
+    /// There is no directory for them.
     #[error("this router keeps no configurations: it was started without a directory for them")]
     Nowhere,
     /// The start is not over.
@@ -40,6 +41,9 @@ pub(crate) enum ConfigurationError {
     /// Nothing was saved yet.
     #[error("nothing was saved yet: `write' does")]
     NothingSaved,
+    /// What is configured may go back by itself.
+    #[error("{0}")]
+    Held(String),
     /// The disk.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -54,6 +58,8 @@ pub struct Configuration {
     store: Option<Store>,
     restoring: Cell<bool>,
     saving: Cell<bool>,
+    /// Why nothing may be saved now.
+    held: RefCell<Option<String>>,
     /// Commands of what was saved that failed at the start, and that saving will not keep.
     failed: Cell<usize>,
     /// What was saved, while clients read it: many readers share one text.
@@ -96,6 +102,7 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
         store,
         restoring: cell(),
         saving: cell(),
+        held: RefCell::default(),
         failed: Cell::new(0),
         shown: RefCell::default(),
     });
@@ -128,9 +135,70 @@ impl Configuration {
         }))
     }
 
+    /// Where configurations are kept, if they are.
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.store.as_ref().map(|store| store.directory.clone())
+    }
+
+    /// Whether what was saved is still being run.
+    pub fn is_restoring(&self) -> bool {
+        self.restoring.get()
+    }
+
+    /// Lets nothing be saved, for this reason; or lets it again.
+    pub fn hold(&self, why: Option<String>) {
+        self.held.replace(why);
+    }
+
     /// What the router is configured to be.
     pub(crate) async fn running(&self, control: &Control, sink: &Sink) -> Result<Text, ConfigurationError> {
         gather(control, Some(sink)).await.map_err(ConfigurationError::Other)
+    }
+
+    /// The commands that the next start runs; none if nothing was saved.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn startup(&self) -> Result<String, ConfigurationError> {
+        let store = self.store()?;
+        let read = move || store.read().map(|saved| saved.map(|s| body(&s.text).to_owned()));
+        Ok(aside(read).await??.unwrap_or_default())
+    }
+
+    /// The commands of a revision.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub async fn revision(&self, number: u64) -> Result<String, ConfigurationError> {
+        let store = self.store()?;
+        Ok(aside(move || store.read_revision(number).map(|text| body(&text).to_owned())).await??)
+    }
+
+    /// Saves these commands for the next start, by this user and with this comment.
+    ///
+    /// # Errors
+    /// They cannot be saved; what was saved before is as it was.
+    pub async fn save_commands(
+        &self,
+        commands: Arc<Text>,
+        user: String,
+        comment: String,
+    ) -> Result<Outcome, ConfigurationError> {
+        let store = self.store()?;
+        if self.restoring.get() {
+            return Err(ConfigurationError::Restoring);
+        }
+        if self.saving.replace(true) {
+            return Err(ConfigurationError::Busy);
+        }
+        let _saving = Saving(self);
+        let save = move || {
+            let who = Who { user: &user, comment: &comment };
+            store.save(&commands, SystemTime::now(), who)
+        };
+        let outcome = aside(save).await?;
+        self.shown.take();
+        Ok(outcome?)
     }
 
     /// What the next start runs.
@@ -151,23 +219,21 @@ impl Configuration {
         control: &Control,
         sink: &Sink,
     ) -> Result<(Outcome, usize), ConfigurationError> {
-        let store = self.store()?;
-        if self.restoring.get() {
-            return Err(ConfigurationError::Restoring);
+        if let Some(why) = self.held.borrow().clone() {
+            return Err(ConfigurationError::Held(why));
         }
-        if self.saving.replace(true) {
-            return Err(ConfigurationError::Busy);
-        }
-        let _saving = Saving(self);
-        let text = self.running(control, sink).await?;
-        let outcome = aside(move || store.save(&text, SystemTime::now())).await?;
-        self.shown.take();
-        let outcome = outcome?;
+        // Before anything is read: there may be nowhere to save it.
+        self.store()?;
+        let text = Arc::new(self.running(control, sink).await?);
+        let outcome = self.save_commands(text, sink.client().user, String::new()).await?;
         Ok((outcome, self.failed.take()))
     }
 
     /// All that were saved, the oldest first.
-    pub(crate) async fn revisions(&self) -> Result<Vec<Revision>, ConfigurationError> {
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn revisions(&self) -> Result<Vec<Revision>, ConfigurationError> {
         let store = self.store()?;
         Ok(aside(move || store.revisions()).await??)
     }

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is different.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Difference {
+pub struct Difference {
     /// As a unified diff; empty when nothing is.
     pub text: String,
     /// Lines that came.
@@ -21,7 +21,7 @@ pub(crate) struct Difference {
 }
 
 /// The difference between an old text and a new one, with the names they go by.
-pub(crate) fn difference(old: (&str, &str), new: (&str, &str)) -> Difference {
+pub fn difference(old: (&str, &str), new: (&str, &str)) -> Difference {
     if old.1 == new.1 {
         return Difference::default();
     }

@@ -13,10 +13,11 @@ mod saved;
 mod store;
 mod time;
 
-pub use configuration::{Configuration, Restoring, Settings};
+pub use configuration::{Configuration, ConfigurationError, Restoring, Settings};
+pub use difference::{Difference, difference};
 pub use gather::{Text, gather};
-pub use saved::{Saved, body};
-pub use store::{Outcome, Revision, Store, StoreError};
+pub use saved::{Origin, Saved, body};
+pub use store::{Outcome, Revision, Store, StoreError, Who};
 
 use shoal_module::Module;
 use shoal_module::config::{Body, Effect, Key, Kind, Section};

@@ -7,14 +7,15 @@
 //! A file is written under another name, flushed to the disk and then renamed; the directory is flushed, too. So there
 //! is the old file or the new one, whatever happens in between.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::saved::{self, Saved};
+use crate::saved::{self, Origin, Saved};
 use crate::time;
 
 /// The file that the next start runs.
@@ -23,6 +24,8 @@ const STARTUP: &str = "startup.cli";
 const REVISIONS: &str = "revisions";
 /// A file beyond this is no file of commands.
 const MOST_BYTES: u64 = 1 << 30;
+/// A first line is cut off there.
+const LONGEST_HEAD: u64 = 4096;
 /// Owner and group read, the owner writes.
 const FILE_MODE: u32 = 0o640;
 /// The same for directories.
@@ -70,7 +73,18 @@ pub struct Revision {
     pub time: String,
     /// Bytes of its file.
     pub bytes: u64,
+    /// Where it comes from.
+    pub origin: Origin,
     path: PathBuf,
+}
+
+/// Who saves, and why.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Who<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// What the user says of it.
+    pub comment: &'a str,
 }
 
 /// What came of saving.
@@ -141,7 +155,8 @@ impl Store {
             let file = file.map_err(failed)?;
             if let Some((number, time)) = named(&file.file_name()) {
                 let bytes = file.metadata().map_or(0, |m| m.len());
-                all.push(Revision { number, time, bytes, path: file.path() });
+                let origin = head(&file.path()).map(|head| saved::origin(&head)).unwrap_or_default();
+                all.push(Revision { number, time, bytes, origin, path: file.path() });
             }
         }
         all.sort_by_key(|r| r.number);
@@ -152,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// Something could not be written: all is as it was then.
-    pub fn save(&self, commands: &str, now: SystemTime) -> Result<Outcome, StoreError> {
+    pub fn save(&self, commands: &str, now: SystemTime, who: Who<'_>) -> Result<Outcome, StoreError> {
         let all = self.revisions()?;
         let last = all.last().map_or(0, |r| r.number);
         if let Some(saved) = self.read()?
@@ -167,7 +182,11 @@ impl Store {
             self.make_directory(path).map_err(|error| StoreError::Write { path: path.clone(), error })?;
         }
         let (number, stamp) = (last + 1, time::stamp(now));
-        let text = saved::file(number, &stamp, commands);
+        let before = self.read()?.map(|saved| saved.text).unwrap_or_default();
+        let (added, removed) = size_of_change(saved::body(&before), commands);
+        let (user, comment) = (who.user.to_owned(), who.comment.to_owned());
+        let origin = Origin { user, added, removed, comment };
+        let text = saved::file(number, &stamp, &origin, commands);
         let copy = revisions.join(format!("{number:06}-{}.cli", time::in_name(&stamp)));
         self.replace(&copy, &text)?;
         if let Err(error) = self.replace(&self.startup(), &text) {
@@ -242,6 +261,25 @@ fn read(path: &Path) -> io::Result<String> {
         return Err(io::Error::other("larger than 1 GiB"));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8 text"))
+}
+
+/// How many commands the new ones have that the old ones have not, and the other way round.
+fn size_of_change(old: &str, new: &str) -> (usize, usize) {
+    let mut count: HashMap<&str, isize> = HashMap::new();
+    for (text, by) in [(old, -1), (new, 1)] {
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            *count.entry(line).or_default() += by;
+        }
+    }
+    let sum = |sign: isize| count.values().map(|n| (n * sign).max(0).unsigned_abs()).sum();
+    (sum(1), sum(-1))
+}
+
+/// The first line of a file.
+fn head(path: &Path) -> io::Result<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(path)?.take(LONGEST_HEAD)).read_line(&mut line)?;
+    Ok(line)
 }
 
 /// Number and time of a revision, by the name of its file.

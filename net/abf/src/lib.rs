@@ -13,6 +13,7 @@ mod chain;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 pub mod node;
 mod running;
 
@@ -33,6 +34,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     features: &["abf-input-ip4", "abf-input-ip6"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

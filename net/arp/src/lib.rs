@@ -11,6 +11,7 @@ pub mod cli;
 mod control;
 pub mod counters;
 mod learn;
+mod lines;
 pub mod message;
 mod node;
 mod protocol;
@@ -61,6 +62,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
+    lines: lines::LINES,
     api: &[&api::API],
     ..Module::NONE
 };

@@ -15,6 +15,7 @@ mod control;
 mod echo;
 mod error;
 mod fib;
+mod lines;
 pub mod node;
 mod packet;
 mod process;
@@ -47,6 +48,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -13,6 +13,7 @@ mod control;
 mod data;
 mod error;
 mod hash;
+mod lines;
 mod mode;
 mod node;
 mod running;
@@ -36,6 +37,7 @@ pub static MODULE: Module = Module {
     api: &[&BOND],
     features: &["bond-input"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

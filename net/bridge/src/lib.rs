@@ -10,6 +10,7 @@ mod control;
 mod entry;
 mod error;
 pub mod fib;
+mod lines;
 mod loops;
 pub mod node;
 mod running;
@@ -45,6 +46,7 @@ pub static MODULE: Module = Module {
     capacity,
     sections: &settings::SECTIONS,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

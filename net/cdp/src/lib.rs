@@ -7,6 +7,7 @@
 mod api;
 mod cli;
 mod control;
+mod lines;
 mod node;
 pub mod pdu;
 
@@ -32,6 +33,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&CDP],
     running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

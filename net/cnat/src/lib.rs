@@ -24,6 +24,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 mod control;
+mod lines;
 pub mod node;
 pub mod owner;
 mod packet;
@@ -60,6 +61,7 @@ pub static MODULE: Module = Module {
     features: &["cnat-input-ip4", "cnat-input-ip6", "cnat-output-ip4", "cnat-output-ip6"],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

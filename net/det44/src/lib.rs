@@ -15,6 +15,7 @@ mod cli;
 pub mod config;
 mod control;
 mod keeping;
+mod lines;
 pub mod node;
 mod running;
 pub mod sessions;
@@ -36,6 +37,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["det44-in2out", "det44-out2in"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

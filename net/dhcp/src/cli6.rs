@@ -37,12 +37,12 @@ pub(crate) const ADDRESS: Command = Command::new(
 .doc("The first bits are the prefix's, the others and the length are those given: with a prefix of 56 bits ::7:0:0:0:1/64 is host 1 of network 7.");
 
 pub(crate) const DUID: Command = Command::new(
-    "dhcp6 duid <duid:word>",
+    "dhcp6 duid {auto | <duid:word>}",
     "Set what DHCPv6 servers know this router by",
     duid,
 )
 .examples(&["dhcp6 duid 0003000102aabbccddee"])
-.doc("Hexadecimal digits of a DUID (RFC 8415, 11). If it is not set, it follows from the link-layer address of the first interface that has one.");
+.doc("Hexadecimal digits of a DUID (RFC 8415, 11). If it is not set, or `auto`, it follows from the link-layer address of the first interface that has one.");
 
 pub(crate) const SHOW_CLIENTS: Command =
     Command::new("show dhcp6 clients", "Show DHCPv6 clients for addresses", |control, _| {
@@ -94,6 +94,10 @@ fn address(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn duid(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("auto") {
+        dhcp(control)?.derive_duid();
+        return Ok(Output::none());
+    }
     let text: String = args.get("duid")?;
     let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let bytes = digits.filter(|digits| digits.len() % 2 == 0).map(|digits| {

@@ -17,6 +17,7 @@ pub mod client6;
 pub mod client_message6;
 mod control;
 pub mod exchange6;
+mod lines;
 pub mod message4;
 pub mod message6;
 pub mod node;
@@ -40,6 +41,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API, &api6::ADDRESSES, &api6::PREFIXES],
     features: &["ip4-dhcp-client-detect"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

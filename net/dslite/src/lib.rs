@@ -14,6 +14,7 @@ mod cli;
 pub mod config;
 mod control;
 mod keeping;
+mod lines;
 pub mod node;
 mod running;
 pub mod sessions;
@@ -37,6 +38,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     sections: &[SECTION],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

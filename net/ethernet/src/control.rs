@@ -162,6 +162,17 @@ impl Ethernet {
         true
     }
 
+    /// Takes a type from its owner: frames of it are dropped from now on.
+    pub fn take_back(&self, kind: EtherType, module: &'static str) -> bool {
+        let mut owners = self.owners.borrow_mut();
+        let is_owner = owners.get(&kind) == Some(&module);
+        if is_owner {
+            owners.remove(&kind);
+            self.types.remove(kind);
+        }
+        is_owner
+    }
+
     /// Sends 802.3 frames, which have a length for a type, to a node from now on, by an edge of [`Ethernet::edge_to`]; but for
     /// those of [`Ethernet::give_snap`].
     pub fn give_llc(&self, edge: Edge) {

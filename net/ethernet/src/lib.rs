@@ -9,6 +9,7 @@ mod api;
 mod blocks;
 mod cli;
 mod control;
+mod lines;
 mod llc;
 pub mod node;
 mod running;
@@ -39,6 +40,7 @@ pub static MODULE: Module = Module {
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -23,6 +23,12 @@ impl TypeTable {
         self.0.replace(all);
     }
 
+    pub(crate) fn remove(&self, kind: EtherType) {
+        let mut all = self.0.get().to_vec();
+        all.retain(|(of, _)| *of != kind);
+        self.0.replace(all);
+    }
+
     /// The edge of `ethernet-input` that leads to the node for a type.
     pub fn find(&self, kind: EtherType, guard: Guard<'_>) -> Option<Edge> {
         let all = self.0.load(guard);

@@ -24,6 +24,7 @@ mod data;
 mod error;
 mod export;
 mod flow;
+mod lines;
 mod list;
 mod map;
 mod order;
@@ -74,6 +75,7 @@ pub static MODULE: Module = Module {
     capacity: capacity::rows,
     api: &[&api::IP, &api::FIB],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -11,6 +11,7 @@
 pub mod cli;
 mod control;
 mod frame;
+mod lines;
 mod netlink;
 mod running;
 mod server;
@@ -40,6 +41,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     sections: &[SECTION],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

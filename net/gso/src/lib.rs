@@ -11,6 +11,7 @@
 pub mod api;
 pub mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

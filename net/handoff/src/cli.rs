@@ -15,7 +15,7 @@ use crate::{Depth, Handoff, HandoffError, Label, Rules, Unsaid, Workers};
 pub static COMMANDS: &[Command] = &[
     Command::new(
         "set interface handoff <interface> [workers <workers:worker-list> | auto] [symmetrical | asymmetrical] \
-         [inner | outer] [flow-label] [disable]",
+         [inner | outer] [flow-label] [disable | default]",
         "Spread received packets over workers by their flow",
         set,
     )
@@ -27,7 +27,7 @@ pub static COMMANDS: &[Command] = &[
          in IP) are told apart by what is inside, unless `outer` is said. With `flow-label` the label of IPv6 packets \
          stands for their flow, if it is not zero. Fragments go by addresses and protocol, what is no IP by MAC \
          addresses. A worker that is ended leaves its flows to the others. Packets that find a ring full are counted \
-         as `error-drop: handoff ring full`. `set interface handoff pg0 workers 0-1` needs two workers.",
+         as `error-drop: handoff ring full`. `default` forgets what was said of the interface. `set interface handoff pg0 workers 0-1` needs two workers.",
     ),
     Command::new(
         "set handoff default {auto | off}",
@@ -78,6 +78,10 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
     let handoff = control.get::<Handoff>()?;
     let InterfaceArg(interface) = args.get("interface")?;
     let workers = args.opt::<WorkerList>("workers")?;
+    if args.has("default") {
+        handoff.forget(interface).map_err(|e| CliError::failed(e.to_string()))?;
+        return Ok(Output::none());
+    }
     if args.has("disable") {
         handoff.disable(interface).map_err(|e| CliError::failed(e.to_string()))?;
         return Ok(Output::none());

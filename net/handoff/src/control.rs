@@ -164,6 +164,16 @@ impl Handoff {
         self.say(interface, Said { workers: None, rules: Rules::default() })
     }
 
+    /// Nothing was said of an interface.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn forget(&self, interface: SwIfIndex) -> Result<(), HandoffError> {
+        self.interfaces.name(interface)?;
+        self.said.borrow_mut().remove(&interface);
+        self.settle(interface, &self.threads_for(interface))
+    }
+
     fn say(&self, interface: SwIfIndex, said: Said) -> Result<(), HandoffError> {
         let before = self.said.borrow_mut().insert(interface, said);
         let settled = self.settle(interface, &self.threads_for(interface));

@@ -10,6 +10,7 @@ pub mod cli;
 mod control;
 mod error;
 mod flow;
+mod lines;
 pub mod node;
 mod running;
 mod spread;
@@ -35,6 +36,7 @@ pub static MODULE: Module = Module {
     sections: &[SECTION],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -14,6 +14,7 @@ mod control;
 mod family;
 mod heard;
 pub mod limiter;
+mod lines;
 mod node;
 mod running;
 mod sum;
@@ -44,6 +45,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -12,6 +12,7 @@ pub mod cli;
 mod control;
 mod error;
 mod group;
+mod lines;
 mod node;
 mod process;
 mod proxy;
@@ -49,6 +50,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

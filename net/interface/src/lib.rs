@@ -15,6 +15,7 @@ mod event;
 mod extra_macs;
 mod header;
 mod host;
+mod lines;
 mod loopback;
 mod names;
 mod node;
@@ -63,6 +64,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API, &api::features::API],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -15,6 +15,7 @@ pub mod cli;
 mod control;
 mod family;
 mod icmp_error;
+mod lines;
 pub mod node;
 mod running;
 mod settings;
@@ -72,6 +73,7 @@ pub static MODULE: Module = Module {
     api: &[&api::INTERFACE, &api::IP],
     sections: &[settings::SECTION],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

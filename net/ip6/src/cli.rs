@@ -18,18 +18,19 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["enable ip6 interface local0"])
         .doc("It gets a link-local address. IPv6 also runs on each interface with an IPv6 address."),
     Command::new(
-        "disable ip6 interface <interface>",
+        "disable ip6 interface <interface> [keep-addresses]",
         "Let IPv6 run on an interface only while it has an address",
         disable,
     )
-    .examples(&["disable ip6 interface local0"]),
+    .examples(&["disable ip6 interface local0", "disable ip6 interface local0 keep-addresses"])
+    .doc("It must have none, unless it is to keep them."),
     Command::new(
-        "set ip6 link-local address <interface> <address:ip6-address>",
+        "set ip6 link-local address <interface> {<address:ip6-address> | auto}",
         "Choose an interface's link-local address",
         link_local,
     )
     .examples(&["set ip6 link-local address local0 fe80::1"])
-    .doc("Without one it is made of the interface's MAC address (RFC 2464)."),
+    .doc("Without one, and with `auto`, it is made of the interface's MAC address (RFC 2464)."),
 ];
 
 fn interface(args: &Args) -> Result<SwIfIndex, CliError> {
@@ -48,12 +49,19 @@ fn enable(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn disable(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("keep-addresses") {
+        control.get::<Ip6>()?.leave_to_addresses(interface(args)?)?;
+        return Ok(Output::none());
+    }
     control.get::<Ip6>()?.enable(interface(args)?, false)?;
     Ok(Output::none())
 }
 
 fn link_local(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let address = args.get::<Ipv6Addr>("address")?;
+    let Some(address) = args.opt::<Ipv6Addr>("address")? else {
+        control.get::<Ip6>()?.derive_link_local(interface(args)?).map_err(of_address)?;
+        return Ok(Output::none());
+    };
     control.get::<Ip6>()?.set_link_local(interface(args)?, address).map_err(of_address)?;
     Ok(Output::none())
 }

@@ -15,6 +15,7 @@ mod control;
 pub mod edges;
 mod family;
 mod icmp_error;
+mod lines;
 pub mod node;
 mod running;
 
@@ -70,6 +71,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::IP],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

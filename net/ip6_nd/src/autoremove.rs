@@ -8,7 +8,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use shoal_ip6::Ip6;
 use shoal_module::cli::{Args, CliError, Command, Output};
-use shoal_module::{Control, InitError, Module, Phase, Running};
+use shoal_module::{Control, InitError, LineKind, Module, Phase, Running};
 
 use crate::observe::Observed;
 use crate::{Nd, Standing};
@@ -20,6 +20,7 @@ pub static MODULE: Module = Module {
     init,
     commands: COMMANDS,
     running,
+    lines: LINES,
     ..Module::NONE
 };
 
@@ -118,3 +119,11 @@ fn running(control: &Control, running: &mut Running) {
         running.line(Phase::System, "set ip6 dad autoremove disable".to_owned());
     }
 }
+
+/// The form of line that it writes.
+static LINES: &[LineKind] = &[LineKind::setting(
+    Phase::System,
+    "set ip6 dad autoremove disable",
+    "",
+    "set ip6 dad autoremove enable",
+)];

@@ -15,6 +15,7 @@ pub mod counters;
 mod error;
 mod fact;
 mod frame;
+mod lines;
 mod link;
 mod node;
 mod observe;
@@ -74,6 +75,7 @@ pub static MODULE: Module = Module {
     start,
     commands: cli::COMMANDS,
     running: running::running,
+    lines: lines::LINES,
     api: &[&api::API, &api::DAD, &api::rd_cp::API],
     ..Module::NONE
 };

@@ -30,7 +30,11 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             running.line_at(Phase::Settings, index.0, line);
             if !ip6.on(index).explicit {
                 // It began with that, and somebody has said otherwise since.
-                running.line_at(Phase::Settings, index.0, format!("disable ip6 interface {name}"));
+                running.line_at(
+                    Phase::Settings,
+                    index.0,
+                    format!("disable ip6 interface {name} keep-addresses"),
+                );
             }
         }
         if nd.is_mirror(index) {

@@ -6,6 +6,7 @@
 pub mod api;
 mod cli;
 mod control;
+mod lines;
 mod running;
 
 use shoal_module::Module;
@@ -19,5 +20,6 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::interface::API, &api::IP],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };

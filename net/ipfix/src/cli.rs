@@ -35,7 +35,7 @@ pub static COMMANDS: &[Command] = &[
     .doc("Up to four beside the one of `set ipfix exporter`. A collector that is there already gets the new settings."),
     Command::new("ipfix flush", "Send IPFIX templates and records that wait", flush).examples(&["ipfix flush"]),
     Command::new(
-        "set ipfix classify stream [domain <domain:u32>] [src-port <src-port:u16>]",
+        "set ipfix classify stream [domain <domain:u32>] [src-port <src-port:u16>] [disable]",
         "Say in which stream IPFIX records of classifier tables are to be",
         classify,
     )
@@ -100,6 +100,10 @@ fn flush(control: &Control, _: &Args) -> Result<Output, CliError> {
 }
 
 fn classify(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("disable") {
+        ipfix(control)?.forget_classify_stream();
+        return Ok(Output::none());
+    }
     ipfix(control)?.set_classify_stream(args.or("domain", 1)?, args.or("src-port", PORT)?);
     Ok(Output::none())
 }

@@ -387,6 +387,11 @@ impl Ipfix {
         self.state.borrow_mut().classify = Some((domain, port));
     }
 
+    /// They are to be in none.
+    pub fn forget_classify_stream(&self) {
+        self.state.borrow_mut().classify = None;
+    }
+
     /// In which stream they are to be, if it was said.
     pub fn classify_stream(&self) -> Option<(u32, u16)> {
         self.state.borrow().classify

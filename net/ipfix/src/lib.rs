@@ -9,6 +9,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod exporter;
+mod lines;
 mod message;
 mod running;
 mod template;
@@ -30,6 +31,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

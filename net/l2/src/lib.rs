@@ -8,6 +8,7 @@ mod api;
 mod bitmap;
 mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod patch;
 mod pbb;
@@ -43,6 +44,7 @@ pub static MODULE: Module = Module {
     features: &["l2-patch"],
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

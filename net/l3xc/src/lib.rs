@@ -7,6 +7,7 @@
 pub mod api;
 mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 
@@ -25,6 +26,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["l3xc-input-ip4", "l3xc-input-ip6"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

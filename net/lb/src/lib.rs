@@ -16,6 +16,7 @@ pub mod config;
 mod control;
 pub mod flows;
 mod keeping;
+mod lines;
 pub mod node;
 mod running;
 pub mod vip;
@@ -35,6 +36,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -56,7 +56,7 @@ pub static COMMANDS: &[Command] = &[
     .examples(&["lcp lcp-auto-subint on"])
     .doc("It is called `HOST.NUMBER` after the image of the port. Those that are there already are left as they are."),
     Command::new(
-        "lcp ethertype enable <type:word>",
+        "lcp ethertype {enable | disable} <type:word>",
         "Let frames of a type pass between interfaces and their images",
         enable_type,
     )
@@ -94,7 +94,7 @@ pub static COMMANDS: &[Command] = &[
         .doc("There are none: what Linux sends leaves as it is, whatever its header. VPP keeps a table of them.")
         .examples(&["show lcp adj"]),
     Command::new(
-        "lcp osi-proto enable <protocol:word>",
+        "lcp osi-proto {enable | disable} <protocol:word>",
         "Let packets of an OSI protocol pass between interfaces and their images",
         enable_osi,
     )
@@ -165,6 +165,10 @@ fn enable_type(control: &Control, args: &Args) -> Result<Output, CliError> {
     };
     let kind = kind.map_err(|_| CliError::argument("type", format!("`{text}' is not a type of frames")))?;
     let lcp = control.get::<Lcp>()?;
+    if args.has("disable") {
+        lcp.disable_type(EtherType(kind));
+        return Ok(Output::none());
+    }
     lcp.enable_type(EtherType(kind)).map_err(|e| CliError::argument("type", e.to_string()))?;
     Ok(Output::none())
 }
@@ -177,7 +181,12 @@ fn enable_osi(control: &Control, args: &Args) -> Result<Output, CliError> {
     };
     let wrong = |_| CliError::argument("protocol", format!("`{text}' is not the number of an OSI protocol"));
     let lcp = control.get::<Lcp>()?;
-    lcp.enable_osi(protocol.map_err(wrong)?).map_err(|e| CliError::argument("protocol", e.to_string()))?;
+    let protocol = protocol.map_err(wrong)?;
+    if args.has("disable") {
+        lcp.disable_osi(protocol);
+        return Ok(Output::none());
+    }
+    lcp.enable_osi(protocol).map_err(|e| CliError::argument("protocol", e.to_string()))?;
     Ok(Output::none())
 }
 

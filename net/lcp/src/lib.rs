@@ -11,6 +11,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 mod node;
 mod peers;
 mod running;
@@ -55,6 +56,7 @@ pub static MODULE: Module = Module {
         "linux-cp-xc",
     ],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

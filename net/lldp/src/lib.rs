@@ -7,6 +7,7 @@
 mod api;
 mod cli;
 mod control;
+mod lines;
 mod node;
 pub mod pdu;
 mod running;
@@ -34,6 +35,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&LLDP],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -49,10 +49,10 @@ const PAGE: usize = 256;
 impl From<MapError> for Retval {
     fn from(error: MapError) -> Self {
         match error {
-            MapError::Unfit(_) | MapError::Rule(..) => Retval::INVALID_VALUE,
+            MapError::Unfit(_) | MapError::Rule(..) | MapError::Number(..) => Retval::INVALID_VALUE,
             MapError::Full(_) => Retval::UNSPECIFIED,
             MapError::NoDomain(_) | MapError::NoRule(..) => Retval::NO_SUCH_ENTRY,
-            MapError::OtherKind(_) => Retval::VALUE_EXIST,
+            MapError::Taken(_) | MapError::OtherKind(_) => Retval::VALUE_EXIST,
             MapError::Interface(error) => error.into(),
             MapError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
         }

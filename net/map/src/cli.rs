@@ -15,7 +15,7 @@ pub static COMMANDS: &[Command] = &[
     Command::new(
         "map add domain {[tag <tag:word>] & ip4-pfx <ip4-pfx:ip4-prefix> & ip6-pfx <ip6-pfx:ip6-prefix> \
          & ip6-src <ip6-src:ip6-prefix> & [ea-bits-len <ea-bits-len:u8>] & [psid-offset <psid-offset:u8>] \
-         & [psid-len <psid-len:u8>] & [mtu <mtu:u16>]}",
+         & [psid-len <psid-len:u8>] & [mtu <mtu:u16>] & [index <index:u32>]}",
         "Have customers of an IPv6 network share IPv4 addresses",
         add_domain,
     )
@@ -92,7 +92,12 @@ fn add_domain(control: &Control, args: &Args) -> Result<Output, CliError> {
         mtu: args.opt("mtu")?.unwrap_or(0),
         tag: args.text("tag").unwrap_or_default().to_owned(),
     };
-    control.get::<Map>()?.add_domain(parameters).map_err(|e| failed(&e))?;
+    let map = control.get::<Map>()?;
+    let added = match args.opt("index")? {
+        Some(index) => map.add_domain_at(index, parameters),
+        None => map.add_domain(parameters),
+    };
+    added.map_err(|e| failed(&e))?;
     Ok(Output::none())
 }
 

@@ -34,6 +34,12 @@ pub enum MapError {
     /// There are as many domains as there may be.
     #[error("there are {0} domains already, and there may not be more")]
     Full(usize),
+    /// Another domain has the number.
+    #[error("there is a MAP domain {0} already")]
+    Taken(u32),
+    /// No domain can have the number.
+    #[error("no MAP domain can have the number {0}, the nearest one is {1}")]
+    Number(u32, u32),
     /// There is no such domain.
     #[error("MAP domain does not exists {0}")]
     NoDomain(u32),
@@ -155,12 +161,31 @@ impl Map {
     /// # Errors
     /// Its parameters do not fit, or there are too many.
     pub fn add_domain(&self, parameters: Parameters) -> Result<u32, MapError> {
+        let (free, end) = (self.free.borrow().first().copied(), self.domains.borrow().len() as u32);
+        self.add_domain_at(free.unwrap_or(end), parameters)
+    }
+
+    /// Adds a domain with a number of its own. Smaller numbers that no domain has are free.
+    ///
+    /// # Errors
+    /// As [`Map::add_domain`], or another domain has the number.
+    pub fn add_domain_at(&self, index: u32, parameters: Parameters) -> Result<u32, MapError> {
         let domain = Arc::new(Domain::new(parameters)?);
         let mut domains = self.domains.borrow_mut();
         if domains.len() >= MOST_DOMAINS {
             return Err(MapError::Full(domains.len()));
         }
-        let index = self.free.borrow_mut().pop_first().unwrap_or(domains.len() as u32);
+        if index as usize >= MOST_DOMAINS {
+            return Err(MapError::Number(index, MOST_DOMAINS as u32 - 1));
+        }
+        if domains.contains_key(&index) {
+            return Err(MapError::Taken(index));
+        }
+        let mut free = self.free.borrow_mut();
+        let end = (domains.len() + free.len()) as u32;
+        free.extend(end..index);
+        free.remove(&index);
+        drop(free);
         domains.insert(index, Held { domain: Arc::clone(&domain), rules: Rc::default() });
         drop(domains);
         for counter in &self.shared.counters {

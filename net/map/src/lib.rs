@@ -13,6 +13,7 @@ mod cli;
 pub mod config;
 mod control;
 pub mod domain;
+mod lines;
 pub mod node;
 mod running;
 
@@ -31,6 +32,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["ip4-map", "ip6-map", "ip4-map-t", "ip6-map-t"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

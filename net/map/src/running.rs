@@ -14,18 +14,9 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     let mut line = |line: String| running.line(Phase::Policies, line);
     settings(&map.settings(), &mut line);
-    // Numbers are given in order: a gap is filled by a domain that goes.
-    let mut next = 0;
-    let mut gaps = Vec::new();
     for shown in map.all() {
         let Parameters { ip4, ip6, ip6_src, ea_bits, psid_offset, psid_length, mtu, tag } =
             &shown.domain.parameters;
-        while next < shown.index {
-            line("map add domain ip4-pfx 192.0.2.1/32 ip6-pfx 2001:db8::/128 ip6-src 2001:db8::1/128".into());
-            gaps.push(next);
-            next += 1;
-        }
-        next += 1;
         let tag = if tag.is_empty() { String::new() } else { format!(" tag {}", word(tag)) };
         let mut text = format!("map add domain{tag} ip4-pfx {ip4} ip6-pfx {ip6} ip6-src {ip6_src}");
         for (name, value) in [
@@ -38,13 +29,12 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
                 let _ = write!(text, " {name} {value}");
             }
         }
+        // Rules name it by its number.
+        let _ = write!(text, " index {}", shown.index);
         line(text);
         for (psid, address) in &*shown.rules {
             line(format!("map add rule index {} psid {psid} ip6-dst {address}", shown.index));
         }
-    }
-    for index in gaps {
-        line(format!("map del domain index {index}"));
     }
     for (interface, mode) in map.interfaces() {
         let Ok(name) = interfaces.name(interface) else { continue };

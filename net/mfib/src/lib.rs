@@ -16,6 +16,7 @@ mod control;
 mod error;
 mod family;
 mod flags;
+mod lines;
 mod node;
 mod running;
 mod show;
@@ -49,6 +50,7 @@ pub static MODULE: Module = Module {
     api: &[&api::IP],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

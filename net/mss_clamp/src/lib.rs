@@ -10,6 +10,7 @@ pub mod api;
 mod clamp;
 pub mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 mod sizes;
@@ -35,6 +36,7 @@ pub static MODULE: Module = Module {
         "tcp-mss-clamping-ip6-out",
     ],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

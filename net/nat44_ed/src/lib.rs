@@ -26,6 +26,7 @@ pub mod config;
 mod control;
 pub mod decide;
 pub mod error;
+mod lines;
 pub mod node;
 pub mod owner;
 mod packet;
@@ -59,6 +60,7 @@ pub static MODULE: Module = Module {
     features: &["nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-classify", "nat44-ed-in2out-output"],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

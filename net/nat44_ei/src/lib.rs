@@ -29,6 +29,7 @@ mod control;
 mod error;
 pub mod ha_wire;
 mod keeping;
+mod lines;
 pub mod node;
 pub mod ports;
 mod running;
@@ -55,6 +56,7 @@ pub static MODULE: Module = Module {
     features: &["nat44-ei-in2out", "nat44-ei-out2in", "nat44-ei-classify", "nat44-ei-in2out-output"],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

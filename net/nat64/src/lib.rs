@@ -17,6 +17,7 @@ mod cli;
 pub mod config;
 mod control;
 mod keeping;
+mod lines;
 pub mod node;
 mod running;
 pub mod sessions;
@@ -41,6 +42,7 @@ pub static MODULE: Module = Module {
     features: &["nat64-in2out", "nat64-out2in"],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

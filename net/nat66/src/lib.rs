@@ -9,6 +9,7 @@ pub mod api;
 mod cli;
 mod config;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 mod translate;
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["nat66-in2out", "nat66-out2in"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

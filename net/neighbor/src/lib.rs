@@ -15,6 +15,7 @@ mod control;
 pub mod counters;
 mod error;
 mod families;
+mod lines;
 pub mod message;
 pub mod node;
 pub mod process;
@@ -43,6 +44,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     capacity,
     running: running::running,
+    lines: lines::LINES,
     api: &[&api::API],
     ..Module::NONE
 };

@@ -7,6 +7,7 @@
 pub mod api;
 mod cli;
 mod control;
+mod lines;
 pub mod node;
 pub mod prefixes;
 mod running;
@@ -26,6 +27,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["npt66-input", "npt66-output"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -11,6 +11,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 mod node;
 mod process;
 mod running;
@@ -50,6 +51,7 @@ pub static MODULE: Module = Module {
     api: &[&api::IP],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -12,6 +12,7 @@ mod control;
 pub mod data;
 mod error;
 mod interface;
+mod lines;
 mod node;
 mod receive;
 mod running;
@@ -42,6 +43,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["pg-input-mac-filter"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -6,6 +6,7 @@
 pub mod api;
 mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 
@@ -23,6 +24,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -9,6 +9,7 @@ mod apply;
 mod cli;
 mod config;
 mod control;
+mod lines;
 pub mod node;
 mod rule;
 mod running;
@@ -29,6 +30,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["pnat-input", "pnat-output"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

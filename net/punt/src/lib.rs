@@ -13,6 +13,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 mod node;
 mod process;
 mod reasons;
@@ -66,6 +67,7 @@ pub static MODULE: Module = Module {
     api: &[&api::PUNT, &api::IP],
     sections: &[SECTION],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -8,6 +8,7 @@ pub mod api;
 mod cli;
 mod control;
 mod error;
+mod lines;
 mod node;
 mod ranges;
 mod running;
@@ -30,6 +31,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["ip4-source-and-port-range-check-rx", "ip4-source-and-port-range-check-tx"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -23,6 +23,7 @@ pub mod family;
 mod hash;
 mod join;
 pub mod l4;
+mod lines;
 mod moving;
 pub mod node;
 mod overlap;
@@ -53,6 +54,7 @@ pub static MODULE: Module = Module {
     api: &[&api::IP],
     capacity,
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

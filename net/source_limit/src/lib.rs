@@ -11,6 +11,7 @@ pub mod cli;
 mod control;
 pub mod hosts;
 mod limits;
+mod lines;
 pub mod node;
 mod running;
 
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     features: &["ip4-source-limit", "ip6-source-limit"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

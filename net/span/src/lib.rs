@@ -8,6 +8,7 @@
 pub mod api;
 mod cli;
 mod control;
+mod lines;
 pub mod node;
 mod running;
 mod table;
@@ -28,6 +29,7 @@ pub static MODULE: Module = Module {
     api: &[&api::API],
     features: &["span-input", "span-output"],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

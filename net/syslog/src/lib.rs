@@ -8,6 +8,7 @@
 pub mod api;
 pub mod cli;
 mod control;
+mod lines;
 mod message;
 mod running;
 
@@ -26,6 +27,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -10,6 +10,7 @@ pub mod api;
 pub mod cli;
 mod control;
 mod error;
+mod lines;
 pub mod node;
 mod running;
 mod tables;
@@ -39,6 +40,7 @@ pub static MODULE: Module = Module {
         "ip6-tx-urpf-strict",
     ],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

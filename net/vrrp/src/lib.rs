@@ -13,6 +13,7 @@ mod cli;
 mod config;
 mod control;
 mod error;
+mod lines;
 mod machine;
 pub mod node;
 mod packet;
@@ -46,6 +47,7 @@ pub static MODULE: Module = Module {
     commands: cli::COMMANDS,
     api: &[&api::API],
     running: running::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

@@ -17,11 +17,12 @@ pub static COMMANDS: &[Command] = &[
     Command::new("clear logging", "Forget the messages of the log", clear).examples(&["clear logging"]),
     Command::new(
         "set logging class <class:word> [level <level:log-level>] [syslog-level <syslog-level:log-level>] \
-         [rate-limit <rate-limit:u64>]",
+         [rate-limit <rate-limit:u64>] [reset]",
         "Set what the log keeps of one class of messages",
         set_class,
     )
-    .examples(&["set logging class interface level debug", "set logging class cli rate-limit 10"]),
+    .examples(&["set logging class interface level debug", "set logging class cli rate-limit 10"])
+    .doc("With `reset` the class is what the start-up file says, but for what is said behind the class."),
     Command::new(
         "test log <level:log-level> <class:word> <subclass:word> <text:rest>",
         "Write a message to the log",
@@ -110,6 +111,9 @@ fn set_class(control: &Control, args: &Args) -> Result<Output, CliError> {
     let name: String = args.get("class")?;
     let of = |argument| args.text(argument).and_then(Level::named);
     let limit = args.opt::<u64>("rate-limit")?;
+    if args.has("reset") {
+        control.get::<Shelf>()?.0.reset_class(&name);
+    }
     control.get::<Shelf>()?.0.set_class(&name, |class| {
         class.level = of("level").or(class.level);
         class.syslog = of("syslog-level").or(class.syslog);

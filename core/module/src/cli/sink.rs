@@ -12,6 +12,15 @@ use super::Form;
 #[error("interrupted")]
 pub struct Gone;
 
+/// Who reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Client {
+    /// The number of its session, if it stays for more than one command.
+    pub session: Option<u32>,
+    /// The user it belongs to, as far as the system knows, or where it is; empty for the router itself.
+    pub user: String,
+}
+
 /// The reading end of a [`Sink`]; the CLI's sessions implement it.
 pub trait Reader {
     /// Takes text to be shown. Fails once the client has left or does not read.
@@ -35,6 +44,10 @@ pub trait Reader {
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the client has left or has interrupted the command.
     fn is_gone(&self) -> bool;
+    /// Who it is. The router itself unless told otherwise.
+    fn client(&self) -> Client {
+        Client::default()
+    }
 }
 
 /// Prints to the client of a running command.
@@ -84,6 +97,11 @@ impl Sink {
     /// Whether the client has left or has interrupted the command.
     pub fn is_gone(&self) -> bool {
         self.0.is_gone()
+    }
+
+    /// Who the client is.
+    pub fn client(&self) -> Client {
+        self.0.client()
     }
 
     /// Waits until the client leaves or interrupts the command; race it against the work.

@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn flags_say_what_the_client_is() {
         let sessions = Sessions::default();
-        let local = sessions.open(26, "local".into());
-        let far = sessions.open(27, "192.0.2.1:5002".into());
+        let local = sessions.open(26, "local".into(), "root".into());
+        let far = sessions.open(27, "192.0.2.1:5002".into(), "192.0.2.1:5002".into());
         local.style.set(Style::Program);
         far.style.set(Style::Screen);
         let views = Views(sessions.list().iter().map(|session| View::new(session)).collect());

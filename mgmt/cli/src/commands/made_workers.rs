@@ -33,6 +33,11 @@ impl MadeWorkers {
         }
     }
 
+    /// The newest of those that were made on this processor, or anywhere.
+    pub fn newest(&self, cpu: Option<usize>) -> Option<usize> {
+        self.0.borrow().made.iter().rev().find(|(_, of)| *of == cpu).map(|(worker, _)| *worker)
+    }
+
     fn lines(&self) -> Vec<String> {
         let said = self.0.borrow();
         let create = |cpu: Option<usize>| match cpu {

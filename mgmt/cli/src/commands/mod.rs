@@ -19,6 +19,7 @@ mod features;
 mod frames;
 mod graph;
 mod graph_node;
+mod lines;
 mod made_workers;
 mod memory;
 mod memory_left;
@@ -60,6 +61,7 @@ pub static MODULE: Module = Module {
     api: &[&api::VLIB, &api::VPE, &api::TRACEDUMP, &api::BPF, &api::GRAPH],
     capacity: capacity::rows,
     running: made_workers::running,
+    lines: lines::LINES,
     ..Module::NONE
 };
 

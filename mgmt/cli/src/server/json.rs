@@ -18,6 +18,9 @@
 //! < {"id":2,"start":3,"candidates":[{"text":"interface","help":"...","hint":false}]}
 //! > {"id":3,"help":"show"}
 //! < {"id":3,"ok":true,"text":"..."}
+//! > {"id":5,"session":true}                                 more than one command comes: what belongs to a session is kept
+//! < {"id":5,"ok":true}
+//! < {"notice":"text"}                                       to such a client, before the answer to its next request
 //! > {"interrupt":true}                                      while a command runs; has no answer
 //! ```
 //!
@@ -28,7 +31,7 @@ use std::task::{Context, Poll};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shoal_module::cli::{Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
 
 use super::Desk;
 use super::link::{Interrupts, Link, MAX_LINE};
@@ -46,6 +49,7 @@ struct Request {
     cursor: Option<usize>,
     help: Option<String>,
     interrupt: bool,
+    session: bool,
 }
 
 /// Serves one client until it leaves.
@@ -80,6 +84,9 @@ async fn run(desk: &Desk, link: &Rc<Link>) -> Result<(), Gone> {
 /// Answers one request; true if the client wants to leave.
 async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, Gone> {
     let Request { id, .. } = request;
+    while let Some(message) = link.session.message() {
+        send(link, &json!({"notice": message})).await?;
+    }
     if let Some(line) = request.execute {
         return execute(desk, link, &id, &line, request.json).await;
     }
@@ -94,10 +101,13 @@ async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, 
         json!({"id": id, "ok": reply.is_ok(), "text": reply.text()})
     } else if request.shoal.is_some() {
         json!({"shoal": 1, "version": env!("CARGO_PKG_VERSION"), "prompt": desk.settings.prompt})
+    } else if request.session {
+        link.session.stays.set(true);
+        json!({"id": id, "ok": true})
     } else if request.interrupt {
         return Ok(false);
     } else {
-        failure(&id, "a request has one of: execute, batch, complete, help, interrupt")
+        failure(&id, "a request has one of: execute, batch, complete, help, session, interrupt")
     };
     send(link, &reply).await?;
     Ok(false)
@@ -239,5 +249,9 @@ impl Reader for Stream {
 
     fn is_gone(&self) -> bool {
         self.link.is_gone()
+    }
+
+    fn client(&self) -> Client {
+        self.link.session.client()
     }
 }

@@ -66,7 +66,7 @@ pub struct Link {
 
 impl Link {
     pub fn new(stream: Stream, deadline: Duration, sessions: &Sessions) -> Self {
-        let session = sessions.open(stream.number(), stream.peer());
+        let session = sessions.open(stream.number(), stream.peer(), stream.user());
         Self {
             stream,
             session,

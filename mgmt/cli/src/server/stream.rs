@@ -9,7 +9,7 @@ use async_io::Async;
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, User, geteuid};
 
 use super::seats::Whose;
 
@@ -51,6 +51,14 @@ impl Stream {
             Ok(peer) if peer.uid() == 0 || peer.uid() == geteuid().as_raw() => Whose::Owner,
             _ => Whose::Other,
         }
+    }
+
+    /// The user at the other end, as the system knows it, or where that is.
+    pub fn user(&self) -> String {
+        let Stream::Unix(stream) = self else { return self.peer() };
+        let Ok(peer) = getsockopt(stream.get_ref(), PeerCredentials) else { return self.peer() };
+        let named = User::from_uid(Uid::from_raw(peer.uid())).ok().flatten();
+        named.map_or_else(|| format!("uid {}", peer.uid()), |user| user.name)
     }
 
     /// Its file descriptor's number.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use shoal_module::cli::{Form, Gone, Reader, Sink};
+use futures_lite::future::or;
+use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
 
 use super::Desk;
 use super::edit::{Editor, Typed};
@@ -107,7 +108,31 @@ impl Terminal<'_> {
             }
             _ => {}
         }
-        Ok(self.link.input().await)
+        let session = &self.link.session;
+        let has_input = async { Some(self.link.input().await) };
+        let is_told = async {
+            session.told().await;
+            None
+        };
+        if let Some(has_input) = or(has_input, is_told).await {
+            return Ok(has_input);
+        }
+        self.notices()?;
+        // The caller asks again.
+        Ok(true)
+    }
+
+    /// Shows what the router has to say to all, and again what is being typed.
+    fn notices(&self) -> Result<(), Gone> {
+        let mut text = String::new();
+        while let Some(message) = self.link.session.message() {
+            text.push_str("\r\n% ");
+            text.push_str(&message.trim_end().replace('\n', "\r\n% "));
+        }
+        text.push_str("\r\n");
+        text.push_str(&self.desk.settings.prompt);
+        text.push_str(&self.editor.text());
+        self.link.push(text.as_bytes())
     }
 
     /// Runs what is left at the end of the input.
@@ -143,6 +168,7 @@ impl Terminal<'_> {
 
     fn interactive(&mut self, style: Style) -> Result<(), Gone> {
         self.is(style);
+        self.link.session.stays.set(true);
         let banner = self.desk.settings.banner.replace('\n', "\r\n");
         self.link.push(banner.as_bytes())?;
         self.prompt()
@@ -323,6 +349,10 @@ impl Reader for Printer {
 
     fn is_gone(&self) -> bool {
         self.link.is_gone()
+    }
+
+    fn client(&self) -> Client {
+        self.link.session.client()
     }
 }
 

@@ -120,12 +120,21 @@ impl Dhcp {
         if !(3..=130).contains(&duid.len()) {
             return Err(DhcpError::Duid(duid.len()));
         }
-        *self.clients6.duid.borrow_mut() = Some(duid.to_vec());
+        self.begin_with(Some(duid.to_vec()));
+        Ok(())
+    }
+
+    /// Lets it follow from the link-layer address of an interface. Clients that have something begin again.
+    pub fn derive_duid(&self) {
+        self.begin_with(None);
+    }
+
+    fn begin_with(&self, duid: Option<Vec<u8>>) {
+        *self.clients6.duid.borrow_mut() = duid;
         let keys: Vec<Key6> = self.clients6.all.borrow().keys().copied().collect();
         for key in keys {
             self.restart6(key);
         }
-        Ok(())
     }
 
     fn restart6(&self, key: Key6) {

@@ -19,11 +19,12 @@ pub(super) const SET_MODE: Command = Command::new(
 .doc("`adaptive`, the default, polls while packets come and sleeps when they stay away.");
 
 pub(super) const SET_PLACEMENT: Command = Command::new(
-    "set interface rx-placement <interface> [queue <queue:u32>] {worker <worker:u32> | main}",
+    "set interface rx-placement <interface> [queue <queue:u32>] {worker <worker:u32> | main | auto}",
     "Move a receive queue to another thread while packets flow",
     set_placement,
 )
-.examples(&["set interface rx-placement local0 main", "set int rx-placement local0 queue 1 worker 0"]);
+.examples(&["set interface rx-placement local0 main", "set int rx-placement local0 queue 1 worker 0"])
+.doc("`auto`: the queue stays where it is, and is not held there any more.");
 
 pub(super) const SET_TX: Command = Command::new(
     "set interface tx-queue <interface> queue <queue:u32> threads <threads:thread-list>",
@@ -65,6 +66,10 @@ fn set_mode(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn set_placement(control: &Control, args: &Args) -> Result<Output, CliError> {
     let interfaces = control.get::<Interfaces>()?;
     let interface: InterfaceArg = args.get("interface")?;
+    if args.has("auto") {
+        interfaces.forget_placement(interface.0, args.or("queue", 0)?)?;
+        return Ok(Output::none());
+    }
     let thread = match args.opt::<u32>("worker")? {
         Some(worker) => thread_of(interfaces.graph(), worker)?,
         None => 0,

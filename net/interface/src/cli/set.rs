@@ -10,7 +10,7 @@ pub(super) const STATE: Command =
         .examples(&["set interface state local0 up", "set int state local0 down"]);
 
 pub(super) const MTU: Command = Command::new(
-    "set interface mtu [packet | ip4 | ip6 | mpls] <mtu:u32> <interface>",
+    "set interface mtu {default | [packet | ip4 | ip6 | mpls] <mtu:u32>} <interface>",
     "Set the largest packet an interface carries, of one protocol or of all",
     mtu,
 )
@@ -46,8 +46,9 @@ pub(super) const RENUMBER: Command = Command::new(
 .doc("`loop0` becomes `loop7`. The interface's nodes in the graph keep their names.");
 
 pub(super) const TAG: Command =
-    Command::new("set interface tag <interface> <tag:word>", "Note a word on an interface", tag)
-        .examples(&["set interface tag local0 uplink"]);
+    Command::new("set interface tag <interface> [<tag:word>]", "Note a word on an interface", tag)
+        .examples(&["set interface tag local0 uplink", "set interface tag local0"])
+        .doc("Without a word there is none any more.");
 
 pub(super) const CLEAR_INTERFACES: Command =
     Command::new("clear interfaces", "Set the counters of all interfaces to zero", clear_all)
@@ -70,6 +71,10 @@ fn state(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn mtu(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("default") {
+        control.get::<Interfaces>()?.forget_mtu(index(args)?)?;
+        return Ok(Output::none());
+    }
     let layer = match () {
         () if args.has("ip4") => MtuLayer::Ip4,
         () if args.has("ip6") => MtuLayer::Ip6,
@@ -102,7 +107,7 @@ fn renumber(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn tag(control: &Control, args: &Args) -> Result<Output, CliError> {
-    control.get::<Interfaces>()?.set_tag(index(args)?, &args.get::<String>("tag")?)?;
+    control.get::<Interfaces>()?.set_tag(index(args)?, args.text("tag").unwrap_or_default())?;
     Ok(Output::none())
 }
 

@@ -196,7 +196,8 @@ impl Interfaces {
     pub fn set_mac(&self, index: SwIfIndex, mac: MacAddress) -> Result<(), InterfaceError> {
         let index = self.port_of(index);
         let (name, device) = self.device(index)?;
-        if mac.is_multicast() || mac.is_zero() {
+        // `local0' has none at first, and may have none again.
+        if mac.is_multicast() || mac.is_zero() && index != SwIfIndex(0) {
             let why = format!("{mac} is not the address of one station");
             return Err(InterfaceError::NotPossible(name, why));
         }

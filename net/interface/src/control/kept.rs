@@ -121,6 +121,26 @@ impl Interfaces {
         let _ = self.keep(index, |kept| kept.placed.insert(number, thread));
     }
 
+    /// An interface has the MTU that it came with, or that its device has taken since, and no other was asked for.
+    ///
+    /// # Errors
+    /// As [`Interfaces::set_mtu`].
+    pub fn forget_mtu(&self, index: SwIfIndex) -> Result<(), InterfaceError> {
+        let usual = self.keep(index, |kept| kept.usual_mtu)?;
+        self.set_mtu(index, MtuLayer::L3, usual.into())?;
+        self.keep(index, |kept| kept.mtu = None)
+    }
+
+    /// A queue may be anywhere.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn forget_placement(&self, index: SwIfIndex, number: u32) -> Result<(), InterfaceError> {
+        self.keep(index, |kept| {
+            kept.placed.remove(&number);
+        })
+    }
+
     /// Enables or disables a feature of an arc on an interface because somebody named it.
     ///
     /// # Errors

@@ -262,6 +262,16 @@ impl Ip6 {
         self.apply(interface, &old, Ip6Info { explicit: on, chosen, ..old.clone() })
     }
 
+    /// IPv6 runs on an interface only while it has an address; those that it has stay.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn leave_to_addresses(&self, interface: SwIfIndex) -> Result<(), AddressError> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, Ip6Info { explicit: false, ..old.clone() })
+    }
+
     /// Sets an interface's link-local address.
     ///
     /// # Errors
@@ -273,6 +283,16 @@ impl Ip6 {
         }
         let old = self.on(interface);
         self.apply(interface, &old, Ip6Info { chosen: Some(address), ..old.clone() })
+    }
+
+    /// Makes an interface's link-local address of its MAC address, as if none had been chosen.
+    ///
+    /// # Errors
+    /// There is no such interface, or a table is full.
+    pub fn derive_link_local(&self, interface: SwIfIndex) -> Result<(), AddressError> {
+        self.interfaces.data(interface)?;
+        let old = self.on(interface);
+        self.apply(interface, &old, Ip6Info { chosen: None, ..old.clone() })
     }
 
     /// Packets of this router to a link-local address go to the neighbour who has it.

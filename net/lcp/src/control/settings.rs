@@ -65,6 +65,18 @@ impl Lcp {
         Ok(())
     }
 
+    /// Lets packets of an OSI protocol pass no more.
+    pub fn disable_osi(&self, protocol: u8) {
+        let had = self.osi.has(protocol);
+        self.osi.remove(protocol);
+        if had
+            && self.osi_protocols().is_empty()
+            && let Some(ethernet) = self.control.upgrade().and_then(|control| control.get::<Ethernet>().ok())
+        {
+            ethernet.take_back(LONG_LLC, crate::MODULE.name);
+        }
+    }
+
     /// OSI protocols that pass.
     pub fn osi_protocols(&self) -> Vec<u8> {
         (0..=u8::MAX).filter(|protocol| self.osi.has(*protocol)).collect()
@@ -87,6 +99,15 @@ impl Lcp {
         }
         self.types.borrow_mut().insert(kind);
         Ok(())
+    }
+
+    /// Lets frames of a type pass no more.
+    pub fn disable_type(&self, kind: EtherType) {
+        if self.types.borrow_mut().remove(&kind)
+            && let Some(ethernet) = self.control.upgrade().and_then(|control| control.get::<Ethernet>().ok())
+        {
+            ethernet.take_back(kind, crate::MODULE.name);
+        }
     }
 
     /// Types of frames that pass besides IP and ARP.

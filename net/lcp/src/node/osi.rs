@@ -27,6 +27,12 @@ impl Protocols {
         }
     }
 
+    pub(crate) fn remove(&self, protocol: u8) {
+        if let Some(word) = self.0.get(usize::from(protocol / 64)) {
+            word.fetch_and(!(1 << (protocol % 64)), Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn has(&self, protocol: u8) -> bool {
         let word = self.0.get(usize::from(protocol / 64)).map_or(0, |word| word.load(Ordering::Relaxed));
         word >> (protocol % 64) & 1 != 0

@@ -65,11 +65,11 @@ pub(super) const IPFIX: Command = Command::new(
 .doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left.");
 
 pub(super) const LIMIT: Command = Command::new(
-    "set nat44 session limit <limit:u32> [vrf <vrf:u32>]",
+    "set nat44 session limit {off | <limit:u32>} [vrf <vrf:u32>]",
     "Limit the sessions of a VRF's hosts",
     limit,
 )
-.examples(&["set nat44 session limit 1000"])
+.examples(&["set nat44 session limit 1000", "set nat44 session limit off vrf 7"])
 .doc("Each worker counts for itself. Sessions that are there stay.");
 
 pub(super) const MSS: Command = Command::new(
@@ -168,6 +168,10 @@ fn timeout(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn limit(control: &Control, args: &Args) -> Result<Output, CliError> {
+    if args.has("off") {
+        nat(control)?.forget_limit(args.or("vrf", 0)?).map_err(refused)?;
+        return Ok(Output::none());
+    }
     nat(control)?.set_limit(args.or("vrf", 0)?, args.get("limit")?).map_err(refused)?;
     Ok(Output::none())
 }

@@ -201,6 +201,17 @@ impl Nat44 {
         Ok(())
     }
 
+    /// A VRF has no limit of its own.
+    ///
+    /// # Errors
+    /// NAT is off.
+    pub fn forget_limit(&self, vrf: u32) -> Result<(), NatError> {
+        self.on()?;
+        self.state.borrow_mut().limits.remove(&vrf);
+        self.publish();
+        Ok(())
+    }
+
     /// Limits of VRFs.
     pub fn limits(&self) -> Vec<(u32, u32)> {
         self.state.borrow().limits.iter().map(|(vrf, limit)| (*vrf, *limit)).collect()

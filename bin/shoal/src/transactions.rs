@@ -1,0 +1,272 @@
+//! Every line of a configuration has one form, and what a form says of taking a line back is true: proved by doing it.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use shoal_commit::{Back, Engine, Failure, Fault};
+use shoal_module::Control;
+use shoal_testkit::{Rng, Router};
+
+use crate::running::{router, shown};
+use crate::saved::LINES;
+
+/// Runs what takes its time.
+fn wait<T: 'static>(control: &Rc<Control>, work: impl Future<Output = T> + 'static) -> T {
+    let processes = control.processes().unwrap();
+    let result = Rc::new(RefCell::new(None));
+    let to = Rc::clone(&result);
+    processes.spawn_unlisted(async move {
+        let value = work.await;
+        *to.borrow_mut() = Some(value);
+    });
+    while result.borrow().is_none() {
+        if !processes.run_until_idle() {
+            std::thread::yield_now();
+        }
+    }
+    result.take().unwrap()
+}
+
+fn engine(router: &Router) -> Engine {
+    Engine::of_modules(router.control()).unwrap()
+}
+
+/// Leads a router to a configuration.
+fn lead(router: &mut Router, engine: &Engine, text: &str, fault: Fault) -> Result<usize, Failure> {
+    let (control, engine, text) = (Rc::clone(router.control()), engine.clone(), text.to_owned());
+    let done = wait(&control, async move { engine.lead_to(&text, fault).await });
+    done.map(|done| done.steps)
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Lines that only one of two texts has.
+fn apart(one: &str, other: &str) -> Vec<String> {
+    let (a, b) = (lines(one), lines(other));
+    let mut all: Vec<String> =
+        a.iter().filter(|line| !b.contains(line)).map(|line| format!("-{line}")).collect();
+    all.extend(b.iter().filter(|line| !a.contains(line)).map(|line| format!("+{line}")));
+    all
+}
+
+/// Lines of forms that [`LINES`] leaves out.
+const MORE: &[&str] = &[
+    "set interface mtu ip4 1300 loop0",
+    "set interface mac address local0 02:fe:00:00:00:42",
+    "ip6 nd loop0 prefix 2001:db8:9::/64 3600 1800 off-link",
+    "igmp ssm-range del 232.0.0.0/8",
+    "lb conf ip6-src-address 2001:db8::77",
+    "create memif socket id 9 filename /tmp/shoal-transactions-9.sock",
+    "set interface ip address loop0 10.0.7.1/24",
+    "set interface ip address loop0 10.0.8.1/24",
+];
+
+/// Forms whose lines need devices, other modules or a daemon. `tests/netns/61-transactions.sh` commits those of devices and takes
+/// them back.
+const ELSEWHERE: &[&str] = &[
+    "create host-interface",
+    "create interface af_xdp",
+    "create interface memif",
+    "create tap",
+    "create vhost-user",
+    "delete worker",
+    "disable ip6 interface",
+    "dslite set b4-tunnel-endpoint-address",
+    "fpm listen",
+    "lcp create",
+    "set interface rx-mode",
+    "set interface rx-placement",
+    "set interface tx-queue",
+    "set ip6 dad autoremove",
+    "set logging",
+    "set metrics",
+    "set tap offload",
+];
+
+#[test]
+fn every_line_has_one_form_that_says_where_it_stands() {
+    let mut router = router();
+    let engine = engine(&router);
+    let (mut wrong, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for line in LINES.iter().chain(MORE) {
+        router.cli(line).unwrap_or_else(|e| panic!("`{line}': {e}"));
+        let (text, mut phase) = (shown(&mut router), "");
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("# ") {
+                phase = name;
+                continue;
+            }
+            match engine.kinds().number_of(router.control(), line) {
+                Ok(number) => {
+                    let (_, kind) = engine.kinds().kind(number).unwrap();
+                    if kind.phase.name() != phase {
+                        wrong
+                            .insert(format!("`{line}' stands in {phase}, its form in {}", kind.phase.name()));
+                    }
+                    seen.insert(number);
+                }
+                Err(error) => drop(wrong.insert(error.to_string())),
+            }
+        }
+    }
+    for number in 0..engine.kinds().len() {
+        let (module, kind) = engine.kinds().kind(number).unwrap();
+        let elsewhere = ELSEWHERE.iter().any(|words| kind.syntax.starts_with(words));
+        if seen.contains(&number) == elsewhere {
+            let what = if elsewhere {
+                "is tried here, and listed as one that is not"
+            } else {
+                "is tried by no line"
+            };
+            wrong.insert(format!("{module}: `{}' {what}", kind.syntax));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn what_each_line_does_is_taken_back_and_done_again() {
+    let mut router = router();
+    let engine = engine(&router);
+    let (mut wrong, mut before) = (Vec::new(), shown(&mut router));
+    for line in LINES.iter().chain(MORE) {
+        router.cli(line).unwrap();
+        let after = shown(&mut router);
+        for to in [&before, &after] {
+            if let Err(error) = lead(&mut router, &engine, to, Fault::None) {
+                wrong.push(format!("`{line}': {error}"));
+                continue;
+            }
+            let rest = apart(to, &shown(&mut router));
+            if !rest.is_empty() {
+                wrong.push(format!("`{line}': {rest:#?}"));
+            }
+        }
+        before = shown(&mut router);
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Goes to a configuration with some lines of another one, and with all that these need; what it is, or nothing if the router
+/// did not take it. Then it is where it was.
+fn go_to_some_of(rng: &mut Rng, router: &mut Router, engine: &Engine, full: &str) -> Option<String> {
+    let mut lines: Vec<&str> = full.lines().filter(|_| rng.below(30) > 0).collect();
+    loop {
+        let (before, text) = (shown(router), lines.join("\n") + "\n");
+        match lead(router, engine, &text, Fault::None) {
+            // A line may bring another one along: what the router shows is what it is.
+            Ok(_) => return Some(shown(router)),
+            Err(Failure::Refused(errors)) => {
+                let named: BTreeSet<&str> =
+                    errors.iter().filter_map(|error| error.strip_prefix('`')?.split('\'').next()).collect();
+                let count = lines.len();
+                lines.retain(|line| !named.contains(line));
+                assert!(lines.len() < count, "{errors:?}");
+            }
+            Err(Failure::Step { back, line, why }) => {
+                assert_eq!(back, Back::Whole, "`{line}': {why}");
+                assert!(apart(&before, &shown(router)).is_empty(), "`{line}': {why}");
+                return None;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+/// Faults of one commit: one for each of its steps, or for each second or third of a longer one.
+const MOST_FAULTS: usize = 40;
+/// Configurations that are gone to.
+const CASES: usize = 10;
+
+#[test]
+fn a_commit_that_fails_at_any_step_ends_where_it_began() {
+    let mut router = router();
+    let engine = engine(&router);
+    for line in LINES {
+        router.cli(line).unwrap();
+    }
+    let full = shown(&mut router);
+    let mut rng = Rng::new(Rng::seed(20));
+    let (mut faults, mut refused, mut steps_of_all) = (0, 0, 0);
+    let mut case = 0;
+    while case < CASES {
+        let from = shown(&mut router);
+        let Some(wanted) = go_to_some_of(&mut rng, &mut router, &engine, &full) else {
+            refused += 1;
+            continue;
+        };
+        case += 1;
+        let there = |router: &mut Router, to: &str| {
+            let steps = lead(router, &engine, to, Fault::None).unwrap_or_else(|e| panic!("case {case}: {e}"));
+            let rest = apart(to, &shown(router));
+            assert!(rest.is_empty(), "case {case}: {rest:#?}");
+            steps
+        };
+        // Back, and there: the same. Then with faults, from both ends.
+        there(&mut router, &from);
+        there(&mut router, &wanted);
+        let ends = [(&wanted, &from), (&from, &wanted)];
+        for (here, to) in ends {
+            let steps = there(&mut router, to);
+            there(&mut router, here);
+            for step in (0..steps).step_by(steps.div_ceil(MOST_FAULTS).max(1)) {
+                match lead(&mut router, &engine, to, Fault::At(step)) {
+                    Err(Failure::Step { back, line, .. }) => {
+                        assert_eq!(back, Back::Whole, "case {case}, step {step}, `{line}'");
+                        let rest = apart(here, &shown(&mut router));
+                        assert!(rest.is_empty(), "case {case}, step {step}, `{line}': {rest:#?}");
+                        faults += 1;
+                    }
+                    other => panic!("case {case}, step {step}: {other:?}"),
+                }
+            }
+            steps_of_all += there(&mut router, to);
+        }
+    }
+    println!(
+        "{faults} faults in {steps_of_all} steps of {CASES} commits there and back; {refused} not taken by the router"
+    );
+    assert!(faults > 100, "only {faults} faults");
+}
+
+/// Run with `cargo test --release -p shoal --bins -- --ignored --nocapture how_long`; what it prints is in the guide.
+#[test]
+#[ignore = "a measurement, for a quiet machine"]
+fn how_long_a_large_configuration_takes() {
+    let mut router = router();
+    router.cli("create loopback interface instance 0").unwrap();
+    router.cli("set interface ip address loop0 10.0.0.1/24").unwrap();
+    let route = |n: usize, hop: usize| {
+        format!("ip route add {}.{}.{}.0/24 via 10.0.0.{hop} loop0", 20 + n / 65_536, n / 256 % 256, n % 256)
+    };
+    for n in 0..10_000 {
+        router.cli(&route(n, 2)).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("changes.cli");
+    // A third of these changes are new routes, a third other paths, a third routes that go.
+    let changes = (0..1_000).map(|n| match n % 3 {
+        0 => route(10_000 + n, 3),
+        1 => route(n, 3),
+        _ => route(n, 2).replacen("add", "del", 1),
+    });
+    std::fs::write(&file, changes.collect::<Vec<_>>().join("\n")).unwrap();
+    let mut timed = |line: &str| {
+        let begun = std::time::Instant::now();
+        let answer = router.cli(line).unwrap();
+        let took = begun.elapsed();
+        println!("{line}: {took:.1?}: {}", answer.lines().last().unwrap_or_default());
+    };
+    timed("show running-config | count");
+    timed(&format!("configure load {}", file.display()));
+    for _ in 0..3 {
+        timed("compare");
+    }
+    timed("commit check");
+    timed("commit");
+}

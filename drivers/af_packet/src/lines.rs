@@ -1,0 +1,7 @@
+//! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
+
+use shoal_module::{LineKind, Phase};
+
+pub(crate) static LINES: &[LineKind] = &[
+    LineKind::item(Phase::Interfaces, "create host-interface name <name:word> [hw-addr <mac>] [num-rx-queues <rx:u32>] [num-tx-queues <tx:u32>] [mode ip] [qdisc-bypass-enable] [cksum-gso-disable] [v3]", "delete host-interface name <name>").key("name").makes("interface host-<name>").recreates("the interface"),
+];

@@ -1,0 +1,9 @@
+//! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
+
+use shoal_module::{LineKind, Phase};
+
+pub(crate) static LINES: &[LineKind] = &[LineKind::item(
+    Phase::Settings,
+    "set interface feature gso <interface> enable",
+    "set interface feature gso <interface> disable",
+)];

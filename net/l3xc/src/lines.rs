@@ -1,0 +1,7 @@
+//! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
+
+use shoal_module::{LineKind, Phase};
+
+pub(crate) static LINES: &[LineKind] =
+    &[LineKind::item(Phase::Policies, "l3xc add <interface> {ip4 | ip6} <paths:rest>", "add -> del")
+        .key("interface ip4 ip6")];

@@ -1,0 +1,10 @@
+//! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
+
+use shoal_module::{LineKind, Phase};
+
+pub(crate) static LINES: &[LineKind] = &[LineKind::item(
+    Phase::Policies,
+    "set npt66 binding interface <interface> internal <internal:ip6-prefix> external <external:ip6-prefix>",
+    "... del",
+)
+.key("interface")];
