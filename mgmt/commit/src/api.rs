@@ -214,7 +214,7 @@ impl Task for ShoalCommit {
             if !plan.errors.is_empty() {
                 return Err(CommitError::Check(plan.errors));
             }
-            let (changes, commands) = (plan.effects.len(), plan.steps.len());
+            let (changes, commands) = (plan.effects.len(), plan.commands());
             Ok(Committed { changes, commands, ..Committed::default() })
         })))
     }

@@ -148,9 +148,9 @@ impl Engine {
             }
             let edit = Edit { kind: at.line.kind, was, now };
             if gives_name {
-                names.push(edit)
+                names.push(edit);
             } else {
-                come.push(edit)
+                come.push(edit);
             }
             pace.give_way().await;
         }

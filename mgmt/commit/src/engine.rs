@@ -23,8 +23,10 @@ pub enum Fault {
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
-    /// Steps that ran.
+    /// Steps, also those that only know how another one is undone.
     pub steps: usize,
+    /// Commands that ran.
+    pub commands: usize,
     /// Lines that came, went or changed.
     pub changes: usize,
 }
@@ -157,13 +159,16 @@ impl Engine {
             }
             pace.give_way().await;
         }
-        let (mut done, mut now) =
-            (Done { steps: plan.steps.len(), changes: plan.effects.len() }, self.running().await?);
+        let (mut done, mut now) = (
+            Done { steps: plan.steps.len(), commands: plan.commands(), changes: plan.effects.len() },
+            self.running().await?,
+        );
         // Some things go with others: an interface that goes down forgets its neighbours. What both configurations have
         // is there afterwards.
         let lost: Vec<String> = lost(before, wanted, &now).into_iter().map(str::to_owned).collect();
         if !lost.is_empty() {
             done.steps += lost.len();
+            done.commands += lost.len();
             for (number, line) in lost.into_iter().enumerate() {
                 let result = if fault == Fault::At(plan.steps.len() + number) {
                     Err((line, "a fault for a test".to_owned()))

@@ -72,6 +72,13 @@ pub(crate) struct Plan {
     pub errors: Vec<String>,
 }
 
+impl Plan {
+    /// How many commands it runs.
+    pub fn commands(&self) -> usize {
+        self.steps.iter().filter(|step| !matches!(step.run, Run::Nothing)).count()
+    }
+}
+
 /// Plans the way from an old to a new configuration.
 pub(crate) async fn plan(
     kinds: &Kinds,

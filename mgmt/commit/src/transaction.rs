@@ -133,7 +133,7 @@ impl Commits {
         let after = Arc::new(after);
         let mut committed = Committed {
             changes: done.changes,
-            commands: done.steps,
+            commands: done.commands,
             confirm: how.confirm,
             drift,
             ..Committed::default()

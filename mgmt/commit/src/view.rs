@@ -188,7 +188,7 @@ pub(crate) struct Checked {
 
 impl Checked {
     pub fn new(plan: &Plan) -> Self {
-        Checked { changes: plan.effects.iter().map(Row::from).collect(), commands: plan.steps.len() }
+        Checked { changes: plan.effects.iter().map(Row::from).collect(), commands: plan.commands() }
     }
 }
 
