@@ -156,10 +156,8 @@ impl MacTable {
     /// The place of a key in a bucket, or one behind the last.
     #[inline(always)]
     fn way_of(bucket: &Bucket, key: Key) -> usize {
-        let [first, second, third] =
-            bucket.keys.each_ref().map(|there| there.load(Ordering::Acquire) == key.0);
-        let behind_first = 2 - usize::from(second) + usize::from(!second & !third);
-        if first { 0 } else { behind_first }
+        let keys = bucket.keys.iter().enumerate().rev();
+        keys.fold(WAYS, |way, (at, there)| if there.load(Ordering::Acquire) == key.0 { at } else { way })
     }
 
     #[cold]

@@ -52,6 +52,8 @@ fn way(path: &str) -> String {
 mod tests {
     use std::rc::Rc;
 
+    use shoal_module::Control;
+
     use super::*;
 
     #[test]
