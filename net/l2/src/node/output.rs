@@ -241,10 +241,7 @@ impl Directs for L2Output<false> {
 
     #[inline(always)]
     fn direct(&self, (rewrite, edge): Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge> {
-        if let Some(rewrite) = rewrite {
-            rewrite.apply(pkt)?;
-        }
-        Some(edge)
+        rewrite.map_or(Some(()), |rewrite| rewrite.apply(pkt)).map(|()| edge)
     }
 
     fn count(&self, _: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {
