@@ -1,6 +1,6 @@
-//! `docs-check`: what a reader expects is there, and nothing of the writer's machine is.
+//! `docs-check`: what a reader expects is there, in plain words, and nothing of the writer's machine is.
 
-use crate::{Outcome, Result, files};
+use crate::{Outcome, Result, files, words};
 use std::path::Path;
 
 /// Folders of people, in pieces so that this file passes its own check.
@@ -44,6 +44,10 @@ pub fn check() -> Result<Outcome> {
         }
         if Path::new(file).extension().is_some_and(|e| e == "md") {
             violations.extend(dead_links(file, &text, &all));
+            // References are generated from the program's own words.
+            if !file.starts_with("docs/reference/") {
+                violations.extend(words::violations(file, &text));
+            }
         }
     }
     if let (Some(table), Some(reasons)) = (files::read("Cargo.toml"), files::read("docs/dependencies.md")) {

@@ -10,6 +10,7 @@ mod plugin_header;
 mod sizes;
 mod test_files;
 mod unsafe_count;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ enum Task {
     },
     /// No file is longer than people can hold in their heads.
     Sizes,
-    /// Documents are there, and name no path of somebody's machine.
+    /// Documents are there, in plain words, and name no path of somebody's machine.
     DocsCheck,
     /// The C header of the plugin ABI is what its types say.
     PluginHeader {
