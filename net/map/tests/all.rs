@@ -370,9 +370,9 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
         "map params tcp-mss 1300\n",
         "map params traffic-class 32\n",
         "map add domain tag one ip4-pfx 198.18.0.0/24 ip6-pfx 2001:db8:f0::/48 ip6-src 2001:db8:ffff::1/128 \
-         ea-bits-len 12 psid-offset 6 psid-len 4 mtu 1500\n",
+         ea-bits-len 12 psid-offset 6 psid-len 4 mtu 1500 index 0\n",
         "map add rule index 2 psid 3 ip6-dst 2001:db8:f0:c30:0:c612:c:3\n",
-        "map del domain index 1\n",
+        " mtu 1500 index 2\n",
         "map interface pg0\n",
     ] {
         assert!(lines.contains(line), "{line} is not in {lines}");

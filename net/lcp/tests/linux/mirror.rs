@@ -193,11 +193,11 @@ fn packets_of_osi_protocols_pass_when_an_operator_says_so() {
     router.send(&phy, isis(PEER_MAC, 28));
     router.send(&phy, isis(PEER_MAC, 0x8870));
     assert!(sink.take().is_empty());
-    run(&router, "lcp osi-proto enable", "protocol=0xff").unwrap_err();
-    run(&router, "lcp osi-proto enable", "protocol=0x81").unwrap();
+    run(&router, "lcp osi-proto", "enable protocol=0xff").unwrap_err();
+    run(&router, "lcp osi-proto", "enable protocol=0x81").unwrap();
     router.send(&phy, isis(PEER_MAC, 28));
     assert!(sink.take().is_empty(), "another protocol passes");
-    run(&router, "lcp osi-proto enable", "protocol=0x83").unwrap();
+    run(&router, "lcp osi-proto", "enable protocol=0x83").unwrap();
     for kind in [28, 0x8870] {
         router.send(&phy, isis(PEER_MAC, kind));
         assert_eq!(sink.take(), [isis(PEER_MAC, kind)]);
@@ -221,8 +221,8 @@ fn frames_of_other_types_pass_when_an_operator_says_so() {
     router.generator().inject(host, lldp(phy.mac())).unwrap();
     router.run();
     assert!(sink.take().is_empty() && phy.received().is_empty(), "as in VPP");
-    run(&router, "lcp ethertype enable", "type=0x88cc").unwrap();
-    run(&router, "lcp ethertype enable", "type=35020").unwrap();
+    run(&router, "lcp ethertype", "enable type=0x88cc").unwrap();
+    run(&router, "lcp ethertype", "enable type=35020").unwrap();
     router.send(&phy, lldp(PEER_MAC));
     assert_eq!(sink.take(), [lldp(PEER_MAC)]);
     router.generator().inject(host, lldp(phy.mac())).unwrap();
@@ -230,7 +230,7 @@ fn frames_of_other_types_pass_when_an_operator_says_so() {
     assert_eq!(phy.received_one(), lldp(phy.mac()));
     assert_eq!(run(&router, "show lcp ethertype", "").unwrap().to_text(), "0x88cc\n");
     for own in ["0x0800", "0x0806", "0x86dd", "0x8100", "0x05dc"] {
-        run(&router, "lcp ethertype enable", &format!("type={own}")).unwrap_err();
+        run(&router, "lcp ethertype", &format!("enable type={own}")).unwrap_err();
     }
 }
 
