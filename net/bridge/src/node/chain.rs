@@ -55,9 +55,14 @@ impl Both {
     /// What is known of both.
     #[inline(always)]
     fn find(&self, macs: &MacTable) -> [u64; 2] {
-        let find = |key| macs.look_up(key).map_or(0, |found| found.entry.0);
-        [find(self.src), find(self.dst)]
+        [found(macs, self.src), found(macs, self.dst)]
     }
+}
+
+/// What is known of a station; 0 for nothing.
+#[inline(always)]
+fn found(macs: &MacTable, station: Key) -> u64 {
+    macs.look_up(station).map_or(0, |found| found.entry.0)
 }
 
 impl Seeks for Learn {
@@ -79,8 +84,7 @@ impl Seeks for Learn {
         *sought = sought.within(facts.data.domain());
     }
 
-    /// Asks memory for what each packet will look up when it comes, of a source that sends several in a row once. Then all
-    /// of it is near, and to look it up takes no longer than to keep what was found.
+    /// Asks memory for what is looked up later, of a source that sends several frames in a row once.
     #[inline(always)]
     fn begun(facts: Facts<'_>, all: &mut [Both]) {
         let macs = facts.learn.table.macs();
@@ -98,7 +102,16 @@ impl Seeks for Learn {
     fn advance(_: Facts<'_>, _: &mut [Both]) {}
 
     #[inline(always)]
-    fn finish(_: Facts<'_>, (): (), _: &mut [Both]) {}
+    fn finish(facts: Facts<'_>, (): (), all: &mut [Both]) {
+        let macs = facts.learn.table.macs();
+        let (mut src, mut entry) = (Key::default(), 0);
+        for both in all {
+            if both.src != src {
+                (src, entry) = (both.src, found(macs, both.src));
+            }
+            both.found = [entry, found(macs, both.dst)];
+        }
+    }
 
     #[inline(always)]
     fn look_up(facts: Facts<'_>, sought: &mut Both) {
@@ -124,6 +137,7 @@ impl Consults for Learn {
     ) -> Pass {
         let own = Both::of(pkt, 0).within(facts.data.domain());
         let [src, dst] = match known {
+            Known::Answer(both) if *both == own => both.found,
             Known::Other(both, ()) if *both == own && both.found != [0; 2] => both.found,
             _ => own.find(self.table.macs()),
         };
