@@ -1,5 +1,5 @@
-//! How fast a bridge domain learns: a million stations that nobody has heard yet each send one frame, between frames of
-//! stations that are known. None may be lost.
+//! How fast a bridge domain learns: a million stations that it does not know each send one frame, between frames of stations
+//! that it knows. None may be lost.
 
 use std::time::Instant;
 

@@ -24,10 +24,10 @@ pub static COMMANDS: &[Command] = &[
         "`workers` is a list such as `0-2,5`; workers are counted from 0, `show threads` lists them. `auto` takes all, \
          while they are more than the interface has receive queues. With `symmetrical` both directions of a flow go to \
          the same worker; `asymmetrical` is the default. Packets of tunnels (VXLAN, VXLAN-GPE, Geneve, GTP-U, GRE, IP \
-         in IP) are told apart by what is inside, unless `outer` is said. With `flow-label` the label of IPv6 packets \
+         in IP) are told apart by what is inside, unless `outer` is given. With `flow-label` the label of IPv6 packets \
          stands for their flow, if it is not zero. Fragments go by addresses and protocol, what is no IP by MAC \
          addresses. A worker that is ended leaves its flows to the others. Packets that find a ring full are counted \
-         as `error-drop: handoff ring full`. `default` forgets what was said of the interface. `set interface handoff pg0 workers 0-1` needs two workers.",
+         as `error-drop: handoff ring full`. `default` removes the settings of the interface. `set interface handoff pg0 workers 0-1` needs two workers.",
     ),
     Command::new(
         "set handoff default {auto | off}",

@@ -22,7 +22,7 @@ pub static COMMANDS: &[Command] = &[
         set_class,
     )
     .examples(&["set logging class interface level debug", "set logging class cli rate-limit 10"])
-    .doc("With `reset` the class is what the start-up file says, but for what is said behind the class."),
+    .doc("`reset` gives the class the settings of the start-up file, before the other settings of the command apply."),
     Command::new(
         "test log <level:log-level> <class:word> <subclass:word> <text:rest>",
         "Write a message to the log",
