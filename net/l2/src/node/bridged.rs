@@ -80,8 +80,8 @@ impl Directs for BridgedOutput {
         if !data.is_plain_output() {
             return None;
         }
-        if data.rewrite_out.is_some() {
-            data.rewrite_out.apply(pkt)?;
+        if let Some(rewrite) = data.rewrite_out.used() {
+            rewrite.apply(pkt)?;
         }
         Some(Edge(data.out_edge))
     }

@@ -145,8 +145,8 @@ impl<const END: bool> L2Output<END> {
         if filters && !self.path.data(pkt.tx(), guard).rewrite_in.carries_pushed(pkt.data()) {
             return Err(Error::EfpBefore);
         }
-        if data.rewrite_out.is_some() {
-            data.rewrite_out.apply(pkt).ok_or(Error::Rewrite)?;
+        if let Some(rewrite) = data.rewrite_out.used() {
+            rewrite.apply(pkt).ok_or(Error::Rewrite)?;
         }
         if filters && !self.takes(pkt, guard) {
             return Err(Error::EfpBehind);
