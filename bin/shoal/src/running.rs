@@ -9,14 +9,14 @@ use shoal_graph::process::Processes;
 use shoal_module::{Control, Module, ModuleList};
 use shoal_testkit::Router;
 
-/// Runs a line that may take its time.
-fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {
-    let (cli, processes) = (control.get::<Cli>().unwrap(), control.get::<Processes>().unwrap());
+/// Runs work that may take its time.
+pub(crate) fn wait<T: 'static>(control: &Rc<Control>, work: impl Future<Output = T> + 'static) -> T {
+    let processes = control.get::<Processes>().unwrap();
     let answer = Rc::new(RefCell::new(None));
-    let (to, with, text) = (Rc::clone(&answer), Rc::clone(control), line.to_owned());
+    let to = Rc::clone(&answer);
     processes.spawn_unlisted(async move {
-        let reply = cli.execute(&with, &text).await;
-        *to.borrow_mut() = Some(if reply.is_ok() { Ok(reply.text()) } else { Err(reply.text()) });
+        let value = work.await;
+        *to.borrow_mut() = Some(value);
     });
     while answer.borrow().is_none() {
         if !processes.run_until_idle() {
@@ -25,6 +25,13 @@ fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {
         }
     }
     answer.take().unwrap()
+}
+
+/// Runs a line.
+fn cli(control: &Rc<Control>, line: &str) -> Result<String, String> {
+    let (cli, with, text) = (control.get::<Cli>().unwrap(), Rc::clone(control), line.to_owned());
+    let reply = wait(control, async move { cli.execute(&with, &text).await });
+    if reply.is_ok() { Ok(reply.text()) } else { Err(reply.text()) }
 }
 
 /// All modules but those that need files, sockets or privileges.

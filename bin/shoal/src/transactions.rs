@@ -1,32 +1,13 @@
 //! Every line of a configuration has one form, and what a form says of taking a line back is true: proved by doing it.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use shoal_commit::{Back, Engine, Failure, Fault};
-use shoal_module::Control;
 use shoal_testkit::{Rng, Router};
 
-use crate::running::{router, shown};
+use crate::running::{router, shown, wait};
 use crate::saved::LINES;
-
-/// Runs what takes its time.
-fn wait<T: 'static>(control: &Rc<Control>, work: impl Future<Output = T> + 'static) -> T {
-    let processes = control.processes().unwrap();
-    let result = Rc::new(RefCell::new(None));
-    let to = Rc::clone(&result);
-    processes.spawn_unlisted(async move {
-        let value = work.await;
-        *to.borrow_mut() = Some(value);
-    });
-    while result.borrow().is_none() {
-        if !processes.run_until_idle() {
-            std::thread::yield_now();
-        }
-    }
-    result.take().unwrap()
-}
 
 fn engine(router: &Router) -> Engine {
     Engine::of_modules(router.control()).unwrap()
