@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use shoal_module::word;
+
 /// One word of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'a> {
@@ -55,6 +57,23 @@ pub fn next(line: &str, at: usize, commas: bool) -> Option<Token<'_>> {
         _ => {}
     }
     Some(plain(rest, start, word_end(rest, commas)))
+}
+
+/// All words of a line; one in quotes is one word.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(token) = next(line, at, false) {
+        at = token.span.end;
+        words.push(token.text.into_owned());
+    }
+    words
+}
+
+/// A word as it stands in a line: in quotes if it would be several, or none, without.
+pub fn in_line(text: &str) -> Cow<'_, str> {
+    let needs_quotes = text.is_empty() || text.contains([' ', '"', '\t']);
+    if needs_quotes { word(text) } else { Cow::Borrowed(text) }
 }
 
 /// Where the word at the beginning ends. Plain ASCII, which nearly everything is, is looked at byte by byte.
@@ -189,7 +208,7 @@ pub fn is_comment(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(line: &str, commas: bool) -> Vec<String> {
+    fn words_of(line: &str, commas: bool) -> Vec<String> {
         let mut at = 0;
         let mut words = Vec::new();
         while let Some(token) = next(line, at, commas) {
@@ -201,20 +220,20 @@ mod tests {
 
     #[test]
     fn braces_are_words_without_blanks_around_them() {
-        assert_eq!(words("plugin x {enable}", false), ["plugin", "x", "{", "enable", "}"]);
+        assert_eq!(words_of("plugin x {enable}", false), ["plugin", "x", "{", "enable", "}"]);
     }
 
     #[test]
     fn commas_are_words_only_where_the_syntax_has_them() {
-        assert_eq!(words("a, b", true), ["a", ",", "b"]);
-        assert_eq!(words("a, b", false), ["a,", "b"]);
+        assert_eq!(words_of("a, b", true), ["a", ",", "b"]);
+        assert_eq!(words_of("a, b", false), ["a,", "b"]);
     }
 
     #[test]
     fn quotes_hold_blanks_and_may_be_left_open() {
-        assert_eq!(words(r#"filter "tcp port 80" x"#, false), ["filter", "tcp port 80", "x"]);
-        assert_eq!(words(r#""a\"b" 'c"d'"#, false), ["a\"b", "c\"d"]);
-        assert_eq!(words("'open end", false), ["open end"]);
+        assert_eq!(words_of(r#"filter "tcp port 80" x"#, false), ["filter", "tcp port 80", "x"]);
+        assert_eq!(words_of(r#""a\"b" 'c"d'"#, false), ["a\"b", "c\"d"]);
+        assert_eq!(words_of("'open end", false), ["open end"]);
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub use complaint::Complaint;
 pub use complete::{Candidate, Completion};
 pub use forms::Forms;
 pub use grammar::SyntaxError;
+pub use lex::{in_line, words};
 pub use reply::Reply;
 pub use session::{Cli, FileRun};
 pub use sessions::{Session, Sessions};

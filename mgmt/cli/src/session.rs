@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink, Text};
-use shoal_module::{Control, word as word_in_quotes};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -157,11 +157,7 @@ impl Cli {
     /// It is no command.
     pub fn full_line(&self, control: &Control, line: &str) -> Result<String, Box<Complaint>> {
         if let Some(words) = self.in_full(control, line) {
-            let quoted = |word: &String| {
-                let plain = !word.contains([' ', '"', '\t']) && !word.is_empty();
-                if plain { word.clone() } else { word_in_quotes(word).into_owned() }
-            };
-            return Ok(words.iter().map(quoted).collect::<Vec<_>>().join(" "));
+            return Ok(words.iter().map(|word| lex::in_line(word)).collect::<Vec<_>>().join(" "));
         }
         self.table.parse(control, line, Check::Shape).map(|_| line.to_owned())
     }

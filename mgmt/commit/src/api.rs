@@ -210,12 +210,9 @@ impl Task for ShoalCommit {
             return Ok(ShoalCommitReply::of(commits.commit(owner, What::Candidate, how).await));
         }
         let looked = commits.look(&owner, &What::Candidate).await;
-        Ok(ShoalCommitReply::of(looked.and_then(|Looked { plan, .. }| {
-            if !plan.errors.is_empty() {
-                return Err(CommitError::Check(plan.errors));
-            }
+        Ok(ShoalCommitReply::of(looked.and_then(Looked::checked).map(|Looked { plan, .. }| {
             let (changes, commands) = (plan.effects.len(), plan.commands());
-            Ok(Committed { changes, commands, ..Committed::default() })
+            Committed { changes, commands, ..Committed::default() }
         })))
     }
 }

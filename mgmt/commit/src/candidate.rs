@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use shoal_cli::{in_line, words};
 use shoal_infra::budget;
 use shoal_module::cli::Pace;
 use shoal_module::{Control, Key, Phase, word};
 
 use crate::kinds::{Kinds, Line};
-use crate::names::{Names, words};
+use crate::names::Names;
 
 /// One change of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,15 +318,15 @@ impl<'a> Sheet<'a> {
             return;
         }
         for row in self.rows.iter_mut().filter(|row| !row.gone && row.phase > Phase::Names) {
-            let said = words(&row.text);
-            let renamed = said.iter().map(|name| {
+            let words = words(&row.text);
+            let renamed = words.iter().map(|name| {
                 let made = old.made_as(name);
                 // Words that name no interface are what they were.
                 let now = self.names.name_of(&made);
                 if old.name_of(&made) == *name && now != *name {
                     word(&now).into_owned()
                 } else {
-                    word_as_it_was(name)
+                    in_line(name).into_owned()
                 }
             });
             row.text = renamed.collect::<Vec<_>>().join(" ");
@@ -351,10 +352,4 @@ impl<'a> Sheet<'a> {
         }
         text
     }
-}
-
-/// A word in quotes where it had some.
-fn word_as_it_was(text: &str) -> String {
-    let blank = text.is_empty() || text.contains([' ', '"', '\t']);
-    if blank { word(text).into_owned() } else { text.to_owned() }
 }

@@ -7,11 +7,10 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Later, Output, Pace, Sink};
 use shoal_running::{Configuration, body, difference};
 
-use crate::candidate::Sheet;
 use crate::commits::{CommitError, Commits, Owner};
 use crate::edit::Meant;
 use crate::transaction::{How, Looked, MOST_MINUTES, USUAL_MINUTES, What};
-use crate::view::{Checked, Comparison, Drift, Opened, Owners, Said};
+use crate::view::{Checked, Comparison, Drift, Opened, Owners, Sentence};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -102,12 +101,10 @@ fn configure(control: Rc<Control>, args: Args, sink: Sink) -> Later {
         let was_open = commits.open(&owner).map_err(failed)?;
         if let Some(typed) = args.text("line") {
             let (engine, pace) = (commits.engine().map_err(failed)?, Pace::default());
-            let running = engine.running().await?;
-            let wanted = commits.wanted(&owner, &running, &pace).await.map_err(failed)?;
-            let mut sheet = Sheet::new(&engine.kinds, &engine.control, &wanted, &pace).await;
+            let mut sheet = commits.sheet(&engine, &owner, &pace).await.map_err(failed)?;
             match engine.meant(typed, &mut sheet).map_err(CliError::failed)? {
                 Meant::Edit(edit) => commits.push(&owner, vec![edit]).map_err(failed)?,
-                Meant::Nothing => return Ok(Output::view(Said("it is so already".to_owned()))),
+                Meant::Nothing => return Ok(Output::view(Sentence("it is so already".to_owned()))),
             }
             return Ok(Output::none());
         }
@@ -120,7 +117,7 @@ fn exclusive(control: Rc<Control>, _: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
         commits.lock(&owner).map_err(failed)?;
-        Ok(Output::view(Said(format!("{owner} has the configuration for itself"))))
+        Ok(Output::view(Sentence(format!("{owner} has the configuration for itself"))))
     })
 }
 
@@ -130,9 +127,7 @@ fn delete(control: Rc<Control>, args: Args, sink: Sink) -> Later {
         let typed: String = args.get("line")?;
         commits.open(&owner).map_err(failed)?;
         let (engine, pace) = (commits.engine().map_err(failed)?, Pace::default());
-        let running = engine.running().await?;
-        let wanted = commits.wanted(&owner, &running, &pace).await.map_err(failed)?;
-        let mut sheet = Sheet::new(&engine.kinds, &engine.control, &wanted, &pace).await;
+        let mut sheet = commits.sheet(&engine, &owner, &pace).await.map_err(failed)?;
         let edit = engine.deletes(&typed, &mut sheet).map_err(|e| CliError::argument("line", e))?;
         commits.push(&owner, vec![edit]).map_err(failed)?;
         Ok(Output::none())
@@ -152,7 +147,7 @@ fn load(control: Rc<Control>, args: Args, sink: Sink) -> Later {
             crate::load::merge(&commits, &owner, &file, body(&text)).await
         };
         let changes = done.map_err(failed)?;
-        Ok(Output::view(Said(format!("{changes} changes"))))
+        Ok(Output::view(Sentence(format!("{changes} changes"))))
     })
 }
 
@@ -204,10 +199,8 @@ fn candidates(control: Rc<Control>, _: Args, sink: Sink) -> Later {
 fn check(control: Rc<Control>, _: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
-        let looked = commits.look(&owner, &What::Candidate).await.map_err(failed)?;
-        if !looked.plan.errors.is_empty() {
-            return Err(failed(CommitError::Check(looked.plan.errors)));
-        }
+        let looked =
+            commits.look(&owner, &What::Candidate).await.and_then(Looked::checked).map_err(failed)?;
         Ok(Output::view(Checked::new(&looked.plan)))
     })
 }
@@ -236,6 +229,8 @@ fn rollback(control: Rc<Control>, args: Args, sink: Sink) -> Later {
             return Ok(Output::view(crate::view::Committed::from(done)));
         }
         let changes = commits.roll_back_pending().await.map_err(failed)?;
-        Ok(Output::view(Said(format!("{changes} changes taken back: all is as it was before the commit"))))
+        Ok(Output::view(Sentence(format!(
+            "{changes} changes taken back: all is as it was before the commit"
+        ))))
     })
 }

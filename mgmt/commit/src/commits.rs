@@ -9,7 +9,7 @@ use shoal_module::cli::{Client, Pace};
 use shoal_module::{Control, InitError};
 use shoal_running::{Configuration, ConfigurationError, Settings};
 
-use crate::candidate::{Candidate, Edit, edited};
+use crate::candidate::{Candidate, Edit, Sheet, edited};
 use crate::engine::{Engine, Failure};
 use crate::pending::{self, Pending};
 
@@ -115,7 +115,7 @@ impl Drop for Committing {
 }
 
 pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
-    control.put(Commits {
+    let commits = control.put(Commits {
         control: Rc::downgrade(control),
         engine: OnceCell::new(),
         candidates: RefCell::default(),
@@ -124,6 +124,10 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
         pending: RefCell::default(),
         last: Cell::new(0),
     });
+    if let Ok(configuration) = control.get::<Configuration>() {
+        let commits = Rc::downgrade(&commits);
+        configuration.refuse_while(move || commits.upgrade()?.unsettled());
+    }
     Ok(())
 }
 
@@ -201,6 +205,14 @@ impl Commits {
         Ok(Committing(Rc::clone(self)))
     }
 
+    /// Why what is configured may not be what stays, if that is so.
+    fn unsettled(&self) -> Option<String> {
+        if self.busy.get() {
+            return Some("a commit is running: try again".to_owned());
+        }
+        self.pending.borrow().as_ref().map(Pending::why)
+    }
+
     /// Opens a candidate, if there is none; tells whether there was.
     pub(crate) fn open(&self, owner: &Owner) -> Result<bool, CommitError> {
         self.may_change(owner)?;
@@ -218,7 +230,6 @@ impl Commits {
     /// Refuses the candidates of others until the owner commits or discards.
     pub(crate) fn lock(&self, owner: &Owner) -> Result<(), CommitError> {
         self.may_change(owner)?;
-        self.forget_closed();
         let others: Vec<Owner> = self
             .candidates
             .borrow()
@@ -276,6 +287,18 @@ impl Commits {
             (owner.clone(), candidate.edits.list().len(), candidate.since, exclusive.as_ref() == Some(owner))
         };
         all.iter().map(row).collect()
+    }
+
+    /// A candidate as it is edited, on what the router is configured to be now.
+    pub(crate) async fn sheet<'e>(
+        &self,
+        engine: &'e Engine,
+        owner: &Owner,
+        pace: &Pace,
+    ) -> Result<Sheet<'e>, CommitError> {
+        let running = engine.running().await?;
+        let wanted = self.wanted(owner, &running, pace).await?;
+        Ok(Sheet::new(&engine.kinds, &engine.control, &wanted, pace).await)
     }
 
     /// What a candidate leads to, from what the router is configured to be now.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use shoal_cli::words;
 use shoal_module::cli::Pace;
 use shoal_module::{Inverse, Phase};
 
@@ -22,7 +23,7 @@ pub(crate) enum Meant {
 }
 
 /// Faults of a file that are named one by one.
-const MOST_FAULTS: usize = 100;
+pub(crate) const MOST_FAULTS: usize = 100;
 
 impl Engine {
     /// What a line means for a configuration.
@@ -82,7 +83,7 @@ impl Engine {
 
     /// The line that makes the interface which a command deletes.
     fn deleted_interface(&self, command: &str, sheet: &Sheet<'_>) -> Option<Line> {
-        let last = crate::names::words(command).pop()?;
+        let last = words(command).pop()?;
         sheet.interfaces().find_map(|line| {
             let line = self.kinds.read(&self.control, line).ok()?;
             let made = self.kinds.interface_made(&line)?;
@@ -98,7 +99,7 @@ impl Engine {
         if self.kinds.order(&line).0 != Phase::Names {
             return line;
         }
-        let words = crate::names::words(&line.text);
+        let words = words(&line.text);
         let [.., from, to] = words.as_slice() else { return line };
         let made = names.made_as(from);
         let text = format!("set interface name {} {}", shoal_module::word(&made), shoal_module::word(to));

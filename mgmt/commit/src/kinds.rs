@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use shoal_cli::{Forms, TableError};
+use shoal_cli::{Forms, TableError, words};
 use shoal_module::cli::{ArgType, Args, Expected};
 use shoal_module::{Control, Inverse, Key, LineKind, Module, Order, Phase, Place};
 
-use crate::names::{Names, words};
+use crate::names::Names;
 use crate::template::{fill, value};
 
 /// What divides the parts of a key; no line has it.

@@ -1,28 +1,27 @@
 //! A file of lines for a candidate.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 
 use shoal_graph::process;
 use shoal_module::cli::Pace;
 
-use crate::candidate::{Edit, Sheet};
+use crate::candidate::Edit;
 use crate::commits::{CommitError, Commits, Owner};
-use crate::edit::Meant;
+use crate::edit::{MOST_FAULTS, Meant};
 
 /// A file beyond this is no file of lines.
 const MOST_BYTES: u64 = 64 << 20;
-/// Lines that are wrong and named one by one.
-const MOST_FAULTS: usize = 100;
 
 /// The text of a file, read beside the control thread.
 pub(crate) async fn read(file: &str) -> Result<String, String> {
     let path = file.to_owned();
     let work = move || -> io::Result<String> {
-        let file = File::open(&path)?;
-        if !file.metadata()?.is_file() {
+        // Before it is opened: a pipe would be waited for.
+        if !fs::metadata(&path)?.is_file() {
             return Err(io::Error::other("not a file"));
         }
+        let file = File::open(&path)?;
         let mut text = String::new();
         file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
         if text.len() as u64 > MOST_BYTES {
@@ -52,9 +51,7 @@ pub(crate) async fn merge(
     text: &str,
 ) -> Result<usize, CommitError> {
     let (engine, pace) = (commits.engine()?, Pace::default());
-    let running = engine.running().await?;
-    let wanted = commits.wanted(owner, &running, &pace).await?;
-    let mut sheet = Sheet::new(&engine.kinds, &engine.control, &wanted, &pace).await;
+    let mut sheet = commits.sheet(&engine, owner, &pace).await?;
     let (mut edits, mut faults): (Vec<Edit>, Vec<String>) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shoal_cli::words;
 use shoal_module::word;
 
 /// How a line begins that gives a name.
@@ -91,31 +92,6 @@ impl Names {
 fn step(from: &str, to: &str) -> (String, String) {
     let line = |from: &str, to: &str| format!("{GIVES}{} {}", word(from), word(to));
     (line(from, to), line(to, from))
-}
-
-/// The words of a line; one in quotes is one word.
-pub(crate) fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted, mut begun) = (Vec::new(), String::new(), false, false);
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => (quoted, begun) = (!quoted, true),
-            '\\' if quoted => word.extend(chars.next()),
-            c if c.is_whitespace() && !quoted => {
-                if std::mem::take(&mut begun) {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
-            c => {
-                begun = true;
-                word.push(c);
-            }
-        }
-    }
-    if begun {
-        words.push(word);
-    }
-    words
 }
 
 #[cfg(test)]

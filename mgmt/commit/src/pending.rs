@@ -4,7 +4,7 @@
 //! what was committed before. The record is there so that the next start can say what has happened.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use shoal_running::Text;
 
 /// The record, in the directory of configurations.
-const RECORD: &str = "pending";
+pub(crate) const RECORD: &str = "pending";
 /// A record is no longer.
 const LONGEST: u64 = 4096;
 
@@ -49,21 +49,6 @@ pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(RECORD)
 }
 
-/// Writes a record, so that it is there after a crash.
-pub(crate) fn write(directory: &Path, text: &str) -> io::Result<()> {
-    if !directory.is_dir() {
-        // Nothing was saved yet: there is nothing that the next start would run.
-        return Ok(());
-    }
-    let path = path(directory);
-    let aside = path.with_extension("new");
-    let mut file = File::create(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&aside, &path)?;
-    File::open(directory)?.sync_all()
-}
-
 /// Removes the record, if there is one.
 pub(crate) fn remove(directory: &Path) -> io::Result<()> {
     match fs::remove_file(path(directory)) {
@@ -81,12 +66,16 @@ pub(crate) fn left_behind(directory: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use shoal_running::Store;
+
     use super::*;
 
     #[test]
     fn a_record_is_there_until_it_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(left_behind(directory.path()), None);
+        let store = |directory: &Path| Store { directory: directory.to_owned(), keep: 1, gid: None };
+        let write = |directory: &Path, text| store(directory).write_beside(RECORD, text);
         write(directory.path(), "by anna\n").unwrap();
         write(directory.path(), "by bert\n").unwrap();
         assert_eq!(left_behind(directory.path()).as_deref(), Some("by bert"));

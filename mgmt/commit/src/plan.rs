@@ -108,6 +108,16 @@ pub(crate) async fn plan(
     planner.finish()
 }
 
+/// What lines make that are not the same on both sides.
+struct Affected {
+    /// What others that need it are made again for.
+    all: BTreeSet<String>,
+    /// What lines make that come.
+    came: BTreeSet<String>,
+    /// What lines make that go.
+    went: BTreeSet<String>,
+}
+
 struct Planner<'a> {
     kinds: &'a Kinds,
     control: &'a Rc<Control>,
@@ -187,30 +197,23 @@ impl Planner<'_> {
         }
     }
 
-    /// What lines that come, go or change make, and whether it goes for good.
-    fn affected(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        let mut again = BTreeSet::new();
-        let mut gone = BTreeSet::new();
-        for at in &self.removed {
-            gone.extend(self.kinds.made(&at.line, &self.old.names));
-        }
-        for (old, _) in &self.changed {
-            again.extend(self.kinds.made(&old.line, &self.old.names));
-        }
-        let mut made = BTreeSet::new();
-        for at in &self.added {
-            made.extend(self.kinds.made(&at.line, &self.new.names));
-        }
+    /// What lines that come, go or change make.
+    fn affected(&self) -> Affected {
+        let made =
+            |lines: &[At], names| lines.iter().flat_map(|at| self.kinds.made(&at.line, names)).collect();
+        let came: BTreeSet<String> = made(&self.added, &self.new.names);
+        let went: BTreeSet<String> = made(&self.removed, &self.old.names);
+        let changed = self.changed.iter().flat_map(|(old, _)| self.kinds.made(&old.line, &self.old.names));
         // Nothing that is kept names an interface that was not there.
-        again.extend(made.iter().filter(|token| !token.starts_with("interface ")).cloned());
-        let lost = gone.iter().filter(|token| !made.contains(*token)).cloned().collect();
-        again.extend(gone);
-        (again, lost)
+        let new = came.iter().filter(|token| !token.starts_with("interface ")).cloned();
+        let all = changed.chain(new).chain(went.iter().cloned()).collect();
+        Affected { all, came, went }
     }
 
     /// Makes those kept lines again that need what is made again, and those that need these, and so on.
     async fn follow_needs(&mut self, kept: &[(usize, usize)], pace: &Pace) {
-        let (mut affected, lost) = self.affected();
+        // Hard needs of what only comes are not there before, so nothing kept has them.
+        let Affected { all: mut affected, came, went } = self.affected();
         // What goes only together with what it needs takes that along.
         let mut owners: BTreeSet<String> = BTreeSet::new();
         for at in &self.removed {
@@ -224,11 +227,6 @@ impl Planner<'_> {
         if affected.is_empty() && owners.is_empty() && self.again.is_empty() {
             return;
         }
-        // Hard needs of what only comes are not there before, so nothing kept has them.
-        let came: BTreeSet<String> =
-            self.added.iter().flat_map(|at| self.kinds.made(&at.line, &self.new.names)).collect();
-        let went: BTreeSet<String> =
-            self.removed.iter().flat_map(|at| self.kinds.made(&at.line, &self.old.names)).collect();
         let mut lines: Vec<(usize, Line, Vec<Need>, Vec<String>)> = Vec::new();
         let new_place: BTreeMap<usize, usize> = kept.iter().copied().collect();
         for place in new_place.keys() {
@@ -242,6 +240,7 @@ impl Planner<'_> {
             }
             pace.give_way().await;
         }
+        let is_lost = |token: &String| went.contains(token) && !came.contains(token);
         let insert = |again: &mut BTreeMap<usize, usize>, place: usize| {
             again.insert(place, new_place.get(&place).copied().unwrap_or(place));
         };
@@ -256,7 +255,7 @@ impl Planner<'_> {
                 if self.again.contains_key(place) {
                     continue;
                 }
-                if let Some(need) = needs.iter().find(|need| !need.soft && lost.contains(&need.token)) {
+                if let Some(need) = needs.iter().find(|need| !need.soft && is_lost(&need.token)) {
                     let maker = self
                         .removed
                         .iter()

@@ -65,6 +65,13 @@ pub(crate) struct Looked {
     pub plan: Plan,
 }
 
+impl Looked {
+    /// The same, if it can be.
+    pub fn checked(self) -> Result<Looked, CommitError> {
+        if self.plan.errors.is_empty() { Ok(self) } else { Err(CommitError::Check(self.plan.errors)) }
+    }
+}
+
 /// Does work as a task of its own: it is not given up when the client that asked for it leaves.
 async fn detached<T: 'static>(processes: &Processes, work: impl Future<Output = T> + 'static) -> Option<T> {
     let (done, result) = (Rc::new(Signal::default()), Rc::new(RefCell::new(None)));
@@ -124,10 +131,8 @@ impl Commits {
     ) -> Result<Committed, CommitError> {
         let _committing = committing;
         let (engine, pace, begun) = (self.engine()?, Pace::default(), Instant::now());
-        let Looked { before, wanted, plan } = self.look(&owner, &what).await?;
-        if !plan.errors.is_empty() {
-            return Err(CommitError::Check(plan.errors));
-        }
+        let Looked { before, wanted, plan } = self.look(&owner, &what).await?.checked()?;
+        let before = Arc::new(before);
         let drift = self.drift_of(&before).await;
         let (done, after) = engine.carry_out(&plan, &before, &wanted, Fault::None, &pace).await?;
         let after = Arc::new(after);
@@ -139,17 +144,17 @@ impl Commits {
             ..Committed::default()
         };
         let kept = match how.confirm {
-            Some(minutes) => self.wait(&owner, &how, minutes, Arc::new(before), Arc::clone(&after)).await,
+            Some(minutes) => self.wait(&owner, &how, minutes, Arc::clone(&before), after).await,
             None => match self.save(after, &owner, &how.comment).await {
                 Ok(revision) => {
                     committed.revision = revision;
                     self.settle().await;
                     Ok(())
                 }
-                Err(error) => Err((error, before)),
+                Err(error) => Err(error),
             },
         };
-        if let Err((error, before)) = kept {
+        if let Err(error) = kept {
             let back = engine.lead_to(&before, Fault::None).await;
             let back = back.map_or_else(|e| e.to_string(), |_| "all is as it was before".to_owned());
             return Err(CommitError::NotSaved(error.to_string(), back));
@@ -180,7 +185,7 @@ impl Commits {
         Ok(Some(number))
     }
 
-    /// Lets a commit wait to be confirmed; gives back what was configured before if it cannot.
+    /// Lets a commit wait to be confirmed.
     async fn wait(
         self: &Rc<Self>,
         owner: &Owner,
@@ -188,7 +193,7 @@ impl Commits {
         minutes: u32,
         before: Arc<Text>,
         after: Arc<Text>,
-    ) -> Result<(), (CommitError, Text)> {
+    ) -> Result<(), CommitError> {
         let within = Duration::from_secs(u64::from(minutes) * 60);
         let number = self.last.get() + 1;
         self.last.set(number);
@@ -197,23 +202,13 @@ impl Commits {
             user: owner.user().to_owned(),
             comment: how.comment.clone(),
             until: SystemTime::now() + within,
-            before: Arc::clone(&before),
+            before,
             after,
         };
         let comment = if how.comment.is_empty() { String::new() } else { format!(" ({})", how.comment) };
         let record = format!("of {}{comment}\n", pending.user);
-        let written = self.write_record(record).await;
-        let (Ok(configuration), Ok(processes)) = (self.configuration(), self.processes()) else {
-            return Ok(());
-        };
-        if let Err(error) = written {
-            drop(pending);
-            return match Arc::try_unwrap(before) {
-                Ok(before) => Err((error, before)),
-                Err(_) => Ok(()),
-            };
-        }
-        configuration.hold(Some(pending.why()));
+        let processes = self.processes()?;
+        self.write_record(record).await?;
         // One that waited is confirmed or taken back by now: what is pending is this one.
         self.pending.replace(Some(pending));
         let minutes = if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") };
@@ -231,21 +226,16 @@ impl Commits {
     }
 
     async fn write_record(&self, text: String) -> Result<(), CommitError> {
-        let Some(directory) = self.configuration()?.directory() else { return Ok(()) };
-        let write = move || {
-            pending::write(&directory, &text)
-                .map_err(|e| format!("{}: {e}", pending::path(&directory).display()))
-        };
-        let written = shoal_graph::process::aside("configuration", write).await;
-        written.map_err(|e| CommitError::Unable(e.to_string()))?.map_err(CommitError::Unable)
+        Ok(self.configuration()?.write_beside(pending::RECORD, text).await?)
     }
 
     /// Nothing waits any more.
     async fn settle(&self) {
         self.pending.take();
-        let Ok(configuration) = self.configuration() else { return };
-        configuration.hold(None);
-        let Some(directory) = configuration.directory() else { return };
+        let Some(directory) = self.configuration().ok().and_then(|configuration| configuration.directory())
+        else {
+            return;
+        };
         let remove = move || pending::remove(&directory).map_err(|e| (pending::path(&directory), e));
         if let Ok(Err((path, error))) = shoal_graph::process::aside("configuration", remove).await {
             tracing::warn!("{}: {error}", path.display());

@@ -13,9 +13,9 @@ use crate::transaction;
 /// A sentence.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct Said(pub String);
+pub(crate) struct Sentence(pub String);
 
-impl fmt::Display for Said {
+impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.0)
     }

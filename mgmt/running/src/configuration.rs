@@ -52,14 +52,23 @@ pub enum ConfigurationError {
     Other(String),
 }
 
+/// What tells why nothing may be saved.
+struct Refusal(Box<dyn Fn() -> Option<String>>);
+
+impl std::fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Refusal").field(&(self.0)()).finish()
+    }
+}
+
 /// Configurations of this router.
 #[derive(Debug)]
 pub struct Configuration {
     store: Option<Store>,
     restoring: Cell<bool>,
     saving: Cell<bool>,
-    /// Why nothing may be saved now.
-    held: RefCell<Option<String>>,
+    /// Tells why nothing may be saved now, if that is so.
+    refusal: RefCell<Option<Refusal>>,
     /// Commands of what was saved that failed at the start, and that saving will not keep.
     failed: Cell<usize>,
     /// What was saved, while clients read it: many readers share one text.
@@ -102,7 +111,7 @@ pub(crate) fn init(control: &Rc<Control>) -> Result<(), InitError> {
         store,
         restoring: cell(),
         saving: cell(),
-        held: RefCell::default(),
+        refusal: RefCell::default(),
         failed: Cell::new(0),
         shown: RefCell::default(),
     });
@@ -145,9 +154,25 @@ impl Configuration {
         self.restoring.get()
     }
 
-    /// Lets nothing be saved, for this reason; or lets it again.
-    pub fn hold(&self, why: Option<String>) {
-        self.held.replace(why);
+    /// Lets `write` save nothing while this tells why.
+    pub fn refuse_while(&self, why: impl Fn() -> Option<String> + 'static) {
+        self.refusal.replace(Some(Refusal(Box::new(why))));
+    }
+
+    fn may_save(&self) -> Result<(), ConfigurationError> {
+        match self.refusal.borrow().as_ref().and_then(|refusal| (refusal.0)()) {
+            Some(why) => Err(ConfigurationError::Held(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a file of this name beside what the next start runs, if this router keeps configurations and has saved one.
+    ///
+    /// # Errors
+    /// It could not be written: what was there before still is.
+    pub async fn write_beside(&self, name: &'static str, text: String) -> Result<(), ConfigurationError> {
+        let Ok(store) = self.store() else { return Ok(()) };
+        Ok(aside(move || store.write_beside(name, &text)).await??)
     }
 
     /// What the router is configured to be.
@@ -219,12 +244,12 @@ impl Configuration {
         control: &Control,
         sink: &Sink,
     ) -> Result<(Outcome, usize), ConfigurationError> {
-        if let Some(why) = self.held.borrow().clone() {
-            return Err(ConfigurationError::Held(why));
-        }
+        self.may_save()?;
         // Before anything is read: there may be nowhere to save it.
         self.store()?;
         let text = Arc::new(self.running(control, sink).await?);
+        // A commit may have begun while it was read, and what was read may be half of that.
+        self.may_save()?;
         let outcome = self.save_commands(text, sink.client().user, String::new()).await?;
         Ok((outcome, self.failed.take()))
     }
@@ -265,4 +290,23 @@ async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ConfigurationError> {
     process::aside("configuration", work).await.map_err(|e| ConfigurationError::Other(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_saved_while_there_is_a_reason_not_to() {
+        let control = Rc::new(Control::new());
+        init(&control).unwrap();
+        let configuration = control.get::<Configuration>().unwrap();
+        configuration.may_save().unwrap();
+        let busy = Rc::new(Cell::new(true));
+        let why = Rc::clone(&busy);
+        configuration.refuse_while(move || why.get().then(|| "a commit is running".to_owned()));
+        assert_eq!(configuration.may_save().unwrap_err().to_string(), "a commit is running");
+        busy.set(false);
+        configuration.may_save().unwrap();
+    }
 }

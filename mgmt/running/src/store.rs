@@ -203,6 +203,18 @@ impl Store {
         Ok(Outcome::Saved(number))
     }
 
+    /// Puts a file of this name beside what the next start runs, so that it is there after a crash. Nothing is written
+    /// where nothing was saved yet.
+    ///
+    /// # Errors
+    /// It could not be written: what was there before still is.
+    pub fn write_beside(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        if !self.directory.is_dir() {
+            return Ok(());
+        }
+        self.replace(&self.directory.join(name), text)
+    }
+
     fn make_directory(&self, path: &Path) -> io::Result<()> {
         if path.is_dir() {
             return Ok(());
