@@ -14,11 +14,19 @@ setup: ## install what all targets need (FULL=1: cargo-deny and cargo-fuzz too);
 
 build: ## build the router and its client into target/release, their symbols beside them
 	@scripts/setup.sh build
-	cargo build --locked --release -p shoal -p shoalctl
+	scripts/release.sh -p shoal -p shoalctl
 	@scripts/symbols.sh target/release/shoal target/release/shoalctl
 
 dpdk: ## build dpdk_plugin.so into target/dpdk, where DPDK's headers are
 	@scripts/dpdk.sh
+
+deb: ## packages for Debian into target/packages: router, lab, DPDK plugin, symbols, VPP's names
+	@scripts/setup.sh deb
+	@scripts/deb.sh
+
+image: deb ## a container image of the packages into target/image/shoal.tar (as root)
+	@scripts/setup.sh image
+	@scripts/image.sh
 
 demo: build ## two hosts and a router in namespaces (KEEP=1 stays with a CLI)
 	@scripts/setup.sh demo
@@ -92,4 +100,4 @@ check: lint build ## all of it: lint, generated files up to date, test-all, the 
 install: ## install what `make build` built below PREFIX (/usr/local), with DESTDIR for packages; builds nothing
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh
 
-.PHONY: help setup build dpdk demo test test-all unit netns papi vpp-suite govpp bench lab lab-proof power stress fuzz lint gen check install
+.PHONY: help setup build dpdk deb image demo test test-all unit netns papi vpp-suite govpp bench lab lab-proof power stress fuzz lint gen check install

@@ -9,7 +9,7 @@ PATH="$PATH:$HOME/.cargo/bin"
 
 if [ -z "${DEMO_IN_NAMESPACE:-}" ]; then
   if [ ! -x target/release/shoal ] || [ ! -x target/release/shoalctl ] || [ -z "${MAKELEVEL:-}" ]; then
-    cargo build --locked --release -p shoal -p shoalctl || exit 1
+    scripts/release.sh -p shoal -p shoalctl || exit 1
   fi
   # Power over a network of our own: as root, or in a user namespace. The helper says so if neither is possible.
   DEMO_IN_NAMESPACE=1 exec scripts/in-namespace.sh "$PWD/scripts/demo.sh"

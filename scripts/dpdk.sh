@@ -8,7 +8,7 @@ if ! pkg-config --exists libdpdk 2>/dev/null; then
   echo "dpdk: DPDK's headers are not installed, expected Debian's libdpdk-dev" >&2
   exit 1
 fi
-cargo build --quiet --locked --release --manifest-path plugin/dpdk/Cargo.toml >&2
+scripts/release.sh --quiet --manifest-path plugin/dpdk/Cargo.toml >&2
 mkdir -p target/dpdk
 # Beside the old one and in its place: a router that runs keeps what it has.
 cp plugin/dpdk/target/release/libshoal_dpdk_plugin.so target/dpdk/dpdk_plugin.so.new

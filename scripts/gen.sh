@@ -30,16 +30,26 @@ mapfile -t described < <(api_files "$out")
 generated+=("${described[@]}")
 write docs/reference/startup.md cargo run --locked --quiet -p shoal -- --startup-reference
 write plugin/include/shoal_plugin.h cargo xtask plugin-header --print
-# documents PACKAGE SECTION
+# make_one PACKAGE KIND [PAGE]
+make_one() { cargo run --locked --quiet -p "$1" --example documents -- "${@:2}"; }
+# documents PACKAGE SECTION [PAGE...]: the program's man page, those of its subcommands, its completions.
 documents() {
-  make_one() { cargo run --locked --quiet -p "$1" --example documents -- "$2"; }
+  local page
   write "share/man/man$2/$1.$2" make_one "$1" man
+  for page in "${@:3}"; do
+    write "share/man/man$2/$page.$2" make_one "$1" man "$page"
+  done
   write "share/completions/$1.bash" make_one "$1" bash
   write "share/completions/_$1" make_one "$1" zsh
   write "share/completions/$1.fish" make_one "$1" fish
 }
-documents shoalctl 1
 documents shoal 8
+conf_page() { make_one shoal conf <"$out/docs/reference/startup.md"; }
+write share/man/man5/shoal.conf.5 conf_page
+for program in shoalctl shoal-lab; do
+  mapfile -t pages < <(make_one "$program" pages)
+  documents "$program" 1 "${pages[@]}"
+done
 
 if [ "$out" = . ]; then
   printf 'gen: wrote %s\n' "${generated[@]}"

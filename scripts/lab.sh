@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 SHOAL_REVISION=$(git describe --always --dirty 2>/dev/null || true)
 export SHOAL_REVISION
-cargo build --locked --quiet --release -p shoal-lab
+scripts/release.sh --quiet -p shoal-lab
 exec scripts/in-namespace.sh target/release/shoal-lab "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh [FOR...]: installs what is missing of what building (build), the demonstration (demo), the tests of `make test`
-# (test), VPP's own tests (suite), benchmarks (bench), the lab (lab) or all of it (all, the default) need, and says what it did. Doing it again does nothing.
+# (test), VPP's own tests (suite), benchmarks (bench), the lab (lab), packages (deb), an image (image) or all of it (all, the default) need, and says what it did. Doing it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
@@ -18,8 +18,11 @@ suite=("${test[@]}" tshark patch)
 bench=("${build[@]}" git valgrind)
 # Other routers to measure beside ours.
 lab=("${test[@]}" valgrind)
+# Debian's packages, the DPDK plugin among them, and a root to try them in.
+deb=("${build[@]}" git binutils dpkg-dev debhelper libdpdk-dev)
+image=("${deb[@]}" mmdebstrap buildah)
 # Virtual machines, DPDK, Go: what `make test-all` has beyond `make test`.
-all=("${lab[@]}" "${suite[@]}" build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
+all=("${lab[@]}" "${suite[@]}" "${image[@]}" systemd-container crun build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
      librte-net-pcap23 librte-net-ring23 librte-mempool-ring23 librte-net-virtio23 librte-net-e1000-23
      librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4)
 CARGO_DENY=0.20.2
@@ -31,8 +34,8 @@ say() { printf 'setup: %s\n' "$*"; }
 PACKAGES=()
 for purpose in "$@"; do
   case $purpose in
-    build | demo | test | suite | bench | lab | all) declare -n packages=$purpose ;;
-    *) say "'$purpose' is none of build, demo, test, suite, bench, lab, all" && exit 2 ;;
+    build | demo | test | suite | bench | lab | deb | image | all) declare -n packages=$purpose ;;
+    *) say "'$purpose' is none of build, demo, test, suite, bench, lab, deb, image, all" && exit 2 ;;
   esac
   PACKAGES+=("${packages[@]}")
 done

@@ -19,6 +19,9 @@ _shoalctl() {
             shoalctl,api)
                 cmd="shoalctl__subcmd__api"
                 ;;
+            shoalctl,nat-log)
+                cmd="shoalctl__subcmd__nat__subcmd__log"
+                ;;
             shoalctl,stats)
                 cmd="shoalctl__subcmd__stats"
                 ;;
@@ -53,7 +56,7 @@ _shoalctl() {
 
     case "${cmd}" in
         shoalctl)
-            opts="-s -f -h -V --socket --json --file --complete --help --version stats api"
+            opts="-s -f -h -V --socket --json --file --complete --help --version stats api nat-log"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -157,6 +160,28 @@ _shoalctl() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        shoalctl__subcmd__nat__subcmd__log)
+            opts="-h --at --protocol --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --protocol)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -32,6 +32,7 @@ complete -c shoalctl -n "__fish_shoalctl_needs_command" -s h -l help -d 'Print h
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -s V -l version -d 'Print version'
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -a "stats" -d 'Read counters straight from the router\'s memory'
 complete -c shoalctl -n "__fish_shoalctl_needs_command" -a "api" -d 'Send any message of the binary API, as JSON'
+complete -c shoalctl -n "__fish_shoalctl_needs_command" -a "nat-log" -d 'Find out which host had an outside port at a time, by the router\'s syslog messages'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -s s -l socket -d 'Socket of the segment [default: $SHOAL_STATS_SOCK, /run/shoal/stats.sock, ./stats.sock]' -r -F
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -l json -d 'Print answers as JSON'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -s h -l help -d 'Print help'
@@ -74,4 +75,8 @@ complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_s
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from watch" -l json -d 'Print answers as JSON'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand api; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
+complete -c shoalctl -n "__fish_shoalctl_using_subcommand nat-log" -l at -d 'When, as 2026-11-27T21:15:00Z' -r
+complete -c shoalctl -n "__fish_shoalctl_using_subcommand nat-log" -l protocol -d 'Only this protocol: tcp, udp or icmp' -r
+complete -c shoalctl -n "__fish_shoalctl_using_subcommand nat-log" -l json -d 'Print answers as JSON'
+complete -c shoalctl -n "__fish_shoalctl_using_subcommand nat-log" -s h -l help -d 'Print help'
 complete -c shoalctl -n 'not __fish_seen_subcommand_from stats' -f -a '(shoalctl --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'

@@ -1,7 +1,11 @@
-//! Prints the man page or the completions of `shoal`; `make gen` calls it.
+//! Prints the man page or the completions of `shoal`, or, from the reference of start-up settings on standard input, the
+//! page `shoal.conf(5)` (`conf`); `make gen` calls it.
 //!
 //! The daemon reads its command line as VPP does, without clap. The description here is checked against that reader.
 #![forbid(unsafe_code)]
+
+#[path = "pages/conf.rs"]
+mod conf;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -42,7 +46,7 @@ shoal doctor
 shoal tune apply hugepages
 .fi
 .SH "SEE ALSO"
-\fBshoalctl\fR(1)
+\fBshoalctl\fR(1), \fBshoal.conf\fR(5), \fBshoal\-lab\fR(1)
 "#;
 
 fn command() -> Command {
@@ -153,10 +157,11 @@ fn main() -> io::Result<()> {
             }
             text.extend(MORE.as_bytes());
         }
+        "conf" => text = conf::page(&io::read_to_string(io::stdin())?).into_bytes(),
         "bash" => clap_complete::generate(Shell::Bash, &mut command, "shoal", &mut text),
         "zsh" => clap_complete::generate(Shell::Zsh, &mut command, "shoal", &mut text),
         "fish" => clap_complete::generate(Shell::Fish, &mut command, "shoal", &mut text),
-        _ => return Err(io::Error::other(format!("`{kind}': man, bash, zsh or fish"))),
+        _ => return Err(io::Error::other(format!("`{kind}': man, conf, bash, zsh or fish"))),
     }
     io::stdout().write_all(&text)
 }

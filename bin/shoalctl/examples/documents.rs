@@ -1,4 +1,5 @@
-//! Prints the man page or the completions of `shoalctl`; `make gen` calls it.
+//! Prints the names of subcommands' man pages (`pages`), a page (`man`, or `man shoalctl-stats`) or the completions of
+//! `shoalctl`; `make gen` calls it.
 #![forbid(unsafe_code)]
 
 #[allow(dead_code)] // nothing is parsed here
@@ -35,7 +36,7 @@ shoalctl \-f commands.txt
 shoalctl stats get \-z /err/
 .fi
 .SH "SEE ALSO"
-\fBshoal\fR(8)
+\fBshoal\fR(8), \fBshoal.conf\fR(5)
 "#;
 
 /// The router's own commands: it is asked for them.
@@ -73,10 +74,25 @@ fn main() -> io::Result<()> {
     let mut text = Vec::new();
     let kind = std::env::args().nth(1).unwrap_or_default();
     match kind.as_str() {
-        "man" => {
-            clap_mangen::Man::new(command).render(&mut text)?;
-            text.extend(MORE.as_bytes());
+        // The names of the pages of subcommands: `shoalctl-stats`.
+        "pages" => {
+            for word in command.get_subcommands() {
+                writeln!(text, "shoalctl-{}", word.get_name())?;
+            }
         }
+        "man" => match std::env::args().nth(2) {
+            Some(page) => {
+                command.build();
+                let name = page.trim_start_matches("shoalctl-");
+                let word = command.find_subcommand(name);
+                let word = word.ok_or_else(|| io::Error::other(format!("there is no page `{page}'")))?;
+                clap_mangen::Man::new(word.clone()).render(&mut text)?;
+            }
+            None => {
+                clap_mangen::Man::new(command).render(&mut text)?;
+                text.extend(MORE.as_bytes());
+            }
+        },
         "bash" => {
             clap_complete::generate(Shell::Bash, &mut command, "shoalctl", &mut text);
             text.extend(BASH.as_bytes());
@@ -91,7 +107,7 @@ fn main() -> io::Result<()> {
             clap_complete::generate(Shell::Fish, &mut command, "shoalctl", &mut text);
             text.extend(FISH.as_bytes());
         }
-        _ => return Err(io::Error::other(format!("`{kind}': man, bash, zsh or fish"))),
+        _ => return Err(io::Error::other(format!("`{kind}': pages, man, bash, zsh or fish"))),
     }
     io::stdout().write_all(&text)
 }
