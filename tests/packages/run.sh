@@ -195,7 +195,7 @@ expect vppctl-finds-it '^vpp v26' inside vppctl show version
 
 # --- Removed, then purged: what was there before, and nothing else.
 inside rm -rf /etc/vpp
-inside systemctl start shoal
+inside systemctl enable --quiet --now shoal
 inside apt-get remove -y "${wanted[@]}" >"$work/remove.log" 2>&1 || { tail -n 20 "$work/remove.log"; fail remove "see above"; }
 ! inside pgrep -x shoal >/dev/null || fail remove "the router still runs"
 [ -s "$root/etc/shoal/startup.conf" ] && [ -d "$root/var/lib/shoal" ] && ok remove-keeps-configuration || fail remove-keeps-configuration "it is gone"
