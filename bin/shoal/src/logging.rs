@@ -162,7 +162,7 @@ pub struct Log {
 }
 
 /// The log on the shelf, for its commands.
-pub struct Shelf(pub Arc<Log>);
+pub struct LogHandle(pub Arc<Log>);
 
 /// Where messages go, and which.
 #[derive(Debug)]

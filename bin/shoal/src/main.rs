@@ -40,7 +40,7 @@ use shoal_config::{Input, Invocation, Machine, USAGE};
 use settings::Settings;
 
 /// The command line or the configuration is wrong.
-const MISTAKE: u8 = 2;
+const EXIT_BAD_CONFIG: u8 = 2;
 
 fn main() -> ExitCode {
     // For `make gen`: what docs/reference/cli.md holds.
@@ -172,7 +172,7 @@ fn answer(outcome: &shoal_doctor::Outcome) -> ExitCode {
 
 fn complain(error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("shoal: {error}");
-    ExitCode::from(MISTAKE)
+    ExitCode::from(EXIT_BAD_CONFIG)
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {

@@ -96,7 +96,7 @@ pub struct Answer {
 
 /// What comes before an answer.
 #[derive(Debug, Clone, Copy)]
-pub enum Meanwhile<'a> {
+pub enum Interim<'a> {
     /// What a command prints while it runs.
     Said(&'a str),
     /// A piece of an answer as long as a table: text, or JSON where it was asked for.
@@ -104,7 +104,7 @@ pub enum Meanwhile<'a> {
 }
 
 /// Where that goes; `false`: nobody wants to read more of it.
-pub type Stream<'a> = &'a mut dyn FnMut(Meanwhile<'_>) -> bool;
+pub type Stream<'a> = &'a mut dyn FnMut(Interim<'_>) -> bool;
 
 /// One possibility at the cursor.
 #[derive(Debug, Clone)]
@@ -175,9 +175,9 @@ impl Client {
                 continue;
             }
             match said_meanwhile(&reply, stream) {
-                Said::Answer => {}
-                Said::Meanwhile => continue,
-                Said::Enough => {
+                MessageKind::Answer => {}
+                MessageKind::Meanwhile => continue,
+                MessageKind::Enough => {
                     if !std::mem::replace(&mut enough, true) {
                         self.reader.get_mut().write_all(b"{\"interrupt\":true}\n").map_err(Error::Lost)?;
                     }
@@ -203,7 +203,7 @@ impl Client {
             if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
                 continue;
             }
-            if !matches!(said_meanwhile(&reply, stream), Said::Answer) {
+            if !matches!(said_meanwhile(&reply, stream), MessageKind::Answer) {
                 continue;
             }
             if reply.get("done").is_some() {
@@ -281,7 +281,7 @@ impl Client {
 }
 
 /// What a message of the router was.
-enum Said {
+enum MessageKind {
     Answer,
     Meanwhile,
     /// The same, and nobody wants more of it.
@@ -289,18 +289,18 @@ enum Said {
 }
 
 /// Shows what is no answer yet.
-fn said_meanwhile(reply: &Value, stream: Stream<'_>) -> Said {
+fn said_meanwhile(reply: &Value, stream: Stream<'_>) -> MessageKind {
     let text = |name: &str| reply.get(name).and_then(Value::as_str);
     let said = match (text("stream"), text("piece")) {
-        (Some(text), _) if flag(reply, "listing") => Meanwhile::Piece(text),
-        (Some(text), _) => Meanwhile::Said(text),
-        (None, Some(piece)) => Meanwhile::Piece(piece),
+        (Some(text), _) if flag(reply, "listing") => Interim::Piece(text),
+        (Some(text), _) => Interim::Said(text),
+        (None, Some(piece)) => Interim::Piece(piece),
         (None, None) => {
             let progress = text("progress").inspect(|text| show::progress(text));
-            return if progress.is_some() { Said::Meanwhile } else { Said::Answer };
+            return if progress.is_some() { MessageKind::Meanwhile } else { MessageKind::Answer };
         }
     };
-    if stream(said) { Said::Meanwhile } else { Said::Enough }
+    if stream(said) { MessageKind::Meanwhile } else { MessageKind::Enough }
 }
 
 fn answer_in(reply: &Value, as_json: bool) -> Answer {

@@ -17,7 +17,7 @@ use shoal_infra::{SharedSegment, U64Slice};
 
 pub(crate) use node_rows::NodeRows;
 pub use rows::{Combined, Row, Simple};
-use rows::{Pulse, Rows};
+use rows::{DirectoryVersion, Rows};
 pub use slots::Directory;
 use slots::Slots;
 
@@ -91,7 +91,7 @@ impl Number {
 
 /// Names of objects by their index.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Arc<(Mutex<Vec<String>>, Arc<Pulse>)>);
+pub struct Names(Arc<(Mutex<Vec<String>>, Arc<DirectoryVersion>)>);
 
 impl Names {
     /// Names an object.
@@ -136,7 +136,7 @@ pub struct Counters {
     entries: Mutex<Slots>,
     threads: AtomicUsize,
     /// Beats whenever a name comes or goes or a table gets longer.
-    pulse: Arc<Pulse>,
+    pulse: Arc<DirectoryVersion>,
 }
 
 impl Counters {

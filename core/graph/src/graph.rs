@@ -17,7 +17,7 @@ use shoal_buffer::{MAX_INTERFACES, Pool, PoolConfig, SwIfIndex};
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
 use crate::dispatch::{
-    Deleted, Dispatch, FindsRunner, FrameRunner, NotDispatched, PacketRunner, PlainRunner, StagedRunner,
+    Deleted, Dispatch, FrameRunner, NotDispatched, PacketRunner, PlainRunner, ResolvingRunner, StagedRunner,
 };
 use crate::error_drop::{Drop, DropTap, ErrorDrop, ErrorNames};
 use crate::event_log::EventLog;
@@ -28,8 +28,8 @@ use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
 use crate::observer::{MakeObserver, ObservationId};
-use crate::state::Maker;
-use crate::superpath::{Binder, Chain, ChainRunner, Finds, MOST_NODES, Plain, SuperpathInfo};
+use crate::state::StateMaker;
+use crate::superpath::{Binder, Chain, ChainRunner, MOST_NODES, Plain, ResolvingNode, SuperpathInfo};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
 use crate::trace::{TraceStore, Tracer};
@@ -125,7 +125,7 @@ pub struct Graph {
     /// A worker came or went while a thread was stuck, which has yet to give up what belongs to others now.
     reshards_late: Cell<bool>,
     /// What features keep on each thread, by slot.
-    makers: RefCell<Vec<Arc<dyn Maker>>>,
+    makers: RefCell<Vec<Arc<dyn StateMaker>>>,
     monitoring: Cell<Monitoring>,
     observations: RefCell<BTreeMap<ObservationId, MakeObserver>>,
     /// What they keep in packets.
@@ -391,8 +391,8 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::add_packet`].
-    pub fn add_finding<N: Finds>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
-        let logic = Arc::new(FindsRunner(node));
+    pub fn add_finding<N: ResolvingNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(ResolvingRunner(node));
         self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 

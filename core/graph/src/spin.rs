@@ -15,7 +15,7 @@ const SPIN_ROUNDS: u32 = 10_000;
 /// How many looks in vain are forgiven to one that has paid often.
 const MOST_CREDIT: u8 = 8;
 /// What a look that paid adds.
-const PAID: u8 = 2;
+const HIT_CREDIT: u8 = 2;
 /// Without credit, one rest in so many begins with a look.
 const TRY_EVERY: u8 = 16;
 
@@ -54,7 +54,7 @@ impl Spin {
     fn found(&mut self) {
         self.empty = 0;
         if self.looks {
-            self.credit = (self.credit + PAID).min(MOST_CREDIT);
+            self.credit = (self.credit + HIT_CREDIT).min(MOST_CREDIT);
         }
         self.untried = (self.untried + 1) % TRY_EVERY;
         self.looks = self.credit > 0 || self.untried == 0;

@@ -156,12 +156,12 @@ impl<M: Stateful> Held for Slot<M> {
 }
 
 /// Makes a feature's state on a thread.
-pub(crate) trait Maker: Send + Sync {
+pub(crate) trait StateMaker: Send + Sync {
     fn make(&self, thread: usize) -> Place;
     fn workers(&self, workers: &[usize]);
 }
 
-impl<M: Stateful> Maker for StateKey<M> {
+impl<M: Stateful> StateMaker for StateKey<M> {
     fn make(&self, thread: usize) -> Place {
         let held: Box<dyn Held> = self.fresh(thread);
         Place { held: Some(held), node: self.node, due: NEVER, timer: None }
@@ -225,7 +225,7 @@ impl Default for States {
 
 impl States {
     /// States of a new thread.
-    pub(crate) fn of(makers: &[Arc<dyn Maker>], thread: usize) -> Self {
+    pub(crate) fn of(makers: &[Arc<dyn StateMaker>], thread: usize) -> Self {
         let mut states = States::default();
         for (slot, maker) in makers.iter().enumerate() {
             states.enter(slot, maker.make(thread));

@@ -112,7 +112,7 @@ struct Stall {
 
 /// What others have left for a thread.
 #[derive(Default)]
-struct Mail {
+struct Mailbox {
     /// What has changed in the graph; it comes before the jobs, which may be about what is new in it. Of a node that
     /// changed several times only the last change is kept, so a thread that does not move costs no more than the graph.
     change: Option<Changes>,
@@ -124,7 +124,7 @@ struct Signals {
     has_mail: AtomicBool,
     asleep: AtomicBool,
     stop: AtomicBool,
-    mail: Mutex<Mail>,
+    mail: Mutex<Mailbox>,
 }
 
 impl ThreadShared {
@@ -162,7 +162,7 @@ impl ThreadShared {
         });
     }
 
-    fn leave(&self, put: impl FnOnce(&mut Mail)) {
+    fn leave(&self, put: impl FnOnce(&mut Mailbox)) {
         put(&mut self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
         self.signals.has_mail.store(true, Ordering::SeqCst);
         self.wake_if_asleep();

@@ -392,8 +392,8 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
     let of_main = || bed.graph.ledgers().remove(&0).unwrap();
     assert_eq!(of_main().packets(spread, Edge(1)), made);
     assert_eq!(of_main().packets(spread, Edge::DROP), 0);
-    assert!(of_main().dearest(end).clocks > 0);
-    assert_eq!(of_main().dearest(end).vectors, 8);
+    assert!(of_main().slowest_call(end).clocks > 0);
+    assert_eq!(of_main().slowest_call(end).vectors, 8);
     // More nodes and edges do not disturb what was noted.
     let more =
         bed.graph.add_frame_named("more", End { count: Arc::default(), seen: Arc::default() }).unwrap();
@@ -403,9 +403,9 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
     bed.graph.remove(more).unwrap();
     let other =
         bed.graph.add_frame_named("other", End { count: Arc::default(), seen: Arc::default() }).unwrap();
-    assert_eq!((other, of_main().dearest(other).clocks), (more, 0));
+    assert_eq!((other, of_main().slowest_call(other).clocks), (more, 0));
     bed.graph.on_every_thread(shoal_graph::Worker::clear_ledger).unwrap();
-    assert_eq!((of_main().packets(spread, Edge(1)), of_main().dearest(end).clocks), (0, 0));
+    assert_eq!((of_main().packets(spread, Edge(1)), of_main().slowest_call(end).clocks), (0, 0));
     bed.check();
 }
 

@@ -52,7 +52,7 @@ pub struct Packet {
     flow_label: u32,
     options: Vec<u8>,
     extensions: Vec<(IpProtocol, Vec<u8>)>,
-    lies: Lies,
+    lies: FieldOverrides,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ enum Transport {
 
 /// Values that replace the computed ones.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lies {
+struct FieldOverrides {
     total_len: Option<u16>,
     ip_checksum: Option<u16>,
     version: Option<u8>,

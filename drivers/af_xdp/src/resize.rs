@@ -7,8 +7,8 @@ use shoal_link::Link;
 
 use crate::config::{Mac, Queues, check_queues};
 use crate::control::{XdpInterface, XdpInterfaces};
-use crate::halves::Rx;
 use crate::netns::run_in;
+use crate::queue_memory::Rx;
 use crate::queues;
 use crate::rx::{Senders, XdpRx};
 use crate::send::Sender;

@@ -3,7 +3,7 @@
 use shoal_buffer::{Buffer, Cache, Flags, Packet};
 use shoal_vnet::{Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload};
 
-use crate::halves::Tx;
+use crate::queue_memory::Tx;
 use crate::sys::lent::Pushed;
 use crate::sys::queue::{CHUNK, Kick, TxRefused};
 

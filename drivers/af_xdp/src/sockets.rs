@@ -7,8 +7,8 @@ use shoal_link::Link;
 
 use crate::config::Queues;
 use crate::filter::{Filter, Wanted};
-use crate::halves::{Rx, Tx};
 use crate::pinhole::Pinhole;
+use crate::queue_memory::{Rx, Tx};
 use crate::queues::{self, Attached};
 use crate::sys::queue::{Kick, TxRefused, XskRx, XskTx};
 use crate::sys::{XdpMode, XskConfig, XskStats};

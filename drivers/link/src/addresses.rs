@@ -9,7 +9,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_sys::Socket;
 
-use crate::netlink::{Heard, hear, subscribe};
+use crate::netlink::{SubscriptionRead, hear, subscribe};
 use crate::{Error, IfIndex, netlink};
 
 /// `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of linux/rtnetlink.h.
@@ -75,9 +75,9 @@ impl AddressWatch {
 
     fn read(&mut self) -> Result<(), Error> {
         let datagram = match hear(&self.socket)? {
-            Heard::Datagram(datagram) => datagram,
-            Heard::Nothing => return Ok(()),
-            Heard::Lost => return self.start_dump(),
+            SubscriptionRead::Datagram(datagram) => datagram,
+            SubscriptionRead::Nothing => return Ok(()),
+            SubscriptionRead::Lost => return self.start_dump(),
         };
         for message in netlink::messages(&datagram) {
             match message?.payload {

@@ -36,7 +36,7 @@ use std::rc::Rc;
 use shoal_module::{Control, InitError, Module};
 
 pub use config::{BUFFER_SIZE, CreateMemif, MOST_QUEUES, RING_SIZE, Role};
-pub use consumer::{Consumer, Found, Lie, Slots};
+pub use consumer::{Consumer, Found, RingFault, Slots};
 pub use control::Memifs;
 pub use error::Error;
 pub use info::{Detail, MemifInfo, RingInfo, SocketInfo};

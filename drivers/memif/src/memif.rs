@@ -12,7 +12,7 @@ use shoal_interface::{Device, SwIfIndex, TxPlacement};
 use crate::config::CreateMemif;
 use crate::port::Port;
 use crate::rx::Layer;
-use crate::session::Made;
+use crate::session::Negotiated;
 use crate::socket::Place;
 use shoal_link::Listener;
 
@@ -35,9 +35,9 @@ pub(crate) struct Socket {
 }
 
 /// Counts itself among the peers of a socket.
-pub(crate) struct Seat(pub(crate) Rc<Cell<usize>>);
+pub(crate) struct PeerCount(pub(crate) Rc<Cell<usize>>);
 
-impl Drop for Seat {
+impl Drop for PeerCount {
     fn drop(&mut self) {
         self.0.set(self.0.get().saturating_sub(1));
     }
@@ -62,7 +62,7 @@ pub(crate) struct Session {
     pub(crate) fd: i32,
     pub(crate) remote: String,
     /// None until packets may flow.
-    pub(crate) made: Option<Made>,
+    pub(crate) made: Option<Negotiated>,
 }
 
 /// One memif, as the control plane and `show hardware-interfaces` see it.

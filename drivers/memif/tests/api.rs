@@ -17,7 +17,7 @@ fn declared_messages_are_those_of_vpp() {
 }
 
 /// But for those that listen somewhere.
-static HARMLESS: ApiPart = ApiPart {
+static REPEATABLE: ApiPart = ApiPart {
     file: "memif",
     folder: Folder::Plugins,
     version: "3.1.0",
@@ -33,7 +33,7 @@ static HARMLESS: ApiPart = ApiPart {
 #[test]
 fn random_bytes_do_no_harm() {
     let mut router = Router::new(MODULES);
-    api::random_bytes_do_no_harm(&mut router, &[&HARMLESS], 300);
+    api::random_bytes_do_no_harm(&mut router, &[&REPEATABLE], 300);
 }
 
 fn plain(id: u32, socket_id: u32) -> MemifCreateV2 {

@@ -10,7 +10,7 @@ use shoal_buffer::Flags;
 use shoal_graph::RxMode;
 use shoal_interface::IfFlags;
 use shoal_memif::{CreateMemif, Memifs, Mode, Role};
-use shoal_testkit::{Given, Giver, Router};
+use shoal_testkit::{InjectedPacket, PacketInjector, Router};
 use shoal_wire::Packet;
 use support::*;
 
@@ -281,7 +281,7 @@ fn thousands_of_lives_leave_nothing_behind() {
 }
 
 /// A TCP packet of host 1, without its checksum, or to be cut.
-fn owing(pair: &Pair, six: bool, payload: usize) -> (Given, usize) {
+fn owing(pair: &Pair, six: bool, payload: usize) -> (InjectedPacket, usize) {
     let packet = Packet::ethernet(HOST, pair.hosts[0].mac());
     let packet = if six {
         let host = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, n, 0, 0, 0, 0, 2);
@@ -291,8 +291,13 @@ fn owing(pair: &Pair, six: bool, payload: usize) -> (Given, usize) {
     };
     let bytes = packet.tcp(1000, 2000, shoal_wire::TcpFlags::ACK).payload_len(payload).build();
     let l4 = if six { 54 } else { 34 };
-    let given =
-        Given { bytes, flags: Flags::L4_CHECKSUM_OFFLOAD, l4, checksum_offset: 16, ..Given::default() };
+    let given = InjectedPacket {
+        bytes,
+        flags: Flags::L4_CHECKSUM_OFFLOAD,
+        l4,
+        checksum_offset: 16,
+        ..InjectedPacket::default()
+    };
     (given, usize::try_from(l4).unwrap())
 }
 
@@ -313,7 +318,7 @@ fn sum(frame: &[u8], l4: usize) -> u16 {
 fn what_packets_owe_is_paid_before_they_leave() {
     let mut pair = Pair::new("owing", &CreateMemif::default());
     pair.connect();
-    let giver = Giver::new(&pair.left, &pair.hosts[0], 0);
+    let giver = PacketInjector::new(&pair.left, &pair.hosts[0], 0);
     for six in [false, true] {
         let (mut given, l4) = owing(&pair, six, 100);
         // Only the pseudo header's sum is in it, as a kernel leaves it.

@@ -12,7 +12,7 @@ use crate::support::hand::*;
 use crate::support::*;
 use rustix::fs::OFlags;
 use shoal_memif::{Desc, Message, Role};
-use shoal_testkit::{Giver, must_go_on, race_time};
+use shoal_testkit::{PacketInjector, must_go_on, race_time};
 
 /// The freeze that this is the test of took 8 tries with a worker, 203 without.
 const TRIES: u64 = 500;
@@ -67,7 +67,7 @@ fn race(test: &'static str, workers: usize) {
                 slave.m2s.set_desc(slot, Desc { flags: 0, region: 0, length: BUFFER, offset });
             }
             ready.send(slave).unwrap();
-            let giver = Giver::new(&bed.router, &bed.host, workers);
+            let giver = PacketInjector::new(&bed.router, &bed.host, workers);
             let packet = bed.packet(18);
             while !stop.load(Relaxed) {
                 giver.give(packet.clone());

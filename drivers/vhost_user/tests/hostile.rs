@@ -233,9 +233,9 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
 }
 
 /// Rings that go nowhere.
-struct Nowhere(std::cell::RefCell<Vec<Option<Queue>>>);
+struct DetachedRings(std::cell::RefCell<Vec<Option<Queue>>>);
 
-impl Rings for Nowhere {
+impl Rings for DetachedRings {
     fn start(&self, ring: u32, queue: Queue, _: Gate) -> Result<(), String> {
         let old = self.0.borrow_mut()[ring as usize].replace(queue);
         assert!(old.is_none(), "ring {ring} is started twice");
@@ -255,7 +255,7 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
     let memory = Memory::new();
     let mut started = 0;
     for _ in 0..300 {
-        let nowhere = Nowhere(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
+        let nowhere = DetachedRings(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
         let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
         for _ in 0..200 {
             let request = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 40][rng.below(17)];

@@ -25,7 +25,7 @@ use shoal_pg::Pg;
 
 use crate::Result;
 use crate::router;
-use crate::scenario::{Ip, Routes, Scenario, Way};
+use crate::scenario::{Ip, PathKind, Routes, Scenario};
 use crate::statistics::summary;
 
 /// The scenario's name.
@@ -45,7 +45,7 @@ const PATIENCE: usize = 2;
 const LOAD: Scenario = Scenario {
     name: NAME,
     about: "1 destination, superpath, two workers compared with one alone",
-    way: Way::Superpath,
+    way: PathKind::Superpath,
     ip: Ip::V4,
     routes: Routes::Same(1),
     frame: 256,

@@ -32,7 +32,7 @@ impl Default for Limits {
 }
 
 /// What a child said.
-pub(crate) struct Said {
+pub(crate) struct ChildOutput {
     pub(crate) answer: Vec<u8>,
     pub(crate) printed: String,
 }
@@ -68,7 +68,7 @@ pub(crate) fn run(
     profile: &Path,
     request: &[u8],
     limits: Limits,
-) -> Result<Said, ProfileError> {
+) -> Result<ChildOutput, ProfileError> {
     let failed = |reason: std::io::Error| ProfileError::Python {
         python: python.to_owned(),
         reason: reason.to_string(),
@@ -123,8 +123,8 @@ fn collect(
     deadline: Instant,
     profile: &Path,
     limit: Duration,
-) -> Result<Said, ProfileError> {
-    let mut said = Said { answer: Vec::new(), printed: String::new() };
+) -> Result<ChildOutput, ProfileError> {
+    let mut said = ChildOutput { answer: Vec::new(), printed: String::new() };
     for _ in 0..2 {
         match from.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Piece::Answer(bytes)) => said.answer = bytes,

@@ -18,13 +18,13 @@
 #![forbid(unsafe_code)]
 
 mod cli;
-mod desk;
 pub mod frames;
 mod held;
 mod link;
 pub mod memclnt;
 pub mod reference;
 mod server;
+mod server_context;
 mod session;
 mod socket;
 pub mod table;

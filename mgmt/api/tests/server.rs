@@ -80,9 +80,9 @@ impl Request for Say {
 /// Never ends.
 #[derive(Message)]
 #[message(request)]
-struct Forever {}
+struct EndlessReply {}
 
-impl Task for Forever {
+impl Task for EndlessReply {
     async fn run(self, _: Call) -> Result<(), Retval> {
         std::future::pending().await
     }
@@ -98,7 +98,7 @@ static PART: ApiPart = ApiPart {
         ApiMessage::request::<WantSaidEvents>(),
         ApiMessage::sent::<SaidEvent>(),
         ApiMessage::request::<Say>(),
-        ApiMessage::task::<Forever>(),
+        ApiMessage::task::<EndlessReply>(),
     ],
 };
 

@@ -1,7 +1,7 @@
 //! Commands of VPP that this version may lack: they are no typing mistakes.
 
 use crate::lex;
-use crate::table::{Found, Table};
+use crate::table::{Table, WordMatch};
 
 /// Names only, one a line.
 static NAMES: &str = include_str!("vpp_commands.txt");
@@ -55,9 +55,9 @@ impl Table {
         let mut node = &self.root;
         for word in name.split(' ') {
             match node.find(word) {
-                Found::One(_, next) => node = next,
+                WordMatch::One(_, next) => node = next,
                 // An argument of the command that is here, perhaps: its own complaint knows more.
-                Found::None | Found::Several(_) => {
+                WordMatch::None | WordMatch::Several(_) => {
                     return node.entry.and_then(|i| self.entries.get(i)).is_some_and(|entry| {
                         entry
                             .command

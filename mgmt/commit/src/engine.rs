@@ -22,7 +22,7 @@ pub enum Fault {
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct CommitStats {
     /// Steps, also those that only know how another one is undone.
     pub steps: usize,
     /// Commands that ran.
@@ -129,7 +129,7 @@ impl Engine {
     ///
     /// # Errors
     /// It cannot be, or a step fails: then what was done before is undone.
-    pub async fn lead_to(&self, wanted: &str, fault: Fault) -> Result<Done, Failure> {
+    pub async fn lead_to(&self, wanted: &str, fault: Fault) -> Result<CommitStats, Failure> {
         let (pace, before) = (Pace::default(), self.running().await?);
         let plan = self.plan(&before, wanted, &pace).await;
         self.carry_out(&plan, &before, wanted, fault, &pace).await.map(|(done, _)| done)
@@ -143,7 +143,7 @@ impl Engine {
         wanted: &str,
         fault: Fault,
         pace: &Pace,
-    ) -> Result<(Done, Text), Failure> {
+    ) -> Result<(CommitStats, Text), Failure> {
         if !plan.errors.is_empty() {
             return Err(Failure::Refused(plan.errors.clone()));
         }
@@ -160,7 +160,7 @@ impl Engine {
             pace.give_way().await;
         }
         let (mut done, mut now) = (
-            Done { steps: plan.steps.len(), commands: plan.commands(), changes: plan.effects.len() },
+            CommitStats { steps: plan.steps.len(), commands: plan.commands(), changes: plan.effects.len() },
             self.running().await?,
         );
         // Some things go with others: an interface that goes down forgets its neighbours. What both configurations have

@@ -17,7 +17,7 @@ pub use configuration::{Configuration, ConfigurationError, Restoring, Settings};
 pub use difference::{Difference, difference};
 pub use gather::{Text, gather};
 pub use saved::{Origin, Saved, body};
-pub use store::{Outcome, Revision, Store, StoreError, Who};
+pub use store::{Outcome, Revision, SaveOrigin, Store, StoreError};
 
 use shoal_module::Module;
 use shoal_module::config::{Body, Effect, Key, Kind, Section};

@@ -91,7 +91,8 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let virtual_table = virtual_addresses::VirtualTable::new();
     let virtual_addresses = VirtualAddresses::new(control, counters.clone(), virtual_table.clone())?;
     control.put_rc(virtual_addresses);
-    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
+    let asker =
+        || node::ArpRequester::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
     graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-reply"], end: "drop" });
     let answer = node::Answer { interfaces: interfaces.clone(), counters: counters.clone() };
     graph.add_packet(node::ArpInput { interfaces: interfaces.clone(), counters: counters.clone() })?;

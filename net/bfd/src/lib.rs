@@ -37,7 +37,7 @@ use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError, Module};
 
-use node::{Heard, Input};
+use node::{Input, ReceivedPacket};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -57,7 +57,7 @@ const CHANNEL: usize = 4096;
 
 /// The ends of channels that the process takes.
 struct Ends {
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedPacket>,
     bell: Receiver<()>,
 }
 

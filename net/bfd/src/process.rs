@@ -6,10 +6,10 @@ use shoal_graph::process::Receiver;
 use shoal_module::cli::Pace;
 
 use crate::Bfd;
-use crate::node::{ECHO, Heard};
+use crate::node::{ECHO, ReceivedPacket};
 
 /// Takes each packet that came.
-pub(crate) async fn listen(bfd: Rc<Bfd>, heard: Receiver<Heard>) {
+pub(crate) async fn listen(bfd: Rc<Bfd>, heard: Receiver<ReceivedPacket>) {
     let pace = Pace::default();
     while let Ok(packet) = heard.recv().await {
         if packet.port == ECHO {

@@ -43,9 +43,9 @@ struct Watched {
 }
 
 /// The bit of [`Watched::moves`] that says that the control plane was told.
-const TOLD: u16 = 1 << 15;
+const REPORTED: u16 = 1 << 15;
 /// Most moves that are told apart.
-pub(crate) const MOST_MOVES: u16 = TOLD - 1;
+pub(crate) const MOST_MOVES: u16 = REPORTED - 1;
 
 impl Watched {
     fn of(word: u64) -> Self {
@@ -96,11 +96,11 @@ impl LoopWatch {
                 place.home.store(seen.from.0, Ordering::Relaxed);
             }
             let before = if same && was.second == second { was.moves } else { 0 };
-            let moves = (before & MOST_MOVES).saturating_add(1).min(MOST_MOVES) | before & TOLD;
+            let moves = (before & MOST_MOVES).saturating_add(1).min(MOST_MOVES) | before & REPORTED;
             // The port where the station is at home is not the newer one.
             let away = seen.to.0 != place.home.load(Ordering::Relaxed);
-            let tells = moves & TOLD == 0 && moves >= most && away;
-            let moves = if tells { moves | TOLD } else { moves };
+            let tells = moves & REPORTED == 0 && moves >= most && away;
+            let moves = if tells { moves | REPORTED } else { moves };
             let is = Watched { tag, second, moves }.word();
             if place.word.compare_exchange(word, is, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 // When it does not fit, others were told that are not looked at yet.

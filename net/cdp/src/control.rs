@@ -15,7 +15,7 @@ use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
-use crate::node::{CdpInput, Heard};
+use crate::node::{CdpInput, ReceivedNeighbour};
 use crate::pdu::{GROUP, Neighbor, Own, PROTOCOL};
 
 /// Between what is said and said again.
@@ -128,7 +128,7 @@ impl Cdp {
     }
 
     /// A neighbour has spoken.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedNeighbour) {
         // The port may have gone since, or the protocol.
         if self.is_enabled() && self.interfaces.name(heard.interface).is_ok() {
             self.all.borrow_mut().insert(heard.interface, (heard.neighbor, self.now()));

@@ -19,7 +19,7 @@ use shoal_module::{Control, InitError, Module, Phase, Running};
 pub use api::CDP;
 pub use control::{Cdp, Look};
 
-use node::{CdpInput, Heard};
+use node::{CdpInput, ReceivedNeighbour};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 64;
@@ -38,7 +38,7 @@ pub static MODULE: Module = Module {
 };
 
 struct Ends {
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
 

@@ -7,7 +7,7 @@ use shoal_cdp::pdu::{GROUP, Own, read};
 use shoal_cdp::{CDP, Cdp, MODULE};
 use shoal_module::Running;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Port, Rng, Router, STACK, fuzz_all_nodes};
+use shoal_testkit::{ApiAsker, Port, Rng, Router, STACK, fuzz_all_nodes};
 
 const PEER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
@@ -120,7 +120,7 @@ fn nothing_does_harm() {
     let (mut router, port) = router();
     {
         let parts = [&CDP];
-        let asker = Asker::new(router.control(), &parts);
+        let asker = ApiAsker::new(router.control(), &parts);
         assert_eq!(asker.retval("cdp_enable_disable", &[1]).0, 0);
     }
     let cdp = router.get::<Cdp>();

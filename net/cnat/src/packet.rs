@@ -6,7 +6,7 @@ use shoal_nat::ip6::End;
 use shoal_nat::{Flow, Ip6Seen, Kind, Seen, Sum};
 use shoal_wire::{FromBytes, Ip6Header, IpProtocol};
 
-use crate::way::{Tuple, Way};
+use crate::session_direction::{SessionDirection, Tuple};
 
 /// Where a packet comes from and where it goes; of an ICMP error: as an answer to the packet it is about would.
 #[inline(always)]
@@ -52,7 +52,7 @@ pub fn rewrite(
     pkt: &mut Packet<'_>,
     front: usize,
     flow: &Flow,
-    way: &Way,
+    way: &SessionDirection,
 ) -> Result<(), Fault> {
     let sum = Sum::of(pkt);
     let bytes = pkt.data_mut().get_mut(front..).ok_or(Fault::Short)?;
@@ -60,7 +60,7 @@ pub fn rewrite(
 }
 
 #[inline(always)]
-fn rewrite4(bytes: &mut [u8], flow: &Flow, way: &Way, sum: Sum) -> Result<(), Fault> {
+fn rewrite4(bytes: &mut [u8], flow: &Flow, way: &SessionDirection, sum: Sum) -> Result<(), Fault> {
     let seen = Seen::read(bytes).ok_or(Fault::Short)?;
     let header = seen.header.into();
     if seen.kind == Kind::Error {

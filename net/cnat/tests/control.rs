@@ -3,7 +3,9 @@
 use shoal_adj::Family;
 use shoal_cnat::policy::{List, PolicyKind};
 use shoal_cnat::translation::{Flags, LbType};
-use shoal_cnat::{CnatError, Endpoint, From as Whence, MODULE, NO_NAT, PathSpec, SnatSpec, Spec, flags};
+use shoal_cnat::{
+    AddressSource as Whence, CnatError, Endpoint, MODULE, NO_NAT, PathSpec, SnatSpec, Spec, flags,
+};
 use shoal_fib::FlowFields;
 use shoal_interface::SwIfIndex;
 use shoal_ip4::Ip4;

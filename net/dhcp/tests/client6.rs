@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use shoal_dhcp::api6::*;
-use shoal_dhcp::client_message6::{Answer, Ask, Association, Item, Wanted, kind};
+use shoal_dhcp::client_message6::{Answer, Association, ClientRequest, Item, Wanted, kind};
 use shoal_dhcp::client6::Phase;
 use shoal_dhcp::{Dhcp, DhcpError, MODULE};
 use shoal_fib::{Fib, FibIndex, Source};
@@ -59,7 +59,7 @@ fn items(all: &[(&str, u32, u32)]) -> Vec<Item> {
 /// A server's answer to a frame.
 fn answer(bed: &mut NatBed, asked: &[u8], kind: u8, wanted: Wanted, association: &Association) {
     let (_, question) = read(asked);
-    let bytes = Ask {
+    let bytes = ClientRequest {
         kind,
         transaction: question.transaction,
         client: &question.client,
@@ -249,7 +249,7 @@ fn strangers_answers_change_nothing() {
         let mut association = Association { id, ..offer.clone() };
         change(&mut transaction, &mut client, &mut association);
         let (kind, wanted) = (kind::ADVERTISE, Wanted::Addresses);
-        Ask {
+        ClientRequest {
             kind,
             transaction,
             client: &client,

@@ -19,7 +19,7 @@ use crate::node::ce::{CeDecap, CeEncap};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
 use crate::sessions::Record;
-use crate::shared::{Shared, Told};
+use crate::shared::{SessionEvent, Shared};
 
 /// Shared addresses that one call may name.
 const MOST_ADDRESSES: u32 = 1 << 12;
@@ -64,7 +64,7 @@ pub struct Dslite {
     keeping: StateKey<Keeping>,
     config: RefCell<Config>,
     is_ce: Cell<bool>,
-    told: Receiver<Told>,
+    told: Receiver<SessionEvent>,
 }
 
 fn to_node(node: &'static str) -> Path {

@@ -49,7 +49,7 @@ pub use control::{
     Bulk, Capacity, ClientSource, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach,
     Route, Sweep, TableInfo, Walk, consecutive,
 };
-pub use data::{By, FibTables, follow_route};
+pub use data::{FibTables, LookupAddress, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};

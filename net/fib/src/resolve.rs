@@ -48,7 +48,7 @@ pub(crate) enum Place {
 }
 
 /// A place and its share.
-pub(crate) type Led = (Place, u64);
+pub(crate) type WeightedPlace = (Place, u64);
 
 /// A next hop that somebody looks up.
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub(crate) struct Tracker {
 #[derive(Default)]
 struct Found {
     ways: Vec<Way>,
-    led: [Vec<Led>; 2],
+    led: [Vec<WeightedPlace>; 2],
     looped: bool,
 }
 
@@ -81,7 +81,7 @@ fn add<T: Ord + Copy>(all: &mut BTreeMap<T, u64>, what: T, weight: u128) {
 
 /// One of several that lead through each other, and how far a search for circles has come with it.
 #[derive(Default)]
-struct Visit {
+struct CycleSearch {
     order: usize,
     low: usize,
     /// Covers still to be looked at.
@@ -138,7 +138,7 @@ impl State {
     /// Circles of lists that lead through each other (most are of one list), each after those it leads through:
     /// Tarjan's algorithm, without recursion, because a chain may be long.
     fn in_order(&self, among: &HashSet<ListId>) -> Vec<Vec<ListId>> {
-        let mut visits: HashMap<ListId, Visit> = HashMap::new();
+        let mut visits: HashMap<ListId, CycleSearch> = HashMap::new();
         let (mut circles, mut stack) = (Vec::new(), Vec::new());
         let mut roots: Vec<ListId> = among.iter().copied().collect();
         roots.sort_unstable();
@@ -187,13 +187,13 @@ impl State {
         circles
     }
 
-    fn enter(id: ListId, visits: &mut HashMap<ListId, Visit>, stack: &mut Vec<ListId>) {
+    fn enter(id: ListId, visits: &mut HashMap<ListId, CycleSearch>, stack: &mut Vec<ListId>) {
         let order = visits.len();
-        visits.insert(id, Visit { order, low: order, next: 0, on_stack: true });
+        visits.insert(id, CycleSearch { order, low: order, next: 0, on_stack: true });
         stack.push(id);
     }
 
-    fn lower(visits: &mut HashMap<ListId, Visit>, id: ListId, low: usize) {
+    fn lower(visits: &mut HashMap<ListId, CycleSearch>, id: ListId, low: usize) {
         if let Some(visit) = visits.get_mut(&id) {
             visit.low = visit.low.min(low);
         }
@@ -263,7 +263,13 @@ impl State {
     }
 
     /// Where a recursive path's next hop is.
-    fn through(&self, via: Via, live: bool, circle: &HashSet<ListId>, looped: &mut bool) -> Vec<Led> {
+    fn through(
+        &self,
+        via: Via,
+        live: bool,
+        circle: &HashSet<ListId>,
+        looped: &mut bool,
+    ) -> Vec<WeightedPlace> {
         let (Via::Recursive { next_hop, .. }, Some(cover)) = (via, self.cover_list(via)) else {
             return Vec::new();
         };
@@ -276,13 +282,14 @@ impl State {
         }
         let Some(list) = self.lists.get(cover) else { return Vec::new() };
         let [up, all] = &list.led;
-        let behind = |(place, weight): &Led| match place {
+        let behind = |(place, weight): &WeightedPlace| match place {
             Place::On(interface) => (Place::Behind(*interface, next_hop), *weight),
             behind @ Place::Behind(..) => (*behind, *weight),
         };
         let led = if live { up } else { all };
-        let is_up =
-            |(place, _): &Led| !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)));
+        let is_up = |(place, _): &WeightedPlace| {
+            !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)))
+        };
         led.iter().map(behind).filter(is_up).collect()
     }
 

@@ -6,7 +6,7 @@ use shoal_graph::process::Receiver;
 use shoal_module::cli::Pace;
 
 use crate::control::{Counts, Fpm};
-use crate::table::Told;
+use crate::table::AnnouncedRoutes;
 
 /// Routes that are looked at between two questions for the time.
 const AT_ONCE: usize = 64;
@@ -64,7 +64,7 @@ pub(crate) async fn sweep(fpm: Rc<Fpm>, generation: u64) {
 }
 
 /// Withdraws all routes of what was told.
-pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: Told) {
+pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: AnnouncedRoutes) {
     let (pace, mut from) = (Pace::default(), None);
     loop {
         let (keys, last) = all.after(from, AT_ONCE, |entry| entry.installed);

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use shoal_interface::{HostNextHop, HostNextHops, Resolved};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{Route, Way};
+use crate::netlink::{Route, RouteExit};
 
 /// A prefix in a table of the kernel.
 pub type Key = (u32, IpPrefix);
@@ -15,7 +15,7 @@ pub type Key = (u32, IpPrefix);
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// How packets leave.
-    pub way: Way,
+    pub way: RouteExit,
     /// The connection that told it last.
     pub generation: u64,
     /// Whether the forwarding table has it.
@@ -26,7 +26,7 @@ pub struct Entry {
 
 /// All of it.
 #[derive(Default)]
-pub struct Told {
+pub struct AnnouncedRoutes {
     routes: BTreeMap<Key, Entry>,
     next_hops: HostNextHops,
     /// The connection that told a next hop last.
@@ -39,7 +39,7 @@ pub struct Told {
     all_changed: bool,
 }
 
-impl Told {
+impl AnnouncedRoutes {
     /// How many routes.
     pub fn routes(&self) -> usize {
         self.routes.len()
@@ -51,7 +51,7 @@ impl Told {
     }
 
     /// Takes a route, instead of the one before it to its prefix.
-    pub fn put(&mut self, route: &Route, way: Way, generation: u64) -> Key {
+    pub fn put(&mut self, route: &Route, way: RouteExit, generation: u64) -> Key {
         let key = (route.table, route.prefix);
         let installed = self.routes.get(&key).is_some_and(|before| before.installed);
         self.routes.insert(key, Entry { way, generation, installed, unanswered: None });
@@ -150,10 +150,10 @@ impl Told {
     }
 
     /// How packets of a route leave.
-    pub fn resolve(&self, way: &Way) -> Resolved {
+    pub fn resolve(&self, way: &RouteExit) -> Resolved {
         match way {
-            Way::Direct(way) => Resolved::Known(way.clone()),
-            Way::Id(id) => self.next_hops.resolve(*id),
+            RouteExit::Direct(way) => Resolved::Known(way.clone()),
+            RouteExit::Id(id) => self.next_hops.resolve(*id),
         }
     }
 }
@@ -167,6 +167,6 @@ pub struct Changed {
 impl Changed {
     /// Whether a route is one of them.
     pub fn concerns(&self, entry: &Entry) -> bool {
-        self.all || matches!(&entry.way, Way::Id(id) if self.ids.contains(id))
+        self.all || matches!(&entry.way, RouteExit::Id(id) if self.ids.contains(id))
     }
 }

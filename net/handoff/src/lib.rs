@@ -16,7 +16,7 @@ mod running;
 mod spread;
 mod tunnel;
 
-pub use control::{Handoff, OnInterface, Unsaid, Workers};
+pub use control::{DefaultPlacement, Handoff, OnInterface, Workers};
 pub use error::HandoffError;
 pub use flow::{Depth, Label, Rules, hash};
 
@@ -62,11 +62,13 @@ fn capacity(control: &Control) -> Vec<Capacity> {
 }
 
 /// What the start-up file says. A router put together without one spreads nothing by itself.
-fn unsaid(control: &Control) -> Unsaid {
-    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return Unsaid::Off };
+fn unsaid(control: &Control) -> DefaultPlacement {
+    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else {
+        return DefaultPlacement::Off;
+    };
     match sections.get(SECTION.name).and_then(|settings| settings.text("default")) {
-        Some("off") => Unsaid::Off,
-        _ => Unsaid::Auto,
+        Some("off") => DefaultPlacement::Off,
+        _ => DefaultPlacement::Auto,
     }
 }
 

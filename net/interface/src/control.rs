@@ -34,7 +34,7 @@ mod clear;
 mod kept;
 mod names;
 mod queues;
-mod said;
+mod sources;
 mod sub;
 mod superpaths;
 
@@ -42,9 +42,9 @@ pub use change::{Layer, MtuLayer, Need};
 pub(crate) use kept::Kept;
 pub use kept::{ProviderSaid, TagsSaid};
 pub use queues::{Queue, TxQueueInfo};
-pub use said::SwitchedFeature;
+pub use sources::SwitchedFeature;
 use superpaths::Superpaths;
-pub use superpaths::{Hindrance, Medium, Superpath, SuperpathChoice};
+pub use superpaths::{Medium, Superpath, SuperpathChoice, SuperpathObstacle};
 
 /// Operators' tags of interfaces in the stats segment, for exporters that label with them.
 const TAGS: &str = "/if/tags";
@@ -218,7 +218,7 @@ pub struct Interfaces {
     subs: RefCell<BTreeMap<(SwIfIndex, u32), SwIfIndex>>,
     names: RefCell<names::Names>,
     subscribers: RefCell<Vec<Subscriber>>,
-    sources: said::Sources,
+    sources: sources::Sources,
     interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
     device_input: NodeIndex,
@@ -281,7 +281,7 @@ impl Interfaces {
             subs: RefCell::default(),
             names: RefCell::default(),
             subscribers: RefCell::default(),
-            sources: said::Sources::default(),
+            sources: sources::Sources::default(),
             interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
             device_input,

@@ -3,7 +3,9 @@
 
 use crate::common;
 
-use common::{Given, Giver, HOST_1, HOST_2, Toy, ip, station, to, told, towards, two_hosts, udp};
+use common::{
+    HOST_1, HOST_2, InjectedPacket, PacketInjector, Toy, ip, station, to, told, towards, two_hosts, udp,
+};
 use shoal_graph::PacketNode;
 use shoal_ip6::UNICAST_ARC;
 use shoal_testkit::{PacketBuilder, Port, Router};
@@ -74,8 +76,8 @@ fn destinations_that_are_no_hosts_are_dropped_in_silence() {
 #[test]
 fn a_header_cut_over_two_buffers_is_too_short_not_read_past_its_end() {
     let (mut router, a, b) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
-    giver.give(Given { cuts: vec![14 + 30], ..Given::from(udp(&a).build()) });
+    let giver = PacketInjector::new(&router, &a, 0);
+    giver.give(InjectedPacket { cuts: vec![14 + 30], ..InjectedPacket::from(udp(&a).build()) });
     router.run();
     assert_eq!(router.error("ip6-input", "ip6 length < 40"), 1);
     assert!(a.received().is_empty() && b.received().is_empty());
@@ -141,7 +143,7 @@ fn packets_with_options_meet_the_features_that_all_others_meet() {
     passes(&mut router, &a, &b, &udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).build());
     assert_eq!(router.error("toy-first", "a toy saw the packet"), 2);
     assert_eq!(router.error("toy-second", "a toy saw the packet"), 2);
-    let bad = udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).payload(&[common::DISLIKED]).build();
+    let bad = udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).payload(&[common::DROPPED_BYTE]).build();
     dropped_as(&mut router, &a, &b, &bad, "toy-first: a toy did not like the packet");
 }
 

@@ -3,7 +3,9 @@
 
 use crate::common;
 
-use common::{Given, Giver, HOST_1, ends, ip, neighbour, station, to, told, towards, two_hosts};
+use common::{
+    HOST_1, InjectedPacket, PacketInjector, ends, ip, neighbour, station, to, told, towards, two_hosts,
+};
 use shoal_buffer::Flags;
 use shoal_ip6::Ip6;
 use shoal_testkit::{PacketBuilder, Port, Router};
@@ -124,10 +126,10 @@ fn udp_that_lies_about_its_length_or_sum_is_dropped() {
 #[test]
 fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let wrong = local(&a).udp(1, 2).payload_len(10).l4_checksum(1).build();
     for flags in [Flags::L4_CHECKSUM_OFFLOAD, Flags::L4_CHECKSUM_OK] {
-        giver.give(Given { flags, ..Given::from(wrong.clone()) });
+        giver.give(InjectedPacket { flags, ..InjectedPacket::from(wrong.clone()) });
         router.run();
         assert_eq!(told(&a.received_one()), (Icmp6Type::DESTINATION_UNREACHABLE, 4, 0));
     }
@@ -136,10 +138,10 @@ fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
 #[test]
 fn a_right_sum_is_right_wherever_the_packet_is_cut_into_segments() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let frame = local(&a).udp(1, 2).payload_len(33).build();
     for cut in 62..frame.len() {
-        giver.give(Given { cuts: vec![cut, 1, 0, 3], ..Given::from(frame.clone()) });
+        giver.give(InjectedPacket { cuts: vec![cut, 1, 0, 3], ..InjectedPacket::from(frame.clone()) });
         router.run();
         assert_eq!(a.received().len(), 1, "cut at {cut}: {:?}", router.errors());
     }

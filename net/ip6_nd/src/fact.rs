@@ -26,7 +26,7 @@ pub(crate) enum Fact {
         interface: SwIfIndex,
         from: Ipv6Addr,
         mac: Option<MacAddress>,
-        said: Said,
+        said: AdvertisedLink,
         prefixes: Prefixes,
     },
     /// A router asks who listens (RFC 3810 6.2).
@@ -41,7 +41,7 @@ pub(crate) type Prefixes = [Option<PrefixInformation>; MOST_PREFIXES];
 
 /// What another router's advertisement said of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Said {
+pub(crate) struct AdvertisedLink {
     pub(crate) flags: RaFlags,
     pub(crate) lifetime_secs: u16,
     pub(crate) hop_limit: u8,

@@ -25,9 +25,9 @@ mod running;
 mod show;
 
 pub use control::ra::{Advertise, Course, Prefix, RaConfig};
-pub use control::{Autoconfigure, Dad, DefaultRoute, Made, Nd, Proxy, Solicit};
+pub use control::{Autoconfigure, Dad, DefaultRoute, FormedAddress, Nd, Proxy, Solicit};
 pub use error::NdError;
-pub use link::{Link, Links, Standing};
+pub use link::{AddressState, Link, Links};
 pub use protocol::Discovery;
 
 use std::net::Ipv6Addr;
@@ -95,7 +95,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (tell, facts) = channel(CHANNEL);
     let (wait_tx, wait) = channel(CHANNEL);
     let ((table_bell, table_rung), (bell, rung)) = (channel(1), channel(1));
-    let eyes = node::Eyes {
+    let eyes = node::ReceiveContext {
         interfaces: control.get::<Interfaces>()?.table(),
         links: links.clone(),
         counters: counters.clone(),
@@ -121,7 +121,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     for (arc, node, after) in control::MIRRORS {
         graph.add_feature(FeatureSpec { arc, node, before: &[], after });
     }
-    let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
+    let asker = || node::Solicitor::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
     let discover = graph.add_frame(node::Discover(asker()))?;
     graph.add_frame(node::Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "ip6-nd")?;

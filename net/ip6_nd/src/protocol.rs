@@ -17,7 +17,7 @@ use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
 use crate::counters::{Kind, NdCounters};
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 use crate::{Key, Links};
 
 /// The protocol of IPv6 neighbours.
@@ -41,12 +41,12 @@ impl Discovery {
 }
 
 /// Where a question goes: to the neighbour that may have gone, or to the group of its address (RFC 4861 7.2.2).
-pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
+pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> MessageRoute {
     let Question { data, source, to, target, .. } = *question;
     let mac = data.mac();
     match to {
-        Some(dst_mac) => Way { src_mac: mac, dst_mac, src: source, dst: target },
-        None => Way::to_group(mac, source, solicited_node(target)),
+        Some(dst_mac) => MessageRoute { src_mac: mac, dst_mac, src: source, dst: target },
+        None => MessageRoute::to_group(mac, source, solicited_node(target)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::*;
 use shoal_fib::FibIndex;
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{MODULE, Nd, Neighbours, Proxy, Standing};
+use shoal_ip6_nd::{AddressState, MODULE, Nd, Neighbours, Proxy};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_testkit::{PEER_MAC, Port, Router, STACK};
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, link_local_of, solicited_node};
@@ -82,7 +82,7 @@ fn a_duplicate_never_answers_and_others_do() {
     router.get::<Ip6>().add_address(port.index(), "2001:db8::5/64".parse().unwrap()).unwrap();
     router.advance(Duration::from_secs(4));
     port.received();
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Duplicate));
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(AddressState::Duplicate));
     router.send(&port, echo(&port, US));
     assert_eq!(replies(&port), 0);
     let second: Ipv6Addr = "2001:db8::5".parse().unwrap();
@@ -105,7 +105,11 @@ fn an_interface_that_comes_up_proves_its_addresses_anew() {
     known_peer(&router, &port);
     router.interfaces().set_link(port.index(), false).unwrap();
     router.run();
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Ours), "nobody can take it now");
+    assert_eq!(
+        router.get::<Nd>().standing(port.index(), US),
+        Some(AddressState::Ours),
+        "nobody can take it now"
+    );
     router.interfaces().set_link(port.index(), true).unwrap();
     router.run();
     router.send(&port, echo(&port, US));
@@ -125,7 +129,7 @@ fn nobody_is_asked_for_an_address_unless_that_is_switched_on() {
     let port = router.pg(0);
     assert_eq!(router.get::<Nd>().dad_transmits(), 0);
     give(&mut router, &port);
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Ours));
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(AddressState::Ours));
 }
 
 #[test]
@@ -133,8 +137,8 @@ fn an_address_made_of_the_mac_address_is_not_asked_for() {
     let (mut router, port) = quiet();
     give(&mut router, &port);
     let nd = router.get::<Nd>();
-    assert_eq!(nd.standing(port.index(), US), Some(Standing::Tentative));
-    assert_eq!(nd.standing(port.index(), link_local_of(port.mac())), Some(Standing::Ours));
+    assert_eq!(nd.standing(port.index(), US), Some(AddressState::Tentative));
+    assert_eq!(nd.standing(port.index(), link_local_of(port.mac())), Some(AddressState::Ours));
 }
 
 #[test]
@@ -143,7 +147,7 @@ fn without_detection_and_on_loopbacks_an_address_is_ours_at_once() {
     let loopback = router.interfaces().create_loopback(None, None).unwrap();
     router.get::<Ip6>().add_address(loopback, "2001:db8:5::1/64".parse().unwrap()).unwrap();
     let far: Ipv6Addr = "2001:db8:5::1".parse().unwrap();
-    assert_eq!(router.get::<Nd>().standing(loopback, far), Some(Standing::Ours), "although it is down");
+    assert_eq!(router.get::<Nd>().standing(loopback, far), Some(AddressState::Ours), "although it is down");
     router.interfaces().set_admin(loopback, true).unwrap();
     router.get::<Nd>().set_dad_transmits(0);
     give(&mut router, &port);

@@ -17,7 +17,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
 use crate::machine::Port;
-use crate::node::{Heard, LacpInput};
+use crate::node::{LacpInput, ReceivedPdu};
 use crate::pdu::{End, Message, SLOW_PROTOCOLS, State};
 
 /// VPP's, and the lowest there is.
@@ -202,7 +202,7 @@ impl Lacp {
     }
 
     /// Something came.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedPdu) {
         let now = self.now();
         let marker = {
             let mut all = self.all.borrow_mut();

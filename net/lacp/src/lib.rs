@@ -20,7 +20,7 @@ use shoal_module::{Control, InitError, Module};
 pub use api::LACP;
 pub use control::{Lacp, Look};
 
-use node::{Heard, LacpInput};
+use node::{LacpInput, ReceivedPdu};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 256;
@@ -37,7 +37,7 @@ pub static MODULE: Module = Module {
 };
 
 struct Ends {
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedPdu>,
     bell: Receiver<()>,
 }
 

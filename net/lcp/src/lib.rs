@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_ethernet::Ethernet;
-use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
+use shoal_graph::{ALL_INTERFACES, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
 use shoal_ip::ListenerTable;
 use shoal_ip4::{Ip4, Ip4Family};
@@ -225,7 +225,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     for (arc, node) in [(shoal_ip4::PUNT_ARC, Ip4Punt::NAME), (shoal_ip6::PUNT_ARC, Ip6Punt::NAME)] {
-        graph.enable_feature(arc, node, EVERYBODY, true)?;
+        graph.enable_feature(arc, node, ALL_INTERFACES, true)?;
     }
     control.get::<Lcp>()?.audit_regularly();
     Ok(())

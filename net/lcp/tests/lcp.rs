@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use shoal_arp::Neighbours;
 use shoal_interface::{
-    Hear, HostEvent, HostListener, HostPort, HostPorts, HostSide, Interfaces, ListingCause, SwIfIndex, Told,
+    EventOrigin, HostEvent, HostEventHandler, HostListener, HostPort, HostPorts, HostSide, Interfaces,
+    ListingCause, SwIfIndex,
 };
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -43,10 +44,10 @@ const MODULES: &[&Module] = &[
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
 #[derive(Default)]
-struct Said(RefCell<Vec<String>>, RefCell<Option<Hear>>);
+struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>);
 
 /// Says that Linux was asked to list all there is.
-struct Listener(Rc<Said>);
+struct Listener(Rc<FakeHost>);
 
 impl HostListener for Listener {
     fn audit(&self) {
@@ -57,11 +58,11 @@ impl HostListener for Listener {
 struct Fake {
     pg: Rc<Pg>,
     interfaces: Rc<Interfaces>,
-    said: Rc<Said>,
+    said: Rc<FakeHost>,
 }
 
 fn init_fake(control: &Rc<Control>) -> Result<(), InitError> {
-    let said = control.put(Said::default());
+    let said = control.put(FakeHost::default());
     let fake = Fake { pg: control.get()?, interfaces: control.get()?, said };
     control.put(HostSide(Rc::new(fake)));
     Ok(())
@@ -99,7 +100,7 @@ impl HostPorts for Fake {
         self.say((if up { "up" } else { "down" }).to_string())
     }
 
-    fn listen(&self, _: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String> {
+    fn listen(&self, _: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
         *self.said.1.borrow_mut() = Some(hear);
         Ok(Box::new(Listener(Rc::clone(&self.said))))
     }
@@ -277,7 +278,7 @@ fn punt_routes_lead_to_the_kernel() {
 }
 
 fn said(router: &Router) -> Vec<String> {
-    router.get::<Said>().0.take()
+    router.get::<FakeHost>().0.take()
 }
 
 #[test]

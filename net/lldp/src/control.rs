@@ -16,7 +16,7 @@ use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
-use crate::node::{Heard, LldpInput};
+use crate::node::{LldpInput, ReceivedNeighbour};
 use crate::pdu::{NEAREST_BRIDGE, Neighbor, Own};
 
 /// Bytes of a name, a description or an object identifier.
@@ -290,7 +290,7 @@ impl Lldp {
     }
 
     /// A neighbour has spoken.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedNeighbour) {
         let now = self.now();
         if let Some(held) = self.all.borrow_mut().get_mut(&heard.interface) {
             // A time of zero: it goes.

@@ -21,7 +21,7 @@ use shoal_module::{Control, InitError, Module};
 pub use api::LLDP;
 pub use control::{Lldp, LldpError, Look, OnInterface, Settings};
 
-use node::{Heard, LldpInput};
+use node::{LldpInput, ReceivedNeighbour};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 64;
@@ -40,7 +40,7 @@ pub static MODULE: Module = Module {
 };
 
 struct Ends {
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
 

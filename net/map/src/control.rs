@@ -14,7 +14,7 @@ use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
-use crate::domain::{Domain, Parameters, Unfit};
+use crate::domain::{Domain, InvalidDomain, Parameters};
 use crate::node::fragment::Fragment;
 use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
@@ -30,7 +30,7 @@ const USER: &str = "map";
 pub enum MapError {
     /// The parameters of a domain do not fit each other.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Unfit(#[from] InvalidDomain),
     /// There are as many domains as there may be.
     #[error("there are {0} domains already, and there may not be more")]
     Full(usize),

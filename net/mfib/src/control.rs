@@ -20,13 +20,13 @@ use crate::family::is_link_group;
 use crate::flags::{EntryFlags, ItfFlags};
 use crate::table::{EVERY_TABLE, EntryData, Itf as ItfData, Key, Lengths, MOST_ENTRIES, MfibTable};
 
-mod exactly;
+mod client_entries;
 mod look;
 mod special;
 
-pub use exactly::Signal;
+pub use client_entries::Signal;
 
-mod said;
+mod configured;
 
 /// Most interfaces of one entry.
 pub const MOST_INTERFACES: usize = 4096;
@@ -148,12 +148,12 @@ pub enum Member {
 }
 
 #[derive(Default)]
-struct Said {
+struct SourceSettings {
     flags: EntryFlags,
     members: BTreeMap<Member, ItfFlags>,
 }
 
-impl Said {
+impl SourceSettings {
     fn is_empty(&self) -> bool {
         self.flags == EntryFlags::default() && self.members.is_empty()
     }
@@ -161,7 +161,7 @@ impl Said {
 
 struct Held {
     id: u32,
-    said: BTreeMap<Source, Said>,
+    said: BTreeMap<Source, SourceSettings>,
     adjacencies: BTreeMap<SwIfIndex, AdjIndex>,
 }
 
@@ -261,7 +261,7 @@ pub struct Mfib {
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
     /// What a client has not said again since it began to say everything.
-    stale: RefCell<exactly::Stale>,
+    stale: RefCell<client_entries::Stale>,
     counter: Combined,
 }
 
@@ -476,7 +476,7 @@ impl Mfib {
         if let Some(held) = state.entries.get_mut(&place) {
             take_back(held, source, |said| {
                 if change.is_empty() {
-                    *said = Said::default();
+                    *said = SourceSettings::default();
                 }
                 said.flags = said.flags.without(change.flags);
                 for (member, flags) in &change.members {
@@ -580,7 +580,7 @@ impl Mfib {
 }
 
 /// Changes what a source says; one that says nothing any more is forgotten.
-fn take_back(held: &mut Held, source: Source, change: impl FnOnce(&mut Said)) {
+fn take_back(held: &mut Held, source: Source, change: impl FnOnce(&mut SourceSettings)) {
     if let Some(said) = held.said.get_mut(&source) {
         change(said);
         said.members.retain(|_, flags| !flags.is_empty());

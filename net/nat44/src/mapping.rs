@@ -9,7 +9,7 @@ use shoal_nat::Shards;
 
 /// Whether the outside host is hidden from the inside one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Twice {
+pub enum TwiceNat {
     /// It is not.
     #[default]
     No,
@@ -71,7 +71,7 @@ pub struct Mapping {
     /// Who serves: several if it is balanced, or if an identity mapping is there for several tables.
     pub locals: Vec<Local>,
     /// Whether the outside host is hidden.
-    pub twice: Twice,
+    pub twice: TwiceNat,
     /// Whether sessions begin outside only.
     pub out2in_only: bool,
     /// Whether addresses stay what they are.

@@ -7,7 +7,7 @@ use shoal_nat::tuple::ICMP;
 use shoal_nat44::ports::{fold, has_ports, range};
 
 use crate::config::{Config, PoolAddress};
-use crate::decide::Why;
+use crate::decide::DropReason;
 
 use crate::sessions::{Refusal, Session, Sessions};
 
@@ -17,7 +17,7 @@ const TRIES: usize = 24;
 const ADDRESSES: usize = 4;
 
 /// A session that was made, or why none was.
-pub type Given = Result<Handle, Why>;
+pub type InjectedPacket = Result<Handle, DropReason>;
 
 /// What is wanted.
 pub struct Ports<'a> {
@@ -45,21 +45,21 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn dynamic(&self, sessions: &mut Sessions) -> Given {
+    pub fn dynamic(&self, sessions: &mut Sessions) -> InjectedPacket {
         let mut left = ADDRESSES;
-        for wish in [Wish::Network, Wish::Table, Wish::Any] {
+        for wish in [AddressChoice::Network, AddressChoice::Table, AddressChoice::Any] {
             for pool in self.in_order().filter(|pool| self.fits(pool, wish)) {
                 match self.of_address(sessions, pool.address) {
                     Tried::Made(handle) => return Ok(handle),
-                    Tried::Full => return Err(Why::MaxSessions),
+                    Tried::Full => return Err(DropReason::MaxSessions),
                     Tried::Taken => left -= 1,
                 }
                 if left == 0 {
-                    return Err(Why::OutOfPorts);
+                    return Err(DropReason::OutOfPorts);
                 }
             }
         }
-        Err(Why::OutOfPorts)
+        Err(DropReason::OutOfPorts)
     }
 
     /// The pool, from the address that VPP takes for the host, backwards. RFC 4787, REQ-2: a host keeps its address.
@@ -70,7 +70,7 @@ impl Ports<'_> {
         later.iter().rev().chain(sooner.iter().rev())
     }
 
-    fn fits(&self, pool: &PoolAddress, wish: Wish) -> bool {
+    fn fits(&self, pool: &PoolAddress, wish: AddressChoice) -> bool {
         let Session { inside_table, outside, .. } = self.session;
         let of_table = pool.table == Some(inside_table);
         let of_network = (of_table || pool.table.is_none())
@@ -79,9 +79,9 @@ impl Ports<'_> {
                 None => outside.dst & mask == network,
             });
         match wish {
-            Wish::Network => of_network,
-            Wish::Table => of_table && !of_network,
-            Wish::Any => pool.table.is_none() && !of_network,
+            AddressChoice::Network => of_network,
+            AddressChoice::Table => of_table && !of_network,
+            AddressChoice::Any => pool.table.is_none() && !of_network,
         }
     }
 
@@ -141,14 +141,14 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn twice(&self, sessions: &mut Sessions, wanted: Option<u32>) -> Given {
+    pub fn twice(&self, sessions: &mut Sessions, wanted: Option<u32>) -> InjectedPacket {
         let twice = &self.config.twice;
         let fallback = || {
             let at = self.session.outside.dst as usize % twice.len().max(1);
             twice.get(at).map(|pool| pool.address)
         };
         let exact = wanted.filter(|wanted| self.config.is_twice(*wanted));
-        let address = exact.or_else(fallback).ok_or(Why::OutOfPorts)?;
+        let address = exact.or_else(fallback).ok_or(DropReason::OutOfPorts)?;
         self.hide(sessions, address)
     }
 
@@ -157,11 +157,11 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn another(&self, sessions: &mut Sessions) -> Given {
+    pub fn another(&self, sessions: &mut Sessions) -> InjectedPacket {
         self.hide(sessions, self.session.inside.dst)
     }
 
-    fn hide(&self, sessions: &mut Sessions, address: u32) -> Given {
+    fn hide(&self, sessions: &mut Sessions, address: u32) -> InjectedPacket {
         let (first, count) = self.range();
         for _ in 0..TRIES {
             let mut session = self.session;
@@ -170,17 +170,17 @@ impl Ports<'_> {
             session.inside.dport = if has_ports(session.protocol) { port } else { 0 };
             match self.create(sessions, session) {
                 Tried::Made(handle) => return Ok(handle),
-                Tried::Full => return Err(Why::MaxSessions),
+                Tried::Full => return Err(DropReason::MaxSessions),
                 Tried::Taken => {}
             }
         }
-        Err(Why::OutOfPorts)
+        Err(DropReason::OutOfPorts)
     }
 }
 
 /// What is looked for in the pool, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum AddressChoice {
     /// An address of the network the packet goes to.
     Network,
     /// One for the host's table.

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use shoal_flow::{Fate, FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, TableError, TableId, Tick};
+use shoal_flow::{
+    FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick,
+};
 use shoal_graph::clock::Time;
 use shoal_nat::{Random, Tuple};
 
@@ -27,7 +29,7 @@ const LOOKED_AT_FOR_ROOM: usize = 64;
 /// The table of sessions.
 pub type Table = FlowTable<Ip4Flow, Way>;
 /// A look-up under way.
-pub type Sought = Search<Ip4Flow>;
+pub type Query = Search<Ip4Flow>;
 
 /// A session to be made: the tuple it has inside and the one it has outside, each with its forwarding table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,13 +205,13 @@ impl Sessions {
 
     /// Begins to look for a packet's session.
     #[inline(always)]
-    pub fn search(&self, key: Ip4Flow) -> Sought {
-        self.table.as_ref().map_or_else(Sought::default, |table| table.search(key))
+    pub fn search(&self, key: Ip4Flow) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
     /// Goes on with several.
     #[inline(always)]
-    pub fn seek(&self, searches: &mut [Sought]) {
+    pub fn seek(&self, searches: &mut [Query]) {
         if let Some(table) = &self.table {
             table.seek(searches);
         }
@@ -355,7 +357,7 @@ impl Sessions {
             if !way.marks.has(Marks::INWARD) {
                 dead.push(*key);
             }
-            Fate::Keep
+            SweepAction::Keep
         });
         self.room = if done.done { Sweep::default() } else { sweep };
         let mut ended = 0;
@@ -450,7 +452,7 @@ impl Sessions {
         }
         let mut sweep = Sweep::default();
         table.sweep(&mut sweep, usize::MAX, |_, way| {
-            if way.marks.has(Marks::INWARD) { Fate::Keep } else { Fate::Rearm }
+            if way.marks.has(Marks::INWARD) { SweepAction::Keep } else { SweepAction::Rearm }
         });
     }
 

@@ -1,7 +1,7 @@
 //! What a worker keeps: its sessions, found by a host's address and port or by those that stand for them.
 
 use shoal_flow::{
-    Fate, FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, TableError, TableId, Tick, Timeout,
+    FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick, Timeout,
 };
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
@@ -33,7 +33,7 @@ const FOLLOWS: Timeout = Timeout::new(15);
 /// The table of sessions.
 pub type Table = FlowTable<Ip4Flow, Way>;
 /// A look-up under way.
-pub type Sought = Search<Ip4Flow>;
+pub type Query = Search<Ip4Flow>;
 
 /// An address and a port, or the identifier of queries.
 pub type Endpoint = (u32, u16);
@@ -117,7 +117,7 @@ pub struct Record {
 
 /// What a thread has to tell.
 #[derive(Clone, Copy, Debug)]
-pub enum News {
+pub enum SessionNews {
     /// Something happened to a session.
     Session(Event, Record),
     /// A host has a block of ports, or has it no more.
@@ -143,7 +143,7 @@ pub struct Sessions {
     /// Numbers that are hard to guess.
     pub random: Random,
     /// What is to be told to logs and to another router.
-    pub events: Vec<News>,
+    pub events: Vec<SessionNews>,
     /// Blocks of ports that hosts have.
     pub blocks: Blocks,
     parcel: Vec<Record>,
@@ -216,13 +216,13 @@ impl Sessions {
 
     /// Begins to look for a packet's session.
     #[inline(always)]
-    pub fn search(&self, key: Ip4Flow) -> Sought {
-        self.table.as_ref().map_or_else(Sought::default, |table| table.search(key))
+    pub fn search(&self, key: Ip4Flow) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
     /// Goes on with several.
     #[inline(always)]
-    pub fn seek(&self, searches: &mut [Sought]) {
+    pub fn seek(&self, searches: &mut [Query]) {
         if let Some(table) = &self.table {
             table.seek(searches);
         }
@@ -314,16 +314,16 @@ impl Sessions {
             Record { session, packets: 0, bytes: 0, age: 0, index: first.index(), user, is_answered: false };
         self.tell(Event::Begins, record);
         if !is_static && let Some(block) = self.blocks.take(session.host(), outside, protocol) {
-            self.say(News::Block(block));
+            self.say(SessionNews::Block(block));
         }
         Ok(first)
     }
 
     fn tell(&mut self, event: Event, record: Record) {
-        self.say(News::Session(event, record));
+        self.say(SessionNews::Session(event, record));
     }
 
-    fn say(&mut self, news: News) {
+    fn say(&mut self, news: SessionNews) {
         if self.events.len() < MOST_EVENTS {
             self.events.push(news);
         }
@@ -378,7 +378,7 @@ impl Sessions {
         self.tell(Event::Ends, record);
         let Session { outside, protocol, is_static, .. } = record.session;
         if !is_static && let Some(block) = self.blocks.release(record.session.host(), outside, protocol) {
-            self.say(News::Block(block));
+            self.say(SessionNews::Block(block));
         }
         Some(record)
     }
@@ -432,7 +432,7 @@ impl Sessions {
             }
         }
         table.sweep(&mut Sweep::default(), usize::MAX, |_, way| {
-            if way.marks.has(Marks::INWARD) { Fate::Keep } else { Fate::Rearm }
+            if way.marks.has(Marks::INWARD) { SweepAction::Keep } else { SweepAction::Rearm }
         });
     }
 

@@ -40,11 +40,11 @@ impl PuntReason {
 
 /// Which edge of `punt-dispatch` packets of a reason take. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Takers(StableArena<AtomicU32>);
+pub(crate) struct ReasonEdges(StableArena<AtomicU32>);
 
-impl Takers {
+impl ReasonEdges {
     pub fn new() -> io::Result<Self> {
-        Ok(Takers(StableArena::with_capacity(MOST)?))
+        Ok(ReasonEdges(StableArena::with_capacity(MOST)?))
     }
 
     pub fn of(&self, reason: PuntReason) -> Option<Edge> {
@@ -83,12 +83,12 @@ struct Reason {
 pub struct Reasons {
     clients: RefCell<Vec<&'static str>>,
     all: RefCell<Vec<Reason>>,
-    takers: Takers,
+    takers: ReasonEdges,
     counts: Combined,
 }
 
 impl Reasons {
-    pub(crate) fn new(takers: Takers, counts: Combined) -> Self {
+    pub(crate) fn new(takers: ReasonEdges, counts: Combined) -> Self {
         Reasons { clients: RefCell::new(vec![OURS]), all: RefCell::default(), takers, counts }
     }
 

@@ -18,7 +18,7 @@ use crate::family::Family;
 use crate::hash::Keyed;
 use crate::settings::Shared;
 use crate::sv_table::SvTable;
-use crate::table::{Items, Seen, Table, Why};
+use crate::table::{Items, ReleaseReason, Seen, Table};
 use crate::threads::Owners;
 
 /// Datagrams ended at once, so that no thread is kept long.
@@ -288,7 +288,7 @@ impl<F: Family, T: Held<F::Key>> Items<Buffer> for Expiring<'_, '_, F, T> {
         false
     }
 
-    fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
+    fn gone(&mut self, mut item: Buffer, why: ReleaseReason, first: bool) {
         tell(&mut self.cx.cache().packet(&mut item), why, first);
         self.cx.send(ToExpired::<F, T>(PhantomData).edge(), item);
     }
@@ -302,13 +302,13 @@ impl Items<Buffer> for Moving<'_, '_> {
         false
     }
 
-    fn gone(&mut self, item: Buffer, _: Why, _: bool) {
+    fn gone(&mut self, item: Buffer, _: ReleaseReason, _: bool) {
         self.0.drop(item, Error::Moved);
     }
 }
 
 /// Notes in a fragment's ticket why its datagram ended, and whether its sender is told.
-pub fn tell(pkt: &mut Packet<'_>, why: Why, first: bool) {
+pub fn tell(pkt: &mut Packet<'_>, why: ReleaseReason, first: bool) {
     let ticket = pkt.scratch::<Ticket>();
-    ticket.told = u16::from(first && why == Why::Timeout);
+    ticket.told = u16::from(first && why == ReleaseReason::Timeout);
 }

@@ -5,7 +5,7 @@ use crate::common;
 
 use std::rc::Rc;
 
-use common::{BOTH, Over, two_hosts};
+use common::{BOTH, TestFamily, two_hosts};
 use shoal_module::cli::{Args, CliError, Output, Run};
 use shoal_reassembly::cli::COMMANDS;
 use shoal_reassembly::{Families, Kind, Reassembly, Settings, Version};
@@ -63,7 +63,7 @@ fn limits_that_are_not_named_stay_and_impossible_ones_are_refused() {
 #[test]
 fn what_is_held_is_shown_as_text_and_json() {
     let (mut router, a, _) = two_hosts();
-    let over = Over::Ip4;
+    let over = TestFamily::Ip4;
     router.send(&a, over.piece(over.to_us(&a), 77, IpProtocol::UDP, 0, &[1; 64], true));
     let out = run(&router, "show ip4-full-reassembly", &[("details", "")]).unwrap();
     let text = out.to_text();

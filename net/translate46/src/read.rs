@@ -85,7 +85,7 @@ pub enum Fault {
 
 /// How much of a transport header must be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum RequiredHeader {
     /// All that is translated.
     Whole,
     /// RFC 792: eight bytes.
@@ -106,7 +106,7 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
 /// # Errors
 /// It is cut short or contradicts itself.
 pub fn read4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
-    four(bytes, Need::Whole)
+    four(bytes, RequiredHeader::Whole)
 }
 
 /// Reads the IPv4 packet that an ICMP error carries, which begins `bytes`; its end may be missing.
@@ -114,7 +114,7 @@ pub fn read4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
 /// # Errors
 /// It is cut short in its headers or contradicts itself.
 pub fn carried4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
-    four(bytes, Need::Carried)
+    four(bytes, RequiredHeader::Carried)
 }
 
 /// Reads an IPv6 packet.
@@ -122,7 +122,7 @@ pub fn carried4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
 /// # Errors
 /// It is cut short, contradicts itself or has a routing header with segments left.
 pub fn read6(bytes: &[u8]) -> Result<Seen<Ipv6Addr>, Fault> {
-    six(bytes, Need::Whole)
+    six(bytes, RequiredHeader::Whole)
 }
 
 /// Reads the IPv6 packet that an ICMP error carries, which begins `bytes`; its end may be missing.
@@ -130,10 +130,10 @@ pub fn read6(bytes: &[u8]) -> Result<Seen<Ipv6Addr>, Fault> {
 /// # Errors
 /// It is cut short in its headers or contradicts itself.
 pub fn carried6(bytes: &[u8]) -> Result<Seen<Ipv6Addr>, Fault> {
-    six(bytes, Need::Carried)
+    six(bytes, RequiredHeader::Carried)
 }
 
-fn four(bytes: &[u8], need: Need) -> Result<Seen<Ipv4Addr>, Fault> {
+fn four(bytes: &[u8], need: RequiredHeader) -> Result<Seen<Ipv4Addr>, Fault> {
     let ip: &[u8; 20] = bytes.first_chunk().ok_or(Fault::Malformed)?;
     let header = u16::from(ip[0] & 15) * 4;
     let total = u16::from_be_bytes([ip[2], ip[3]]);
@@ -163,7 +163,7 @@ fn four(bytes: &[u8], need: Need) -> Result<Seen<Ipv4Addr>, Fault> {
     Ok(seen)
 }
 
-fn six(bytes: &[u8], need: Need) -> Result<Seen<Ipv6Addr>, Fault> {
+fn six(bytes: &[u8], need: RequiredHeader) -> Result<Seen<Ipv6Addr>, Fault> {
     let ip: &[u8; 40] = bytes.first_chunk().ok_or(Fault::Malformed)?;
     if ip[0] >> 4 != 6 {
         return Err(Fault::Malformed);
@@ -224,7 +224,7 @@ fn extensions(bytes: &[u8], next: u8) -> Result<Chain, Fault> {
 }
 
 /// Reads the transport header, if it is here.
-fn transport<A>(seen: &mut Seen<A>, bytes: &[u8], icmp: u8, need: Need) -> Option<()> {
+fn transport<A>(seen: &mut Seen<A>, bytes: &[u8], icmp: u8, need: RequiredHeader) -> Option<()> {
     let first = seen.is_first();
     seen.kind = match seen.protocol {
         TCP => Kind::Tcp,
@@ -236,7 +236,7 @@ fn transport<A>(seen: &mut Seen<A>, bytes: &[u8], icmp: u8, need: Need) -> Optio
         return Some(());
     }
     let least = match (need, seen.kind) {
-        (Need::Whole, Kind::Tcp) => 20,
+        (RequiredHeader::Whole, Kind::Tcp) => 20,
         _ => 8,
     };
     if seen.payload < least {

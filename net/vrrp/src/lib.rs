@@ -23,7 +23,7 @@ mod running;
 pub use config::{Config, VrKey};
 pub use control::{Change, Info, Vrrp};
 pub use error::VrrpError;
-pub use machine::{Machine, Nanos, OWNER, Said, State, Todo};
+pub use machine::{Machine, Nanos, OWNER, PeerAdvertisement, State, Todo};
 pub use packet::{Advertisement, Invalid, LONGEST_INTERVAL, Version};
 
 use std::rc::Rc;
@@ -36,7 +36,7 @@ use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError, Module};
 use shoal_wire::IpProtocol;
 
-use node::{Heard, Input, NoAccept};
+use node::{Input, NoAccept, ReceivedAdvertisement};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -56,7 +56,7 @@ const CHANNEL: usize = 1024;
 
 /// The ends of channels that the processes take.
 struct Ends {
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedAdvertisement>,
     bell: Receiver<()>,
 }
 

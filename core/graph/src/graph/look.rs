@@ -9,7 +9,7 @@ use super::{Graph, GraphError};
 use crate::error_drop::DropTap;
 use crate::handoff::RingInfo;
 use crate::lane::FrameCounts;
-use crate::ledger::Ledger;
+use crate::ledger::DispatchLedger;
 use crate::monitor::{BufferMoves, Monitoring};
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::observer::{MakeObserver, ObservationId};
@@ -125,7 +125,7 @@ impl Graph {
     }
 
     /// What each thread noted of its nodes, by thread; nothing of one that does not move.
-    pub fn ledgers(&self) -> BTreeMap<usize, Ledger> {
+    pub fn ledgers(&self) -> BTreeMap<usize, DispatchLedger> {
         self.gather(|worker| worker.lane.ledger.clone())
     }
 

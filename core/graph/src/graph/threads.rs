@@ -19,8 +19,8 @@ use crate::lane::Lane;
 use crate::monitor::Monitoring;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
-use crate::pulse::Roster;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::stall::ThreadList;
 use crate::state::{Share, States};
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
@@ -57,7 +57,7 @@ struct Running {
 }
 
 /// A worker that ends: others still have to let go of it.
-struct Leaving {
+struct RetiringWorker {
     running: Running,
     stage: Stage,
 }
@@ -95,20 +95,20 @@ impl Stage {
 
 pub(crate) struct Threads {
     /// The same threads, for those who watch them.
-    roster: Arc<Roster>,
+    roster: Arc<ThreadList>,
     /// By number; a hole where a worker was ended.
     running: BTreeMap<usize, Running>,
     queues: BTreeMap<QueueId, QueueInfo>,
     next_queue: u32,
     observers: Vec<Rc<dyn Fn()>>,
     /// Workers that have been ended and wait for a thread that does not move.
-    leaving: Vec<Leaving>,
+    leaving: Vec<RetiringWorker>,
 }
 
 impl Threads {
     pub(super) fn new(main: Arc<ThreadShared>) -> Self {
         main.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
-        let roster = Arc::new(Roster::default());
+        let roster = Arc::new(ThreadList::default());
         roster.enter(Arc::clone(&main));
         let running = BTreeMap::from([(0, Running { shared: main, join: None })]);
         Threads {
@@ -278,7 +278,7 @@ impl Graph {
         }
         // Nobody sends to it any more; it empties its rings and ends.
         let stage = Stage::Unlinking(self.give_all(move |w| w.disconnect(thread)));
-        let mut leaving = Leaving { running, stage };
+        let mut leaving = RetiringWorker { running, stage };
         let mut looks = 0;
         let mut patience: Vec<Patience> = Vec::new();
         while !self.advance(&mut leaving)? {
@@ -304,7 +304,7 @@ impl Graph {
     }
 
     /// Goes on with the end of a worker as far as that can be done now; tells whether it has ended.
-    fn advance(&self, leaving: &mut Leaving) -> Result<bool, GraphError> {
+    fn advance(&self, leaving: &mut RetiringWorker) -> Result<bool, GraphError> {
         let shared = Arc::clone(&leaving.running.shared);
         let thread = shared.index;
         while leaving.stage.waits_for().is_empty() {
@@ -498,7 +498,7 @@ impl Graph {
     }
 
     /// The threads, for those who watch them from a thread of their own.
-    pub fn roster(&self) -> Arc<Roster> {
+    pub fn roster(&self) -> Arc<ThreadList> {
         Arc::clone(&self.registry().roster)
     }
 

@@ -6,7 +6,7 @@ use shoal_fib::{Fib, FibIndex, Source, Via};
 use shoal_graph::PacketNode;
 
 use super::{TwoHosts, prefix, route, route_in, station, via};
-use crate::toy::{DISLIKED, Toy};
+use crate::toy::{DROPPED_BYTE, Toy};
 use crate::{Port, Router};
 
 /// Tests of such routes, in the family of a [`TwoHosts`](crate::two_hosts::TwoHosts). Each body of this file is named
@@ -68,7 +68,7 @@ pub fn packets_are_received_again_with_the_features_and_the_table_of_that_interf
     assert_eq!(router.error(Toy::<0>::NAME, "a toy saw the packet"), 1);
     assert_eq!(router.if_counter("/if/rx", c.index()), before + 1);
     let mut disliked = far(on, &a, 1000);
-    *disliked.last_mut().unwrap() = DISLIKED;
+    *disliked.last_mut().unwrap() = DROPPED_BYTE;
     router.send(&a, disliked);
     assert_eq!((b.received().len(), router.error(Toy::<0>::NAME, "a toy did not like the packet")), (0, 1));
     // Others know nothing of it.

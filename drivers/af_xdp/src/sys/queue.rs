@@ -12,7 +12,7 @@ use shoal_link::IfIndex;
 
 use super::ring::{Consumer, Desc, Layout, Producer};
 use super::rx_rings::RxRings;
-use super::socket::{Which, XskSocket, XskStats};
+use super::socket::{RingKind, XskSocket, XskStats};
 use crate::Error;
 use shoal_shm::{Mapping, Populate};
 
@@ -164,10 +164,10 @@ pub(super) fn tie(
     queue: u32,
     config: &XskConfig,
 ) -> Result<(Rings, bool), Error> {
-    let fill = socket.ring(Which::Fill, 2 * config.rx_size)?;
-    let completion = socket.ring(Which::Completion, config.tx_size)?;
-    let rx = socket.ring(Which::Rx, config.rx_size)?;
-    let tx = socket.ring(Which::Tx, config.tx_size)?;
+    let fill = socket.ring(RingKind::Fill, 2 * config.rx_size)?;
+    let completion = socket.ring(RingKind::Completion, config.tx_size)?;
+    let rx = socket.ring(RingKind::Rx, config.rx_size)?;
+    let tx = socket.ring(RingKind::Tx, config.tx_size)?;
     if let Some(BusyPoll { usecs, budget }) = config.busy_poll {
         socket.busy_poll(usecs, budget)?;
     }

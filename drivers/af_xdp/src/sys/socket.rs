@@ -20,7 +20,7 @@ pub(crate) struct XskSocket(OwnedFd);
 
 /// Which of its rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum RingKind {
     Rx,
     Tx,
     Fill,
@@ -126,14 +126,14 @@ impl XskSocket {
     }
 
     /// Makes a ring of so many entries and maps it.
-    pub(super) fn ring(&self, which: Which, size: u32) -> Result<(Mapping, Layout), Error> {
+    pub(super) fn ring(&self, which: RingKind, size: u32) -> Result<(Mapping, Layout), Error> {
         let (option, page, entry, at, what) = match which {
-            Which::Rx => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, 16, 0, "XDP_RX_RING"),
-            Which::Tx => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, 16, 1, "XDP_TX_RING"),
-            Which::Fill => {
+            RingKind::Rx => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, 16, 0, "XDP_RX_RING"),
+            RingKind::Tx => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, 16, 1, "XDP_TX_RING"),
+            RingKind::Fill => {
                 (libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_PGOFF_FILL_RING, 8, 2, "XDP_UMEM_FILL_RING")
             }
-            Which::Completion => (
+            RingKind::Completion => (
                 libc::XDP_UMEM_COMPLETION_RING,
                 libc::XDP_UMEM_PGOFF_COMPLETION_RING,
                 8,

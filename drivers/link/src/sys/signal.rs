@@ -40,7 +40,7 @@ struct Request {
 /// `struct io_event`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Done([u64; 4]);
+struct IoEvent([u64; 4]);
 
 /// `aio_context_t`.
 type Context = libc::c_ulong;
@@ -164,7 +164,7 @@ fn submit(context: Context, from: BorrowedFd<'_>, event: RawFd) -> io::Result<()
 /// Makes room for results.
 #[cold]
 fn fetch(context: Context) {
-    let mut done = [Done([0; 4]); RESULTS];
+    let mut done = [IoEvent([0; 4]); RESULTS];
     let mut no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (least, most) = (0 as libc::c_long, RESULTS as libc::c_long);
     // SAFETY: io_getevents(2) writes at most as many results as there is room for, and reads the time; with a time of 0 and
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn structures_are_those_of_the_kernels_header() {
-        assert_eq!((size_of::<Request>(), size_of::<Done>()), (64, 32));
+        assert_eq!((size_of::<Request>(), size_of::<IoEvent>()), (64, 32));
         assert_eq!(std::mem::offset_of!(Request, opcode), 16);
         assert_eq!(std::mem::offset_of!(Request, eventfd), 60);
     }

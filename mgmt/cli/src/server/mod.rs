@@ -13,7 +13,7 @@
 mod edit;
 mod json;
 mod link;
-mod seats;
+mod session_table;
 mod socket;
 mod stream;
 mod telnet;
@@ -34,7 +34,7 @@ use shoal_module::Control;
 use crate::session::Cli;
 use crate::sessions::{Sessions, Style};
 use link::Link;
-use seats::{Limits, Seats};
+use session_table::{Limits, SessionTable};
 pub use socket::{ListenError, Listener, listen};
 use stream::Stream;
 
@@ -105,18 +105,18 @@ impl Settings {
 }
 
 /// What every session needs.
-pub(crate) struct Desk {
+pub(crate) struct ServerContext {
     cli: Rc<Cli>,
     control: Rc<Control>,
     settings: Settings,
-    seats: Seats,
+    seats: SessionTable,
     sessions: Rc<Sessions>,
 }
 
 /// One open session.
-struct Seat(Rc<Desk>, Rc<Link>);
+struct SessionGuard(Rc<ServerContext>, Rc<Link>);
 
-impl Drop for Seat {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         self.0.seats.leave(&self.1);
     }
@@ -128,7 +128,8 @@ impl Listener {
         // A command line without the module has nothing that lists them.
         let sessions = control.get::<Sessions>().unwrap_or_default();
         let settings = self.settings.clone();
-        let desk = Rc::new(Desk { cli, control, settings, seats: Seats::default(), sessions });
+        let desk =
+            Rc::new(ServerContext { cli, control, settings, seats: SessionTable::default(), sessions });
         loop {
             match self.accept().await {
                 Ok(stream) => welcome(&desk, stream, &spawn),
@@ -142,7 +143,7 @@ impl Listener {
     }
 }
 
-fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
+fn welcome(desk: &Rc<ServerContext>, stream: Stream, spawn: &impl Spawn) {
     let Settings { max_sessions, reserved_sessions, idle_limit, .. } = desk.settings;
     let (whose, local) = (stream.whose(), !stream.is_tcp());
     let limits = Limits {
@@ -159,7 +160,7 @@ fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
         let _: io::Result<usize> = link.write_now(refusal.as_bytes());
         return;
     }
-    let seat = Seat(Rc::clone(desk), Rc::clone(&link));
+    let seat = SessionGuard(Rc::clone(desk), Rc::clone(&link));
     spawn.spawn(Box::pin(async move {
         let talk = async {
             talk(&seat.0, &link).await;
@@ -171,7 +172,7 @@ fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
 }
 
 /// Finds out which protocol the client speaks, and speaks it.
-async fn talk(desk: &Desk, link: &Rc<Link>) {
+async fn talk(desk: &ServerContext, link: &Rc<Link>) {
     if link.send(telnet::GREETING).await.is_err() {
         return;
     }

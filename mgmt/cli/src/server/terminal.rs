@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_lite::future::or;
 use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
 
-use super::Desk;
+use super::ServerContext;
 use super::edit::{Editor, Typed};
 use super::link::{Interrupts, Link, MAX_LINE};
 use super::telnet::{Decoder, Event};
@@ -21,7 +21,7 @@ pub const NEGOTIATION: Duration = Duration::from_millis(250);
 const BRACES: Duration = Duration::from_millis(500);
 
 /// Serves one client until it leaves.
-pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
+pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) {
     link.interrupts(Interrupts::Telnet);
     let mut terminal = Terminal {
         desk,
@@ -37,7 +37,7 @@ pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
 }
 
 struct Terminal<'a> {
-    desk: &'a Desk,
+    desk: &'a ServerContext,
     link: &'a Rc<Link>,
     decoder: Decoder,
     editor: Editor,

@@ -84,7 +84,7 @@ pub(crate) struct Target {
 }
 
 /// Asks, and hands packets to the control plane to keep.
-pub(crate) struct Asker {
+pub(crate) struct ArpRequester {
     pub(crate) subnets: Subnets,
     counters: ArpCounters,
     wait: Sender<Waiting<Ipv4Addr>>,
@@ -93,14 +93,21 @@ pub(crate) struct Asker {
     used: Throttle,
 }
 
-impl Asker {
+impl ArpRequester {
     pub(crate) fn new(
         subnets: Subnets,
         counters: ArpCounters,
         wait: Sender<Waiting<Ipv4Addr>>,
         tell: Sender<Fact>,
     ) -> Self {
-        Asker { subnets, counters, wait, tell, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
+        ArpRequester {
+            subnets,
+            counters,
+            wait,
+            tell,
+            asked: Throttle::new(INTERVAL),
+            used: Throttle::new(USED),
+        }
     }
 
     /// How often something was done for a neighbour lately on this thread.

@@ -47,7 +47,7 @@ pub struct Trace {
 /// In this time and thread a fact that is known is passed on once, so that it does not age, and one that is not a
 /// few times: the table may refuse it, and somebody may say it a thousand times.
 const SAME_FACT: Duration = Duration::from_millis(100);
-const NEWS: u32 = 16;
+const EVENT_QUEUE_LEN: u32 = 16;
 
 /// RFC 9568 7.3: MAC addresses of IPv4 virtual routers begin so.
 const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
@@ -90,7 +90,7 @@ impl ArpReply {
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
         let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ kind as u64;
         let known = self.subnets.is_known(rx, address.to_bits(), mac, cx.guard());
-        if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { NEWS } {
+        if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { EVENT_QUEUE_LEN } {
             return;
         }
         let counter = match self.learn.try_send(Fact::Said(Learn { interface: rx, address, mac, kind })) {

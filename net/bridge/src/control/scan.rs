@@ -24,7 +24,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Groups that are looked at without a pause.
 const AT_ONCE: usize = 64;
 /// VPP's pause between two looks for news.
-const NEWS: Duration = Duration::from_millis(100);
+const EVENT_SCAN_PAUSE: Duration = Duration::from_millis(100);
 
 /// What happened to a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +104,7 @@ impl Bridges {
 
     /// How often that is.
     pub fn scan_delay(&self) -> Duration {
-        self.scan.delay.get().unwrap_or(NEWS)
+        self.scan.delay.get().unwrap_or(EVENT_SCAN_PAUSE)
     }
 
     /// How long the last looks took.

@@ -47,7 +47,7 @@ pub enum Error {
 
 /// What was asked or told, for clients that want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct ArpEvent {
     /// Where.
     pub interface: SwIfIndex,
     /// Who has an address.
@@ -79,7 +79,7 @@ pub struct ArpTerm {
     /// The edge to `l2-fwd`, for answers to the BVI.
     pub forward: Edge,
     /// To the task that tells clients.
-    pub heard: Sender<Heard>,
+    pub heard: Sender<ArpEvent>,
 }
 
 impl PacketNode for ArpTerm {
@@ -177,7 +177,7 @@ impl ArpTerm {
     fn tell(&self, interface: SwIfIndex, address: IpAddr, mac: MacAddress, cx: &Cx<'_, Self>) {
         if self.table.tells_asked()
             && !address.is_unspecified()
-            && self.heard.try_send(Heard { interface, address, mac }).is_err()
+            && self.heard.try_send(ArpEvent { interface, address, mac }).is_err()
         {
             cx.count(Error::Untold, 1);
         }

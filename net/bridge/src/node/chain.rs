@@ -5,7 +5,7 @@
 
 use shoal_buffer::Packet;
 use shoal_graph::Cx;
-use shoal_graph::superpath::{Consults, Known, Pass, Seeks};
+use shoal_graph::superpath::{FlowLookupNode, Known, Pass, StagedLookup};
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_l2::L2Data;
@@ -65,23 +65,23 @@ fn found(macs: &MacTable, station: Key) -> u64 {
     macs.look_up(station).map_or(0, |found| found.entry.0)
 }
 
-impl Seeks for Learn {
+impl StagedLookup for Learn {
     type Facts<'g> = Facts<'g>;
-    type Sought = Both;
-    type Begun = ();
+    type Query = Both;
+    type InFlight = ();
 
     fn is_far(_: Facts<'_>) -> bool {
         true
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Both {
+    fn query(pkt: &Packet<'_>, offset: usize) -> Both {
         Both::of(pkt, offset)
     }
 
     #[inline(always)]
-    fn begin(facts: Facts<'_>, sought: &mut Both) {
-        *sought = sought.within(facts.data.domain());
+    fn begin(facts: Facts<'_>, query: &mut Both) {
+        *query = query.within(facts.data.domain());
     }
 
     /// Asks memory for what is looked up later, of a source that sends several frames in a row once.
@@ -114,13 +114,13 @@ impl Seeks for Learn {
     }
 
     #[inline(always)]
-    fn look_up(facts: Facts<'_>, sought: &mut Both) {
-        let within = sought.within(facts.data.domain());
-        *sought = Both { found: within.find(facts.learn.table.macs()), ..within };
+    fn look_up(facts: Facts<'_>, query: &mut Both) {
+        let within = query.within(facts.data.domain());
+        *query = Both { found: within.find(facts.learn.table.macs()), ..within };
     }
 }
 
-impl Consults for Learn {
+impl FlowLookupNode for Learn {
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Facts<'g>> {
         Some(Facts { learn: self, data: self.path.data(interface, guard) })
@@ -154,17 +154,17 @@ impl Consults for Learn {
     }
 }
 
-impl Seeks for Forward {
+impl StagedLookup for Forward {
     type Facts<'g> = (&'g Forward, Guard<'g>);
-    type Sought = ();
-    type Begun = ();
+    type Query = ();
+    type InFlight = ();
 
     fn is_far(_: Self::Facts<'_>) -> bool {
         false
     }
 
     #[inline(always)]
-    fn sought(_: &Packet<'_>, _: usize) {}
+    fn query(_: &Packet<'_>, _: usize) {}
 
     #[inline(always)]
     fn begin(_: Self::Facts<'_>, (): &mut ()) {}
@@ -176,7 +176,7 @@ impl Seeks for Forward {
     fn finish(_: Self::Facts<'_>, (): (), _: &mut [()]) {}
 }
 
-impl Consults for Forward {
+impl FlowLookupNode for Forward {
     #[inline(always)]
     fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> Option<(&'g Forward, Guard<'g>)> {
         Some((self, guard))

@@ -14,10 +14,10 @@ use shoal_message::{
 };
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
+use crate::session_direction::Tuple;
 use crate::sessions::Record;
 use crate::translation::{Flags, LbType, address};
-use crate::way::Tuple;
-use crate::{Cnat, CnatError, Endpoint, From as Whence, PathSpec, Slice, Spec};
+use crate::{AddressSource as Whence, Cnat, CnatError, Endpoint, PathSpec, Slice, Spec};
 use shoal_adj::Family;
 
 /// Messages of this crate.
@@ -302,7 +302,7 @@ pub struct CnatSessionDetails {
 
 fn both_directions(record: &Record) -> impl Iterator<Item = CnatSessionDetails> + use<> {
     let (session, index) = (record.session, record.index);
-    let is_alone = session.marks & crate::way::Marks::ALONE != 0;
+    let is_alone = session.marks & crate::session_direction::Marks::ALONE != 0;
     let back = (!is_alone).then(|| (session.to.reversed(), 1));
     [Some((session.from, 0)), back].into_iter().flatten().map(move |(tuple, flags)| {
         let Tuple { src, dst, sport, dport } = tuple;

@@ -13,7 +13,7 @@ use shoal_module::word;
 
 use crate::show::Proto;
 use crate::translation::{Flags, LbType};
-use crate::{Endpoint, From as Whence, NO_NAT, PathSpec, Spec};
+use crate::{AddressSource as Whence, Endpoint, NO_NAT, PathSpec, Spec};
 
 /// The words that are left.
 type Words = Peekable<IntoIter<String>>;

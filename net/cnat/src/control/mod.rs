@@ -155,12 +155,12 @@ impl Cnat {
     }
 
     /// The address that comes from somewhere, now.
-    pub fn address_of(&self, from: endpoint::From) -> Option<IpAddr> {
+    pub fn address_of(&self, from: endpoint::AddressSource) -> Option<IpAddr> {
         self.addresses().of(from)
     }
 
     /// Whether new connections may go to an address.
-    pub fn is_ready(&self, from: endpoint::From) -> bool {
+    pub fn is_ready(&self, from: endpoint::AddressSource) -> bool {
         let Some(address) = self.address_of(from) else { return false };
         let adj = self.adjacencies.first(self.fib.lookup(FibIndex::DEFAULT, address));
         let nowhere =

@@ -15,7 +15,7 @@ use shoal_graph::Edge;
 use shoal_nat::icmp::{Fault, Quoted};
 use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
 
-use crate::sessions::{Flow, Refusal, Way};
+use crate::sessions::{Direction, Flow, Refusal};
 use crate::shared::Shared;
 
 /// Where packets go.
@@ -144,8 +144,9 @@ impl Asked {
     }
 
     /// The far end, as sessions have it: queries have no port there.
-    fn remote(&self, way: Way) -> (std::net::Ipv4Addr, u16) {
-        let (address, port) = if way == Way::In2out { self.tuple.destination() } else { self.tuple.source() };
+    fn remote(&self, way: Direction) -> (std::net::Ipv4Addr, u16) {
+        let (address, port) =
+            if way == Direction::In2out { self.tuple.destination() } else { self.tuple.source() };
         (address, if self.is_query() { 0 } else { port })
     }
 
@@ -154,23 +155,23 @@ impl Asked {
     }
 
     /// Changes the packet.
-    fn translate(&self, pkt: &mut Packet<'_>, way: Way, flow: &Flow) -> Result<(), Error> {
+    fn translate(&self, pkt: &mut Packet<'_>, way: Direction, flow: &Flow) -> Result<(), Error> {
         let Asked { seen, quoted, tuple, .. } = self;
         let ((host, port), (shared, open)) = ((flow.host, flow.port), flow.shared);
         let mut to = *tuple;
         match way {
-            Way::In2out => (to.src, to.sport) = (shared.to_bits(), open),
-            Way::Out2in => (to.dst, to.dport) = (host.to_bits(), port),
+            Direction::In2out => (to.src, to.sport) = (shared.to_bits(), open),
+            Direction::Out2in => (to.dst, to.dport) = (host.to_bits(), port),
         }
         if self.is_query() {
-            let id = if way == Way::In2out { open } else { port };
+            let id = if way == Direction::In2out { open } else { port };
             (to.sport, to.dport) = (id, id);
         }
         let header = usize::from(seen.header);
         let sum = Sum::of(pkt);
         let outer = match way {
-            Way::In2out => (to.src, seen.tuple.dst),
-            Way::Out2in => (seen.tuple.src, to.dst),
+            Direction::In2out => (to.src, seen.tuple.dst),
+            Direction::Out2in => (seen.tuple.src, to.dst),
         };
         let bytes = pkt.data_mut();
         match quoted {

@@ -39,14 +39,14 @@ pub struct Out2in {
 }
 
 /// What a packet is for.
-struct Found {
+struct Destination {
     seen: Seen,
     /// Of an ICMP error: the packet it is about.
     quoted: Option<Quoted>,
     outside: Outside,
 }
 
-fn find(pkt: &Packet<'_>) -> Result<Found, Error> {
+fn find(pkt: &Packet<'_>) -> Result<Destination, Error> {
     let seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
     if seen.fragment && !seen.first {
         return Err(Error::Fragments);
@@ -58,12 +58,12 @@ fn find(pkt: &Packet<'_>) -> Result<Found, Error> {
     };
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => {
-            Ok(Found { seen, quoted: None, outside: outside(seen.tuple, seen.protocol) })
+            Ok(Destination { seen, quoted: None, outside: outside(seen.tuple, seen.protocol) })
         }
         Kind::Error => {
             let quoted = Quoted::read(pkt.data(), seen.header.into(), None)?;
             // The answer to what it is about would come from the far end, to the shared address.
-            Ok(Found { seen, outside: outside(quoted.answer, quoted.protocol), quoted: Some(quoted) })
+            Ok(Destination { seen, outside: outside(quoted.answer, quoted.protocol), quoted: Some(quoted) })
         }
         Kind::OtherIcmp => Err(Error::BadIcmpType),
         Kind::Other => Err(Error::UnsupportedProtocol),
@@ -99,14 +99,14 @@ impl Out2in {
 
     fn translate(
         pkt: &mut Packet<'_>,
-        found: &Found,
+        found: &Destination,
         sessions: &mut Sessions,
         config: &Config,
         cx: &FrameCx<'_>,
     ) -> Result<(), Error> {
         let aftr = config.aftr.ok_or(Error::NoTranslation)?;
         ready(pkt)?;
-        let Found { seen, quoted, outside } = found;
+        let Destination { seen, quoted, outside } = found;
         let header = usize::from(seen.header);
         let inside = match quoted {
             Some(_) => sessions.peek_into(*outside),

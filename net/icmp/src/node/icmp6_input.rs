@@ -7,7 +7,7 @@ use shoal_graph::counter::Simple;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type, Ip6Header};
 
-use crate::control::Takers;
+use crate::control::TypeTable;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Trace {
 pub(crate) struct Icmp6Input {
     /// Received messages by type.
     pub(crate) rx: Simple,
-    pub(crate) takers: Takers,
+    pub(crate) takers: TypeTable,
 }
 
 /// Where ICMPv6 begins, counted from the packet's front.

@@ -8,7 +8,7 @@ use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::icmp4::code;
 use shoal_wire::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header};
 
-use crate::control::Takers;
+use crate::control::TypeTable;
 use crate::sum;
 
 /// Where a packet goes next.
@@ -52,7 +52,7 @@ pub(crate) struct IcmpInput {
     /// Received messages by type.
     pub(crate) rx: Simple,
     /// Who takes messages first.
-    pub(crate) takers: Takers,
+    pub(crate) takers: TypeTable,
 }
 
 /// The shortest message of a type that is passed on, and where to.

@@ -12,8 +12,8 @@ use shoal_graph::process::Sender;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_ip::Listeners;
 
+use crate::echo_answers::{Answer, EchoAnswer, Wanted};
 use crate::family::{Family, NotAbout};
-use crate::heard::{Answer, Heard, Wanted};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct Trace {
 /// Knows who waits.
 pub(crate) struct ListenerNode<F> {
     pub(crate) wanted: Wanted,
-    pub(crate) heard: Sender<Heard>,
+    pub(crate) heard: Sender<EchoAnswer>,
     /// Whether what nobody here takes is punted.
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) family: PhantomData<F>,
@@ -107,7 +107,7 @@ impl<F: Family> PacketNode for ListenerNode<F> {
         }
         let (id, sequence) = (about.id, about.sequence);
         cx.trace(pkt, || Trace { id, sequence });
-        let heard = Heard {
+        let heard = EchoAnswer {
             id,
             sequence,
             answer: about.answer,

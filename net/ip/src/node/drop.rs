@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, NextNodes, PacketNode};
+use shoal_graph::{ALL_INTERFACES, Cx, Edge, FeatureArc, NextNodes, PacketNode};
 
 use crate::{Headers, IpFamily, Unreachable, Unreachables};
 
@@ -70,7 +70,7 @@ impl<F: IpFamily> IpDrop<F> {
     /// Ends a packet silently, or gives it to the arc's features.
     fn end(&self, why: Error, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
         cx.blame(why, pkt);
-        cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(why)
+        cx.start_arc(&self.arc, ALL_INTERFACES, pkt).map(Next::Feature).ok_or(why)
     }
 }
 

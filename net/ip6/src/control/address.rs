@@ -278,7 +278,7 @@ impl Ip6 {
     /// There is no such interface, or it is no such address.
     pub fn set_link_local(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), AddressError> {
         self.interfaces.data(interface)?;
-        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY {
+        if !is_link_local(address) || address == Ip6LinkTable::ANY_INTERFACE {
             return Err(AddressError::NotLinkLocal(address));
         }
         let old = self.on(interface);
@@ -304,7 +304,8 @@ impl Ip6 {
         if !on.enabled() {
             return Err(AddressError::NotEnabled(self.interfaces.name(interface)?));
         }
-        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY || on.link_local == Some(address) {
+        if !is_link_local(address) || address == Ip6LinkTable::ANY_INTERFACE || on.link_local == Some(address)
+        {
             return Err(AddressError::NotLinkLocal(address));
         }
         Ok(self.links.neighbour(interface, address)?)

@@ -62,7 +62,7 @@ impl Links {
     /// Packets of this router to link-local addresses that nobody knows are asked for.
     pub(super) fn anybody(&self, interface: SwIfIndex, source: Ipv6Addr) -> Result<(), AdjError> {
         let adj = self.adjacencies.glean(interface, source.into())?;
-        self.enter(interface, Ip6LinkTable::ANYBODY, adj);
+        self.enter(interface, Ip6LinkTable::ANY_INTERFACE, adj);
         Ok(())
     }
 

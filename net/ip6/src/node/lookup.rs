@@ -19,7 +19,7 @@ use shoal_wire::Ip6Header;
 use crate::{Headers, Ip6Family, Ip6LinkTable, edges::Ip6Edges};
 
 mod ahead;
-mod aside;
+mod slow_path;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]

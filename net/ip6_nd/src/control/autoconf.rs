@@ -15,8 +15,8 @@ use shoal_wire::nd_options::PrefixInformation;
 
 use super::Nd;
 use crate::counters::Kind;
-use crate::fact::{Prefixes, Said};
-use crate::frame::{self, Way};
+use crate::fact::{AdvertisedLink, Prefixes};
+use crate::frame::{self, MessageRoute};
 use crate::{Key, NdError};
 
 /// Most addresses made on an interface, and most routers that share its default route: whoever advertises more finds
@@ -51,7 +51,7 @@ pub enum DefaultRoute {
 
 /// An address that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Made {
+pub struct FormedAddress {
     /// The address with the length of its network.
     pub address: Ip6Prefix,
     /// How long it is valid from now on; `None` is forever.
@@ -88,10 +88,10 @@ fn renewed(now: Time, old: Option<Time>, secs: u32) -> Option<Time> {
 
 impl Nd {
     /// Whether an interface is configured by routers; `None` when it is not.
-    pub fn autoconfigured(&self, interface: SwIfIndex) -> Option<(DefaultRoute, Vec<Made>)> {
+    pub fn autoconfigured(&self, interface: SwIfIndex) -> Option<(DefaultRoute, Vec<FormedAddress>)> {
         let (now, hosts) = (self.now(), self.hosts.borrow());
         let host = hosts.get(&interface)?;
-        let made = |(address, end): (&Ip6Prefix, &Option<Time>)| Made {
+        let made = |(address, end): (&Ip6Prefix, &Option<Time>)| FormedAddress {
             address: *address,
             left: end.map(|end| end.since(now)),
         };
@@ -160,7 +160,7 @@ impl Nd {
     }
 
     /// What a router advertised, on an interface that is configured by it.
-    pub(super) fn configure_host(&self, (interface, from): Key, said: &Said, prefixes: &Prefixes) {
+    pub(super) fn configure_host(&self, (interface, from): Key, said: &AdvertisedLink, prefixes: &Prefixes) {
         let now = self.now();
         let wanted = match self.hosts.borrow_mut().get_mut(&interface) {
             Some(host) => {
@@ -308,7 +308,7 @@ impl Nd {
     pub(super) fn solicit_routers(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let way = Way::to_group(data.mac(), src, ALL_ROUTERS);
+        let way = MessageRoute::to_group(data.mac(), src, ALL_ROUTERS);
         let frame = frame::router_solicitation(&way);
         if let Some(bytes) = frame.as_ref().and_then(|(bytes, len)| bytes.get(..*len))
             && self.send(interface, bytes)

@@ -11,7 +11,7 @@ use shoal_wire::{Icmp6Type, Ip6Prefix, IpProtocol};
 
 use super::{Nd, anycast_of, of};
 use crate::counters::Kind;
-use crate::frame::{HEADERS, LONGEST, Way};
+use crate::frame::{HEADERS, LONGEST, MessageRoute};
 
 /// RFC 3810 9.1: a change is said so often.
 const ROBUSTNESS: u32 = 2;
@@ -150,13 +150,19 @@ impl Nd {
     }
 
     /// RFC 2710 4: a report to each group, or "done" to all routers of the link.
-    fn report_version_1(&self, interface: SwIfIndex, way: Way, groups: &[Ipv6Addr], kind: RecordType) {
+    fn report_version_1(
+        &self,
+        interface: SwIfIndex,
+        way: MessageRoute,
+        groups: &[Ipv6Addr],
+        kind: RecordType,
+    ) {
         let done = kind == RecordType::CHANGE_TO_INCLUDE;
         let message =
             if done { Icmp6Type::MULTICAST_LISTENER_DONE } else { Icmp6Type::MULTICAST_LISTENER_REPORT };
         for group in groups {
             let dst = if done { ALL_ROUTERS } else { *group };
-            let way = Way::to_group(way.src_mac, way.src, dst);
+            let way = MessageRoute::to_group(way.src_mac, way.src, dst);
             let mut out = [0; HEADERS + ROUTER_ALERT.len() + MldHeader::LEN];
             let Some(place) = out.get_mut(HEADERS + ROUTER_ALERT.len()..) else { return };
             let Some(len) = MldHeader::new(message, *group).write(place, way.src, dst) else { return };
@@ -165,7 +171,7 @@ impl Nd {
     }
 
     /// Writes the headers in front of a message and sends it.
-    fn send_report(&self, interface: SwIfIndex, way: &Way, out: &mut [u8], len: usize) {
+    fn send_report(&self, interface: SwIfIndex, way: &MessageRoute, out: &mut [u8], len: usize) {
         let behind = HEADERS + ROUTER_ALERT.len();
         if let Some(alert) = out.get_mut(HEADERS..behind) {
             alert.copy_from_slice(&ROUTER_ALERT);
@@ -182,7 +188,7 @@ impl Nd {
     pub(super) fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let way = Way::to_group(data.mac(), src, ALL_MLD2_ROUTERS);
+        let way = MessageRoute::to_group(data.mac(), src, ALL_MLD2_ROUTERS);
         if self.speaks_version_1(interface) {
             self.report_version_1(interface, way, groups, kind);
             return;

@@ -12,7 +12,7 @@ use shoal_wire::nd::NaFlags;
 use super::Nd;
 use crate::Key;
 use crate::counters::Kind;
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 
 /// What is to be done with an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ impl Nd {
     /// a buffer or an interface.
     pub fn announce(&self, interface: SwIfIndex, address: Ipv6Addr) -> bool {
         let Ok(data) = self.interfaces.data(interface) else { return false };
-        let way = Way::to_group(data.mac(), address, ALL_NODES);
+        let way = MessageRoute::to_group(data.mac(), address, ALL_NODES);
         let frame = frame::advertisement(&way, address, NaFlags::ROUTER | NaFlags::OVERRIDE);
         let sent = frame.is_some_and(|bytes| self.send(interface, &bytes));
         if sent {

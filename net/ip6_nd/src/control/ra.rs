@@ -13,7 +13,7 @@ use shoal_wire::{Ip6Prefix, IpProtocol, MacAddress};
 use super::Nd;
 use crate::NdError;
 use crate::counters::Kind;
-use crate::frame::{HEADERS, LONGEST, Way};
+use crate::frame::{HEADERS, LONGEST, MessageRoute};
 
 /// MIN_DELAY_BETWEEN_RAS (RFC 4861 section 10).
 const BETWEEN: Duration = Duration::from_secs(3);
@@ -311,8 +311,8 @@ impl Nd {
             return;
         }
         let way = match to {
-            Some((dst, dst_mac)) => Way { src_mac: data.mac(), dst_mac, src, dst },
-            None => Way::to_group(data.mac(), src, ALL_NODES),
+            Some((dst, dst_mac)) => MessageRoute { src_mac: data.mac(), dst_mac, src, dst },
+            None => MessageRoute::to_group(data.mac(), src, ALL_NODES),
         };
         let mut out = [0; LONGEST];
         let Some(place) = out.get_mut(HEADERS..) else { return };

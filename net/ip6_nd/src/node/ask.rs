@@ -13,7 +13,7 @@ use shoal_neighbor::message::Waiting;
 use shoal_neighbor::throttle::Throttle;
 use shoal_neighbor::{MOST_HELD_EACH, Question};
 
-use super::receive::{Eyes, key};
+use super::receive::{ReceiveContext, key};
 use crate::Link;
 use crate::counters::Kind;
 use crate::frame;
@@ -89,17 +89,17 @@ pub(crate) struct Target {
 }
 
 /// Asks, and hands packets to the control plane to keep.
-pub(crate) struct Asker {
-    pub(crate) eyes: Eyes,
+pub(crate) struct Solicitor {
+    pub(crate) eyes: ReceiveContext,
     pub(crate) adjacencies: AdjTable,
     wait: Sender<Waiting<Ipv6Addr>>,
     asked: Throttle,
     used: Throttle,
 }
 
-impl Asker {
-    pub(crate) fn new(eyes: Eyes, adjacencies: AdjTable, wait: Sender<Waiting<Ipv6Addr>>) -> Self {
-        Asker { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
+impl Solicitor {
+    pub(crate) fn new(eyes: ReceiveContext, adjacencies: AdjTable, wait: Sender<Waiting<Ipv6Addr>>) -> Self {
+        Solicitor { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
     }
 
     /// How often the control plane was told lately on this thread that packets go to a neighbour.

@@ -9,7 +9,7 @@ use shoal_graph::{Cx, PacketNode};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::mld::{HOP_LIMIT, MldQuery};
 
-use super::receive::{Eyes, Headers, Told, Wrong};
+use super::receive::{Headers, ReceiveContext, ReportThrottle, Wrong};
 use crate::fact::Fact;
 
 /// Where a packet goes next.
@@ -57,13 +57,13 @@ pub struct Trace {
 
 /// Looks at queries.
 pub(crate) struct ListenerQuery {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 impl ListenerQuery {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        ListenerQuery { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        ListenerQuery { eyes, told: ReportThrottle::new() }
     }
 }
 

@@ -11,7 +11,7 @@ use shoal_graph::{Cx, PacketNode};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::mld::HOP_LIMIT;
 
-use super::receive::{Eyes, Headers};
+use super::receive::{Headers, ReceiveContext};
 use crate::counters::Kind;
 
 /// Where a packet goes next.
@@ -43,7 +43,7 @@ pub struct Trace {
 
 /// Counts reports.
 pub(crate) struct ListenerReport {
-    pub(crate) eyes: Eyes,
+    pub(crate) eyes: ReceiveContext,
 }
 
 impl PacketNode for ListenerReport {

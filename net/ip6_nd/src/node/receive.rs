@@ -19,11 +19,11 @@ use crate::{Link, Links};
 
 /// A fact is passed on a few times in this time and thread: somebody may say it a thousand times.
 const SAME_FACT: Duration = Duration::from_millis(100);
-const NEWS: u32 = 4;
+const EVENT_QUEUE_LEN: u32 = 4;
 
 /// What every message is looked at with.
 #[derive(Clone)]
-pub(crate) struct Eyes {
+pub(crate) struct ReceiveContext {
     pub(crate) interfaces: IfTable,
     pub(crate) links: Links,
     pub(crate) counters: NdCounters,
@@ -77,7 +77,7 @@ pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Wrong> {
     }
 }
 
-impl Eyes {
+impl ReceiveContext {
     /// This router on the link a packet came from, and its station's address there.
     pub(crate) fn link<'g>(
         &'g self,
@@ -93,17 +93,17 @@ impl Eyes {
 }
 
 /// A node's memory of what it has told.
-pub(crate) struct Told(Throttle);
+pub(crate) struct ReportThrottle(Throttle);
 
-impl Told {
+impl ReportThrottle {
     pub(crate) fn new() -> Self {
-        Told(Throttle::new(SAME_FACT))
+        ReportThrottle(Throttle::new(SAME_FACT))
     }
 
     /// Passes a fact on unless that was done often enough just now; `Some` tells whether there was room.
     pub(crate) fn tell(
         &self,
-        eyes: &Eyes,
+        eyes: &ReceiveContext,
         fact: Fact,
         about: impl Hash,
         thread: usize,
@@ -111,7 +111,7 @@ impl Told {
     ) -> Option<bool> {
         let mut hasher = Fold(0);
         about.hash(&mut hasher);
-        if self.0.hit(thread, hasher.finish(), now) >= NEWS {
+        if self.0.hit(thread, hasher.finish(), now) >= EVENT_QUEUE_LEN {
             return None;
         }
         Some(eyes.tell.try_send(fact).is_ok())

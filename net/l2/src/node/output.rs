@@ -10,7 +10,7 @@ use std::sync::Arc;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_ethernet::{Tags, VlanTable};
-use shoal_graph::superpath::{Directs, Plain};
+use shoal_graph::superpath::{DirectingNode, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_infra::Guard;
 use shoal_interface::{IfTable, SwIfIndex};
@@ -227,7 +227,7 @@ impl Plain for L2Output<false> {
 }
 
 /// Frames that are cross-connected, on a fused path.
-impl Directs for L2Output<false> {
+impl DirectingNode for L2Output<false> {
     /// What is done to tags, if anything is, and where frames go then.
     type Facts<'g> = (Option<&'g Rewrite>, Edge);
 

@@ -8,7 +8,7 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip6::IcmpError;
-use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried6, error_to4, read6, to4, too_long6};
+use shoal_translate46::{Ends, HeaderFields, Kind, Seen, Sum, carried6, error_to4, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
 use super::ip4_map::ICMP_HEADER;
@@ -83,7 +83,7 @@ impl Customers<'_> {
         let sum = Sum::of(pkt);
         // The router that forwards it takes one hop off.
         let id = pkt.number() as u16;
-        let how = How { class: class(settings, seen.class), hops: seen.hops, sum, id };
+        let how = HeaderFields { class: class(settings, seen.class), hops: seen.hops, sum, id };
         let total = usize::from(seen.header) + usize::from(seen.payload);
         pkt.truncate(total).ok_or(Error::Malformed)?;
         let to = ends(seen, src, domain.of_internet(seen.ends.dst));

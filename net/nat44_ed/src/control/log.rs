@@ -8,7 +8,7 @@ use shoal_syslog::{Facility, Message, Severity};
 
 use super::{Nat44, NatError};
 use crate::sessions::{Event, Session};
-use crate::shared::Told;
+use crate::shared::ThreadEvent;
 use crate::way::Marks;
 
 impl Nat44 {
@@ -17,9 +17,9 @@ impl Nat44 {
         let pace = shoal_module::cli::Pace::default();
         while let Ok(told) = self.told.recv().await {
             match told {
-                Told::Session(event, session) => self.log(event, &session),
-                Told::Exhausted(what) => self.export.exhausted(what),
-                Told::Ended => {
+                ThreadEvent::Session(event, session) => self.log(event, &session),
+                ThreadEvent::Exhausted(what) => self.export.exhausted(what),
+                ThreadEvent::Ended => {
                     // A command may end millions.
                     while let Some((event, session)) = self.next_ended() {
                         self.log(event, &session);
@@ -41,7 +41,7 @@ impl Nat44 {
             return;
         }
         self.ended.borrow_mut().extend(events);
-        if !self.shared.news.send(Told::Ended) {
+        if !self.shared.news.send(ThreadEvent::Ended) {
             while let Some((event, session)) = self.next_ended() {
                 self.log(event, &session);
             }

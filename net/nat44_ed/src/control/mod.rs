@@ -32,9 +32,9 @@ use shoal_ipfix::Ipfix;
 use shoal_module::{Control, InitError};
 use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
-use shoal_nat44::news::NewsChannel;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
+use shoal_nat44::session_events::NewsChannel;
 use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
@@ -45,7 +45,7 @@ use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
 use crate::sessions::{Event as SessionEvent, Session};
-use crate::shared::{Shared, Told};
+use crate::shared::{Shared, ThreadEvent};
 use mappings::Static;
 
 /// What threads may tell before the main thread hears it.
@@ -81,7 +81,7 @@ pub struct Nat44 {
     held: HeldTables,
     state: RefCell<State>,
     syslog: Rc<Syslog>,
-    told: Receiver<Told>,
+    told: Receiver<ThreadEvent>,
     /// Sessions that commands have ended, of which collectors are still to be told.
     ended: RefCell<VecDeque<(SessionEvent, Session)>>,
     export: Export,

@@ -14,7 +14,7 @@ use super::next::{IN2OUT, OUT2IN};
 use crate::config::{Config, ticks_of};
 use crate::control::Keeping;
 use crate::packet::{SYN, clamp, is_expiring, key_of, rewrite};
-use crate::sessions::{Sessions, Sought, Table, tick};
+use crate::sessions::{Query, Sessions, Table, tick};
 use crate::way::{Marks, Way};
 
 /// The nodes' common cases, for chains.
@@ -54,7 +54,7 @@ impl<const WAY: u8> StatefulOptional for Fast<WAY> {
 }
 
 impl<const WAY: u8> FlowOptional for Fast<WAY> {
-    type Sought = Sought;
+    type Query = Query;
 
     fn table(&self, interface: SwIfIndex) -> u32 {
         self.shared.interfaces.ip4_table(interface)
@@ -65,19 +65,19 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Sought {
+    fn query(pkt: &Packet<'_>, offset: usize) -> Query {
         let seen = pkt.data().get(offset..).and_then(Seen::read).filter(|seen| !seen.fragment);
-        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Sought::default, Sought::of)
+        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
     }
 
     #[inline(always)]
-    fn begin(sessions: &mut Sessions, table: u32, sought: &mut Sought) {
-        *sought = sessions.search(sought.key().in_table(TableId::new(table).unwrap_or_default()));
+    fn begin(sessions: &mut Sessions, table: u32, query: &mut Query) {
+        *query = sessions.search(query.key().in_table(TableId::new(table).unwrap_or_default()));
     }
 
     #[inline(always)]
-    fn seek(sessions: &mut Sessions, sought: &mut Sought) {
-        sessions.seek(std::slice::from_mut(sought));
+    fn seek(sessions: &mut Sessions, query: &mut Query) {
+        sessions.seek(std::slice::from_mut(query));
     }
 
     #[inline(always)]
@@ -85,15 +85,15 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
         &self,
         sessions: &mut Sessions,
         config: &Config,
-        sought: Option<&Sought>,
+        query: Option<&Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
         let Some(seen) = Seen::read(pkt.data()).filter(|seen| !seen.fragment) else { return Pass::Leave };
         let Some(key) = key_of(&seen, self.table(pkt)) else { return Pass::Leave };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let found = match sought.filter(|sought| *sought.key() == key) {
-            Some(sought) => table.find(sought),
+        let found = match query.filter(|query| *query.key() == key) {
+            Some(query) => table.find(query),
             None => find_alone(table, key),
         };
         let Some(mut flow) = found else { return Pass::Leave };

@@ -19,7 +19,7 @@ use shoal_module::api::ClientIndex;
 
 use super::{Nat44Ei, NatError, Slice};
 use crate::ha_wire::{CHANGE, Change, HEADER, Header};
-use crate::node::ha::{HaInput, Heard};
+use crate::node::ha::{HaDatagram, HaInput};
 use crate::sessions::{Event, Record, Session, Sessions, inside_key, tick};
 
 /// As VPP sends them.
@@ -157,7 +157,7 @@ impl Counts {
 pub(super) struct Replication {
     state: RefCell<Ha>,
     counts: Counts,
-    heard: Receiver<Heard>,
+    heard: Receiver<HaDatagram>,
     /// Rung when there is something to send.
     bell: shoal_graph::process::Sender<()>,
     rung: Receiver<()>,
@@ -355,7 +355,7 @@ impl Nat44Ei {
     }
 
     /// To the other router, or to where a datagram came from.
-    fn send_datagram(&self, bytes: &[u8], answers: Option<&Heard>) {
+    fn send_datagram(&self, bytes: &[u8], answers: Option<&HaDatagram>) {
         let (listener, failover) = (self.listener(), self.failover());
         let ends = match answers {
             Some(heard) => Some((heard.to, heard.from)),
@@ -502,7 +502,7 @@ impl Nat44Ei {
         }
     }
 
-    fn take(&self, heard: &Heard) {
+    fn take(&self, heard: &HaDatagram) {
         // Where there is another router, nothing else is one.
         if self.enabled().is_none() || self.failover().is_some_and(|other| other.address != heard.from.0) {
             return;

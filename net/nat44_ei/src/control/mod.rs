@@ -42,7 +42,7 @@ use crate::config::{AddressFilter, Config};
 use crate::keeping::Keeping;
 use crate::node::fast::{BOTH, Fast, HAIRPIN, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
-use crate::shared::{Shared, Told};
+use crate::shared::{Shared, ThreadEvent};
 use ha::Replication;
 use mappings::Static;
 
@@ -79,9 +79,9 @@ pub struct Nat44Ei {
     keeping: StateKey<Keeping>,
     held: HeldTables,
     state: RefCell<State>,
-    told: Receiver<Told>,
+    told: Receiver<ThreadEvent>,
     /// What commands have done to sessions and is still to be passed on.
-    changed: RefCell<VecDeque<Told>>,
+    changed: RefCell<VecDeque<ThreadEvent>>,
     replication: Replication,
     ipfix: Rc<Ipfix>,
     export: Export,

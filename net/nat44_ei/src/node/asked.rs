@@ -13,7 +13,7 @@ use crate::shared::Shared;
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Done {
+pub enum Disposition {
     /// It goes on, as it was.
     Passed,
     /// It goes on, translated, by this session, if it is of one.

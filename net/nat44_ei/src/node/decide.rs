@@ -6,7 +6,7 @@ use shoal_nat::tuple::TCP;
 use shoal_nat::{Kind, Rewrite, Sum, Tuple};
 use shoal_nat44::packet::{clamp, look_up_in};
 
-use super::asked::{Asked, Done, local_of};
+use super::asked::{Asked, Disposition, local_of};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::ports::Ports;
@@ -117,7 +117,7 @@ impl Asked<'_> {
         pkt: &mut Packet<'_>,
         handle: Handle,
         sessions: &mut Sessions,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let (config, now, seen, front) = (self.config, self.now, self.seen, self.front);
         let table = sessions.table().ok_or(Error::NoTranslation)?;
         table.touch(handle, tick(now));
@@ -138,13 +138,13 @@ impl Asked<'_> {
             look_up_in(pkt, table);
         }
         if marks.has(Marks::INWARD) {
-            return Ok(Done::Translated(Some(handle.index())));
+            return Ok(Disposition::Translated(Some(handle.index())));
         }
         self.seen.tuple = rewrite.to;
         self.table = sessions.peer_table(peer).unwrap_or(config.outside.table);
         Ok(match self.hairpin(pkt, sessions)? {
-            Some(thread) => Done::Elsewhere(thread),
-            None => Done::Translated(Some(handle.index())),
+            Some(thread) => Disposition::Elsewhere(thread),
+            None => Disposition::Translated(Some(handle.index())),
         })
     }
 }

@@ -19,7 +19,7 @@ pub use super::next::{BOTH, HAIRPIN, IN2OUT, Next, OUT2IN, OUTPUT};
 use crate::config::Config;
 use crate::error::Error;
 use crate::keeping::Keeping;
-use crate::sessions::{Sessions, Sought, TICKS, inside_key, outside_key, tick};
+use crate::sessions::{Query, Sessions, TICKS, inside_key, outside_key, tick};
 use crate::shared::Shared;
 use crate::way::Marks;
 
@@ -145,10 +145,10 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     type Feature = Keeping;
     type Next = Next;
     type Trace = Trace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
+    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Query {
         let Some(seen) = seen(self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         let to_host =
             WAY == OUT2IN || WAY == BOTH && Self::is_to_host(self.shared.config.load(cx.guard()), &seen);
@@ -156,7 +156,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     }
 
     #[inline(always)]
-    fn seek(&self, sessions: &mut Sessions, keys: &mut [Sought], _: &mut Cx<'_, Self>) {
+    fn seek(&self, sessions: &mut Sessions, keys: &mut [Query], _: &mut Cx<'_, Self>) {
         sessions.seek(keys);
     }
 
@@ -164,7 +164,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     fn packet(
         &self,
         sessions: &mut Sessions,
-        search: Sought,
+        search: Query,
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, Error> {

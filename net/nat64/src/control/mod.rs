@@ -34,7 +34,7 @@ use crate::keeping::Keeping;
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
 use crate::sessions::{LONGEST, Record};
-use crate::shared::{Shared, Told};
+use crate::shared::{SessionEvent, Shared};
 use pool::Pool;
 
 /// Who wants shallow reassembly.
@@ -95,7 +95,7 @@ pub struct Nat64 {
     shared: Arc<Shared>,
     keeping: StateKey<Keeping>,
     state: RefCell<State>,
-    told: Receiver<Told>,
+    told: Receiver<SessionEvent>,
 }
 
 fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_nat::Kind;
-use shoal_translate46::{Fault, Head, How, Seen, Sum};
+use shoal_translate46::{Fault, Head, HeaderFields, Seen, Sum};
 
 use crate::sessions::Refusal;
 use crate::shared::Shared;
@@ -98,9 +98,9 @@ pub(crate) fn whole<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) ->
 }
 
 /// What the new header says besides addresses.
-pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> How {
+pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> HeaderFields {
     let sum = Sum::of(pkt);
-    How { sum, ..How::of(seen, pkt.number() as u16) }
+    HeaderFields { sum, ..HeaderFields::of(seen, pkt.number() as u16) }
 }
 
 /// Cuts off what is behind the IP packet.

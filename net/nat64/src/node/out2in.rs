@@ -11,7 +11,9 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Head, How, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4};
+use shoal_translate46::{
+    Ends, Head, HeaderFields, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4,
+};
 use shoal_wire::Ip4Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
@@ -74,10 +76,10 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
 
     /// What the new header says, and whether the packet is this router's own from now on. RFC 7915, 4: what IPv4 allows to fragment
     /// this router fragments, as its own, of which no other node takes a hop off.
-    fn how(pkt: &Packet<'_>, seen: &Seen<Ipv4Addr>) -> (How, bool) {
+    fn how(pkt: &Packet<'_>, seen: &Seen<Ipv4Addr>) -> (HeaderFields, bool) {
         let (how, as_own) = (how(pkt, seen), !seen.dont_fragment);
         let hops = if as_own { seen.hops.saturating_sub(1) } else { seen.hops };
-        (How { hops, ..how }, as_own)
+        (HeaderFields { hops, ..how }, as_own)
     }
 
     /// A packet has its IPv6 headers.

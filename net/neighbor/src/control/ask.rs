@@ -29,7 +29,7 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(100);
 /// Most questions open at a time, on whatever account.
 const MOST_PROBES: usize = 4096;
 
-struct Ask<A> {
+struct PendingRequest<A> {
     tries: u32,
     next: Time,
     source: Option<A>,
@@ -38,7 +38,7 @@ struct Ask<A> {
 
 /// All open questions.
 pub(super) struct Asking<A> {
-    asks: BTreeMap<Key<A>, Ask<A>>,
+    asks: BTreeMap<Key<A>, PendingRequest<A>>,
     held: usize,
 }
 
@@ -53,7 +53,7 @@ impl<A: Address> Asking<A> {
         self.asks.contains_key(&key)
     }
 
-    fn take(&mut self, key: Key<A>) -> Option<Ask<A>> {
+    fn take(&mut self, key: Key<A>) -> Option<PendingRequest<A>> {
         let ask = self.asks.remove(&key)?;
         self.held -= ask.held.len();
         Some(ask)
@@ -64,7 +64,7 @@ impl<A: Address> Asking<A> {
     fn note(&mut self, key: Key<A>, source: A, now: Time) {
         if self.asks.len() < MOST_ASKED {
             let next = now.after(PATIENCE);
-            let ask = || Ask { tries: TRIES, next, source: Some(source), held: Vec::new() };
+            let ask = || PendingRequest { tries: TRIES, next, source: Some(source), held: Vec::new() };
             self.asks.entry(key).or_insert_with(ask).next = next;
         }
     }
@@ -76,7 +76,8 @@ impl<A: Address> Asking<A> {
         if self.held >= MOST_HELD || (self.asks.len() >= MOST_ASKED && !self.asks.contains_key(&key)) {
             return Err(buffer);
         }
-        let fresh = || Ask { tries: 1, next: now.after(PATIENCE), source: Some(source), held: Vec::new() };
+        let fresh =
+            || PendingRequest { tries: 1, next: now.after(PATIENCE), source: Some(source), held: Vec::new() };
         let ask = self.asks.entry(key).or_insert_with(fresh);
         if ask.held.len() >= MOST_HELD_EACH {
             return Err(buffer);
@@ -274,7 +275,7 @@ impl<P: Protocol> Neighbours<P> {
         }
         self.doubt(key, State::Probe);
         let source = self.protocol.source_for(key);
-        let ask = Ask { tries: 1, next: now.after(PATIENCE), source, held: Vec::new() };
+        let ask = PendingRequest { tries: 1, next: now.after(PATIENCE), source, held: Vec::new() };
         self.asking.borrow_mut().asks.insert(key, ask);
         self.ask(key, source);
     }

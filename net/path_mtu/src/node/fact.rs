@@ -43,7 +43,7 @@ impl Wanted {
 
 /// What both nodes have.
 #[derive(Clone)]
-pub(crate) struct Eye {
+pub(crate) struct ErrorReader {
     pub(crate) interfaces: IfTable,
     pub(crate) wanted: Wanted,
     /// How many errors may be looked at.

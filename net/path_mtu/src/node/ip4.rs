@@ -9,7 +9,7 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::{FromBytes, Icmp4Error, Ip4Header};
 
-use super::{Eye, Fact};
+use super::{ErrorReader, Fact};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct Trace {
 }
 
 /// Learns.
-pub(crate) struct Ip4TooBig(pub(crate) Eye);
+pub(crate) struct Ip4TooBig(pub(crate) ErrorReader);
 
 /// RFC 1191, 7.1: what paths carry that are told by a router which does not say how much; the first below the packet.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];

@@ -9,7 +9,7 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::{FromBytes, Icmp6Error, Ip6Header};
 
-use super::{Eye, Fact};
+use super::{ErrorReader, Fact};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) struct Trace {
 }
 
 /// Learns.
-pub(crate) struct Ip6TooBig(pub(crate) Eye);
+pub(crate) struct Ip6TooBig(pub(crate) ErrorReader);
 
 /// What the error says of the way to whom.
 fn said(pkt: &Packet<'_>) -> Result<(Ipv6Addr, u16), Error> {

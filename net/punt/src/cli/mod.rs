@@ -14,7 +14,7 @@ use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{L4, Punt, PuntError, Registered, Rx, Standing};
+use crate::{L4, Punt, PuntError, Registered, RegistrationState, Rx};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -109,7 +109,7 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
         (None, true, None) => L4::AllUdp,
         (None, false, None) => L4::AllTcp,
     };
-    let standing = if args.has("del") { Standing::NotPunted } else { Standing::Punted };
+    let standing = if args.has("del") { RegistrationState::NotPunted } else { RegistrationState::Punted };
     control.get::<Punt>()?.set(Registered { family, l4 }, standing).map_err(failed)?;
     Ok(Output::none())
 }

@@ -9,7 +9,7 @@ mod socket_rx;
 pub(crate) use dispatch::{DISPATCH, Dispatch};
 pub(crate) use policer::Policer;
 pub(crate) use redirect::Redirector;
-pub(crate) use socket::{By, Error as TxError, Item, ToSocket};
+pub(crate) use socket::{Error as TxError, Item, PuntKey, ToSocket};
 pub(crate) use socket_rx::{RxError, SOCKET_RX, SocketRx};
 
 /// What differs between the families.

@@ -20,7 +20,7 @@ pub use super::full_error::Error;
 use crate::family::{Family, Fault, Fragment, Problem};
 use crate::join::join;
 use crate::state::{EXPIRED_AT_ONCE, Full, FullTable, Shard, Ticket, tell};
-use crate::table::{Items, Outcome, Table, Whole, Why};
+use crate::table::{Items, Outcome, ReleaseReason, Table, Whole};
 
 /// What `show trace` says.
 struct Trace<K> {
@@ -96,8 +96,8 @@ impl<F: Family> Items<Buffer> for Hooks<'_, '_, F> {
         F::trim(&mut self.cx.cache().packet(item), front as usize, back as usize).is_some()
     }
 
-    fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
-        if why == Why::Timeout {
+    fn gone(&mut self, mut item: Buffer, why: ReleaseReason, first: bool) {
+        if why == ReleaseReason::Timeout {
             tell(&mut self.cx.cache().packet(&mut item), why, first);
             self.cx.send_to(self.node.full.expired_node(), item);
         } else {

@@ -5,7 +5,7 @@ pub mod l2;
 
 use shoal_buffer::{Buffer, Flags, Packet};
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Edge, FrameCx, Taker};
+use shoal_graph::{Edge, FrameCx, ReplicaTarget};
 
 use crate::table::{Source, Target};
 
@@ -27,7 +27,7 @@ struct Copy<'m> {
     edge: Edge,
 }
 
-impl Taker for Copy<'_> {
+impl ReplicaTarget for Copy<'_> {
     type Trace = String;
 
     fn address(&self, pkt: &mut Packet<'_>) -> Edge {

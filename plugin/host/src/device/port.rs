@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
-use super::wake::Came;
+use super::wake::SleepOutcome;
 use crate::sys::{Driver, MainThread, OpenDevice, Slots, TxHandle, copy};
 
 /// Bytes for the pieces of superframes that the device does not cut.
@@ -140,17 +140,17 @@ impl Port {
     }
 
     /// Counts what a sleep came to.
-    pub(crate) fn count_wake(&self, queue: u32, came: Came) {
+    pub(crate) fn count_wake(&self, queue: u32, came: SleepOutcome) {
         let Some(facts) = self.rx.get(queue as usize) else { return };
         let add = |to: &AtomicU64| to.fetch_add(1, Ordering::Relaxed);
         match came {
-            Came::Interrupt => add(&facts.interrupts),
-            Came::Empty => add(&facts.empty),
-            Came::Enough => {
+            SleepOutcome::Interrupt => add(&facts.interrupts),
+            SleepOutcome::Empty => add(&facts.empty),
+            SleepOutcome::Enough => {
                 add(&facts.empty);
                 add(&facts.alone)
             }
-            Came::Missed => add(&facts.missed),
+            SleepOutcome::Missed => add(&facts.missed),
         };
     }
 

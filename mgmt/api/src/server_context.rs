@@ -14,7 +14,7 @@ use crate::trace::Trace;
 const CHUNK: usize = 64 << 10;
 
 /// The server.
-pub struct Desk {
+pub struct ServerContext {
     /// The control plane.
     pub control: Rc<Control>,
     /// All messages.
@@ -65,10 +65,10 @@ impl Dropped {
     ];
 }
 
-impl Desk {
+impl ServerContext {
     /// A server of these messages.
     pub fn new(control: Rc<Control>, table: Rc<Table>, clients: Rc<Clients>, trace: Trace) -> Self {
-        Desk {
+        ServerContext {
             control,
             table,
             clients,

@@ -12,11 +12,11 @@ const ALL: SwIfIndex = SwIfIndex(0);
 
 /// One family's ways. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Ways(StableArena<AtomicU32>);
+pub(crate) struct RedirectTable(StableArena<AtomicU32>);
 
-impl Ways {
+impl RedirectTable {
     pub fn new() -> io::Result<Self> {
-        Ok(Ways(StableArena::with_capacity(MAX_INTERFACES)?))
+        Ok(RedirectTable(StableArena::with_capacity(MAX_INTERFACES)?))
     }
 
     fn cell(&self, rx: SwIfIndex) -> Option<AdjIndex> {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::Packet;
-use shoal_fib::{By, FibIndex, follow_route};
+use shoal_fib::{FibIndex, LookupAddress, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
 use shoal_wire::Ip4Header;
@@ -33,7 +33,9 @@ impl Ip4Lookup {
             pkt.len(),
             (thread, guard),
             |adj, fib| self.share(adj, fib, pkt),
-            |fib, by| self.fib.lookup(fib, if by == By::Source { source(pkt) } else { key.dst }, guard),
+            |fib, by| {
+                self.fib.lookup(fib, if by == LookupAddress::Source { source(pkt) } else { key.dst }, guard)
+            },
         );
         let (index, adj) = end.ok_or(Error::TooManyTables)?;
         pkt.meta_mut().adj = index.0;

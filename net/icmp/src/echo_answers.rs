@@ -43,7 +43,7 @@ impl Answer {
 
 /// An answer to an echo request of ours: its reply, or an error that quotes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct EchoAnswer {
     /// The identifier of the request.
     pub id: u16,
     /// The sequence number of the request.
@@ -96,7 +96,7 @@ impl Wanted {
 #[derive(Default)]
 pub(crate) struct Listeners {
     wanted: Wanted,
-    by_id: RefCell<HashMap<u16, Sender<Heard>>>,
+    by_id: RefCell<HashMap<u16, Sender<EchoAnswer>>>,
     next: RefCell<u16>,
 }
 
@@ -125,7 +125,7 @@ impl Listeners {
     }
 
     /// Passes an answer on; one too many for its listener is lost.
-    pub(crate) fn deliver(&self, heard: Heard) {
+    pub(crate) fn deliver(&self, heard: EchoAnswer) {
         if let Some(sender) = self.by_id.borrow().get(&heard.id) {
             let _ = sender.try_send(heard);
         }
@@ -135,7 +135,7 @@ impl Listeners {
 /// One sender of echo requests: its identifier and the answers. Dropping it ends the wait.
 pub struct Listener {
     id: u16,
-    heard: Receiver<Heard>,
+    heard: Receiver<EchoAnswer>,
     listeners: Weak<Listeners>,
 }
 
@@ -146,7 +146,7 @@ impl Listener {
     }
 
     /// The next answer.
-    pub async fn next(&self) -> Heard {
+    pub async fn next(&self) -> EchoAnswer {
         match self.heard.recv().await {
             Ok(heard) => heard,
             // The router's ICMP is gone, so no answer will ever come.
@@ -168,9 +168,9 @@ impl Drop for Listener {
 mod tests {
     use super::*;
 
-    fn heard(id: u16) -> Heard {
+    fn heard(id: u16) -> EchoAnswer {
         let (answer, from) = (Answer::Reply, IpAddr::from([127, 0, 0, 1]));
-        Heard { id, sequence: 1, answer, from, ttl: 64, bytes: 8, at: Time(0) }
+        EchoAnswer { id, sequence: 1, answer, from, ttl: 64, bytes: 8, at: Time(0) }
     }
 
     #[test]
