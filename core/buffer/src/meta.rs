@@ -76,7 +76,7 @@ impl Flags {
     pub const MIRRORED: Flags = Flags(1 << 15);
     /// A route has the packet bridged out of its interface, behind the link's header it came with.
     pub const BRIDGED_BY_ROUTE: Flags = Flags(1 << 16);
-    /// The layer-4 checksum was verified by whoever gave us the packet.
+    /// The layer-4 checksum was verified by the device or peer that gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 
     /// How often a route had the packet received again, by another interface.

@@ -1,7 +1,7 @@
 //! Counters: kept per thread in shared memory, added up when somebody looks.
 //!
-//! Each thread owns one row of every counter and is the only one to write it, with a plain load and store; rows
-//! never move (address space for the largest table is reserved at once), so growing costs nobody a lock.
+//! Each thread owns one row of every counter and is the only one to write it, with a plain load and store; rows never
+//! move (address space for the largest table is reserved at once), so growing needs no lock.
 //! [`Counters`] is the directory: names to counters. The stats segment publishes it in VPP's layout, `show`
 //! commands read it directly.
 
@@ -163,7 +163,7 @@ impl Counters {
         &self.segment
     }
 
-    /// The first page of the segment, for whoever publishes the directory.
+    /// The first page of the segment, for the publisher of the directory.
     pub fn header(&self) -> &U64Slice {
         &self.header
     }

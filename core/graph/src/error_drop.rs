@@ -195,7 +195,7 @@ impl ErrorNames {
     }
 }
 
-/// What the trace says: where the packet came in. Why it goes is said at `drop`, as in VPP.
+/// What the trace says: where the packet came in. The trace line of `drop` gives the reason, as in VPP.
 struct ReceivedOn(SwIfIndex);
 
 impl fmt::Display for ReceivedOn {

@@ -413,7 +413,7 @@ impl Graph {
         self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
-    /// Adds a frame node whose next nodes and counters are not known when the router is built, but to whoever makes it.
+    /// Adds a frame node whose next nodes and counters are known only to the caller, not when the router is built.
     ///
     /// # Errors
     /// As [`Graph::add_packet`].

@@ -1,7 +1,7 @@
 //! What one thread notes of its nodes besides the shared counters: packets by edge, and each node's dearest call.
 //!
-//! Only the thread writes its ledger; whoever wants to read asks the thread for a copy. So a note costs an addition
-//! to memory that no other core touches.
+//! Only the thread writes its ledger; readers ask the thread for a copy. So a note costs an addition to memory that no
+//! other core touches.
 
 use crate::node::{Edge, NodeIndex};
 use crate::topology::NodeEntry;

@@ -35,8 +35,8 @@ pub struct Replicated<T> {
     pub copies: usize,
     /// Takers that got none, as there was no buffer.
     pub missed: usize,
-    /// The packet itself, when it was not sent, and the first taker that has not had its turn: `None` when nobody takes
-    /// it.
+    /// The packet itself, when it was not sent, and the first taker that has not had its turn: `None` when there is no
+    /// taker.
     pub left: Option<(Buffer, Option<T>)>,
 }
 

@@ -1,8 +1,9 @@
 //! How long a thread without packets goes on looking before it rests: as long as looking pays.
 //!
-//! To look costs what it lasts; to sleep and be woken costs some tens of microseconds, of the processor and of whoever
-//! wakes. So a thread looks for about as long as one sleep costs, if packets have come within that lately, and sleeps
-//! at once if they have not. What does not pay is tried again now and then, because a load may grow.
+//! To look costs what it lasts; to sleep and be woken costs some tens of microseconds, of the processor and of the
+//! thread that wakes it. So a thread looks for about as long as one sleep costs, if packets have come within that
+//! lately, and sleeps at once if they have not. Polling that finds nothing is tried again now and then, because a load
+//! may grow.
 
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Spin {
         self.credit = self.credit.saturating_sub(1);
     }
 
-    /// Begins anew, as with packets that came just now: a queue has come, or waits in another way than before.
+    /// Restarts, as with packets that came just now: a queue has come, or waits in another way than before.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Spin { worked_at: now, ..Spin::default() };
     }

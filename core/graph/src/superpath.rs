@@ -97,8 +97,8 @@ pub trait Plain: PacketNode {
         self.facts(interface, guard)
     }
 
-    /// Whether a packet goes along the node's first edge and nothing is to be said of it. If so, all the node does to
-    /// a packet but counting is done; if not, the packet is as it was.
+    /// Whether a packet goes along the node's first edge without an error or a count. If so, all the node does to a
+    /// packet but counting is done; if not, the packet is as it was.
     fn plain(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
 
     /// The edge that a plain packet goes along, for a node with more than one common case. It is asked where the node is

@@ -56,7 +56,7 @@ pub struct Worker {
     spin: Spin,
     /// Naps since it last did something.
     naps: u32,
-    /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
+    /// What a sleep waits for: refilled for each, kept so that sleeping allocates nothing. Empty between sleeps.
     waits: Vec<PollFd<'static>>,
 }
 

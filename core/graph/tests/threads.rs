@@ -109,7 +109,7 @@ impl Gate {
     fn reached(&self) {
         let guard = self.0.0.lock().unwrap();
         let (guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(_, reached)| !*reached).unwrap();
-        assert!(!late.timed_out(), "nobody comes to the gate");
+        assert!(!late.timed_out(), "no thread comes to the gate");
         drop(guard);
     }
 }
@@ -120,7 +120,7 @@ impl RxQueue for Gate {
         guard.1 = true;
         self.0.1.notify_all();
         let (_guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(open, _)| !*open).unwrap();
-        assert!(!late.timed_out(), "nobody opens the gate");
+        assert!(!late.timed_out(), "the gate stays closed");
         0
     }
 }
@@ -399,7 +399,7 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
         bed.graph.add_frame_named("more", End { count: Arc::default(), seen: Arc::default() }).unwrap();
     let edge = bed.graph.add_edge(spread, more).unwrap();
     assert_eq!((of_main().packets(spread, Edge(1)), of_main().packets(spread, edge)), (made, 0));
-    // A node that takes the place of another begins anew.
+    // A node that takes the place of another starts from zero.
     bed.graph.remove(more).unwrap();
     let other =
         bed.graph.add_frame_named("other", End { count: Arc::default(), seen: Arc::default() }).unwrap();

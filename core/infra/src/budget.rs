@@ -205,10 +205,10 @@ pub fn left() -> Left {
         most: configured,
         bytes: configured.saturating_sub(taken()),
     });
-    own.into_iter().chain([left_of_system(Kept::All)]).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    own.into_iter().chain([left_of_system(Kept::All)]).min_by_key(|l| l.bytes).unwrap_or(UNKNOWN_STATIONS)
 }
 
-const NOBODY_KNOWS: Left = Left { limit: Limit::System, most: 0, bytes: GRAIN };
+const UNKNOWN_STATIONS: Left = Left { limit: Limit::System, most: 0, bytes: GRAIN };
 
 /// How much of what is left to everybody else stays untouched.
 #[derive(Clone, Copy)]
@@ -219,10 +219,10 @@ enum Kept {
 
 fn left_of_system(kept: Kept) -> Left {
     let limits = Source::ALL.iter().filter_map(|read| read());
-    limits.map(|source| source.left(kept)).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    limits.map(|source| source.left(kept)).min_by_key(|l| l.bytes).unwrap_or(UNKNOWN_STATIONS)
 }
 
-/// One limit of the system, and how much of it nobody uses.
+/// One limit of the system, and how much of it is unused.
 struct Source {
     limit: Limit,
     most: u64,

@@ -403,7 +403,7 @@ pub fn admit() -> Result<(), Backlog> {
     if waiting < MOST_WAITING {
         return Ok(());
     }
-    // Perhaps nothing is wrong but that nobody has looked. This raises the epoch, if that was left to do.
+    // Perhaps no thread has looked yet. This raises the epoch, if that was left to do.
     reclaim();
     let grace = Grace(DOMAIN.current());
     // A thread whose own reader is online is no control plane that frees; it is told the truth all the same.

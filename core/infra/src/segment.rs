@@ -105,7 +105,7 @@ impl SharedSegment {
     /// offset 0, where formats put their header.
     pub fn alloc_u64s(&self, max_len: usize) -> Result<U64Slice, Full> {
         let mut pieces = lock(&self.inner.pieces);
-        // The last line is nobody's: clients refuse what ends where the segment does.
+        // The last line stays unused: clients refuse what ends where the segment does.
         let left = (self.inner.words.len() - LINE).saturating_sub(pieces.untouched);
         let full = Full { wanted: max_len.saturating_mul(8), left: left * 8 };
         let words = max_len.max(1).checked_next_multiple_of(LINE).ok_or(full)?;
@@ -127,7 +127,7 @@ impl SharedSegment {
     /// Takes a piece back, zeroes it, and will give it out again for the same size. False when it
     /// was freed before or is of another segment.
     ///
-    /// Clones of the piece stay valid memory, shared with whoever gets it next: free it through
+    /// Clones of the piece stay valid memory, shared with its next owner: free it through
     /// [`qsbr::retire`](crate::qsbr::retire) when workers may still count in it.
     pub fn free(&self, piece: U64Slice) -> bool {
         if !Arc::ptr_eq(&self.inner.words, piece.span.words()) {

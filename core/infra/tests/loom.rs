@@ -227,7 +227,7 @@ impl Common {
 }
 
 #[test]
-fn loom_shares_one_of_all_is_the_last_and_nobody_reads_what_it_writes() {
+fn loom_shares_one_of_all_is_the_last_and_no_thread_reads_what_it_writes() {
     model(|| {
         let common = Common::of(1);
         common.shares.add();

@@ -57,7 +57,7 @@ pub struct Field {
     pub of: Type,
     /// How many of it there are.
     pub shape: Shape,
-    /// What clients send if nobody gives it a value, as JSON has it.
+    /// What clients send if the user gives no value, as JSON has it.
     pub default: Option<&'static str>,
 }
 

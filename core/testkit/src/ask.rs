@@ -56,7 +56,7 @@ impl<'a> ApiAsker<'a> {
     }
 }
 
-/// Waits for something that needs nobody else.
+/// Waits for something that needs no other task.
 fn wait<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let mut cx = Context::from_waker(Waker::noop());

@@ -129,7 +129,7 @@ impl PacketInjector {
         self.given.lock().unwrap().push_back(packet.into());
     }
 
-    /// Packets nobody has taken yet.
+    /// Packets that are still in the queue.
     pub fn waiting(&self) -> usize {
         self.given.lock().unwrap().len()
     }

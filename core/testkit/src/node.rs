@@ -23,7 +23,7 @@ impl Passed {
         self.steps.iter().map(|(node, _)| node.as_str()).find(|node| *node != self.node)
     }
 
-    /// What a node said of the packet.
+    /// The trace line of a node for the packet.
     pub fn said(&self, node: &str) -> Option<&str> {
         self.steps.iter().find(|(n, _)| n == node).map(|(_, text)| text.as_str())
     }

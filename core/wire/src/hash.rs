@@ -137,7 +137,7 @@ fn upper_layer(packet: &[u8]) -> (IpProtocol, &[u8]) {
     (headers.protocol(), packet.get(headers.offset()..).unwrap_or(&[]))
 }
 
-/// Who talks to whom on a link: for frames that carry neither IPv4 nor IPv6.
+/// Source and destination of a link: for frames that carry neither IPv4 nor IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Flow2 {
     /// Source address.

@@ -203,7 +203,7 @@ impl Ip6Chain {
         matches!(self.fragment, Some(fragment) if fragment.header.offset() != 0)
     }
 
-    /// The answer to an upper layer that nobody here knows (RFC 8200 section 4, RFC 4443 section 3.4).
+    /// The answer to an upper layer that this router does not know (RFC 8200 section 4, RFC 4443 section 3.4).
     pub const fn unrecognized_next_header(&self) -> ParameterProblem {
         ParameterProblem { code: code::UNRECOGNIZED_NEXT_HEADER, pointer: self.next_header_at as u32 }
     }

@@ -162,7 +162,7 @@ impl<'a> MldQuery<'a> {
         Self::parse(message)
     }
 
-    /// The query in `message`, whoever sent it.
+    /// The query in `message`, from any sender.
     pub fn parse(message: &'a [u8]) -> Result<Self, MldInvalid> {
         let (fixed, rest) = MldHeader::ref_from_prefix(message).map_err(|_| MldInvalid::Length)?;
         if fixed.header.kind() != Icmp6Type::MULTICAST_LISTENER_QUERY {

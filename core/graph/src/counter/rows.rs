@@ -13,7 +13,7 @@ const ROW_HEADER: usize = 8;
 /// The rest of that word: VPP's size of the header itself, in units of eight bytes.
 const ROW_HEADER_REST: u64 = 1 << 32;
 
-/// Counts the changes of the directory's structure, and tells whoever publishes it.
+/// Counts the changes of the directory's structure, and tells the publisher.
 #[derive(Default)]
 pub(super) struct DirectoryVersion {
     pub(super) count: AtomicU64,
@@ -194,7 +194,7 @@ macro_rules! shared_rows {
                 self.0.clear(thread);
             }
 
-            /// Sets one object to zero on all threads: for an index that is used anew and not counted now.
+            /// Sets one object to zero on all threads: for an index that is reused and not counted now.
             pub fn zero(&self, index: usize) {
                 self.0.zero(index);
             }

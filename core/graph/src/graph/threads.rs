@@ -276,7 +276,7 @@ impl Graph {
                 return Err(why);
             }
         }
-        // Nobody sends to it any more; it empties its rings and ends.
+        // No thread sends to it any more; it empties its rings and ends.
         let stage = Stage::Unlinking(self.give_all(move |w| w.disconnect(thread)));
         let mut leaving = RetiringWorker { running, stage };
         let mut looks = 0;
@@ -537,7 +537,7 @@ impl Graph {
         }
     }
 
-    /// Gives back what nobody uses any more, and gets more buffers before they run out.
+    /// Gives back unused buffers, and gets more before they run out.
     pub fn housekeeping(&self) {
         self.advance_leaving();
         self.reshard_late();

@@ -103,7 +103,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
     pub fn set(&self, call: &Call, pid: u32, of: Of, is_wanted: bool) -> Result<(), Retval> {
         let clients = call.clients().map_err(|_| Retval::INVALID_REGISTRATION)?;
         let mut all = self.0.borrow_mut();
-        // Nobody tells when a client goes; there are no more of those than came since the last call.
+        // No event tells when a client goes; there are no more of those than came since the last call.
         all.retain(|one| clients.is_there(one.client));
         let place = all.iter().position(|one| one.client == call.client && one.of == of);
         match (place, is_wanted) {
@@ -119,7 +119,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
         self.0.borrow().iter().map(|one| (one.client, one.pid, one.of)).collect()
     }
 
-    /// Whether nobody wants to know.
+    /// Whether no client is registered.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }

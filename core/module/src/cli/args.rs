@@ -54,7 +54,7 @@ impl Args {
         Self { control, given: Rc::new(ParsedLine { line: line.to_owned(), all: Vec::new() }), range: 0..0 }
     }
 
-    /// The bag of another line, in the memory of this one if nobody else has it; `find` puts in its items, or says that
+    /// The bag of another line, in the memory of this one if it is not shared; `find` puts in its items, or says that
     /// it cannot.
     pub fn refill(&mut self, line: &str, find: impl FnOnce(&mut Vec<Item>) -> bool) -> bool {
         if Rc::get_mut(&mut self.given).is_none() {

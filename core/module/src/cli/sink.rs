@@ -70,7 +70,7 @@ impl Sink {
         self.0.write(text)
     }
 
-    /// Shows how far a long run is to whoever watches; clients without a place for it show nothing.
+    /// Shows the client how far a long run is; clients without a place for it show nothing.
     pub fn progress(&self, text: &str) {
         self.0.progress(text);
     }

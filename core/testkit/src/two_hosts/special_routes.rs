@@ -138,7 +138,7 @@ pub fn a_route_counts_from_when_it_is_asked_to_and_others_do_not(on: &TwoHosts) 
         assert_eq!((b.received().len(), counted(on, &router, FibIndex(0))), (2, Some((n, n * on.bytes()))));
     }
     assert_eq!(router.counter("/net/route/to"), 3);
-    // Counting again begins nothing anew, and another way is still the route's.
+    // Counting again resets nothing, and another way is still the route's.
     count(on, &router, Counting::On);
     route(&router, on.far, Via::Unreachable);
     router.send(&a, far(on, &a, 1000));
