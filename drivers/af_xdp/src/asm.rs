@@ -90,7 +90,7 @@ pub(crate) enum Helper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
-/// Why a program cannot be finished: a mistake of whoever wrote it.
+/// Why a program cannot be finished: a mistake of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AsmError {
     #[error("instruction {0} jumps to a label that stands nowhere")]

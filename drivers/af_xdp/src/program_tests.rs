@@ -247,7 +247,7 @@ fn arp_and_neighbour_discovery_go_to_whose_address_it_is() {
         assert_eq!(bench.host(&syn4(FAR4, HOST4, 80)), others, "{rules}");
         assert_eq!(bench.host(&syn6(FAR6, HOST6, 80)), others, "{rules}");
     }
-    // Not Ethernet or not IPv4: nobody's address.
+    // Not Ethernet or not IPv4: an address of no station.
     let mut odd = Packet::arp_request(PEER, FAR4, HOST4).build();
     odd[15] = 6;
     assert!(!bench.host(&odd));

@@ -58,7 +58,7 @@ impl OpenQueue {
 }
 
 impl Attached {
-    /// Whether nobody copies, on any queue.
+    /// Whether packets are not copied, on any queue.
     pub(crate) fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| q.zero_copy)
     }
@@ -185,7 +185,7 @@ fn as_attached(config: &XskConfig, mode: XdpMode) -> XskConfig {
     XskConfig { copying, ..*config }
 }
 
-/// What to say when there are queues that nobody has opened.
+/// What to report when there are unopened queues.
 pub(crate) fn left_to_the_host(link: &Link, used: usize) -> Option<String> {
     let (name, has) = (&link.name, link.rx_queues);
     let said = || format!("{name} has up to {has} queues, {used} in use: frames of others go to the host");
@@ -241,7 +241,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// In the driver if it can, else in the kernel's stack, which is said.
+/// In the driver if it can, else in the kernel's stack, with a notice.
 fn attach(
     link: &Link,
     filter: &Filter,

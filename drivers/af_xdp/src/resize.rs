@@ -1,4 +1,5 @@
-//! Queues of an interface that is there: another number of them while packets flow, all of them anew when it is back.
+//! Queues of an interface that is there: another number of them while packets flow, and a restart of all when it is
+//! back.
 
 use std::sync::Arc;
 

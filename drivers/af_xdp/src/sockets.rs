@@ -1,4 +1,4 @@
-//! An interface's sockets without a router: for whoever wants its frames as they are, the lab above all.
+//! An interface's sockets without a router: for users of its frames as they are, the lab above all.
 //!
 //! All frames of the interface come here, whatever their addresses: there is no pinhole. Frames are sent by the first
 //! queue.

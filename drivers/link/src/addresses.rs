@@ -17,7 +17,8 @@ const GROUPS: u32 = 0x10 | 0x100;
 
 /// A subscription to the addresses of one network namespace.
 ///
-/// It keeps a copy of the kernel's table. When announcements were lost because nobody read them, the table is read again.
+/// It keeps a copy of the kernel's table. When announcements were lost because they were not read in time, the table is
+/// read again.
 /// Await readability of [`AddressWatch::fd`], then call [`AddressWatch::update`].
 pub struct AddressWatch {
     socket: Socket,

@@ -35,7 +35,7 @@ pub fn ask(
 
 /// A socket that hears what the kernel announces to these groups (`RTMGRP_...`) in the namespace of the calling thread.
 ///
-/// Whoever reads a table as well subscribes first, so that no change falls between the two.
+/// A reader of a table subscribes first, so that no change falls between the two.
 ///
 /// # Errors
 /// The kernel refuses; the refusal of the groups is called `what`.

@@ -47,9 +47,9 @@ pub struct LinkEvent {
 
 /// A subscription to the interfaces of one network namespace.
 ///
-/// It keeps a copy of the kernel's table and reports differences. When the kernel had to drop
-/// announcements because nobody read them, the table is read again and the differences come out as if
-/// nothing had been lost; a flap in between is then not seen.
+/// It keeps a copy of the kernel's table and reports differences. When the kernel had to drop announcements because
+/// they were not read in time, the table is read again and the differences come out as if nothing had been lost; a flap
+/// in between is then not seen.
 ///
 /// Await readability of [`LinkWatch::fd`], then call [`LinkWatch::next_event`] until it says `None`.
 pub struct LinkWatch {

@@ -91,7 +91,7 @@ impl Memifs {
         self.sockets.borrow_mut().insert(id, Rc::new(socket));
     }
 
-    /// Gives a socket a number; the lowest free one if none is said. The same number and file once more change nothing.
+    /// Gives a socket a number; by default the lowest free one. The same number and file once more change nothing.
     ///
     /// # Errors
     /// The number or the file is taken, or the file cannot be a socket's.
@@ -149,8 +149,8 @@ impl Memifs {
     /// Makes a memif, as `memifSOCKET/ID`. It starts admin down, without a peer.
     ///
     /// # Errors
-    /// A number is out of range or taken, there is no such socket, interfaces of the other role use it, or nobody may
-    /// listen there; nothing is left behind then.
+    /// A number is out of range or taken, there is no such socket, interfaces of the other role use it, or the system
+    /// lets nothing listen there; nothing is left behind then.
     pub fn create(self: &Rc<Self>, create: &CreateMemif) -> Result<SwIfIndex, Error> {
         create.check()?;
         let socket = self.socket(create.socket)?;

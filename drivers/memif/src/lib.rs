@@ -4,7 +4,7 @@
 //! nodes move packets. Below them, usable alone:
 //!
 //! - [`Consumer`], [`Producer`]: the two ends of a ring, either of which may be a stranger's.
-//! - [`Message`]: what is said on the control channel.
+//! - [`Message`]: the messages of the control channel.
 //!
 //! The peer may write to shared memory whatever it likes, at any time. Each value is read once and checked before it is
 //! used; packets are copied before anybody looks at them.

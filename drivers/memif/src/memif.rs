@@ -44,7 +44,7 @@ impl Drop for PeerCount {
 }
 
 impl Socket {
-    /// A peer is refused. Whoever comes again and again is heard of once in the log.
+    /// A peer is refused. A peer that comes again and again appears once in the log.
     pub(crate) fn refuse(&self, why: &str) {
         self.refused.set(self.refused.get() + 1);
         let mut last = self.refusal.borrow_mut();

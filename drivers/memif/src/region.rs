@@ -15,7 +15,7 @@ pub enum RegionError {
     /// Its length makes no sense.
     #[error("region of {0} bytes, must be from 1 to 4294967296")]
     Size(u64),
-    /// The file is shorter than was said.
+    /// The file is shorter than announced.
     #[error("region of {said} bytes in a file of {there}")]
     Short {
         /// What the peer said.
@@ -54,7 +54,7 @@ impl Region {
     pub fn open(fd: impl AsFd, len: u64) -> Result<Region, RegionError> {
         let size = usize::try_from(len).ok().filter(|_| len != 0 && len <= MOST_BYTES);
         let size = size.ok_or(RegionError::Size(len))?;
-        match Mapping::open(fd, 0, size, Trust::Nobody) {
+        match Mapping::open(fd, 0, size, Trust::NoPeer) {
             Ok(mapping) => Ok(Region(Arc::new(mapping))),
             Err(OpenError::End) => Err(RegionError::Size(len)),
             Err(OpenError::Short { said, there }) => Err(RegionError::Short { said, there }),

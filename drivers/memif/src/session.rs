@@ -1,4 +1,4 @@
-//! What is said on the control channel, by either end.
+//! The messages on the control channel, by either end.
 //!
 //! ```text
 //!  slave                     master
@@ -31,7 +31,7 @@ use crate::ring::{RingMemory, RingPlace, ring_bytes};
 use crate::socket::{Link, LinkError};
 use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 
-/// How long a peer may take for its next word until all is said.
+/// How long a peer may take for its next message until the handshake is complete.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a slave waits before it tries again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ pub(crate) enum End {
     Peer(String),
     /// This end does not want it any more, for a reason that the peer is told.
     Us(String),
-    /// Nothing more can be said.
+    /// The channel is closed.
     Link(LinkError),
 }
 
@@ -136,7 +136,7 @@ impl Handshake<'_> {
                 Some(patience) => sleep(self.processes, patience).await,
                 None => std::future::pending().await,
             }
-            Err(us("nothing was said for 10 seconds"))
+            Err(us("no message came for 10 seconds"))
         };
         match or(or(stopped, word), late).await? {
             (Message::Disconnect { text, .. }, _) => Err(End::Peer(text)),
@@ -285,7 +285,7 @@ impl Plan {
 async fn master_connects(talk: &Handshake<'_>, our_interface: &str) -> Result<Negotiated, End> {
     talk.say_only(&Message::Ack).await?;
     let mut regions = Vec::new();
-    // What was said of rings: their memory is looked at when all regions are there.
+    // The announced rings: their memory is looked at when all regions are there.
     let mut rings: Vec<(AddRing, EventFd)> = Vec::new();
     let remote_interface = loop {
         match talk.next(Some(PATIENCE)).await? {
@@ -432,7 +432,7 @@ async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, pro
         max_s2m_ring: MAX_RING,
         max_log2: MAX_LOG2,
     };
-    // Nobody knows whose it is yet, so nobody can stop it.
+    // Its owner is not known yet, so it cannot be stopped.
     let (_never, stop) = shoal_graph::process::channel(1);
     let talk = Handshake { link: &link, stop: &stop, processes: &processes };
     let said = async {

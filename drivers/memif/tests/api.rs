@@ -137,7 +137,7 @@ fn errors_name_what_is_there() {
     assert!(!path.exists());
     others.create(&master).unwrap();
     assert!(path.exists());
-    // One that nobody listens on any more.
+    // One without a listener.
     let stale = dir.path().join("stale");
     let dead = shoal_memif::listen(&shoal_memif::Place::File(dir.path().join("dead"))).unwrap();
     std::fs::hard_link(dir.path().join("dead"), &stale).unwrap();

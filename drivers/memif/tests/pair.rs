@@ -115,7 +115,7 @@ fn several_queues_are_the_slaves_choice_and_run_on_several_threads() {
     let [left, right] = pair.ends;
     assert_eq!((queues(&pair.left, left).len(), queues(&pair.right, right).len()), (3, 2));
     both_ways(&mut pair, 200, 18);
-    // What the operator has said of a queue outlasts the peer.
+    // The operator's settings of a queue outlast the peer.
     pair.right.interfaces().place_queue(right, 1, 2).unwrap();
     pair.right.interfaces().set_rx_mode(right, Some(1), RxMode::Interrupt).unwrap();
     pair.left.interfaces().set_admin(left, false).unwrap();
@@ -234,7 +234,7 @@ fn either_end_is_deleted_under_load() {
         assert!(pair.run_until(|l, r| if which == 0 { down(r) } else { down(l) }));
         let why = info(pair.router(1 - which), other).why;
         if which == 1 {
-            // The slave tries again at once: nobody listens any more.
+            // The slave tries again at once: there is no listener any more.
             assert!(why.contains("refused") || why.contains("deleted"), "{why}");
         } else {
             assert!(why.contains("interface deleted"), "{why}");

@@ -123,7 +123,7 @@ fn a_peer_whose_eventfd_is_full_and_blocking_all_the_time_gets_its_packets() {
     }
 }
 
-/// A socket that whoever closes it last must wait for, a minute long.
+/// A socket whose last close takes a minute.
 fn lingering() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn lingering() -> (OwnedFd, TcpStream) {
 }
 
 #[test]
-fn a_peer_that_sends_a_socket_that_lingers_stops_nobody() {
+fn a_peer_that_sends_a_socket_that_lingers_stops_no_thread() {
     let mut bed = bed("linger", Role::Master);
     let begun = Instant::now();
     let mut kept = Vec::new();

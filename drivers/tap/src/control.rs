@@ -389,8 +389,8 @@ impl TapInterface {
 
     /// Takes all receive queues but the first ones away.
     fn drop_queues(&self, left: usize, interfaces: &Interfaces) -> Result<(), Error> {
-        // Nobody sends by them any more; then nobody reads, and the last descriptor of each is closed. The kernel spreads
-        // the host's frames over those that are left.
+        // Nothing sends by them any more; then nothing reads, and the last descriptor of each is closed. The kernel
+        // spreads the host's frames over those that are left.
         let queues = self.queues.borrow();
         let senders = queues.iter().take(left).cycle().take(self.port.tx_queues()).map(Pair::sender);
         let senders = senders.collect::<Result<Vec<_>, _>>()?;

@@ -87,7 +87,7 @@ pub(crate) fn decide(create: &CreateTap) -> Result<FramePath, Error> {
     if create.vhost == VhostNet::On { Err(Error::Vhost { why }) } else { Ok(FramePath::Calls(why)) }
 }
 
-/// The queues of a new TAP. If nobody insists on vhost-net, what fails at it makes system calls the way.
+/// The queues of a new TAP. If the operator does not insist on vhost-net, a failure of it leads to system calls.
 pub(crate) fn open(
     tap: &Tap,
     queues: Vec<TapQueue>,

@@ -137,7 +137,7 @@ impl Vhosts {
     /// Makes an interface, as `VirtualEthernet0/0/N`. It starts admin down, without a guest.
     ///
     /// # Errors
-    /// The socket or the number is taken, or nobody may listen there; nothing is left behind then.
+    /// The socket or the number is taken, or the system lets nothing listen there; nothing is left behind then.
     pub fn create(self: &Rc<Self>, create: &CreateVhost) -> Result<SwIfIndex, Error> {
         let path = self.free_path(&create.socket, None)?;
         let number = self.free_number(create.number)?;
@@ -279,7 +279,7 @@ impl Vhosts {
         Ok(())
     }
 
-    /// Takes a receive queue away, but not what the operator has said of it.
+    /// Takes a receive queue away, but keeps the operator's settings of it.
     fn remove_queue(&self, vhost: &Vhost, number: u32) -> Result<(), InterfaceError> {
         let index = vhost.index();
         if let Some(old) = self.interfaces.queues(index)?.into_iter().find(|q| q.queue == number) {
@@ -302,7 +302,7 @@ impl Vhosts {
 
     /// A front end has said something; gives the answer.
     pub(crate) fn hear(&self, vhost: &Vhost, word: Word) -> Result<Option<Vec<u8>>, String> {
-        // Taken out meanwhile: whoever hears of queues that come and go may look at all interfaces.
+        // Taken out meanwhile: a listener for queues that come and go may look at all interfaces.
         let taken = vhost.session.take();
         let Some((mut session, stop)) = taken else { return Err("interface deleted".into()) };
         let answer = session.hear(word.header, &word.body, word.fds, &Attached { vhosts: self, vhost });

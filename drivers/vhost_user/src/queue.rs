@@ -52,7 +52,7 @@ enum ChainAccess {
     Write,
 }
 
-/// What the data plane noticed in a ring, for `show vhost-user` and for whoever stops it.
+/// What the data plane noticed in a ring, for `show vhost-user` and for the control plane, which stops it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The next chain to take.

@@ -170,7 +170,7 @@ fn chains_that_make_no_sense_are_counted_and_given_back() {
 
 /// Scribbles over rings and buffers while packets flow.
 #[test]
-fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
+fn a_guest_that_scribbles_over_all_of_its_memory_harms_no_other() {
     let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0x5eed_u64);
     println!("SEED={seed}");
     let mut bed = Bed::new(Role::Server);
@@ -256,7 +256,7 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
     let mut started = 0;
     for _ in 0..300 {
         let nowhere = DetachedRings(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
-        let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
+        let mut session = Session::new(Features::offered(u64::MAX), Trust::NoGuest);
         for _ in 0..200 {
             let request = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 40][rng.below(17)];
             let ring = rng.below(4) as u64;

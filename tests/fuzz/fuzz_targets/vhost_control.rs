@@ -70,7 +70,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let guest = memory();
     let nowhere = DetachedRings(RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
-    let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
+    let mut session = Session::new(Features::offered(u64::MAX), Trust::NoGuest);
     let mut rest = data;
     while let Some(([kind, about], more)) = rest.split_first_chunk::<2>() {
         let (request, words) = match kind {

@@ -321,7 +321,7 @@ impl Program {
             repeat: 1,
             duration: 0,
         };
-        // SAFETY: both frames are borrowed, and as long as is said.
+        // SAFETY: both frames are borrowed, and have the lengths given here.
         unsafe { bpf(PROG_TEST_RUN, &mut attr) }.map_err(Error::os("bpf(BPF_PROG_TEST_RUN)"))?;
         Ok(attr.result)
     }

@@ -30,12 +30,12 @@ const MOST_KICKS: usize = 64;
 /// Who copies between the driver and packet memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copying {
-    /// Nobody if the driver can, else the kernel.
+    /// No copies if the driver can, else the kernel copies.
     #[default]
     Auto,
     /// The kernel (`no-zero-copy`).
     Copy,
-    /// Nobody, or the interface is refused (`zero-copy`).
+    /// No copies, or the interface is refused (`zero-copy`).
     ZeroCopy,
 }
 
@@ -303,8 +303,8 @@ impl XskRx {
             return Some(self.next_long(desc, frame, start));
         }
         self.hand = Some(frame);
-        // SAFETY: the kernel has given this frame back (`take_back`), and gets it again only through `give`, which takes
-        // `&mut self`, which the returned frame keeps borrowed; it is of our half, so nobody else has it.
+        // SAFETY: the kernel has given this frame back (`take_back`), and gets it again only through `give`, which
+        // takes `&mut self`, which the returned frame keeps borrowed; it is of our half, so no other code has it.
         let bytes = unsafe { self.rings.shared.memory.bytes(start, desc.len as usize) }.unwrap_or_default();
         Some(Ok(RxFrame { bytes, pieces: 1 }))
     }

@@ -3,8 +3,8 @@
 //! Closing a socket does not end everything at once. What the kernel copies to receive it copies while it holds the socket,
 //! so with a driver that copies these buffers are free as soon as it is closed. What it sends, and with a driver that does
 //! not copy all it has, may be in use until the kernel has taken the queue's memory away from the driver, in the background.
-//! It says so in one way: while it has not, nobody else can have the queue. So such buffers are kept, and another socket
-//! tries to get the queue; when it does, they go back to their pool. Until then nobody has them.
+//! There is one sign of that: until then, no other socket can have the queue. So such buffers are kept, and another
+//! socket tries to get the queue; when it does, they go back to their pool. Until then they have no owner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

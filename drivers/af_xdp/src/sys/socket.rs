@@ -68,7 +68,7 @@ impl XskSocket {
         if fd < 0 {
             return Err(Error::last("socket(AF_XDP)"));
         }
-        // SAFETY: a descriptor that the kernel has just made for us, owned by nobody else.
+        // SAFETY: a descriptor that the kernel has just made for us, with no other owner.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         if socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER, "SO_SNDBUFFORCE").is_err() {
             socket.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER, "SO_SNDBUF")?;

@@ -3,8 +3,8 @@
 //! write(2) waits while an eventfd is full, unless its *open file description* says O_NONBLOCK, and that description is
 //! shared: who has a copy of the descriptor can take the flag away between any check and the write. The kernel itself never
 //! waits when it signals an eventfd, since it does so in interrupts. One interface leads there: a request of its
-//! asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is submitted
-//! that is done at once: to read nothing from an eventfd that nobody else has. See decision 11.
+//! asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is
+//! submitted that is done at once: to read nothing from a private eventfd. See decision 11.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};

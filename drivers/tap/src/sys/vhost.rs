@@ -100,7 +100,7 @@ fn check(what: &'static str, result: nix::Result<i32>) -> Result<(), Error> {
     result.map(drop).map_err(|e| Error::os(what)(e.into()))
 }
 
-/// Whether this kernel, and whoever runs the router, can do it.
+/// Whether this kernel, and the user who runs the router, can do it.
 pub(crate) fn probe() -> Result<(), Error> {
     open().map(drop)
 }
@@ -187,7 +187,7 @@ impl Drop for Vhost {
         // program.
         let stop = |index| if self.started { self.set_backend(index, -1) } else { Ok(()) };
         if let [Err(error), _] | [_, Err(error)] = [RX, TX].map(stop) {
-            // Memory that the kernel may still write becomes nobody else's, ever.
+            // Memory that the kernel may still write is never used again.
             tracing::error!(%error, "vhost-net does not stop; its memory is kept");
             return;
         }
