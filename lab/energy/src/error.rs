@@ -71,7 +71,7 @@ pub enum EnergyError {
         /// What happened.
         reason: String,
     },
-    /// What was said to be watts is not.
+    /// The text for watts is not a number of watts.
     #[error("{from} gave \"{text}\" for watts; a number from 0 to 1000000 is needed, 151.5 for instance")]
     NotWatts {
         /// Who gave it.

@@ -400,7 +400,7 @@ pub fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Every IPv6 neighbour is the next hop: nobody is asked.
+/// Every IPv6 neighbour is the next hop: no neighbour discovery is needed.
 fn all_are_neighbours(control: &Control) -> Result<()> {
     let (adjacencies, interfaces) = (control.get::<Adjacencies>()?, control.get::<Interfaces>()?);
     let weak = Rc::downgrade(&adjacencies);

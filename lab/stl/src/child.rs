@@ -113,7 +113,7 @@ fn read(
         let mut bytes = Vec::new();
         let read = from.by_ref().take(most as u64 + 1).read_to_end(&mut bytes);
         let piece = if read.is_ok() && bytes.len() > most { Piece::TooMuch(what, most) } else { made(bytes) };
-        // Nobody listens any more when the time is up.
+        // There is no receiver any more when the time is up.
         let _ = to.send(piece);
     });
 }
