@@ -57,7 +57,7 @@ pub enum ProxyError {
     #[error("{0} ranges are answered for, and there may be no more")]
     Full(usize),
     /// The interface has no stations.
-    #[error("{0} is not an Ethernet interface: nobody asks by ARP there")]
+    #[error("{0} is not an Ethernet interface: it does not use ARP")]
     NotEthernet(String),
 }
 

@@ -28,6 +28,6 @@ pub struct Learn {
     pub address: Ipv4Addr,
     /// Its link-layer address.
     pub mac: MacAddress,
-    /// What it said it in. An announcement to everybody enters nobody who was not known.
+    /// What it said it in. An announcement to all stations enters no unknown neighbour.
     pub kind: Kind,
 }

@@ -234,7 +234,7 @@ fn a_fact_that_is_known_is_passed_on_once_in_a_while() {
 }
 
 #[test]
-fn nobody_else_may_say_our_address() {
+fn no_other_station_may_claim_our_address() {
     let (mut router, left, _) = router();
     router.send(&left, Packet::arp_gratuitous(PEER_MAC, US).build());
     router.send(&left, request(US, PEER));
@@ -497,7 +497,7 @@ fn a_neighbour_without_host_route_still_gets_its_packets() {
 }
 
 #[test]
-fn random_bytes_harm_nobody() {
+fn random_bytes_do_no_harm() {
     let (mut router, left, _) = router();
     let good = request(PEER, US);
     let mut seed = 0x1234_5678_9abc_def0_u64;

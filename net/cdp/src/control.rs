@@ -1,4 +1,4 @@
-//! What is said on all ports, and what was heard.
+//! The announcements on all ports, and the neighbours heard.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use shoal_wire::EtherType;
 use crate::node::{CdpInput, ReceivedNeighbour};
 use crate::pdu::{GROUP, Neighbor, Own, PROTOCOL};
 
-/// Between what is said and said again.
+/// Between two announcements.
 const INTERVAL: Duration = Duration::from_mins(1);
-/// Between a change and what is said of it, so that many changes are one.
+/// Between a change and its announcement, so that many changes are one.
 const SOON: Duration = Duration::from_millis(100);
 
 /// A neighbour, for display.
@@ -164,7 +164,7 @@ impl Cdp {
         if data.flags().all(IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true)) {
             let version = concat!("Shoal ", env!("CARGO_PKG_VERSION"));
             let bytes = Own { device, port: &port, version }.bytes();
-            // Whether it was sent does not matter: it is said again.
+            // Whether it was sent does not matter: it is sent again.
             let _ = self.interfaces.send_frame(index, GROUP, EtherType(bytes.len() as u16), &bytes);
         }
     }

@@ -68,7 +68,7 @@ fn neighbours_are_known_until_their_time_is_over_or_the_port_goes_down() {
     assert_eq!(
         router.error("ethernet-input", "802.3 frame without a type"),
         1,
-        "until it is on nobody listens"
+        "nothing listens until it is on"
     );
     cdp.enable(true);
     router.send(&port, says("switch1"));

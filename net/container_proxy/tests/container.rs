@@ -52,7 +52,7 @@ fn an_echo_to_a_container_is_answered_here() {
     let echo =
         PacketBuilder::ethernet(PEER_MAC, port.mac()).ip4(PEER, container).icmp_echo_request(1, 1).build();
     router.send(&port, &echo);
-    assert!(port.received().is_empty(), "nobody has the address");
+    assert!(port.received().is_empty(), "no container has the address");
     let client = ApiAsker::new(router.control(), PARTS);
     assert_eq!(add_del(&client, "172.16.9.9", 32, port.index().0, 1), OK);
     assert_eq!(add_del(&client, "172.16.9.9", 32, port.index().0, 1), OK);

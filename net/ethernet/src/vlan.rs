@@ -286,7 +286,7 @@ impl VlanWriter {
         Ok(())
     }
 
-    /// Nobody takes them any more.
+    /// No interface takes them any more.
     pub(crate) fn leave(&mut self, port: SwIfIndex, what: Match) {
         let (default, untagged) = self.table.load(port, 1);
         match what {

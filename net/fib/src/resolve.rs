@@ -104,7 +104,7 @@ impl State {
         self.trackers.get(&(fib, next_hop))?.cover.map(|(_, list)| list)
     }
 
-    /// Resolves lists anew, and all that lead through them, and points their adjacencies to what was found.
+    /// Resolves lists again, and all that lead through them, and points their adjacencies to what was found.
     pub(crate) fn renew(&mut self, changed: Vec<ListId>) {
         if changed.is_empty() {
             return;
@@ -294,7 +294,7 @@ impl State {
     }
 
     /// Where a next hop is that an entry with this path covers. One that is this router, or that is thrown away,
-    /// reaches nobody.
+    /// reaches no neighbour.
     fn place(&self, via: Via, live: bool) -> Option<Place> {
         let (interface, place, next_hop) = match via {
             Via::NextHop { interface, next_hop } => {

@@ -267,7 +267,7 @@ impl Table {
         }
     }
 
-    /// Its name: one that says its id, if nobody gave it another.
+    /// Its name, by default one that has its id.
     pub fn shown_name(&self) -> String {
         let own = self.name.clone();
         own.unwrap_or_else(|| format!("{}-VRF:{}", self.family().long_name(), self.id))

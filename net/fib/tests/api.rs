@@ -190,7 +190,7 @@ fn random_bytes_are_answered() {
 }
 
 #[test]
-fn tables_come_and_go_whoever_asks_how_often() {
+fn tables_come_and_go_however_often_clients_ask() {
     let router = router(1);
     let (call, fib) = (Call::local(&router.control), &router.fib);
     for family in Family::ALL {
@@ -287,13 +287,13 @@ fn routes_are_added_replaced_joined_and_taken_away() {
             assert_eq!(add_del(&call, ADD, 0, net, &[way]), OK);
             assert_eq!(dump(&call, 0, family)[net][0].4, kind);
         }
-        let nobody = if family == Family::Ip4 { "0.0.0.0" } else { "::" };
-        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 9, ..to(nobody, 1) }]), OK);
-        assert_eq!(dump(&call, 0, family)[net], [(1, 0, 1, 0, 9, ip(nobody))]);
-        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 1, ..to(nobody, NONE) }]), OK);
+        let any = if family == Family::Ip4 { "0.0.0.0" } else { "::" };
+        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 9, ..to(any, 1) }]), OK);
+        assert_eq!(dump(&call, 0, family)[net], [(1, 0, 1, 0, 9, ip(any))]);
+        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 1, ..to(any, NONE) }]), OK);
         assert!(router.way(host).starts_with("Local"));
-        assert_eq!(add_del(&call, ADD, 0, net, &[to(nobody, 2)]), OK);
-        assert_eq!(dump(&call, 0, family)[net], [(2, 0, 1, 0, 0, ip(nobody))]);
+        assert_eq!(add_del(&call, ADD, 0, net, &[to(any, 2)]), OK);
+        assert_eq!(dump(&call, 0, family)[net], [(2, 0, 1, 0, 0, ip(any))]);
         for _ in 0..2 {
             assert_eq!(add_del(&call, DEL, 0, net, &[]), OK);
         }

@@ -93,7 +93,7 @@ fn many_are_added_and_deleted_while_others_have_their_turn() {
 }
 
 #[test]
-fn whoever_leaves_in_the_middle_leaves_nothing_behind() {
+fn a_client_that_leaves_in_the_middle_leaves_nothing_behind() {
     let router = router(1);
     for (family, first, other) in FAMILIES {
         let before = router.locks();

@@ -285,7 +285,7 @@ fn random_metadata_never_harms() {
         }
         router.run();
         for piece in ports[1].received() {
-            // Metadata may have said that the TCP header has no options: nobody but this test lies there.
+            // Metadata may claim that the TCP header has no options: only this test writes such a lie.
             assert!(piece.len() <= 1514 + 40, "{family}: {} bytes", piece.len());
         }
     }
@@ -300,7 +300,7 @@ fn merging_undoes_cutting_on_the_way_out() {
         let giver = PacketInjector::new(&router, &ports[0], 0);
         let payload: Vec<u8> = (0..30_000u32).map(|i| (i / 7) as u8).collect();
         let mut given = large(family, &ports[0], true, &payload, 1400);
-        // Without CWR, which is said once, and FIN, which ends a connection: neither is merged with anything.
+        // Without CWR, which is sent once, and FIN, which ends a connection: neither is merged with anything.
         given.bytes[transport(family) + 13] &= 0x7e;
         giver.give(given);
         router.run();

@@ -25,7 +25,7 @@ pub enum Workers {
     Auto,
 }
 
-/// What becomes of interfaces of which nothing was said.
+/// The default for interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultPlacement {
     /// They are spread over all workers while those are more than all receive queues together: otherwise some would
@@ -40,7 +40,7 @@ pub enum DefaultPlacement {
 pub struct OnInterface {
     /// The interface.
     pub interface: SwIfIndex,
-    /// Who was asked to take its packets; `None` for an interface of which nothing was said.
+    /// Which workers were asked to take its packets; `None` for an interface without a setting.
     pub asked: Option<Workers>,
     /// The workers that do, counted from 0. None: packets stay where they come in.
     pub workers: Vec<u32>,
@@ -48,7 +48,7 @@ pub struct OnInterface {
     pub rules: Rules,
 }
 
-/// What was said of an interface.
+/// The setting of an interface.
 #[derive(Clone)]
 struct InterfaceSetting {
     /// `None`: to leave it alone.
@@ -81,7 +81,7 @@ impl Handoff {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let (spreads, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
-        // Not known outside, so that nobody can choose packets that all go to one worker.
+        // Secret, so that no sender can choose packets that all go to one worker.
         let seed = RandomState::new().hash_one(0);
         graph.add_frame(WorkerHandoff { interfaces: interfaces.table(), spreads, seed })?;
         graph.add_feature(FeatureSpec {
@@ -130,7 +130,7 @@ impl Handoff {
         });
     }
 
-    /// Spreads the packets that come in by an interface over workers. What was said before is replaced; packets on
+    /// Spreads the packets that come in by an interface over workers. The previous setting is replaced; packets on
     /// their way stay where they are.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Handoff {
         self.say(interface, InterfaceSetting { workers: None, rules: Rules::default() })
     }
 
-    /// Nothing was said of an interface.
+    /// Removes the setting of an interface.
     ///
     /// # Errors
     /// There is no such interface.
@@ -187,23 +187,23 @@ impl Handoff {
         settled
     }
 
-    /// What becomes of interfaces of which nothing was said, from now on.
+    /// Sets the default for interfaces without a setting.
     pub fn set_unsaid(&self, unsaid: DefaultPlacement) {
         self.unsaid.set(unsaid);
         self.settle_all();
     }
 
-    /// What becomes of interfaces of which nothing was said.
+    /// The default for interfaces without a setting.
     pub fn unsaid(&self) -> DefaultPlacement {
         self.unsaid.get()
     }
 
-    /// What the start-up file said of it.
+    /// The default from the start-up file.
     pub(crate) fn unsaid_at_start(&self) -> DefaultPlacement {
         self.unsaid_at_start
     }
 
-    /// What was said of interfaces: who takes their packets, `None` for nobody else, and what a flow is.
+    /// The settings of interfaces: the workers that take their packets, `None` for no spreading, and what a flow is.
     pub fn said(&self) -> Vec<(SwIfIndex, Option<Workers>, Rules)> {
         self.said.borrow().iter().map(|(index, said)| (*index, said.workers.clone(), said.rules)).collect()
     }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn without_threads_nobody_is_picked() {
+    fn without_threads_no_thread_is_picked() {
         assert_eq!(Spread::NONE.over(&[], Rules::default()).pick(u32::MAX), None);
         assert_eq!(Spread::NONE.over(&[5], Rules::default()).pick(u32::MAX), Some(5));
         let before = Spread::NONE.over(&[1, 2], Rules::default());

@@ -313,7 +313,7 @@ fn interfaces_of_which_nothing_is_said_are_spread_while_a_worker_would_be_idle()
     router.graph().add_worker(None).unwrap();
     assert_eq!((takers(&router, &a), takers(&router, &b)), (vec![0, 1, 2], vec![0, 1, 2]));
     handoff.disable(b.index()).unwrap();
-    assert!(takers(&router, &b).is_empty(), "something was said");
+    assert!(takers(&router, &b).is_empty(), "it has a setting");
     router.generator().delete_interface(b.index()).unwrap();
     handoff.set_unsaid(DefaultPlacement::Off);
     assert!(takers(&router, &a).is_empty());
@@ -321,7 +321,7 @@ fn interfaces_of_which_nothing_is_said_are_spread_while_a_worker_would_be_idle()
     assert_eq!(far.index(), b.index());
     add_queue(&router, &far, 0);
     handoff.set_unsaid(DefaultPlacement::Auto);
-    assert_eq!(takers(&router, &far), [0, 1, 2], "what was said of the one before is forgotten");
+    assert_eq!(takers(&router, &far), [0, 1, 2], "the previous interface's setting is forgotten");
 }
 
 #[test]

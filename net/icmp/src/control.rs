@@ -127,8 +127,8 @@ impl Icmp {
 impl Icmp6 {
     /// Messages of a type go to a node from now on. It gets packets whose front is the IPv6 header and whose
     /// [`l4`](shoal_buffer::Meta::l4) is where ICMPv6 begins, all in the first segment up to the type's shortest
-    /// message, its checksum and for neighbor discovery its hop limit and code seen to. Echo requests stay here; echo
-    /// replies and errors nobody takes go to [`Messages::listen`].
+    /// message, its checksum and for neighbor discovery its hop limit and code seen to. Echo requests stay here; other
+    /// echo replies and errors go to [`Messages::listen`].
     ///
     /// # Errors
     /// There is no such node.
@@ -139,7 +139,8 @@ impl Icmp6 {
     }
 }
 
-/// The edges of `ip4-icmp-input` or `ip6-icmp-input` by message type, 0 for a type nobody takes. Clones are the same.
+/// The edges of `ip4-icmp-input` or `ip6-icmp-input` by message type, 0 for a type without a taker. Clones are the
+/// same.
 #[derive(Clone)]
 pub(crate) struct TypeTable(Arc<[AtomicU16]>);
 

@@ -1,4 +1,4 @@
-//! Answers to echo requests of this router, from the nodes to whoever sent the requests.
+//! Answers to echo requests of this router, from the nodes to the senders of the requests.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Listeners {
         self.wanted.clone()
     }
 
-    /// An identifier nobody uses, and the way its answers come; `None` when all are in use.
+    /// A free identifier, and the way its answers come; `None` when all are in use.
     pub(crate) fn listen(self: &Rc<Self>, capacity: usize) -> Option<Listener> {
         let start = *self.next.borrow();
         let free = |id: &u16| !self.by_id.borrow().contains_key(id);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_reach_the_one_who_asked_and_nobody_after() {
+    fn answers_reach_the_client_that_asked_and_none_after_it() {
         let listeners = Rc::new(Listeners::default());
         *listeners.next.borrow_mut() = u16::MAX;
         let (a, b) = (listeners.listen(1).unwrap(), listeners.listen(1).unwrap());

@@ -1,11 +1,11 @@
 //! ICMP for IPv4 and IPv6: echo, errors and their rate limit.
 //!
-//! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place,
-//! replies and errors go to whoever asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
+//! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place, replies and
+//! errors go to the module that asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
 //! ([`shoal_ip4::IcmpError`], [`shoal_ip6::IcmpError`]). `ip6-icmp-input` and the others do the same for IPv6: errors
-//! and listening are one code. Messages of other ICMPv6 types go to whoever takes them ([`Icmp6::set_taker`]),
-//! and IPv4's "fragmentation needed" passes whoever learns from it ([`Icmp::set_too_big_taker`]).
+//! and listening are one code. Messages of other ICMPv6 types go to their takers ([`Icmp6::set_taker`]), and IPv4's
+//! "fragmentation needed" passes the module that learns from it ([`Icmp::set_too_big_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;

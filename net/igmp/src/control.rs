@@ -25,7 +25,7 @@ use crate::ranges::Ranges;
 use crate::router::{self, Event};
 use crate::send::{HEADERS, LONGEST};
 
-/// RFC 3376, 8.1: a change is said so often.
+/// RFC 3376, 8.1: a change is reported so often.
 pub(crate) const ROBUSTNESS: u32 = 2;
 /// RFC 3376, 8.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
@@ -138,7 +138,7 @@ impl Igmp {
         }
         self.end_upstream(interface);
         self.leave_all(interface)?;
-        // What is left to be said is said at once: nobody remembers it afterwards.
+        // What is left to be reported is reported at once: the state goes away now.
         if let Some(mut state) = self.all.borrow_mut().remove(&interface) {
             self.tell_news(interface, &mut state);
         }
@@ -246,7 +246,7 @@ impl Igmp {
             };
             record.source_left.insert(source, ROBUSTNESS);
         }
-        // RFC 3376, 5.1: a change is said at once.
+        // RFC 3376, 5.1: a change is reported at once.
         state.news_due = Some(self.now());
         drop(all);
         self.ring();

@@ -95,7 +95,7 @@ pub trait Device {
     /// # Errors
     /// Why the device cannot, and what it allows.
     fn set_rx_queues(&self, _queues: u32) -> Result<(), String> {
-        Err("its receive queues are chosen when it is created: delete it and create it anew".into())
+        Err("its receive queues are chosen when it is created: delete it and create it again".into())
     }
 
     /// Whether its MTU is what somebody else gave it, so that it says something to ask for the one it has.
@@ -238,7 +238,7 @@ impl Device for Local0 {
 }
 
 impl Interfaces {
-    /// The table with `local0`, and the two nodes that are nobody's.
+    /// The table with `local0`, and the two nodes without an interface.
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;

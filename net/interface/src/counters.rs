@@ -70,7 +70,7 @@ impl IfCounters {
         self.singles.iter().for_each(|(_, c)| c.ensure(len));
     }
 
-    /// Begins anew for an interface that nobody counts for at the moment.
+    /// Resets an interface without a counting thread at the moment.
     pub(crate) fn zero(&self, index: SwIfIndex) {
         self.pairs.iter().for_each(|(_, c)| c.zero(index.0 as usize));
         self.singles.iter().for_each(|(_, c)| c.zero(index.0 as usize));

@@ -238,5 +238,5 @@ pub trait HostPorts {
     fn set_address(&self, interface: SwIfIndex, address: (IpAddr, u8), present: bool) -> Result<(), String>;
 }
 
-/// Whoever makes interfaces to the kernel, on the shelf.
+/// The maker of interfaces to the kernel, on the shelf.
 pub struct HostSide(pub Rc<dyn HostPorts>);

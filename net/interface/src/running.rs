@@ -1,4 +1,4 @@
-//! What rebuilds interfaces and what was said of them.
+//! What rebuilds interfaces and their settings.
 
 use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::{PacketNode, RxMode};
@@ -107,7 +107,7 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
         if queue.mode != RxMode::default() {
             set(format!("set interface rx-mode {name} queue {number} {}", queue.mode));
         }
-        // One whose worker has gone is where nobody has put it.
+        // One whose worker has gone is where no operator has put it.
         if kept.placed.get(&number) == Some(&queue.thread) {
             let thread = match queue.thread.checked_sub(1) {
                 Some(worker) => format!("worker {worker}"),

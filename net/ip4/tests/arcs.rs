@@ -1,4 +1,4 @@
-//! The feature arcs: where packets get on and off, and that nobody but those with features pays for them.
+//! The feature arcs: where packets get on and off, and that only interfaces with features pay for them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::common;
@@ -175,7 +175,7 @@ fn a_feature_goes_with_its_interface() {
     assert_eq!((b.received().len(), router.error(Toy::<3>::NAME, SEEN)), (1, 0));
 }
 
-/// Stands for whoever forwards packets to groups.
+/// Stands for the module that forwards packets to groups.
 static FORWARDS_GROUPS: Module = Module { name: "groups", init: take_over, ..Module::NONE };
 
 fn take_over(control: &Rc<Control>) -> Result<(), InitError> {
@@ -183,7 +183,7 @@ fn take_over(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 #[test]
-fn whoever_forwards_packets_to_groups_gives_their_arc_another_end() {
+fn a_forwarder_of_packets_to_groups_gives_their_arc_another_end() {
     let mut modules = common::MODULES.to_vec();
     modules.push(&FORWARDS_GROUPS);
     let mut router = Router::new(&modules);

@@ -10,7 +10,7 @@ use shoal_ip4::UNICAST_ARC;
 use shoal_testkit::{PacketBuilder, Port, Router};
 use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header, MacAddress};
 
-/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and answered by nobody.
+/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and not answered.
 fn dropped_as(router: &mut Router, a: &Port, b: &Port, frame: &[u8], why: &str) {
     let before = router.errors();
     let count = |all: &[(String, u64)]| all.iter().find(|(n, _)| n == why).map_or(0, |(_, n)| *n);

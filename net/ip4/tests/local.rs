@@ -56,7 +56,7 @@ fn a_large_echo_over_several_buffers_comes_back_whole() {
 }
 
 #[test]
-fn a_port_nobody_listens_on_is_unreachable() {
+fn a_port_without_a_listener_is_unreachable() {
     let (mut router, a, _) = two_hosts();
     router.send(&a, local(&a).udp(1000, 33_434).payload_len(10).build());
     assert_eq!(told(&a.received_one()), (Icmp4Type::DESTINATION_UNREACHABLE, 3));
@@ -125,7 +125,7 @@ fn what_was_sent_to_many_is_not_refused_aloud() {
     let (mut router, a, _) = two_hosts();
     let to_all = PacketBuilder::ethernet(common::station(1), MacAddress::BROADCAST);
     let frame = to_all.ip4([10, 0, 0, 2], [10, 0, 0, 1]).udp(1, 2);
-    refused(&mut router, &a, &frame, "ip4-local", "broadcast nobody listens to");
+    refused(&mut router, &a, &frame, "ip4-local", "broadcast without a listener");
 }
 
 #[test]

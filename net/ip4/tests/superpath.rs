@@ -223,8 +223,8 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
     let (src, dst) = (station(rx as u8), mac(rng, port));
     let (from, to) = (source(rng, rx), destination(rng));
     if let [10, 0, _, 5 | 6] | [20, 7 | 14, ..] = to {
-        // Nobody has these addresses or next hops. Which packets wait for them, and which are too many, depends on their order; so
-        // all come in by one port, and nothing leads one of them by other nodes than the next.
+        // No host has these addresses or next hops. Which packets wait for them, and which are too many, depends on
+        // their order; so all come in by one port, and nothing leads one of them by other nodes than the next.
         let to = if rx == 0 { to } else { [10, 0, 1, 2] };
         let from = [10, 0, rx as u8, 2];
         return PacketBuilder::ethernet(src, port.mac())

@@ -164,7 +164,7 @@ fn errors_are_limited_and_the_limit_is_counted() {
 }
 
 #[test]
-fn no_error_is_sent_about_errors_groups_and_nobody_rfc_4443_2_4() {
+fn no_error_is_sent_about_errors_groups_and_unspecified_sources_rfc_4443_2_4() {
     let (mut router, a, _) = two_hosts();
     let error = |kind| towards(&a, HOST_2).icmp6(&[kind, 0, 0, 0, 0, 0, 0, 0]);
     let behind = error(1).ip6_ext(IpProtocol::IP6_DESTINATION_OPTIONS, &[1, 4, 0, 0, 0, 0]);

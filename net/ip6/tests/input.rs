@@ -13,7 +13,7 @@ use shoal_wire::{Icmp6Type, IpProtocol, MacAddress};
 
 const HOP: IpProtocol = IpProtocol::IP6_HOP_BY_HOP_OPTIONS;
 
-/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and answered by nobody.
+/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and not answered.
 fn dropped_as(router: &mut Router, a: &Port, b: &Port, frame: &[u8], why: &str) {
     let before = router.errors();
     let count = |all: &[(String, u64)]| all.iter().find(|(n, _)| n == why).map_or(0, |(_, n)| *n);

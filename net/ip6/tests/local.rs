@@ -68,7 +68,7 @@ fn extension_headers_and_padding_are_not_echoed() {
 }
 
 #[test]
-fn a_port_nobody_listens_on_is_unreachable() {
+fn a_port_without_a_listener_is_unreachable() {
     let (mut router, a, _) = two_hosts();
     for dst in [US, "2001:db8:1::1"] {
         router.send(&a, towards(&a, dst).udp(1000, 33_434).payload_len(10).build());
@@ -160,7 +160,7 @@ fn fragments_to_the_router_are_counted_and_dropped() {
 #[test]
 fn what_was_sent_to_many_is_not_refused_aloud() {
     let (mut router, a, _) = two_hosts();
-    let why = "multicast nobody listens to";
+    let why = "multicast without a listener";
     refused(&mut router, &a, &towards(&a, "ff02::1").udp(1, 2), "ip6-local", why);
     let known = towards(&a, "ff02::1").protocol(IpProtocol(200));
     refused(&mut router, &a, &known, "ip6-local", why);
@@ -222,7 +222,7 @@ fn a_bad_icmp_type_code_or_length_is_dropped() {
     let (mut router, a, _) = two_hosts();
     for (message, why) in [
         (&[128, 0, 0, 0, 0, 0][..], "payload length too small for type"),
-        // RFC 4443, 2.4 (a): an error of a type nobody knows is an error, too.
+        // RFC 4443, 2.4 (a): an error of an unknown type is an error, too.
         (&[99, 0, 0, 0], "payload length too small for type"),
         (&[128, 1, 0, 0, 0, 0, 0, 0], "invalid code for type"),
         (&[201, 0, 0, 0, 0, 0, 0, 0], "unknown type"),

@@ -267,7 +267,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
 
 /// Which packets keep their order: see the top of the file.
 fn flow(packet: &mut [u8]) -> Vec<u8> {
-    // RFC 7739: identifications of what a router cuts of its own are nobody else's to know.
+    // RFC 7739: hosts cannot predict the identifications of what a router cuts of its own.
     if packet.get(20) == Some(&IpProtocol::IPV6_FRAGMENTATION.0)
         && let Some(id) = packet.get_mut(58..62)
     {

@@ -145,7 +145,7 @@ impl Nd {
         self.links.clone()
     }
 
-    /// This router has an address on an interface from now on, if nobody else on the link has it.
+    /// This router has an address on an interface from now on, if no other station on the link has it.
     ///
     /// # Errors
     /// There is no such interface, or no host can have the address.
@@ -282,8 +282,8 @@ impl Nd {
         self.links.set(interface, None);
     }
 
-    /// An interface went up or down: whoever came to the link in the meantime may have our addresses. While it is down
-    /// they stay ours.
+    /// An interface went up or down: a station that came to the link in the meantime may have our addresses. While it
+    /// is down they stay ours.
     fn restart(&self, interface: SwIfIndex) {
         let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
         for key in mine {

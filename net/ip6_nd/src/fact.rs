@@ -39,7 +39,7 @@ pub(crate) const MOST_PREFIXES: usize = 4;
 /// The first prefixes of an advertisement.
 pub(crate) type Prefixes = [Option<PrefixInformation>; MOST_PREFIXES];
 
-/// What another router's advertisement said of the link.
+/// The link parameters in another router's advertisement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AdvertisedLink {
     pub(crate) flags: RaFlags,

@@ -15,7 +15,7 @@ pub(crate) const LONGEST: usize = EthernetHeader::LEN + Ip6Header::MIN_MTU;
 /// A solicitation or advertisement of a neighbour with one link-layer address.
 pub(crate) const NEIGHBOUR: usize = HEADERS + NeighborSolicitation::LEN + 8;
 
-/// From whom to whom a message goes.
+/// Sender and receiver of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MessageRoute {
     pub(crate) src_mac: MacAddress,
@@ -40,7 +40,7 @@ impl MessageRoute {
     }
 }
 
-/// "Who has `target`?" RFC 4861 7.2.2: from nobody it tells no link-layer address, so it is shorter.
+/// "Who has `target`?" RFC 4861 7.2.2: from the unspecified address it tells no link-layer address, so it is shorter.
 pub(crate) fn solicitation(way: &MessageRoute, target: Ipv6Addr) -> Option<([u8; NEIGHBOUR], usize)> {
     let mut out = [0; NEIGHBOUR];
     let message = NeighborSolicitation::new(target).write(out.get_mut(HEADERS..)?);
@@ -60,7 +60,7 @@ pub(crate) fn router_solicitation(way: &MessageRoute) -> Option<([u8; NEIGHBOUR]
     Some((out, HEADERS + len))
 }
 
-/// "I have `target`": to the one who asked, or to all nodes when nobody in particular did.
+/// "I have `target`": to the host that asked, or unsolicited to all nodes.
 pub(crate) fn advertisement(way: &MessageRoute, target: Ipv6Addr, flags: NaFlags) -> Option<[u8; NEIGHBOUR]> {
     let mut out = [0; NEIGHBOUR];
     let message = NeighborAdvertisement::new(target, flags).write(out.get_mut(HEADERS..)?);
@@ -69,7 +69,8 @@ pub(crate) fn advertisement(way: &MessageRoute, target: Ipv6Addr, flags: NaFlags
     Some(out)
 }
 
-/// Where an answer to a solicitation goes. RFC 4861 7.2.4: a solicitation from nobody is answered to all nodes.
+/// Where an answer to a solicitation goes. RFC 4861 7.2.4: a solicitation from the unspecified address is answered to
+/// all nodes.
 pub(crate) fn answer_to(
     our_mac: MacAddress,
     us: Ipv6Addr,

@@ -3,8 +3,8 @@
 //! Packets without a neighbour come to `ip6-discover-neighbor` and `ip6-glean`, which ask the link and hand the
 //! packet to [`Neighbours`] to wait. Messages of others come by their ICMPv6 type ([`MESSAGES`]); nodes check and
 //! answer them and tell [`Nd`] the facts. [`Nd`] knows this router's addresses on each interface: whether they are
-//! proven to be nobody else's, which groups they make it join, what it advertises to hosts. The table is shared
-//! with ARP: see [`shoal_neighbor`].
+//! proven unique, which groups they make it join, what it advertises to hosts. The table is shared with ARP: see
+//! [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
 pub mod api;

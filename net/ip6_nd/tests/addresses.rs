@@ -89,7 +89,7 @@ fn a_duplicate_never_answers_and_others_do() {
     router.send(&port, echo(&port, second));
     assert_eq!(replies(&port), 1);
     assert_eq!(router.get::<Ip6>().source_for(PEER, FibIndex::DEFAULT), Some(second));
-    // Giving it anew is the operator's way to try again.
+    // Adding it again is the operator's way to try again.
     let address = "2001:db8::1/64".parse().unwrap();
     router.get::<Ip6>().del_address(port.index(), address).unwrap();
     router.get::<Ip6>().add_address(port.index(), address).unwrap();
@@ -100,7 +100,7 @@ fn a_duplicate_never_answers_and_others_do() {
 }
 
 #[test]
-fn an_interface_that_comes_up_proves_its_addresses_anew() {
+fn an_interface_that_comes_up_proves_its_addresses_again() {
     let (mut router, port) = router();
     known_peer(&router, &port);
     router.interfaces().set_link(port.index(), false).unwrap();
@@ -108,7 +108,7 @@ fn an_interface_that_comes_up_proves_its_addresses_anew() {
     assert_eq!(
         router.get::<Nd>().standing(port.index(), US),
         Some(AddressState::Ours),
-        "nobody can take it now"
+        "no station can take it now"
     );
     router.interfaces().set_link(port.index(), true).unwrap();
     router.run();
@@ -121,7 +121,7 @@ fn an_interface_that_comes_up_proves_its_addresses_anew() {
 }
 
 #[test]
-fn nobody_is_asked_for_an_address_unless_that_is_switched_on() {
+fn no_duplicate_address_question_is_sent_unless_that_is_switched_on() {
     // As VPP: an address works at once.
     let mut modules = STACK.to_vec();
     modules.push(&MODULE);
@@ -172,7 +172,7 @@ fn the_subnet_router_anycast_address_is_answered_for() {
     assert_eq!((na.target(), na.flags()), (anycast, NaFlags::ROUTER | NaFlags::SOLICITED));
     router.send(&port, echo(&port, anycast));
     assert_eq!(replies(&port), 1);
-    // Nobody can learn it for himself.
+    // No station can learn it for itself.
     hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, anycast, US));
     assert_eq!(router.error(SOLICITATION, "source_is_local"), 1);
     // RFC 4291 2.8: its solicited-node group is joined, and left with the address.

@@ -392,7 +392,7 @@ impl Ipfix {
         self.state.borrow_mut().classify = None;
     }
 
-    /// In which stream they are to be, if it was said.
+    /// In which stream they are to be, if one was given.
     pub fn classify_stream(&self) -> Option<(u32, u16)> {
         self.state.borrow().classify
     }

@@ -215,7 +215,7 @@ impl Port {
         self.enabled && self.fits && matches!(self.rx, Rx::Current | Rx::Expired) && self.is_known()
     }
 
-    /// Whether it was said who the other end is.
+    /// Whether the other end is known.
     pub fn is_known(&self) -> bool {
         !self.actor.state.has(State::DEFAULTED)
     }

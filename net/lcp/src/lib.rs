@@ -1,10 +1,11 @@
 //! linux-cp: interfaces with an image in Linux, so that its programs can be reached at the router's own addresses.
 //!
 //! ```text
-//! ip4-local, ip6-local -- nobody here listens --> linux-cp-... --> the image's output --> Linux: bird, sshd, ...
+//! ip4-local, ip6-local -- no listener here -----> linux-cp-... --> the image's output --> Linux: bird, sshd, ...
 //! what they send --> device-input: linux-cp-xc --> the interface's output
 //! ```
-//! The image is made by whoever makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is named here.
+//! The image is made by the module that makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is
+//! named here.
 #![forbid(unsafe_code)]
 
 pub mod api;

@@ -156,7 +156,7 @@ fn as_seen(frame: &[u8], dst: [u8; 6]) -> Vec<u8> {
 }
 
 #[test]
-fn packets_nobody_here_listens_to_are_the_kernels() {
+fn packets_without_a_listener_are_the_kernels() {
     let Setup { mut router, phy, sink, .. } = setup();
     let syn = TcpFlags::SYN;
     let mac = phy.mac().0;
@@ -271,7 +271,7 @@ fn punt_routes_lead_to_the_kernel() {
         router.send(&phy, &frame);
         assert_eq!(sink.take(), [as_seen(&frame, phy.mac().0)]);
     }
-    // An interface without an image has nobody to punt to.
+    // An interface without an image has no place to punt to.
     router.get::<Lcp>().delete(phy.index()).unwrap();
     router.send(&phy, frame4);
     assert_eq!(router.error("error-punt", "no host takes punted packets"), 1);

@@ -1,4 +1,4 @@
-//! What is said on each interface, and what was heard.
+//! The announcements on each interface, and the neighbours heard.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::pdu::{NEAREST_BRIDGE, Neighbor, Own};
 pub(crate) const MOST_TEXT: usize = 255;
 /// Bytes of an object identifier.
 pub(crate) const MOST_OID: usize = 128;
-/// Between a change and what is said of it, so that many changes are one.
+/// Between a change and its announcement, so that many changes are one.
 const SOON: Duration = Duration::from_millis(100);
 
 /// Why a setting cannot be; nothing was changed.
@@ -45,7 +45,7 @@ pub enum LldpError {
     #[error("{0} is longer than {1} bytes")]
     TooLong(&'static str, usize),
     /// Only links of Ethernet have such neighbours.
-    #[error("{0} {1}, so nobody is at the other end of its link")]
+    #[error("{0} {1}, so its link has no other end")]
     Unfit(String, &'static str),
     /// Another feature takes the frames.
     #[error("frames of type 0x88cc go to module {0}")]
@@ -60,7 +60,7 @@ pub enum LldpError {
 pub struct Settings {
     /// The router's name.
     pub system_name: String,
-    /// How many intervals what is said holds.
+    /// For how many intervals an announcement holds.
     pub tx_hold: u32,
     /// Seconds between PDUs.
     pub tx_interval: u32,
@@ -79,13 +79,13 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        // As long as nobody gives it a name, it has the machine's.
+        // By default it has the machine's name.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Settings { system_name: host.trim().to_owned(), tx_hold: 4, tx_interval: 30 }
     }
 }
 
-/// What is said on one interface.
+/// The settings of one interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OnInterface {
     /// What it is for.
@@ -110,7 +110,7 @@ struct Held {
 pub struct Look {
     /// Which.
     pub index: SwIfIndex,
-    /// What is said there.
+    /// Its settings.
     pub on: OnInterface,
     /// What the neighbour says, and when it last did.
     pub heard: Option<(Neighbor, Time)>,
@@ -273,14 +273,14 @@ impl Lldp {
         }
     }
 
-    /// Nobody is at the other end any more.
+    /// The neighbour has gone.
     fn lost(&self, index: SwIfIndex) {
         if let Some(held) = self.all.borrow_mut().get_mut(&index) {
             held.heard = None;
         }
     }
 
-    /// Something has changed: it is said soon.
+    /// Something has changed: it is announced soon.
     fn soon(&self, index: SwIfIndex) {
         let next = self.now().after(SOON);
         if let Some(held) = self.all.borrow_mut().get_mut(&index) {

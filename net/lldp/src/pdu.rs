@@ -209,7 +209,7 @@ mod tests {
             ("02:fe:00:00:00:01".into(), "pg0".into())
         );
         assert_eq!(read_back.ttl, 121);
-        // Up to the end of the time nothing is said.
+        // Nothing is announced up to the end of the time.
         let said = 2 + 7 + 2 + 4 + 2 + 2;
         assert!((0..said).all(|len| read(&bytes[..len]).is_err()));
         // A part that ends beyond the frame.

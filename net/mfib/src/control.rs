@@ -185,7 +185,7 @@ impl Held {
 pub struct Itf {
     /// Which.
     pub member: Member,
-    /// What is said of it.
+    /// Its flags.
     pub flags: ItfFlags,
 }
 
@@ -265,26 +265,26 @@ pub struct Mfib {
     counter: Combined,
 }
 
-/// What becomes of what was said before.
+/// What becomes of the previous flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// It is still said.
     More,
-    /// It is said no more, of the entry and of the members that are named.
+    /// They are removed, of the entry and of the members that are named.
     Exactly,
 }
 
-/// What is said of an entry: flags of its own, and of interfaces.
+/// A change of an entry: flags of its own, and of interfaces.
 #[derive(Clone, Default, Debug)]
 pub struct Change {
     /// Flags of the entry.
     pub flags: EntryFlags,
-    /// Interfaces and what is said of each.
+    /// Interfaces and the flags of each.
     pub members: Vec<(Member, ItfFlags)>,
 }
 
 impl Change {
-    /// Whether nothing is said.
+    /// Whether there are no flags.
     fn is_empty(&self) -> bool {
         self.flags == EntryFlags::default() && self.members.is_empty()
     }
@@ -319,7 +319,7 @@ impl Mfib {
     /// Says more of an entry, which is made if it is not there.
     ///
     /// # Errors
-    /// The table is not there or full, or what is said makes no sense.
+    /// The table is not there or full, or the flags make no sense.
     pub fn add(
         &self,
         table: FibIndex,
@@ -439,8 +439,8 @@ impl Mfib {
         Ok(())
     }
 
-    /// Takes back some of what a source said of an entry; an entry of which nothing is said any more goes. Without
-    /// flags all that is said of a member is taken back; an empty change takes back everything.
+    /// Takes back some of a source's flags of an entry; an entry without flags goes. Without flags all flags of a
+    /// member are taken back; an empty change takes back everything.
     ///
     /// # Errors
     /// There is no such entry, or the source did not say that.
@@ -490,7 +490,7 @@ impl Mfib {
         Ok(())
     }
 
-    /// An interface goes, and with it all that was said of it.
+    /// An interface goes, and with it all its flags.
     pub(crate) fn forget(&self, interface: SwIfIndex) {
         for family in Family::ALL {
             let mut state = self.state(family).borrow_mut();
@@ -511,7 +511,7 @@ impl Mfib {
         }
     }
 
-    /// Lets packets see what is said of an entry now.
+    /// Lets packets see the present flags of an entry.
     fn publish(&self, state: &mut State, place: Place) {
         let (table, prefix) = place;
         let data = self.table(prefix.family());

@@ -96,7 +96,7 @@ fn routes_come_forward_and_go() {
         assert_eq!(go(&router, [1, 1], &ways), OK);
         router.send(&ports[0], packet(source, group).build());
         assert_eq!([1, 2].map(|n| ports[n].received().len()), [1, 1]);
-        // An interface is told of anew: it forwards no more.
+        // An interface's flags are replaced: it forwards no more.
         assert_eq!(go(&router, [1, 1], &[(accept, ports[2].index().0, 0)]), OK);
         router.send(&ports[0], packet(source, group).build());
         assert_eq!([1, 2].map(|n| ports[n].received().len()), [1, 0]);

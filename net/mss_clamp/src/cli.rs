@@ -33,7 +33,7 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show interface tcp-mss-clamp", "show interface tcp-mss-clamp local0"]),
 ];
 
-/// What was said of one family.
+/// Settings of one family.
 #[derive(Clone, Copy)]
 struct FamilySettings {
     directions: Directions,
@@ -78,7 +78,7 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (clamp, InterfaceArg(interface)) = (control.get::<MssClamp>()?, args.get("interface")?);
     let said = said(args)?;
     if said.iter().all(Option::is_none) {
-        return Err(CliError::argument("interface", "neither `ip4' nor `ip6' was said"));
+        return Err(CliError::argument("interface", "neither `ip4' nor `ip6' was given"));
     }
     let old = clamp.settings().into_iter().find(|(i, _)| *i == interface).map(|(_, s)| s).unwrap_or_default();
     let mut wanted = [None; 2];

@@ -249,7 +249,7 @@ fn commands_set_and_show_it() {
         CliError::Argument { name, message, nearest } => format!("{name}: {message} {nearest:?}"),
         CliError::Failed(message) => message,
     };
-    assert_eq!(wrong("interface=pg0"), "interface: neither `ip4' nor `ip6' was said None");
+    assert_eq!(wrong("interface=pg0"), "interface: neither `ip4' nor `ip6' was given None");
     assert_eq!(wrong("interface=pg0 ip4 enable"), "interface: `ip4-mss' is missing None");
     let small = wrong("interface=pg0 ip6 enable ip6-mss ip6-mss=10");
     assert_eq!(small, "ip6-mss: a maximum segment size of 10 is too small: at least 48 Some(\"48\")");

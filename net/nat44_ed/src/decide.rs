@@ -30,7 +30,7 @@ pub enum DropReason {
     NonSyn,
     /// It is malformed, or its tuple is another session's.
     CannotTranslate,
-    /// Nobody asked for it.
+    /// No session asked for it.
     NoTranslation,
 }
 

@@ -48,7 +48,7 @@ impl Config {
             let host = mapping.locals.first().map_or(dst, |local| local.address);
             return self.by_address(if mapping.balanced.is_some() { src } else { host });
         }
-        // What comes back to a port that was given out goes by the port's range, whoever answers.
+        // What comes back to a port that was given out goes by the port's range, no matter which host answers.
         let is_given_out = has_ports(protocol) && dport >= FIRST_PORT && to.is_none();
         match self.mappings.served(src, sport, protocol) {
             Some(Served::ByHost) if !(is_given_out && self.is_pool(dst) && !self.is_twice(dst)) => {

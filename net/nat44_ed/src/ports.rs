@@ -113,7 +113,7 @@ impl Ports<'_> {
 
     fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> Tried {
         let mut session = self.session;
-        // A port of a mapping is nobody else's.
+        // A port of a mapping is given to no other session.
         if self.config.mappings.exact(address, port, session.protocol).is_some() {
             return Tried::Taken;
         }

@@ -119,7 +119,7 @@ pub struct Sessions {
     parcel: Vec<Record>,
     /// Clients of balanced services, and the back end each had.
     pub affinity: Affinity,
-    /// Numbers nobody can guess.
+    /// Numbers that no sender can guess.
     pub random: Random,
     /// What happened since the main thread was told, while it is to be told.
     events: Vec<(Event, Session)>,

@@ -97,7 +97,7 @@ impl State {
 
     /// A packet of this direction with these flags; `other` is what the other direction has had. Gives both states.
     pub const fn after(self, other: State, flags: u8) -> (State, State, Option<Change>) {
-        // What this direction said of the last connection is none of the one that it begins.
+        // The flags of the last connection in this direction do not count for the one that it begins.
         let begins = self.0 & PHASE == CLOSING && flags & SYN != 0 && self.0 & SYN == 0;
         let had = if begins { self.0 & PHASE } else { self.0 };
         let mine = State(had | flags & LOOKED_AT);

@@ -26,7 +26,7 @@ fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside
         assert_eq!(told, wanted);
         // RFC 5508, REQ-6: it does not keep the session, nor end it.
         assert!(age(&bed) >= 80, "{}", age(&bed));
-        // Nobody's packet, and one with a wrong checksum.
+        // A packet of no session, and one with a wrong checksum.
         let mut other = left.clone();
         other[34..36].copy_from_slice(&9999_u16.to_be_bytes());
         let mac = (FAR, bed.outside.mac());

@@ -21,7 +21,7 @@ fn a_port_leads_to_its_host_and_the_host_s_own_packets_have_it() {
     let asked = tuple(("10.0.0.5", 80), ("192.0.2.3", 1000));
     let left = tuple((SHARED, 8080), ("192.0.2.3", 1000));
     assert_eq!(bed.out(asked, TCP, SYN), Some(bed.left(left, TCP, SYN)));
-    // The port is nobody else's.
+    // The port is given to no other session.
     for n in 0..50 {
         let frame = bed.out(tuple(("10.0.0.2", 8080), ("192.0.2.4", 1000 + n)), TCP, SYN).unwrap();
         assert_ne!(read(&frame).sport, 8080);

@@ -116,7 +116,7 @@ fn back(bed: &mut Bed, rng: &mut Rng) -> bool {
     } else {
         let of_mapping =
             bed.nat().mappings().iter().any(|(_, a)| a.is_some_and(|a| a.to_bits() == tuple.dst));
-        assert!(of_mapping, "nobody asked for it: {key:?} came as {:?}", read(&frame));
+        assert!(of_mapping, "no session asked for it: {key:?} came as {:?}", read(&frame));
     }
     true
 }

@@ -40,7 +40,7 @@ fn packets_leave_with_a_shared_address_and_answers_come_back() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_dropped_and_counted() {
+fn unexpected_packets_are_dropped_and_counted() {
     let mut bed = bed();
     bed.share(SHARED);
     assert_eq!(bed.back(tuple(("192.0.2.2", 80), (SHARED, 5000)), UDP, 0), None);

@@ -37,7 +37,7 @@ pub static API: ApiPart = ApiPart {
     ],
 };
 
-/// What is said of a neighbour besides its addresses: any of its bits.
+/// Flags of a neighbour besides its addresses: any of its bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[value(open)]
 #[entry("IP_API_NEIGHBOR_FLAG_NONE", 0)]

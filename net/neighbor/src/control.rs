@@ -163,7 +163,7 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// Some addresses of an interface are no longer on its link: whoever was learnt there is forgotten.
+    /// Some addresses of an interface are no longer on its link: neighbours that were learnt there are forgotten.
     pub fn leave(&self, interface: SwIfIndex, gone: impl Fn(P::Addr) -> bool) {
         self.forget(|key, n| key.0 == interface && gone(key.1) && n.origin == Origin::Dynamic);
         self.give_up(|key| key.0 == interface && gone(key.1), NotSent::Gone);
@@ -414,7 +414,7 @@ impl<P: Protocol> Neighbours<P> {
         let mine = |i: SwIfIndex| interface.is_none_or(|only| only == i);
         self.forget(|key, n| mine(key.0) && (which == Flush::All || n.origin == Origin::Dynamic));
         self.give_up(|key| mine(key.0), NotSent::Gone);
-        // Whoever is looked for again deserves to be tried.
+        // A neighbour that is looked for again deserves to be tried.
         self.revive_all(|key| mine(key.0));
     }
 

@@ -226,8 +226,8 @@ fn impossible_ones_are_refused_with_the_nearest() {
         "path MTU 67 to 10.0.1.2 is not possible: 68 to 65535, nearest 68"
     );
     assert_eq!(refused("2001:db8::2", 1279).nearest(), Some(1280));
-    for nobody in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "::", "ff02::1", "fe80::1"] {
-        assert!(matches!(refused(nobody, 1400), PathMtuError::NotAHost(_)), "{nobody}");
+    for no_host in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "::", "ff02::1", "fe80::1"] {
+        assert!(matches!(refused(no_host, 1400), PathMtuError::NotAHost(_)), "{no_host}");
     }
     assert!(matches!(all.update(7, ip("10.0.1.2"), 1400), Err(PathMtuError::Fib(_))));
     assert!(all.list().is_empty());

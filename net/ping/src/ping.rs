@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 
     fn heard(&mut self, heard: &EchoAnswer) -> Result<(), Interrupted> {
-        // Whoever answers twice, or for somebody else, is not heard.
+        // A host that answers twice, or for another host, is not heard.
         let Some(open) = self.open.get_mut(&heard.sequence) else { return Ok(()) };
         if heard.answer != Answer::Reply {
             let said =
@@ -185,7 +185,7 @@ impl Ping {
         Ok(())
     }
 
-    /// Runs to its end or until whoever reads leaves: how many were sent, and came back.
+    /// Runs to its end or until the client leaves: how many were sent, and came back.
     ///
     /// # Errors
     /// Nothing can be sent at all.

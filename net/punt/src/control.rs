@@ -29,7 +29,7 @@ use crate::{PuntClass, PuntError, PuntReason, Reasons, Shared};
 pub enum L4 {
     /// Packets to a port of UDP.
     Udp(u16),
-    /// Packets to all ports of UDP that nobody here listens to.
+    /// Packets to all ports of UDP without a listener here.
     AllUdp,
     /// A port of TCP, which is not possible.
     Tcp(u16),
@@ -48,7 +48,7 @@ pub enum RegistrationState {
     NotPunted,
 }
 
-/// By which interface packets came in: one, or all of which nothing else is said.
+/// By which interface packets came in: one, or all without an entry of their own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rx {
     /// All others.
@@ -149,7 +149,7 @@ impl Side {
         self.listeners.set_udp(port, to);
     }
 
-    /// Gives a port to the punt node, if it is nobody's.
+    /// Gives a port to the punt node, if it is free.
     fn take_port(&self, port: u16) -> bool {
         let free = self.listeners.udp(port).is_none_or(|edge| edge == self.edge.get());
         if free {
@@ -165,7 +165,7 @@ impl Side {
         }
     }
 
-    /// Packets to a port go to a socket, if the port is nobody's or the punt node's.
+    /// Packets to a port go to a socket, if the port is free or the punt node's.
     fn take_port_for_socket(&self, port: u16) -> Result<(), PuntError> {
         let [to, _] = self.sockets.get();
         match self.listeners.udp(port) {
@@ -335,7 +335,7 @@ impl Punt {
         self.sides.iter().flat_map(of).collect()
     }
 
-    /// Punted packets that came in by an interface, or by those of which nothing is said, take these paths.
+    /// Punted packets that came in by an interface, or by those without an entry of their own, take these paths.
     ///
     /// # Errors
     /// There is no such interface, or a path cannot be.

@@ -6,7 +6,7 @@
 //! ip4-local, punt-dispatch -> ip4-udp-punt-socket and its like -> main thread -> clients' sockets
 //! clients -> main thread -> punt-socket-rx -> interface-output, ip4-lookup, ip6-lookup
 //! ```
-//! [`Punt`] is the control plane. Without it packets that nobody here listens to are refused, and routes may punt.
+//! [`Punt`] is the control plane. Without it packets without a listener here are refused, and routes may punt.
 #![forbid(unsafe_code)]
 
 pub mod api;

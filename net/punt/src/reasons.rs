@@ -31,7 +31,7 @@ impl PuntReason {
         pkt.meta_mut().adj = self.0;
     }
 
-    /// What was said of a packet.
+    /// The reason of a packet.
     #[inline]
     pub fn of(pkt: &Packet<'_>) -> PuntReason {
         PuntReason(pkt.meta().adj)

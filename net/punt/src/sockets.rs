@@ -85,7 +85,7 @@ struct Open {
 pub(crate) enum Sent {
     /// The client has it.
     Yes,
-    /// It has not: nobody is there, or it is behind.
+    /// It has not: there is no reader, or it is behind.
     No,
     /// Nor will it have any: its socket has been gone for long.
     Forget,
@@ -247,12 +247,12 @@ impl Drop for Open {
     }
 }
 
-/// Whether nobody has the socket a packet was sent to.
+/// Whether the socket a packet was sent to has no reader.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
-/// An IPv4 packet, cut to the length it says, if it can be one: what clients send was checked by nobody.
+/// An IPv4 packet, cut to the length it says, if it can be one: packets that clients send are unchecked.
 fn ip4(packet: &[u8]) -> Option<&[u8]> {
     let (header, _) = Ip4Header::ref_from_prefix(packet).ok()?;
     let (first, length) = (packet.first()?, usize::from(header.total_length()));

@@ -142,8 +142,8 @@ fn collector(family: Family, b: &Port) -> Path {
     Path::next_hop(next_hop, b.index())
 }
 
-/// How many packets nobody took.
-fn nobody(router: &Router) -> u64 {
+/// How many packets had no taker.
+fn untaken(router: &Router) -> u64 {
     router.counter("/if/punt")
 }
 
@@ -152,9 +152,9 @@ fn what_is_punted_is_not_refused_and_the_rest_is() {
     for family in Family::ALL {
         let (mut router, a, _) = router();
         let punted = |router: &mut Router, frame: Vec<u8>| {
-            let before = nobody(router);
+            let before = untaken(router);
             router.send(&a, frame);
-            (nobody(router) - before, a.received().len())
+            (untaken(router) - before, a.received().len())
         };
         assert_eq!(punted(&mut router, udp(&a, family, 53)), (0, 1), "refused");
         for (l4, frame, other) in [
@@ -220,7 +220,7 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         punt.redirect(family, Rx::All, &[collector(family, &b)]).unwrap();
         router.send(&a, udp(&a, family, 53));
         assert_eq!(b.received_one()[..6], COLLECTOR.0);
-        // As VPP: with a redirect so is what nobody takes, but UDP that nobody asked for.
+        // As VPP: with a redirect the same holds for packets without a taker, but not for unexpected UDP.
         for frame in [tcp(&a, family), to_us(&a, family).protocol(IpProtocol::OSPF).payload_len(44).build()] {
             router.send(&a, frame);
             assert_eq!((b.received_one()[..6] == COLLECTOR.0, a.received().len()), (true, 0));
@@ -254,7 +254,7 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         router.send(&a, tcp(&a, family));
         assert_eq!(a.received().len(), 1, "its sender is told");
         router.send(&a, udp(&a, family, 53));
-        assert_eq!((nobody(&router) > 0, punt.redirects(family).len()), (true, 0));
+        assert_eq!((untaken(&router) > 0, punt.redirects(family).len()), (true, 0));
         assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());
     }
 }

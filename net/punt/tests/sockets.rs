@@ -169,7 +169,7 @@ fn packets_to_a_port_go_to_the_socket_that_wants_them() {
         let what = PuntClass::Udp(family, 1234);
         let client = folder.client(&format!("client-{family}"));
         router.send(&a, udp(&a, family, 1234));
-        assert_eq!(received(&client), None, "nobody wants it yet");
+        assert_eq!(received(&client), None, "it is not registered yet");
         punt.register(what, &folder.path(&format!("client-{family}"))).unwrap();
         let frame = udp(&a, family, 1234);
         router.send(&a, &frame);
@@ -290,7 +290,7 @@ fn a_program_that_is_slow_or_gone_loses_packets_and_nothing_else() {
     router.send(&a, &frame);
     assert_eq!(router.error(node, "Socket TX error"), 1);
     let client = folder.client("client");
-    // The kernel keeps some; the rest is dropped, and nobody waits.
+    // The kernel keeps some; the rest is dropped, and no thread waits.
     router.send_all(&a, vec![&frame; 2000]);
     let (sent, lost) = (router.error(node, "Socket TX"), router.error(node, "Socket TX error"));
     let congested = router.error(node, "punted packets for sockets, too many at a time");

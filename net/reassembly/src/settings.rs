@@ -50,7 +50,7 @@ impl Settings {
 pub struct Shared(Arc<[AtomicU32; 4]>, Arc<AtomicBool>);
 
 impl Shared {
-    /// As they are said.
+    /// With these settings.
     pub fn new(settings: Settings) -> Self {
         let shared = Shared(Arc::new([const { AtomicU32::new(0) }; 4]), Arc::default());
         shared.set(settings);

@@ -14,7 +14,7 @@ use crate::hash::Keyed;
 use crate::l4::L4;
 use crate::table::{Arrival, Items, Limits, ReleaseReason, Seen, WaitFor};
 
-/// What a table has to ask of whoever gives it fragments.
+/// What a table has to ask of the code that gives it fragments.
 pub trait Waiters<T>: Items<T> {
     /// A fragment that waited goes on: the first one came.
     fn go_on(&mut self, item: T, l4: L4);

@@ -72,7 +72,7 @@ pub struct Whole<K, T> {
     pub ecn: u8,
 }
 
-/// What a table has to ask of whoever gives it fragments.
+/// What a table has to ask of the code that gives it fragments.
 pub trait Items<T> {
     /// Whether two fragments of the same place carry the same bytes.
     fn same(&mut self, old: &mut T, new: &mut T) -> bool;

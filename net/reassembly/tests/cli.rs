@@ -41,8 +41,8 @@ fn an_interface_is_switched_for_one_family_or_both() {
         let (_, on) = features.iter().find(|(arc, _)| *arc == over.node("output")).unwrap();
         assert!(on.iter().any(|(name, on)| *on && *name == over.node("sv-reassembly-output-feature")));
     }
-    let nobody = run(&router, "set interface reassembly", &[("interface", "pg9"), ("on", "")]).unwrap_err();
-    assert!(nobody.to_string().contains("pg9"), "{nobody}");
+    let unknown = run(&router, "set interface reassembly", &[("interface", "pg9"), ("on", "")]).unwrap_err();
+    assert!(unknown.to_string().contains("pg9"), "{unknown}");
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn when_time_is_over_the_sender_is_told_if_the_first_fragment_came() {
         let node = over.node("full-reassembly-expired");
         assert_eq!(router.error(&node, "fragments dropped due to reassembly timeout"), 4 - one);
         assert_eq!(router.error(&node, "senders told of a reassembly timeout"), one);
-        // What comes later begins anew.
+        // What comes later starts a new datagram.
         router.send(&a, &pieces[2]);
         assert_eq!(held(&router, over), 1);
         router.advance(Duration::from_millis(31_700));
@@ -441,8 +441,8 @@ fn settings_out_of_range_are_refused_with_the_nearest_and_change_nothing() {
     let refused = reassembly.set(Version::Ip6, Kind::Full, settings).unwrap_err();
     assert_eq!(refused.to_string(), "max-fragments 1 is not possible: 2 to 1366, nearest 2");
     assert_eq!(reassembly.settings(Version::Ip6, Kind::Full), before);
-    let nobody = reassembly.set_interface(shoal_interface::SwIfIndex(99), Families::BOTH).unwrap_err();
-    assert!(matches!(nobody, ReassemblyError::Interface(_)), "{nobody}");
+    let unknown = reassembly.set_interface(shoal_interface::SwIfIndex(99), Families::BOTH).unwrap_err();
+    assert!(matches!(unknown, ReassemblyError::Interface(_)), "{unknown}");
 }
 
 #[test]

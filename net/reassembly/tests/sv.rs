@@ -323,7 +323,7 @@ fn it_stays_on_as_long_as_anybody_wants_it() {
     reassembly.use_sv(place, "other", false).unwrap();
     assert!(!on());
     // Of somebody who never asked.
-    reassembly.use_sv(place, "nobody", false).unwrap();
+    reassembly.use_sv(place, "test", false).unwrap();
     assert!(
         reassembly
             .use_sv((shoal_interface::SwIfIndex(77), TestFamily::Ip4.version(), Side::Input), "x", true)

@@ -207,7 +207,7 @@ fn buffers_that_run_short_cost_the_oldest_but_never_the_datagram_in_hand() {
         [(1, ReleaseReason::NoBuffers)],
         "the younger one, because the older is in hand"
     );
-    assert_eq!(put(1, 3, 2), [(3, ReleaseReason::NoBuffers)], "nobody is left to give way");
+    assert_eq!(put(1, 3, 2), [(3, ReleaseReason::NoBuffers)], "no other datagram can give way");
     assert_eq!(
         put(3, 4, 6),
         [(2, ReleaseReason::NoBuffers), (0, ReleaseReason::NoBuffers), (4, ReleaseReason::NoBuffers)]

@@ -1,4 +1,4 @@
-//! Who is mirrored to whom.
+//! The mirrors: sources and destinations.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub enum SpanError {
     /// A copy would go where the frame goes.
     #[error("Invalid interface: {0} cannot be mirrored to itself")]
     Itself(String),
-    /// Nobody gets the copies.
+    /// The copies have no destination.
     #[error("Invalid interface: name the destination of the copies, or `disable`")]
     NoDestination,
     /// Frames are received by ports, which find out afterwards whose they are.

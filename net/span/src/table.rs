@@ -1,4 +1,4 @@
-//! Who is mirrored to whom, as packets read it.
+//! Sources and destinations of mirrors, as packets read them.
 
 use std::collections::BTreeMap;
 

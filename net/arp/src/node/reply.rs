@@ -105,7 +105,7 @@ impl ArpReply {
         let (address, mac, kind) = (arp.sender_ip4(), arp.sender_mac(), kind_of(arp));
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
         if self.told.hit(cx.thread(), who ^ mac.to_u64(), cx.now()) == 0 {
-            // A full channel: it is said again if it matters.
+            // A full channel: the claim comes again if it matters.
             let _ = self.learn.try_send(Fact::Claimed(Learn { interface: rx, address, mac, kind }));
         }
     }
@@ -132,7 +132,7 @@ impl ArpReply {
             let ours = request && for_us && from_speaker;
             return if ours { Ok(Verdict::Answer) } else { Err(Error::Gratuitous) };
         }
-        // RFC 1027, 2.3: whoever is on the asking link answers for itself.
+        // RFC 1027, 2.3: a station on the asking link answers for itself.
         let other = request && matches!(target, Place::Elsewhere | Place::Lent) && !arp.is_gratuitous();
         let proxied = other && self.proxy.is_on(rx, guard);
         if target == Place::Elsewhere && !proxied {
@@ -176,7 +176,7 @@ impl ArpReply {
     }
 }
 
-/// Whether the frame came from the station that is said to speak.
+/// Whether the frame came from the station that its ARP header names.
 fn from_speaker(pkt: &mut Packet<'_>, arp: &ArpHeader) -> Result<bool, Error> {
     // ethernet-input has just moved the front past the header, so it still lies there, in front of any tag.
     pkt.push(EthernetHeader::LEN).ok_or(Error::TooShort)?;

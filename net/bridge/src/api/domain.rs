@@ -10,7 +10,7 @@ use shoal_module::api::{Call, Dump, Request};
 use super::{bridges, no_entry, there};
 use crate::{Bridges, Settings, Switch};
 
-/// What is said of a domain when it is created.
+/// The options of a domain when it is created.
 struct DomainOptions {
     on: [(Switch, bool); 6],
     mac_age: u8,

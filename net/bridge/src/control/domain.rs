@@ -80,7 +80,7 @@ impl Switch {
         }
     }
 
-    /// Whether it is on unless something else is said.
+    /// Whether it is on by default.
     pub fn is_usual(self) -> bool {
         !matches!(self, Switch::ArpTerm | Switch::ArpForward)
     }
@@ -293,7 +293,7 @@ impl Bridges {
         self.default_limit.get()
     }
 
-    /// How many may be learned of a domain, as it was said.
+    /// How many may be learned of a domain, as configured.
     ///
     /// # Errors
     /// There is none of this number.

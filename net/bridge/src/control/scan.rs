@@ -84,7 +84,7 @@ impl State {
 }
 
 impl Bridges {
-    /// Tells news of stations from now on, or to nobody.
+    /// Reports events of stations from now on, or stops that.
     pub fn report(&self, to: Option<Reporter>) {
         self.table.tell_news(to.is_some());
         *self.scan.reporter.borrow_mut() = to;

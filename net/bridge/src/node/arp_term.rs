@@ -1,5 +1,5 @@
-//! `arp-term-l2bd`: who asks for a station that the domain knows by its address is answered here, and nobody else hears of
-//! the question.
+//! `arp-term-l2bd`: an ARP request for a station that the domain knows by its address is answered here, and no other
+//! station hears of it.
 //! l2-input | l2-learn -> **arp-term-l2bd** -> l2-output (the answer) | l2-fwd (one for the BVI) | the next feature, which floods
 
 use std::net::IpAddr;

@@ -146,7 +146,7 @@ impl Forward {
         !out.is_bridged() || out.domain() != domain || out.sequence() != entry.sequence()
     }
 
-    /// Nobody has heard of the station: what comes behind this node floods.
+    /// The station is unknown: what comes behind this node floods.
     #[inline(always)]
     fn unknown(&self, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
         let features = self.path.data(pkt.rx(), cx.guard()).input();

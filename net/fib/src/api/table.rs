@@ -33,8 +33,7 @@ impl IpTable {
     }
 }
 
-/// Adds a table, or says that nobody needs it any more. It goes when the last interface has left it, its routes from the
-/// API at once.
+/// Adds a table, or releases it. It goes when the last interface has left it, its routes from the API at once.
 #[derive(Message)]
 #[message(request)]
 pub struct IpTableAddDel {

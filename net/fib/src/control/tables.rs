@@ -30,7 +30,7 @@ pub struct TableInfo {
     pub id: u32,
     /// Its index, as packets know it.
     pub index: FibIndex,
-    /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>`, if nobody gave it another.
+    /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>` by default.
     pub name: String,
     /// The name somebody gave it.
     pub given_name: Option<String>,
@@ -208,7 +208,7 @@ impl Fib {
         Ok(())
     }
 
-    /// Tables that nobody wants go, if nobody needs them any more.
+    /// Removes released tables without users.
     pub fn forget_unwanted(&self) {
         let mut state = self.state.borrow_mut();
         for family in Family::ALL {

@@ -16,7 +16,7 @@ use crate::address::{is_host, is_many};
 use crate::echo_answers::Answer;
 use crate::node::error::Error;
 
-/// TTL of errors: whoever is asked where they come from sees how far that is, as with VPP.
+/// TTL of errors: a receiver sees how far their source is, as with VPP.
 const ERROR_TTL: u8 = 255;
 
 /// The echo request an error at byte `at` quotes.

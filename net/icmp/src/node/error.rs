@@ -28,7 +28,7 @@ impl<F: Family> NextNodes for Next<F> {
     }
 }
 
-/// Why nothing is said about a packet, and what else is counted. Texts are VPP's where it has one.
+/// Why no error is sent about a packet, and what else is counted. Texts are VPP's where it has one.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Error {
     /// destination unreachable response sent

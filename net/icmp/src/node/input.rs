@@ -1,5 +1,5 @@
 //! `ip4-icmp-input`: check an ICMP message, pass it on by its type. RFC 792, RFC 1122, 3.2.2.
-//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener | whoever learns path MTUs
+//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener | the node that learns path MTUs
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
@@ -20,7 +20,7 @@ pub enum Next {
     /// An echo, or an error: perhaps about something sent from here.
     #[node("ip4-icmp-listener")]
     Listener,
-    /// "Fragmentation needed", to whoever learns from it first.
+    /// "Fragmentation needed", to the node that learns from it first.
     TooBig(Edge),
 }
 

@@ -1,7 +1,6 @@
-//! `ip4-icmp-listener`, `ip6-icmp-listener`: echo replies and errors, to whoever sent the request they are about. RFC 792;
-//! RFC 4443.
-//! ip4-icmp-input | ip6-icmp-input -> **listener** -> drop | ip4-punt | ip6-punt; what was heard goes to the control
-//! plane
+//! `ip4-icmp-listener`, `ip6-icmp-listener`: echo replies and errors, to the sender of the request they are about. RFC
+//! 792; RFC 4443. ip4-icmp-input | ip6-icmp-input -> **listener** -> drop | ip4-punt | ip6-punt; what was heard goes to
+//! the control plane
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::family::{Family, NotAbout};
 pub enum Next<F> {
     /// It has been understood.
     Done,
-    /// It is about nothing this router waits for, and what nobody here takes is punted.
+    /// It is about nothing this router waits for; packets without a taker are punted.
     Punt(PhantomData<F>),
 }
 
@@ -44,7 +43,7 @@ pub enum Error {
     /// icmp errors about echo requests of this router
     #[severity(info)]
     Errors,
-    /// echo reply nobody waits for
+    /// echo reply without a waiting request
     #[severity(warn)]
     UnexpectedReply,
     /// icmp error about nothing this router waits for
@@ -70,7 +69,7 @@ pub struct Trace {
 pub(crate) struct ListenerNode<F> {
     pub(crate) wanted: Wanted,
     pub(crate) heard: Sender<EchoAnswer>,
-    /// Whether what nobody here takes is punted.
+    /// Whether packets without a taker are punted.
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) family: PhantomData<F>,
 }
@@ -97,7 +96,7 @@ impl<F: Family> PacketNode for ListenerNode<F> {
             Answer::Reply => (Error::UnexpectedReply, Error::Replies),
             _ => (Error::AboutStranger, Error::Errors),
         };
-        // A flood of answers to nobody ends here: nothing is kept of them.
+        // A flood of unexpected answers ends here: nothing is kept of them.
         if !self.wanted.has(about.id) {
             if self.listeners.others().is_none() {
                 return Err(unexpected);

@@ -57,7 +57,7 @@ impl Ip4Redirect {
             0 => ip.dst_u32(),
             next_hop => next_hop,
         };
-        // A host needs no way to itself, and nobody listens on a link that a program feeds.
+        // A host needs no way to itself, and a link that a program feeds has no listener.
         let fed = self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED);
         let to_itself = gateway == ip.src_u32();
         let fits = !fed && !to_itself && !source_routed && near(ip.src_u32()) && near(gateway);

@@ -1,7 +1,6 @@
 //! `ip6-lookup`: the longest prefix that covers the destination.
 //! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
-//! interface-rx-dpo-ip6 |
-//! whoever asks for neighbours
+//! interface-rx-dpo-ip6 | the node that asks for neighbours
 //!
 //! Staged: a group of packets takes each step into the trie together, so that their misses overlap.
 
@@ -39,7 +38,7 @@ pub enum Next {
     /// Received again, by another interface.
     #[node("interface-rx-dpo-ip6")]
     InterfaceRx,
-    /// To whoever finds out where a neighbour is.
+    /// To the node that asks for neighbours.
     Ask(Edge),
 }
 

@@ -167,7 +167,7 @@ impl Ip6Rewrite {
             return Ok(tell(pkt, Error::Scope, IcmpError::SCOPE, cx));
         }
         if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
-            // RFC 8200, 5: nobody but the source cuts a packet.
+            // RFC 8200, 5: only the source cuts a packet.
             if ours {
                 return Ok(Next::Frag);
             }

@@ -235,7 +235,7 @@ pub struct Ip6ndRaPrefix {
     pub autonomous_flag: bool,
     pub val_lifetime: u32,
     pub pref_lifetime: u32,
-    /// 0: its lifetime begins anew with each advertisement.
+    /// 0: its lifetime restarts with each advertisement.
     pub valid_lifetime_expires: f64,
     /// 0, as above.
     pub pref_lifetime_expires: f64,

@@ -19,14 +19,14 @@ use crate::fact::{AdvertisedLink, Prefixes};
 use crate::frame::{self, MessageRoute};
 use crate::{Key, NdError};
 
-/// Most addresses made on an interface, and most routers that share its default route: whoever advertises more finds
-/// no more room.
+/// Most addresses made on an interface, and most routers that share its default route: a host that advertises more
+/// finds no more room.
 const MOST_ADDRESSES: usize = 8;
 const MOST_ROUTERS: usize = 8;
 /// RFC 4861 section 10: MAX_RTR_SOLICITATIONS and RTR_SOLICITATION_INTERVAL.
 const SOLICITATIONS: u32 = 3;
 const BETWEEN_SOLICITATIONS: Duration = Duration::from_secs(4);
-/// RFC 4862 5.5.3 (e): nobody on the link can shorten what is left below this.
+/// RFC 4862 5.5.3 (e): no station on the link can shorten what is left below this.
 const TWO_HOURS: Duration = Duration::from_hours(2);
 /// A lifetime that never ends.
 const FOREVER: u32 = u32::MAX;
@@ -304,7 +304,7 @@ impl Nd {
         }
     }
 
-    /// RFC 4861 6.3.7; from nobody as long as there is no address to ask from.
+    /// RFC 4861 6.3.7; from the unspecified address as long as there is no address to ask from.
     pub(super) fn solicit_routers(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_shortens_a_lifetime_below_two_hours() {
+    fn no_advertisement_shortens_a_lifetime_below_two_hours() {
         let at = |secs: u64| Some(Time(secs * 1_000_000_000));
         let now = Time(0);
         // Longer than what is left, or more than two hours: as advertised.

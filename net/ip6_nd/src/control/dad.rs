@@ -15,13 +15,13 @@ use crate::frame::{self, MessageRoute};
 use crate::observe::Observed;
 use crate::{AddressState, Key, NdError};
 
-/// DupAddrDetectTransmits (RFC 4862 5.1), as VPP has it: nobody is asked until `ip6_dad_enable_disable`.
+/// DupAddrDetectTransmits (RFC 4862 5.1), as VPP has it: no question is sent until `ip6_dad_enable_disable`.
 pub(crate) const TRANSMITS: u32 = 0;
 /// RETRANS_TIMER (RFC 4861 section 10).
 pub(super) const RETRANS: Duration = Duration::from_secs(1);
 /// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations whose links come up together do not speak together.
 const MOST_DELAY: Duration = Duration::from_secs(1);
-/// How often it is said that somebody else has an address of ours.
+/// How often it is reported that another station has an address of ours.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
 
 /// When the first question for an address is sent.
@@ -121,8 +121,8 @@ impl Nd {
             && !address.is_multicast()
     }
 
-    /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down nobody can
-    /// answer, and an address that was ours stays so.
+    /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down no station
+    /// can answer, and an address that was ours stays so.
     pub(super) fn probe_address(&self, key: Key, first: First) {
         let (up, transmits, now) = (self.is_up(key.0), self.transmits.get(), self.now());
         if !self.may_clash(key) || (up && transmits == 0) {
@@ -180,7 +180,7 @@ impl Nd {
         }
     }
 
-    /// RFC 4862 5.4.2: the question comes from nobody.
+    /// RFC 4862 5.4.2: the question comes from the unspecified address.
     fn ask_for_own(&self, (interface, address): Key) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let way = MessageRoute::to_group(data.mac(), Ipv6Addr::UNSPECIFIED, solicited_node(address));
@@ -192,7 +192,7 @@ impl Nd {
         }
     }
 
-    /// Nobody answered: the address is ours.
+    /// No answer came: the address is ours.
     fn settle(&self, key: Key) {
         let was = self.addresses.borrow_mut().get_mut(&key).map(|own| {
             own.due = None;
@@ -211,7 +211,7 @@ impl Nd {
     }
 
     /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator is
-    /// told. One that was ours already stays ours: whoever comes later has to yield.
+    /// told. One that was ours already stays ours: a later station has to yield.
     pub(super) fn claimed(&self, key: Key, mac: MacAddress) {
         let now = self.now();
         let (was, left, complain) = {

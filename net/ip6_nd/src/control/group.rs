@@ -13,7 +13,7 @@ use super::{Nd, anycast_of, of};
 use crate::counters::Kind;
 use crate::frame::{HEADERS, LONGEST, MessageRoute};
 
-/// RFC 3810 9.1: a change is said so often.
+/// RFC 3810 9.1: a change is reported so often.
 const ROBUSTNESS: u32 = 2;
 /// RFC 3810 9.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const MOST_RECORDS: usize = 56;
 pub(super) struct Group {
     /// Who listens: addresses that share a solicited-node group, and this router.
     users: u32,
-    /// How often it must still be said that we have joined; 0 and a due time: a query is to be answered.
+    /// How often it must still be reported that we have joined; 0 and a due time: a query is to be answered.
     left: u32,
     pub(super) due: Option<Time>,
 }
@@ -57,7 +57,7 @@ impl Nd {
         let (up, now) = (self.is_up(interface), self.now());
         let mut groups = self.groups.borrow_mut();
         let new = || {
-            // RFC 3810 section 6: nobody reports the group of all nodes.
+            // RFC 3810 section 6: the group of all nodes is never reported.
             let left = if group == ALL_NODES { 0 } else { ROBUSTNESS };
             Group { users: 0, left, due: (up && left > 0).then_some(now) }
         };
@@ -184,7 +184,8 @@ impl Nd {
         }
     }
 
-    /// Reports groups. RFC 3810 5.2.13, RFC 3590: from nobody as long as there is no link-local address.
+    /// Reports groups. RFC 3810 5.2.13, RFC 3590: from the unspecified address as long as there is no link-local
+    /// address.
     pub(super) fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);

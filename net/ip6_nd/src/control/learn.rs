@@ -35,7 +35,7 @@ fn by_solicitation(known: Option<(MacAddress, State)>, mac: MacAddress) -> Verdi
     }
 }
 
-/// 7.2.5. Whether we have asked decides besides the flag whether an answer is one: nobody can confirm himself.
+/// 7.2.5. Whether we have asked decides besides the flag whether an answer is one: no station can confirm itself.
 fn by_advertisement(
     known: Option<(MacAddress, State)>,
     asked: Asked,
@@ -45,7 +45,7 @@ fn by_advertisement(
     let solicited = flags.contains(NaFlags::SOLICITED) && asked == Asked::Yes;
     let sure = if solicited { State::Reachable } else { State::Stale };
     match (known, mac) {
-        // Nobody asked, so nobody wants to know; and an answer that lacks the address is none.
+        // We did not ask, so the answer is ignored; and an answer that lacks the address is none.
         (None, _) if asked == Asked::No => Verdict::Ignore,
         (None, None) => Verdict::Ignore,
         (None, Some(mac)) => Verdict::Enter(mac, sure),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn advertisements_nobody_asked_for_make_no_entry() {
+    fn unsolicited_advertisements_make_no_entry() {
         let flags = NaFlags::SOLICITED | NaFlags::OVERRIDE;
         assert_eq!(by_advertisement(None, Asked::No, Some(NEW), flags), Verdict::Ignore);
         assert_eq!(by_advertisement(None, Asked::Yes, None, flags), Verdict::Ignore);

@@ -35,7 +35,7 @@ pub struct Prefix {
     pub advertise: Advertise,
 }
 
-/// Whether something is said.
+/// Whether an advertisement is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advertise {
     /// It is.
@@ -144,7 +144,7 @@ pub(super) struct Radv {
     sent: u32,
     solicited: u32,
     unanswered: u32,
-    /// To whom alone the next one goes.
+    /// The one host that the next one goes to.
     to: Option<(Ipv6Addr, MacAddress)>,
 }
 
@@ -227,7 +227,8 @@ impl Nd {
         spoken && self.is_up(interface) && !self.ra_config(interface).suppressed() && !self.is_host(interface)
     }
 
-    /// An interface is about to be a host's. RFC 4861 6.2.5: whoever heard of this router is told that it is one no more.
+    /// An interface is about to be a host's. RFC 4861 6.2.5: hosts that heard of this router are told that it is one no
+    /// more.
     pub(super) fn stop_advertising(&self, interface: SwIfIndex) {
         let said = self.radv.borrow().get(&interface).is_some_and(|radv| radv.last.is_some());
         if said && self.may_advertise(interface) {

@@ -11,7 +11,7 @@ use super::{Nd, of};
 use crate::Key;
 use crate::fact::AdvertisedLink;
 
-/// Most routers remembered of one link: whoever makes up more finds no more room.
+/// Most routers remembered of one link: a host that makes up more finds no more room.
 const MOST_ROUTERS: usize = 32;
 
 /// What a router said last.

@@ -57,7 +57,7 @@ impl PacketNode for ListenerReport {
         let headers = Headers::of(pkt).ok_or(Error::TooShort)?;
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from });
-        // RFC 3810 5.2.13: a station without a link-local address reports from nobody.
+        // RFC 3810 5.2.13: a station without a link-local address reports from the unspecified address.
         if headers.ip.hop_limit() != HOP_LIMIT || !(is_link_local(from) || from.is_unspecified()) {
             return Err(Error::Invalid);
         }

@@ -125,7 +125,7 @@ pub(crate) fn key(interface: SwIfIndex, address: Ipv6Addr) -> u64 {
     hasher.finish()
 }
 
-/// A quick hash: the throttle mixes it with the time, so that nobody can make keys collide for long.
+/// A quick hash: the throttle mixes it with the time, so that no sender can make keys collide for long.
 struct Fold(u64);
 
 impl Hasher for Fold {

@@ -76,7 +76,7 @@ impl Ip6Redirect {
     fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<Better, Error>> {
         let ip = pkt.header::<Ip6Header>()?;
         let (sender, destination) = (ip.src(), ip.dst());
-        // Nobody listens on a link that a program feeds.
+        // A link that a program feeds has no listener.
         if self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED) {
             return None;
         }

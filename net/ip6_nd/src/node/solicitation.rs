@@ -118,7 +118,7 @@ impl Solicitation {
         } else if link.is_own(from) {
             return Err(Error::SourceIsLocal);
         } else if !link.is_on_link(from) {
-            // RFC 4861 gives no right to be entered to a source that nobody here would send to.
+            // RFC 4861 gives no right to be entered to a source that this router would not send to.
             return Err(Error::SourceElsewhere);
         }
         let solicited = if from.is_unspecified() { NaFlags::default() } else { NaFlags::SOLICITED };

@@ -122,7 +122,7 @@ impl<const END: bool> PacketNode for L2Output<END> {
                 Step::End if data.out_edge != 0 => Next::To(Edge(data.out_edge)),
                 Step::End => Next::Interface,
                 Step::Feature(edge) => Next::To(edge),
-                Step::Nobody => Next::BitmapDrop,
+                Step::NoFeature => Next::BitmapDrop,
                 Step::Arc => {
                     if let Some(edge) = cx.start_arc(&self.arc, tx, pkt) {
                         Next::To(edge)

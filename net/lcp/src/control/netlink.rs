@@ -105,7 +105,7 @@ impl Watch {
         }
     }
 
-    /// Counts what is said.
+    /// Counts the messages.
     pub fn count(&mut self, told: EventOrigin, event: &HostEvent) {
         if told == EventOrigin::Listed {
             if let Some(last) = &mut self.last

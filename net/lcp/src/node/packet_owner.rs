@@ -37,7 +37,7 @@ fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at
     if taken { PacketOwner::Ours } else { PacketOwner::Host }
 }
 
-/// `linux-cp-ip4-local`: what nobody here listens to; of ICMP all but echo requests, which this router answers.
+/// `linux-cp-ip4-local`: packets without a listener here; of ICMP all but echo requests, which this router answers.
 pub(crate) struct Ip4Local(pub Arc<Listeners>);
 
 impl Decide for Ip4Local {

@@ -72,7 +72,7 @@ impl Ip6Map {
         let first = seen.is_first();
         let port = if domain.needs_port() && first { customers_port(&seen, inner)? } else { seen.ends.sport };
         cx.trace(pkt, || Trace { domain: index, port });
-        // Of later fragments the port is not known: nothing can be said of them where customers share an address.
+        // Of later fragments the port is not known: they cannot be checked where customers share an address.
         let is_checked = settings.security_check && (first || !domain.needs_port());
         if is_checked && !is_genuine(domain, ip6.src(), src, port)
             || (!first && settings.security_check_fragments && domain.needs_port())

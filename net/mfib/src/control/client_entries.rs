@@ -30,7 +30,7 @@ impl Mfib {
     /// are.
     ///
     /// # Errors
-    /// The table is not there or full, or what is said makes no sense.
+    /// The table is not there or full, or the flags make no sense.
     pub fn set(
         &self,
         table: FibIndex,
@@ -48,8 +48,8 @@ impl Mfib {
         Ok(())
     }
 
-    /// Takes back what a source said of some members, or of all if none are named; with the last one goes what it said of
-    /// the entry. Those of which nothing was said are no error.
+    /// Takes back a source's flags of some members, or of all if none are named; with the last one go its flags of the
+    /// entry. Members without flags are no error.
     ///
     /// # Errors
     /// There is no such table.
@@ -100,7 +100,7 @@ impl Mfib {
         stale.iter().try_for_each(|prefix| self.take_members(table, *prefix, Source::Api, &[]))
     }
 
-    /// All that clients said of a table goes.
+    /// All flags that clients set in a table go.
     ///
     /// # Errors
     /// There is no such table.

@@ -1,4 +1,4 @@
-//! What was said of entries, for those who write it down.
+//! Configured entries, for those who write them down.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ impl Prefix {
 }
 
 impl Mfib {
-    /// What operators and clients have said of the entries of a table.
+    /// The flags that operators and clients have set for the entries of a table.
     pub fn said(&self, family: Family, table: FibIndex) -> Vec<(Prefix, Change)> {
         let state = self.state(family).borrow();
         let of = state.entries.iter().filter(|((t, _), _)| *t == table.0);

@@ -89,7 +89,7 @@ impl ReplicaTarget for Place {
         let meta = pkt.meta_mut();
         match self.who {
             ReplicaOwner::Local => {
-                // Nobody is told of what is wrong with it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
+                // No error is sent about it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
                 meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
                 LOCAL
             }

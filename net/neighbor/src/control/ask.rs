@@ -23,7 +23,7 @@ pub(super) const MOST_ASKED: usize = 1024;
 pub const MOST_HELD_EACH: usize = 4;
 /// Most packets that wait in all, so that silence cannot empty the buffer pool.
 pub(super) const MOST_HELD: usize = 1024;
-/// Old entries asked for anew at a time, and how soon the next ones follow.
+/// Old entries asked for again at a time, and how soon the next ones follow.
 const MOST_PROBED: usize = 256;
 const BETWEEN_PROBES: Duration = Duration::from_millis(100);
 /// Most questions open at a time, on whatever account.
@@ -59,8 +59,8 @@ impl<A: Address> Asking<A> {
         Some(ask)
     }
 
-    /// A neighbour was asked just now, and nobody is there who could answer by itself: what a program answers counts, but
-    /// it is asked no more, and no packet waits.
+    /// A neighbour was asked just now on a link without stations that answer by themselves: what a program answers
+    /// counts, but it is asked no more, and no packet waits.
     fn note(&mut self, key: Key<A>, source: A, now: Time) {
         if self.asks.len() < MOST_ASKED {
             let next = now.after(PATIENCE);
@@ -115,8 +115,8 @@ impl<P: Protocol> Neighbours<P> {
 
     /// Asks for a neighbour before anything is to be sent to it, once, unless it is known or being asked for.
     pub fn ask_ahead(&self, key: Key<P::Addr>) {
-        let nobody = self.interfaces.is_loopback(key.0);
-        if !nobody && self.table.borrow().get(key).is_none() && !self.is_asked(key) {
+        let is_alone = self.interfaces.is_loopback(key.0);
+        if !is_alone && self.table.borrow().get(key).is_none() && !self.is_asked(key) {
             self.ask_everybody(key, self.protocol.source_for(key));
         }
     }
@@ -231,7 +231,7 @@ impl<P: Protocol> Neighbours<P> {
         self.probe_aged(now);
     }
 
-    /// Nobody answered: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
+    /// No answer came: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
     /// and only routes with other ways avoid it.
     fn silent(&self, key: Key<P::Addr>) {
         let keeps = P::TIMING.is_some_and(|t| t.silent == Silent::Stays) && self.limits().age.is_zero();

@@ -2,8 +2,8 @@
 //!
 //! The data path does not tell whom it sends to. So an entry that becomes stale has its adjacency led through the node
 //! that asks for neighbours: the first packet that comes there is sent on by a *way*, a second adjacency with the
-//! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours that nobody
-//! sends to are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of their own.
+//! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours without traffic
+//! are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -140,8 +140,8 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// A neighbour that is known is in a state from now on. Static ones are not doubted, nor those on a link where
-    /// nobody could confirm.
+    /// A neighbour that is known is in a state from now on. Static ones are not doubted, nor those on a link without
+    /// stations that could confirm.
     pub fn doubt(&self, key: Key<P::Addr>, state: State) {
         let Some(timing) = P::TIMING.filter(|_| self.interfaces.has_stations(key.0)) else { return };
         if self.table.borrow().get(key).is_none_or(|n| n.origin == Origin::Static) {
@@ -190,8 +190,8 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// The adjacency that packets to a stale neighbour are sent by. Without one nobody learns that they are sent, and
-    /// the neighbour is not probed.
+    /// The adjacency that packets to a stale neighbour are sent by. Without one the control plane does not learn that
+    /// they are sent, and the neighbour is not probed.
     fn way(&self, key: Key<P::Addr>, link: Link) -> Option<AdjIndex> {
         let known = self.reach.borrow().ways(key).get(link as usize).copied().flatten();
         if known.is_some() {

@@ -22,7 +22,7 @@ pub(crate) trait Kind: Copy + Send + Sync + 'static {
     const REDIRECT: &'static str;
     /// The node that follows an adjacency.
     const BALANCE: &'static str;
-    /// Whoever hands packets to the host.
+    /// The nodes that hand packets to the host.
     const HOST: &'static [&'static str];
     /// What the policer comes before.
     const BEFORE_HOST: &'static [&'static str];

@@ -163,7 +163,7 @@ impl<F: Family> FullNode<F> {
         }
     }
 
-    /// A fragment that nobody can use; RFC 8200, 4.5 has the sender told of some.
+    /// A useless fragment; RFC 8200, 4.5 has the sender told of some.
     fn refuse(mut buffer: Buffer, fault: Fault, cx: &mut FrameCx<'_>) {
         let (why, problem) = match fault {
             Fault::Malformed => (Error::Malformed, None),
@@ -211,7 +211,7 @@ impl<F: Family> FullNode<F> {
             return cx.drop(packet, Error::Internal);
         }
         let meta = pkt.meta_mut();
-        // What was said of the first fragment's sum was not said of the whole.
+        // The first fragment's checksum flags do not hold for the whole.
         meta.flags = meta.flags.without(Flags::L4_CHECKSUM_OK).without(Flags::L4_CHECKSUM_OFFLOAD);
         cx.trace(&pkt, || Finished { len: whole.len, fragments: whole.fragments });
         cx.count(Error::Success, 1);
