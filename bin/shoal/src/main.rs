@@ -162,7 +162,7 @@ fn surroundings() -> shoal_doctor::Surroundings {
 
 fn answer(outcome: &shoal_doctor::Outcome) -> ExitCode {
     use std::io::Write;
-    // Whoever reads may have seen enough: `shoal doctor | head`.
+    // The reader may have seen enough: `shoal doctor | head`.
     let _ = std::io::stdout().write_all(outcome.out.as_bytes());
     if !outcome.error.is_empty() {
         eprintln!("shoal: {}", outcome.error);
@@ -176,7 +176,7 @@ fn complain(error: &dyn std::fmt::Display) -> ExitCode {
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    // The log may go elsewhere; whoever started us looks here.
+    // The log may go elsewhere; the process that started us looks here.
     eprintln!("shoal: {error}");
     ExitCode::FAILURE
 }

@@ -1,4 +1,4 @@
-//! The program as whoever starts it sees it: exit codes, files, sockets. Needs no privileges.
+//! The program as its parent process sees it: exit codes, files, sockets. Needs no privileges.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -40,7 +40,7 @@ fn parse(fields: Option<&str>) -> Result<Json, Error> {
     serde_json::from_str(text).map_err(|e| Error::Message(format!("'{text}' is no JSON: {e}")))
 }
 
-/// Prints a line; false when nobody reads any more.
+/// Prints a line; false when the reader has gone.
 fn print(line: &str) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()

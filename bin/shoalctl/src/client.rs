@@ -26,7 +26,7 @@ pub struct Client {
 /// The router cannot be reached, or broke off.
 #[derive(Debug)]
 pub enum Error {
-    /// Nobody listens on any of these.
+    /// No router listens on any of these.
     NoRouter(Vec<(PathBuf, io::Error)>),
     /// The connection failed.
     Lost(io::Error),
@@ -73,7 +73,7 @@ impl std::error::Error for Error {}
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such socket; is the router running?".into(),
-        ErrorKind::ConnectionRefused => "nobody listens on it; the router has stopped".into(),
+        ErrorKind::ConnectionRefused => "no router listens on it; it has stopped".into(),
         ErrorKind::PermissionDenied => "not permitted; its group may connect, or root".into(),
         _ => error.to_string(),
     }
@@ -103,7 +103,7 @@ pub enum Interim<'a> {
     Piece(&'a str),
 }
 
-/// Where that goes; `false`: nobody wants to read more of it.
+/// Where that goes; `false`: the reader wants no more of it.
 pub type Stream<'a> = &'a mut dyn FnMut(Interim<'_>) -> bool;
 
 /// One possibility at the cursor.
@@ -284,7 +284,7 @@ impl Client {
 enum MessageKind {
     Answer,
     Meanwhile,
-    /// The same, and nobody wants more of it.
+    /// The same, and the reader wants no more of it.
     Enough,
 }
 

@@ -137,7 +137,7 @@ pub enum Action {
     /// Print counters as they are now
     #[command(visible_alias = "dump")]
     Get(CounterSelection),
-    /// Print counters again and again, and follow a router that is started anew
+    /// Print counters again and again, and follow a router that restarts
     Poll {
         #[command(flatten)]
         what: CounterSelection,

@@ -149,7 +149,7 @@ fn poll(
                     format!("--- {time:.3}\n{}", print::as_text(&counters, what))
                 });
             }
-            // A router that is started anew is followed.
+            // A router that restarts is followed.
             Err(error @ (ReadError::Gone { .. } | ReadError::Handshake { .. } | ReadError::Busy)) => {
                 if !waiting {
                     eprintln!("shoalctl: {error}; waiting for it");

@@ -1,5 +1,5 @@
-//! Memory for what clients sent and nobody could look at yet: halves of messages, and messages behind one that takes its
-//! time. Each client is bounded by the longest message; this bounds all of them together.
+//! Memory for what clients sent and the server could not look at yet: halves of messages, and messages behind one that
+//! takes its time. Each client is bounded by the longest message; this bounds all of them together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

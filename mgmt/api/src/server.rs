@@ -50,7 +50,7 @@ impl Server {
         self.desk.open.get()
     }
 
-    /// Removes the socket's file: clients watch for that and connect anew.
+    /// Removes the socket's file: clients watch for that and reconnect.
     pub fn close(&self) {
         self.file.borrow_mut().take();
     }

@@ -151,7 +151,7 @@ impl Session<'_> {
             Ok(Outcome::Done) => {}
             Ok(Outcome::More(rows)) => return self.rows(rows, context, details).await,
             Ok(Outcome::Wait(later)) => {
-                // Nobody waits for the answer of a client that has gone.
+                // The answer for a client that has gone has no reader.
                 let gone = async {
                     self.link.hung_up().await;
                     None

@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     NAMES.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
 }
 
-/// What is said of such a command.
+/// The message for such a command.
 pub(crate) fn message() -> String {
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     format!("VPP has this; Shoal {major}.{minor} has not yet")

@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// The change that deletes a line, which may also be said by the command that takes it back.
+    /// The change that deletes a line, which may also be typed as the command that takes it back.
     ///
     /// # Errors
     /// There is no such line; in words.

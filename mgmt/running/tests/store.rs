@@ -102,7 +102,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 50);
     store.save("old\n", at(0), SaveOrigin::default()).unwrap();
-    // Whoever runs the tests may write everywhere: a directory stands where the file is to be.
+    // Root runs the tests and may write everywhere: a directory stands where the file is to be.
     let startup = folder.path().join("startup.cli");
     let aside: PathBuf = folder.path().join("kept");
     fs::rename(&startup, &aside).unwrap();

@@ -90,7 +90,7 @@ impl Stats {
         }
     }
 
-    /// Removes the socket's file: clients watch for that and connect anew.
+    /// Removes the socket's file: clients watch for that and reconnect.
     pub fn close(&self) {
         self.socket.borrow_mut().take();
     }

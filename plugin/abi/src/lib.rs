@@ -432,8 +432,8 @@ pub struct Driver {
     /// Since 1.2.
     pub arm:
         Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> c_int>,
-    /// After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
-    /// not readable any more. Not called when `arm` could not. Since 1.2.
+    /// After the sleep that `arm` came before, and before `poll`: packets wake no thread from here on, and the
+    /// descriptor is not readable any more. Not called when `arm` could not. Since 1.2.
     pub disarm: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32)>,
 }
 

@@ -334,7 +334,7 @@ pub(crate) fn link(port: u16) -> Option<Link> {
 }
 
 unsafe extern "C" fn add_stat(to: *mut c_void, name: *const c_char, value: u64) {
-    // SAFETY: the list of `xstats`, which nobody else has while the shim runs; the name ends with a zero.
+    // SAFETY: the list of `xstats`, which has no other user while the shim runs; the name ends with a zero.
     unsafe {
         let name = CStr::from_ptr(name).to_string_lossy().into_owned();
         (*to.cast::<Vec<(String, u64)>>()).push((name, value));

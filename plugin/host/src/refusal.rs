@@ -61,7 +61,7 @@ pub enum Refusal {
         /// Where it ought to be.
         there: &'static str,
     },
-    /// An arc that is not there, or constraints nobody can satisfy.
+    /// An arc that is not there, or constraints that cannot be satisfied.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// Its init function did not succeed.

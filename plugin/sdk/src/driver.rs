@@ -65,7 +65,7 @@ pub enum Arm {
     Armed,
     /// There are packets already.
     Packets,
-    /// It wakes nobody now.
+    /// It wakes no thread now.
     Cannot,
 }
 

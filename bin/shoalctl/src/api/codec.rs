@@ -502,7 +502,7 @@ mod tests {
         let bytes = written(&json!({})).unwrap();
         assert_eq!(bytes.get(..4).unwrap(), [0xff; 4]);
         assert!(bytes.iter().skip(4).all(|b| *b == 0));
-        // The number of elements is that of the list, whatever is said.
+        // The number of elements is that of the list, whatever the count field holds.
         let one = json!({ "route": { "n_paths": 9, "paths": [{}] } });
         let read = decode(&description(), &fields(), &mut &written(&one).unwrap()[..]).unwrap();
         assert_eq!(read["route"]["n_paths"], 1);

@@ -39,9 +39,8 @@ pub(super) const SHOW_RUN: Command = Command::new(
 )
 .examples(&["show run", "show run time"]);
 
-pub(super) const CLEAR: Command =
-    Command::new("clear runtime", "Start the counts of `show runtime' anew", clear)
-        .examples(&["clear runtime", "cl run"]);
+pub(super) const CLEAR: Command = Command::new("clear runtime", "Reset the counts of `show runtime'", clear)
+    .examples(&["clear runtime", "cl run"]);
 
 #[derive(Serialize, Default)]
 pub(super) struct Row {
@@ -56,7 +55,7 @@ pub(super) struct Row {
     pub vectors_at_max: u64,
 }
 
-/// What is said of a thread before its nodes.
+/// What is shown of a thread before its nodes.
 #[derive(Serialize, Default)]
 struct OneThread {
     thread: usize,

@@ -190,7 +190,7 @@ impl Link {
         Ok(())
     }
 
-    /// Ready when there is room for a piece of a listing, or nobody to read it.
+    /// Ready when there is room for a piece of a listing, or no reader.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.changed.poll(cx, || self.is_gone() || self.output.borrow().len() < ROOM)
     }
@@ -312,7 +312,7 @@ impl Link {
         self.interrupted.set(false);
     }
 
-    /// Whether the running command has nobody to work for any more.
+    /// Whether the client of the running command has gone.
     pub fn is_gone(&self) -> bool {
         let left = self.interrupts.get() == Interrupts::Json && self.ended.get();
         self.gone.get() || self.interrupted.get() || left

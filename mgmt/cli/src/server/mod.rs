@@ -58,7 +58,7 @@ impl<F: Fn(Task)> Spawn for F {
 pub enum Address {
     /// A UNIX socket of this file.
     Path(PathBuf),
-    /// A TCP port. Nobody is asked for a password: whoever can connect controls the router.
+    /// A TCP port. No password is asked for: every host that can connect controls the router.
     Tcp(SocketAddr),
 }
 

@@ -103,7 +103,7 @@ impl Terminal<'_> {
                 }
             }
             Style::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
-                // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
+                // The braces stay open: let the parser say so, vppctl waits for its answer.
                 self.run_pending().await?;
             }
             _ => {}

@@ -177,7 +177,7 @@ impl Port {
         lines
     }
 
-    /// Ends all sending, for good: whoever sends now has done so when this returns.
+    /// Ends all sending, for good: threads that send now have done so when this returns.
     pub(crate) fn stop(&self) {
         self.set_running(false);
         for queue in &self.tx {

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_armed_is_asked_once_a_sleep_and_waited_for_by_nobody() {
+    fn what_cannot_be_armed_is_polled_once_a_sleep_and_never_waited_for() {
         let mut wake = Wake::default();
         assert_eq!(wake.before_sleep(Time(7), || Arm::Cannot), None);
         assert_eq!(wake.before_sleep(Time(7), || panic!("it was asked")), None);

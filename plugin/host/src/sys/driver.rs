@@ -82,7 +82,7 @@ pub(crate) enum Setting {
     Mac(MacAddress),
 }
 
-/// A device that a plugin has opened: numbers nobody has looked at yet.
+/// A device that a plugin has opened: unchecked numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct NewDevice {
     pub(crate) number: u32,
