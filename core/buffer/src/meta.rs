@@ -67,7 +67,7 @@ impl Flags {
     pub const LOCALLY_ORIGINATED: Flags = Flags(1 << 7);
     /// The packet came as an Ethernet broadcast or multicast: nothing may answer it with an error.
     pub const LINK_MULTICAST: Flags = Flags(1 << 8);
-    /// Whether the sender ought to be told a shorter way was looked into already.
+    /// Whether a redirect to the sender was already considered.
     pub const REDIRECT_DONE: Flags = Flags(1 << 10);
     /// The packet was flooded in a bridge domain and is routed there, though its frame was for a group: with
     /// [`Flags::LINK_MULTICAST`].

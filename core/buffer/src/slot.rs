@@ -89,7 +89,7 @@ pub enum SlotError {
         bytes: usize,
         /// Bytes that are left.
         left: usize,
-        /// Who has the others.
+        /// The owners of the others.
         others: Vec<&'static str>,
     },
     /// No feature claimed a place for the type.
@@ -122,7 +122,7 @@ struct Claim {
     by: &'static str,
 }
 
-/// Who has which place, in all packets of a router.
+/// The owner of each place, in all packets of a router.
 #[derive(Default)]
 pub struct Slots {
     claims: Vec<Claim>,

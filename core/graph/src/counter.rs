@@ -178,8 +178,8 @@ impl Counters {
         self.pulse.beat();
     }
 
-    /// Names the one who is told of every change of the structure, at once and on the thread that makes it. Only
-    /// the first one is; false for others.
+    /// Sets the observer that is called for every change of the structure, at once and on the thread that makes it.
+    /// Only the first one is; false for others.
     pub fn observe(&self, observer: impl Fn() + Send + Sync + 'static) -> bool {
         self.pulse.observer.set(Box::new(observer)).is_ok()
     }

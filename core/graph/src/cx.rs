@@ -79,7 +79,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     pub(crate) fn lend<M: Stateful, R>(&self, key: &StateKey<M>, look: impl FnOnce(&mut M::State) -> R) -> R {
         match self.common.states.try_borrow_mut() {
             Ok(mut states) => states.with_lent(key, self.common.thread, look),
-            Err(_) => unreachable!("who is shown a state has no way to ask for another"),
+            Err(_) => unreachable!("code that is shown a state cannot ask for another"),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The control side of the graph: nodes, edges and arcs are put together here and changed while packets flow.
 //!
-//! Threads are told of the nodes that are new or have changed, and the change waits until all have taken them over, so
-//! that whatever is published afterwards (an adjacency, a bit of an arc) finds the edges it names. A change costs what
-//! is changed, not what there is.
+//! Threads learn the nodes that are new or have changed, and the change waits until all have taken them over, so that
+//! whatever is published afterwards (an adjacency, a bit of an arc) finds the edges it names. A change costs what is
+//! changed, not what there is.
 
 use std::any::TypeId;
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -84,9 +84,9 @@ struct Arcs {
     tables: Vec<Arc<ArcTable>>,
     /// Features that modules have which this router may do without; `None`: not told yet.
     known: Option<BTreeSet<&'static str>>,
-    /// By an arc's number: whom to tell when it is empty no more, or empty again.
+    /// By an arc's number: the watchers to call when it is empty no more, or empty again.
     watchers: Vec<(u8, Watcher)>,
-    /// By an arc's number: whom to tell of every change.
+    /// By an arc's number: the watchers to call at every change.
     feature_watchers: Vec<(u8, FeatureWatcher)>,
     /// Interfaces that run another one's features besides their own.
     followers: followers::Followers,
@@ -114,7 +114,7 @@ pub struct Graph {
     drop: Cell<NodeIndex>,
     /// What threads have been told, for those that come.
     topology: RefCell<Topology>,
-    /// Nodes, and whether arcs, that threads have yet to be told of.
+    /// Nodes, and whether arcs, that threads do not know yet.
     changed: RefCell<Vec<NodeIndex>>,
     arcs_changed: Cell<bool>,
     /// Several changes are made: threads are told at the end.
@@ -312,7 +312,7 @@ impl Graph {
         }
         let index = NodeIndex(at as u32);
         match nodes.get_mut(at) {
-            // A change that threads have yet to be told of stays one.
+            // A change that threads do not know yet stays one.
             Some(slot) => *slot = Draft { changed: slot.changed, ..draft },
             None => nodes.push(draft),
         }

@@ -210,7 +210,7 @@ impl Lane {
         }
     }
 
-    /// A thread that was stuck when a node came may meet it before it is told of it.
+    /// A thread that was stuck when a node came may meet it before it knows it.
     #[cold]
     #[inline(never)]
     fn open_unknown(&mut self, node: NodeIndex, position: usize) {

@@ -204,7 +204,7 @@ fn loom_a_balance_s_buckets_are_its_own_until_packets_have_left_them() {
     });
 }
 
-/// Something shared, which watches over who reads and who writes it.
+/// Something shared, which watches its readers and writers.
 struct Common {
     shares: Shares,
     bytes: UnsafeCell<u32>,

@@ -85,7 +85,7 @@ pub enum Header {
     Reply,
     /// To a client, who asked: its index, which is not filled in, and the context. VPP has a few of these.
     Indexed,
-    /// To a client, who did not ask: its index and the number of its process.
+    /// To a client that did not ask: its index and the number of its process.
     Event,
     /// Nothing but the message's number.
     Bare,

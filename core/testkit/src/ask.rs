@@ -20,7 +20,7 @@ pub struct ApiAsker<'a> {
 const HEAD: usize = 18;
 
 impl<'a> ApiAsker<'a> {
-    /// A client who is not connected.
+    /// A client that is not connected.
     pub fn new(control: &Rc<Control>, parts: &'a [&'a ApiPart]) -> Self {
         ApiAsker { call: Call::local(control), parts }
     }

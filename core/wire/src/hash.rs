@@ -109,8 +109,8 @@ impl Flow6 {
     }
 }
 
-/// An address and a port in 64 bits. The halves of the address are multiplied to 128 bits, of which
-/// every bit depends on both; the lower half is added again lest a half that is zero hides the other.
+/// An address and a port in 64 bits. The halves of the address are multiplied to 128 bits, of which every bit depends
+/// on both; the lower half is added again so that a half that is zero does not hide the other.
 #[inline(always)]
 fn end6(addr: Ipv6Addr, port: u16, seed: u64) -> u64 {
     let bits = addr.to_bits();

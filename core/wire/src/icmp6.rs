@@ -1,8 +1,8 @@
 //! ICMP for IPv6 (RFC 4443). Neighbor discovery is in [`nd`](crate::nd), listener discovery in
 //! [`mld`](crate::mld).
 //!
-//! The checksum covers the IPv6 pseudo header, so who makes or verifies one has the addresses at
-//! hand. A message in a chain of segments is summed piece by piece:
+//! The checksum covers the IPv6 pseudo header, so code that makes or verifies one has the addresses at hand. A message
+//! in a chain of segments is summed piece by piece:
 //!
 //! ```
 //! use std::net::Ipv6Addr;

@@ -137,7 +137,7 @@ pub struct MldQuery<'a> {
     pub group: Option<Ipv6Addr>,
     /// A listener answers within this time, in milliseconds.
     pub max_response_ms: u32,
-    /// S: other routers shall not reset their timers.
+    /// S: other routers must not reset their timers.
     pub suppress_router_processing: bool,
     /// QRV: how often a listener repeats a change; 0 where the query does not say.
     pub robustness: u8,

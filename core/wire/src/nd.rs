@@ -250,7 +250,7 @@ impl RouterAdvertisement {
         }
     }
 
-    /// The same with the hop limit that hosts shall use; 0: no advice.
+    /// The same with the hop limit that hosts should use; 0: no advice.
     pub const fn with_hop_limit(mut self, hop_limit: u8) -> Self {
         self.hop_limit = hop_limit;
         self
@@ -264,7 +264,7 @@ impl RouterAdvertisement {
         self
     }
 
-    /// The hop limit that hosts shall use; 0: no advice.
+    /// The hop limit that hosts should use; 0: no advice.
     pub const fn hop_limit(&self) -> u8 {
         self.hop_limit
     }

@@ -284,7 +284,7 @@ impl Packet {
     }
 }
 
-/// Lies: values that the packet ought not to have.
+/// Overrides: wrong values for tests.
 impl Packet {
     /// IPv4 total length or IPv6 payload length.
     pub fn ip_total_len(mut self, bytes: u16) -> Self {

@@ -227,7 +227,7 @@ fn key_6(a: &mut Asm, key: i16, offset: i16) {
     a.store(Size::U64, R10, key + 16, R2);
 }
 
-/// RFC 826: a request or reply for whom, from whom.
+/// RFC 826: the target and the sender of a request or reply.
 fn arp(a: &mut Asm, to: &Places) {
     need(a, 28, to.router);
     // Ethernet and IPv4, addresses of six and four bytes.
@@ -334,7 +334,7 @@ fn internet_6(a: &mut Asm, to: &Places) {
     a.place(advertisement);
     on(a, ADVERTISEMENTS, to.host);
     a.jump(to.judge);
-    // RFC 4861, 4.3: who is asked for stands behind eight bytes, and the destination is a group.
+    // RFC 4861, 4.3: the target stands behind eight bytes, and the destination is a group.
     a.place(solicitation);
     need(a, 24, to.judge);
     key_6(a, DST, 8);

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Threads that close at the same time. More are of no use but to who wants to hold them up.
+/// Threads that close at the same time. More are of use only to a peer that wants to hold them up.
 const MOST_THREADS: usize = 32;
 /// Descriptors that wait to be closed, before peers that come are refused.
 const MOST_WAITING: usize = 256;

@@ -200,7 +200,7 @@ fn a_peer_that_dies_in_mid_burst_is_missed_and_its_successor_taken() {
         pair.right.run();
         assert!(run_until(&mut [&mut pair.left], |routers| !is_up(routers[0], left)));
         pair.left.send_all(&host, &burst);
-        // Its neighbours went with the link: only who sends straight there is told.
+        // Its neighbours went with the link: only a node that sends straight there gets an error.
         let before = pair.left.error("memif1/0-tx", "no peer is connected");
         pair.left.inject("memif1/0-tx", left, &[0; 60]);
         pair.left.run();

@@ -79,7 +79,7 @@ enum Wake {
     Dropped,
 }
 
-/// Announcements that are told of at once.
+/// Announcements that are handled at once.
 const AT_ONCE: usize = 64;
 
 /// Follows the kernel in one namespace.

@@ -59,7 +59,7 @@ fn a_kernel_that_gives_nothing_back_is_a_full_queue() {
     kernel.give(chain[0].0.into(), 0);
     kernel.show();
     tx.begin();
-    // One slot is free: too few for this one, of which nothing stays.
+    // One slot is free: too few for this one, which leaves nothing there.
     assert_eq!(tx.send(VnetHdr::default(), [&[0; 9000][..]]), Err(SendError::QueueFull));
     tx.send(VnetHdr::default(), [&frame[..]]).unwrap();
 }

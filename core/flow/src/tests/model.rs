@@ -204,7 +204,7 @@ fn run(mut table: FlowTable<Key, u64>, start: u64, steps: Vec<Step>) {
                     looks = 1000;
                 }
                 let late = model.flows.values().filter(|flow| model.deadline(flow) <= model.now).count();
-                assert_eq!(late, 0, "flows that ought to have ended");
+                assert_eq!(late, 0, "flows that should have ended");
             }
             Step::Stale(which) if !model.stale.is_empty() => {
                 let handle = model.stale[which.index(model.stale.len())];

@@ -236,7 +236,7 @@ impl Graph {
         let moving = others.iter().filter(|shared| shared.stuck_for().is_none());
         let asked: Vec<_> = moving.map(|shared| Asked::post(shared, |_| ())).collect();
         for asked in asked {
-            // Who is late has it in its mail.
+            // A late thread has it in its mailbox.
             let _ = asked.wait(Late::Withdraw);
         }
     }

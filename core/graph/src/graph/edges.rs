@@ -1,4 +1,4 @@
-//! Edges between nodes, and how threads are told of a change.
+//! Edges between nodes, and how threads learn a change.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) fn edges<'a>(nodes: &'a [Draft], draft: &'a Draft) -> &'a Edges {
 }
 
 impl Graph {
-    /// Notes that threads are to be told of a node.
+    /// Notes that threads must learn of a node.
     pub(super) fn touch(&self, node: NodeIndex) {
         let mut nodes = self.nodes.borrow_mut();
         let Some(draft) = nodes.get_mut(node.at()) else { return };

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client that asks.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ impl Call {
         self.control.get::<T>()
     }
 
-    /// Who is connected.
+    /// A connected client.
     ///
     /// # Errors
     /// This router has no binary API.

@@ -1,4 +1,4 @@
-//! Who is connected, and who wants to know of what.
+//! Connected clients, and the events that they want.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -78,7 +78,7 @@ impl Clients {
     }
 }
 
-/// Who wants to know of one kind of event, and of which of them.
+/// Clients that want one kind of event, and which of them.
 #[derive(Debug)]
 pub struct Subscribers<Of = ()>(RefCell<Vec<Subscriber<Of>>>);
 
@@ -129,7 +129,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
         self.tell(control, |clients, one| !wanted(one.of) || clients.send(one.client, one.pid, event));
     }
 
-    /// Calls `tell` for each; who is gone by its answer is forgotten.
+    /// Calls `tell` for each; a client that is gone by its answer is forgotten.
     fn tell(&self, control: &Control, tell: impl Fn(&Clients, &Subscriber<Of>) -> bool) {
         if self.is_empty() {
             return;

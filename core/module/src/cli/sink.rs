@@ -12,7 +12,7 @@ use super::Form;
 #[error("interrupted")]
 pub struct Gone;
 
-/// Who reads.
+/// The reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Client {
     /// The number of its session, if it stays for more than one command.

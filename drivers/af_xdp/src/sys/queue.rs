@@ -1,4 +1,4 @@
-//! One queue of an interface with packet memory of its own: its four rings, and who has which frame.
+//! One queue of an interface with packet memory of its own: its four rings, and the owner of each frame.
 //!
 //! Packet memory is cut into frames of [`CHUNK`] bytes. The first belong to the receiving half, the others to the
 //! transmitting one; the halves share nothing else and may be on different threads. Each half knows which of its frames
@@ -94,7 +94,7 @@ pub(super) struct Shared<M: ?Sized> {
 }
 
 impl<M: ?Sized> Shared<M> {
-    /// Asks again for those who did not get through.
+    /// Asks again for the packets that did not get through.
     pub(super) fn unstick(&self) {
         if self.stuck.load(Ordering::Relaxed) {
             self.stuck.store(false, Ordering::Relaxed);
@@ -379,7 +379,7 @@ pub(crate) enum Kick {
     Gone,
 }
 
-/// The frames of a transmitting half, and who has which.
+/// The frames of a transmitting half, and the owner of each.
 struct TxFrames {
     completion: Consumer,
     /// The first of them.

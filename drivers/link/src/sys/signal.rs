@@ -1,9 +1,9 @@
 //! Signals an eventfd that a stranger has, too, without ever waiting for it.
 //!
 //! write(2) waits while an eventfd is full, unless its *open file description* says O_NONBLOCK, and that description is
-//! shared: who has a copy of the descriptor can take the flag away between any check and the write. The kernel itself never
-//! waits when it signals an eventfd, since it does so in interrupts. One interface leads there: a request of its
-//! asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is
+//! shared: a process with a copy of the descriptor can take the flag away between any check and the write. The kernel
+//! itself never waits when it signals an eventfd, since it does so in interrupts. One interface leads there: a request
+//! of its asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is
 //! submitted that is done at once: to read nothing from a private eventfd. See decision 11.
 
 use std::io;

@@ -544,7 +544,7 @@ impl Guest {
         }
     }
 
-    /// The next packets of ours, by whichever ring.
+    /// The next packets of ours, by any ring.
     pub fn gets(&mut self, router: &mut Router, count: usize) -> Vec<Vec<u8>> {
         let mut got = Vec::new();
         run_until(router, |_| {
