@@ -276,7 +276,7 @@ impl Adjacencies {
         self.lock(Key::Neighbour(interface, link, next_hop))
     }
 
-    /// The adjacency of one neighbour for packets on their way to somebody whom longer ones do not reach (a path MTU),
+    /// The adjacency of one neighbour for packets on their way to a host that longer ones do not reach (a path MTU),
     /// locked once more. It is as the neighbour's own but for the length.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ pub(crate) fn fresh(members: &[(u32, u64)], n: usize) -> Vec<u32> {
     members.iter().zip(counts(&weights, n)).flat_map(|(m, count)| std::iter::repeat_n(m.0, count)).collect()
 }
 
-/// Who has how many buckets, and how many each should have.
+/// How many buckets each member has, and how many each should have.
 struct Shares<'a> {
     members: &'a [(u32, u64)],
     quotas: Vec<f64>,

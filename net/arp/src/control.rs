@@ -72,7 +72,7 @@ struct Table {
     interfaces: BTreeSet<SwIfIndex>,
 }
 
-/// Who is answered for where, as packets see it. Clones are the same.
+/// The proxied addresses and interfaces, as packets see them. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct ProxyTable(Arc<Published<Table>>);
 

@@ -1,4 +1,4 @@
-//! ARP in a whole router: who is asked, who is answered, what is believed.
+//! ARP in a whole router: which requests are sent, which are answered, what is believed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::net::Ipv4Addr;
@@ -113,7 +113,7 @@ fn a_packet_that_waited_says_nothing_in_a_trace_asked_for_since() {
 #[test]
 fn a_packet_that_waited_in_vain_is_traced_to_its_end() {
     let (mut router, _, right) = router();
-    // The sender is told, who is not known either.
+    // The sender gets an error; it is not known either.
     router.may_hold(1);
     router.trace_add("pg-input", 1);
     router.send(&right, transit(&right, 7));

@@ -11,7 +11,7 @@ const USEC: Nanos = 1_000;
 /// echo function watches the path.
 const SLOW: u32 = 1_000_000;
 
-/// Nanoseconds until the other end is told of a change that does not have to be known at once.
+/// Nanoseconds until the other end receives a change that it need not know at once.
 const SOON: Nanos = 50_000_000;
 
 /// What a session is to do, as its operator says.

@@ -5,9 +5,9 @@
 //! nearly always in the first line. See docs/decisions/0014.
 //!
 //! *Reading*: a key is compared, its word read, and the key read again. *Changing* a known station (it was heard again, it
-//! moved): the word is exchanged if it is still what was read. *Entering* a station needs the right of its first bucket,
-//! one bit there: who does not get it at once does not enter, and the station's next frame does. *Removing* is for the
-//! control plane alone.
+//! moved): the word is exchanged if it is still what was read. *Entering* a station needs the right of its first
+//! bucket, one bit there: a thread that does not get it at once does not enter, and the station's next frame does.
+//! *Removing* is for the control plane alone.
 
 use std::io;
 use std::ops::Range;

@@ -189,7 +189,7 @@ fn questions_for_known_stations_are_answered_in_their_place() {
     assert_eq!(a.received_one(), arp(2, (known.0, [10, 0, 0, 77]), (host, [10, 0, 0, 2]), host));
     assert!(b.received().is_empty());
     assert_eq!(world.router.error("arp-term-l2bd", "ARP replies sent"), 1);
-    // Who is not known is asked for, and who lies about itself is not heard.
+    // An unknown station is asked for, and a station that lies about itself is not heard.
     let other = arp(1, (host, [10, 0, 0, 2]), ([0; 6], [10, 0, 0, 78]), [0xff; 6]);
     world.router.send(&a, &other);
     assert_eq!(b.received_one(), other);

@@ -130,7 +130,7 @@ fn a_service_whose_back_end_is_elsewhere_has_answers_come_back_here() {
             // A client outside connects to a service whose only back end is outside, too.
             let (client, vip, far) = (client(is_ip6, 1000), vip(is_ip6), far(is_ip6));
             bed.cnat.update(spec(vip, TCP, &[far])).unwrap();
-            // What goes out where it came in; the sender is told of a shorter way, too.
+            // What goes out where it came in; the sender gets a redirect, too.
             let ask = |bed: &mut Bed, ends, flags| {
                 let frame = bed.packet(false, ends, TCP, flags);
                 bed.send_in(frame);

@@ -23,7 +23,7 @@ use crate::node::{In2out, Out2in};
 use crate::sessions::{Flow, LONGEST, Record};
 use crate::shared::Shared;
 
-/// Who wants shallow reassembly.
+/// The user name for shallow reassembly.
 const USER: &str = "det44";
 
 /// Why an operation failed; nothing was changed.

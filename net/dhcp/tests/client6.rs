@@ -189,7 +189,7 @@ fn other_interfaces_get_addresses_from_a_prefix() {
     let ip6 = bed.router.get::<Ip6>();
     let own = || ip6.addresses(inside).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(own(), ["2001:db8:ab00:7::1/64"]);
-    // Hosts there are told of it, for as long as it is given.
+    // Hosts there learn it, for as long as it is given.
     let advertised = |bed: &mut NatBed| {
         bed.advance(4);
         let all = bed.inside.received();

@@ -251,7 +251,7 @@ pub(crate) struct Table {
     pub name: Option<String>,
     pub locks: BTreeMap<Source, usize>,
     pub entries: Entries,
-    /// Who made it does not want it any more; it goes with the last one who needs it.
+    /// Its maker does not want it any more; it goes with its last user.
     pub leaving: bool,
 }
 

@@ -240,7 +240,7 @@ fn a_table_that_is_needed_goes_with_the_last_who_needs_it() {
     assert_eq!((fib.ids(Family::Ip4), fib.entries(Family::Ip4, index).unwrap().len()), (vec![0, 10], 5));
     fib.unlock(Family::Ip4, index, Source::Interface);
     assert_eq!(fib.ids(Family::Ip4), [0]);
-    // Who wants it again meanwhile keeps it.
+    // A client that wants it again meanwhile keeps it.
     assert_eq!(retval(&call, "ip_table_add_del", &add), OK);
     fib.lock(Family::Ip4, index, Source::Interface).unwrap();
     assert_eq!(retval(&call, "ip_table_add_del", &del), OK);

@@ -36,7 +36,7 @@ const LOCAL: u32 = 255;
 /// Why a setting was refused; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FpmError {
-    /// Routes are taken from whom connects, so only from this machine.
+    /// Routes are taken from any client that connects, so only from this machine.
     #[error("{0} is no loopback address, nearest {nearest}", nearest = loopback(*.0))]
     NotLoopback(SocketAddr),
     /// The port cannot be had.

@@ -212,7 +212,7 @@ impl Handoff {
         self.interfaces.queues(interface).map_or(0, |queues| queues.len())
     }
 
-    /// The threads that ought to take an interface's packets now.
+    /// The threads that should take an interface's packets now.
     fn threads_for(&self, interface: SwIfIndex) -> Vec<usize> {
         let there: Vec<usize> = self.workers().into_iter().map(|w| w as usize + 1).collect();
         let queues = |interface| self.queues_of(interface);

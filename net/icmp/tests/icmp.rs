@@ -15,7 +15,7 @@ use shoal_wire::{
 
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 
-/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known. Senders are told of missing routes.
+/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known. Senders get errors for missing routes.
 fn router() -> (Router, Port) {
     let mut router = Router::new(STACK);
     let port = router.pg(0);

@@ -58,7 +58,7 @@ pub struct InterfaceInfo {
     pub groups: Vec<GroupInfo>,
 }
 
-/// Who is told what happens.
+/// Called for every event.
 pub(crate) type Observer = Box<dyn Fn(Event)>;
 
 /// IGMP of this router.

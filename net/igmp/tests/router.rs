@@ -1,4 +1,4 @@
-//! A router: who listens on its links, what it asks, who is told, and what a proxy says upstream.
+//! A router: the listeners on its links, what it asks, which clients get events, and what a proxy reports upstream.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

@@ -508,7 +508,7 @@ impl Interfaces {
         self.all.borrow().get(&index).map(|i| i.name.clone()).ok_or(InterfaceError::NoIndex(index))
     }
 
-    /// The lines about an interface's device that are for who looks closely.
+    /// The lines about an interface's device for `detail`.
     ///
     /// # Errors
     /// There is no such interface.

@@ -6,7 +6,7 @@ use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::Graph;
 use shoal_graph::counter::{Combined, Simple};
 
-/// Packets by whom they are for: one station, a group, everybody. In this order.
+/// Packets by kind of destination: one station, a group, all. In this order.
 pub type ByCast = [Combined; 3];
 
 /// The 17 counters of VPP: `/if/<name>`, and `/interfaces/<interface>/<name>`.

@@ -1,4 +1,4 @@
-//! What others are told of interfaces.
+//! What others learn of interfaces.
 
 use shoal_buffer::SwIfIndex;
 

@@ -1,4 +1,4 @@
-//! Interfaces whose other end is the kernel this router runs on: who makes them, for features that need one.
+//! Interfaces whose other end is the kernel this router runs on: their maker, for features that need one.
 //!
 //! A feature must not know a driver. The driver that can make such interfaces puts a [`HostSide`] on the shelf; a
 //! feature takes it from there, when it is asked to do something.

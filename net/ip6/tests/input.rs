@@ -114,7 +114,7 @@ fn unknown_hop_by_hop_options_do_what_their_bits_say_rfc_8200_4_2() {
         router.send(&a, udp(&a).ip6_ext(HOP, &[kind, 4, 0, 0, 0, 0]).build());
         assert_eq!(told(&a.received_one()), (Icmp6Type::PARAMETER_PROBLEM, 2, 42));
     }
-    // To a group, 10 is told of and 11 is not.
+    // To a group, 10 gets an error and 11 does not.
     let group = |kind| towards(&a, "ff05::77").udp(1, 2).ip6_ext(HOP, &[kind, 4, 0, 0, 0, 0]);
     router.send(&a, group(0x9e).build());
     assert_eq!(told(&a.received_one()), (Icmp6Type::PARAMETER_PROBLEM, 2, 42));

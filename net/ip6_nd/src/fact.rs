@@ -46,8 +46,8 @@ pub(crate) struct AdvertisedLink {
     pub(crate) lifetime_secs: u16,
     pub(crate) hop_limit: u8,
     pub(crate) mtu: Option<u32>,
-    /// How long hosts shall take a neighbour to be reachable; 0 for no advice.
+    /// How long hosts should take a neighbour to be reachable; 0 for no advice.
     pub(crate) reachable_ms: u32,
-    /// How long hosts shall wait between solicitations; 0 for no advice.
+    /// How long hosts should wait between solicitations; 0 for no advice.
     pub(crate) retransmit_ms: u32,
 }

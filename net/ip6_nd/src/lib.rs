@@ -1,4 +1,4 @@
-//! Neighbour discovery for IPv6: who has an address, is it still there, may we have it. RFC 4861, RFC 4862.
+//! Neighbour discovery for IPv6: which station has an address, is it still there, may we have it. RFC 4861, RFC 4862.
 //!
 //! Packets without a neighbour come to `ip6-discover-neighbor` and `ip6-glean`, which ask the link and hand the
 //! packet to [`Neighbours`] to wait. Messages of others come by their ICMPv6 type ([`MESSAGES`]); nodes check and

@@ -69,7 +69,7 @@ impl fmt::Display for DadView {
     }
 }
 
-/// A prefix that hosts are told of.
+/// An advertised prefix.
 #[derive(Serialize)]
 struct PrefixView {
     prefix: String,

@@ -1,4 +1,5 @@
-//! Neighbours of IPv6: who is asked, who is answered, what is believed, who is still there.
+//! Neighbours of IPv6: which questions are sent, which are answered, what is believed, which neighbours are still
+//! there.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use crate::common;

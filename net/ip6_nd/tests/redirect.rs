@@ -1,4 +1,4 @@
-//! Redirects: who is told of a better first hop, what the message says, and who is told nothing. RFC 4861 4.5, 8.2.
+//! Redirects: which senders get one, what the message says, and which get none. RFC 4861 4.5, 8.2.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use crate::common;

@@ -1,4 +1,4 @@
-//! Who has which addresses, by the binary API.
+//! Addresses of interfaces, by the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use shoal_interface::Interfaces;

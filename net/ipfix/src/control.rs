@@ -225,7 +225,7 @@ impl Ipfix {
         (messages.sum(at), records.sum(at), lost.sum(at))
     }
 
-    /// Adds a template; exporters are told of it at once.
+    /// Adds a template; exporters learn it at once.
     pub fn add_report(&self, template: Template) -> ReportKey {
         let mut state = self.state.borrow_mut();
         let next =

@@ -270,7 +270,7 @@ impl Lacp {
         let mut all = self.all.borrow_mut();
         let mut ends: BTreeMap<SwIfIndex, ([u8; 6], u16, u16)> = BTreeMap::new();
         let of = |port: &Port| (port.partner.system, port.partner.system_priority, port.partner.key);
-        // Who is part of the bond stays in it.
+        // A member of the bond stays in it.
         for used in [true, false] {
             let candidates = all.values().filter(|held| held.port.is_used() == used);
             for held in candidates.filter(|held| held.port.is_known() && !held.is_loop) {

@@ -85,7 +85,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port of which nothing is known; the link is down.
+    /// A port without known facts; the link is down.
     pub fn new(actor: End) -> Port {
         let mut port = Port {
             actor,

@@ -176,7 +176,7 @@ impl Sessions {
         self.events.drain(..)
     }
 
-    /// Packets that pass as they are have sessions of which nothing is told.
+    /// Packets that pass as they are have sessions that are not logged.
     fn list(&mut self, event: Event, session: &Session) {
         if self.is_listed && session.marks & Marks::BYPASS == 0 {
             self.events.push((event, *session));

@@ -45,7 +45,7 @@ fn unexpected_packets_are_dropped_and_counted() {
     bed.share(SHARED);
     assert_eq!(bed.back(tuple(("192.0.2.2", 80), (SHARED, 5000)), UDP, 0), None);
     assert_eq!(bed.router.error("nat44-ed-out2in-slowpath", "no translation"), 1);
-    // RFC 4787, REQ-8: answers come from whom the host asked, and from that port.
+    // RFC 4787, REQ-8: answers come from the asked host, and from that port.
     bed.out(tuple(("10.0.0.2", 5000), ("192.0.2.2", 80)), UDP, 0).unwrap();
     assert_eq!(bed.back(tuple(("192.0.2.3", 80), (SHARED, 5000)), UDP, 0), None);
     assert_eq!(bed.back(tuple(("192.0.2.2", 81), (SHARED, 5000)), UDP, 0), None);

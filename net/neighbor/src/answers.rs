@@ -1,4 +1,4 @@
-//! Who is told of each answer that a station gives, whether it was asked for or not.
+//! Observers of each answer that a station gives, whether it was asked for or not.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;

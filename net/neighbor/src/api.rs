@@ -349,7 +349,7 @@ impl NeighbourFilter {
     }
 }
 
-/// Who wants to know of neighbours, by the event they get.
+/// Clients that want events of neighbours, by event.
 #[derive(Default)]
 struct Watchers {
     v1: Subscribers<NeighbourFilter>,

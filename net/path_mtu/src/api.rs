@@ -80,7 +80,7 @@ struct IpPathMtuDetails {
 #[message(request)]
 struct IpPathMtuReplaceBegin {}
 
-/// Forgets the path MTUs that were not said since `ip_path_mtu_replace_begin`.
+/// Forgets the path MTUs that were not sent since `ip_path_mtu_replace_begin`.
 #[derive(Message)]
 #[message(request)]
 struct IpPathMtuReplaceEnd {}

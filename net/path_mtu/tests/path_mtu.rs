@@ -1,4 +1,5 @@
-//! Path MTUs through the router: who is cut, who is told, and who is left alone. RFC 1191; RFC 8201.
+//! Path MTUs through the router: which packets are cut, which senders get an error, and which are left alone. RFC 1191;
+//! RFC 8201.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -67,7 +68,7 @@ fn packet(a: &Port, to: &str, total: usize, dont_fragment: bool) -> Vec<u8> {
     if dont_fragment { packet.dont_fragment().build() } else { packet.build() }
 }
 
-/// What the sender is told of the MTU.
+/// The MTU in the error to the sender.
 fn told(a: &Port) -> Option<u32> {
     let all = a.received();
     let frame = all.first()?;

@@ -19,7 +19,7 @@ use crate::rule::{Fields, Match, Place, Rewrite};
 
 /// Bindings there may be.
 const MOST: usize = 1 << 20;
-/// As whom shallow reassembly is used.
+/// The user name for shallow reassembly.
 const USER: &str = "pnat";
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -1,7 +1,7 @@
 //! Why packets are punted, and which node takes those of a reason: shared by both planes.
 //!
 //! A feature that cannot go on with a packet names a reason when the router is put together, marks the packet with it
-//! ([`PuntReason::mark`]) and sends it to `punt-dispatch`. Without anybody who wants the reason it ends there, counted.
+//! ([`PuntReason::mark`]) and sends it to `punt-dispatch`. Without a taker of the reason it ends there, counted.
 
 use std::cell::RefCell;
 use std::io;

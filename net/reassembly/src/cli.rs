@@ -9,7 +9,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Version, WaitFor};
 
-/// As whom the operator wants shallow virtual reassembly.
+/// The operator's user name for shallow virtual reassembly.
 pub(crate) const SV_USER: &str = "cli";
 
 /// Commands of this crate.

@@ -106,7 +106,7 @@ pub struct Reassembly {
     ip6: Part<Ip6>,
     local: Cell<Families>,
     on: RefCell<BTreeMap<SwIfIndex, Families>>,
-    /// Who wants shallow virtual reassembly where.
+    /// Users of shallow virtual reassembly, by place.
     sv_users: RefCell<BTreeMap<SvPlace, BTreeSet<&'static str>>>,
 }
 

@@ -130,7 +130,7 @@ pub struct Nodes {
     pub sv_output_feature: &'static str,
     /// Who tells senders.
     pub icmp_error: &'static str,
-    /// Who gets what is for this router.
+    /// The receiver of packets for this router.
     pub receiver: &'static str,
     /// Where features of packets to one host run.
     pub unicast: &'static str,

@@ -346,7 +346,7 @@ fn when_time_is_over_the_sender_is_told_if_the_first_fragment_came() {
         }
         let node = over.node("full-reassembly-expired");
         assert_eq!(router.error(&node, "fragments dropped due to reassembly timeout"), 4 - one);
-        assert_eq!(router.error(&node, "senders told of a reassembly timeout"), one);
+        assert_eq!(router.error(&node, "reassembly timeouts reported to senders"), one);
         // What comes later starts a new datagram.
         router.send(&a, &pieces[2]);
         assert_eq!(held(&router, over), 1);

@@ -112,7 +112,7 @@ impl Adjacencies {
         let all: Vec<(AdjIndex, Key)> = self.entries.borrow().iter().map(|(i, e)| (*i, e.key)).collect();
         for (index, key) in all {
             let old = self.get(index);
-            // Copies follow whom they are copies of.
+            // Copies follow their originals.
             if matches!(key, Key::Own(_)) || old.is_counted() == self.counted(index, old).is_counted() {
                 continue;
             }

@@ -83,7 +83,7 @@ impl ArpReply {
         ArpReply { subnets, answer, learn, told: Throttle::new(SAME_FACT), proxy, virtual_addresses, arc }
     }
 
-    /// Passes on who has which address, unless it was passed on often enough just now.
+    /// Reports the sender's addresses, unless that was done often enough just now.
     fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, cx: &Cx<'_, Self>) {
         let (address, mac) = (arp.sender_ip4(), arp.sender_mac());
         let kind = kind_of(arp);
@@ -110,8 +110,7 @@ impl ArpReply {
         }
     }
 
-    /// Who says it, and whom it asks. The order of the checks is VPP's: it decides which counter a packet with two
-    /// faults is under.
+    /// Sender and target. The order of the checks is VPP's: it decides which counter a packet with two faults is under.
     fn judge(
         &self,
         rx: SwIfIndex,

@@ -27,9 +27,9 @@ pub enum Switch {
     UnknownFlood,
     /// Flood what is for groups.
     Flood,
-    /// Answer who asks for stations that are known by address.
+    /// Answer requests for stations that are known by address.
     ArpTerm,
-    /// Forward who asks to one interface.
+    /// Forward requests to one interface.
     ArpForward,
 }
 
@@ -340,7 +340,7 @@ impl Bridges {
         Ok(self.domain(number)?.stations.into_iter().collect())
     }
 
-    /// Where a domain's packets are routed, and who gets what is for unknown stations.
+    /// Where a domain's packets are routed, and which port gets packets for unknown stations.
     ///
     /// # Errors
     /// There is no such domain.

@@ -50,7 +50,7 @@ pub enum Error {
 pub struct ArpEvent {
     /// Where.
     pub interface: SwIfIndex,
-    /// Who has an address.
+    /// The station's address.
     pub address: IpAddr,
     /// By this station.
     pub mac: MacAddress,
@@ -184,7 +184,7 @@ impl ArpTerm {
     }
 }
 
-/// "I have this address", from a station of the domain to the one who asks.
+/// "I have this address", from a station of the domain to the asking one.
 fn advertisement(
     out: &mut [u8; ADVERTISEMENT],
     (mac, target): (MacAddress, std::net::Ipv6Addr),

@@ -126,7 +126,7 @@ impl FlowLookupNode for Learn {
         Some(Facts { learn: self, data: self.path.data(interface, guard) })
     }
 
-    /// A source that is where it was, and of which nothing is to be written, passes.
+    /// A source that is where it was, and needs no write, passes.
     #[inline(always)]
     fn consult(
         &self,

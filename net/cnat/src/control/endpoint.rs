@@ -52,7 +52,7 @@ impl Endpoint {
     }
 }
 
-/// Who knows the addresses of interfaces.
+/// The source of interfaces' addresses.
 pub struct Addresses<'a> {
     /// Those of IPv4.
     pub ip4: &'a Ip4,

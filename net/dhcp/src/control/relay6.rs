@@ -38,7 +38,7 @@ impl Dhcp {
         let Some(bytes) = (Forward { link, peer, mac: heard.mac, interface, subnet, message }).write() else {
             return;
         };
-        // As VPP: only who looks for servers is heard by all of them.
+        // As VPP: only a client that looks for servers is heard by all of them.
         let count = if message.first() == Some(&SOLICIT) { relay.servers.len() } else { 1 };
         for server in relay.servers.iter().take(count) {
             let Ok(table) = self.fib.index_of(Family::Ip6, server.vrf) else { continue };

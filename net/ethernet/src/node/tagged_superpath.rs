@@ -31,7 +31,7 @@ const HEAD: usize = ADDRESSES + 6;
 /// What becomes of a frame.
 #[derive(Clone, Copy)]
 struct FrameTarget {
-    /// Who has received it: a sub-interface, or none but the port.
+    /// The receiver: a sub-interface, or none but the port.
     sub: Option<SwIfIndex>,
     /// Bytes of tags that are taken out.
     strip: usize,

@@ -138,7 +138,7 @@ fn index_of(fib: &Fib, family: Family, table: u32) -> Result<FibIndex, Retval> {
     fib.index_of(family, table).map_err(|e| retval(&e))
 }
 
-/// What is told of where a route's packets are counted.
+/// The index of a route's counter as clients receive it.
 pub(super) fn stats_index(counter: Option<AdjIndex>) -> u32 {
     counter.map_or(u32::MAX, |adj| adj.0)
 }

@@ -187,8 +187,8 @@ impl Fib {
         }
     }
 
-    /// A client wants a table no more. What the API contributes goes, and the table with the last one who needs it, which
-    /// may be now. Table 0 stays as it is.
+    /// A client wants a table no more. What the API contributes goes, and the table with its last user, which may be
+    /// now. Table 0 stays as it is.
     ///
     /// # Errors
     /// There is no such table.

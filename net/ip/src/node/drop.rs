@@ -1,8 +1,8 @@
 //! `ip4-drop`, `ip6-drop`: packets that have no way, and what their senders are told. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
 //! ip4-lookup -> **ip4-drop** -> error-drop | features of `ip4-drop` | ip4-icmp-error
 //!
-//! Packets whose sender is told do not end here and are not on the arc. Who is told of a missing route says
-//! [`Unreachables`].
+//! Packets whose sender is told do not end here and are not on the arc. A node that reports a missing route to the
+//! sender says [`Unreachables`].
 
 use std::marker::PhantomData;
 

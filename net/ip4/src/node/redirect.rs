@@ -18,7 +18,7 @@ pub enum Next {
     /// The packet goes its way.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told of the better one.
+    /// Its sender gets a redirect to the better one.
     #[node("ip4-icmp-error")]
     IcmpError,
 }

@@ -106,7 +106,7 @@ impl Ip6 {
         self.edges.clone()
     }
 
-    /// The node that gets packets to hosts of connected networks of which nothing is known.
+    /// The node that gets packets to unknown hosts of connected networks.
     ///
     /// # Errors
     /// There is no such node.
@@ -295,7 +295,7 @@ impl Ip6 {
         self.apply(interface, &old, Ip6Info { chosen: None, ..old.clone() })
     }
 
-    /// Packets of this router to a link-local address go to the neighbour who has it.
+    /// Packets of this router to a link-local address go to the neighbour that has it.
     ///
     /// # Errors
     /// IPv6 does not run on the interface, the address is the router's own or none of a host, or a table is full.

@@ -76,7 +76,7 @@ pub struct Ip6Lookup {
     pub interfaces: IfTable,
     /// What is known by interface: link-local addresses and groups.
     pub links: Ip6LinkTable,
-    /// Whom to send packets to whose neighbour is not known.
+    /// Where packets to unknown neighbours go.
     pub edges: Ip6Edges,
 }
 

@@ -84,7 +84,7 @@ impl Trace {
 pub struct Ip6Rewrite {
     /// All adjacencies.
     pub adjacencies: AdjTable,
-    /// Whom to tell of packets that leave by the way they came.
+    /// Where packets go that leave by the way they came.
     pub edges: Ip6Edges,
     /// Features of packets behind the rewrite.
     pub output: FeatureArc,

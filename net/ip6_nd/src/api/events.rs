@@ -11,7 +11,7 @@ use crate::fact::{AdvertisedLink, Prefixes};
 use crate::observe::Observed;
 use crate::{AddressState, Key, Nd};
 
-/// Who wants to know of what.
+/// The clients that want events, and which.
 #[derive(Default)]
 struct Watchers {
     advertisements: Subscribers,
@@ -74,7 +74,7 @@ pub struct Ip6RaEvent {
     /// The link.
     pub sw_if_index: InterfaceIndex,
     pub router_addr: Ipv6Addr,
-    /// The hop limit that hosts shall use; 0 for no advice.
+    /// The hop limit that hosts should use; 0 for no advice.
     pub current_hop_limit: u8,
     /// As in the packet.
     pub flags: u8,
@@ -88,7 +88,7 @@ pub struct Ip6RaEvent {
     pub prefixes: Vec<Ip6RaPrefixInfo>,
 }
 
-/// A prefix that a router told of.
+/// A prefix that a router advertised.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
 pub struct Ip6RaPrefixInfo {
     pub prefix: Prefix,

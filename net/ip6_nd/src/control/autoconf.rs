@@ -260,7 +260,7 @@ impl Nd {
     }
 
     fn unmake(&self, interface: SwIfIndex, address: Ip6Prefix) {
-        // The operator may have taken it away himself.
+        // The operator may have deleted it.
         if let Err(e) = self.ip6.del_address(interface, address) {
             tracing::debug!(%interface, %address, "not taken away: {e}");
         }

@@ -1,4 +1,5 @@
-//! Prefixes of a link that a provider gave for a time (RFC 8415): hosts are told of them, with what is left of their time.
+//! Prefixes of a link that a provider gave for a time (RFC 8415): they are advertised to hosts, with what is left of
+//! their time.
 
 use std::time::Duration;
 

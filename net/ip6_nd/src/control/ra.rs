@@ -22,7 +22,7 @@ const MOST_DELAY: Duration = Duration::from_millis(500);
 /// Prefixes that fit an advertisement of the smallest MTU.
 const MOST_PREFIXES: usize = 36;
 
-/// A prefix hosts are told of.
+/// An advertised prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
     /// On the link, and good for addresses.
@@ -71,7 +71,7 @@ pub struct RaConfig {
     pub initial: (u32, u32),
     /// Least and most time between two, in seconds.
     pub interval: (u32, u32),
-    /// The hop limit hosts shall use.
+    /// The hop limit hosts should use.
     pub hop_limit: u8,
     /// Prefixes of the link.
     pub prefixes: Vec<(Ip6Prefix, Prefix)>,
@@ -207,7 +207,7 @@ impl Nd {
         Ok(())
     }
 
-    /// Says once that hosts shall no longer use this router, which keeps advertising its prefixes.
+    /// Says once that hosts should no longer use this router, which keeps advertising its prefixes.
     ///
     /// # Errors
     /// As [`Nd::set_ra_config`].

@@ -44,7 +44,7 @@ impl Nd {
         }
     }
 
-    /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with whichever spoke last.
+    /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with the last router's values.
     fn compare(&self, (interface, from): Key, said: &AdvertisedLink) {
         let ours = self.ra_config(interface);
         if ours.suppressed() || self.is_host(interface) {

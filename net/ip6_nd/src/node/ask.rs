@@ -80,7 +80,7 @@ const INTERVAL: Duration = Duration::from_millis(1);
 /// The control plane is told that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
-/// Whom to ask for, and with which address of ours.
+/// The address to ask for, and which of our addresses to ask with.
 pub(crate) struct Target {
     pub(crate) interface: SwIfIndex,
     pub(crate) next_hop: Ipv6Addr,

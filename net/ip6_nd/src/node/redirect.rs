@@ -23,7 +23,7 @@ pub enum Next {
     /// The packet goes its way.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// Its sender is told of the better one.
+    /// Its sender gets a redirect to the better one.
     #[node("ip6-lookup")]
     Lookup,
 }
@@ -54,7 +54,7 @@ struct Trace {
     target: Ipv6Addr,
 }
 
-/// Knows who is on a link and who is the next hop.
+/// Knows the stations on a link and the next hops.
 pub(crate) struct Ip6Redirect {
     pub(crate) adjacencies: AdjTable,
     pub(crate) interfaces: IfTable,

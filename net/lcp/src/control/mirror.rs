@@ -49,7 +49,7 @@ pub(super) struct Mirror {
     pub(super) next_hops: HostNextHops,
     /// What the forwarding table has been given.
     pub(super) installed: BTreeMap<Key, Source>,
-    /// Prefixes with routes of which none can be used.
+    /// Prefixes with unusable routes only.
     pub(super) pending: BTreeSet<Key>,
     pub(super) neighbors: BTreeSet<(u32, IpAddr)>,
     pub(super) addresses: BTreeSet<(u32, (IpAddr, u8))>,

@@ -174,7 +174,7 @@ pub(crate) fn later<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) ->
     Ok(())
 }
 
-/// Whether a source is a customer who has this address and port.
+/// Whether a source is the customer that has this address and port.
 pub(crate) fn is_genuine(domain: &Domain, src: Ipv6Addr, address: Ipv4Addr, port: u16) -> bool {
     domain.parameters.ip4.contains(address)
         && domain.is_served(port)

@@ -14,7 +14,7 @@ use crate::{EntryFlags, MfibError};
 /// What is not said again, by table.
 pub(super) type Stale = BTreeMap<(Family, FibIndex), BTreeSet<Prefix>>;
 
-/// A packet that somebody was to be told of.
+/// A packet that raised a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signal {
     /// The index of its table.

@@ -35,7 +35,7 @@ impl Nat44 {
         self.ended.borrow_mut().pop_front()
     }
 
-    /// Has sessions told of that a command has ended, after what threads have told before.
+    /// Logs sessions that a command has ended, after the events of threads.
     pub(super) fn log_later(&self, events: Vec<(Event, Session)>) {
         if events.is_empty() {
             return;

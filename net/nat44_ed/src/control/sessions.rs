@@ -133,7 +133,7 @@ impl Nat44 {
         self.fib.id_of(Family::Ip4, shoal_fib::FibIndex(table)).unwrap_or(table)
     }
 
-    /// Ends the session of exactly this tuple, in whichever direction.
+    /// Ends the session of exactly this tuple, in either direction.
     ///
     /// # Errors
     /// NAT is off, there is no such session or VRF, or a thread does not answer.

@@ -119,7 +119,7 @@ impl Request for Nat44EiHaResync {
     }
 }
 
-/// The other router has been told of all sessions.
+/// The other router has received all sessions.
 #[derive(Message)]
 #[message(event)]
 pub struct Nat44EiHaResyncCompletedEvent {

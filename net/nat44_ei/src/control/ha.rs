@@ -263,7 +263,7 @@ impl Nat44Ei {
         self.renew_listening();
     }
 
-    /// Whether another router is told of sessions.
+    /// Whether another router receives sessions.
     pub(super) fn replicates(&self) -> bool {
         self.listener().zip(self.failover()).is_some()
     }

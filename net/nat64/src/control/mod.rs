@@ -37,7 +37,7 @@ use crate::sessions::{LONGEST, Record};
 use crate::shared::{SessionEvent, Shared};
 use pool::Pool;
 
-/// Who wants shallow reassembly.
+/// The user name for shallow reassembly.
 const USER: &str = "nat64";
 /// Sessions that wait to be logged.
 const WAITING: usize = 1 << 12;

@@ -1,9 +1,10 @@
 //! Neighbour unreachability detection: how sure it is that a neighbour is still there. RFC 4861 7.3.
 //!
-//! The data path does not tell whom it sends to. So an entry that becomes stale has its adjacency led through the node
-//! that asks for neighbours: the first packet that comes there is sent on by a *way*, a second adjacency with the
-//! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours without traffic
-//! are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of their own.
+//! The data path does not report the neighbours it sends to. So an entry that becomes stale has its adjacency led
+//! through the node that asks for neighbours: the first packet that comes there is sent on by a *way*, a second
+//! adjacency with the complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours
+//! without traffic are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of
+//! their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

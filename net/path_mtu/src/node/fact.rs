@@ -16,7 +16,7 @@ use crate::control::Learning;
 pub(crate) struct Fact {
     /// The table of the interface the error came in by.
     pub fib: FibIndex,
-    /// Whom the packet was sent to.
+    /// The destination of the packet.
     pub peer: IpAddr,
     /// The longest packet that would have gone on.
     pub mtu: u16,

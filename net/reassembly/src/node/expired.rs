@@ -18,7 +18,7 @@ pub enum Error {
     /// fragments dropped due to reassembly timeout
     #[counter("reass_timeout")]
     Timeout,
-    /// senders told of a reassembly timeout
+    /// reassembly timeouts reported to senders
     #[counter("reass_timeout_told")]
     #[severity(warn)]
     Told,

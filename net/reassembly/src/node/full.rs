@@ -163,7 +163,7 @@ impl<F: Family> FullNode<F> {
         }
     }
 
-    /// A useless fragment; RFC 8200, 4.5 has the sender told of some.
+    /// A useless fragment; RFC 8200, 4.5 demands errors for some.
     fn refuse(mut buffer: Buffer, fault: Fault, cx: &mut FrameCx<'_>) {
         let (why, problem) = match fault {
             Fault::Malformed => (Error::Malformed, None),

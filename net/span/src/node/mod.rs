@@ -20,7 +20,7 @@ pub enum Error {
     NoBuffer,
 }
 
-/// A copy, and who gets it.
+/// A copy, and its destination.
 struct Copy<'m> {
     source: &'m str,
     target: &'m Target,

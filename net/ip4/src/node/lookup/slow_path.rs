@@ -51,7 +51,7 @@ fn next(adj: &Adj) -> Next {
     match adj.kind() {
         AdjKind::Rewrite => Next::Rewrite,
         AdjKind::Local => Next::Local,
-        // Without anybody who asks it leads nowhere.
+        // Without a node that asks it leads nowhere.
         AdjKind::Incomplete if matches!(adj.next_hop(), Some(IpAddr::V6(_))) => match adj.edge() {
             Edge::DROP => Next::Drop,
             edge => Next::Ask(edge),

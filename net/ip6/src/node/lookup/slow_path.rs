@@ -73,7 +73,7 @@ impl Ip6Lookup {
             AdjKind::InterfaceRx => return Next::InterfaceRx,
             _ => return Next::Drop,
         };
-        // Without anybody who asks it leads nowhere.
+        // Without a node that asks it leads nowhere.
         if asker == Edge::DROP { Next::Drop } else { Next::Ask(asker) }
     }
 }
