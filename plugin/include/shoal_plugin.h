@@ -396,8 +396,8 @@ struct shoal_driver {
   // `SHOAL_ARM_PACKETS`, when some had come before, which `poll` tells of; anything else when that cannot be now.
   // Since 1.2.
   int (*arm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
-  // After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
-  // not readable any more. Not called when `arm` could not. Since 1.2.
+  // After the sleep that `arm` came before, and before `poll`: packets wake no thread from here on, and the
+  // descriptor is not readable any more. Not called when `arm` could not. Since 1.2.
   void (*disarm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
 };
 

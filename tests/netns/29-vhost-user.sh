@@ -49,7 +49,7 @@ port=VirtualEthernet0/0/0
 setup() {
   local out
   expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
-  # The guest shall know a restarted router again.
+  # The guest should know a restarted router again.
   out=$(ctl create vhost-user socket vm.sock "$@" hwaddr 02:fe:00:00:00:01) || fail "create vhost-user: $out"
   [ "$out" = "$port" ] || fail "create vhost-user said: $out"
   expect "interface state" ctl set interface state "$port" up

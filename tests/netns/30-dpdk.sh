@@ -53,7 +53,7 @@ set_up() {
   ip -n "$B" neigh flush dev eth0
 }
 reaches() { in_a ping -c 1 -W 1 10.0.2.2 && in_a ping -6 -c 1 -W 1 2001:db8:2::2; }
-# all WORDS...: ping of which nothing may be lost.
+# all WORDS...: ping without any loss.
 all() {
   local out
   out=$(in_a ping -q "$@")

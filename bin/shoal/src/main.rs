@@ -148,7 +148,7 @@ fn name_as_vpp() {
     }
 }
 
-/// The machine as the doctor is told of it.
+/// The machine as described to the doctor.
 fn surroundings() -> shoal_doctor::Surroundings {
     use std::io::IsTerminal;
     let commands = modules::all().flat_map(|m| m.commands).map(|command| command.syntax);

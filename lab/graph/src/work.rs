@@ -40,7 +40,7 @@ pub trait Work {
     /// From now on the meter rests while packets are made.
     fn exclude_generation(&mut self, meter: Arc<Meter>) -> Result<()>;
 
-    /// Whether all packets so far were forwarded as they ought to be, and no buffer is missing.
+    /// Whether all packets so far were forwarded correctly, and no buffer is missing.
     fn verify(&self) -> Result<()>;
 
     /// What filling its flow table takes; `None` without one.

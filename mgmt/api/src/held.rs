@@ -46,7 +46,7 @@ impl Held {
         self.bytes.get()
     }
 
-    /// Who has most there, and longest.
+    /// The client with most bytes there, and longest.
     fn largest(&self) -> Option<(u64, Rc<Link>, usize)> {
         let holders = self.holders.borrow();
         let most = holders.iter().max_by_key(|(_, holder)| (holder.bytes, std::cmp::Reverse(holder.since)));
@@ -55,8 +55,8 @@ impl Held {
 }
 
 impl Part<'_> {
-    /// The client has so many bytes there now. When all together have too many, those who have most are cut off: tells how
-    /// many that were.
+    /// The client has so many bytes there now. When all together have too many, the clients with most are cut off:
+    /// tells how many that were.
     pub fn set(&self, bytes: usize) -> u64 {
         let held = self.held;
         let before = held.holders.borrow().get(&self.number).map_or(0, |holder| holder.bytes);

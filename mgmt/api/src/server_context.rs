@@ -19,7 +19,7 @@ pub struct ServerContext {
     pub control: Rc<Control>,
     /// All messages.
     pub table: Rc<Table>,
-    /// Who is connected.
+    /// Connected clients.
     pub clients: Rc<Clients>,
     /// The last messages.
     pub trace: Trace,

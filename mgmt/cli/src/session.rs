@@ -480,7 +480,7 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Who runs lines, and for whom.
+/// What runs lines, and for which client.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     control: &'a Rc<Control>,

@@ -278,7 +278,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Who has candidates with how many changes, and since when.
+    /// The owners of candidates with how many changes, and since when.
     pub(crate) fn list(&self) -> Vec<(Owner, usize, std::time::SystemTime, bool)> {
         self.forget_closed();
         let exclusive = self.exclusive.borrow().clone();

@@ -58,7 +58,7 @@ pub enum Refusal {
         of: String,
         /// The name.
         name: String,
-        /// Where it ought to be.
+        /// Where it should be.
         there: &'static str,
     },
     /// An arc that is not there, or constraints that cannot be satisfied.

@@ -104,7 +104,7 @@ pub trait Driver: Send + Sync + 'static {
     /// A device's link.
     fn link(&self, device: u32) -> Option<Link>;
 
-    /// Lines about a device; or those that are for who looks closely.
+    /// Lines about a device; or those for `detail`.
     fn describe(&self, device: u32, detail: bool) -> String;
 
     /// Takes packets from a queue and keeps them; tells how many slots they need.

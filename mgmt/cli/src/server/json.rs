@@ -250,7 +250,7 @@ impl Reader for Stream {
     }
 
     fn progress(&self, text: &str) {
-        // Somebody who does not read does not watch either.
+        // A client that does not read does not watch either.
         let _: Result<(), Gone> =
             self.link.push(format!("{}\n", json!({"id": self.id, "progress": text})).as_bytes());
     }

@@ -1,4 +1,4 @@
-//! Who has a session, and who gives way when there are too many.
+//! The sessions, and which of them ends when there are too many.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::link::Link;
 
-/// Whom a session belongs to.
+/// The owner of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionOwner {
     /// The router's own user, or root, at the UNIX socket.

@@ -31,11 +31,11 @@ impl TxQueue {
 struct RxFacts {
     /// Our copy of the descriptor that wakes its thread; `None` inside when the plugin's is none.
     wait: OnceLock<Option<OwnedFd>>,
-    /// Times that it told of packets.
+    /// Times that it reported packets.
     interrupts: AtomicU64,
     /// Of these, those without a packet.
     empty: AtomicU64,
-    /// Times that there were packets and it told of none.
+    /// Times that there were packets and it reported none.
     missed: AtomicU64,
     /// Times that it was left alone.
     alone: AtomicU64,

@@ -1,9 +1,9 @@
 //! How a queue of a plugin's device wakes the thread that sleeps: tried before it is believed.
 //!
 //! A descriptor may tell of nothing, or of what is not there, and devices hold interrupts back for some time after the one
-//! before. So the thread looks once in a millisecond, too, until the descriptor has told of packets, and for a while after
-//! each packet and each word of one. One that goes on telling of nothing is left alone for a second. A wrong one costs a
-//! millisecond that way, and neither a packet nor a processor.
+//! before. So the thread looks once in a millisecond, too, until the descriptor has reported packets, and for a while
+//! after each packet and each report. One that goes on telling of nothing is left alone for a second. A wrong one costs
+//! a millisecond that way, and neither a packet nor a processor.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -43,13 +43,13 @@ pub(crate) enum Before {
 /// What a sleep came to, if it is to be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SleepOutcome {
-    /// The descriptor told of packets.
+    /// The descriptor reported packets.
     Interrupt,
-    /// The descriptor, or the plugin, told of packets and there were none.
+    /// The descriptor, or the plugin, reported packets and there were none.
     Empty,
     /// As often as that in sequence: it is left alone now.
     Enough,
-    /// There were packets and it told of none.
+    /// There were packets and it reported none.
     Missed,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Wake {
     alone: Time,
     /// Until when it is looked often all the same.
     settled: Time,
-    /// Until when packets are those that it told of in vain.
+    /// Until when packets are those that it reported in vain.
     told_until: Time,
 }
 
@@ -83,7 +83,7 @@ impl Wake {
         }
     }
 
-    /// Whether the descriptor has told of packets lately.
+    /// Whether the descriptor has reported packets lately.
     pub(crate) fn is_believed(&self) -> bool {
         self.believed
     }
@@ -123,7 +123,7 @@ impl Wake {
                 (self.believed, self.empty, self.missed) = (true, 0, 0);
                 Some(SleepOutcome::Interrupt)
             }
-            // It has told of them already, before they could be found.
+            // It has reported them already, before they could be found.
             (Before::Armed, false, true) if self.empty > 0 && now <= self.told_until => {
                 self.empty = 0;
                 None
@@ -189,7 +189,7 @@ mod tests {
         // A packet that it tells of before it can be found.
         assert_eq!(sleep(&mut wake, 500 * MS, true, false), (None, Some(SleepOutcome::Empty)));
         assert_eq!(sleep(&mut wake, 501 * MS, false, true), (often(501 * MS), None));
-        // The one after that was told of by nothing.
+        // The one after that was not reported.
         assert_eq!(sleep(&mut wake, 550 * MS, false, true), (None, Some(SleepOutcome::Missed)));
         assert_eq!(sleep(&mut wake, 600 * MS, true, true).1, Some(SleepOutcome::Interrupt));
         // However often.

@@ -238,7 +238,7 @@ impl OpenDevice {
         (code == 0).then_some(Link { up: up != 0, speed, gone: gone != 0, missed })
     }
 
-    /// Lines about the device; or those that are for who looks closely.
+    /// Lines about the device; or those for `detail`.
     pub(crate) fn describe(&self, _: MainThread<'_>, detail: bool) -> String {
         let (driver, number) = (self.driver(), self.number());
         // SAFETY: as above.
