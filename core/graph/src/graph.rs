@@ -47,7 +47,7 @@ mod states;
 mod threads;
 
 pub use arcs::FeatureChange;
-use draft::{Draft, Edges};
+use draft::{Edges, NodeDraft};
 pub use error::GraphError;
 pub use look::NodeBrief;
 pub use threads::QueueInfo;
@@ -105,7 +105,7 @@ pub struct Graph {
     filters: FilterFunctions,
     drop_tap: Arc<DropTap>,
     events: Arc<EventLog>,
-    nodes: RefCell<Vec<Draft>>,
+    nodes: RefCell<Vec<NodeDraft>>,
     by_name: RefCell<BTreeMap<Arc<str>, NodeIndex>>,
     /// Places of deleted nodes.
     free: RefCell<BTreeSet<NodeIndex>>,
@@ -263,7 +263,7 @@ impl Graph {
             self.graph_counters.errors.zero(at);
         }
         self.publish_errors(&name, error_base, errors);
-        let draft = Draft {
+        let draft = NodeDraft {
             name: Arc::clone(&name),
             kind,
             logic,
@@ -303,7 +303,7 @@ impl Graph {
     }
 
     /// Finds a place for a node: that of a deleted one, or a new one.
-    fn place(&self, draft: Draft) -> Result<NodeIndex, GraphError> {
+    fn place(&self, draft: NodeDraft) -> Result<NodeIndex, GraphError> {
         let mut nodes = self.nodes.borrow_mut();
         let free = self.free.borrow_mut().pop_first();
         let at = free.map_or(nodes.len(), NodeIndex::at);
@@ -313,7 +313,7 @@ impl Graph {
         let index = NodeIndex(at as u32);
         match nodes.get_mut(at) {
             // A change that threads do not know yet stays one.
-            Some(slot) => *slot = Draft { changed: slot.changed, ..draft },
+            Some(slot) => *slot = NodeDraft { changed: slot.changed, ..draft },
             None => nodes.push(draft),
         }
         let c = &self.graph_counters;

@@ -46,7 +46,7 @@ pub enum Change {
 }
 
 /// What was seen of one thread.
-struct Seen {
+struct ThreadSample {
     /// Which one: another may have its number later.
     thread: Arc<ThreadShared>,
     loops: u64,
@@ -57,7 +57,7 @@ struct Seen {
 /// Looks at threads again and again.
 #[derive(Default)]
 pub struct StallMonitor {
-    seen: BTreeMap<usize, Seen>,
+    seen: BTreeMap<usize, ThreadSample>,
 }
 
 impl StallMonitor {
@@ -70,7 +70,7 @@ impl StallMonitor {
 
     fn look_at(&mut self, now: Instant, thread: &Arc<ThreadShared>) -> Option<Change> {
         let loops = thread.load().loops;
-        let seen = self.seen.entry(thread.index).or_insert_with(|| Seen {
+        let seen = self.seen.entry(thread.index).or_insert_with(|| ThreadSample {
             thread: Arc::clone(thread),
             loops,
             moved: now,

@@ -51,7 +51,7 @@ pub use raw::simd::equal_bytes;
 pub use raw::stable_vec::StableVec;
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
-pub use segment::{Full, SegmentView, SharedSegment, U64Slice};
+pub use segment::{SegmentFull, SegmentView, SharedSegment, U64Slice};
 pub use shares::Shares;
 pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]

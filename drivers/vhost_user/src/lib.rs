@@ -47,7 +47,7 @@ pub use features::{FEATURES, Features, PROTOCOL};
 pub use info::{Detail, RingInfo, VhostInfo};
 pub use memory::{GuestMemory, MemoryError, Piece, RegionSaid, Trust};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
-pub use queue::{Found, Progress, Queue, Reader, Refusal, RingFault, Sender};
+pub use queue::{FoundPackets, Progress, Queue, Reader, Refusal, RingFault, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
 pub use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
 pub use vring::{Desc, Vring, VringError, VringPlace};

@@ -241,7 +241,7 @@ impl Queue {
     /// # Errors
     /// Nothing in the ring can be believed any more.
     #[inline]
-    pub fn find(&mut self, found: &mut Found) -> Result<(), RingFault> {
+    pub fn find(&mut self, found: &mut FoundPackets) -> Result<(), RingFault> {
         found.clear();
         let ready = self.ready()?;
         self.more = false;
@@ -278,7 +278,7 @@ impl Queue {
 
     /// Gives back the chains of what was found.
     #[inline]
-    pub fn release(&mut self, found: &Found) {
+    pub fn release(&mut self, found: &FoundPackets) {
         for head in found.heads.iter().take(usize::from(found.taken)) {
             self.ring.set_used_entry(self.used, *head, 0);
             self.used = self.used.wrapping_add(1);
@@ -300,7 +300,7 @@ fn indirect(memory: &GuestMemory, table: u64, index: u16) -> Result<Desc, BadCha
 }
 
 /// Packets found in a ring, as pieces of the guest's memory.
-pub struct Found {
+pub struct FoundPackets {
     pieces: Box<[Piece; ROOM]>,
     used: usize,
     heads: Box<[u16; FRAME_SIZE]>,
@@ -312,9 +312,9 @@ pub struct Found {
     bad: usize,
 }
 
-impl Default for Found {
+impl Default for FoundPackets {
     fn default() -> Self {
-        Found {
+        FoundPackets {
             pieces: Box::new([Piece::default(); ROOM]),
             used: 0,
             heads: Box::new([0; FRAME_SIZE]),
@@ -326,7 +326,7 @@ impl Default for Found {
     }
 }
 
-impl Found {
+impl FoundPackets {
     /// How many packets.
     #[inline(always)]
     pub fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use shoal_module::Control;
 use shoal_module::api::Clients;
 
-use crate::held::Held;
+use crate::pending_bytes::PendingBytes;
 use crate::table::Table;
 use crate::trace::Trace;
 
@@ -26,7 +26,7 @@ pub struct ServerContext {
     /// Connections, those without a client's index among them.
     pub open: Cell<usize>,
     /// What clients sent that could not be looked at yet.
-    pub held: Held,
+    pub held: PendingBytes,
     /// Where sessions read, one at a time.
     pub chunk: RefCell<Vec<u8>>,
     handled: Cell<u64>,
@@ -74,7 +74,7 @@ impl ServerContext {
             clients,
             trace,
             open: Cell::new(0),
-            held: Held::default(),
+            held: PendingBytes::default(),
             chunk: RefCell::new(vec![0; CHUNK]),
             handled: Cell::new(0),
             dropped: Default::default(),

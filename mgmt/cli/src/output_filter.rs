@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, ClientGone, Form, Reader, Sink};
 
 /// What is wanted of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,10 +104,10 @@ impl OutputFilter {
 }
 
 impl Reader for OutputFilter {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         let kept = self.sift(text);
         if kept.is_empty() {
-            return if self.to.is_gone() { Err(Gone) } else { Ok(()) };
+            return if self.to.is_gone() { Err(ClientGone) } else { Ok(()) };
         }
         self.to.text(&kept)
     }
@@ -121,10 +121,10 @@ impl Reader for OutputFilter {
         self.to.form().filter(|form| *form == Form::Text)
     }
 
-    fn piece(&self, piece: &str) -> Result<(), Gone> {
+    fn piece(&self, piece: &str) -> Result<(), ClientGone> {
         let kept = self.sift(piece);
         if kept.is_empty() {
-            return if self.to.is_gone() { Err(Gone) } else { Ok(()) };
+            return if self.to.is_gone() { Err(ClientGone) } else { Ok(()) };
         }
         self.to.piece(&kept)
     }

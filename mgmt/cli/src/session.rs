@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink, Text};
+use shoal_module::cli::{
+    ArgType, Args, ClientGone, Command, Form, Output, Pace, Run as Handling, Sink, Text,
+};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -90,8 +92,8 @@ impl Cli {
         control: &Rc<Control>,
         input: &str,
         sink: &Sink,
-        mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), Gone>,
-    ) -> Result<bool, Gone> {
+        mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), ClientGone>,
+    ) -> Result<bool, ClientGone> {
         let pace = Pace::default();
         let run = Run::new(control, sink, &pace, AnswerPosition::None);
         let (mut room, mut known) = (run.room(), None);
@@ -106,7 +108,7 @@ impl Cli {
                 return Ok(true);
             }
             if sink.is_gone() {
-                return Err(Gone);
+                return Err(ClientGone);
             }
         }
         Ok(false)
@@ -505,7 +507,7 @@ impl<'a> Run<'a> {
 
     /// Shows what commands before the next one answered, to a client of text: the next one may print itself, and what
     /// many answer would otherwise be kept until the last one.
-    async fn show(&self, reply: &mut Reply) -> Result<(), Gone> {
+    async fn show(&self, reply: &mut Reply) -> Result<(), ClientGone> {
         if self.sink.form() != Some(Form::Text) || reply.is_silent() || !reply.is_ok() {
             return Ok(());
         }

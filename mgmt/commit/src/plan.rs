@@ -14,7 +14,7 @@ use shoal_module::cli::{Args, Pace};
 use shoal_module::{Change, Class, Control, Inverse, LineKind, Phase};
 
 use crate::difference::{At, Difference, Side, difference};
-use crate::kinds::{Kinds, Line, Need, interface_token};
+use crate::kinds::{Kinds, Line, Requirement, interface_token};
 use crate::names::Names;
 use crate::template::fill;
 
@@ -227,7 +227,7 @@ impl Planner<'_> {
         if affected.is_empty() && owners.is_empty() && self.again.is_empty() {
             return;
         }
-        let mut lines: Vec<(usize, Line, Vec<Need>, Vec<String>)> = Vec::new();
+        let mut lines: Vec<(usize, Line, Vec<Requirement>, Vec<String>)> = Vec::new();
         let new_place: BTreeMap<usize, usize> = kept.iter().copied().collect();
         for place in new_place.keys() {
             let text = self.old.lines.get(*place).copied().unwrap_or_default();
@@ -268,7 +268,7 @@ impl Planner<'_> {
                     insert(&mut self.again, *place);
                     continue;
                 }
-                let is_hit = |need: &Need| {
+                let is_hit = |need: &Requirement| {
                     let is_new = came.contains(&need.token) && !went.contains(&need.token);
                     affected.contains(&need.token) && (need.soft || !is_new)
                 };

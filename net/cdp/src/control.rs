@@ -16,7 +16,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
 use crate::node::{CdpInput, ReceivedNeighbour};
-use crate::pdu::{GROUP, Neighbor, Own, PROTOCOL};
+use crate::pdu::{GROUP, Neighbor, OwnAnnouncement, PROTOCOL};
 
 /// Between two announcements.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -163,7 +163,7 @@ impl Cdp {
         let (Ok(data), Ok(port)) = (self.interfaces.data(index), self.interfaces.name(index)) else { return };
         if data.flags().all(IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true)) {
             let version = concat!("Shoal ", env!("CARGO_PKG_VERSION"));
-            let bytes = Own { device, port: &port, version }.bytes();
+            let bytes = OwnAnnouncement { device, port: &port, version }.bytes();
             // Whether it was sent does not matter: it is sent again.
             let _ = self.interfaces.send_frame(index, GROUP, EtherType(bytes.len() as u16), &bytes);
         }

@@ -37,7 +37,7 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
+struct ChannelEnds {
     heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
@@ -48,12 +48,12 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let cdp = Cdp::new(control, ring)?;
     control.graph()?.add_packet(CdpInput { tell, enabled: cdp.enabled() })?;
     control.put_rc(cdp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, cdp, ends) = (control.processes()?, control.get::<Cdp>()?, control.get::<Ends>()?);
+    let (processes, cdp, ends) = (control.processes()?, control.get::<Cdp>()?, control.get::<ChannelEnds>()?);
     cdp.take_edge(control)?;
     let listener = Rc::clone(&cdp);
     processes.spawn_hearing("cdp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

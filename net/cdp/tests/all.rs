@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use shoal_cdp::pdu::{GROUP, Own, read};
+use shoal_cdp::pdu::{GROUP, OwnAnnouncement, read};
 use shoal_cdp::{CDP, Cdp, MODULE};
 use shoal_module::Running;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
@@ -27,7 +27,7 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn says(device: &str) -> Vec<u8> {
-    frame(&Own { device, port: "Gi0/1", version: "v" }.bytes())
+    frame(&OwnAnnouncement { device, port: "Gi0/1", version: "v" }.bytes())
 }
 
 /// The PDUs that a port has sent.
@@ -97,7 +97,7 @@ fn neighbours_are_known_until_their_time_is_over_or_the_port_goes_down() {
 fn what_is_wrong_with_a_pdu_is_counted() {
     let (mut router, port) = router();
     router.get::<Cdp>().enable(true);
-    let good = Own { device: "a", port: "b", version: "c" }.bytes();
+    let good = OwnAnnouncement { device: "a", port: "b", version: "c" }.bytes();
     let with = |at: usize, byte: u8| {
         let mut bytes = good.clone();
         bytes[at] = byte;

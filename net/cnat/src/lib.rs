@@ -43,7 +43,7 @@ pub mod translation;
 pub use control::endpoint::{AddressSource, Endpoint};
 pub use control::snat::{SnatSpec, flags};
 pub use control::translations::{NO_NAT, PathSpec, Spec};
-pub use control::{Cnat, CnatError, Keeping, Slice};
+pub use control::{Cnat, CnatError, SessionStores, Slice};
 
 use std::rc::Rc;
 

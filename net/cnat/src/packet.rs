@@ -3,7 +3,7 @@
 use shoal_buffer::Packet;
 use shoal_nat::icmp::{Fault, Quoted};
 use shoal_nat::ip6::End;
-use shoal_nat::{Flow, Ip6Seen, Kind, Seen, Sum};
+use shoal_nat::{Flow, Ip6Seen, Kind, ParsedPacket, Sum};
 use shoal_wire::{FromBytes, Ip6Header, IpProtocol};
 
 use crate::session_direction::{SessionDirection, Tuple};
@@ -61,7 +61,7 @@ pub fn rewrite(
 
 #[inline(always)]
 fn rewrite4(bytes: &mut [u8], flow: &Flow, way: &SessionDirection, sum: Sum) -> Result<(), Fault> {
-    let seen = Seen::read(bytes).ok_or(Fault::Short)?;
+    let seen = ParsedPacket::read(bytes).ok_or(Fault::Short)?;
     let header = seen.header.into();
     if seen.kind == Kind::Error {
         let quoted = Quoted::read(bytes, header, None)?;

@@ -13,7 +13,7 @@ use shoal_wire::EtherType;
 
 use crate::llc::{LlcTable, Snap};
 use crate::types::TypeTable;
-use crate::vlan::{Taken, VlanTable, VlanWriter, is_outer};
+use crate::vlan::{MatchConflict, VlanTable, VlanWriter, is_outer};
 
 /// Why a sub-interface cannot be; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -238,8 +238,8 @@ impl Ethernet {
         if let Err(taken) = entered {
             self.interfaces.delete(index)?;
             return Err(match taken {
-                Taken::By(other) => SubError::InUse(self.interfaces.name(other)?),
-                Taken::Full => SubError::Full,
+                MatchConflict::By(other) => SubError::InUse(self.interfaces.name(other)?),
+                MatchConflict::Full => SubError::Full,
             });
         }
         if takes == Match::Untagged {

@@ -39,7 +39,7 @@ mod walk;
 
 pub use bulk::Bulk;
 pub(crate) use held::Holds;
-pub use held::{Held, HeldPaths};
+pub use held::{HeldPathList, HeldPaths};
 pub use show::{Entry, List, PathState};
 pub use sources::ClientSource;
 use sources::ClientSources;

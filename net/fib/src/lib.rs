@@ -46,8 +46,8 @@ mod way_mtu;
 pub use arg::{PrefixArg, TableArg};
 pub use connected::{Connected, HostAddress, OnInterface};
 pub use control::{
-    Bulk, Capacity, ClientSource, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach,
-    Route, Sweep, TableInfo, Walk, consecutive,
+    Bulk, Capacity, ClientSource, Covering, Entry, Fib, HeldPathList, HeldPaths, InOrder, List, PathState,
+    Reach, Route, Sweep, TableInfo, Walk, consecutive,
 };
 pub use data::{FibTables, LookupAddress, follow_route};
 pub use error::FibError;

@@ -36,7 +36,7 @@ pub(crate) enum Target {
 }
 
 /// A target and its share.
-pub(crate) type Way = (Target, u64);
+pub(crate) type WeightedTarget = (Target, u64);
 
 /// Where a next hop is that an entry covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -61,8 +61,8 @@ pub(crate) struct Tracker {
 
 /// What was found of a list.
 #[derive(Default)]
-struct Found {
-    ways: Vec<Way>,
+struct ListResolution {
+    ways: Vec<WeightedTarget>,
     led: [Vec<WeightedPlace>; 2],
     looped: bool,
 }
@@ -200,8 +200,8 @@ impl State {
     }
 
     /// Where a list leads, from where those lead that it leads through; `circle` is of those that lead back to it.
-    fn find(&self, id: ListId, circle: &HashSet<ListId>) -> Found {
-        let mut found = Found::default();
+    fn find(&self, id: ListId, circle: &HashSet<ListId>) -> ListResolution {
+        let mut found = ListResolution::default();
         let Some(list) = self.lists.get(id) else { return found };
         for (live, led) in [true, false].into_iter().zip(0..2usize) {
             let mut ways: BTreeMap<Target, u64> = BTreeMap::new();
@@ -257,7 +257,7 @@ impl State {
     }
 
     /// Where packets to a host go when the length of the way there is not known.
-    fn without_path_mtu(&self, via: Via) -> &[Way] {
+    fn without_path_mtu(&self, via: Via) -> &[WeightedTarget] {
         let cover = self.cover_list(via).and_then(|id| self.lists.get(id));
         cover.map_or(&[], |list| list.ways.as_slice())
     }
@@ -366,8 +366,8 @@ impl State {
     }
 
     /// Points a list's adjacency to what was found.
-    fn settle(&mut self, id: ListId, found: Found) {
-        let Found { ways, led, looped } = found;
+    fn settle(&mut self, id: ListId, found: ListResolution) {
+        let ListResolution { ways, led, looped } = found;
         let Some(list) = self.lists.get_mut(id) else { return };
         list.led = led;
         list.state = match (ways.is_empty(), looped) {
@@ -414,11 +414,11 @@ impl State {
             list.ways = std::mem::take(&mut found.ways);
         }
         let ways = self.lists.get(id).map(|l| l.ways.clone()).unwrap_or_default();
-        self.settle(id, Found { ways, ..found });
+        self.settle(id, ListResolution { ways, ..found });
         Ok(())
     }
 
-    fn lock_all(&self, ways: &[Way], link: Link) -> Result<Vec<Member>, FibError> {
+    fn lock_all(&self, ways: &[WeightedTarget], link: Link) -> Result<Vec<Member>, FibError> {
         let mut members: Vec<Member> = Vec::with_capacity(ways.len());
         for (target, weight) in ways {
             match self.lock(*target, link) {

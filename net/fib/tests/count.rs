@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use router::{Router, prefix, router};
 use shoal_fib::{Family, FibIndex};
-use shoal_module::cli::{Args, CliError, Command, Gone, Later, Reader, Sink};
+use shoal_module::cli::{Args, CliError, ClientGone, Command, Later, Reader, Sink};
 
 fn command() -> &'static Command {
     shoal_fib::cli::COMMANDS.iter().find(|c| c.syntax.starts_with("ip route")).unwrap()
@@ -29,7 +29,7 @@ fn args(router: &Router, items: &str) -> Args {
 struct Client(Cell<bool>);
 
 impl Reader for Client {
-    fn write(&self, _: &str) -> Result<(), Gone> {
+    fn write(&self, _: &str) -> Result<(), ClientGone> {
         Ok(())
     }
     fn poll_gone(&self, _: &mut Context<'_>) -> Poll<()> {

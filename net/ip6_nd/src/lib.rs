@@ -81,7 +81,7 @@ pub static MODULE: Module = Module {
 };
 
 /// The channels' ends, from `init` to `start`.
-struct Ends {
+struct ChannelEnds {
     facts: Receiver<fact::Fact>,
     wait: Receiver<Waiting<Ipv6Addr>>,
     /// Of the neighbour table, and of everything else that has a time.
@@ -130,7 +130,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let nd = control.put_rc(Nd::new(control, neighbours, links, counters, bell)?);
     nd.follow_interfaces();
     api::follow(control, &nd);
-    control.put(Ends { facts, wait, bells: [table_rung, rung] });
+    control.put(ChannelEnds { facts, wait, bells: [table_rung, rung] });
     Ok(())
 }
 
@@ -162,7 +162,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     attach(control)?;
     let (processes, nd) = (control.processes()?, control.get::<Nd>()?);
-    let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<Ends>()?);
+    let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<ChannelEnds>()?);
     let [table_bell, bell] = ends.bells.clone();
     processes.spawn("ip6-neighbor-learn", process::learn(Rc::clone(&nd), ends.facts.clone()));
     let hold = shoal_neighbor::process::hold(Rc::clone(&neighbours), ends.wait.clone());

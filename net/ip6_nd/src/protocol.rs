@@ -12,7 +12,7 @@ use shoal_interface::{IfData, SwIfIndex};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::counters::Messages;
-use shoal_neighbor::{Protocol, Question, Silent, Timing};
+use shoal_neighbor::{Protocol, Question, SilentPolicy, Timing};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
@@ -58,7 +58,7 @@ impl Protocol for Discovery {
     const TIMING: Option<Timing> = Some(Timing {
         reachable: (Duration::from_secs(15), Duration::from_secs(45)),
         delay: Duration::from_secs(5),
-        silent: Silent::Goes,
+        silent: SilentPolicy::Goes,
     });
 
     fn fib_of(data: &IfData) -> FibIndex {

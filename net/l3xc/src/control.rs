@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_adj::Family;
-use shoal_fib::{Fib, FibError, Held, Path, Via};
+use shoal_fib::{Fib, FibError, HeldPathList, Path, Via};
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_infra::StableArena;
 use shoal_interface::{Event, InterfaceError, Interfaces, MAX_INTERFACES, SwIfIndex};
@@ -72,7 +72,7 @@ pub struct L3xc {
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
     ways: [CrossConnects; 2],
-    all: RefCell<BTreeMap<(SwIfIndex, Family), Held>>,
+    all: RefCell<BTreeMap<(SwIfIndex, Family), HeldPathList>>,
 }
 
 impl L3xc {
@@ -145,7 +145,7 @@ impl L3xc {
 
     /// All cross-connects, by interface.
     pub fn list(&self) -> Vec<L3xcInfo> {
-        let info = |((interface, family), held): (&(SwIfIndex, Family), &Held)| {
+        let info = |((interface, family), held): (&(SwIfIndex, Family), &HeldPathList)| {
             let held = self.fib.held(held);
             L3xcInfo { interface: *interface, family: *family, paths: held.paths, adj: held.adj.0 }
         };

@@ -36,7 +36,7 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
+struct ChannelEnds {
     heard: Receiver<ReceivedPdu>,
     bell: Receiver<()>,
 }
@@ -47,12 +47,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let lacp = Lacp::new(control, ring)?;
     control.graph()?.add_packet(LacpInput { tell, ports: lacp.ports() })?;
     control.put_rc(lacp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, lacp, ends) = (control.processes()?, control.get::<Lacp>()?, control.get::<Ends>()?);
+    let (processes, lacp, ends) =
+        (control.processes()?, control.get::<Lacp>()?, control.get::<ChannelEnds>()?);
     lacp.take_edge(control)?;
     let listener = Rc::clone(&lacp);
     processes.spawn_hearing("lacp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

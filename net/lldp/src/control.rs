@@ -17,7 +17,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
 use crate::node::{LldpInput, ReceivedNeighbour};
-use crate::pdu::{NEAREST_BRIDGE, Neighbor, Own};
+use crate::pdu::{NEAREST_BRIDGE, Neighbor, OwnAnnouncement};
 
 /// Bytes of a name, a description or an object identifier.
 pub(crate) const MOST_TEXT: usize = 255;
@@ -98,7 +98,7 @@ pub struct OnInterface {
     pub management_oid: Vec<u8>,
 }
 
-struct Held {
+struct InterfaceEntry {
     on: OnInterface,
     heard: Option<(Neighbor, Time)>,
     last_sent: Option<Time>,
@@ -124,7 +124,7 @@ pub struct Lldp {
     interfaces: Rc<Interfaces>,
     ethernet: Rc<Ethernet>,
     settings: RefCell<Settings>,
-    all: RefCell<BTreeMap<SwIfIndex, Held>>,
+    all: RefCell<BTreeMap<SwIfIndex, InterfaceEntry>>,
     enabled: Arc<Published<BTreeSet<SwIfIndex>>>,
     edge: Cell<Option<Edge>>,
     bell: Sender<()>,
@@ -243,8 +243,12 @@ impl Lldp {
         self.take_frames()?;
         let next = self.now();
         let mut all = self.all.borrow_mut();
-        let held =
-            all.entry(index).or_insert_with(|| Held { on: on.clone(), heard: None, last_sent: None, next });
+        let held = all.entry(index).or_insert_with(|| InterfaceEntry {
+            on: on.clone(),
+            heard: None,
+            last_sent: None,
+            next,
+        });
         (held.on, held.next) = (on, next);
         drop(all);
         self.publish();
@@ -327,7 +331,7 @@ impl Lldp {
     /// When [`Lldp::tick`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let all = self.all.borrow();
-        let ends = |held: &Held| {
+        let ends = |held: &InterfaceEntry| {
             let (neighbor, at) = held.heard.as_ref()?;
             Some(at.after(Duration::from_secs(neighbor.ttl.into())))
         };
@@ -343,8 +347,8 @@ impl Lldp {
             return false;
         }
         let (all, settings) = (self.all.borrow(), self.settings.borrow());
-        let Some(Held { on, .. }) = all.get(&index) else { return false };
-        let own = Own {
+        let Some(InterfaceEntry { on, .. }) = all.get(&index) else { return false };
+        let own = OwnAnnouncement {
             mac: data.mac(),
             port: &name,
             ttl,
@@ -357,8 +361,8 @@ impl Lldp {
 
     /// All interfaces where it is switched on.
     pub fn list(&self) -> Vec<Look> {
-        let look = |(index, held): (&SwIfIndex, &Held)| {
-            let Held { on, heard, last_sent, .. } = held;
+        let look = |(index, held): (&SwIfIndex, &InterfaceEntry)| {
+            let InterfaceEntry { on, heard, last_sent, .. } = held;
             Look { index: *index, on: on.clone(), heard: *heard, last_sent: *last_sent }
         };
         self.all.borrow().iter().map(look).collect()

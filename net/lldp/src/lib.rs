@@ -39,7 +39,7 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
+struct ChannelEnds {
     heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
@@ -50,12 +50,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let lldp = Lldp::new(control, ring)?;
     control.graph()?.add_packet(LldpInput { tell, enabled: lldp.enabled() })?;
     control.put_rc(lldp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, lldp, ends) = (control.processes()?, control.get::<Lldp>()?, control.get::<Ends>()?);
+    let (processes, lldp, ends) =
+        (control.processes()?, control.get::<Lldp>()?, control.get::<ChannelEnds>()?);
     lldp.take_edge(control)?;
     let listener = Rc::clone(&lldp);
     processes.spawn_hearing("lldp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

@@ -133,7 +133,7 @@ pub fn read(mut bytes: &[u8]) -> Result<Neighbor, BadTlvs> {
 
 /// What this router says on a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Own<'a> {
+pub struct OwnAnnouncement<'a> {
     /// The MAC address of the port.
     pub mac: MacAddress,
     /// Its name.
@@ -155,7 +155,7 @@ fn part(to: &mut Vec<u8>, kind: u8, value: &[u8]) {
     to.extend(value);
 }
 
-impl Own<'_> {
+impl OwnAnnouncement<'_> {
     /// The bytes behind the Ethernet header.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -189,8 +189,8 @@ impl Own<'_> {
 mod tests {
     use super::*;
 
-    fn own() -> Own<'static> {
-        Own {
+    fn own() -> OwnAnnouncement<'static> {
+        OwnAnnouncement {
             mac: MacAddress([2, 0xfe, 0, 0, 0, 1]),
             port: "pg0",
             ttl: 121,

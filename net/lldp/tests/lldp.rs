@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use shoal_lldp::pdu::{Own, read};
+use shoal_lldp::pdu::{OwnAnnouncement, read};
 use shoal_lldp::{Lldp, MODULE, OnInterface, Settings};
 use shoal_module::Running;
 use shoal_module::cli::{Args, CliError, Output, Run};
@@ -38,7 +38,14 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 
 fn says(ttl: u16) -> Vec<u8> {
     let management = (None, None, 1, &[][..]);
-    let own = Own { mac: MacAddress(PEER), port: "eth0", ttl, description: "", system: "peer", management };
+    let own = OwnAnnouncement {
+        mac: MacAddress(PEER),
+        port: "eth0",
+        ttl,
+        description: "",
+        system: "peer",
+        management,
+    };
     frame(&own.bytes())
 }
 

@@ -159,13 +159,13 @@ impl SourceSettings {
     }
 }
 
-struct Held {
+struct EntryState {
     id: u32,
     said: BTreeMap<Source, SourceSettings>,
     adjacencies: BTreeMap<SwIfIndex, AdjIndex>,
 }
 
-impl Held {
+impl EntryState {
     fn flags(&self) -> EntryFlags {
         self.said.values().fold(EntryFlags::default(), |all, said| all.with(said.flags))
     }
@@ -210,7 +210,7 @@ pub(crate) type Place = (u32, Prefix);
 
 #[derive(Default)]
 struct State {
-    entries: BTreeMap<Place, Held>,
+    entries: BTreeMap<Place, EntryState>,
     /// Numbers whose entry has gone; used again after a grace period at the earliest.
     free: VecDeque<(u32, Grace)>,
     next: u32,
@@ -357,7 +357,7 @@ impl Mfib {
     /// Adjacencies that an entry does not hold yet, locked.
     fn adjacencies_for(
         &self,
-        known: Option<&Held>,
+        known: Option<&EntryState>,
         family: Family,
         change: &Change,
     ) -> Result<Vec<(SwIfIndex, AdjIndex)>, MfibError> {
@@ -397,7 +397,7 @@ impl Mfib {
         let family = prefix.family();
         let mut state = self.state(family).borrow_mut();
         let known = state.entries.get(&(table, prefix));
-        let interfaces = |held: &Held| held.members().len() + change.members.len();
+        let interfaces = |held: &EntryState| held.members().len() + change.members.len();
         if known.map_or(change.members.len(), interfaces) > MOST_INTERFACES {
             return Err(MfibError::TooManyInterfaces { prefix, most: MOST_INTERFACES });
         }
@@ -423,7 +423,7 @@ impl Mfib {
             self.counter.ensure(at + 1);
             self.counter.zero(at);
             state.count(&prefix, true);
-            let held = Held { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
+            let held = EntryState { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
             state.entries.insert((table, prefix), held);
         }
         if let Some(held) = state.entries.get_mut(&(table, prefix)) {
@@ -495,7 +495,7 @@ impl Mfib {
         for family in Family::ALL {
             let mut state = self.state(family).borrow_mut();
             let member = Member::Interface(interface);
-            let has = |held: &Held| held.said.values().any(|said| said.members.contains_key(&member));
+            let has = |held: &EntryState| held.said.values().any(|said| said.members.contains_key(&member));
             let places: Vec<Place> =
                 state.entries.iter().filter(|(_, held)| has(held)).map(|(place, _)| *place).collect();
             for place in places {
@@ -580,7 +580,7 @@ impl Mfib {
 }
 
 /// Changes what a source says; one that says nothing any more is forgotten.
-fn take_back(held: &mut Held, source: Source, change: impl FnOnce(&mut SourceSettings)) {
+fn take_back(held: &mut EntryState, source: Source, change: impl FnOnce(&mut SourceSettings)) {
     if let Some(said) = held.said.get_mut(&source) {
         change(said);
         said.members.retain(|_, flags| !flags.is_empty());

@@ -5,15 +5,15 @@ use shoal_graph::clock::Time;
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
-use shoal_nat::{Kind, Seen, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Tuple};
 
 use crate::affinity::Client;
 use crate::config::Config;
 use crate::ports::Ports;
+use crate::session_direction::Marks;
 use crate::sessions::{Refusal, Session, Sessions, key};
 use crate::shared::Shared;
 use crate::tcp;
-use crate::way::Marks;
 use shoal_nat44::mapping::{Local, Mapping, TwiceNat};
 use shoal_nat44::ports::has_ports;
 
@@ -64,7 +64,7 @@ pub struct Asked<'a> {
     /// Of an output feature: where it goes out, and that interface's table.
     pub output: Option<(SwIfIndex, u32)>,
     /// What it is.
-    pub seen: Seen,
+    pub seen: ParsedPacket,
 }
 
 impl Asked<'_> {
@@ -313,7 +313,7 @@ pub fn refused(refusal: Refusal) -> DropReason {
 }
 
 /// Whether a packet to an interface on both sides comes from outside.
-pub fn is_from_outside(config: &Config, seen: &Seen) -> bool {
+pub fn is_from_outside(config: &Config, seen: &ParsedPacket) -> bool {
     let Tuple { dst, dport, .. } = seen.tuple;
     let port = if has_ports(seen.protocol) { dport } else { 0 };
     config.is_pool(dst) || config.mappings.external(dst, port, seen.protocol).is_some()

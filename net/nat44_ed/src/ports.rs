@@ -34,7 +34,7 @@ pub struct Ports<'a> {
 }
 
 /// What an attempt came to.
-enum Tried {
+enum PortAttempt {
     Made(Handle),
     Taken,
     Full,
@@ -50,9 +50,9 @@ impl Ports<'_> {
         for wish in [AddressChoice::Network, AddressChoice::Table, AddressChoice::Any] {
             for pool in self.in_order().filter(|pool| self.fits(pool, wish)) {
                 match self.of_address(sessions, pool.address) {
-                    Tried::Made(handle) => return Ok(handle),
-                    Tried::Full => return Err(DropReason::MaxSessions),
-                    Tried::Taken => left -= 1,
+                    PortAttempt::Made(handle) => return Ok(handle),
+                    PortAttempt::Full => return Err(DropReason::MaxSessions),
+                    PortAttempt::Taken => left -= 1,
                 }
                 if left == 0 {
                     return Err(DropReason::OutOfPorts);
@@ -89,20 +89,20 @@ impl Ports<'_> {
         range(self.config.nth(self.thread).unwrap_or(0), self.config.workers.len())
     }
 
-    fn of_address(&self, sessions: &mut Sessions, address: u32) -> Tried {
+    fn of_address(&self, sessions: &mut Sessions, address: u32) -> PortAttempt {
         let host_port = self.session.inside.sport;
         if !has_ports(self.session.protocol) {
             return self.try_port(sessions, address, host_port);
         }
         let (first, count) = self.range();
         let is_ours = u32::from(host_port).checked_sub(first.into()).is_some_and(|offset| offset < count);
-        let mut tried = Tried::Taken;
+        let mut tried = PortAttempt::Taken;
         if is_ours {
             // RFC 4787, REQ-3, and 7857: the host's own port, if it is free.
             tried = self.try_port(sessions, address, host_port);
         }
         for _ in 0..TRIES {
-            if !matches!(tried, Tried::Taken) {
+            if !matches!(tried, PortAttempt::Taken) {
                 break;
             }
             let port = first.wrapping_add(sessions.random.below(count) as u16);
@@ -111,11 +111,11 @@ impl Ports<'_> {
         tried
     }
 
-    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> Tried {
+    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> PortAttempt {
         let mut session = self.session;
         // A port of a mapping is given to no other session.
         if self.config.mappings.exact(address, port, session.protocol).is_some() {
-            return Tried::Taken;
+            return PortAttempt::Taken;
         }
         session.outside.src = address;
         session.outside.sport = port;
@@ -125,14 +125,14 @@ impl Ports<'_> {
         self.create(sessions, session)
     }
 
-    fn create(&self, sessions: &mut Sessions, session: Session) -> Tried {
+    fn create(&self, sessions: &mut Sessions, session: Session) -> PortAttempt {
         if !sessions.is_free(&session) {
-            return Tried::Taken;
+            return PortAttempt::Taken;
         }
         match sessions.create(session, self.now) {
-            Ok(handle) => Tried::Made(handle),
-            Err(Refusal::Taken) => Tried::Taken,
-            Err(Refusal::Full) => Tried::Full,
+            Ok(handle) => PortAttempt::Made(handle),
+            Err(Refusal::Taken) => PortAttempt::Taken,
+            Err(Refusal::Full) => PortAttempt::Full,
         }
     }
 
@@ -169,9 +169,9 @@ impl Ports<'_> {
             session.inside.dst = address;
             session.inside.dport = if has_ports(session.protocol) { port } else { 0 };
             match self.create(sessions, session) {
-                Tried::Made(handle) => return Ok(handle),
-                Tried::Full => return Err(DropReason::MaxSessions),
-                Tried::Taken => {}
+                PortAttempt::Made(handle) => return Ok(handle),
+                PortAttempt::Full => return Err(DropReason::MaxSessions),
+                PortAttempt::Taken => {}
             }
         }
         Err(DropReason::OutOfPorts)

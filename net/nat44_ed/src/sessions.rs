@@ -10,8 +10,8 @@ use shoal_nat::{Random, Tuple};
 
 use crate::affinity::Affinity;
 use crate::config::{Config, Timeouts, ticks_of};
+use crate::session_direction::{Marks, SessionDirection};
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
-use crate::way::{Marks, Way};
 
 /// Ticks of a second.
 pub const TICKS: u64 = 8;
@@ -27,7 +27,7 @@ const TIMERS_AT_ONCE: usize = 128;
 const LOOKED_AT_FOR_ROOM: usize = 64;
 
 /// The table of sessions.
-pub type Table = FlowTable<Ip4Flow, Way>;
+pub type Table = FlowTable<Ip4Flow, SessionDirection>;
 /// A look-up under way.
 pub type Query = Search<Ip4Flow>;
 
@@ -229,7 +229,7 @@ impl Sessions {
     }
 
     /// What is kept of an entry.
-    pub fn way(&self, handle: Handle) -> Option<Way> {
+    pub fn way(&self, handle: Handle) -> Option<SessionDirection> {
         self.table.as_ref()?.get(handle).copied()
     }
 
@@ -261,8 +261,14 @@ impl Sessions {
             marks |= Marks::OTHER_TABLE;
         }
         let state = State::new(protocol);
-        let there = Way::new(inside, outside, protocol, marks, state);
-        let back = Way::new(outside.reversed(), inside.reversed(), protocol, marks | Marks::INWARD, state);
+        let there = SessionDirection::new(inside, outside, protocol, marks, state);
+        let back = SessionDirection::new(
+            outside.reversed(),
+            inside.reversed(),
+            protocol,
+            marks | Marks::INWARD,
+            state,
+        );
         let now = tick(now);
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
         let first = table.insert(session.inside_key(), there, state.timeout(), now).map_err(refusal)?;

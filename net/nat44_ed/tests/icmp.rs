@@ -49,7 +49,7 @@ fn a_router_between_host_and_nat_is_not_seen_outside() {
     bed.send_inside(icmp_error(&of, &answer[14..]));
     let told = bed.outside.received_one();
     assert_eq!(told[26..30], ip(SHARED).to_be_bytes(), "RFC 5508, REQ-5");
-    let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;
+    let inner = shoal_nat::ParsedPacket::read(&told[42..]).unwrap().tuple;
     assert_eq!(inner, tuple(("192.0.2.2", 80), (SHARED, 5000)));
     assert_eq!(checksum(&told[34..]), 0);
 }

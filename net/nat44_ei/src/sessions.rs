@@ -9,8 +9,8 @@ use shoal_nat::tuple::{ICMP, TCP};
 
 use crate::blocks::{BlockEvent, Blocks};
 use crate::config::{Algorithm, Config, Timeouts};
+use crate::session_direction::{Marks, SessionDirection};
 use crate::users::{Host, User, Users};
-use crate::way::{Marks, Way};
 
 /// Ticks of a second.
 pub const TICKS: u64 = 8;
@@ -31,7 +31,7 @@ const ICMP_TIMEOUT: Timeout = Timeout::new(3);
 const FOLLOWS: Timeout = Timeout::new(15);
 
 /// The table of sessions.
-pub type Table = FlowTable<Ip4Flow, Way>;
+pub type Table = FlowTable<Ip4Flow, SessionDirection>;
 /// A look-up under way.
 pub type Query = Search<Ip4Flow>;
 
@@ -240,7 +240,7 @@ impl Sessions {
     }
 
     /// What is kept of an entry.
-    pub fn way(&self, handle: Handle) -> Option<&Way> {
+    pub fn way(&self, handle: Handle) -> Option<&SessionDirection> {
         self.table.as_ref()?.get(handle)
     }
 
@@ -290,8 +290,8 @@ impl Sessions {
         if session.inside_table != session.outside_table {
             marks |= Marks::OTHER_TABLE;
         }
-        let there = Way::new(inside, outside, protocol, marks);
-        let back = Way::new(outside, inside, protocol, marks | Marks::INWARD);
+        let there = SessionDirection::new(inside, outside, protocol, marks);
+        let back = SessionDirection::new(outside, inside, protocol, marks | Marks::INWARD);
         let now = tick(now);
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
         let first = timeout(protocol, false);

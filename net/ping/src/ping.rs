@@ -9,7 +9,7 @@ use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
 use shoal_icmp::{Answer, EchoAnswer};
 use shoal_module::Control;
-use shoal_module::cli::{CliError, Gone, Sink};
+use shoal_module::cli::{CliError, ClientGone, Sink};
 
 use crate::echo::{Echo, PingError, Target};
 use crate::text::{AnswerText, Milliseconds, Percent};
@@ -70,8 +70,8 @@ struct Run<'a> {
 /// Why a ping ended early.
 struct Interrupted;
 
-impl From<Gone> for Interrupted {
-    fn from(_: Gone) -> Self {
+impl From<ClientGone> for Interrupted {
+    fn from(_: ClientGone) -> Self {
         Interrupted
     }
 }

@@ -1,6 +1,6 @@
 //! What a rule does to the bytes of a packet; all checksums follow.
 
-use shoal_nat::{Delta, Kind, Rewrite as NewTuple, Seen, Sum};
+use shoal_nat::{Delta, Kind, ParsedPacket, Rewrite as NewTuple, Sum};
 
 use crate::rule::{Fields, Rewrite};
 
@@ -19,7 +19,7 @@ pub struct BeyondPacket;
 ///
 /// # Errors
 /// The packet is too short for it; it may have been changed in part, and is to be dropped.
-pub fn apply(rule: &Rewrite, bytes: &mut [u8], seen: &Seen, sum: Sum) -> Result<(), BeyondPacket> {
+pub fn apply(rule: &Rewrite, bytes: &mut [u8], seen: &ParsedPacket, sum: Sum) -> Result<(), BeyondPacket> {
     let to = rule.applied(seen.tuple, matches!(seen.kind, Kind::Tcp | Kind::Udp));
     if to != seen.tuple {
         let new = NewTuple::new(seen.tuple, to, seen.protocol);
@@ -42,7 +42,7 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([byte(even), byte(even + 1)])
 }
 
-fn set(bytes: &mut [u8], at: usize, value: u8, seen: &Seen, sum: Sum) -> Result<(), BeyondPacket> {
+fn set(bytes: &mut [u8], at: usize, value: u8, seen: &ParsedPacket, sum: Sum) -> Result<(), BeyondPacket> {
     let header = usize::from(seen.header);
     let old = word(bytes, at);
     *bytes.get_mut(at).ok_or(BeyondPacket)? = value;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_io::Async;
 use shoal_adj::Family;
-use shoal_fib::{Fib, Held, Path};
+use shoal_fib::{Fib, HeldPathList, Path};
 use shoal_graph::{ALL_INTERFACES, Edge, Graph};
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{Interfaces, SwIfIndex};
@@ -86,7 +86,7 @@ struct Side {
     /// Ports that were given to the punt node because of [`L4::AllUdp`], so that all of them can be given back.
     all_udp: Cell<bool>,
     registered: RefCell<BTreeSet<L4>>,
-    redirects: RefCell<BTreeMap<Rx, Held>>,
+    redirects: RefCell<BTreeMap<Rx, HeldPathList>>,
     rate: Cell<Option<Rate>>,
 }
 

@@ -18,7 +18,7 @@ use crate::family::Family;
 use crate::hash::Keyed;
 use crate::settings::Shared;
 use crate::sv_table::SvTable;
-use crate::table::{Items, ReleaseReason, Seen, Table};
+use crate::table::{DatagramInfo, Items, ReleaseReason, Table};
 use crate::threads::Owners;
 
 /// Datagrams ended at once, so that no thread is kept long.
@@ -53,7 +53,7 @@ impl Ticket {
 }
 
 /// A table of datagrams, as the runtime and the control plane see it.
-pub trait Held<K>: Sized + Send + 'static {
+pub trait DatagramTable<K>: Sized + Send + 'static {
     /// Whether fragments stay what they are.
     const SHALLOW: bool;
 
@@ -67,7 +67,7 @@ pub trait Held<K>: Sized + Send + 'static {
     fn oldest(&self) -> Option<Time>;
 
     /// Up to `most` of them, the oldest first.
-    fn seen(&self, most: usize) -> Vec<Seen<K>>;
+    fn seen(&self, most: usize) -> Vec<DatagramInfo<K>>;
 
     /// Ends up to `most` of those whose time is over; tells how many.
     fn end_old(&mut self, now: Time, timeout: Duration, most: usize, items: &mut dyn Items<Buffer>) -> usize;
@@ -81,7 +81,7 @@ pub trait Held<K>: Sized + Send + 'static {
 
 macro_rules! held {
     ($table:ident, $shallow:expr) => {
-        impl<K: Copy + Eq + Hash + Send + 'static> Held<K> for $table<K, Buffer> {
+        impl<K: Copy + Eq + Hash + Send + 'static> DatagramTable<K> for $table<K, Buffer> {
             const SHALLOW: bool = $shallow;
 
             fn with(budget: Budget) -> Self {
@@ -97,7 +97,7 @@ macro_rules! held {
                 $table::oldest(self)
             }
 
-            fn seen(&self, most: usize) -> Vec<Seen<K>> {
+            fn seen(&self, most: usize) -> Vec<DatagramInfo<K>> {
                 self.list(most)
             }
 
@@ -157,7 +157,7 @@ pub struct Shard<T> {
     walked: Time,
 }
 
-impl<F: Family, T: Held<F::Key>> State<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> State<F, T> {
     /// Nothing is held.
     pub fn new(settings: Shared, interfaces: IfTable, budget: &Budget) -> Self {
         State {
@@ -210,7 +210,7 @@ impl<F, T> Clone for ToExpired<F, T> {
 
 impl<F, T> Copy for ToExpired<F, T> {}
 
-impl<F: Family, T: Held<F::Key>> NextNodes for ToExpired<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> NextNodes for ToExpired<F, T> {
     const NAMES: &'static [&'static str] =
         if T::SHALLOW { &[F::NODES.sv_expired] } else { &[F::NODES.expired] };
 
@@ -227,7 +227,7 @@ pub enum Error {
     Moved,
 }
 
-impl<F: Family, T: Held<F::Key>> Stateful for State<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> Stateful for State<F, T> {
     const NAME: &'static str = if T::SHALLOW { F::NODES.sv_timer } else { F::NODES.timer };
     type Next = ToExpired<F, T>;
     type Error = Error;
@@ -283,7 +283,7 @@ impl<'a, 'b, F, T> Expiring<'a, 'b, F, T> {
     }
 }
 
-impl<F: Family, T: Held<F::Key>> Items<Buffer> for Expiring<'_, '_, F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> Items<Buffer> for Expiring<'_, '_, F, T> {
     fn same(&mut self, _: &mut Buffer, _: &mut Buffer) -> bool {
         false
     }

@@ -12,7 +12,7 @@ use shoal_infra::{Handle, Pool};
 use crate::budget::Budget;
 use crate::hash::Keyed;
 use crate::l4::L4;
-use crate::table::{Arrival, Items, Limits, ReleaseReason, Seen, WaitFor};
+use crate::table::{Arrival, DatagramInfo, Items, Limits, ReleaseReason, WaitFor};
 
 /// What a table has to ask of the code that gives it fragments.
 pub trait Waiters<T>: Items<T> {
@@ -90,12 +90,12 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
     }
 
     /// Up to `most` datagrams, the oldest first.
-    pub fn list(&self, most: usize) -> Vec<Seen<K>> {
+    pub fn list(&self, most: usize) -> Vec<DatagramInfo<K>> {
         let mut all = Vec::new();
         let mut next = self.oldest;
         while let Some(c) = next.and_then(|h| self.contexts.get(h)).filter(|_| all.len() < most) {
             let Context { key, since, seen, bytes, len, .. } = *c;
-            all.push(Seen { key, since, fragments: seen, bytes, len, given_up: false });
+            all.push(DatagramInfo { key, since, fragments: seen, bytes, len, given_up: false });
             next = c.newer;
         }
         all

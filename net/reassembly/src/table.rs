@@ -56,13 +56,13 @@ pub enum Outcome<K, T> {
     /// It waits for others.
     Held,
     /// With it the datagram is whole: take its fragments with [`Table::pop_last`].
-    Whole(Whole<K, T>),
+    Whole(CompleteDatagram<K, T>),
     /// It was given to [`Items::gone`].
     Refused(ReleaseReason),
 }
 
 /// A datagram all of whose bytes are there.
-pub struct Whole<K, T> {
+pub struct CompleteDatagram<K, T> {
     context: Handle<Context<K, T>>,
     /// Bytes of its payload.
     pub len: u32,
@@ -129,7 +129,7 @@ pub(crate) struct Context<K, T> {
 
 /// A datagram as `show ... details` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<K> {
+pub struct DatagramInfo<K> {
     /// What names it.
     pub key: K,
     /// When its first fragment came.
@@ -216,11 +216,11 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     }
 
     /// Up to `most` datagrams, the oldest first.
-    pub fn list(&self, most: usize) -> Vec<Seen<K>> {
+    pub fn list(&self, most: usize) -> Vec<DatagramInfo<K>> {
         let mut all = Vec::new();
         let mut next = self.oldest;
         while let Some(context) = next.and_then(|h| self.contexts.get(h)).filter(|_| all.len() < most) {
-            all.push(Seen {
+            all.push(DatagramInfo {
                 key: context.key,
                 since: context.since,
                 fragments: context.pieces,
@@ -434,12 +434,12 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             return Outcome::Refused(ReleaseReason::Ecn);
         };
         self.unlink(handle);
-        Outcome::Whole(Whole { context: handle, len: bytes, fragments, ecn })
+        Outcome::Whole(CompleteDatagram { context: handle, len: bytes, fragments, ecn })
     }
 
     /// Takes the last fragment of a whole datagram; `None` when all were taken, which is when it is forgotten. Take
     /// all.
-    pub fn pop_last(&mut self, whole: &Whole<K, T>) -> Option<T> {
+    pub fn pop_last(&mut self, whole: &CompleteDatagram<K, T>) -> Option<T> {
         let taken = self.take_last(whole.context);
         if taken.is_none() {
             self.contexts.remove(whole.context);

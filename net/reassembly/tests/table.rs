@@ -21,9 +21,9 @@ struct Item {
 }
 
 #[derive(Default)]
-struct Gone(Vec<(usize, ReleaseReason, bool)>);
+struct ClientGone(Vec<(usize, ReleaseReason, bool)>);
 
-impl Items<Item> for Gone {
+impl Items<Item> for ClientGone {
     fn same(&mut self, old: &mut Item, new: &mut Item) -> bool {
         old.content == new.content
     }
@@ -42,7 +42,7 @@ fn insert(
     key: u8,
     item: Item,
     limits: Limits,
-    gone: &mut Gone,
+    gone: &mut ClientGone,
 ) -> Option<Vec<Item>> {
     match table.insert(key, item.arrival, item, (limits, Time(0)), gone) {
         Outcome::Whole(whole) => {
@@ -56,7 +56,7 @@ fn insert(
     }
 }
 
-fn add(table: &mut Table<u8, Item>, number: usize, a: Arrival, gone: &mut Gone) -> Option<Vec<Item>> {
+fn add(table: &mut Table<u8, Item>, number: usize, a: Arrival, gone: &mut ClientGone) -> Option<Vec<Item>> {
     insert(table, 1, Item { number, arrival: a, content: 0 }, LIMITS, gone)
 }
 
@@ -121,7 +121,7 @@ proptest! {
     fn a_datagram_is_whole_exactly_when_each_byte_is_there_once(pieces in pieces()) {
         let budget = Budget::new(1000);
         let mut table = Table::new(budget.clone());
-        let (mut oracle, mut gone) = (Oracle::default(), Gone::default());
+        let (mut oracle, mut gone) = (Oracle::default(), ClientGone::default());
         let mut in_table = 0;
         for (number, (start, len, more, content)) in pieces.into_iter().enumerate() {
             let item = Item { number, arrival: arrival(start * 8, (start + len) * 8, more), content };
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn any_order_gives_the_same_datagram(order in Just((0..12usize).collect::<Vec<_>>()).prop_shuffle()) {
         let mut table = Table::new(Budget::new(100));
-        let mut gone = Gone::default();
+        let mut gone = ClientGone::default();
         for (n, at) in order.iter().enumerate() {
             let a = arrival(*at as u32 * 16, *at as u32 * 16 + 16, *at != 11);
             let whole = add(&mut table, *at, a, &mut gone);
@@ -176,7 +176,7 @@ proptest! {
 #[test]
 fn too_many_datagrams_cost_the_oldest() {
     let mut table = Table::new(Budget::new(100));
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     for key in 0..10 {
         let item = Item { number: usize::from(key), arrival: arrival(0, 8, true), content: 0 };
         insert(&mut table, key, item, LIMITS, &mut gone);
@@ -193,7 +193,7 @@ fn too_many_datagrams_cost_the_oldest() {
 fn buffers_that_run_short_cost_the_oldest_but_never_the_datagram_in_hand() {
     let budget = Budget::new(5);
     let mut table = Table::new(budget.clone());
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     let mut put = |key, number: u32, buffers| {
         let a = Arrival { buffers, ..arrival(number * 8, number * 8 + 8, true) };
         let item = Item { number: number as usize, arrival: a, content: 0 };
@@ -218,7 +218,7 @@ fn buffers_that_run_short_cost_the_oldest_but_never_the_datagram_in_hand() {
 #[test]
 fn time_is_counted_from_the_first_fragment_to_come() {
     let mut table = Table::new(Budget::new(100));
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     let second = 1_000_000_000;
     for (key, at, start) in [(1u8, 0, 0), (2, 10, 8), (1, 15, 8)] {
         let a = arrival(start, start + 8, true);
@@ -247,7 +247,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
         (vec![0, 2], Some(0)),
     ] {
         let mut table = Table::new(Budget::new(100));
-        let mut gone = Gone::default();
+        let mut gone = ClientGone::default();
         let last = marks.len() - 1;
         let mut got = None;
         for (n, ecn) in marks.iter().enumerate() {
@@ -271,7 +271,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
 fn datagrams_move_between_tables_with_their_fragments() {
     let budget = Budget::new(100);
     let tables = || Table::<u8, Item>::new(budget.clone());
-    let (mut all, mut gone) = ([tables(), tables()], Gone::default());
+    let (mut all, mut gone) = ([tables(), tables()], ClientGone::default());
     let item = |number, arrival| Item { number, arrival, content: 0 };
     let halves = [arrival(0, 8, true), arrival(16, 24, false), arrival(8, 16, true)];
     // Datagram n began at n, on the thread of its oddness; two fragments of three are there.

@@ -7,7 +7,7 @@ use shoal_nat::{Delta, Kind, Sum};
 use shoal_wire::checksum;
 
 use crate::ICMP6;
-use crate::read::{Ends, Fault, Fragment, Seen, word};
+use crate::read::{Ends, Fault, Fragment, ParsedPacket, word};
 use crate::transport::{Edit, complete_udp, ports, pseudo6};
 
 /// The longest: IPv6, a fragment header, ICMPv6, and both again of the packet it carries.
@@ -62,7 +62,7 @@ pub struct HeaderFields {
 
 impl HeaderFields {
     /// As the packet had it. RFC 7915 wants `hops` to become less by one, which is for a router to do.
-    pub const fn of<A>(seen: &Seen<A>, id: u16) -> Self {
+    pub const fn of<A>(seen: &ParsedPacket<A>, id: u16) -> Self {
         HeaderFields { class: seen.class, hops: seen.hops, sum: Sum::Whole, id }
     }
 }
@@ -80,7 +80,7 @@ const fn protocol4(protocol: u8) -> u8 {
 /// Puts an IPv6 header on, and a fragment header of a fragment (RFC 7915, 4.1).
 pub(crate) fn push6(
     head: &mut Head,
-    seen: &Seen<Ipv4Addr>,
+    seen: &ParsedPacket<Ipv4Addr>,
     to: &Ends<Ipv6Addr>,
     (how, payload): (&HeaderFields, usize),
 ) -> Result<(), Fault> {
@@ -104,7 +104,7 @@ pub(crate) fn push6(
 /// Puts an IPv4 header on (RFC 7915, 5.1).
 pub(crate) fn push4(
     head: &mut Head,
-    seen: &Seen<Ipv6Addr>,
+    seen: &ParsedPacket<Ipv6Addr>,
     to: &Ends<Ipv4Addr>,
     (how, payload): (&HeaderFields, usize),
 ) -> Result<(), Fault> {
@@ -134,7 +134,7 @@ pub(crate) fn push4(
 /// It cannot be translated; `bytes` may be changed.
 pub fn to6(
     bytes: &mut [u8],
-    seen: &Seen<Ipv4Addr>,
+    seen: &ParsedPacket<Ipv4Addr>,
     to: &Ends<Ipv6Addr>,
     how: &HeaderFields,
 ) -> Result<Head, Fault> {
@@ -171,7 +171,7 @@ pub fn to6(
 /// It cannot be translated; `bytes` may be changed.
 pub fn to4(
     bytes: &mut [u8],
-    seen: &Seen<Ipv6Addr>,
+    seen: &ParsedPacket<Ipv6Addr>,
     to: &Ends<Ipv4Addr>,
     how: &HeaderFields,
 ) -> Result<Head, Fault> {

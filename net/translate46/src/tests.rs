@@ -7,8 +7,8 @@ use shoal_wire::checksum::{self, Sum};
 use shoal_wire::protocol::IpProtocol;
 
 use crate::{
-    Ends, Fault, Head, HeaderFields, Kind, Seen, carried4, carried6, error_to4, error_to6, read4, read6, to4,
-    to6,
+    Ends, Fault, Head, HeaderFields, Kind, ParsedPacket, carried4, carried6, error_to4, error_to6, read4,
+    read6, to4, to6,
 };
 
 const A4: Ends<Ipv4Addr> =
@@ -297,7 +297,7 @@ proptest! {
         verify6(&there);
         let again = translated4(there).unwrap();
         verify4(&again);
-        let seen: Seen<Ipv4Addr> = read4(&again).unwrap();
+        let seen: ParsedPacket<Ipv4Addr> = read4(&again).unwrap();
         prop_assert_eq!(seen.ends, ends);
     }
 }

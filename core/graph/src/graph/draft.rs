@@ -72,7 +72,7 @@ impl Edges {
 }
 
 /// A node.
-pub(super) struct Draft {
+pub(super) struct NodeDraft {
     pub(super) name: Arc<str>,
     pub(super) kind: NodeKind,
     pub(super) logic: Arc<dyn Dispatch>,
@@ -94,7 +94,7 @@ pub(super) struct Draft {
     pub(super) changed: bool,
 }
 
-impl Draft {
+impl NodeDraft {
     /// The node as threads see it, with these edges.
     pub(super) fn entry(&self, index: NodeIndex, edges: &EdgeTable) -> Arc<NodeEntry> {
         Arc::new(NodeEntry {

@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
-use super::draft::{Draft, Edges};
+use super::draft::{Edges, NodeDraft};
 use super::{Graph, GraphError};
 use crate::NodeKind;
 use crate::dispatch::PacketRunner;
@@ -11,7 +11,7 @@ use crate::node::{Edge, NextNodes, NodeIndex, PacketNode};
 use crate::topology::Change;
 
 /// The edges a node has: its own, or those it shares.
-pub(super) fn edges<'a>(nodes: &'a [Draft], draft: &'a Draft) -> &'a Edges {
+pub(super) fn edges<'a>(nodes: &'a [NodeDraft], draft: &'a NodeDraft) -> &'a Edges {
     let shared = draft.edges_of.and_then(|of| nodes.get(of.at()));
     &shared.unwrap_or(draft).edges
 }

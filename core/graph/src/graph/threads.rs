@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use shoal_infra::spsc;
 
-use super::ask::{Asked, Late, Patience};
+use super::ask::{Asked, LatePolicy, WaitLimit};
 use super::{Graph, GraphError};
 use crate::MAX_THREADS;
 use crate::handoff::RING_FRAMES;
@@ -178,7 +178,7 @@ impl Graph {
                 let observer = make(number);
                 lane.monitor.observe(|all| all.add(id, observer));
             }
-            let _ended = Ended(Arc::clone(&face));
+            let _ended = ThreadEndGuard(Arc::clone(&face));
             Worker::new(lane, topology, face, clock).run();
         };
         let join = std::thread::Builder::new().name(name).spawn(body)?;
@@ -227,7 +227,7 @@ impl Graph {
         let asked = Asked::post(shared, job);
         if shared.stuck_for().is_none() {
             // What is late comes later.
-            let _ = asked.wait(Late::Do);
+            let _ = asked.wait(LatePolicy::Do);
         }
     }
 
@@ -280,7 +280,7 @@ impl Graph {
         let stage = Stage::Unlinking(self.give_all(move |w| w.disconnect(thread)));
         let mut leaving = RetiringWorker { running, stage };
         let mut looks = 0;
-        let mut patience: Vec<Patience> = Vec::new();
+        let mut patience: Vec<WaitLimit> = Vec::new();
         while !self.advance(&mut leaving)? {
             std::thread::sleep(LOOK);
             looks += 1;
@@ -291,10 +291,10 @@ impl Graph {
             patience.retain(|p| late.iter().any(|s| p.is_for(s)));
             for shared in &late {
                 if !patience.iter().any(|p| p.is_for(shared)) {
-                    patience.push(Patience::new(shared));
+                    patience.push(WaitLimit::new(shared));
                 }
             }
-            if patience.iter_mut().any(Patience::is_over) {
+            if patience.iter_mut().any(WaitLimit::is_over) {
                 tracing::warn!("worker {} ends as soon as a thread moves that does not", thread - 1);
                 self.threads.borrow_mut().leaving.push(leaving);
                 return Ok(());
@@ -420,7 +420,7 @@ impl Graph {
         if shared.stuck_for().is_some() {
             return Ok(None);
         }
-        Ok(asked.wait(Late::Do).ok().flatten())
+        Ok(asked.wait(LatePolicy::Do).ok().flatten())
     }
 
     /// Moves a receive queue to another thread. What its device holds waits for it there.
@@ -456,7 +456,7 @@ impl Graph {
         let is_there = if from.index == 0 {
             hand_over(&mut self.main.borrow_mut())
         } else {
-            Asked::post(from, hand_over).wait(Late::Withdraw)?
+            Asked::post(from, hand_over).wait(LatePolicy::Withdraw)?
         };
         if !is_there {
             return Err(GraphError::NoQueue(info.id.0));
@@ -562,9 +562,9 @@ fn adoption(info: &QueueInfo, queue: Box<dyn RxQueue>) -> impl FnOnce(&mut Worke
 }
 
 /// Says that a thread has ended, even when a node panics.
-struct Ended(Arc<ThreadShared>);
+struct ThreadEndGuard(Arc<ThreadShared>);
 
-impl Drop for Ended {
+impl Drop for ThreadEndGuard {
     fn drop(&mut self) {
         self.0.ended.store(true, Ordering::Release);
     }

@@ -40,21 +40,21 @@ where
 pub type Directions<A, B> = (Arc<WithState<A>>, Arc<WithState<B>>);
 
 /// The thread's state of a feature, within reach of a look-up.
-pub struct Lent<'g, F: Stateful> {
+pub struct BorrowedTable<'g, F: Stateful> {
     states: &'g RefCell<States>,
     key: &'g StateKey<F>,
     thread: usize,
 }
 
-impl<F: Stateful> Clone for Lent<'_, F> {
+impl<F: Stateful> Clone for BorrowedTable<'_, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<F: Stateful> Copy for Lent<'_, F> {}
+impl<F: Stateful> Copy for BorrowedTable<'_, F> {}
 
-impl<F: Stateful> Lent<'_, F> {
+impl<F: Stateful> BorrowedTable<'_, F> {
     #[inline(always)]
     fn look<R>(&self, look: impl FnOnce(&mut F::State) -> R) -> R {
         match self.states.try_borrow_mut() {
@@ -74,10 +74,10 @@ pub enum Side<A, B> {
 }
 
 /// What both look-ups need to know of an interface: of the stage, the state and the forwarding table packets come by.
-type OfBoth<'g, F, L> = (Option<(Lent<'g, F>, u32)>, <L as StagedLookup>::Facts<'g>);
+type OfBoth<'g, F, L> = (Option<(BorrowedTable<'g, F>, u32)>, <L as StagedLookup>::Facts<'g>);
 
 /// The look-ups of a stage and of the rest.
-pub struct Both<A, L>(PhantomData<fn(A, L)>);
+pub struct StageLookups<A, L>(PhantomData<fn(A, L)>);
 
 /// The rest's look-ups of a block, side by side as the rest wants them.
 #[inline(always)]
@@ -90,7 +90,7 @@ fn of_rest<S, R: Copy + Default, T>(all: &mut [(S, R)], run: impl FnOnce(&mut [R
     done
 }
 
-impl<A: FlowOptional, L: StagedLookup> StagedLookup for Both<A, L> {
+impl<A: FlowOptional, L: StagedLookup> StagedLookup for StageLookups<A, L> {
     type Facts<'g> = OfBoth<'g, A::Feature, L>;
     type Query = (A::Query, L::Query);
     type InFlight = L::InFlight;
@@ -144,9 +144,12 @@ where
     B: FlowOptional<Feature = A::Feature, Query = A::Query>,
     Rest: Link,
 {
-    type Facts<'g> =
-        (Option<Side<A::Facts<'g>, B::Facts<'g>>>, Option<(Lent<'g, A::Feature>, u32)>, Rest::Facts<'g>);
-    type Lookup = Both<A, Rest::Lookup>;
+    type Facts<'g> = (
+        Option<Side<A::Facts<'g>, B::Facts<'g>>>,
+        Option<(BorrowedTable<'g, A::Feature>, u32)>,
+        Rest::Facts<'g>,
+    );
+    type Lookup = StageLookups<A, Rest::Lookup>;
     type Found<'g> = Rest::Found<'g>;
     const NODES: usize = 2 + Rest::NODES;
     const PULLS: usize = Rest::PULLS;
@@ -167,7 +170,7 @@ where
             // Packets meet the one and then the other: nothing that one stage does.
             (Some(_), Some(_)) => return None,
         };
-        let lent = Lent { states: walk.common.states, key: key.0, thread: walk.common.thread };
+        let lent = BorrowedTable { states: walk.common.states, key: key.0, thread: walk.common.thread };
         Some((Some(side), Some((lent, key.1)), rest))
     }
 

@@ -17,7 +17,7 @@ use super::Error;
 use super::place::{Next, Place, is_ip6, names, place};
 use super::trace::{LookupOutcome, Trace};
 use crate::config::Config;
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::packet::{destination, has_session, is_expiring, rewrite, tuple};
 use crate::session_direction::{Marks, SessionDirection};
 use crate::sessions::{Query, Sessions, key, table_of, tick};
@@ -191,7 +191,7 @@ impl<const NODE: usize> Translate<NODE> {
 
 impl<const NODE: usize> StatefulStagedNode for Translate<NODE> {
     const NAME: &'static str = names(NODE).0;
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next<NODE>;
     type Trace = Trace;
     type Key = Query;

@@ -10,7 +10,7 @@ use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
 use crate::config::Config;
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Direction, Flow, Sessions};
 use crate::shared::Shared;
 
@@ -89,7 +89,7 @@ impl Counts for In2out {
 
 impl StatefulNode for In2out {
     const NAME: &'static str = "det44-in2out";
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

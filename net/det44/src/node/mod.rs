@@ -13,7 +13,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::Edge;
 use shoal_nat::icmp::{Fault, Quoted};
-use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 
 use crate::sessions::{Direction, Flow, Refusal};
 use crate::shared::Shared;
@@ -111,7 +111,7 @@ pub struct Trace {
 
 /// A packet that a session is looked for.
 pub(crate) struct Asked {
-    seen: Seen,
+    seen: ParsedPacket,
     /// Of an ICMP error: the packet it is about.
     quoted: Option<Quoted>,
     /// As a packet of the session in this direction has it.
@@ -122,7 +122,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Reads a packet.
     pub(crate) fn read(shared: &Shared, pkt: &Packet<'_>) -> Result<Asked, Error> {
-        let mut seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
+        let mut seen = ParsedPacket::read(pkt.data()).ok_or(Error::Malformed)?;
         if seen.fragment && !seen.first {
             let words = shared.words.get(pkt);
             if words.is_non_first_fragment == 0 || words.protocol != seen.protocol {
@@ -130,7 +130,8 @@ impl Asked {
             }
             (seen.tuple.sport, seen.tuple.dport) = (words.src_port, words.dst_port);
         }
-        let asked = |seen: Seen| Asked { seen, quoted: None, tuple: seen.tuple, protocol: seen.protocol };
+        let asked =
+            |seen: ParsedPacket| Asked { seen, quoted: None, tuple: seen.tuple, protocol: seen.protocol };
         match seen.kind {
             Kind::Tcp | Kind::Udp | Kind::Query => Ok(asked(seen)),
             Kind::Error => {

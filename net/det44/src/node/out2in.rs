@@ -9,7 +9,7 @@ use shoal_ip4::IcmpError;
 use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Direction, Sessions};
 use crate::shared::Shared;
 
@@ -71,7 +71,7 @@ impl<const HAIRPIN: bool> Counts for Out2in<HAIRPIN> {
 
 impl<const HAIRPIN: bool> StatefulNode for Out2in<HAIRPIN> {
     const NAME: &'static str = if HAIRPIN { "det44-hairpinning" } else { "det44-out2in" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

@@ -9,13 +9,13 @@ use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::icmp::Quoted;
-use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 use shoal_wire::Ip4Header;
 
 use super::ce::{encapsulate, ready};
 use super::{Error, Trace};
 use crate::config::Config;
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Inside, Outside, Sessions};
 use crate::shared::Shared;
 
@@ -40,14 +40,14 @@ pub struct Out2in {
 
 /// What a packet is for.
 struct Destination {
-    seen: Seen,
+    seen: ParsedPacket,
     /// Of an ICMP error: the packet it is about.
     quoted: Option<Quoted>,
     outside: Outside,
 }
 
 fn find(pkt: &Packet<'_>) -> Result<Destination, Error> {
-    let seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
+    let seen = ParsedPacket::read(pkt.data()).ok_or(Error::Malformed)?;
     if seen.fragment && !seen.first {
         return Err(Error::Fragments);
     }
@@ -134,7 +134,7 @@ impl Out2in {
 
 impl StatefulFrameNode for Out2in {
     const NAME: &'static str = "dslite-out2in";
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = Error;
 

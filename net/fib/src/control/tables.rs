@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_adj::{Family, Usage};
-use shoal_infra::budget::{self, Left};
+use shoal_infra::budget::{self, Remaining};
 use shoal_infra::{Mtrie4, Mtrie6};
 use shoal_wire::IpPrefix;
 
@@ -74,7 +74,7 @@ pub struct Capacity {
     /// Bytes that tables of all kinds have taken.
     pub memory: u64,
     /// Bytes that they may still take, and what limits that.
-    pub left: Left,
+    pub left: Remaining,
 }
 
 /// What every table has: the default route that says there is none, and the ranges that are never forwarded to:

@@ -9,7 +9,7 @@ use shoal_graph::{Cx, PacketNode};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::mld::{HOP_LIMIT, MldQuery};
 
-use super::receive::{Headers, ReceiveContext, ReportThrottle, Wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle};
 use crate::fact::Fact;
 
 /// Where a packet goes next.
@@ -38,10 +38,10 @@ pub enum Error {
     Congested,
 }
 
-impl From<Wrong> for Error {
-    fn from(wrong: Wrong) -> Self {
+impl From<Rejection> for Error {
+    fn from(wrong: Rejection) -> Self {
         match wrong {
-            Wrong::NotEthernet | Wrong::NotEnabled => Error::NotEnabled,
+            Rejection::NotEthernet | Rejection::NotEnabled => Error::NotEnabled,
             _ => Error::TooShort,
         }
     }
@@ -75,7 +75,7 @@ impl PacketNode for ListenerQuery {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let from = headers.ip.src();
         // RFC 3810 6.2. The router alert is for routers on the way, and there is none: it is not asked for here.
         if headers.ip.hop_limit() != HOP_LIMIT || !is_link_local(from) {

@@ -32,7 +32,7 @@ pub(crate) struct ReceiveContext {
 
 /// Why a message is not believed. Its counters are each node's own, under the same names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum Rejection {
     TooShort,
     NotEthernet,
     NotEnabled,
@@ -70,9 +70,9 @@ impl Headers {
 
 /// Whether a link-layer address is one station's. It need not be the frame's source: bonds and virtual routers speak
 /// with one address and receive with another, and RFC 4861 asks for nothing else.
-pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Wrong> {
+pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Rejection> {
     match option {
-        Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Wrong::OptionIsGroup),
+        Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Rejection::OptionIsGroup),
         _ => Ok(()),
     }
 }
@@ -83,12 +83,12 @@ impl ReceiveContext {
         &'g self,
         rx: SwIfIndex,
         guard: Guard<'g>,
-    ) -> Result<(&'g Link, MacAddress), Wrong> {
+    ) -> Result<(&'g Link, MacAddress), Rejection> {
         let data = self.interfaces.get(rx, guard);
         if !data.flags().has(IfFlags::ETHERNET) {
-            return Err(Wrong::NotEthernet);
+            return Err(Rejection::NotEthernet);
         }
-        Ok((self.links.get(rx, guard).ok_or(Wrong::NotEnabled)?, data.mac()))
+        Ok((self.links.get(rx, guard).ok_or(Rejection::NotEnabled)?, data.mac()))
     }
 }
 
@@ -145,24 +145,24 @@ impl Hasher for Fold {
 /// Gives a node's errors the counters for what every message may do wrong.
 macro_rules! wrong {
     ($error:ident) => {
-        impl From<$crate::node::receive::Wrong> for $error {
-            fn from(wrong: $crate::node::receive::Wrong) -> Self {
+        impl From<$crate::node::receive::Rejection> for $error {
+            fn from(wrong: $crate::node::receive::Rejection) -> Self {
                 use shoal_wire::nd::NdInvalid;
-                use $crate::node::receive::Wrong;
+                use $crate::node::receive::Rejection;
                 match wrong {
-                    Wrong::TooShort | Wrong::Rule(NdInvalid::Length) => $error::TooShort,
-                    Wrong::NotEthernet => $error::NotEthernet,
-                    Wrong::NotEnabled => $error::NotEnabled,
-                    Wrong::Rule(NdInvalid::HopLimit) => $error::HopLimit,
-                    Wrong::Rule(NdInvalid::Options) | Wrong::OptionIsGroup => $error::Options,
-                    Wrong::Rule(_) => $error::Invalid,
+                    Rejection::TooShort | Rejection::Rule(NdInvalid::Length) => $error::TooShort,
+                    Rejection::NotEthernet => $error::NotEthernet,
+                    Rejection::NotEnabled => $error::NotEnabled,
+                    Rejection::Rule(NdInvalid::HopLimit) => $error::HopLimit,
+                    Rejection::Rule(NdInvalid::Options) | Rejection::OptionIsGroup => $error::Options,
+                    Rejection::Rule(_) => $error::Invalid,
                 }
             }
         }
 
         impl From<shoal_wire::nd::NdInvalid> for $error {
             fn from(rule: shoal_wire::nd::NdInvalid) -> Self {
-                $crate::node::receive::Wrong::Rule(rule).into()
+                $crate::node::receive::Rejection::Rule(rule).into()
             }
         }
     };

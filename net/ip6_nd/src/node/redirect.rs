@@ -63,7 +63,7 @@ pub(crate) struct Ip6Redirect {
 }
 
 /// What a sender is told.
-struct Better {
+struct BetterHop {
     us: Ipv6Addr,
     sender: Ipv6Addr,
     destination: Ipv6Addr,
@@ -73,7 +73,7 @@ struct Better {
 
 impl Ip6Redirect {
     /// The message to send, when the sender is a neighbour on the link where the next hop is.
-    fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<Better, Error>> {
+    fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<BetterHop, Error>> {
         let ip = pkt.header::<Ip6Header>()?;
         let (sender, destination) = (ip.src(), ip.dst());
         // A link that a program feeds has no listener.
@@ -98,11 +98,11 @@ impl Ip6Redirect {
             return Some(Err(Error::NoLinkLocal));
         }
         let us = link.link_local()?;
-        Some(Ok(Better { us, sender, destination, target, mac }))
+        Some(Ok(BetterHop { us, sender, destination, target, mac }))
     }
 
-    fn message(&self, pkt: &Packet<'_>, better: &Better, cx: &mut FrameCx<'_>) -> Option<Buffer> {
-        let Better { us, sender, destination, target, mac } = *better;
+    fn message(&self, pkt: &Packet<'_>, better: &BetterHop, cx: &mut FrameCx<'_>) -> Option<Buffer> {
+        let BetterHop { us, sender, destination, target, mac } = *better;
         let mut quote = [0; Ip6Header::MIN_MTU];
         let quoted = pkt.copy_to(&mut quote);
         let mut out = [0; Ip6Header::MIN_MTU];
@@ -130,7 +130,7 @@ impl Ip6Redirect {
             Some(Err(why)) => return cx.count(why, 1),
             None => return,
         };
-        let Better { destination, target, .. } = better;
+        let BetterHop { destination, target, .. } = better;
         cx.trace(pkt, || Trace { destination, target });
         // RFC 4861 8.2: limited, together with errors.
         if !self.allowance.take(cx.now()) {

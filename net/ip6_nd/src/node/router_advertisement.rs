@@ -9,7 +9,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::nd_options::NdOption;
 
-use super::receive::{Headers, ReceiveContext, ReportThrottle, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::{AdvertisedLink, Fact, MOST_PREFIXES};
 
@@ -80,7 +80,7 @@ impl PacketNode for RouterAdvertisement {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::RouterAdvertisement, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let (ra, options) = shoal_wire::nd::RouterAdvertisement::check(&headers.ip, headers.message(pkt))?;
         let mac = options.source_link_layer();
         let mtu = options

@@ -7,7 +7,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 
-use super::receive::{Headers, ReceiveContext, ReportThrottle, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::Fact;
 
@@ -76,7 +76,7 @@ impl PacketNode for RouterSolicitation {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::RouterSolicitation, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from });
         let (_, options) = shoal_wire::nd::RouterSolicitation::check(&headers.ip, headers.message(pkt))?;

@@ -10,7 +10,7 @@ use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
 use shoal_wire::nd::{NaFlags, NeighborSolicitation};
 
-use super::receive::{Headers, ReceiveContext, ReportThrottle, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::AddressState;
 use crate::counters::Kind;
 use crate::fact::Fact;
@@ -150,7 +150,7 @@ impl PacketNode for Solicitation {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::NeighbourSolicitation, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let (message, options) = NeighborSolicitation::check(&headers.ip, headers.message(pkt))?;
         let asked = Question { target: message.target(), mac: options.source_link_layer() };
         let from = headers.ip.src();

@@ -9,7 +9,7 @@ use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip4::IcmpError;
 use shoal_translate46::{
-    Ends, HeaderFields, Kind, LEAST_MTU, Seen, Sum, carried4, error_to6, to6, too_long4,
+    Ends, HeaderFields, Kind, LEAST_MTU, ParsedPacket, Sum, carried4, error_to6, to6, too_long4,
 };
 
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
@@ -38,7 +38,7 @@ pub struct Ip4MapT {
     pub(crate) shared: Arc<Shared>,
 }
 
-fn ends(seen: &Seen<Ipv4Addr>, src: Ipv6Addr, dst: Ipv6Addr) -> Ends<Ipv6Addr> {
+fn ends(seen: &ParsedPacket<Ipv4Addr>, src: Ipv6Addr, dst: Ipv6Addr) -> Ends<Ipv6Addr> {
     Ends { src, dst, sport: seen.ends.sport, dport: seen.ends.dport }
 }
 
@@ -46,7 +46,7 @@ impl Ip4MapT {
     fn translate(
         pkt: &mut Packet<'_>,
         (config, domain): (&Config, &Domain),
-        seen: &Seen<Ipv4Addr>,
+        seen: &ParsedPacket<Ipv4Addr>,
         customer: Ipv6Addr,
     ) -> Result<(), Error> {
         let settings = &config.settings;

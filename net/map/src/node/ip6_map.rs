@@ -8,7 +8,7 @@ use shoal_buffer::Packet;
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip6::IcmpError;
-use shoal_translate46::{Kind, Seen, carried4, read4};
+use shoal_translate46::{Kind, ParsedPacket, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
 use super::ip4_map::{ICMP_HEADER, TUNNEL_ICMP};
@@ -37,7 +37,7 @@ pub struct Ip6Map {
 }
 
 /// The customer's port in a packet to the Internet.
-fn customers_port(seen: &Seen<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
+fn customers_port(seen: &ParsedPacket<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => Ok(seen.ends.sport),
         // The customer was to receive the packet that its error is about.

@@ -79,7 +79,7 @@ impl Mfib {
 
     fn said_by(&self, family: Family, table: FibIndex, source: Source) -> BTreeSet<Prefix> {
         let state = self.state(family).borrow();
-        let mine = |((t, prefix), held): (&Place, &super::Held)| {
+        let mine = |((t, prefix), held): (&Place, &super::EntryState)| {
             (*t == table.0 && held.said.contains_key(&source)).then_some(*prefix)
         };
         state.entries.iter().filter_map(mine).collect()
@@ -112,7 +112,7 @@ impl Mfib {
     /// The packets that were signalled since the last call: one of each entry and interface at most.
     pub fn take_signals(&self, family: Family) -> Vec<Signal> {
         let (state, data) = (self.state(family).borrow(), self.table(family));
-        let of = |((table, prefix), held): (&Place, &super::Held)| {
+        let of = |((table, prefix), held): (&Place, &super::EntryState)| {
             let now = data.entry_now(held.id);
             let mine = now.itfs.iter().filter(|itf| itf.signalled.swap(false, Ordering::Relaxed));
             let table = FibIndex(if *table == EVERY_TABLE { 0 } else { *table });

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use shoal_adj::Family;
 use shoal_fib::FibIndex;
 
-use super::{Change, Held, Member, Mfib, Place, Prefix, Source};
+use super::{Change, EntryState, Member, Mfib, Place, Prefix, Source};
 use crate::flags::{EntryFlags, ItfFlags};
 
 impl Prefix {
@@ -21,7 +21,7 @@ impl Mfib {
     pub fn said(&self, family: Family, table: FibIndex) -> Vec<(Prefix, Change)> {
         let state = self.state(family).borrow();
         let of = state.entries.iter().filter(|((t, _), _)| *t == table.0);
-        let said = |((_, prefix), held): (&Place, &Held)| {
+        let said = |((_, prefix), held): (&Place, &EntryState)| {
             let (mut flags, mut members) = (EntryFlags::default(), BTreeMap::<Member, ItfFlags>::new());
             for said in [Source::Api, Source::Cli].into_iter().filter_map(|source| held.said.get(&source)) {
                 flags = flags.with(said.flags);

@@ -7,9 +7,9 @@ use shoal_nat44::export::Translation;
 use shoal_syslog::{Facility, Message, Severity};
 
 use super::{Nat44, NatError};
+use crate::session_direction::Marks;
 use crate::sessions::{Event, Session};
 use crate::shared::ThreadEvent;
-use crate::way::Marks;
 
 impl Nat44 {
     /// Tells what threads say.

@@ -1,17 +1,17 @@
 //! The control plane: on or off, and what all its parts share.
 
 mod interfaces;
-mod keeping;
 mod log;
 mod mappings;
 mod pool;
+mod session_stores;
 mod sessions;
 mod settings;
 
 pub use interfaces::{Side, Sides};
-pub use keeping::Keeping;
 pub use mappings::{Balanced, Spec};
 pub use pool::{Address, OfInterface, Purpose};
+pub use session_stores::SessionStores;
 pub use sessions::{Slice, User};
 pub use settings::Enable;
 pub use shoal_nat44::NatError;
@@ -77,7 +77,7 @@ pub struct Nat44 {
     fib: Rc<Fib>,
     translated: Translated,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     held: HeldTables,
     state: RefCell<State>,
     syslog: Rc<Syslog>,
@@ -88,7 +88,11 @@ pub struct Nat44 {
 }
 
 /// Adds the nodes.
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+fn add_nodes(
+    graph: &Graph,
+    shared: &Arc<Shared>,
+    keeping: &StateKey<SessionStores>,
+) -> Result<(), InitError> {
     let s = || Arc::clone(shared);
     let nodes = [
         ("nat44-in2out-worker-handoff", graph.add_stateful_staged(Fast::<IN2OUT> { shared: s() }, keeping)?),
@@ -132,7 +136,7 @@ impl Nat44 {
             NewsChannel::new(syslog.gate(), tell),
         )?;
         let shared = Arc::new(shared);
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         control.put(Nat44Stages {
             in2out: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),

@@ -8,8 +8,8 @@ use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
+use crate::session_direction::Marks;
 use crate::sessions::{Record, Sessions, key, tick};
-use crate::way::Marks;
 use shoal_nat44::mapping::Mapping;
 
 /// Places of a worker's table looked at in one go.

@@ -16,14 +16,14 @@ use shoal_nat::icmp::Quoted;
 pub use super::next::{BOTH, IN2OUT, Next, OUT2IN, OUTPUT};
 use super::trace::{FastTrace, Key, LookupOutcome};
 use crate::config::{Config, ticks_of};
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::decide::is_from_outside;
 use crate::error::In2outError;
-use crate::owner::Way as Direction;
+use crate::owner::Direction;
 use crate::packet::{SYN, Ticket, clamp, front, is_expiring, key_of, look_up_in, rewrite, seen, table};
+use crate::session_direction::Marks;
 use crate::sessions::{Query, Sessions, key, tick};
 use crate::shared::Shared;
-use crate::way::Marks;
 
 /// The code of all four nodes.
 pub struct Fast<const WAY: u8> {
@@ -139,7 +139,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         BOTH => "nat44-ed-classify",
         _ => "nat44-ed-in2out-output",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = FastTrace;
     type Key = Query;

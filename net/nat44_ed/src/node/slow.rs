@@ -7,21 +7,21 @@ use shoal_buffer::{Buffer, Frame, SwIfIndex};
 use shoal_derive::NextNodes;
 use shoal_graph::{ErrorCounters, FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
-use shoal_nat::{Kind, Seen};
+use shoal_nat::{Kind, ParsedPacket};
 use shoal_nat44::counters::PathCounters;
 use shoal_nat44::session_events::Exhausted;
 
 use super::fast::{OUT2IN, OUTPUT};
 use super::trace::SlowTrace;
 use crate::config::Config;
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::decide::{Asked, DropReason, Verdict};
 use crate::error::{In2outError, Out2inError};
 use crate::packet::{Ticket, clamp, front, key_of, look_up_in, rewrite, seen, table};
+use crate::session_direction::Marks;
 use crate::sessions::{Sessions, tick, tuple_of};
 use crate::shared::Shared;
 use crate::show::Flow;
-use crate::way::Marks;
 
 /// Where a packet may go that has come as far as it may.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
     fn judge(
         &self,
         buffer: &mut Buffer,
-        (seen, front): (Seen, usize),
+        (seen, front): (ParsedPacket, usize),
         sessions: &mut Sessions,
         config: &Config,
         cx: &mut FrameCx<'_>,
@@ -230,7 +230,7 @@ impl<const WAY: u8, E: Reasons + 'static> StatefulFrameNode for Slow<WAY, E> {
         OUTPUT => "nat44-ed-in2out-output-slowpath",
         _ => "nat44-ed-in2out-slowpath",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = E;
 

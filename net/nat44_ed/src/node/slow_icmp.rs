@@ -7,8 +7,8 @@ use shoal_nat::icmp::{Fault, Quoted};
 use super::fast::{OUT2IN, OUTPUT};
 use crate::decide::{Asked, DropReason};
 use crate::packet::look_up_in;
+use crate::session_direction::Marks;
 use crate::sessions::{Sessions, key};
-use crate::way::Marks;
 
 fn why(fault: Fault) -> DropReason {
     match fault {

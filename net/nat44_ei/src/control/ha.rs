@@ -78,7 +78,7 @@ impl Failover {
 }
 
 /// A datagram that was not acknowledged yet.
-struct Unanswered {
+struct UnackedDatagram {
     bytes: Vec<u8>,
     changes: u32,
     sent: Time,
@@ -100,7 +100,7 @@ struct Ha {
     sequence: u32,
     /// Changes of each thread's sessions that wait for others.
     waiting: BTreeMap<usize, Vec<Change>>,
-    unanswered: BTreeMap<u32, Unanswered>,
+    unanswered: BTreeMap<u32, UnackedDatagram>,
     /// When what waits is sent.
     flush_at: Option<Time>,
     /// When datagrams that were not acknowledged are looked at.
@@ -334,7 +334,7 @@ impl Nat44Ei {
         }
         let sent = self.graph.clock().now();
         let unanswered =
-            Unanswered { bytes: bytes.clone(), changes: count.into(), sent, tries: 0, of_resync };
+            UnackedDatagram { bytes: bytes.clone(), changes: count.into(), sent, tries: 0, of_resync };
         state.unanswered.insert(sequence, unanswered);
         let is_first = state.check_at.is_none();
         if is_first {

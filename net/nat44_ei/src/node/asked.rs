@@ -4,7 +4,7 @@ use shoal_graph::clock::Time;
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_nat::tuple::UDP;
-use shoal_nat::{Kind, Seen, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Tuple};
 use shoal_nat44::mapping::Mapping;
 
 use crate::config::Config;
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
     /// Where its IP header is.
     pub front: usize,
     /// What it is.
-    pub seen: Seen,
+    pub seen: ParsedPacket,
 }
 
 /// A host to which a packet from outside goes, and its table.

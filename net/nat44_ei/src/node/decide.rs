@@ -10,8 +10,8 @@ use super::asked::{Asked, Disposition, local_of};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::ports::Ports;
+use crate::session_direction::{Marks, replace};
 use crate::sessions::{Session, Sessions, TICKS, inside_key, outside_key, tick};
-use crate::way::{Marks, replace};
 
 impl Asked<'_> {
     /// The session of a host's packet, made if need be; `None`: the packet stays as it is.

@@ -9,8 +9,8 @@ use shoal_nat44::packet::look_up_in;
 
 use super::asked::{Asked, Disposition};
 use crate::error::Error;
+use crate::session_direction::replace;
 use crate::sessions::Sessions;
-use crate::way::replace;
 
 impl Asked<'_> {
     fn quoted(&self, pkt: &Packet<'_>) -> Result<Quoted, Error> {

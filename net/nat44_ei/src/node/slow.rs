@@ -8,7 +8,7 @@ use shoal_buffer::{Buffer, Frame, Packet, SwIfIndex};
 use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
-use shoal_nat::{Kind, Seen};
+use shoal_nat::{Kind, ParsedPacket};
 use shoal_nat44::packet::{Ticket, front, is_expiring, seen, table};
 use shoal_nat44::session_events::Exhausted;
 
@@ -17,7 +17,7 @@ use super::asked::{Asked, Disposition};
 use super::next::{HAIRPIN, OUT2IN, OUTPUT};
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
@@ -88,7 +88,7 @@ impl<const WAY: u8> Slow<WAY> {
     fn judge(
         &self,
         buffer: &mut Buffer,
-        (seen, front): (Seen, usize),
+        (seen, front): (ParsedPacket, usize),
         sessions: &mut Sessions,
         config: &Config,
         cx: &mut FrameCx<'_>,
@@ -161,7 +161,7 @@ impl<const WAY: u8> StatefulFrameNode for Slow<WAY> {
         HAIRPIN => "nat44-ei-hairpinning",
         _ => "nat44-ei-in2out-slowpath",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = Error;
 

@@ -6,8 +6,8 @@ use shoal_nat44::packet::look_up_in;
 
 use super::asked::{Asked, Disposition};
 use crate::error::Error;
+use crate::session_direction::replace;
 use crate::sessions::Sessions;
-use crate::way::replace;
 
 impl Asked<'_> {
     /// By the mapping of a packet's port or address; of a protocol without ports, by that of an address, since nothing else tells

@@ -12,13 +12,13 @@ use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::Kind;
 use shoal_translate46::{
-    Ends, Head, HeaderFields, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4,
+    Ends, Head, HeaderFields, LEAST_MTU, ParsedPacket, carried4, error_to6, read4, to6, too_long4,
 };
 use shoal_wire::Ip4Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Record, Remote, Sessions};
 use crate::shared::Shared;
 use crate::tcp::State;
@@ -76,7 +76,7 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
 
     /// What the new header says, and whether the packet is this router's own from now on. RFC 7915, 4: what IPv4 allows to fragment
     /// this router fragments, as its own, of which no other node takes a hop off.
-    fn how(pkt: &Packet<'_>, seen: &Seen<Ipv4Addr>) -> (HeaderFields, bool) {
+    fn how(pkt: &Packet<'_>, seen: &ParsedPacket<Ipv4Addr>) -> (HeaderFields, bool) {
         let (how, as_own) = (how(pkt, seen), !seen.dont_fragment);
         let hops = if as_own { seen.hops.saturating_sub(1) } else { seen.hops };
         (HeaderFields { hops, ..how }, as_own)
@@ -110,7 +110,7 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
     #[cold]
     fn error(
         &self,
-        seen: &Seen<Ipv4Addr>,
+        seen: &ParsedPacket<Ipv4Addr>,
         (config, own): (&Config, bool),
         (sessions, pkt): (&Sessions, &mut Packet<'_>),
         cx: &Cx<'_, Self>,
@@ -202,7 +202,7 @@ impl<const HAIRPIN: bool> Counts for Out2in<HAIRPIN> {
 
 impl<const HAIRPIN: bool> StatefulNode for Out2in<HAIRPIN> {
     const NAME: &'static str = if HAIRPIN { "nat64-hairpinning" } else { "nat64-out2in" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

@@ -11,7 +11,7 @@ use shoal_wire::MacAddress;
 use super::{Neighbours, State};
 use crate::message::{NotSent, Waiting};
 use crate::table::Key;
-use crate::{Address, Protocol, Question, Silent};
+use crate::{Address, Protocol, Question, SilentPolicy};
 
 /// How often a neighbour is asked before it is given up (RFC 4861 MAX_UNICAST_SOLICIT; VPP's figure too).
 const TRIES: u32 = 3;
@@ -234,7 +234,7 @@ impl<P: Protocol> Neighbours<P> {
     /// No answer came: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
     /// and only routes with other ways avoid it.
     fn silent(&self, key: Key<P::Addr>) {
-        let keeps = P::TIMING.is_some_and(|t| t.silent == Silent::Stays) && self.limits().age.is_zero();
+        let keeps = P::TIMING.is_some_and(|t| t.silent == SilentPolicy::Stays) && self.limits().age.is_zero();
         let known = self.table.borrow().get(key).is_some();
         let avoided = if known && keeps {
             self.fib.has_choice(key.0, key.1.into())

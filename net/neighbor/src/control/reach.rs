@@ -62,11 +62,11 @@ struct Entry {
     due: Option<Time>,
     /// While it is stale: the adjacencies that packets are sent on by, by what they are. Each is made when there is an
     /// adjacency whose packets take it.
-    ways: Ways,
+    ways: LinkAdjacencies,
 }
 
 /// By link.
-pub(super) type Ways = [Option<AdjIndex>; Link::COUNT];
+pub(super) type LinkAdjacencies = [Option<AdjIndex>; Link::COUNT];
 
 /// All neighbours that may be doubted.
 pub(super) struct Reach<A> {
@@ -94,8 +94,8 @@ impl<A: Address> Reach<A> {
     }
 
     /// Forgets an entry; what is left are its ways, to be unlocked when packets are led past them.
-    pub(super) fn remove(&mut self, key: Key<A>) -> Ways {
-        let Some(old) = self.entries.remove(&key) else { return Ways::default() };
+    pub(super) fn remove(&mut self, key: Key<A>) -> LinkAdjacencies {
+        let Some(old) = self.entries.remove(&key) else { return LinkAdjacencies::default() };
         if let Some(due) = old.due {
             self.due.remove(&(due, key));
         }
@@ -103,17 +103,17 @@ impl<A: Address> Reach<A> {
     }
 
     /// Enters a state, and what is to be done then; the ways of the old one are left over.
-    fn set(&mut self, key: Key<A>, state: State, due: Option<Time>) -> Ways {
+    fn set(&mut self, key: Key<A>, state: State, due: Option<Time>) -> LinkAdjacencies {
         let role = self.role(key);
         let left = self.remove(key);
         if let Some(due) = due {
             self.due.insert((due, key));
         }
-        self.entries.insert(key, Entry { state, role, due, ways: Ways::default() });
+        self.entries.insert(key, Entry { state, role, due, ways: LinkAdjacencies::default() });
         left
     }
 
-    fn ways(&self, key: Key<A>) -> Ways {
+    fn ways(&self, key: Key<A>) -> LinkAdjacencies {
         self.entries.get(&key).map(|e| e.ways).unwrap_or_default()
     }
 }
@@ -178,7 +178,7 @@ impl<P: Protocol> Neighbours<P> {
         self.unlock_ways(left);
     }
 
-    pub(super) fn unlock_ways(&self, ways: Ways) {
+    pub(super) fn unlock_ways(&self, ways: LinkAdjacencies) {
         for way in ways.into_iter().flatten() {
             self.adjacencies.unlock(way);
         }

@@ -20,7 +20,7 @@ pub use super::full_error::Error;
 use crate::family::{Family, Fault, Fragment, Problem};
 use crate::join::join;
 use crate::state::{EXPIRED_AT_ONCE, Full, FullTable, Shard, Ticket, tell};
-use crate::table::{Items, Outcome, ReleaseReason, Table, Whole};
+use crate::table::{CompleteDatagram, Items, Outcome, ReleaseReason, Table};
 
 /// What `show trace` says.
 struct Trace<K> {
@@ -179,7 +179,7 @@ impl<F: Family> FullNode<F> {
 
     /// Makes one packet of a whole datagram's fragments and sends it where the first one was going.
     fn finish(
-        whole: &Whole<F::Key, Buffer>,
+        whole: &CompleteDatagram<F::Key, Buffer>,
         table: &mut Table<F::Key, Buffer>,
         last: Ticket,
         cx: &mut FrameCx<'_>,

@@ -21,7 +21,7 @@ struct Holder {
 
 /// What all clients have there.
 #[derive(Default)]
-pub struct Held {
+pub struct PendingBytes {
     holders: RefCell<BTreeMap<u64, Holder>>,
     bytes: Cell<usize>,
     last: Cell<u64>,
@@ -29,12 +29,12 @@ pub struct Held {
 
 /// One client's part.
 pub struct Part<'a> {
-    held: &'a Held,
+    held: &'a PendingBytes,
     number: u64,
     link: &'a Rc<Link>,
 }
 
-impl Held {
+impl PendingBytes {
     /// The part of a client that has just come.
     pub fn part<'a>(&'a self, link: &'a Rc<Link>) -> Part<'a> {
         self.last.set(self.last.get() + 1);
